@@ -35,18 +35,17 @@ import pathlib
 import re
 import zlib
 from collections.abc import Iterator, Sequence
-from typing import Any, Union
+from typing import Any
 
 import ml_dtypes
 import numpy as np
 
 TABLES = pathlib.Path(__file__).parent / "tables"
 NUMPY_DTYPES: dict[str, np.dtype] = {
-    **{
-        name: np.dtype(name)
-        for name in "float16 float32 float64 complex64 complex128 bool "
-        "int8 int16 int32 int64 uint8 uint16 uint32 uint64".split()
-    },
+    **{f"float{bits}": np.dtype(f"float{bits}") for bits in (16, 32, 64)},
+    **{f"complex{bits}": np.dtype(f"complex{bits}") for bits in (64, 128)},
+    **{f"{kind}{bits}": np.dtype(f"{kind}{bits}") for kind in ("int", "uint") for bits in (8, 16, 32, 64)},
+    "bool": np.dtype(bool),
     "bfloat16": np.dtype(ml_dtypes.bfloat16),
     "string": np.dtype(object),
 }
@@ -67,13 +66,14 @@ def is_differentiable(dtype: str) -> bool:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Spec:
-    """One input to be: how its values are drawn (`kind`, `args`), its shape, dtype (None: see `kind`) and role."""
+    """One input to be: how its values are drawn (`kind`, `args`), its shape, dtype and role."""
 
     kind: str
     shape: tuple[int, ...] = ()
     args: tuple[Any, ...] = ()
     dtype: str | None = None
     role: str = "tensor"  # or "variable", "resource"
+    initialized: bool = True
 
     def dtype_in(self, dtype: str) -> str:
         """The dtype of this input in a case of `dtype`."""
@@ -138,7 +138,7 @@ class Listed(tuple):
     """Specifications that make one list argument."""
 
 
-InputSpec = Union[Spec, Listed]
+InputSpec = Spec | Listed
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -151,6 +151,7 @@ class Input:
     role: str
     dtype: str
     value: np.ndarray
+    initialized: bool = True
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -183,7 +184,7 @@ class Case:
 
     def _input(self, spec: Spec, position: str) -> Input:
         value = spec.draw(self.dtype, f"{self.id}/{position}")
-        return Input(spec.role, spec.dtype_in(self.dtype), value)
+        return Input(spec.role, spec.dtype_in(self.dtype), value, spec.initialized)
 
     def output_gradient(self, index: int, shape: Sequence[int], dtype: str) -> np.ndarray:
         """The gradient that flows back into output `index`: seeded standard normal values."""
@@ -220,9 +221,9 @@ def case(
 ) -> tuple[Case, ...]:
     """Cases of `op`, one for each of `dtypes` (names separated by spaces).
 
-    `gradient`: None compares gradients of all float inputs wherever the oracle defines them, False never does,
-    True also those of variables, and the oracle must define them. `error` is the class of error the oracle
-    raises when building or running. `rtol`, `atol` replace the tolerances of the dtype. `outputs` are the
+    `gradient`: None compares gradients of all float inputs wherever the oracle defines them, False never
+    does, True also those of variables, and the oracle must define them. `error` is the class of error the
+    oracle raises when building or running. `rtol`, `atol` replace the dtype's tolerances. `outputs` are the
     outputs whose values count (default: all), `values=False` compares dtypes and shapes only. `signed_zeros`
     also compares the signs of zeros. `channels_last=(inputs, outputs)` marks a case in NCHW (or NCDHW) that
     the oracle computes in NHWC: the inputs and outputs at these positions are transposed for it, with the
@@ -268,7 +269,7 @@ def uniform(low: float, high: float, shape: Sequence[int] = (), dtype: str | Non
 
 
 def ints(low: int, high: int, shape: Sequence[int] = (), dtype: str | None = None) -> Spec:
-    """Integers of [low, high), of the case's dtype if that is an integer type and none is given, else int32."""
+    """Integers of [low, high): without a dtype, of the case's if that is an integer type, else int32."""
     return Spec("ints", tuple(shape), (low, high), dtype)
 
 
@@ -292,14 +293,14 @@ def listed(*inputs: Any) -> Listed:
     return Listed(_spec(one) for one in inputs)
 
 
-def variable(value: Any) -> Spec:
-    """A reference variable holding `value`."""
-    return dataclasses.replace(_spec(value), role="variable")
+def variable(value: Any, initialized: bool = True) -> Spec:
+    """A reference variable holding `value`, or made for it and left uninitialized."""
+    return dataclasses.replace(_spec(value), role="variable", initialized=initialized)
 
 
-def resource(value: Any) -> Spec:
-    """The handle of a resource variable holding `value`."""
-    return dataclasses.replace(_spec(value), role="resource")
+def resource(value: Any, initialized: bool = True) -> Spec:
+    """The handle of a resource variable holding `value`, or made for it and left uninitialized."""
+    return dataclasses.replace(_spec(value), role="resource", initialized=initialized)
 
 
 def families() -> list[str]:
