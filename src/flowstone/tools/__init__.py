@@ -1,0 +1,1 @@
+"""The command `flowstone`: one file a subcommand, gathered by `command_line`."""
