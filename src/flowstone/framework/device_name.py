@@ -78,7 +78,8 @@ def _format(fields: _Fields) -> str:
 
 
 def _merge(outer: _Fields, inner: _Fields) -> _Fields:
-    return _Fields(*(mine if mine is not None else other for mine, other in zip(inner, outer)))
+    said = {key: value for key, value in inner._asdict().items() if value is not None}
+    return outer._replace(**said)
 
 
 class DeviceSpec:
@@ -212,7 +213,7 @@ def check_valid(spec: str) -> None:
 
 @lru_cache(maxsize=4096)
 def merge_names(outer: str, inner: str) -> str:
-    """The canonical name with the fields of `inner`, or `outer`'s where it is silent. ValueError if malformed."""
+    """The canonical name: `inner` field by field, `outer` where it is silent. ValueError if malformed."""
     return _format(_merge(_parse(outer), _parse(inner)))
 
 

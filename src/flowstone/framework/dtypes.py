@@ -28,6 +28,7 @@ import numpy as np
 import torch
 
 _REF_OFFSET = 100
+_float_info: Callable[[Any], Any] = ml_dtypes.finfo  # NumPy's, extended to bfloat16
 
 # number in types.proto: (name, NumPy type or None, torch type or None)
 _DESCRIPTIONS: dict[int, tuple[str, Any, torch.dtype | None]] = {
@@ -160,7 +161,7 @@ class DType:
         if self.is_integer:
             return int(getattr(np.iinfo(self._numpy), attribute))
         if self.is_floating:
-            return self._numpy(getattr(ml_dtypes.finfo(self._numpy), attribute))
+            return self._numpy(getattr(_float_info(self._numpy), attribute))
         raise TypeError(f"Cannot find {noun} value of {self}.")
 
     @property
@@ -351,8 +352,9 @@ def as_dtype(type_value: Any) -> DType:
     """The type that `type_value` spells.
 
     Accepts a DType, its number in `types.proto`, its name ("float", "half", "double" and "..._ref" too), a
-    NumPy dtype (any byte order) or scalar type, a torch.dtype, Python's `float` (float32), `bool` and `object`
-    (string), or anything with such a `dtype`. Python's `int`, `str` and `complex` are errors, as in TensorFlow.
+    NumPy dtype (any byte order) or scalar type, a torch.dtype, Python's `float` (float32), `bool` and
+    `object` (string), or anything with such a `dtype`. Python's `int`, `str` and `complex` are errors, as in
+    TensorFlow.
 
     Raises:
         TypeError: `type_value` spells no type.

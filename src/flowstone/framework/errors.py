@@ -251,7 +251,7 @@ def error_code_from_exception_type(cls: type[BaseException]) -> int | UnknownErr
 
 
 def error_from_code(node_def: Any, op: Any, message: str, error_code: int) -> OpError:
-    """The error of a code that came from elsewhere; a code without a class becomes an UnknownError with it."""
+    """The error of a code that came from elsewhere; UnknownError takes the codes without a class."""
     cls = _CLASS_OF_CODE.get(error_code)
     return UnknownError(node_def, op, message, error_code) if cls is None else cls(node_def, op, message)
 
@@ -278,7 +278,6 @@ class raise_exception_on_not_ok_status:
         exception_type: type[BaseException] | None,
         exception: BaseException | None,
         trace: TracebackType | None,
-    ) -> bool:
+    ) -> None:
         if exception is None and self.status.code != OK:
             raise error_from_code(None, None, self.status.message, self.status.code)
-        return False
