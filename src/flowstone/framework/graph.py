@@ -1,0 +1,698 @@
+"""`Graph` and `Operation`: the user's graph, which only grows.
+
+A `Graph` holds operations in creation order and by name, collections, seeds, scopes (one `Scopes` record a thread, see
+`scope.py`) and a version that grows with each operation, so that a session knows what is new. Building is safe from many
+threads: adding a node takes the graph's lock.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+from flowstone.framework import scope
+from flowstone.framework.device_name import DeviceSpec, canonical_name, merge_names
+from flowstone.framework.node import Node
+from flowstone.framework.operation import OpDeclaration
+from flowstone.framework.tensor import Tensor, evaluating_session
+
+_VALID_OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
+_VALID_SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\\/>-]*$")
+_PACKAGE = str(Path(__file__).resolve().parent.parent) + "/"
+_GRAPH_DEF_VERSION = 24  # TensorFlow 1.4's
+
+
+class Operation(Node):
+    """A node of the user's graph. Made by calling an op's declaration, never directly."""
+
+    __slots__ = ("__dict__", "__weakref__", "_control_flow_context", "_frames", "_id", "graph")
+
+    graph: Graph
+
+    @property
+    def inputs(self) -> list[Tensor]:
+        """The data inputs, in order."""
+        return self._inputs
+
+    @property
+    def control_inputs(self) -> list[Operation]:
+        """Operations that run before this one although it takes nothing from them."""
+        return self._control_inputs
+
+    @property
+    def outputs(self) -> list[Tensor]:
+        """The outputs, in order."""
+        return self._outputs
+
+    @property
+    def op_def(self) -> Any:
+        """The declaration as an OpDef message."""
+        from flowstone.framework.graph_def import op_def
+
+        return op_def(self.declaration)
+
+    @property
+    def node_def(self) -> Any:
+        """This node as a NodeDef message."""
+        from flowstone.framework.graph_def import node_def
+
+        return node_def(self)
+
+    @property
+    def traceback(self) -> list[tuple[str, int, str, str | None]]:
+        """Where it was created: (file, line, function, source text) a frame, outermost first."""
+        import linecache
+
+        frames = []
+        for code, instruction in reversed(self._frames):
+            line = _line_number(code, instruction)
+            text = linecache.getline(code.co_filename, line).strip() or None
+            frames.append((code.co_filename, line, code.co_name, text))
+        return frames
+
+    @property
+    def user_line(self) -> tuple[str, int, str] | None:
+        """The innermost line outside Flowstone that created it: (file, line, function)."""
+        for code, instruction in self._frames:
+            if not code.co_filename.startswith(_PACKAGE):
+                return code.co_filename, _line_number(code, instruction), code.co_name
+        return None
+
+    def values(self) -> tuple[Tensor, ...]:
+        """The outputs as a tuple."""
+        return tuple(self._outputs)
+
+    def get_attr(self, name: str) -> Any:
+        """The value of an attribute: strings as bytes, shapes as TensorShapeProto. ValueError if there is none."""
+        from flowstone.framework.graph_def import attribute_for_user
+
+        if name not in self.attributes:
+            raise ValueError(f"Operation '{self.name}' has no attr named '{name}'.")
+        return attribute_for_user(self, name)
+
+    def _set_attr(self, name: str, value: Any) -> None:
+        from flowstone.framework.graph_def import attribute_from_proto
+
+        self.attributes[name] = attribute_from_proto(self.declaration, name, value)
+
+    def _set_device(self, device: Any) -> None:
+        self._device = canonical_name(device)
+
+    def _set_control_flow_context(self, context: Any) -> None:
+        self._control_flow_context = context
+
+    def _get_control_flow_context(self) -> Any:
+        return self._control_flow_context
+
+    def _add_control_input(self, op: Operation) -> None:
+        self._add_control_inputs([op])
+
+    def _add_control_inputs(self, ops: Iterable[Operation]) -> None:
+        for op in ops:
+            if op.graph is not self.graph:
+                raise ValueError(f"{op!r} must be from the same graph as {self!r}.")
+            if op not in self._control_inputs:
+                self._control_inputs.append(op)
+
+    def _update_input(self, index: int, tensor: Tensor) -> None:
+        self._inputs[index]._consumers.remove(self)
+        self._inputs[index] = tensor
+        tensor._consumers.append(self)
+
+    def colocation_groups(self) -> list[bytes]:
+        """The colocation classes, ``loc:@name``; its own if it has none."""
+        classes = self.attributes.get("_class")
+        if not classes:
+            return [b"loc:@" + self.name.encode()]
+        return [text.encode() for text in classes if text.startswith("loc:@")]
+
+    def run(self, feed_dict: Any = None, session: Any = None) -> None:
+        """Runs the operation in `session` (default: the default session). ValueError if there is none."""
+        evaluating_session(session, self.graph, "run").run(self, feed_dict)
+
+    def _as_graph_element(self) -> Operation:
+        return self
+
+    def __repr__(self) -> str:
+        return f"<tf.Operation '{self.name}' type={self.type}>"
+
+    def __str__(self) -> str:
+        return str(self.node_def)
+
+
+def _line_number(code: CodeType, instruction: int) -> int:
+    for start, end, line in code.co_lines():
+        if start <= instruction < end and line is not None:
+            return line
+    return code.co_firstlineno
+
+
+def _current_frames() -> tuple[tuple[CodeType, int], ...]:
+    frames = []
+    frame: Any = sys._getframe(3)
+    while frame is not None and len(frames) < 64:
+        frames.append((frame.f_code, frame.f_lasti))
+        frame = frame.f_back
+    return tuple(frames)
+
+
+class _Controller:
+    """One ``control_dependencies`` scope: the operations to wait for, and those created inside."""
+
+    __slots__ = ("inputs", "inside")
+
+    def __init__(self, inputs: list[Operation]) -> None:
+        self.inputs, self.inside = inputs, set[Operation]()
+
+
+class Graph:
+    """A dataflow graph under construction; see the module.
+
+    `seed`: the graph-level random seed or None. `version`: grows with each operation. `finalized`.
+    """
+
+    def __init__(self) -> None:
+        self._operations: list[Operation] = []
+        self._by_name: dict[str, Operation] = {}
+        self._names_in_use: dict[str, int] = {}
+        self._lock = threading.RLock()
+        self._scopes = scope.Scopes()
+        self._collections: dict[Any, list[Any]] = {}
+        self._unfeedable: set[Any] = set()
+        self._unfetchable: set[Any] = set()
+        self._functions: dict[str, Any] = {}
+        self._device_cache: dict[tuple[Any, ...], str] = {}
+        self._finalized = False
+        self._last_id = 0
+        self.seed: int | None = None
+        self.variable_store: Any = None  # set by the room of variable scopes
+
+    # ---- operations
+
+    @property
+    def version(self) -> int:
+        """How many operations were ever added."""
+        return self._last_id
+
+    @property
+    def graph_def_versions(self) -> Any:
+        """The VersionDef of exported graphs."""
+        from flowstone.framework.graph_def import messages
+
+        return messages("versions_pb2").VersionDef(producer=_GRAPH_DEF_VERSION)
+
+    @property
+    def finalized(self) -> bool:
+        """Whether the graph is closed to new operations."""
+        return self._finalized
+
+    @property
+    def building_function(self) -> bool:
+        """Whether this graph is a function's body; a plain graph is none."""
+        return False
+
+    def finalize(self) -> None:
+        """Closes the graph: adding an operation becomes a RuntimeError."""
+        self._finalized = True
+
+    def _unsafe_unfinalize(self) -> None:
+        self._finalized = False
+
+    def _check_not_finalized(self) -> None:
+        if self._finalized:
+            raise RuntimeError("Graph is finalized and cannot be modified.")
+
+    def create(
+        self,
+        declaration: OpDeclaration,
+        inputs: list[Tensor],
+        attributes: dict[str, Any],
+        group_sizes: tuple[int, ...],
+        name: str,
+        *,
+        control_inputs: Iterable[Operation] | None = None,
+        device: str | None = None,
+        infer: bool = True,
+    ) -> Operation:
+        """Adds a node with complete, canonical attributes; `building.add_operation` is the friendly way.
+
+        A name that ends in '/' is taken as it is (a scope's own name), any other is made unique inside the current
+        scope. `control_inputs` and `device` replace what the scopes say. Raises RuntimeError if the graph is
+        finalized, ValueError for a bad name, an input of another graph or contradicting shapes.
+        """
+        with self._lock:
+            self._check_not_finalized()
+            scopes = self._scopes
+            full_name = name[:-1] if name.endswith("/") else self._checked_unique_name(name)
+            context = scopes.control_flow_context
+            if context is not None:
+                inputs = [context.add_value(tensor) for tensor in inputs]
+            operation = Operation(
+                declaration, full_name, inputs, attributes, group_sizes, [], device or "", self._last_id + 1
+            )
+            operation.graph = self
+            operation._id = operation.order
+            operation._frames = _current_frames()
+            operation._control_flow_context = context
+            if control_inputs is not None:
+                operation._control_inputs.extend(control_inputs)
+            elif scopes.control_dependencies:
+                self._add_control_dependencies(operation, scopes.control_dependencies)
+            if scopes.attributes or scopes.gradient_overrides:
+                self._apply_attribute_scopes(operation, scopes)
+            if device is None and (scopes.devices or scopes.colocation):
+                self._apply_device_scopes(operation, scopes)
+            self._make_outputs(operation, infer)
+            self._register(operation)
+            if context is not None:
+                context.add_op(operation)
+            return operation
+
+    def _make_outputs(self, operation: Operation, infer: bool) -> None:
+        outputs = operation._outputs
+        attributes = operation.attributes
+        for argument in operation.declaration.outputs:
+            for dtype in argument.types(attributes):
+                outputs.append(Tensor(operation, len(outputs), dtype))
+        if not outputs or not infer:
+            return
+        infer_function = operation.declaration.infer_function
+        if infer_function is None:
+            return
+        try:
+            dims = infer_function(operation)
+        except ValueError as error:
+            raise _shape_error(operation, error) from None
+        if type(dims) is list:
+            for output, shape in zip(outputs, dims):
+                output._dims = shape
+        else:
+            outputs[0]._dims = dims
+
+    def _register(self, operation: Operation) -> None:
+        self._last_id += 1
+        self._operations.append(operation)
+        self._by_name[operation._name] = operation
+        for tensor in operation._inputs:
+            if tensor._op.graph is not self:
+                raise ValueError(f"{tensor!r} must be from the same graph as {operation!r}.")
+            tensor._consumers.append(operation)
+
+    def get_operations(self) -> list[Operation]:
+        """All operations, in creation order."""
+        return list(self._operations)
+
+    def get_operation_by_name(self, name: str) -> Operation:
+        """The operation of this name. TypeError if it is no string, KeyError if absent, ValueError if malformed."""
+        if not isinstance(name, str):
+            raise TypeError(f"Operation names are strings (or similar), not {type(name).__name__}.")
+        return self.as_graph_element(name, allow_tensor=False, allow_operation=True)  # type: ignore[no-any-return]
+
+    def get_tensor_by_name(self, name: str) -> Tensor:
+        """The tensor ``op:index``. TypeError if it is no string, KeyError if absent, ValueError if malformed."""
+        if not isinstance(name, str):
+            raise TypeError(f"Tensor names are strings (or similar), not {type(name).__name__}.")
+        return self.as_graph_element(name, allow_tensor=True, allow_operation=False)  # type: ignore[no-any-return]
+
+    def as_graph_element(self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Any:
+        """The Tensor or Operation that `obj` (one of them, a variable, or a name) stands for.
+
+        Raises TypeError for what cannot stand for one, ValueError if it is of another graph or a malformed name,
+        KeyError if the graph has nothing of that name.
+        """
+        kinds = " or ".join(
+            ["Tensor"] * allow_tensor + ["Operation"] * allow_operation
+        )
+        if not kinds:
+            raise ValueError("allow_tensor and allow_operation can't both be False.")
+        converter = getattr(obj, "_as_graph_element", None)
+        if converter is not None:
+            obj = converter()
+        if isinstance(obj, (bytes, str)):
+            return self._element_by_name(obj.decode() if isinstance(obj, bytes) else obj, allow_tensor, allow_operation)
+        if (isinstance(obj, Tensor) and allow_tensor) or (isinstance(obj, Operation) and allow_operation):
+            if obj.graph is not self:
+                raise ValueError(f"{obj!r} is not an element of this graph.")
+            return obj
+        raise TypeError(f"Can not convert a {type(obj).__name__} into a {kinds}.")
+
+    def _element_by_name(self, name: str, allow_tensor: bool, allow_operation: bool) -> Any:
+        if ":" in name and allow_tensor:
+            op_name, _, digits = name.partition(":")
+            if not digits.isdecimal():
+                raise ValueError(
+                    f"The name {name!r} looks a like a Tensor name, but is not a valid one. Tensor names must be of "
+                    'the form "<op_name>:<output_index>".'
+                )
+            op = self._by_name.get(op_name)
+            if op is None:
+                raise KeyError(
+                    f"The name {name!r} refers to a Tensor which does not exist. The operation, {op_name!r}, does "
+                    "not exist in the graph."
+                )
+            if int(digits) >= len(op._outputs):
+                raise KeyError(
+                    f"The name {name!r} refers to a Tensor which does not exist. The operation, {op_name!r}, exists "
+                    f"but only has {len(op._outputs)} outputs."
+                )
+            return op._outputs[int(digits)]
+        if ":" in name:
+            raise ValueError(f"Name {name!r} appears to refer to a Tensor, not a Operation.")
+        if not allow_operation:
+            if name in self._by_name:
+                raise ValueError(
+                    f"The name {name!r} refers to an Operation, not a Tensor. Tensor names must be of the form "
+                    '"<op_name>:<output_index>".'
+                )
+            raise ValueError(
+                f"The name {name!r} looks like an (invalid) Operation name, not a Tensor. Tensor names must be of the "
+                'form "<op_name>:<output_index>".'
+            )
+        if name not in self._by_name:
+            raise KeyError(f"The name {name!r} refers to an Operation not in the graph.")
+        return self._by_name[name]
+
+    def as_default(self) -> contextlib.AbstractContextManager[Graph]:
+        """Within the context, new operations of this thread go to this graph."""
+        return scope.graphs.entered(self)
+
+    def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> Any:
+        """The graph as a GraphDef message; only operations added after `from_version` if it is given."""
+        from flowstone.framework.graph_def import graph_def
+
+        return graph_def(self, from_version, add_shapes)
+
+    # ---- feeding and fetching
+
+    def prevent_feeding(self, tensor: Any) -> None:
+        """Makes feeding this tensor an error."""
+        self._unfeedable.add(tensor)
+
+    def is_feedable(self, tensor: Any) -> bool:
+        """Whether this tensor may be fed."""
+        return tensor not in self._unfeedable
+
+    def prevent_fetching(self, op: Any) -> None:
+        """Makes fetching this operation an error."""
+        self._unfetchable.add(op)
+
+    def is_fetchable(self, tensor_or_op: Any) -> bool:
+        """Whether this element may be fetched."""
+        op = tensor_or_op.op if isinstance(tensor_or_op, Tensor) else tensor_or_op
+        return op not in self._unfetchable
+
+    # ---- names
+
+    def unique_name(self, name: str, mark_as_used: bool = True) -> str:
+        """`name` inside the current scope, with ``_1``, ``_2`` … where it is taken (case does not distinguish)."""
+        with self._lock:
+            return self._unique_name(name, mark_as_used)
+
+    def _checked_unique_name(self, name: str) -> str:
+        if not _VALID_OP_NAME.match(name if not self._scopes.name else "a" + name):
+            raise ValueError(f"'{name}' is not a valid node name")
+        return self._unique_name(name)
+
+    def _unique_name(self, name: str, mark_as_used: bool = True) -> str:
+        prefix = self._scopes.name
+        full = f"{prefix}/{name}" if prefix else name
+        used = self._names_in_use
+        key = full.lower()
+        count = used.get(key, 0)
+        if mark_as_used:
+            used[key] = count + 1
+        if count:
+            base, base_key = full, key
+            while key in used:
+                full, key = f"{base}_{count}", f"{base_key}_{count}"
+                count += 1
+            if mark_as_used:
+                used[base_key] = count
+                used[key] = 1
+        return full
+
+    @contextlib.contextmanager
+    def name_scope(self, name: str | None) -> Iterator[str]:
+        """Operations created inside get names that begin with the scope's; yields that prefix, with its slash.
+
+        A name that ends in '/' re-enters that scope; None or '' goes back to the root. ValueError for a bad name.
+        """
+        if name and not _VALID_SCOPE_NAME.match(name):
+            raise ValueError(f"'{name}' is not a valid scope name")
+        if name and not self._scopes.name and not _VALID_OP_NAME.match(name):
+            raise ValueError(f"'{name}' is not a valid root scope name")
+        if not name:
+            full = ""
+        elif name[-1] == "/":
+            full = name[:-1]
+        else:
+            full = self.unique_name(name)
+        scopes = self._scopes
+        before, scopes.name = scopes.name, full
+        try:
+            yield full + "/" if full else ""
+        finally:
+            scopes.name = before
+
+    def get_name_scope(self) -> str:
+        """The current name scope, without the final slash."""
+        return self._scopes.name
+
+    # ---- control dependencies
+
+    @contextlib.contextmanager
+    def control_dependencies(self, control_inputs: Any) -> Iterator[None]:
+        """Operations created inside run after `control_inputs`; None clears the enclosing scopes' dependencies."""
+        scopes = self._scopes
+        if control_inputs is None:
+            with scopes.having(control_dependencies=(), control_flow_context=None):
+                yield
+            return
+        if not isinstance(control_inputs, (list, tuple, set)) and not hasattr(control_inputs, "__iter__"):
+            raise TypeError(f"control_inputs must be a list of operations and tensors, not {control_inputs!r}")
+        inputs: list[Operation] = []
+        for item in control_inputs:
+            composite = getattr(item, "values", None)
+            if composite is not None and not callable(composite):  # IndexedSlices, SparseTensor
+                item = item.op
+            element = self.as_graph_element(item)
+            op = element.op if isinstance(element, Tensor) else element
+            if op not in inputs:
+                inputs.append(op)
+        with scopes.having(control_dependencies=(*scopes.control_dependencies, _Controller(inputs))):
+            yield
+
+    def _add_control_dependencies(self, operation: Operation, controllers: tuple[_Controller, ...]) -> None:
+        input_ops = {tensor._op for tensor in operation._inputs}
+        for controller in controllers:
+            if controller.inside.isdisjoint(input_ops):
+                for op in controller.inputs:
+                    if op not in input_ops and op not in operation._control_inputs:
+                        operation._control_inputs.append(op)
+            controller.inside.add(operation)
+
+    # ---- devices, colocation, attributes
+
+    @contextlib.contextmanager
+    def device(self, device_name_or_function: Any) -> Iterator[None]:
+        """Operations created inside ask for this device: a (partial) name, a DeviceSpec, a function of the operation,
+        or None to forget the enclosing scopes'. ValueError for a malformed name."""
+        item = device_name_or_function
+        if item is not None and not callable(item):
+            item = canonical_name(item)
+        with self._scopes.having(devices=(*self._scopes.devices, item)):
+            yield
+
+    def _apply_device_scopes(self, operation: Operation, scopes: scope.Scopes) -> None:
+        if scopes.colocation:
+            self._colocate(operation, scopes.colocation)
+        devices = scopes.devices
+        if not devices:
+            return
+        if operation._device == "" and not any(callable(item) for item in devices):
+            name = self._device_cache.get(devices)
+            if name is None:
+                name = ""
+                for item in devices:
+                    name = "" if item is None else merge_names(name, item)
+                self._device_cache[devices] = name
+            operation._device = name
+            return
+        for item in reversed(devices):  # innermost first: what it says wins over the outer ones
+            if item is None:
+                break
+            if callable(item):
+                wanted = item(operation)
+                operation._device = canonical_name(wanted.to_string() if isinstance(wanted, DeviceSpec) else wanted)
+            else:
+                operation._device = merge_names(item, operation._device)
+
+    def _colocate(self, operation: Operation, others: tuple[Operation, ...]) -> None:
+        classes = list(operation.attributes.get("_class", ()))
+        for other in others:
+            classes += [group.decode() for group in other.colocation_groups()]
+            operation._device = other._device or operation._device
+        operation.attributes["_class"] = tuple(sorted(set(classes)))
+
+    @contextlib.contextmanager
+    def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
+        """Operations created inside are placed with `op` (None with `ignore_existing`: no colocation)."""
+        if op is None and not ignore_existing:
+            raise ValueError("Trying to reset colocation (op is None) but ignore_existing is not True")
+        element = None if op is None else self.as_graph_element(op)
+        if isinstance(element, Tensor):
+            element = element.op
+        before = () if ignore_existing else self._scopes.colocation
+        colocation = before if element is None else (*before, element)
+        with self._scopes.having(colocation=colocation, devices=()):
+            yield
+
+    @contextlib.contextmanager
+    def _attr_scope(self, attributes: dict[str, Any]) -> Iterator[None]:
+        """Operations created inside get these attributes (AttrValue messages, None, or functions of the NodeDef)."""
+        if not isinstance(attributes, dict):
+            raise TypeError("attr_map must be a dictionary mapping strings to AttrValue protocol buffers")
+        with self._scopes.having(attributes={**self._scopes.attributes, **attributes}):
+            yield
+
+    @contextlib.contextmanager
+    def gradient_override_map(self, op_type_map: dict[str, str]) -> Iterator[None]:
+        """Operations created inside of these types take their gradients from the functions registered under the
+        given names. TypeError unless it maps strings to strings."""
+        if not isinstance(op_type_map, dict):
+            raise TypeError("op_type_map must be a dictionary mapping strings to strings")
+        for key, value in op_type_map.items():
+            if not isinstance(key, str) or not isinstance(value, str):
+                raise TypeError("op_type_map must be a dictionary mapping strings to strings")
+        with self._scopes.having(gradient_overrides={**self._scopes.gradient_overrides, **op_type_map}):
+            yield
+
+    def _apply_attribute_scopes(self, operation: Operation, scopes: scope.Scopes) -> None:
+        override = scopes.gradient_overrides.get(operation.type)
+        if override is not None:
+            operation.attributes["_gradient_op_type"] = override
+        for name, value in scopes.attributes.items():
+            if callable(value):
+                value = value(operation.node_def)
+            if value is not None:
+                operation._set_attr(name, value)
+
+    @contextlib.contextmanager
+    def container(self, container_name: str) -> Iterator[str]:
+        """Stateful operations created inside keep their state in this container (white paper 4.7)."""
+        with self._scopes.having(container=container_name):
+            yield container_name
+
+    @property
+    def _container(self) -> str:
+        return self._scopes.container
+
+    # ---- collections
+
+    def add_to_collection(self, name: Any, value: Any) -> None:
+        """Appends `value` to the collection. RuntimeError if the graph is finalized."""
+        self._check_not_finalized()
+        with self._lock:
+            self._collections.setdefault(name, []).append(value)
+
+    def add_to_collections(self, names: Any, value: Any) -> None:
+        """Appends `value` to each of the collections; `names` is a name or several."""
+        for name in (names,) if isinstance(names, str) else dict.fromkeys(names):
+            self.add_to_collection(name, value)
+
+    def get_collection_ref(self, name: Any) -> list[Any]:
+        """The collection's own list: changing it changes the collection."""
+        with self._lock:
+            return self._collections.setdefault(name, [])
+
+    def get_collection(self, name: Any, scope: str | None = None) -> list[Any]:
+        """A copy of the collection; with `scope`, a regular expression, only items whose name begins with it."""
+        with self._lock:
+            items = self._collections.get(name, [])
+            if scope is None:
+                return list(items)
+            pattern = re.compile(scope)
+            return [item for item in items if hasattr(item, "name") and pattern.match(item.name)]
+
+    def get_all_collection_keys(self) -> list[Any]:
+        """The names of all collections."""
+        with self._lock:
+            return [name for name in self._collections if isinstance(name, str)]
+
+    def clear_collection(self, name: Any) -> None:
+        """Empties a collection. RuntimeError if the graph is finalized."""
+        self._check_not_finalized()
+        with self._lock:
+            self._collections.pop(name, None)
+
+    @property
+    def collections(self) -> list[Any]:
+        """The names of all collections."""
+        return list(self._collections)
+
+
+def _shape_error(operation: Operation, error: ValueError) -> ValueError:
+    if " for '" in str(error) and "(op: '" in str(error):
+        return error
+    shapes = ", ".join(
+        "?" if t._dims is None else "[" + ",".join("?" if n is None else str(n) for n in t._dims) + "]"
+        for t in operation._inputs
+    )
+    return ValueError(f"{error} for '{operation.name}' (op: '{operation.type}') with input shapes: {shapes}.")
+
+
+class GraphKeys:
+    """Names of the standard collections."""
+
+    GLOBAL_VARIABLES = "variables"
+    LOCAL_VARIABLES = "local_variables"
+    METRIC_VARIABLES = "metric_variables"
+    MODEL_VARIABLES = "model_variables"
+    TRAINABLE_VARIABLES = "trainable_variables"
+    SUMMARIES = "summaries"
+    QUEUE_RUNNERS = "queue_runners"
+    TABLE_INITIALIZERS = "table_initializer"
+    ASSET_FILEPATHS = "asset_filepaths"
+    MOVING_AVERAGE_VARIABLES = "moving_average_variables"
+    REGULARIZATION_LOSSES = "regularization_losses"
+    CONCATENATED_VARIABLES = "concatenated_variables"
+    SAVERS = "savers"
+    WEIGHTS = "weights"
+    BIASES = "biases"
+    ACTIVATIONS = "activations"
+    UPDATE_OPS = "update_ops"
+    LOSSES = "losses"
+    SAVEABLE_OBJECTS = "saveable_objects"
+    RESOURCES = "resources"
+    LOCAL_RESOURCES = "local_resources"
+    TRAINABLE_RESOURCE_VARIABLES = "trainable_resource_variables"
+    INIT_OP = "init_op"
+    LOCAL_INIT_OP = "local_init_op"
+    READY_OP = "ready_op"
+    READY_FOR_LOCAL_INIT_OP = "ready_for_local_init_op"
+    SUMMARY_OP = "summary_op"
+    GLOBAL_STEP = "global_step"
+    EVAL_STEP = "eval_step"
+    TRAIN_OP = "train_op"
+    COND_CONTEXT = "cond_context"
+    WHILE_CONTEXT = "while_context"
+    VARIABLES = GLOBAL_VARIABLES
+
+
+class NullContextmanager:
+    """A context manager that does nothing."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *exception: Any) -> bool:
+        return False
+
+
+UserFunction = Callable[..., Any]

@@ -1,0 +1,136 @@
+"""Kernels: how an operation's declaration says what a step shall call.
+
+A kernel factory `kernel(node, env)` runs once per plan. It reads attributes, static shapes and constant inputs, solves
+geometry, and returns one of
+
+===================  =====================================================================================
+returned             what the generated code of a step does
+===================  =====================================================================================
+a callable ``f``     ``f(*inputs)``
+`Call`               calls a function with a chosen arrangement of inputs and constants, often ATen's own
+`Value`              nothing: the output is this object in every step (constants, variables)
+`StepCall`           ``f(step, *inputs)``: the kernel wants the step (its deadline, its cancellation)
+===================  =====================================================================================
+
+Values that flow along edges: torch tensors; for strings NumPy object arrays of `bytes`; for references and resources
+the object itself (`flowstone.framework.containers.Variable` …). An operation with several outputs returns a tuple or
+list of them. A kernel never keeps or overwrites an input unless its declaration says so (``mutates``), and says
+in its declaration which inputs its outputs may share memory with (``aliases``).
+
+>>> import torch
+>>> Call(torch.sum, X0, [1], keepdim=True)
+sum(X0, [1], keepdim=True)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+if TYPE_CHECKING:
+    from flowstone.framework.containers import ResourceStore
+    from flowstone.framework.node import Node
+
+CPU = "CPU"
+GPU = "GPU"
+
+
+class Input:
+    """Stands for the node's input of this index in the arguments of a `Call`."""
+
+    __slots__ = ("index",)
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+
+    def __repr__(self) -> str:
+        return f"X{self.index}"
+
+
+X0, X1, X2, X3, X4, X5, X6, X7 = (Input(i) for i in range(8))
+
+
+class Call:
+    """A call of `function` with `Input`s, constants and keywords as arguments.
+
+    `overwrites` maps the index of an input to a `Call` that leaves the result in that input's buffer. The plan takes
+    it where the input is nobody else's any more and has the output's type and shape.
+    """
+
+    __slots__ = ("arguments", "function", "keywords", "overwrites")
+
+    def __init__(self, function: Callable[..., Any], *arguments: Any, **keywords: Any) -> None:
+        self.function, self.arguments, self.keywords = function, arguments, keywords
+        self.overwrites: dict[int, Call] = {}
+
+    def or_in_place(self, index: int, function: Callable[..., Any], *arguments: Any, **keywords: Any) -> Call:
+        """Adds the variant that overwrites input `index`; returns self."""
+        self.overwrites[index] = Call(function, *arguments, **keywords)
+        return self
+
+    def __repr__(self) -> str:
+        words = [repr(argument) for argument in self.arguments]
+        words += [f"{key}={value!r}" for key, value in self.keywords.items()]
+        return f"{getattr(self.function, '__name__', self.function)}({', '.join(words)})"
+
+    def __call__(self, *inputs: Any) -> Any:
+        """Runs the call on actual inputs (constant folding and node-by-node execution; steps have it generated)."""
+        arguments = [inputs[a.index] if type(a) is Input else a for a in self.arguments]
+        keywords = {k: inputs[v.index] if type(v) is Input else v for k, v in self.keywords.items()}
+        return self.function(*arguments, **keywords)
+
+
+class Value:
+    """An output that is the same object in every step."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+class StepCall:
+    """A kernel that is called with the step before its inputs."""
+
+    __slots__ = ("function",)
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+
+
+Kernel = Callable[["Node", "Environment"], Any]
+
+
+class Environment:
+    """What a kernel factory may know of the place its kernel will run at.
+
+    `device_type` (CPU, GPU or a registered type), `device` (torch's), `resources` (the session's or target's named
+    state; None while folding constants) and `states` (objects that kernels of one session share between plans, such
+    as random generators, by node name).
+    """
+
+    __slots__ = ("device", "device_type", "resources", "states")
+
+    def __init__(
+        self,
+        device_type: str = CPU,
+        device: torch.device | None = None,
+        resources: ResourceStore | None = None,
+        states: dict[str, Any] | None = None,
+    ) -> None:
+        self.device_type = device_type
+        self.device = torch.device("cpu") if device is None else device
+        self.resources = resources
+        self.states = {} if states is None else states
+
+    def state(self, node: Node, make: Callable[[], Any]) -> Any:
+        """The object that the kernels of this node share across plans of one session; made on first use."""
+        found = self.states.get(node.name)
+        if found is None:
+            found = self.states.setdefault(node.name, make())
+        return found
+
+
+FOLDING = Environment()

@@ -1,0 +1,342 @@
+"""Declarations of operations: everything about an op in one object, and the registry of them all.
+
+    maximum = op("Maximum", "x: T, y: T -> z: T", T=REAL, commutative=True)
+    maximum.infer(broadcast)
+
+    @maximum.kernel(CPU, GPU)
+    def _(node, env):
+        return torch.maximum
+
+    @maximum.gradient
+    def _(op, dz): ...
+
+The declaration *is* the function that adds the op to the default graph: ``maximum(a, b, name="m")``.
+
+Signature notation: ``x: T`` a tensor whose type attribute T names; ``x: float`` a fixed type; ``x: N*T`` a list of N
+tensors; ``x: *Ts`` a list with types Ts; ``x: Ref(T)`` a reference to a variable's buffer. Type attributes are given as
+keywords (allowed types, or None for any); all others as text in the notation of `attributes.py`. Attributes named in the
+signature that are declared nowhere become ``type`` (or ``int >= 1`` for N, ``list(type) >= 1``).
+
+Parts of a declaration, each set by a method or decorator of the same name:
+
+=============  ====================================================================================  ===========
+part           what it is                                                                             obligatory
+=============  ====================================================================================  ===========
+infer          ``f(node)`` -> dims of the output (tuple or None), or a list of dims, one an output     yes
+kernel         ``f(node, env)`` -> see `kernel.py`; one a device type                                  yes
+gradient       ``f(op, *dys)`` -> gradients by the inputs; or `not_differentiable()` (None flows),     one of
+               or `no_gradient()` (asking is an error)                                                  the three
+fold           ``f(node)`` -> an Output that equals the node's output, an array (a constant) or None   no
+static_value   ``f(node)`` -> what is known of the output before the step, see `node.static_value`     no
+=============  ====================================================================================  ===========
+
+Traits: `stateful` (has effects or hidden state: never folded, merged, or dropped in favour of another), `commutative`,
+`mutates` (inputs that it changes: references and resources), `aliases` (inputs whose memory an output may share),
+`asynchronous`, `host` (names of arguments that live in host memory on every device).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import namedtuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from flowstone.framework import dtypes
+from flowstone.framework.attributes import REQUIRED, AttributeSpec, parse_attributes, type_attribute
+from flowstone.framework.dtypes import DType
+from flowstone.framework.kernel import CPU, FOLDING, Kernel
+
+_ARGUMENT = re.compile(
+    r"(?P<name>\w+):\s*(?P<ref>Ref\()?(?:(?P<number>\w+)\*|(?P<list>\*))?(?P<type>\w+)\)?\s*$"
+)
+_STATIC_VALUE_LIMIT = 4096  # elements: larger values are left to the plan's constant folding
+
+
+class Argument:
+    """One declared input or output.
+
+    `dtype` is fixed, or None and `type_attr` names the attribute that holds it; `number_attr` names the length of an
+    ``N*T`` list, `type_list_attr` the types of a ``*Ts`` list; `is_ref` says that it is a variable's buffer.
+    """
+
+    __slots__ = ("dtype", "is_list", "is_ref", "name", "number_attr", "type_attr", "type_list_attr")
+
+    def __init__(self, text: str, attributes: dict[str, AttributeSpec]) -> None:
+        match = _ARGUMENT.match(text.strip())
+        if match is None:
+            raise ValueError(f"malformed argument {text!r}")
+        self.name, self.is_ref = match["name"], match["ref"] is not None
+        self.dtype: DType | None = None
+        self.type_attr = self.type_list_attr = None
+        self.number_attr = match["number"]
+        if match["list"]:
+            self.type_list_attr = match["type"]
+        elif match["type"] in attributes or not _is_type_name(match["type"]):
+            self.type_attr = match["type"]
+        else:
+            self.dtype = dtypes.as_dtype(match["type"])
+        self.is_list = self.number_attr is not None or self.type_list_attr is not None
+        if self.type_list_attr:
+            attributes.setdefault(self.type_list_attr, AttributeSpec(self.type_list_attr, "type", True, minimum=1))
+        if self.number_attr:
+            attributes.setdefault(self.number_attr, AttributeSpec(self.number_attr, "int", minimum=1))
+        if self.type_attr:
+            attributes.setdefault(self.type_attr, AttributeSpec(self.type_attr, "type"))
+
+    def types(self, attributes: dict[str, Any]) -> list[DType]:
+        """The element types of this argument's tensors, given a node's attributes."""
+        if self.type_list_attr is not None:
+            return list(attributes[self.type_list_attr])
+        dtype: DType = self.dtype if self.dtype is not None else attributes[self.type_attr]
+        if self.is_ref:
+            dtype = dtype.as_ref
+        return [dtype] if self.number_attr is None else [dtype] * attributes[self.number_attr]
+
+
+def _is_type_name(word: str) -> bool:
+    try:
+        dtypes.as_dtype(word)
+    except TypeError:
+        return False
+    return True
+
+
+class OpDeclaration:
+    """One declared operation; calling it adds a node to the default graph. See the module."""
+
+    def __init__(
+        self,
+        name: str,
+        signature: str,
+        attributes: str = "",
+        *,
+        stateful: bool = False,
+        commutative: bool = False,
+        mutates: Iterable[int] = (),
+        aliases: Iterable[int] = (),
+        asynchronous: bool = False,
+        host: Iterable[str] = (),
+        **types: tuple[DType, ...] | None,
+    ) -> None:
+        self.name = name
+        self.attributes: dict[str, AttributeSpec] = {spec.name: spec for spec in parse_attributes(attributes)}
+        for attribute, allowed in types.items():
+            self.attributes[attribute] = type_attribute(attribute, allowed)
+        inputs, _, outputs = signature.partition("->")
+        self.inputs = [Argument(part, self.attributes) for part in inputs.split(",") if part.strip()]
+        self.outputs = [Argument(part, self.attributes) for part in outputs.split(",") if part.strip()]
+        self.stateful, self.commutative, self.asynchronous = stateful, commutative, asynchronous
+        self.mutates, self.aliases = frozenset(mutates), frozenset(aliases)
+        self.host = frozenset(host)
+        self.kernels: dict[str, Kernel] = {}
+        self.infer_function: Callable[[Any], Any] | None = None
+        self.gradient_function: Callable[..., Any] | None = None
+        self.gradient_kind: str = ""  # "function", "not differentiable" or "none"
+        self.fold_function: Callable[[Any], Any] | None = None
+        self._value_function: Callable[[Any], Any] | None = None
+        self._value_inputs: tuple[int, ...] | None = None
+        self._result_type: Any = None
+        if len(self.outputs) > 1:
+            self._result_type = namedtuple(name.lstrip("_"), [output.name for output in self.outputs])  # type: ignore[misc]
+        self.has_lists = any(argument.is_list for argument in self.inputs)
+        self.inferred = _inferred_attributes(self.inputs)
+
+    def __repr__(self) -> str:
+        return f"<op {self.name}>"
+
+    # ---- the parts
+
+    def infer(self, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """Sets shape inference: ``f(node)`` gives the dims of the output, or a list of them."""
+        self.infer_function = function
+        return function
+
+    def kernel(self, *device_types: str) -> Callable[[Kernel], Kernel]:
+        """Decorator: the kernel factory for these device types."""
+
+        def register(factory: Kernel) -> Kernel:
+            for device_type in device_types:
+                self.kernels[device_type] = factory
+            return factory
+
+        return register
+
+    def gradient(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Sets the gradient: ``f(op, *dys)`` gives one gradient (or None) an input."""
+        self.gradient_function, self.gradient_kind = function, "function"
+        return function
+
+    def not_differentiable(self) -> OpDeclaration:
+        """Declares that no gradient flows through this op (its inputs get None)."""
+        self.gradient_kind = "not differentiable"
+        return self
+
+    def no_gradient(self) -> OpDeclaration:
+        """Declares that TensorFlow defines no gradient here: asking for one is a LookupError."""
+        self.gradient_kind = "none"
+        return self
+
+    def fold(self, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """Sets the local identity, such as x + 0 = x."""
+        self.fold_function = function
+        return function
+
+    def value(self, *needs: int) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
+        """Decorator: what is known of the (only) output before a step. `needs`: inputs whose static values it asks."""
+
+        def register(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+            self._value_function, self._value_inputs = function, needs
+            return function
+
+        return register
+
+    def check_complete(self) -> None:
+        """Raises TypeError if an obligatory part is missing."""
+        parts = {"infer": self.infer_function, "kernel": self.kernels, "gradient": self.gradient_kind}
+        missing = [part for part, value in parts.items() if not value]
+        if missing:
+            raise TypeError(f"the declaration of op {self.name} lacks: {', '.join(missing)}")
+
+    # ---- questions
+
+    @property
+    def is_pure(self) -> bool:
+        """Whether equal inputs give equal outputs and nothing else happens: gates folding, merging and dropping."""
+        return not self.stateful and not self.mutates and not self.asynchronous
+
+    def static_value(self, node: Any, index: int) -> Any:
+        """What is known of output `index` of `node` before a step (None: nothing); see `node.static_value`."""
+        from flowstone.framework.values import to_numpy
+
+        if self._value_function is not None:
+            return self._value_function(node)
+        inputs = [x._static_value for x in node._inputs]
+        if not all(isinstance(value, np.ndarray) for value in inputs):
+            return None
+        try:
+            result = evaluate(node, inputs)
+        except Exception:  # the step will say what is wrong, with the node's name
+            return None
+        return to_numpy(result[index], node.outputs[index].dtype)
+
+    def static_value_inputs(self, node: Any) -> list[Any] | None:
+        """The inputs whose static values are needed for the static value of `node`; None if it has none."""
+        if self._value_function is not None:
+            return [node._inputs[i] for i in self._value_inputs or () if i < len(node._inputs)]
+        if not self.is_pure or not node._inputs or len(node._inputs) > 64:
+            return None
+        for output in node._outputs:
+            dims = output._dims
+            if dims is None or None in dims or _product(dims) > _STATIC_VALUE_LIMIT:
+                return None
+        return node._inputs  # type: ignore[no-any-return]
+
+    # ---- building
+
+    def __call__(self, *arguments: Any, name: str | None = None, **keywords: Any) -> Any:
+        """Adds a node to the default graph.
+
+        Inputs are positional (in the declaration's order) or by name; attributes by name. Values that are not
+        tensors are converted. Returns the output, a list (``N*T``, ``*Ts``), a named tuple of several outputs, or
+        the `Operation` where there are none. Raises TypeError or ValueError, naming the op and the argument.
+        """
+        from flowstone.framework.building import add_operation
+
+        return self.result(add_operation(self, arguments, keywords, name))
+
+    def result(self, operation: Any) -> Any:
+        """The outputs of a node of this op in the form that the building function returns."""
+        outputs = operation._outputs
+        declared = self.outputs
+        if len(declared) == 1:
+            return list(outputs) if declared[0].is_list else outputs[0]
+        if not declared:
+            return operation
+        parts, at = [], 0
+        for argument in declared:
+            if argument.is_list:
+                size = len(argument.types(operation.attributes))
+                parts.append(list(outputs[at : at + size]))
+                at += size
+            else:
+                parts.append(outputs[at])
+                at += 1
+        return self._result_type(*parts)
+
+
+def _product(dims: tuple[int, ...]) -> int:
+    size = 1
+    for n in dims:
+        size *= n
+    return size
+
+
+def _inferred_attributes(inputs: list[Argument]) -> frozenset[str]:
+    names: set[str] = set()
+    for argument in inputs:
+        names.update(x for x in (argument.type_attr, argument.number_attr, argument.type_list_attr) if x)
+    return frozenset(names)
+
+
+def evaluate(node: Any, inputs: list[np.ndarray[Any, Any]]) -> list[Any]:
+    """Runs the CPU kernel of a pure node on NumPy values, outside any step; returns its outputs as runtime values."""
+    import torch
+
+    from flowstone.framework.kernel import Value
+    from flowstone.framework.values import to_runtime
+
+    with torch.inference_mode():
+        kernel = node.declaration.kernels[CPU](node, FOLDING)
+        if isinstance(kernel, Value):
+            return [kernel.value]
+        result = kernel(*[to_runtime(value, node.dtype(i)) for i, value in enumerate(inputs)])
+    return list(result) if isinstance(result, (list, tuple)) else [result]
+
+
+class Registry:
+    """All declared operations by name; a mapping."""
+
+    def __init__(self) -> None:
+        self._declarations: dict[str, OpDeclaration] = {}
+
+    def add(self, declaration: OpDeclaration) -> OpDeclaration:
+        """Registers a declaration; a name may be declared once."""
+        if declaration.name in self._declarations:
+            raise ValueError(f"op {declaration.name} is declared twice")
+        self._declarations[declaration.name] = declaration
+        return declaration
+
+    def __getitem__(self, name: str) -> OpDeclaration:
+        return self._declarations[name]
+
+    def get(self, name: str) -> OpDeclaration | None:
+        """The declaration of this name, or None."""
+        return self._declarations.get(name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._declarations
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._declarations)
+
+    def __len__(self) -> int:
+        return len(self._declarations)
+
+    def check_complete(self) -> None:
+        """Raises TypeError if any declaration lacks an obligatory part."""
+        for declaration in self._declarations.values():
+            declaration.check_complete()
+
+
+registry = Registry()
+
+
+def op(name: str, signature: str, attributes: str = "", **traits: Any) -> OpDeclaration:
+    """Declares an operation and registers it; see the module."""
+    return registry.add(OpDeclaration(name, signature, attributes, **traits))
+
+
+__all__ = ["REQUIRED", "Argument", "OpDeclaration", "Registry", "evaluate", "op", "registry"]
