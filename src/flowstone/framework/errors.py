@@ -90,15 +90,15 @@ class OpError(Exception):
             seen.add(id(op))
             stack = getattr(op, "traceback", None)
             if stack:
-                relation = "Caused by" if len(seen) == 1 else "...which was originally created as"
+                relation = "Original stack trace for" if op is self._op else "...which was created as"
                 lines = "".join(traceback.format_list(list(stack)))
-                parts.append(f"{relation} op '{op.name}', defined at:\n{lines}")
+                parts.append(f"{relation} '{op.name}':\n{lines}")
             op = getattr(op, "_original_op", None)
         return "\n\n".join(parts)
 
 
 def _rebuild(cls: type[OpError], node_def: Any, message: str, error_code: int) -> OpError:
-    if cls in _CODE_OF_CLASS:
+    if _CODE_OF_CLASS.get(cls) == error_code:
         return cls(node_def, None, message)  # type: ignore[call-arg]
     return cls(node_def, None, message, error_code)
 
