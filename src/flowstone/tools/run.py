@@ -4,8 +4,9 @@
     flowstone run -m package.module [arguments]
     flowstone run - [arguments] < program.py
 
-The program sees what Python itself would show it: `sys.argv` is its own, `sys.path[0]` its folder (the current
-one for -m and -), `__name__` is "__main__". Its exit status is the command's. A traceback begins at its first line.
+The program sees what Python itself would show it: `sys.argv` is its own, `sys.path[0]` its folder (the
+current one for -m and -), `__name__` is "__main__". Its exit status is the command's, and a traceback begins
+at its own first line.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ import linecache
 import os
 import runpy
 import sys
-import traceback
 from collections.abc import Callable
 from types import ModuleType, TracebackType
 
@@ -84,11 +84,10 @@ def run_source(source: str, arguments: list[str]) -> int:
 def _run(program: Callable[[], object]) -> int:
     try:
         program()
-    except Exception as error:
-        sys.stdout.flush()
-        error.__traceback__ = without_runner_frames(error.__traceback__)
-        traceback.print_exception(error)
-        return 1
+    except (Exception, KeyboardInterrupt) as error:
+        # The hook, not the traceback module: the program may have set its own.
+        sys.excepthook(type(error), error, without_runner_frames(error.__traceback__))
+        return 130 if isinstance(error, KeyboardInterrupt) else 1
     return 0
 
 

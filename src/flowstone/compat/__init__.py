@@ -1,0 +1,57 @@
+"""Other names for flowstone, so that programs written for TensorFlow 1 run as they are.
+
+| room | gives |
+| --- | --- |
+| `tensorflow` | the module name `tensorflow` and all below it (`tensorflow.install()`) |
+| `module_paths` | where the names of TensorFlow's internal modules are found here, as a table |
+| `behaviour` | `disable_v2_behavior` and the other switches between TensorFlow 1 and 2 |
+| `internals` | the few functions that only TensorFlow's internal modules have |
+| `paper_era` | what programs of 2015 and 2016 call things |
+| `mnist` | the tutorials' reader of MNIST |
+| `text` | bytes and text |
+
+This package is also the public `tf.compat`: the names of `text`, and `v1`, which is flowstone itself.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+
+from flowstone.compat.text import (
+    as_bytes,
+    as_str,
+    as_str_any,
+    as_text,
+    bytes_or_text_types,
+    complex_types,
+    dimension_at_index,
+    dimension_value,
+    forward_compatibility_horizon,
+    forward_compatible,
+    integral_types,
+    path_to_str,
+    real_types,
+)
+
+__all__ = [
+    "as_bytes",
+    "as_str",
+    "as_str_any",
+    "as_text",
+    "bytes_or_text_types",
+    "complex_types",
+    "dimension_at_index",
+    "dimension_value",
+    "forward_compatibility_horizon",
+    "forward_compatible",
+    "integral_types",
+    "path_to_str",
+    "real_types",
+]
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name == "v1":
+        return sys.modules["flowstone"]
+    raise AttributeError(f"flowstone does not have the name tensorflow.compat.{name}")

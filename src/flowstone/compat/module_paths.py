@@ -1,0 +1,227 @@
+"""Where the names of TensorFlow's internal modules are found in flowstone: the table behind
+`compat.tensorflow`.
+
+`find_sources("tensorflow.python.ops.nn_ops")` gives the modules in which a name of that module is looked up,
+in order. Public namespaces come first, since they hold exactly what programs may use; rooms follow, for names
+that were never public. A source that does not exist is passed over. `None` says that TensorFlow's module has
+no counterpart here, an empty tuple that it holds modules only. `=` marks what is not flowstone's.
+
+    >>> find_sources("tensorflow.python.ops.nn_ops")[0]
+    'flowstone.nn'
+    >>> find_sources("tensorflow.python.nonsense") is None
+    True
+"""
+
+from __future__ import annotations
+
+_PYTHON = {
+    "": "flowstone",
+    "client": "",
+    "client.device_lib": "client.devices runtime.device",
+    "client.session": "client.session flowstone",
+    "client.timeline": "tools.timeline",
+    "data": "data",
+    "data.ops": "",
+    "data.ops.dataset_ops": "data",
+    "data.ops.iterator_ops": "data",
+    "debug": "debug",
+    "eager": "",
+    "eager.context": "compat.internals compat.behaviour",
+    "estimator": "estimator",
+    "framework": "",
+    "framework.common_shapes": "ops.shape_inference framework.shape",
+    "framework.constant_op": "flowstone",
+    "framework.device": "framework.device_name",
+    "framework.dtypes": "framework.dtypes",
+    "framework.errors": "framework.errors",
+    "framework.errors_impl": "framework.errors",
+    "framework.function": "framework.function",
+    "framework.graph_util": "graph_util",
+    "framework.graph_util_impl": "graph_util",
+    "framework.importer": "flowstone",
+    "framework.meta_graph": "training.meta_graph train",
+    "framework.op_def_registry": "framework.operation",
+    "framework.ops": "flowstone framework.graph framework.tensor framework.scope framework.containers",
+    "framework.random_seed": "flowstone framework.graph",
+    "framework.smart_cond": "compat.internals",
+    "framework.sparse_tensor": "flowstone",
+    "framework.tensor_shape": "framework.shape",
+    "framework.tensor_spec": "flowstone",
+    "framework.tensor_util": "flowstone compat.internals framework.tensor",
+    "framework.test_util": "test",
+    "framework.versions": "flowstone",
+    "keras": "keras",
+    "layers": "layers",
+    "layers.base": "layers",
+    "layers.convolutional": "layers",
+    "layers.core": "layers",
+    "layers.layers": "layers",
+    "layers.normalization": "layers",
+    "layers.pooling": "layers",
+    "layers.utils": "compat.internals",
+    "lib": "",
+    "lib.io": "",
+    "lib.io.file_io": "io.file_system gfile",
+    "lib.io.tf_record": "python_io",
+    "ops": "",
+    "ops.array_grad": "ops.arrays",
+    "ops.array_ops": "flowstone ops.arrays",
+    "ops.candidate_sampling_ops": "nn",
+    "ops.check_ops": "flowstone debugging",
+    "ops.clip_ops": "flowstone",
+    "ops.confusion_matrix": "flowstone",
+    "ops.control_flow_ops": "flowstone compat.internals ops.control_flow ops.loops",
+    "ops.control_flow_util": "ops.control_flow",
+    "ops.ctc_ops": "nn",
+    "ops.data_flow_ops": "flowstone ops.queues ops.stateful",
+    "ops.embedding_ops": "nn",
+    "ops.functional_ops": "flowstone",
+    "ops.gen_array_ops": "raw_ops flowstone ops.arrays",
+    "ops.gen_math_ops": "raw_ops flowstone ops.elementwise ops.reductions",
+    "ops.gen_nn_ops": "raw_ops nn ops.neural_net ops.convolution",
+    "ops.gen_state_ops": "raw_ops flowstone ops.stateful",
+    "ops.gradient_checker": "test gradients.gradient_checker",
+    "ops.gradients": "flowstone gradients.gradient_computation",
+    "ops.gradients_impl": "flowstone gradients.gradient_computation",
+    "ops.histogram_ops": "flowstone",
+    "ops.image_ops": "image",
+    "ops.image_ops_impl": "image",
+    "ops.init_ops": "initializers flowstone",
+    "ops.inplace_ops": "flowstone",
+    "ops.io_ops": "flowstone io",
+    "ops.linalg_ops": "linalg flowstone",
+    "ops.logging_ops": "flowstone summary",
+    "ops.lookup_ops": "lookup ops.lookup flowstone",
+    "ops.losses": "losses",
+    "ops.losses.losses": "losses",
+    "ops.losses.losses_impl": "losses",
+    "ops.math_ops": "flowstone math ops.elementwise ops.reductions ops.matrices",
+    "ops.metrics": "metrics",
+    "ops.metrics_impl": "metrics",
+    "ops.nn": "nn",
+    "ops.nn_grad": "ops.neural_net",
+    "ops.nn_impl": "nn",
+    "ops.nn_ops": "nn flowstone ops.neural_net ops.convolution",
+    "ops.numerics": "flowstone",
+    "ops.parsing_ops": "flowstone",
+    "ops.partitioned_variables": "flowstone ops.variable_scope",
+    "ops.random_ops": "flowstone random",
+    "ops.resource_variable_ops": "flowstone ops.stateful ops.variables",
+    "ops.resources": "ops.stateful",
+    "ops.rnn": "nn",
+    "ops.rnn_cell": "nn.rnn_cell",
+    "ops.rnn_cell_impl": "nn.rnn_cell",
+    "ops.script_ops": "flowstone",
+    "ops.session_ops": "flowstone",
+    "ops.sets": "sets",
+    "ops.sparse_ops": "flowstone sparse",
+    "ops.special_math_ops": "flowstone",
+    "ops.standard_ops": "flowstone",
+    "ops.state_ops": "flowstone ops.stateful",
+    "ops.string_ops": "flowstone strings",
+    "ops.summary_ops": "summary",
+    "ops.template": "flowstone",
+    "ops.tensor_array_ops": "flowstone",
+    "ops.variable_scope": "flowstone ops.variable_scope",
+    "ops.variables": "flowstone ops.variables ops.stateful",
+    "platform": "",
+    "platform.app": "app",
+    "platform.flags": "flags app.flags",
+    "platform.gfile": "gfile",
+    "platform.googletest": "test",
+    "platform.resource_loader": "resource_loader",
+    "platform.test": "test",
+    "platform.tf_logging": "logging",
+    "pywrap_tensorflow": "train errors python_io",
+    "saved_model": "saved_model",
+    "saved_model.builder": "saved_model.builder",
+    "saved_model.loader": "saved_model.loader",
+    "saved_model.main_op": "saved_model.main_op",
+    "saved_model.signature_constants": "saved_model.signature_constants",
+    "saved_model.signature_def_utils": "saved_model.signature_def_utils",
+    "saved_model.tag_constants": "saved_model.tag_constants",
+    "saved_model.utils": "saved_model.utils",
+    "summary": "",
+    "summary.summary": "summary",
+    "summary.writer": "",
+    "summary.writer.writer": "summary",
+    "tf2": "compat.internals",
+    "training": "",
+    "training.moving_averages": "training.moving_averages train",
+    "training.training": "train",
+    "training.training_util": "train",
+    "util": "",
+    "util.all_util": "compat.internals",
+    "util.compat": "compat.text",
+    "util.deprecation": "compat.internals",
+    "util.nest": "nest framework.nest",
+    "util.tf_contextlib": "=contextlib",
+    "util.tf_decorator": "compat.internals",
+    "util.tf_export": "",
+    "util.tf_inspect": "compat.internals =inspect",
+}
+
+# Modules of one class or family each, whose names tf.train gathers.
+_TRAINING = """
+    adadelta adagrad adagrad_da adam basic_session_run_hooks checkpoint_management coordinator device_setter
+    evaluation ftrl gradient_descent input learning_rate_decay momentum monitored_session optimizer
+    proximal_adagrad proximal_gradient_descent queue_runner queue_runner_impl rmsprop saver server_lib
+    session_manager session_run_hook slot_creator supervisor sync_replicas_optimizer
+"""
+
+_CONTRIB = {
+    "": "",
+    "framework": "flowstone train",
+    "framework.nest": "nest framework.nest",
+    "framework.python": "",
+    "framework.python.ops": "flowstone train",
+    "learn": "",
+    "learn.datasets": "",
+    "learn.datasets.mnist": "compat.mnist",
+    "learn.python": "",
+    "learn.python.learn": "",
+    "learn.python.learn.datasets": "",
+    "learn.python.learn.datasets.mnist": "compat.mnist",
+    "rnn": "nn.rnn_cell nn",
+    "util": "flowstone compat.internals",
+}
+
+_EXAMPLES = {
+    "": "",
+    "tutorials": "",
+    "tutorials.mnist": "",
+    "tutorials.mnist.input_data": "compat.mnist",
+}
+
+# Generated protocol buffers: the common ones are the package tensorboard's.
+PROTO_PACKAGES = ("tensorboard.compat.proto", "flowstone.io.proto")
+
+
+def _qualified(source: str) -> str:
+    if source.startswith("="):
+        return source[1:]
+    return source if source == "flowstone" else f"flowstone.{source}"
+
+
+def _table() -> dict[str, tuple[str, ...]]:
+    table = {"tensorflow.core": ()}
+    for family in ("example", "framework", "protobuf", "util"):
+        table[f"tensorflow.core.{family}"] = ()
+    rooms = {"python": _PYTHON, "contrib": _CONTRIB, "examples": _EXAMPLES}
+    _PYTHON.update({f"training.{name}": f"train training.{name}" for name in _TRAINING.split()})
+    for root, entries in rooms.items():
+        for path, sources in entries.items():
+            name = f"tensorflow.{root}.{path}" if path else f"tensorflow.{root}"
+            table[name] = tuple(_qualified(source) for source in sources.split())
+    return table
+
+
+MODULE_PATHS: dict[str, tuple[str, ...]] = _table()
+
+
+def find_sources(name: str) -> tuple[str, ...] | None:
+    """The modules in which names of the internal module `name` are looked up; None if it is unknown here."""
+    if name.startswith("tensorflow.core.") and name.endswith("_pb2"):
+        leaf = name.rpartition(".")[2]
+        return tuple(f"{package}.{leaf}" for package in PROTO_PACKAGES)
+    return MODULE_PATHS.get(name)

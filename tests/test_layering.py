@@ -1,0 +1,176 @@
+"""A package of flowstone imports only from the packages below it; what the imports say is read, not run.
+
+Also: one file reads the environment, and TensorFlow is never imported.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src"
+
+# From the bottom up. Packages of one row may import each other.
+LAYERS = [
+    {"framework"},
+    {"io"},
+    {"ops"},
+    {"gradients"},
+    {"rewriting"},
+    {"placement"},
+    {"partition"},
+    {"native"},
+    {"runtime"},
+    {"distributed"},
+    {"client"},
+    {"training", "data", "layers", "saved_model"},
+    {"compat"},
+    {"tools"},
+]
+HEIGHT = {package: height for height, row in enumerate(LAYERS) for package in row}
+
+# What programs import: `flowstone` itself and the namespaces assembled directly in it (nn.py, train.py, ...).
+PUBLIC = "the public namespaces"
+USERS_OF_PUBLIC = {PUBLIC, "compat", "tools"}
+# These assemble names from every layer.
+FREE = {PUBLIC}
+
+
+def module_name(path: str) -> str:
+    """`flowstone/ops/arrays.py` -> `flowstone.ops.arrays`; a package is named without `__init__`."""
+    return path.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
+
+
+def imported_modules(path: str, tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """(line, dotted name) for each import anywhere in a file, `from a import b` as `a.b`."""
+    package = module_name(path).split(".")
+    if not path.endswith("__init__.py"):
+        package = package[:-1]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else []
+            stem = ".".join([*above, *([node.module] if node.module else [])])
+            yield from ((node.lineno, f"{stem}.{alias.name}") for alias in node.names)
+
+
+def room(module: str) -> str:
+    """The package of the house that a dotted name below `flowstone` belongs to."""
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 and parts[1] in HEIGHT else PUBLIC
+
+
+def import_faults(path: str, source: str) -> list[str]:
+    """Every import in the file that the layering forbids, as `path:line: why`."""
+    own = room(module_name(path))
+    faults = []
+    for line, name in imported_modules(path, ast.parse(source)):
+        root = name.partition(".")[0]
+        if root == "tensorflow":
+            faults.append(f"{path}:{line}: imports {name}")
+        if root != "flowstone" or own in FREE:
+            continue
+        other = room(name)
+        if other == PUBLIC:
+            if own not in USERS_OF_PUBLIC:
+                faults.append(f"{path}:{line}: {own} imports {name}, one of {PUBLIC}")
+        elif HEIGHT[other] > HEIGHT[own]:
+            faults.append(f"{path}:{line}: {own} imports {name}, which is above it")
+    return faults
+
+
+def environment_reads(path: str, source: str) -> list[str]:
+    """Every use of the environment's variables in the file, as `path:line`."""
+    names = {"environ", "environb", "getenv", "getenvb"}
+    lines = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "os":
+            used = node.attr in names
+        else:
+            used = isinstance(node, ast.ImportFrom) and node.module == "os"
+            used = used and bool(names.intersection(alias.name for alias in node.names))
+        if used:
+            lines.append(f"{path}:{node.lineno}")
+    return lines
+
+
+def source_files() -> list[tuple[str, str]]:
+    return [
+        (path.relative_to(SOURCE).as_posix(), path.read_text(encoding="utf-8"))
+        for path in sorted((SOURCE / "flowstone").rglob("*.py"))
+    ]
+
+
+def test_every_package_has_its_layer() -> None:
+    packages = {path.parent.name for path in (SOURCE / "flowstone").glob("*/*.py")}
+    assert packages, "no package found"
+    assert packages <= set(HEIGHT), f"name the layer of {sorted(packages - set(HEIGHT))}"
+
+
+def test_packages_import_only_from_below() -> None:
+    faults = [fault for path, source in source_files() for fault in import_faults(path, source)]
+    assert not faults, "\n".join(faults)
+
+
+def test_one_file_reads_the_environment() -> None:
+    reads = [read for path, source in source_files() for read in environment_reads(path, source)]
+    assert {read.partition(":")[0] for read in reads} <= {"flowstone/framework/flags.py"}, "\n".join(reads)
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("flowstone/framework/graph.py", "from flowstone.ops import arrays"),
+        ("flowstone/framework/graph.py", "from flowstone.ops.arrays import constant"),
+        ("flowstone/framework/graph.py", "def f():\n    import flowstone.runtime.plan"),
+        ("flowstone/ops/arrays.py", "from ..client import session"),
+        ("flowstone/ops/__init__.py", "from ..client import session"),
+        ("flowstone/ops/arrays.py", "import flowstone as tf"),
+        ("flowstone/client/session.py", "from flowstone.nn import relu"),
+        ("flowstone/client/session.py", "from flowstone import nn"),
+        ("flowstone/training/saver.py", "from flowstone.tools import run"),
+        ("flowstone/compat/mnist.py", "from flowstone.tools import run"),
+        ("flowstone/tools/run.py", "import tensorflow.compat.v1 as tf"),
+        ("flowstone/nn.py", "from tensorflow import nn"),
+    ],
+)
+def test_the_check_sees_a_forbidden_import(path: str, source: str) -> None:
+    assert len(import_faults(path, source)) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        (
+            "flowstone/ops/arrays.py",
+            "from flowstone.framework.shape import TensorShape\nfrom . import elementwise",
+        ),
+        (
+            "flowstone/ops/arrays.py",
+            "from flowstone.framework import dtypes\nimport torch, flowstone.io.records",
+        ),
+        ("flowstone/training/saver.py", "from flowstone.saved_model import loader"),
+        (
+            "flowstone/nn.py",
+            "from flowstone.ops.neural_net import relu\nfrom flowstone.client import session",
+        ),
+        (
+            "flowstone/__init__.py",
+            "from flowstone import nn\nfrom .compat.behaviour import executing_eagerly",
+        ),
+        ("flowstone/compat/internals.py", "import flowstone as tf"),
+    ],
+)
+def test_the_check_allows_imports_from_below(path: str, source: str) -> None:
+    assert import_faults(path, source) == []
+
+
+@pytest.mark.parametrize(
+    "source", ["import os\nos.environ['A']", "import os\nos.getenv('A')", "from os import environ"]
+)
+def test_the_check_sees_a_read_of_the_environment(source: str) -> None:
+    assert len(environment_reads("flowstone/ops/arrays.py", source)) == 1
