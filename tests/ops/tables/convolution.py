@@ -1,7 +1,7 @@
 """Cases of the convolution family: convolutions and poolings of images and volumes, gradient ops, dilation.
 
-`CASES` is read by the op table test and by the golden generator. The oracle's CPU kernels mostly know
-channels-last layouts only, so cases in NCHW and NCDHW are marked `channels_last`: it computes them transposed.
+`CASES` is read by the op table test and by the golden generator. The oracle's CPU kernels mostly know only
+channels-last layouts, so cases in NCHW and NCDHW are marked `channels_last`: it computes them transposed.
 It differentiates no dilated convolution on a CPU, so those cases compare forward values only.
 """
 
