@@ -86,7 +86,8 @@ def _run(program: Callable[[], object]) -> int:
         program()
     except (Exception, KeyboardInterrupt) as error:
         # The hook, not the traceback module: the program may have set its own.
-        sys.excepthook(type(error), error, without_runner_frames(error.__traceback__))
+        error.__traceback__ = without_runner_frames(error.__traceback__)
+        sys.excepthook(type(error), error, error.__traceback__)
         return 130 if isinstance(error, KeyboardInterrupt) else 1
     return 0
 

@@ -1,0 +1,166 @@
+"""`tensorflow` as another name for flowstone. Each case is a process, since installing changes one."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from flowstone.compat.module_paths import MODULE_PATHS, find_sources
+
+SOURCE = str(Path(__file__).parents[2] / "src")
+
+
+def run(program: str) -> str:
+    """The output of a program in which tensorflow is flowstone."""
+    start = f"import sys; sys.path.insert(0, {SOURCE!r})\n"
+    start += "from flowstone.compat import tensorflow as t; t.install(); t.install()\n"
+    result = subprocess.run(
+        [sys.executable, "-c", start + textwrap.dedent(program)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+def test_tensorflow_is_flowstone_itself() -> None:
+    run("""
+        import tensorflow as tf
+        import tensorflow.compat.v1 as tf1
+        import flowstone, tensorflow.nn, tensorflow.compat.v1.train
+        from tensorflow.compat import v1
+        from tensorflow import nn
+        assert tf is tf1 is v1 is flowstone is tf.compat.v1
+        assert nn is flowstone.nn is sys.modules["tensorflow.nn"]
+        assert sys.modules["tensorflow.compat.v1.train"] is flowstone.train
+        tf.disable_v2_behavior()
+        tf.disable_eager_execution()
+        assert not tf.executing_eagerly()
+    """)
+
+
+def test_internal_modules_hold_flowstones_names() -> None:
+    run("""
+        import flowstone as tf
+        from tensorflow.python.framework import dtypes, errors, ops, tensor_shape
+        from tensorflow.python.ops import array_ops, control_flow_ops, math_ops, nn_ops, variables
+        from tensorflow.python.ops.math_ops import reduce_sum
+        from tensorflow.python.training.gradient_descent import GradientDescentOptimizer
+        from tensorflow.python import ops as ops_package
+        import tensorflow.python.ops.state_ops
+        assert nn_ops.relu is tf.nn.relu
+        assert reduce_sum is math_ops.reduce_sum is tf.reduce_sum
+        assert array_ops.reshape is tf.reshape
+        assert ops.Tensor is tf.Tensor and ops.get_default_graph is tf.get_default_graph
+        assert variables.Variable is tf.Variable
+        assert dtypes.float32 is tf.float32
+        assert errors.NotFoundError is tf.errors.NotFoundError
+        assert tensor_shape.TensorShape is tf.TensorShape
+        assert GradientDescentOptimizer is tf.train.GradientDescentOptimizer
+        assert ops_package.nn_ops is nn_ops
+        assert tf.python.ops.state_ops.assign is tf.assign
+        assert callable(control_flow_ops.with_dependencies)
+    """)
+
+
+def test_names_of_an_internal_module_can_be_imported_all() -> None:
+    run("""
+        import flowstone as tf
+        from tensorflow.python.ops.nn_ops import *
+        assert relu is tf.nn.relu
+    """)
+
+
+def test_the_tutorials_reader_and_the_protocol_buffers() -> None:
+    run("""
+        from tensorflow.examples.tutorials.mnist import input_data
+        from tensorflow.contrib.learn.python.learn.datasets import mnist
+        from tensorflow.core.framework import graph_pb2
+        from tensorflow.core.framework.node_def_pb2 import NodeDef
+        assert input_data.read_data_sets is mnist.read_data_sets
+        assert graph_pb2.GraphDef(node=[NodeDef(name="x")]).node[0].name == "x"
+    """)
+
+
+@pytest.mark.parametrize(
+    ("statement", "error"),
+    [
+        ("tf.foo", "AttributeError: flowstone does not have the name tf.foo"),
+        ("nn_ops.foo", "AttributeError: flowstone does not have the name tensorflow.python.ops.nn_ops.foo"),
+        ("from tensorflow.python.ops.nn_ops import foo", "ImportError: flowstone does not have"),
+        ("from tensorflow.python.ops import foo_ops", "ImportError: flowstone does not have"),
+        ("import tensorflow.python.foo", "ImportError: flowstone does not have tensorflow.python.foo"),
+        ("import tensorflow.foo.bar", "ImportError: flowstone does not have tensorflow.foo"),
+        ("from tensorflow import foo", "ImportError: cannot import name 'foo' from 'flowstone'"),
+        ("tf.contrib.foo", "AttributeError: flowstone does not have the name tensorflow.contrib.foo"),
+    ],
+)
+def test_an_absent_name_is_named(statement: str, error: str) -> None:
+    output = run(f"""
+        import tensorflow as tf
+        from tensorflow.python.ops import nn_ops
+        try:
+            {statement}
+        except (AttributeError, ImportError) as error:
+            kind = ImportError if isinstance(error, ImportError) else AttributeError
+            print(f"{{kind.__name__}}: {{error}}")
+    """)
+    assert output.startswith(error)
+
+
+def test_paper_era_names() -> None:
+    run("""
+        import numpy as np
+        import tensorflow as tf
+        x = tf.placeholder(name="x")
+        assert x.dtype == tf.float32 and x.shape.ndims is None
+        ones, twos = tf.ones([2, 3]), tf.fill([2, 3], 2.0)
+        with tf.Session() as session:
+            def value(tensor):
+                return session.Run(tensor).tolist()
+            old = tf.concat(1, [ones, twos])
+            assert value(old) == value(tf.concat([ones, twos], 1)) == [[1, 1, 1, 2, 2, 2]] * 2
+            assert value(tf.concat(concat_dim=0, values=[ones, twos])) == [[1] * 3] * 2 + [[2] * 3] * 2
+            def shapes(tensors):
+                return [tensor.shape.as_list() for tensor in tensors]
+            assert shapes(tf.split(1, 3, ones)) == shapes(tf.split(ones, 3, 1)) == [[2, 1]] * 3
+            assert shapes(tf.split(split_dim=0, num_split=2, value=ones)) == [[1, 3]] * 2
+            assert value(tf.mul(tf.sub(twos, ones), tf.neg(twos))) == [[-2.0] * 3] * 2
+            assert value(tf.pack([1, 2])) == [1, 2]
+    """)
+
+
+def test_the_package_tensorboard_keeps_its_own_file_access() -> None:
+    run("""
+        from tensorboard.compat import tf
+        assert tf.__name__ != "flowstone"
+        assert tf.io.gfile.exists(sys.executable)
+    """)
+
+
+def test_tensorflow_itself_is_not_displaced() -> None:
+    program = f"import sys, types; sys.path.insert(0, {SOURCE!r})\n"
+    program += "sys.modules['tensorflow'] = types.ModuleType('tensorflow')\n"
+    program += "from flowstone.compat import tensorflow\ntensorflow.install()\n"
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert result.returncode == 1
+    assert "RuntimeError: TensorFlow itself is loaded already" in result.stderr
+
+
+def test_every_listed_module_has_a_listed_package_above_it() -> None:
+    for name in MODULE_PATHS:
+        parent = name.rpartition(".")[0]
+        assert parent == "tensorflow" or parent in MODULE_PATHS, name
+
+
+def test_sources_of_internal_modules() -> None:
+    assert find_sources("tensorflow.python.ops") == ()
+    assert find_sources("tensorflow.python.ops.nn_ops")[:2] == ("flowstone.nn", "flowstone")
+    assert find_sources("tensorflow.python.util.tf_contextlib") == ("contextlib",)
+    assert find_sources("tensorflow.core.framework.graph_pb2")[0] == "tensorboard.compat.proto.graph_pb2"
+    assert find_sources("tensorflow.python.nonsense") is None
