@@ -12,7 +12,6 @@ at its own first line.
 from __future__ import annotations
 
 import argparse
-import linecache
 import os
 import runpy
 import sys
@@ -69,8 +68,6 @@ def run_source(source: str, arguments: list[str]) -> int:
     """Runs the text of a program."""
     sys.argv = ["-", *arguments]
     sys.path.insert(0, "")
-    # Kept where tracebacks look for source lines, as a file's would be.
-    linecache.cache["<stdin>"] = (len(source), None, source.splitlines(keepends=True), "<stdin>")
     main = ModuleType("__main__")
     main.__dict__["__builtins__"] = __builtins__
     sys.modules["__main__"] = main
