@@ -14,18 +14,19 @@ from __future__ import annotations
 import os
 import pathlib
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 os.environ.update(CUDA_VISIBLE_DEVICES="", TF_ENABLE_ONEDNN_OPTS="0", TF_CPP_MIN_LOG_LEVEL="3")
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "ops"))
 
-import golden_values
 import numpy as np
-import op_cases
 import tensorflow.compat.v1 as tf
-from op_cases import Case, Input
 from tensorflow.python.framework import op_def_library, op_def_registry
+
+import golden_values
+import op_cases
+from op_cases import Case, Input
 
 VARIANTS = ("constants", "placeholders", "unknown")
 LAYOUT_LISTS = ("strides", "ksize", "dilations", "explicit_paddings")
@@ -76,12 +77,7 @@ class Question:
             else:
                 arguments[definition.name] = self._argument(variant, str(index), one)
         arguments |= self._attributes()
-        try:
-            function = getattr(tf.raw_ops, self.case.op)
-        except AttributeError:
-            result = op_def_library.apply_op(self.case.op, **arguments)
-        else:
-            result = function(**arguments)
+        result = op_def_library.apply_op(self.case.op, **arguments)
         while isinstance(result, (list, tuple)):
             result = result[0]
         return getattr(result, "op", result)
@@ -100,26 +96,24 @@ class Question:
         return holder
 
     def _attributes(self) -> dict[str, Any]:
-        kinds = {attribute.name: attribute.type for attribute in self.definition.attr}
-        attributes = self.case.attributes
-        if self.case.channels_last:
-            attributes = channels_last_attributes(attributes)
-        convert: dict[str, Callable[[Any], Any]] = {
-            "type": tf.as_dtype,
-            "list(type)": lambda names: [tf.as_dtype(name) for name in names],
-            "tensor": tf.make_tensor_proto,
-        }
-        # tf.raw_ops refuses the attributes that it infers from the inputs.
-        inferred = {
+        """The attributes that the inputs do not imply: the case's, else the defaults of the definition."""
+        implied = {
             name
             for one in self.definition.input_arg
             for name in (one.type_attr, one.number_attr, one.type_list_attr)
         }
-        return {
-            name: convert[kinds[name]](value) if kinds.get(name) in convert else value
-            for name, value in attributes.items()
-            if name not in inferred
-        }
+        given = self.case.attributes
+        if self.case.channels_last:
+            given = channels_last_attributes(given)
+        if unknown := given.keys() - {attribute.name for attribute in self.definition.attr}:
+            raise Mismatch(f"TensorFlow's op has no attribute {unknown}")
+        attributes = {}
+        for attribute in self.definition.attr:
+            if attribute.name in given and attribute.name not in implied:
+                attributes[attribute.name] = attribute_value(attribute.type, given[attribute.name])
+            elif attribute.HasField("default_value") and attribute.name not in implied:
+                attributes[attribute.name] = default_value(attribute.type, attribute.default_value)
+        return attributes
 
     def start(self) -> tf.Session:
         """A session whose variables hold their first values."""
@@ -227,6 +221,23 @@ class Question:
         return entries
 
 
+def attribute_value(kind: str, value: Any) -> Any:
+    """A case's attribute as TensorFlow wants it."""
+    if kind == "type":
+        return tf.as_dtype(value)
+    if kind == "list(type)":
+        return [tf.as_dtype(name) for name in value]
+    return tf.make_tensor_proto(value) if kind == "tensor" else value
+
+
+def default_value(kind: str, value: Any) -> Any:
+    """The default in an op's definition, as a Python value."""
+    fields = {"string": "s", "int": "i", "float": "f", "bool": "b", "type": "type", "shape": "shape"}
+    if kind.startswith("list("):
+        return list(getattr(value.list, fields[kind[5:-1]]))
+    return getattr(value, fields[kind])
+
+
 def positions(inputs: Sequence[Input | list[Input]]) -> Iterator[tuple[str, Input]]:
     """Every tensor input with its position: "1", or "1.0" in a list argument."""
     for index, one in enumerate(inputs):
@@ -283,7 +294,8 @@ def make(family: str) -> list[str]:
         try:
             entries[case.id] = Question(case).ask()
         except Exception as error:
-            complaints.append(f"{case.id}: {type(error).__name__}: {str(error)[:300]}")
+            reason = "no CPU kernel" if "No OpKernel" in str(error) else str(error)[:300]
+            complaints.append(f"{case.id}: {type(error).__name__}: {reason}")
     golden_values.DIRECTORY.mkdir(exist_ok=True)
     path = golden_values.DIRECTORY / f"{family}.npz"
     golden_values.write(path, entries)

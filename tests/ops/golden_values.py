@@ -72,9 +72,11 @@ def write(path: str | os.PathLike[str], cases: Entries) -> None:
     text = json.dumps(index, separators=(",", ":")).encode()
     arrays = {"index": np.frombuffer(text, np.uint8)}
     arrays |= {dtype: np.concatenate(parts[dtype]) for dtype in sorted(parts)}
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(path, "w") as archive:
         for dtype, array in arrays.items():
-            with archive.open(zipfile.ZipInfo(f"{dtype}.npy", EARLIEST), "w") as member:
+            place = zipfile.ZipInfo(f"{dtype}.npy", EARLIEST)
+            place.compress_type = zipfile.ZIP_DEFLATED
+            with archive.open(place, "w") as member:
                 np.lib.format.write_array(member, array, allow_pickle=False)
 
 

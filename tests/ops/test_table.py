@@ -1,0 +1,281 @@
+"""Every op against the oracle: values, dtypes, static shapes, gradients, state and errors of each case.
+
+The cases are in `tables/`, the oracle's answers in `tests/golden/ops`; `op_cases` and `golden_values`
+describe them. Each case becomes one graph of Flowstone, built like the oracle's: its op on constants, on
+placeholders of the full shape and on placeholders of unknown rank. `Subject` is all that knows how Flowstone
+is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flowstone as tf
+import golden_values
+import op_cases
+from flowstone.framework.operation import registry
+from op_cases import Case, Input
+
+FAMILIES = op_cases.families()
+CASES = [case for family in FAMILIES for case in op_cases.load(family)]
+GOLDEN = {
+    name: entries
+    for family in FAMILIES
+    for name, entries in golden_values.read(golden_values.DIRECTORY / f"{family}.npz").items()
+}
+VARIANTS = ("constants", "placeholders", "unknown")
+# Relative and absolute.
+TOLERANCES = {
+    "float64": (1e-11, 1e-13),
+    "complex128": (1e-11, 1e-13),
+    "float32": (1e-5, 1e-6),
+    "complex64": (1e-5, 1e-6),
+    "float16": (1e-2, 1e-3),
+    "bfloat16": (2e-2, 1e-2),
+}
+# Ops that the table leaves to a test of their own, each with the reason.
+EXEMPT: dict[str, str] = {}
+
+
+class Subject:
+    """A case as a graph of Flowstone.
+
+    `given` maps an input's position to its placeholder or variable, `built` a variant to its operation and
+    `failures` to what was raised instead.
+    """
+
+    def __init__(self, case: Case, variants: Sequence[str] = VARIANTS) -> None:
+        self.case = case
+        self.graph = tf.Graph()
+        self.inputs = case.inputs()
+        self.given: dict[str, Any] = {}
+        self.feed: dict[Any, np.ndarray] = {}
+        self.built: dict[str, Any] = {}
+        self.failures: dict[str, Exception] = {}
+        with self.graph.as_default():
+            for position, one in positions(self.inputs):
+                if one.role != "tensor":
+                    self.given[position] = tf.Variable(one.value, use_resource=one.role == "resource")
+            for variant in variants:
+                try:
+                    self.built[variant] = self._build(variant)
+                except Exception as error:
+                    if not case.error:
+                        raise
+                    self.failures[variant] = error
+
+    def _build(self, variant: str) -> Any:
+        """The operation that the op's declaration adds to the graph."""
+        arguments = [
+            [self._argument(variant, f"{index}.{item}", part) for item, part in enumerate(one)]
+            if isinstance(one, list)
+            else self._argument(variant, str(index), one)
+            for index, one in enumerate(self.inputs)
+        ]
+        result = registry[self.case.op](*arguments, **self._attributes())
+        while isinstance(result, (list, tuple)):
+            result = result[0]
+        return getattr(result, "op", result)
+
+    def _attributes(self) -> dict[str, Any]:
+        return {
+            name: tf.as_dtype(value)
+            if isinstance(value, str) and op_cases.dtype_name(value) in op_cases.NUMPY_DTYPES
+            else value
+            for name, value in self.case.attributes.items()
+        }
+
+    def _argument(self, variant: str, position: str, one: Input) -> Any:
+        if one.role == "variable":
+            return self.given[position]._ref()
+        if one.role == "resource":
+            return self.given[position].handle
+        if variant == "constants":
+            return tf.constant(one.value, dtype=tf.as_dtype(one.dtype))
+        holder = tf.placeholder(
+            tf.as_dtype(one.dtype), one.value.shape if variant == "placeholders" else None
+        )
+        if variant == "placeholders":
+            self.given[position] = holder
+        self.feed[holder] = one.value
+        return holder
+
+    def start(self) -> Any:
+        """A session whose variables hold their first values."""
+        session = tf.Session(graph=self.graph)
+        for position, one in positions(self.inputs):
+            if one.role != "tensor" and one.initialized:
+                session.run(self.given[position].initializer)
+        return session
+
+    def run(self, session: Any, variant: str = "placeholders") -> list[np.ndarray]:
+        """The values of the outputs."""
+        operation = self.built[variant]
+        values = session.run(list(operation.outputs) or operation, self._feed_of(operation))
+        return [np.asarray(value) for value in values or []]
+
+    def _feed_of(self, operation: Any) -> dict[Any, np.ndarray]:
+        return {holder: value for holder, value in self.feed.items() if holder in set(operation.inputs)}
+
+    def gradients(self, session: Any, wanted: Sequence[str]) -> list[np.ndarray | None]:
+        """The gradients by the inputs at these positions, given the case's gradients of the outputs."""
+        operation = self.built["placeholders"]
+        outputs, flows = [], []
+        for index, (output, value) in enumerate(zip(operation.outputs, self.run(session), strict=True)):
+            dtype = output.dtype.base_dtype.name
+            if op_cases.is_differentiable(dtype) and self.case.compares(index):
+                outputs.append(output)
+                flow = self.case.output_gradient(index, value.shape, dtype)
+                flows.append(tf.constant(flow, dtype=tf.as_dtype(dtype)))
+        found = tf.gradients(outputs, [self.given[position] for position in wanted], flows)
+        feed = self._feed_of(operation)
+        return [
+            None if gradient is None else np.asarray(session.run(tf.convert_to_tensor(gradient), feed))
+            for gradient in found
+        ]
+
+
+def positions(inputs: Sequence[Input | list[Input]]) -> Iterator[tuple[str, Input]]:
+    """Every tensor input with its position: "1", or "1.0" in a list argument."""
+    for index, one in enumerate(inputs):
+        if isinstance(one, list):
+            yield from ((f"{index}.{item}", part) for item, part in enumerate(one))
+        else:
+            yield str(index), one
+
+
+def cases(*keys: str) -> pytest.MarkDecorator:
+    """Parametrise by the cases whose golden entries have a key that starts with one of these."""
+    chosen = [case for case in CASES if any(key.startswith(keys) for key in GOLDEN.get(case.id, {}))]
+    return pytest.mark.parametrize("case", chosen, ids=[case.id for case in chosen])
+
+
+def assert_agrees(case: Case, what: str, actual: np.ndarray, expected: np.ndarray) -> None:
+    """Equal dtype, shape and, up to the tolerance of the case or dtype, values."""
+    assert actual.shape == expected.shape, what
+    dtype = op_cases.dtype_name(expected.dtype)
+    if dtype == "string":
+        # A bare comparison would let b"a" equal a str of the same text through NumPy's own string dtypes.
+        assert [bytes(item) for item in actual.reshape(-1)] == list(expected.reshape(-1)), what
+        return
+    assert op_cases.dtype_name(actual.dtype) == dtype, what
+    if dtype not in TOLERANCES:
+        np.testing.assert_array_equal(actual, expected, err_msg=what)
+        return
+    rtol, atol = TOLERANCES[dtype]
+    wide = np.complex128 if dtype.startswith("complex") else np.float64
+    np.testing.assert_allclose(
+        actual.astype(wide),
+        expected.astype(wide),
+        rtol=rtol if case.rtol is None else case.rtol,
+        atol=atol if case.atol is None else case.atol,
+        err_msg=what,
+    )
+    if case.signed_zeros and dtype.startswith(("float", "bfloat")):
+        zeros = expected == 0
+        np.testing.assert_array_equal(np.signbit(actual[zeros]), np.signbit(expected[zeros]), err_msg=what)
+
+
+@cases("dtypes")
+def test_values_dtypes_and_state(case: Case) -> None:
+    """The outputs, and the variables afterwards, are the oracle's."""
+    golden = GOLDEN[case.id]
+    subject = Subject(case, ["placeholders"])
+    with subject.graph.as_default(), subject.start() as session:
+        values = subject.run(session)
+        outputs = subject.built["placeholders"].outputs
+        assert [output.dtype.base_dtype.name for output in outputs] == golden["dtypes"]
+        for index, value in enumerate(values):
+            if case.compares(index):
+                assert_agrees(case, f"output {index}", value, golden[f"out/{index}"])
+        for position, one in positions(subject.inputs):
+            if f"after/{position}" in golden:
+                after = np.asarray(session.run(subject.given[position].read_value()))
+                assert_agrees(case, f"variable {position}", after, golden[f"after/{position}"])
+            elif one.role != "tensor":
+                with pytest.raises(tf.errors.FailedPreconditionError):
+                    session.run(subject.given[position].read_value())
+
+
+@cases("shape/")
+def test_static_shapes(case: Case) -> None:
+    """As much is known of the outputs' shapes as the oracle knows, and the run agrees with it."""
+    golden = GOLDEN[case.id]
+    variants = [variant for variant in VARIANTS if f"shape/{variant}" in golden]
+    subject = Subject(case, variants)
+    for variant in variants:
+        shapes = [static_shape(output) for output in subject.built[variant].outputs]
+        assert shapes == golden[f"shape/{variant}"], variant
+        for index, shape in enumerate(shapes):
+            if shape is not None and f"out/{index}" in golden:
+                actual = golden[f"out/{index}"].shape
+                assert len(shape) == len(actual)
+                assert all(size in (None, real) for size, real in zip(shape, actual, strict=True))
+
+
+def static_shape(output: Any) -> list[int | None] | None:
+    """The inferred shape in the notation of the golden files."""
+    return None if output.shape.ndims is None else output.shape.as_list()
+
+
+@cases("grad/", "nograd")
+def test_gradients(case: Case) -> None:
+    """The gradients are the oracle's, None where its are None, and asking fails where it has none."""
+    golden = GOLDEN[case.id]
+    subject = Subject(case, ["placeholders"])
+    wanted = [position for position, one in positions(subject.inputs) if case.differentiable(one)]
+    with subject.graph.as_default(), subject.start() as session:
+        if "nograd" in golden:
+            with pytest.raises(LookupError):
+                subject.gradients(session, wanted)
+            return
+        for position, gradient in zip(wanted, subject.gradients(session, wanted), strict=True):
+            expected = golden[f"grad/{position}"]
+            assert (gradient is None) == (expected is None), f"gradient {position}"
+            if gradient is not None and expected is not None:
+                assert_agrees(case, f"gradient {position}", gradient, expected)
+
+
+@cases("error")
+def test_errors(case: Case) -> None:
+    """Building or running raises the class that the oracle raises, at the same stage."""
+    golden = GOLDEN[case.id]["error"]
+    subject = Subject(case)
+    found = {}
+    for variant in VARIANTS:
+        failure, stage = subject.failures.get(variant), "build"
+        if failure is None:
+            with subject.graph.as_default(), subject.start() as session:
+                try:
+                    subject.run(session, variant)
+                except Exception as error:
+                    failure, stage = error, "run"
+        found[variant] = [stage, type(failure).__name__] if failure else ["none", ""]
+    assert found == golden
+
+
+def test_every_case_has_its_answer() -> None:
+    """A case added to a table needs `make_op_goldens.py` to be run."""
+    assert [case.id for case in CASES if case.id not in GOLDEN] == []
+    assert sorted(GOLDEN.keys() - {case.id for case in CASES}) == []
+
+
+def test_ids_are_unique_across_tables() -> None:
+    """Answers are looked up by id alone."""
+    assert len({case.id for case in CASES}) == len(CASES)
+
+
+def test_every_case_has_its_op() -> None:
+    """A table names no op that is not declared."""
+    assert sorted({case.op for case in CASES} - set(registry)) == []
+
+
+def test_every_op_has_a_case() -> None:
+    """An op without a case fails here, unless it is exempt, and no exemption outlives its reason."""
+    tested = {case.op for case in CASES}
+    assert sorted(set(registry) - tested - EXEMPT.keys()) == []
+    assert sorted(EXEMPT.keys() & tested) == []
