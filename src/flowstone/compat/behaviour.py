@@ -105,4 +105,4 @@ def disable_resource_variables() -> None:
 
 def resource_variables_enabled() -> bool:
     """Whether `Variable` and `get_variable` make resource variables by default."""
-    return variable_scope.default_use_resource()
+    return bool(variable_scope.default_use_resource())

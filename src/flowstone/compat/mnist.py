@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import struct
 from typing import IO, Any, NamedTuple
 
 import numpy as np
@@ -45,19 +46,19 @@ _IMAGES_MAGIC = 2051
 _LABELS_MAGIC = 2049
 
 
-def _read_header(stream: IO[bytes], magic: int, words: int, kind: str) -> list[int]:
+def _read_header(stream: gzip.GzipFile, magic: int, words: int, kind: str) -> list[int]:
     """The `words` big-endian integers after the magic number. Raises ValueError where the file is not one."""
     header = stream.read(4 * (1 + words))
     name = getattr(stream, "name", "file")
     if len(header) != 4 * (1 + words):
         raise ValueError(f"MNIST {kind} file {name} ends within its header")
-    found, *rest = np.frombuffer(header, dtype=">u4").tolist()
+    found, *rest = struct.unpack(f">{1 + words}I", header)
     if found != magic:
         raise ValueError(f"Invalid magic number {found} in MNIST {kind} file: {name}")
     return rest
 
 
-def _read_bytes(stream: IO[bytes], count: int, kind: str) -> Array:
+def _read_bytes(stream: gzip.GzipFile, count: int, kind: str) -> Array:
     data = np.frombuffer(stream.read(count), dtype=np.uint8)
     if data.size != count:
         name = getattr(stream, "name", "file")

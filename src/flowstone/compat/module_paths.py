@@ -204,11 +204,11 @@ def _qualified(source: str) -> str:
 
 
 def _table() -> dict[str, tuple[str, ...]]:
-    table = {"tensorflow.core": ()}
+    table: dict[str, tuple[str, ...]] = {"tensorflow.core": ()}
     for family in ("example", "framework", "protobuf", "util"):
         table[f"tensorflow.core.{family}"] = ()
-    rooms = {"python": _PYTHON, "contrib": _CONTRIB, "examples": _EXAMPLES}
-    _PYTHON.update({f"training.{name}": f"train training.{name}" for name in _TRAINING.split()})
+    training = {f"training.{name}": f"train training.{name}" for name in _TRAINING.split()}
+    rooms = {"python": _PYTHON | training, "contrib": _CONTRIB, "examples": _EXAMPLES}
     for root, entries in rooms.items():
         for path, sources in entries.items():
             name = f"tensorflow.{root}.{path}" if path else f"tensorflow.{root}"

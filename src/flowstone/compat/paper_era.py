@@ -55,9 +55,9 @@ RENAMED: dict[str, str] = {
     "unpack": "unstack",
 }
 
-_placeholder = flowstone.placeholder
-_concat = flowstone.concat
-_split = flowstone.split
+_placeholder: Any = flowstone.placeholder
+_concat: Any = flowstone.concat
+_split: Any = flowstone.split
 
 
 def placeholder(dtype: Any = None, shape: Any = None, name: str | None = None) -> Any:
@@ -101,8 +101,9 @@ def split(
 
 def install() -> None:
     """Makes both forms understood by `flowstone.placeholder`, `.concat`, `.split` and by sessions."""
-    flowstone.placeholder = placeholder
-    flowstone.concat = concat
-    flowstone.split = split
-    for session in (flowstone.Session, flowstone.InteractiveSession):
+    public: Any = flowstone
+    public.placeholder = placeholder
+    public.concat = concat
+    public.split = split
+    for session in (public.Session, public.InteractiveSession):
         session.Run = session.run

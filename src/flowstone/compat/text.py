@@ -71,7 +71,8 @@ def path_to_str(path: Any) -> Any:
 
 def dimension_at_index(shape: TensorShape, index: int) -> Dimension:
     """The dimension at `index` of a shape, an unknown one if the rank is unknown."""
-    return Dimension(None) if shape.ndims is None else shape.dims[index]
+    dims = shape.dims
+    return Dimension(None) if dims is None else dims[index]
 
 
 def forward_compatible(year: int, month: int, day: int) -> bool:
