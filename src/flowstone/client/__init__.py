@@ -1,0 +1,1 @@
+"""What a user's program holds in its hand: sessions, feeds and fetches."""

@@ -1,0 +1,209 @@
+"""Feeds and fetches: between the user's nested Python values and a plan's flat lists.
+
+Fetches may be nested lists, tuples, named tuples, dicts, and sparse values; `FetchStructure` flattens them to graph
+elements and rebuilds the results in the same form. `feed_converter` and `fetch_converter` make the functions that move one
+value in or out; they are made once per plan and know its type and static shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+
+from flowstone.framework import dtypes
+from flowstone.framework.composite import IndexedSlices, IndexedSlicesValue, SparseTensor, SparseTensorValue
+from flowstone.framework.graph import Graph, Operation
+from flowstone.framework.shape import is_compatible
+from flowstone.framework.tensor import Tensor
+from flowstone.framework.values import as_bytes_array, to_numpy, to_runtime
+
+# ---- fetches
+
+
+class FetchStructure:
+    """The form of one `fetches` argument: `elements` (tensors, without repetition), `targets` (operations)."""
+
+    def __init__(self, graph: Graph, fetches: Any) -> None:
+        self._graph = graph
+        self._positions: dict[Tensor, int] = {}
+        self._targets: dict[Operation, None] = {}
+        self._rebuild = self._visit(fetches)
+        self.elements = list(self._positions)
+        self.targets = list(self._targets)
+
+    def rebuild(self, values: list[Any]) -> Any:
+        """The results in the form of the fetches; `values` in the order of `elements`."""
+        return self._rebuild(values)
+
+    def _visit(self, fetch: Any) -> Callable[[list[Any]], Any]:
+        if fetch is None:
+            raise TypeError("Argument `fetch` = None has invalid type NoneType. Cannot be None")
+        if isinstance(fetch, (list, tuple)):
+            return self._visit_sequence(fetch)
+        if isinstance(fetch, Mapping):
+            keys, parts = list(fetch), [self._visit(fetch[key]) for key in fetch]
+            kind = type(fetch)
+            return lambda values: _as_mapping(kind, [(k, part(values)) for k, part in zip(keys, parts)])
+        if isinstance(fetch, SparseTensor):
+            parts = [self._visit(x) for x in (fetch.indices, fetch.values, fetch.dense_shape)]
+            return lambda values: SparseTensorValue(*(part(values) for part in parts))
+        if isinstance(fetch, IndexedSlices):
+            shape = fetch.dense_shape
+            parts = [self._visit(x) for x in (fetch.values, fetch.indices)]
+            last = self._visit(shape) if shape is not None else lambda values: None
+            return lambda values: IndexedSlicesValue(*(part(values) for part in parts), last(values))
+        if hasattr(fetch, "__attrs_attrs__"):
+            names = [attribute.name for attribute in fetch.__attrs_attrs__]
+            parts = [self._visit(getattr(fetch, name)) for name in names]
+            return lambda values: type(fetch)(**{n: part(values) for n, part in zip(names, parts)})
+        return self._visit_element(fetch)
+
+    def _visit_sequence(self, fetch: Any) -> Callable[[list[Any]], Any]:
+        parts = [self._visit(item) for item in fetch]
+        if hasattr(fetch, "_fields"):
+            return lambda values: type(fetch)(*(part(values) for part in parts))
+        if isinstance(fetch, tuple):
+            return lambda values: tuple([part(values) for part in parts])
+        return lambda values: [part(values) for part in parts]
+
+    def _visit_element(self, fetch: Any) -> Callable[[list[Any]], Any]:
+        try:
+            element = self._graph.as_graph_element(fetch, allow_tensor=True, allow_operation=True)
+        except TypeError as error:
+            raise TypeError(
+                f"Fetch argument {fetch!r} has invalid type {type(fetch)}, must be a string or Tensor. ({error})"
+            ) from None
+        except (ValueError, KeyError) as error:
+            text = error.args[0] if error.args else error
+            raise ValueError(f"Fetch argument {fetch!r} cannot be interpreted as a Tensor. ({text})") from None
+        if not self._graph.is_fetchable(element):
+            raise ValueError(f"Operation {element.name} has been marked as not fetchable.")
+        if isinstance(element, Operation):
+            self._targets[element] = None
+            return lambda values: None
+        position = self._positions.setdefault(element, len(self._positions))
+        return lambda values: values[position]
+
+
+def _as_mapping(kind: type, items: list[tuple[Any, Any]]) -> Any:
+    return dict(items) if kind is dict else kind(items)
+
+
+def fetch_converter(tensor: Tensor, copied: bool) -> Callable[[Any], Any]:
+    """The function that makes a fetched runtime value the user's: a NumPy array, or a NumPy scalar for rank 0.
+
+    `copied`: the value shares memory with something that outlives the step or that the user holds.
+    """
+    dtype = tensor.dtype.base_dtype
+    if dtype.torch is None:
+        return _fetch_strings if dtype is dtypes.string else lambda value: value
+    plain = dtype is not dtypes.bfloat16 and not dtype.is_quantized and not dtype.is_complex
+    if plain and tensor.dims == ():
+        return _fetch_scalar
+    if not plain:
+        return lambda value: np.array(to_numpy(value, dtype), copy=True, order="C")[()]
+    return _fetch_copy if copied else _fetch_array
+
+
+def _fetch_scalar(value: torch.Tensor) -> Any:
+    return value.numpy(force=True)[()]
+
+
+def _fetch_array(value: torch.Tensor) -> Any:
+    return value.contiguous().numpy(force=True)[()] if value.dim() == 0 else value.contiguous().numpy(force=True)
+
+
+def _fetch_copy(value: torch.Tensor) -> Any:
+    if value.device.type == "cpu":
+        value = value.clone(memory_format=torch.contiguous_format)
+    return _fetch_array(value)
+
+
+def _fetch_strings(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value[()] if value.ndim == 0 else value.copy()
+    return value
+
+
+# ---- feeds
+
+
+def feed_elements(graph: Graph, key: Any, value: Any) -> list[tuple[Tensor, Any]]:
+    """The (tensor, value) pairs of one entry of a feed_dict. TypeError or ValueError for what cannot be fed."""
+    if isinstance(key, (tuple, list)):
+        if not isinstance(value, (tuple, list)) or len(value) != len(key):
+            raise ValueError(f"Structure of the feed_dict key {key!r} does not match that of its value {value!r}.")
+        return [pair for k, v in zip(key, value) for pair in feed_elements(graph, k, v)]
+    if isinstance(key, SparseTensor):
+        if isinstance(value, SparseTensorValue) or not isinstance(value, tuple):
+            value = (value.indices, value.values, value.dense_shape)
+        return [pair for k, v in zip((key.indices, key.values, key.dense_shape), value) for pair in [(k, v)]]
+    if isinstance(key, IndexedSlices):
+        parts = [(key.values, value[0]), (key.indices, value[1])]
+        if key.dense_shape is not None:
+            parts.append((key.dense_shape, value[2]))
+        return parts
+    try:
+        tensor = graph.as_graph_element(key, allow_tensor=True, allow_operation=False)
+    except Exception as error:
+        text = error.args[0] if error.args else error
+        raise TypeError(f"Cannot interpret feed_dict key as Tensor: {text}") from None
+    if not graph.is_feedable(tensor):
+        raise ValueError(f"Tensor {tensor} may not be fed.")
+    return [(tensor, value)]
+
+
+def feed_converter(tensor: Tensor, device: torch.device) -> Callable[[Any], Any]:
+    """The function that takes a user's value for `tensor` into a step, checking type and shape.
+
+    It raises TypeError for a value that is a tensor of the graph or that the type cannot hold, ValueError for one of
+    another shape or that is not convertible.
+    """
+    dtype = tensor.dtype.base_dtype
+    if dtype.torch is None and dtype is not dtypes.string:
+        return lambda value: value
+    dims, wanted = tensor.dims, np.dtype(dtype.as_numpy_dtype)
+    plain = dtype.torch is not None and dtype is not dtypes.bfloat16 and not dtype.is_quantized
+    from_numpy, array_type, is_cpu = torch.from_numpy, np.ndarray, device.type == "cpu"
+
+    def convert(value: Any) -> Any:
+        if type(value) is not array_type or value.dtype is not wanted:
+            value = _as_feed_array(value, tensor, wanted)
+        if value.shape != dims and not is_compatible(value.shape, dims):
+            raise ValueError(
+                f"Cannot feed value of shape {value.shape} for Tensor {tensor.name}, which has shape "
+                f"{str(tensor.shape)}"
+            )
+        if plain and is_cpu:
+            try:
+                return from_numpy(value)
+            except (ValueError, TypeError):  # negative strides, foreign byte order
+                pass
+        result = to_runtime(value, dtype)
+        return result if is_cpu or not isinstance(result, torch.Tensor) else result.to(device)
+
+    return convert
+
+
+def _as_feed_array(value: Any, tensor: Tensor, wanted: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    if isinstance(value, Tensor) or hasattr(value, "_as_graph_element"):
+        raise TypeError(
+            "The value of a feed cannot be a tf.Tensor object. Acceptable feed values include Python scalars, "
+            f"strings, lists, or numpy ndarrays. For reference, the tensor object was {value!r} which was passed to "
+            f"the feed with key {tensor!r}."
+        )
+    if tensor.dtype.base_dtype is dtypes.string:
+        return as_bytes_array(np.asarray(value, dtype=object) if isinstance(value, (list, tuple)) else value)
+    if type(value) is int and wanted.kind in "iu":
+        info = np.iinfo(wanted)
+        if not info.min <= value <= info.max:
+            raise TypeError(
+                f"Type of feed value {value} with type {type(value)} is not compatible with Tensor type "
+                f"{wanted}. Try explicitly setting the type of the feed tensor to a larger type (e.g. int64)."
+            )
+    if isinstance(value, torch.Tensor):
+        value = value.detach().cpu().numpy()
+    return np.asarray(value, dtype=wanted)

@@ -1,0 +1,323 @@
+"""`Session`: runs parts of a graph and holds its state.
+
+A session has a target (its store of resources, `containers.py`), an environment (device, kernels' states) and two caches.
+`run` finds a *runner*, a function of the feed values, by the identity of its fetches and feed keys in one dictionary
+look-up; runners of the same elements share a `Plan`. Both stay valid when the graph grows (Extend), since nodes never
+change. Planning takes a lock; steps do not, so any number of threads may run at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import weakref
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from torch._C import _InferenceMode
+
+from flowstone.client.feeds_fetches import FetchStructure, feed_converter, feed_elements, fetch_converter
+from flowstone.framework import errors, flags, scope
+from flowstone.framework.containers import ResourceStore
+from flowstone.framework.graph import Graph, Operation
+from flowstone.framework.kernel import Environment
+from flowstone.framework.tensor import Tensor
+from flowstone.runtime.device import default_device, local_devices
+from flowstone.runtime.failures import explain
+from flowstone.runtime.plan import Plan, make_plan
+from flowstone.runtime.step import UNLIMITED, Step
+
+
+class Target:
+    """What sessions of one target share: their resources. The default target "" gives each session its own."""
+
+    _shared: dict[str, Target] = {}  # noqa: RUF012 - one registry of the process
+    _lock = threading.Lock()
+
+    def __init__(self) -> None:
+        self.resources = ResourceStore()
+        self.sessions: weakref.WeakSet[BaseSession] = weakref.WeakSet()
+
+    @classmethod
+    def named(cls, name: str) -> Target:
+        """The target of this name. NotFoundError for a kind of target that does not exist."""
+        if not name:
+            return cls()
+        if name != "local":
+            raise errors.NotFoundError(
+                None, None, f"No session factory registered for the target {name!r}; there are '' and 'local'."
+            )
+        with cls._lock:
+            return cls._shared.setdefault(name, cls())
+
+    def reset(self, containers: Iterable[str]) -> None:
+        """Drops containers (all if none is named) and ends the target's sessions."""
+        self.resources.reset(containers)
+        for session in list(self.sessions):
+            session._cancel()
+
+
+_LEAVES = (Tensor, Operation, str)
+
+
+class BaseSession:
+    """What `Session` and `InteractiveSession` share."""
+
+    def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
+        if graph is None:
+            graph = scope.get_default_graph()
+        elif not isinstance(graph, Graph):
+            raise TypeError(f"Argument `graph` must be a tf.Graph, but got {type(graph).__name__}")
+        if isinstance(target, bytes):
+            target = target.decode()
+        if not isinstance(target, str):
+            raise TypeError(f"Argument `target` must be a string, but got {type(target).__name__}")
+        if config is not None and type(config).__name__ != "ConfigProto":
+            raise TypeError(f"Argument `config` must be a tf.ConfigProto, but got {type(config).__name__}")
+        self._graph, self._config, self._target_name = graph, config, target
+        self._target = Target.named(target)
+        self._target.sessions.add(self)
+        self._devices = local_devices(None if config is None else config.device_count)
+        device = default_device(self._devices)
+        self._environment = Environment(device.device_type, device.torch, self._target.resources)
+        self._runners: dict[Any, Callable[[Any], Any]] = {}
+        self._plans: dict[Any, Plan] = {}
+        self._lock = threading.Lock()
+        self._closed: list[BaseException] = []
+        self._soft_placement = config is not None and config.allow_soft_placement
+        self._timeout_ms = 0 if config is None else config.operation_timeout_in_ms
+        self._disabled_passes = _disabled_passes(config)
+
+    # ---- properties
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that it runs."""
+        return self._graph
+
+    @property
+    def graph_def(self) -> Any:
+        """The graph as a GraphDef message."""
+        return self._graph.as_graph_def()
+
+    @property
+    def sess_str(self) -> str:
+        """The target's name."""
+        return self._target_name
+
+    def list_devices(self) -> list[Any]:
+        """The devices that steps may use: named tuples with `name` and `device_type`."""
+        return list(self._devices)
+
+    # ---- running
+
+    def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
+        """Computes `fetches` and returns their values in the same nested form.
+
+        `fetches`: tensors, operations, variables, names, sparse values, or nested lists, tuples and dicts of them.
+        `feed_dict`: values for tensors (by tensor or name), in place of what the graph would compute.
+        `options`: RunOptions; its time limit is in ``timeout_in_ms``.
+
+        Raises RuntimeError if the session is closed, TypeError and ValueError for fetches and feeds that do not fit the
+        graph, and the errors of `flowstone.errors` for what fails in the step.
+        """
+        if options is None and not self._timeout_ms:
+            try:
+                if type(fetches) is list:
+                    key: Any = (list, *fetches) if feed_dict is None else (list, *fetches, None, *feed_dict)
+                elif type(fetches) is tuple:
+                    key = (tuple, *fetches) if feed_dict is None else (tuple, *fetches, None, *feed_dict)
+                else:
+                    key = fetches if feed_dict is None else (fetches, None, *feed_dict)
+                runner = self._runners[key]
+            except (KeyError, TypeError):
+                pass
+            else:
+                return runner(*feed_dict.values()) if feed_dict else runner()
+        return self._run_slowly(fetches, feed_dict, options)
+
+    def _run_slowly(self, fetches: Any, feed_dict: Any, options: Any) -> Any:
+        """The first run of these fetches and feeds, or one with options: plans, and remembers the runner."""
+        self._check_usable()
+        if feed_dict is not None and not hasattr(feed_dict, "items"):
+            raise TypeError(f"Argument `feed_dict` must be a dictionary, not {type(feed_dict).__name__}")
+        structure = FetchStructure(self._graph, fetches)
+        pairs: list[tuple[Tensor, Any]] = []
+        for key, value in (feed_dict or {}).items():
+            pairs += feed_elements(self._graph, key, value)
+        timeout_ms = (options.timeout_in_ms if options is not None else 0) or self._timeout_ms
+        run = self._runner(structure, [tensor for tensor, _ in pairs], timeout_ms)
+        if not timeout_ms and options is None:
+            self._remember(fetches, feed_dict, run)
+        return run(*[value for _, value in pairs])
+
+    def _remember(self, fetches: Any, feed_dict: Any, run: Callable[..., Any]) -> None:
+        """Makes `run` found by identity, where fetches are a leaf or a flat list and feed keys are plain."""
+        items = list(fetches) if type(fetches) in (list, tuple) else [fetches]
+        leaf = all(isinstance(item, _LEAVES) or _is_variable(item) for item in items)
+        if not leaf or not all(isinstance(key, (Tensor, str)) or _is_variable(key) for key in feed_dict or {}):
+            return
+        if type(fetches) in (list, tuple):
+            key: Any = (type(fetches), *items) if feed_dict is None else (type(fetches), *items, None, *feed_dict)
+        else:
+            key = fetches if feed_dict is None else (fetches, None, *feed_dict)
+        if not self._closed:
+            self._runners[key] = run
+
+    def _runner(self, structure: FetchStructure, feeds: list[Tensor], timeout_ms: int = 0) -> Callable[..., Any]:
+        """A function of the feeds' values that runs a step and returns the results in the structure's form."""
+        plan = self._plan(structure, feeds, watched=timeout_ms > 0)
+        segment = plan.segment
+        device = self._environment.device
+        enter = [feed_converter(tensor, device) for tensor in feeds]
+        leave = [fetch_converter(t, c) for t, c in zip(structure.elements, segment.copied_fetches)]
+        names: dict[str, Any] = {f"enter{i}": function for i, function in enumerate(enter)}
+        names.update({f"leave{i}": function for i, function in enumerate(leave)})
+        names.update(
+            segment=segment, function=segment.function, explain=explain, InferenceMode=_InferenceMode,
+            rebuild=structure.rebuild, unlimited=UNLIMITED, Step=Step, timeout_ms=timeout_ms,
+        )  # fmt: skip
+        values = "".join(f", enter{i}(x{i})" for i in range(len(feeds)))
+        results = ", ".join(f"leave{i}(results[{i}])" for i in range(len(leave)))
+        source = (
+            f"def run({', '.join(f'x{i}' for i in range(len(feeds)))}):\n"
+            "    with InferenceMode(True):\n"
+            f"        step = {'Step(timeout_ms)' if timeout_ms else 'unlimited'}\n"
+            f"        arguments = (step{values},)\n"
+            "        try:\n"
+            "            results = function(*arguments)\n"
+            "        except Exception as error:\n"
+            "            raise explain(error, segment) from None\n"
+            f"        return rebuild(({results}{',' if len(leave) == 1 else ''}))\n"
+        )
+        exec(compile(source, "<flowstone runner>", "exec"), names)
+        return names["run"]  # type: ignore[no-any-return]
+
+    def _plan(self, structure: FetchStructure, feeds: list[Tensor], watched: bool) -> Plan:
+        if len(set(feeds)) < len(feeds):
+            raise errors.InvalidArgumentError(None, None, "A tensor is fed twice under two names.")
+        key = (tuple(structure.elements), tuple(structure.targets), tuple(feeds), watched)
+        with self._lock:
+            plan = self._plans.get(key)
+            if plan is None:
+                plan = self._plans[key] = make_plan(
+                    structure.elements,
+                    structure.targets,
+                    feeds,
+                    self._environment,
+                    self._devices,
+                    soft_placement=self._soft_placement,
+                    watched=watched,
+                    disabled_passes=self._disabled_passes,
+                )
+            return plan
+
+    def make_callable(
+        self, fetches: Any, feed_list: Any = None, accept_options: bool = False
+    ) -> Callable[..., Any]:
+        """A function of the values of `feed_list` that runs a step and returns `fetches`, without `run`'s look-ups."""
+        self._check_usable()
+        if feed_list is not None and not isinstance(feed_list, (list, tuple)):
+            raise TypeError("Argument `feed_list` must be a list or tuple.")
+        structure = FetchStructure(self._graph, fetches)
+        feeds = [tensor for key in feed_list or () for tensor, _ in feed_elements(self._graph, key, None)]
+        run = self._runner(structure, feeds)
+        if accept_options:
+            return lambda *values, options=None, run_metadata=None: (
+                run if options is None else self._runner(structure, feeds, options.timeout_in_ms)
+            )(*values)
+        closed, check = self._closed, self._check_usable
+
+        def call(*values: Any) -> Any:
+            if closed:
+                check()
+            return run(*values)
+
+        return call
+
+    def explain(self, fetches: Any, feed_dict: Any = None) -> str:
+        """How a step with these fetches and feeds (keys, or a dict) runs: rewrites, final graph, generated code."""
+        structure = FetchStructure(self._graph, fetches)
+        feeds = [tensor for key in feed_dict or () for tensor, _ in feed_elements(self._graph, key, None)]
+        return self._plan(structure, feeds, watched=False).explain()
+
+    # ---- life
+
+    def _check_usable(self) -> None:
+        if self._closed:
+            raise self._closed[0]
+        if not self._graph.version:
+            raise RuntimeError("The Session graph is empty. Add operations to the graph before calling run().")
+
+    def close(self) -> None:
+        """Ends the session; running it again is a RuntimeError."""
+        self._end(RuntimeError("Attempted to use a closed Session."))
+
+    def _cancel(self) -> None:
+        self._end(errors.CancelledError(None, None, "Session has been closed."))
+
+    def _end(self, reason: BaseException) -> None:
+        with self._lock:
+            if not self._closed:
+                self._closed.append(reason)
+            self._runners = {}
+            self._plans = {}
+
+    def as_default(self) -> contextlib.AbstractContextManager[Any]:
+        """Within the context this is the default session, also for `eval` and `run` of its graph's elements."""
+        return scope.sessions.entered(self)
+
+
+def _is_variable(item: Any) -> bool:
+    return hasattr(item, "_as_graph_element") and item.__hash__ is not None and not isinstance(item, tuple)
+
+
+def _disabled_passes(config: Any) -> frozenset[str]:
+    if config is not None and config.graph_options.optimizer_options.opt_level < 0:  # L0
+        return flags.DISABLED_PASSES | {"fold_constants", "apply_identities", "merge_common_subexpressions"}
+    return flags.DISABLED_PASSES
+
+
+class Session(BaseSession):
+    """Runs parts of a graph: ``with tf.Session() as sess: sess.run(x)``.
+
+    `target`: "" (state of its own) or "local" (state shared by all such sessions of the process). `graph`: the default
+    graph if None. `config`: a ConfigProto.
+    """
+
+    def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
+        super().__init__(target, graph, config)
+        self._contexts: list[contextlib.ExitStack] = []
+
+    def __enter__(self) -> Session:
+        stack = contextlib.ExitStack()
+        stack.enter_context(self._graph.as_default())
+        stack.enter_context(self.as_default())
+        self._contexts.append(stack)
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self._contexts.pop().close()
+        self.close()
+
+    @staticmethod
+    def reset(target: str, containers: Any = None, config: Any = None) -> None:
+        """Drops these containers of `target` (all if None) with their variables, and ends its sessions."""
+        Target.named(target).reset(containers or ())
+
+
+class InteractiveSession(BaseSession):
+    """A session that makes itself the default when it is made, for shells and notebooks; `close` ends that."""
+
+    def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
+        super().__init__(target, graph, config)
+        self._stack = contextlib.ExitStack()
+        self._explicit_graph = graph
+        if graph is not None:
+            self._stack.enter_context(graph.as_default())
+        self._stack.enter_context(self.as_default())
+
+    def close(self) -> None:
+        """Ends the session and its being the default."""
+        super().close()
+        self._stack.close()

@@ -1,0 +1,119 @@
+"""`Subgraph`: the nodes that one step needs, private to its plan, in topological order.
+
+Rewriting replaces nodes in it, placement names their devices, segments compile it. Its nodes are plain `Node`s made from
+the user's operations, so nothing done here touches the user's graph. A fed tensor is the output of an ``_Arg`` node.
+
+Printed, one line a node, it is stable text:
+
+    %0 = _Arg() index=0 : float32[?,784]        # x
+    %1 = Const() : float32[784,10]              # W
+    %2 = MatMul(%0, %1) : float32[?,10]         # MatMul
+    return %2
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from flowstone.framework.dtypes import DType
+from flowstone.framework.node import Node, Output
+from flowstone.framework.operation import OpDeclaration
+from flowstone.framework.shape import format_dims
+
+
+class PlanNode(Node):
+    """A plan's own node. `origin` is the user's operation that it stands for (or was made from)."""
+
+    __slots__ = ("origin",)
+
+    origin: Any
+
+    def add_output(self, dtype: DType, dims: tuple[int | None, ...] | None) -> Output:
+        """Appends an output."""
+        output = Output(self, len(self._outputs), dtype, dims)
+        self._outputs.append(output)
+        return output
+
+
+class Subgraph:
+    """The nodes of one step.
+
+    Fields: `nodes`, in topological order; `feeds` (outputs of ``_Arg`` nodes, in the order they will be passed);
+    `fetches` (outputs); `targets` (nodes run for their effect); `log` (what rewriting did: (pass, node, reason)).
+    """
+
+    __slots__ = ("feeds", "fetches", "log", "nodes", "targets")
+
+    def __init__(
+        self, nodes: list[PlanNode], feeds: list[Output], fetches: list[Output], targets: list[PlanNode]
+    ) -> None:
+        self.nodes, self.feeds, self.fetches, self.targets = nodes, feeds, fetches, targets
+        self.log: list[tuple[str, str, str]] = []
+
+    def new_node(
+        self,
+        declaration: OpDeclaration,
+        inputs: list[Output],
+        attributes: dict[str, Any],
+        like: Node,
+        group_sizes: tuple[int, ...] | None = None,
+        name: str | None = None,
+    ) -> PlanNode:
+        """A node (not yet in `nodes`) that takes name, order, device and origin from `like`; outputs are inferred."""
+        sizes = (1,) * len(declaration.inputs) if group_sizes is None else group_sizes
+        node = PlanNode(declaration, name or like.name, inputs, attributes, sizes, [], like.device, like.order)
+        node.origin = getattr(like, "origin", like)
+        dtypes = [dtype for argument in declaration.outputs for dtype in argument.types(attributes)]
+        for dtype in dtypes:
+            node.add_output(dtype, None)
+        dims = declaration.infer_function(node) if declaration.infer_function and dtypes else None
+        for output, shape in zip(node._outputs, dims if type(dims) is list else [dims]):
+            output._dims = shape
+        return node
+
+    def consumers(self) -> dict[Output, list[PlanNode]]:
+        """Who takes each output, by data edges."""
+        found: dict[Output, list[PlanNode]] = {}
+        for node in self.nodes:
+            for x in node._inputs:
+                found.setdefault(x, []).append(node)
+        return found
+
+    def __str__(self) -> str:
+        number = {node: i for i, node in enumerate(self.nodes)}
+
+        def text(x: Output) -> str:
+            return f"%{number[x.op]}" + (f":{x.value_index}" if x.value_index else "")
+
+        lines = []
+        for node in self.nodes:
+            words = [text(x) for x in node._inputs] + [f"^%{number[c]}" for c in node._control_inputs if c in number]
+            attributes = "".join(f" {k}={_attribute_text(v)}" for k, v in sorted(_shown(node)))
+            types = ", ".join(x.dtype.name + format_dims(x.dims).replace(" ", "") for x in node._outputs)
+            body = f"%{number[node]} = {node.type}({', '.join(words)}){attributes}"
+            lines.append(f"{body} : {types}  # {node.name}" if types else f"{body}  # {node.name}")
+        results = [text(x) for x in self.fetches] + [f"^%{number[t]}" for t in self.targets]
+        return "\n".join([*lines, f"return {', '.join(results)}"])
+
+
+def _shown(node: Node) -> Iterable[tuple[str, Any]]:
+    """The attributes worth printing: those that neither inputs nor defaults give."""
+    specs = node.declaration.attributes
+    for key, value in node.attributes.items():
+        spec = specs.get(key)
+        if spec is None or key in node.declaration.inferred or (spec.kind == "type" and key in ("dtype", "T")):
+            continue
+        if spec.kind != "tensor" and spec.default == value:
+            continue
+        yield key, value
+
+
+def _attribute_text(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return np.array2string(value, threshold=8, edgeitems=2, separator=",").replace("\n", "") if value.size < 9 else "[…]"
+    if isinstance(value, DType):
+        return value.name
+    return repr(value).replace(" ", "")

@@ -1,0 +1,84 @@
+"""Constant folding and local identities.
+
+`fold_constants` computes, once per plan, every pure node whose inputs are all constants (with its own CPU kernel), and
+every node whose value is known without its inputs' (a static shape, a rank). `apply_identities` asks a node's declaration
+for what equals it (x + 0 = x, Identity): its `fold` hook.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flowstone.framework.node import static_value
+from flowstone.framework.operation import evaluate, registry
+from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.values import to_numpy
+from flowstone.rewriting.patterns import Replacement, rewrite
+
+LARGEST_CONSTANT_BYTES = 10 << 20
+
+
+def fold_constants(subgraph: Subgraph) -> None:
+    """Replaces nodes whose value does not depend on the step by constants."""
+
+    def rule(node: PlanNode) -> Replacement | None:
+        declaration = node.declaration
+        if not declaration.is_pure or not node._outputs or node.type in ("Const", "_Arg"):
+            return None
+        if declaration._value_function is not None and len(node._outputs) == 1:
+            value = static_value(node._outputs[0])
+            if isinstance(value, np.ndarray):
+                return _constants(subgraph, node, [value], "known before the step")
+            return None
+        if not node._inputs or any([x._op.declaration.name != "Const" for x in node._inputs]):
+            return None
+        values = _evaluated(node)
+        return None if values is None else _constants(subgraph, node, values, "all inputs are constant")
+
+    rewrite(subgraph, "fold_constants", rule)
+
+
+def _evaluated(node: PlanNode) -> list[Any] | None:
+    if any(output.dtype.is_ref for output in node._outputs) or "CPU" not in node.declaration.kernels:
+        return None
+    size = 0
+    for output in node._outputs:
+        if output.dtype.torch is None and output.dtype.name != "string":
+            return None
+        if output.dims is not None and None not in output.dims:
+            size += int(np.prod(output.dims, dtype=np.int64)) * max(output.dtype.size, 1)  # type: ignore[arg-type]
+    if size > LARGEST_CONSTANT_BYTES:
+        return None
+    try:
+        results = evaluate(node, [x._op.attributes["value"] for x in node._inputs])
+    except Exception:  # left to the step, whose error names the node
+        return None
+    return [to_numpy(result, output.dtype) for result, output in zip(results, node._outputs)]
+
+
+def _constants(subgraph: Subgraph, node: PlanNode, values: list[Any], reason: str) -> Replacement:
+    nodes = []
+    for output, value in zip(node._outputs, values):
+        name = node.name if not output.value_index else f"{node.name}/{output.value_index}"
+        attributes = {"value": value, "dtype": output.dtype.base_dtype}
+        nodes.append(subgraph.new_node(registry["Const"], [], attributes, like=node, name=name))
+    return Replacement([new._outputs[0] for new in nodes], reason, tuple(nodes))
+
+
+def apply_identities(subgraph: Subgraph) -> None:
+    """Replaces nodes by what their declaration says they equal."""
+
+    def rule(node: PlanNode) -> Replacement | None:
+        fold = node.declaration.fold_function
+        if fold is None or node._control_inputs:
+            return None
+        equal = fold(node)
+        if equal is None:
+            return None
+        if isinstance(equal, np.ndarray):
+            return _constants(subgraph, node, [equal], "a constant by identity")
+        return Replacement([equal], "equals its input")
+
+    rewrite(subgraph, "apply_identities", rule)

@@ -1,0 +1,62 @@
+"""The passes of rewriting, in order: this page is the whole of it.
+
+Each pass changes a `Subgraph` in place and is switched off by name (``FLOWSTONE_PASSES=-fold_constants``, or
+`run_passes(disabled=…)`). With ``FLOWSTONE_CHECK=1`` the invariants are checked after each. `show` receives the name and
+the text of the graph before and after each pass that changed it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Collection
+from typing import NamedTuple
+
+from flowstone.framework import flags
+from flowstone.framework.subgraph import Subgraph
+from flowstone.rewriting.common_subexpression import merge_common_subexpressions
+from flowstone.rewriting.constant_folding import apply_identities, fold_constants
+from flowstone.rewriting.invariants import check
+from flowstone.rewriting.patterns import remove_unneeded
+
+
+class Pass(NamedTuple):
+    """A named pass and what it is for."""
+
+    name: str
+    function: Callable[[Subgraph], None]
+    purpose: str
+
+
+PASSES = (
+    Pass("fold_constants", fold_constants, "compute what does not depend on the step"),
+    Pass("apply_identities", apply_identities, "x + 0 = x, Identity, and other local identities of the ops"),
+    Pass("merge_common_subexpressions", merge_common_subexpressions, "equal pure nodes become one"),
+    Pass("remove_unneeded", remove_unneeded, "drop what neither a fetch, a target nor an effect needs"),
+)
+
+
+def run_passes(
+    subgraph: Subgraph,
+    disabled: Collection[str] = flags.DISABLED_PASSES,
+    show: Callable[[str, str, str], None] | None = None,
+) -> Subgraph:
+    """Runs all passes that are not disabled; returns the same subgraph."""
+    if show is None and flags.DEBUG >= 2:
+        show = _print_change
+    for name, function, _ in PASSES:
+        if name in disabled:
+            continue
+        before = str(subgraph) if show else ""
+        function(subgraph)
+        if flags.CHECK:
+            check(subgraph, name)
+        if show and (after := str(subgraph)) != before:
+            show(name, before, after)
+    if flags.DEBUG >= 5:
+        for pass_name, node, reason in subgraph.log:
+            print(f"{pass_name}: {node}: {reason}", file=sys.stderr)
+    return subgraph
+
+
+def _print_change(name: str, before: str, after: str) -> None:
+    print(f"--- {name}\n{before}\n+++\n{after}", file=sys.stderr)

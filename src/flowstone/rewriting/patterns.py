@@ -1,0 +1,79 @@
+"""The driver of rewriting rules.
+
+A rule looks at one node, whose inputs are already rewritten, and returns None or what stands for its outputs. The driver
+walks the subgraph once, in topological order, redirects later inputs and control edges, and keeps the log. A node that is
+replaced stays only if it has effects; `remove_unneeded` drops what nothing needs afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from flowstone.framework.node import Output
+from flowstone.framework.subgraph import PlanNode, Subgraph
+
+
+class Replacement(NamedTuple):
+    """What stands for a node's outputs: `outputs` (one each), `reason`, and new `nodes` to insert before it."""
+
+    outputs: list[Output]
+    reason: str
+    nodes: tuple[PlanNode, ...] = ()
+
+
+Rule = Callable[[PlanNode], "Replacement | None"]
+
+
+def rewrite(subgraph: Subgraph, pass_name: str, rule: Rule) -> None:
+    """Applies `rule` to every node, inputs first; changes the subgraph in place."""
+    replaced: dict[Output, Output] = {}
+    gone: dict[PlanNode, list[PlanNode]] = {}  # replaced nodes, and what those who waited for them now wait for
+    nodes: list[PlanNode] = []
+    for node in subgraph.nodes:
+        if replaced:
+            inputs = node._inputs
+            for i, x in enumerate(inputs):
+                if x in replaced:
+                    inputs[i] = replaced[x]
+            if gone and node._control_inputs:
+                node._control_inputs = _redirected(node._control_inputs, gone)
+        result = rule(node)
+        if result is None:
+            nodes.append(node)
+            continue
+        for new in result.nodes:
+            new._control_inputs = list(node._control_inputs)
+            nodes.append(new)
+        for old, new_output in zip(node._outputs, result.outputs):
+            replaced[old] = new_output
+        gone[node] = [*dict.fromkeys(output.op for output in result.outputs), *node._control_inputs]
+        subgraph.log.append((pass_name, node.name, result.reason))
+    subgraph.nodes = nodes
+    if replaced:
+        subgraph.fetches = [replaced.get(x, x) for x in subgraph.fetches]
+        subgraph.targets = list(dict.fromkeys(_redirected(subgraph.targets, gone)))
+
+
+def _redirected(controls: list[PlanNode], gone: dict[PlanNode, list[PlanNode]]) -> list[PlanNode]:
+    if not any(control in gone for control in controls):
+        return controls
+    result: dict[PlanNode, None] = {}
+    for control in controls:
+        for stand_in in gone.get(control, (control,)):
+            result[stand_in] = None
+    return list(result)
+
+
+def remove_unneeded(subgraph: Subgraph) -> None:
+    """Drops nodes that neither a fetch, a target nor an effect needs."""
+    needed: set[PlanNode] = set()
+    stack = [x.op for x in subgraph.fetches] + list(subgraph.targets) + [x.op for x in subgraph.feeds]
+    stack += [node for node in subgraph.nodes if not node.declaration.is_pure]
+    while stack:
+        node = stack.pop()
+        if node not in needed:
+            needed.add(node)
+            stack.extend(x.op for x in node._inputs)
+            stack.extend(node._control_inputs)
+    subgraph.nodes = [node for node in subgraph.nodes if node in needed]

@@ -1,0 +1,133 @@
+"""Whose memory is it: what generated code may overwrite, and what it must copy.
+
+Every value has *roots*: the buffers it may share memory with. A kernel's result is its own root; an op that declares
+``aliases`` hands on the roots of those inputs; a feed, a constant and a variable's buffer are roots that the step does
+not own. From roots and last uses follow three decisions, all made here, at plan time:
+
+- a node may overwrite an input's buffer if the step owns it and nothing that shares it is used later;
+- a read of state is copied if something that shares it is used after a later node changes that state
+  (a *resource* variable's read gives the value at the time of the read; a *reference* that is only identity-copied
+  stays an alias, as in TensorFlow 1);
+- a fetch is copied if it shares memory with a feed, a constant, state or another fetch.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flowstone.framework.node import Output
+from flowstone.framework.subgraph import PlanNode, Subgraph
+
+FOREVER = 1 << 60
+
+
+class Foreign:
+    """A root that the step does not own: `kind` is feed, constant or state; `owner` the state it is, if known."""
+
+    __slots__ = ("kind", "owner")
+
+    def __init__(self, kind: str, owner: Any = None) -> None:
+        self.kind, self.owner = kind, owner
+
+
+class Aliasing:
+    """Roots and last uses of the values of a subgraph whose `nodes` are in the order they will run.
+
+    `constants`: outputs that are the same object in every step (constants, variables, resources), by output.
+    """
+
+    def __init__(self, subgraph: Subgraph, constants: dict[Output, Any]) -> None:
+        self.position = {node: i for i, node in enumerate(subgraph.nodes)}
+        self.last_use: dict[Output, int] = {}
+        self.roots: dict[Output, frozenset[Any]] = {}
+        self.root_last_use: dict[Any, int] = {}
+        self._foreign: dict[Any, Foreign] = {}
+        self._changes: dict[Any, list[int]] = {}
+        self._constants = constants
+        for i, node in enumerate(subgraph.nodes):
+            for x in node._inputs:
+                self.last_use[x] = i
+        for x in subgraph.fetches:
+            self.last_use[x] = FOREVER
+        for i, node in enumerate(subgraph.nodes):
+            self._visit(node, i)
+        for output, roots in self.roots.items():
+            used = self.last_use.get(output, self.position[output.op])
+            for root in roots:
+                if used > self.root_last_use.get(root, -1):
+                    self.root_last_use[root] = used
+
+    def _state(self, owner: Any) -> Foreign:
+        found = self._foreign.get(id(owner))
+        if found is None:
+            found = self._foreign[id(owner)] = Foreign("state", owner)
+        return found
+
+    def _visit(self, node: PlanNode, i: int) -> None:
+        declaration = node.declaration
+        for index in declaration.mutates:
+            for root in self.roots[node._inputs[index]]:
+                self._changes.setdefault(root, []).append(i)
+        for output in node._outputs:
+            if node.type == "_Arg":
+                roots = frozenset([Foreign("feed")])
+            elif output in self._constants:
+                owner = self._constants[output]
+                is_state = output.dtype.is_ref or output.dtype.torch is None
+                roots = frozenset([self._state(owner) if is_state else Foreign("constant")])
+            elif declaration.aliases:
+                roots = frozenset().union(*(self.roots[node._inputs[j]] for j in self._aliased(node)))
+            elif output.dtype.torch is None or output.dtype.is_ref:  # a handle made in the step
+                roots = frozenset([self._state(output)])
+            else:
+                roots = frozenset([output])
+            self.roots[output] = roots
+
+    @staticmethod
+    def _aliased(node: PlanNode) -> list[int]:
+        """Aliased input positions; a declared list argument stands for all its inputs."""
+        positions, at = [], 0
+        for argument, size in enumerate(node.group_sizes):
+            if argument in node.declaration.aliases:
+                positions += range(at, at + size)
+            at += size
+        return positions
+
+    def may_overwrite(self, node: PlanNode, index: int) -> bool:
+        """Whether `node` may leave its result in the buffer of its input `index`."""
+        x = node._inputs[index]
+        if node._inputs.count(x) > 1:
+            return False
+        here = self.position[node]
+        return all(type(root) is Output and self.root_last_use[root] <= here for root in self.roots[x])
+
+    def must_copy_read(self, node: PlanNode) -> bool:
+        """Whether the output of `node`, which shares memory with state, must be a copy: it outlives a change."""
+        output = node._outputs[0]
+        if output.dtype.is_ref or output.dtype.torch is None:
+            return False
+        here = self.position[node]
+        if node.type == "Identity" and node._inputs[0].dtype.is_ref:
+            return False
+        until = max(self._uses_sharing(output))
+        for root in self.roots[output]:
+            if type(root) is Foreign and root.kind == "state":
+                if any(here < change < until for change in self._changes.get(root, ())):
+                    return True
+        return False
+
+    def _uses_sharing(self, output: Output) -> list[int]:
+        """Last uses of the output and of everything made from it by aliasing."""
+        mine = self.roots[output]
+        return [
+            used
+            for other, used in self.last_use.items()
+            if other is output or (self.position[other.op] > self.position[output.op] and self.roots[other] >= mine)
+        ] or [-1]
+
+    def fetch_needs_copy(self, fetches: list[Output], index: int) -> bool:
+        """Whether fetch `index` must be copied before the user gets it."""
+        roots = self.roots[fetches[index]]
+        if any(type(root) is Foreign for root in roots):
+            return True
+        return any(i != index and x is not fetches[index] and roots & self.roots[x] for i, x in enumerate(fetches))

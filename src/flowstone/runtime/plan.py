@@ -1,0 +1,59 @@
+"""`Plan`: how a session computes one set of fetches from one set of feeds; immutable and cached.
+
+`make_plan` is the pipeline: prune, rewrite, check devices, compile. Nothing of it happens in a step.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from flowstone.framework import flags
+from flowstone.framework.kernel import Environment
+from flowstone.framework.subgraph import Subgraph
+from flowstone.rewriting.partial_execution import prune
+from flowstone.rewriting.passes import run_passes
+from flowstone.runtime.device import Device, check_requested
+from flowstone.runtime.segments import Segment, compile_segment
+
+
+class Plan(NamedTuple):
+    """The rewritten subgraph and its compiled segment."""
+
+    subgraph: Subgraph
+    segment: Segment
+
+    def explain(self) -> str:
+        """The rewrites with their reasons, the final graph and the generated code, as text."""
+        log = "\n".join(f"{name}: {node}: {reason}" for name, node, reason in self.subgraph.log)
+        return f"{log}\n\n{self.subgraph}\n\n{self.segment.source}"
+
+
+def make_plan(
+    fetches: Sequence[Any],
+    targets: Sequence[Any],
+    feeds: Sequence[Any],
+    environment: Environment,
+    devices: list[Device],
+    *,
+    soft_placement: bool = False,
+    watched: bool = False,
+    disabled_passes: frozenset[str] = flags.DISABLED_PASSES,
+) -> Plan:
+    """Plans the computation of `fetches` and `targets` (of one graph) from `feeds`.
+
+    `watched`: the step checks its deadline before every node. Raises InvalidArgumentError for cycles, devices that do
+    not exist and ops without a kernel.
+    """
+    subgraph = prune(fetches, targets, feeds)
+    check_requested(subgraph.nodes, devices, soft_placement)
+    run_passes(subgraph, disabled_passes)
+    segment = compile_segment(subgraph, environment, watched)
+    if flags.DEBUG >= 1:
+        print(f"plan: {len(subgraph.nodes)} nodes for {len(fetches)} fetches", file=sys.stderr)
+    if flags.DEBUG >= 3:
+        print(subgraph, file=sys.stderr)
+    if flags.DEBUG >= 4:
+        print(segment.source, file=sys.stderr)
+    return Plan(subgraph, segment)

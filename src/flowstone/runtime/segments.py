@@ -1,0 +1,407 @@
+"""Segments: nodes as one generated Python function.
+
+`compile_segment` turns a subgraph, in its order, into the source of a function with one line a node: a call of the
+kernel that the node's factory returned at plan time, then ``del`` of what is not needed any more. Constants, variables
+and kernels are globals of that function; values are its locals:
+
+    def segment(step, a0):
+        v1 = matmul_1(a0, W.tensor); del a0
+        v2 = add_2(v1, b.tensor, out=v1)
+        return (v2,)
+
+A variable's buffer is read as ``W.tensor`` where it is consumed, so a consumer sees it as it is then. Conditions
+(`branches.py`) become ``if`` blocks; a Merge is a conditional expression. A source line maps to its node, so naming the
+node in an error costs nothing until there is one (`failures.py`). With `watched=True`, another compilation of the same
+nodes, the step's deadline is checked before every node.
+"""
+
+from __future__ import annotations
+
+import keyword
+import linecache
+import re
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from flowstone.framework import errors
+from flowstone.framework.kernel import CPU, Call, Environment, Input, StepCall, Value
+from flowstone.framework.node import Output
+from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.values import to_runtime
+from flowstone.runtime.aliasing import Aliasing
+from flowstone.runtime.branches import MERGES, SWITCHES, TRUE, Liveness
+
+_DEEPEST_NESTING = 60  # Python allows 100 levels of indentation
+_PREFIX = "<flowstone segment "
+_count = 0
+
+
+class Segment:
+    """A compiled segment.
+
+    `function(step, *feeds)` returns the fetches as a tuple; `source` is its text; `node_at(line)` the node of a line;
+    `copied_fetches[i]` says whether fetch i must be copied before a user gets it; `arguments_at(line)` the local names
+    of the node's inputs, for error messages.
+    """
+
+    __slots__ = ("arguments", "copied_fetches", "filename", "function", "globals", "lines", "source")
+
+    def __init__(self) -> None:
+        self.lines: list[PlanNode | None] = []
+        self.arguments: list[list[str]] = []
+        self.globals: dict[str, Any] = {}
+        self.copied_fetches: list[bool] = []
+        self.source = self.filename = ""
+        self.function: Callable[..., Any] = lambda: None
+
+    def node_at(self, line: int) -> PlanNode | None:
+        """The node that this source line runs."""
+        return self.lines[line - 1] if 0 < line <= len(self.lines) else None
+
+
+def compile_segment(subgraph: Subgraph, environment: Environment, watched: bool = False) -> Segment:
+    """Compiles all nodes of `subgraph` for `environment`. Raises InvalidArgumentError where a kernel is missing."""
+    return _Writer(subgraph, environment, watched).write()
+
+
+class _Writer:
+    def __init__(self, subgraph: Subgraph, environment: Environment, watched: bool) -> None:
+        self.subgraph, self.environment, self.watched = subgraph, environment, watched
+        self.segment = Segment()
+        self.text: list[str] = []
+        self.names: dict[Output, str] = {}
+        self.constants: dict[Output, Any] = {}
+        self.kernels: dict[PlanNode, Any] = {}
+        self.path: list[str] = []
+        self.predicate_names: dict[Output, str] = {}
+        self.on_host: set[Output] = set()
+        self.moved: dict[tuple[Output, bool], str] = {}
+        self.liveness = Liveness(subgraph)
+        self.is_host = environment.device.type == "cpu"
+        self.host_environment = (
+            environment
+            if self.is_host
+            else Environment(CPU, torch.device("cpu"), environment.resources, environment.states)
+        )
+
+    # ---- the whole
+
+    def write(self) -> Segment:
+        subgraph = self.subgraph
+        for node in subgraph.nodes:
+            if node.type != "_Arg" and node.type not in SWITCHES and node.type not in MERGES:
+                self._make_kernel(node)
+        self.aliasing = Aliasing(subgraph, self.constants)
+        feeds = [f"a{i}" for i in range(len(subgraph.feeds))]
+        for output, name in zip(subgraph.feeds, feeds):
+            self.names[output] = name
+            if not self.is_host and output.dtype.torch is None:
+                self.on_host.add(output)
+        self._line(0, f"def segment(step{''.join(', ' + name for name in feeds)}):")
+        for output in subgraph.feeds:
+            self._note_predicate(output)
+        for i, node in enumerate(subgraph.nodes):
+            self._write_node(node, i)
+        self._enter_path([])
+        self._write_return()
+        return self._finish()
+
+    def _finish(self) -> Segment:
+        global _count
+        _count += 1
+        segment = self.segment
+        segment.source = "\n".join(self.text) + "\n"
+        segment.filename = f"{_PREFIX}{_count}>"
+        exec(compile(segment.source, segment.filename, "exec"), segment.globals)
+        segment.function = segment.globals.pop("segment")
+        return segment
+
+    def _line(self, depth: int, text: str, node: PlanNode | None = None, arguments: list[str] | None = None) -> None:
+        self.text.append(" " * depth + text)
+        self.segment.lines.append(node)
+        self.segment.arguments.append(arguments or [])
+
+    # ---- kernels and names
+
+    def _make_kernel(self, node: PlanNode) -> None:
+        environment = self._environment_for(node)
+        factory = node.declaration.kernels.get(environment.device_type)
+        if factory is None:
+            raise errors.InvalidArgumentError(
+                lambda: node.origin.node_def,
+                node.origin,
+                f"No kernel of op {node.type} for device type {environment.device_type} (node {node.name})",
+            )
+        kernel = factory(node, environment)
+        self.kernels[node] = kernel
+        if isinstance(kernel, Value):
+            output = node._outputs[0]
+            self.constants[output] = kernel.value
+            self.names[output] = self._global(_identifier(node.name, "c"), kernel.value)
+
+    def _environment_for(self, node: PlanNode) -> Environment:
+        """The device's, or the host's for what only the host computes and for small results of host values."""
+        if self.is_host:
+            return self.environment
+        kernels, inputs = node.declaration.kernels, node._inputs
+        on_host = self.environment.device_type not in kernels or any(
+            output.dtype.torch is None and not output.dtype.is_ref and output.dtype.name == "string"
+            for output in node._outputs
+        )
+        if not on_host and CPU in kernels and inputs and node.declaration.is_pure:
+            on_host = all(x in self.on_host for x in inputs)
+        host_outputs = node.declaration.host
+        for output, argument in zip(node._outputs, node.declaration.outputs):
+            if on_host or argument.name in host_outputs:
+                self.on_host.add(output)
+        if node.type == "Const" and node._outputs[0].dtype.is_integer and not node._outputs[0].dims:
+            self.on_host.add(node._outputs[0])
+            on_host = True
+        return self.host_environment if on_host else self.environment
+
+    def _global(self, name: str, value: Any) -> str:
+        names = self.segment.globals
+        if name in names and names[name] is not value:
+            name = f"{name}_{len(names)}"
+        names[name] = value
+        return name
+
+    def _constant_argument(self, value: Any) -> str:
+        if value is None or isinstance(value, (bool, int)):
+            return repr(value)
+        if isinstance(value, (tuple, list)) and all(isinstance(item, int) for item in value):
+            return repr(value)
+        return self._global(f"k{len(self.segment.globals)}", value)
+
+    def _input(self, node: PlanNode, i: int) -> str:
+        """The expression for input `i`: a local, a constant, or a variable's buffer as it is now."""
+        x = node._inputs[i]
+        name = self._at(x, node, i)
+        if x.dtype.is_ref and not self._wants_reference(node, i):
+            return f"{name}.tensor"
+        return name
+
+    def _at(self, x: Output, node: PlanNode, i: int) -> str:
+        """The name of `x` where the node wants it: host or device memory."""
+        if self.is_host or x.dtype.torch is None or x.dtype.is_ref:
+            return self.names[x]
+        wants_host = self._host_argument(node, i) or node._outputs and all(y in self.on_host for y in node._outputs)
+        if wants_host == (x in self.on_host) or (x in self.on_host and x.dims == ()):
+            return self.names[x]
+        if x in self.constants:
+            device = torch.device("cpu") if wants_host else self.environment.device
+            return self._global(f"{self.names[x]}_moved", self.constants[x].to(device))
+        return f"{self.names[x]}.cpu()" if wants_host else f"{self.names[x]}.to({self._device_name()})"
+
+    def _device_name(self) -> str:
+        return self._global("device", self.environment.device)
+
+    @staticmethod
+    def _host_argument(node: PlanNode, i: int) -> bool:
+        return bool(node.declaration.host) and _argument_of(node, i).name in node.declaration.host
+
+    @staticmethod
+    def _wants_reference(node: PlanNode, i: int) -> bool:
+        return bool(_argument_of(node, i).is_ref)
+
+    # ---- one node
+
+    def _write_node(self, node: PlanNode, i: int) -> None:
+        if node.type == "_Arg" or (node in self.kernels and isinstance(self.kernels[node], Value)):
+            for output in node._outputs:
+                self._note_predicate(output)
+            return
+        depth = self._enter(node)
+        if self.watched:
+            self._line(depth, "step.check()", node)
+        if node.type in SWITCHES:
+            for output in node._outputs:
+                self.names[output] = self._switched(node, output)
+            return
+        arguments = [self._input(node, j) for j in range(len(node._inputs))]
+        if node.type in MERGES:
+            self._write_merge(node, depth, arguments)
+        else:
+            code = self._assigned(node, self._call(node, arguments))
+            released = self._released(node, i)
+            if released:
+                code += f"; del {', '.join(released)}"
+            self._line(depth, code, node, arguments)
+        for output in node._outputs:
+            self._note_predicate(output)
+
+    def _call(self, node: PlanNode, arguments: list[str]) -> str:
+        kernel = self.kernels[node]
+        name = _identifier(node.type.lower(), "k")
+        if isinstance(kernel, StepCall):
+            return f"{self._global(name, kernel.function)}({', '.join(['step', *arguments])})"
+        if not isinstance(kernel, Call):
+            return self._finished(node, f"{self._global(name, kernel)}({', '.join(arguments)})")
+        for index, variant in kernel.overwrites.items():
+            if self.aliasing.may_overwrite(node, index):
+                kernel = variant
+                break
+        words = [arguments[a.index] if type(a) is Input else self._constant_argument(a) for a in kernel.arguments]
+        for key, value in kernel.keywords.items():
+            text = arguments[value.index] if type(value) is Input else self._constant_argument(value)
+            words.append(f"{key}={text}")
+        return self._finished(node, f"{self._global(name, kernel.function)}({', '.join(words)})")
+
+    def _finished(self, node: PlanNode, call: str) -> str:
+        if node.declaration.aliases and node._outputs and self.aliasing.must_copy_read(node):
+            return f"{call}.clone()"
+        return call
+
+    def _assigned(self, node: PlanNode, call: str) -> str:
+        outputs = node._outputs
+        if not outputs:
+            return call
+        for output in outputs:
+            self.names[output] = f"v{len(self.names)}"
+        targets = [self.names[o] if o in self.aliasing.last_use else "_" for o in outputs]
+        if len(outputs) == 1:
+            if isinstance(self.kernels[node], Call) or not node.declaration.outputs[0].is_list:
+                return f"{targets[0]} = {call}" if targets[0] != "_" else call
+            return f"{targets[0]}, = {call}"
+        return f"{', '.join(targets)} = {call}" if set(targets) != {"_"} else call
+
+    def _released(self, node: PlanNode, i: int) -> list[str]:
+        names: dict[str, None] = {}
+        last_use = self.aliasing.last_use
+        condition = self.liveness.node(node)
+        for x in node._inputs:
+            name = self.names[x]
+            if last_use[x] == i and name[0] in "va" and name[1:].isdigit() and self._sole_owner(x, i):
+                if self.liveness.trivial or self.liveness.output(x) in (condition, TRUE):
+                    names[name] = None
+        return [name for name in names]
+
+    def _sole_owner(self, x: Output, i: int) -> bool:
+        """Whether no other value with the same local name (a Switch's outputs share one) is used later."""
+        if self.liveness.trivial:
+            return True
+        name = self.names[x]
+        return all(self.aliasing.last_use.get(y, -1) <= i for y, other in self.names.items() if other == name)
+
+    # ---- branches
+
+    def _switched(self, node: PlanNode, output: Output) -> str:
+        data = node._inputs[0]
+        if data.dtype.is_ref and not output.dtype.is_ref:
+            return f"{self.names[data]}.tensor"
+        return self.names[data]
+
+    def _note_predicate(self, output: Output) -> None:
+        if output in self.liveness.predicates:
+            name = f"p{len(self.predicate_names)}"
+            self.predicate_names[output] = name
+            value = self.names[output] + (".tensor" if output.dtype.is_ref else "")
+            self._line(len(self.path) + 1, f"{name} = bool({value})", output.op)
+
+    def _test(self, term: Any) -> list[str]:
+        order = {output: i for i, output in enumerate(self.predicate_names)}
+        literals = sorted(term, key=lambda item: order[item[0]])
+        return [("" if wanted else "not ") + self.predicate_names[predicate] for predicate, wanted in literals]
+
+    def _expression(self, condition: Any) -> str:
+        if not condition:
+            return "False"
+        return " or ".join(sorted(f"({' and '.join(self._test(term)) or 'True'})" for term in condition))
+
+    def _enter(self, node: PlanNode) -> int:
+        condition = self.liveness.node(node)
+        if condition == TRUE:
+            return self._enter_path([])
+        if len(condition) == 1:
+            (term,) = condition
+            path = self._test(term)
+            if len(path) > _DEEPEST_NESTING:
+                path = [*path[: _DEEPEST_NESTING - 1], " and ".join(path[_DEEPEST_NESTING - 1 :])]
+            return self._enter_path(path)
+        return self._enter_path([self._expression(condition)])
+
+    def _enter_path(self, path: list[str]) -> int:
+        """Opens and closes ``if`` blocks until the tests in force are `path`; returns the depth inside."""
+        if path == self.path:
+            return len(path) + 1
+        common = 0
+        while common < min(len(path), len(self.path)) and path[common] == self.path[common]:
+            common += 1
+        for depth in range(common, len(path)):
+            self._line(depth + 1, f"if {path[depth]}:")
+            if depth + 1 == len(path):
+                break
+        self.path = path
+        return len(path) + 1
+
+    def _write_merge(self, node: PlanNode, depth: int, arguments: list[str]) -> None:
+        value, index = node._outputs
+        self.names[value], self.names[index] = f"v{len(self.names)}", f"v{len(self.names) + 1}"
+        choice = f"{self._global('dead', _dead)}()"
+        choice_index = choice
+        for i in reversed(range(len(arguments))):
+            test = self._expression(self.liveness.output(node._inputs[i]))
+            choice = f"{arguments[i]} if {test} else {choice}"
+            choice_index = f"{self._global(f'i{i}', torch.tensor(i, dtype=torch.int32))} if {test} else {choice_index}"
+        code = f"{self.names[value]} = {choice}"
+        if index in self.aliasing.last_use:
+            code += f"; {self.names[index]} = {choice_index}"
+        self._line(depth, code, node, [])
+
+    # ---- the end
+
+    def _write_return(self) -> None:
+        fetches = self.subgraph.fetches
+        words = []
+        for i, x in enumerate(fetches):
+            name = self.names[x] + (".tensor" if x.dtype.is_ref else "")
+            condition = self.liveness.output(x)
+            if condition != TRUE:
+                name = f"{name} if {self._expression(condition)} else {self._global('dead', _dead)}()"
+            self._line(1, f"f{i} = {name}", x.op, [])
+            words.append(f"f{i}")
+            self.segment.copied_fetches.append(self.aliasing.fetch_needs_copy(fetches, i))
+        self._line(1, f"return ({', '.join(words)}{',' if len(words) == 1 else ''})")
+
+
+def _dead() -> Any:
+    raise errors.InvalidArgumentError(
+        None, None, "Retval does not have value: it lies on the branch of a conditional that was not taken"
+    )
+
+
+def _argument_of(node: PlanNode, i: int) -> Any:
+    declared = node.declaration.inputs
+    if len(declared) == len(node._inputs) and not node.declaration.has_lists:
+        return declared[i]
+    at = 0
+    for argument, size in zip(declared, node.group_sizes):
+        at += size
+        if i < at:
+            return argument
+    raise IndexError(f"{node.name} has no input {i}")
+
+
+def _identifier(name: str, fallback: str) -> str:
+    text = re.sub(r"\W", "_", name.rpartition("/")[2])
+    if not text or not text[0].isalpha() or keyword.iskeyword(text) or re.fullmatch(r"[vapfki]\d+|step|dead|segment", text):
+        text = f"{fallback}_{text}"
+    return text
+
+
+def is_segment_file(filename: str) -> bool:
+    """Whether a code object's file name is that of a generated segment."""
+    return filename.startswith(_PREFIX)
+
+
+def show_in_tracebacks(segment: Segment) -> None:
+    """Lets tracebacks and debuggers show the generated lines."""
+    linecache.cache[segment.filename] = (len(segment.source), None, segment.source.splitlines(True), segment.filename)
+
+
+def constant_value(array: Any, dtype: Any, device: torch.device) -> Any:
+    """The runtime value of a constant, on its device."""
+    value = array if isinstance(array, torch.Tensor) else to_runtime(array, dtype)
+    return value.to(device) if isinstance(value, torch.Tensor) and device.type != "cpu" else value
