@@ -143,6 +143,17 @@ class Node:
             return None
         return (None,) * dims[0]
 
+    def input_argument(self, i: int) -> Any:
+        """The declared argument that input `i` belongs to."""
+        declaration = self.declaration
+        if not declaration.has_lists:
+            return declaration.inputs[i]
+        for argument, size in zip(declaration.inputs, self.group_sizes):
+            if i < size:
+                return argument
+            i -= size
+        raise IndexError(f"{self._name} has no such input")
+
     def group(self, argument: int) -> Sequence[Any]:
         """The inputs that belong to the declared input argument of this position (for list arguments)."""
         start = sum(self.group_sizes[:argument])

@@ -9,12 +9,13 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from flowstone.framework import flags
+from flowstone.framework import errors, flags
 from flowstone.framework.kernel import Environment
 from flowstone.framework.subgraph import Subgraph
 from flowstone.rewriting.partial_execution import prune
 from flowstone.rewriting.passes import run_passes
 from flowstone.runtime.device import Device, check_requested
+from flowstone.runtime.interpreter import disagreement, interpret
 from flowstone.runtime.segments import Segment, compile_segment
 
 
@@ -56,4 +57,20 @@ def make_plan(
         print(subgraph, file=sys.stderr)
     if flags.DEBUG >= 4:
         print(segment.source, file=sys.stderr)
+    if flags.CHECK >= 2 and all(node.declaration.is_pure for node in subgraph.nodes):
+        _compare_every_step(subgraph, segment, environment)
     return Plan(subgraph, segment)
+
+
+def _compare_every_step(subgraph: Subgraph, segment: Segment, environment: Environment) -> None:
+    """FLOWSTONE_CHECK=2: each step of a plan without effects is also run node by node, and must agree."""
+    function = segment.function
+
+    def checked(step: Any, *feeds: Any) -> Any:
+        computed = function(step, *feeds)
+        difference = disagreement(computed, interpret(subgraph, environment, feeds))
+        if difference:
+            raise errors.InternalError(None, None, f"FLOWSTONE_CHECK=2: {difference}\n{segment.source}")
+        return computed
+
+    segment.function = checked

@@ -78,6 +78,9 @@ class _Writer:
         self.predicate_names: dict[Output, str] = {}
         self.on_host: set[Output] = set()
         self.moved: dict[tuple[Output, bool], str] = {}
+        self.owners: dict[Output, Output] = {}  # of a Switch's outputs: whose local name they share
+        self.owner_last_use: dict[Output, int] = {}
+        self.targets: list[str] = []
         self.liveness = Liveness(subgraph)
         self.is_host = environment.device.type == "cpu"
         self.host_environment = (
@@ -200,11 +203,11 @@ class _Writer:
 
     @staticmethod
     def _host_argument(node: PlanNode, i: int) -> bool:
-        return bool(node.declaration.host) and _argument_of(node, i).name in node.declaration.host
+        return bool(node.declaration.host) and node.input_argument(i).name in node.declaration.host
 
     @staticmethod
     def _wants_reference(node: PlanNode, i: int) -> bool:
-        return bool(_argument_of(node, i).is_ref)
+        return bool(node.input_argument(i).is_ref)
 
     # ---- one node
 
@@ -213,13 +216,14 @@ class _Writer:
             for output in node._outputs:
                 self._note_predicate(output)
             return
-        depth = self._enter(node)
-        if self.watched:
-            self._line(depth, "step.check()", node)
         if node.type in SWITCHES:
             for output in node._outputs:
                 self.names[output] = self._switched(node, output)
+                self.owners[output] = self.owners.get(node._inputs[0], node._inputs[0])
             return
+        depth = self._enter(node)
+        if self.watched:
+            self._line(depth, "step.check()", node)
         arguments = [self._input(node, j) for j in range(len(node._inputs))]
         if node.type in MERGES:
             self._write_merge(node, depth, arguments)
@@ -256,16 +260,17 @@ class _Writer:
 
     def _assigned(self, node: PlanNode, call: str) -> str:
         outputs = node._outputs
+        self.targets = []
         if not outputs:
             return call
         for output in outputs:
             self.names[output] = f"v{len(self.names)}"
         targets = [self.names[o] if o in self.aliasing.last_use else "_" for o in outputs]
-        if len(outputs) == 1:
-            if isinstance(self.kernels[node], Call) or not node.declaration.outputs[0].is_list:
-                return f"{targets[0]} = {call}" if targets[0] != "_" else call
-            return f"{targets[0]}, = {call}"
-        return f"{', '.join(targets)} = {call}" if set(targets) != {"_"} else call
+        if set(targets) == {"_"}:
+            return call
+        self.targets = targets
+        trailing = "," if len(outputs) == 1 and node.declaration.outputs[0].is_list else ""
+        return f"{', '.join(targets)}{trailing} = {call}"
 
     def _released(self, node: PlanNode, i: int) -> list[str]:
         names: dict[str, None] = {}
@@ -273,17 +278,29 @@ class _Writer:
         condition = self.liveness.node(node)
         for x in node._inputs:
             name = self.names[x]
-            if last_use[x] == i and name[0] in "va" and name[1:].isdigit() and self._sole_owner(x, i):
-                if self.liveness.trivial or self.liveness.output(x) in (condition, TRUE):
+            if last_use[x] == i and name[0] in "va" and name[1:].isdigit():
+                if self.liveness.trivial or self._may_release(x, i, condition):
                     names[name] = None
-        return [name for name in names]
+        if "_" in self.targets:
+            names["_"] = None
+        return list(names)
 
-    def _sole_owner(self, x: Output, i: int) -> bool:
-        """Whether no other value with the same local name (a Switch's outputs share one) is used later."""
-        if self.liveness.trivial:
-            return True
-        name = self.names[x]
-        return all(self.aliasing.last_use.get(y, -1) <= i for y, other in self.names.items() if other == name)
+    def _may_release(self, x: Output, i: int, condition: Any) -> bool:
+        """Among branches: nothing of the same local name (a Switch's outputs share it) is used later, and the name is
+        set wherever this line runs."""
+        owner = self.owners.get(x, x)
+        if owner not in self.owner_last_use:
+            self._find_owner_last_uses()
+        return self.owner_last_use[owner] <= i and self.liveness.output(owner) in (condition, TRUE)
+
+    def _find_owner_last_uses(self) -> None:
+        owner_of: dict[Output, Output] = {}
+        for node in self.subgraph.nodes:
+            for output in node._outputs:
+                data = node._inputs[0] if node.type in SWITCHES else None
+                owner = owner_of[output] = output if data is None else owner_of[data]
+                used = self.aliasing.last_use.get(output, -1)
+                self.owner_last_use[owner] = max(used, self.owner_last_use.get(owner, -1))
 
     # ---- branches
 
@@ -331,8 +348,6 @@ class _Writer:
             common += 1
         for depth in range(common, len(path)):
             self._line(depth + 1, f"if {path[depth]}:")
-            if depth + 1 == len(path):
-                break
         self.path = path
         return len(path) + 1
 
@@ -370,18 +385,6 @@ def _dead() -> Any:
     raise errors.InvalidArgumentError(
         None, None, "Retval does not have value: it lies on the branch of a conditional that was not taken"
     )
-
-
-def _argument_of(node: PlanNode, i: int) -> Any:
-    declared = node.declaration.inputs
-    if len(declared) == len(node._inputs) and not node.declaration.has_lists:
-        return declared[i]
-    at = 0
-    for argument, size in zip(declared, node.group_sizes):
-        at += size
-        if i < at:
-            return argument
-    raise IndexError(f"{node.name} has no input {i}")
 
 
 def _identifier(name: str, fallback: str) -> str:

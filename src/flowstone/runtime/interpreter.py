@@ -1,0 +1,84 @@
+"""Node-by-node execution of a subgraph: the plain meaning that generated code must agree with.
+
+`interpret` computes every node in order with its own kernel, keeps all values, overwrites and copies nothing on its own
+account, and propagates dead values through Switch and Merge. It is what ``FLOWSTONE_CHECK=2`` and the random-graph tests
+compare a segment with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from flowstone.framework.kernel import Environment, StepCall, Value
+from flowstone.framework.node import Output
+from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.runtime.branches import MERGES, SWITCHES
+from flowstone.runtime.step import UNLIMITED
+
+DEAD: Any = type("Dead", (), {"__repr__": lambda self: "DEAD"})()
+
+
+def interpret(subgraph: Subgraph, environment: Environment, feeds: Sequence[Any]) -> list[Any]:
+    """The fetched runtime values for these fed ones; DEAD for a fetch on a branch that was not taken."""
+    values: dict[Output, Any] = dict(zip(subgraph.feeds, feeds))
+    alive: set[PlanNode] = set()
+    for node in subgraph.nodes:
+        if node.type == "_Arg":
+            alive.add(node)
+            continue
+        inputs = [values[x] for x in node._inputs]
+        results = _results(node, inputs, environment) if _runs(node, inputs, alive) else None
+        if results is not None:
+            alive.add(node)
+        for i, output in enumerate(node._outputs):
+            values[output] = DEAD if results is None else results[i]
+    fetched = [values[x] for x in subgraph.fetches]
+    return [v.tensor if x.dtype.is_ref and v is not DEAD else v for x, v in zip(subgraph.fetches, fetched)]
+
+
+def _runs(node: PlanNode, inputs: list[Any], alive: set[PlanNode]) -> bool:
+    if any(control not in alive for control in node._control_inputs):
+        return False
+    if node.type in MERGES:
+        return any(value is not DEAD for value in inputs)
+    return not any(value is DEAD for value in inputs)
+
+
+def _results(node: PlanNode, inputs: list[Any], environment: Environment) -> Sequence[Any]:
+    if node.type in MERGES:
+        index = next(i for i, value in enumerate(inputs) if value is not DEAD)
+        return inputs[index], torch.tensor(index, dtype=torch.int32)
+    if node.type in SWITCHES:
+        return (DEAD, inputs[0]) if bool(_plain(node, 1, inputs[1])) else (inputs[0], DEAD)
+    kernel = node.declaration.kernels[environment.device_type](node, environment)
+    if isinstance(kernel, Value):
+        return (kernel.value,)
+    arguments = [_plain(node, i, value) for i, value in enumerate(inputs)]
+    if isinstance(kernel, StepCall):
+        result = kernel.function(UNLIMITED, *arguments)
+    else:
+        result = kernel(*arguments)
+    return result if isinstance(result, (tuple, list)) else (result,)
+
+
+def _plain(node: PlanNode, i: int, value: Any) -> Any:
+    """Input `i` as the kernel wants it: the variable itself only where the declaration takes a reference."""
+    is_buffer = node._inputs[i].dtype.is_ref and not node.input_argument(i).is_ref
+    return value.tensor if is_buffer else value
+
+
+def disagreement(computed: Sequence[Any], expected: Sequence[Any], tolerance: float = 1e-5) -> str | None:
+    """Which fetch of a segment differs from the interpreter's, in words; None if none does."""
+    for i, (value, wanted) in enumerate(zip(computed, expected)):
+        if isinstance(wanted, torch.Tensor) and wanted.dtype.is_floating_point | wanted.dtype.is_complex:
+            same = value.shape == wanted.shape and torch.allclose(value, wanted, tolerance, tolerance, equal_nan=True)
+        elif isinstance(wanted, torch.Tensor):
+            same = torch.equal(value, wanted)
+        else:
+            same = True
+        if not same:
+            return f"fetch {i}: the segment computed {value}, node by node it is {wanted}"
+    return None
