@@ -1,8 +1,8 @@
 """Values made of several tensors: sparse tensors and slices of a tensor.
 
-A `SparseTensor` holds the values at some places of a larger tensor; `IndexedSlices` some slices along its first
-dimension, as the gradient of a gather does. Outside the graph their values are the named tuples `SparseTensorValue` and
-`IndexedSlicesValue`, which is what feeding takes and fetching gives.
+A `SparseTensor` holds the values at some places of a larger tensor; `IndexedSlices` some slices along its
+first dimension, as the gradient of a gather does. Outside the graph their values are the named tuples
+`SparseTensorValue` and `IndexedSlicesValue`, which is what feeding takes and fetching gives.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class IndexedSlices:
 
     def __init__(self, values: Tensor, indices: Tensor, dense_shape: Tensor | None = None) -> None:
         if isinstance(values, Tensor):
-            others = [t for t in (indices, dense_shape) if isinstance(t, Tensor) and t.graph is not values.graph]
-            if others:
-                raise ValueError(f"{others[0]!r} must be from the same graph as {values!r}.")
+            for other in (indices, dense_shape):
+                if isinstance(other, Tensor) and other.graph is not values.graph:
+                    raise ValueError(f"{other!r} must be from the same graph as {values!r}.")
         self._values, self._indices, self._dense_shape = values, indices, dense_shape
 
     @property
@@ -131,7 +131,10 @@ class SparseTensor:
         if isinstance(sparse_tensor_value, SparseTensor):
             return sparse_tensor_value
         if not isinstance(sparse_tensor_value, SparseTensorValue):
-            raise TypeError(f"Neither a SparseTensor nor SparseTensorValue: {sparse_tensor_value}.")
+            raise TypeError(
+                f"Argument sparse_tensor_value={sparse_tensor_value} is neither a SparseTensor nor "
+                "SparseTensorValue."
+            )
         return cls(*sparse_tensor_value)
 
     @property
@@ -179,11 +182,12 @@ class SparseTensor:
         return list(dict.fromkeys(users))
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
-        """Runs it in `session` (default: the default session); returns a SparseTensorValue of NumPy arrays."""
+        """Runs it in `session` (default: the default session); returns a SparseTensorValue of arrays."""
         return evaluating_session(session, self.graph, "eval").run(self, feed_dict)
 
     def __str__(self) -> str:
-        return f"SparseTensor(indices={self._indices}, values={self._values}, dense_shape={self._dense_shape})"
+        parts = f"indices={self._indices}, values={self._values}, dense_shape={self._dense_shape}"
+        return f"SparseTensor({parts})"
 
 
 def _shape_of_sizes(sizes: Tensor) -> TensorShape:

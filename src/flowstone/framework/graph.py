@@ -296,12 +296,13 @@ class Graph:
             outputs[0]._dims = dims
 
     def _register(self, operation: Operation) -> None:
+        for tensor in operation._inputs:
+            if tensor._op.graph is not self:
+                raise ValueError(f"{tensor!r} must be from the same graph as {operation!r}.")
         self._last_id += 1
         self._operations.append(operation)
         self._by_name[operation._name] = operation
         for tensor in operation._inputs:
-            if tensor._op.graph is not self:
-                raise ValueError(f"{tensor!r} must be from the same graph as {operation!r}.")
             tensor._consumers.append(operation)
 
     def get_operations(self) -> list[Operation]:

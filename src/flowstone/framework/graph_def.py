@@ -1,12 +1,12 @@
 """Graphs, nodes and declarations as TensorFlow's messages, and attributes both ways.
 
-A node's attributes have canonical Python forms (see `attributes.py`); messages are made only when somebody asks, so
-that building a graph never touches protocol buffers. What the declaration does not know of (``_class`` and other names
-with an underscore, attributes of later versions) is kept as a Python value where it is a number, text, type or a list
-of them, and as its AttrValue otherwise.
+A node's attributes have canonical Python forms (see `attributes.py`); messages are made only when somebody
+asks, so that building a graph never touches protocol buffers. What the declaration does not know of
+(``_class`` and other names with an underscore, attributes of later versions) is kept as a Python value where
+it is a number, text, type or a list of them, and as its AttrValue otherwise.
 
-A GraphDef's nodes stand in creation order; data inputs come first (``:0`` left out), control inputs as ``^name`` after
-them. Reading a GraphDef is the room of `import_graph.py`.
+A GraphDef's nodes stand in creation order; data inputs come first (``:0`` left out), control inputs as
+``^name`` after them. Reading a GraphDef is the room of `import_graph.py`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def graph_def(graph: Graph, from_version: int | None = None, add_shapes: bool = 
     message = messages("graph_pb2").GraphDef()
     message.versions.CopyFrom(graph.graph_def_versions)
     with graph._lock:
-        operations = [op for op in graph._operations if from_version is None or op._id > from_version]
+        operations = [op for op in graph._operations if from_version is None or op.order > from_version]
         for operation in operations:
             node = message.node.add()
             _write_node(operation, node)
@@ -187,7 +187,7 @@ def attribute_value(operation: Operation, name: str) -> Any:
 
 
 def attribute_for_user(op: Operation, name: str) -> Any:
-    """What ``op.get_attr`` gives: text as bytes, types as DType, shapes, tensors and functions as messages."""
+    """What ``op.get_attr`` gives: text as bytes, types as DType, shapes and tensors as messages."""
     message = attribute_value(op, name)
     field = message.WhichOneof("value")
     if field == "list":
@@ -233,7 +233,7 @@ def _read(kind: str, item: Any) -> Any:
     if kind == "type":
         return _read_type(item)
     if kind == "shape":
-        return _read_shape(item)
+        return read_shape(item)
     if kind == "tensor":
         return _read_tensor(item)
     return item.name if kind == "func" else item
@@ -249,7 +249,8 @@ def _read_type(number: int) -> DType:
     return dtype
 
 
-def _read_shape(message: Any) -> tuple[int | None, ...] | None:
+def read_shape(message: Any) -> tuple[int | None, ...] | None:
+    """The static shape that a TensorShapeProto says. ValueError if it is malformed."""
     sizes = [dim.size for dim in message.dim]
     if any(size < -1 for size in sizes) or (message.unknown_rank and sizes):
         raise ValueError(f"AttrValue has a malformed shape: {sizes}")
@@ -326,7 +327,7 @@ def _write_spec(spec: AttributeSpec, message: Any) -> None:
     if spec.default is not REQUIRED:
         _write_value(spec, spec.default, message.default_value)
     if spec.allowed is not None:
-        allowed = sorted(spec.allowed, key=lambda item: item.as_datatype_enum if spec.kind == "type" else item)
+        allowed = sorted(spec.allowed, key=int if spec.kind == "type" else None)
         _write_list(spec.kind, allowed, message.allowed_values.list)
 
 
@@ -338,4 +339,5 @@ __all__ = [
     "messages",
     "node_def",
     "op_def",
+    "read_shape",
 ]

@@ -1,11 +1,12 @@
 """Python values and TensorProto messages to NumPy arrays, and arrays to messages.
 
-`constant_array` is the one place that says what array a Python value is: int gives int32 (int64 or uint64 where it
-does not fit), float float32, complex complex128, str and bytes string, nested lists the common type; NumPy arrays and
-scalars keep their type. A given dtype is checked value by value for Python values, and NumPy arrays are cast.
+`constant_array` is the one place that says what array a Python value is: int gives int32 (int64 or uint64
+where it does not fit), float float32, complex complex128, str and bytes string, nested lists the common type;
+NumPy arrays and scalars keep their type. A given dtype is checked value by value for Python values, and NumPy
+arrays are cast.
 
-Arrays have the NumPy type of their `DType` (strings: object arrays of `bytes`). A message holds the bytes of the array
-(``tensor_content``) or a list of values, of which the last one repeats to the end of the shape.
+Arrays have the NumPy type of their `DType` (strings: object arrays of `bytes`). A message holds the bytes of
+the array (``tensor_content``) or a list of values, of which the last one repeats to the end of the shape.
 
 >>> constant_array([1, 2.5]), constant_array(7, shape=[2])
 (array([1. , 2.5], dtype=float32), array([7, 7], dtype=int32))
@@ -29,7 +30,7 @@ Array = np.ndarray[Any, Any]
 
 _INT32_MIN, _INT32_MAX = -(2**31), 2**31 - 1
 _FLOAT32_MAX = 3.4028234e38
-_BROADCAST_LIMIT = 2**24  # elements: a longer run of one value is a view of that value, however corrupt its shape
+_BROADCAST_LIMIT = 2**24  # elements: longer runs of one value are views of it, however corrupt the shape
 
 _VALUE_FIELD = {
     dtypes.float32: "float_val",
@@ -71,11 +72,12 @@ def messages(module_name: str) -> Any:
 def constant_array(value: Any, dtype: Any = None, shape: Any = None, verify_shape: bool = False) -> Array:
     """The array that a constant of this Python value holds.
 
-    `value`: number, str, bytes, nested lists of them, NumPy array or scalar. `shape`: the result's; too few values
-    are filled up with the last one. `verify_shape`: the value must have exactly this shape.
+    `value`: number, str, bytes, nested lists of them, NumPy array or scalar. `shape`: the result's; too few
+    values are filled up with the last one. `verify_shape`: the value must have exactly this shape.
 
-    Raises TypeError for values of no or another type than `dtype`, and for a failed `verify_shape`; ValueError for
-    None, ragged or nested-array lists and for more values than the shape takes; OverflowError beyond 64 bits.
+    Raises TypeError for values of no or another type than `dtype`, and for a failed `verify_shape`;
+    ValueError for None, ragged lists, lists of arrays and more values than the shape takes; OverflowError
+    beyond 64 bits.
     """
     if dtype is None and shape is None:
         kind = type(value)
@@ -100,8 +102,8 @@ def _array(value: Any, dtype: DType | None) -> Array:
     array = _inferred(value) if dtype is None else _typed(value, dtype)
     if array.ndim and array.ndim != _depth(value):
         raise ValueError(
-            f"Expected values {value!r} to be a dense tensor with shape {list(array.shape[: _depth(value)])}, but got "
-            f"shape {list(array.shape)}."
+            f"Expected values {value!r} to be a dense tensor with shape {list(array.shape)[: _depth(value)]}, "
+            f"but got shape {list(array.shape)}."
         )
     return array
 
@@ -324,12 +326,10 @@ def _filled(values: Array, dims: tuple[int, ...]) -> Array:
 def make_tensor_proto(values: Any, dtype: Any = None, shape: Any = None, verify_shape: bool = False) -> Any:
     """The TensorProto of a value; see `constant_array` for what the arguments are and what is raised.
 
-    More than one number is stored as bytes if there are as many as the shape has; otherwise as a list of values.
+    More than one number is stored as bytes if there are as many as the shape has, otherwise as a list.
     """
     array = constant_array(values, dtype)
     dims = array.shape if shape is None else _checked_shape(array, shape, verify_shape)
-    if shape is not None and array.size and not _size(dims) and dtype is None and not isinstance(values, np.ndarray):
-        array = np.zeros(0, np.float32)  # TensorFlow forgets the type of what an empty shape has no place for
     element = dtypes.as_dtype(array.dtype) if dtype is None else dtypes.as_dtype(dtype).base_dtype
     return _encode(array if _size(dims) else array.reshape(-1)[:0], element, dims)
 
@@ -379,7 +379,7 @@ def _values(flat: Array, dtype: DType) -> Any:
 
 
 def make_ndarray(tensor: Any) -> Array:
-    """The array of a TensorProto. TypeError for a type that NumPy has not, ValueError for corrupt contents."""
+    """The array of a TensorProto. TypeError for a type unknown to NumPy, ValueError for corrupt contents."""
     dtype = dtypes.as_dtype(tensor.dtype)
     if dtype.is_ref or not dtype.is_numpy_compatible:
         raise TypeError(f"Unsupported tensor type: {dtype.name}.")
@@ -401,7 +401,9 @@ def _content(tensor: Any, dtype: DType, count: int) -> Array:
     if dtype is dtypes.string:
         raise ValueError("A TensorProto of strings has tensor_content: its encoding is not defined.")
     if len(content) != count * dtype.size:
-        raise ValueError(f"The TensorProto has {len(content)} bytes, but its shape needs {count * dtype.size}.")
+        raise ValueError(
+            f"The TensorProto has {len(content)} bytes, but its shape needs {count * dtype.size}."
+        )
     stored = np.dtype(dtype.as_numpy_dtype)
     array = np.frombuffer(content, dtype=stored.newbyteorder("<") if stored.itemsize > 1 else stored)
     return array.astype(stored)  # its own memory, in this machine's byte order
