@@ -334,9 +334,27 @@ class Registry:
 registry = Registry()
 
 
+class Functions:
+    """Declared operations as attributes: ``F.Mul(x, y)`` adds a Mul node, whichever file declares it.
+
+    A gradient uses operations of other families this way, without importing their files. AttributeError for a name
+    that is not declared.
+    """
+
+    def __getattr__(self, name: str) -> OpDeclaration:
+        declaration = registry.get(name)
+        if declaration is None:
+            raise AttributeError(f"no op {name} is declared")
+        self.__dict__[name] = declaration
+        return declaration
+
+
+F = Functions()
+
+
 def op(name: str, signature: str, attributes: str = "", **traits: Any) -> OpDeclaration:
     """Declares an operation and registers it; see the module."""
     return registry.add(OpDeclaration(name, signature, attributes, **traits))
 
 
-__all__ = ["REQUIRED", "Argument", "OpDeclaration", "Registry", "evaluate", "op", "registry"]
+__all__ = ["REQUIRED", "Argument", "F", "Functions", "OpDeclaration", "Registry", "evaluate", "op", "registry"]
