@@ -1,0 +1,145 @@
+"""Runs workloads on every implementation in turn and prints one table with ratios.
+
+python benchmarks/compare.py [--workloads a,b] [--peers tensorflow,torch,jax] [--rounds 3] [--seconds 2]
+                             [--json FILE] [--markdown FILE]
+
+The peers' interpreters are those of `setup_peers.sh` ($PEERS), Flowstone's is the one that runs this script. A peer that
+is missing is left out, one that fails is shown as '-'. The table's figure is the median over rounds; `ratio` is Flowstone's
+figure over the best peer's (below 1 is faster).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+PEERS = Path(os.environ.get("PEERS", Path(tempfile.gettempdir()) / "peers"))
+INTERPRETERS = {
+    "flowstone": sys.executable,
+    "tensorflow": str(PEERS / "tf/bin/python"),
+    "torch": str(PEERS / "pt/bin/python"),
+    "jax": str(PEERS / "jx/bin/python"),
+}
+SCRIPTS = {  # workload: the script's stem
+    "session_run": "session_run",
+    "softmax_regression": "network",
+    "perceptron": "network",
+    "graph_building": "graph_building",
+    "import_time": "import_time",
+}
+VARIANTS = {("network", "torch"): ["", "compile"]}  # the best variant counts
+
+
+def script(workload: str, implementation: str) -> Path:
+    """The file that measures a workload on an implementation."""
+    stem = SCRIPTS[workload]
+    if stem == "import_time":
+        return HERE / "workloads/import_time.py"
+    suffix = {"flowstone": "tf1", "tensorflow": "tf1"}.get(implementation, implementation)
+    return HERE / f"workloads/{stem}_{suffix}.py"
+
+
+def measure(workload: str, implementation: str, variant: str, seconds: float) -> dict[tuple[str, str], float]:
+    """One process: {(metric, unit): value}; empty if it failed."""
+    environment = dict(
+        os.environ,
+        WORKLOAD=workload,
+        IMPLEMENTATION=implementation,
+        VARIANT=variant,
+        BENCHMARK_SECONDS=str(seconds),
+        TF_USE_LEGACY_KERAS="1",
+    )
+    command = [INTERPRETERS[implementation], str(script(workload, implementation))]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    if done.returncode:
+        print(
+            f"  ! {workload} on {implementation} {variant}: {done.stderr.strip().splitlines()[-1:]}",
+            file=sys.stderr,
+        )
+    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    return {(line["metric"], line["unit"]): line["value"] for line in lines}
+
+
+def collect(workloads: list[str], implementations: list[str], rounds: int, seconds: float) -> dict[str, Any]:
+    """{'workload|metric|unit|implementation': [a figure a round]}, the best variant of each round."""
+    figures: dict[str, list[float]] = {}
+    for workload in workloads:
+        for _ in range(rounds):
+            for implementation in implementations:
+                best: dict[tuple[str, str], float] = {}
+                for variant in VARIANTS.get((SCRIPTS[workload], implementation), [""]):
+                    for key, value in measure(workload, implementation, variant, seconds).items():
+                        best[key] = min(value, best.get(key, value))
+                for (metric, unit), value in best.items():
+                    figures.setdefault("|".join((workload, metric, unit, implementation)), []).append(value)
+        print(f"  {workload} done", file=sys.stderr)
+    return figures
+
+
+def table(figures: dict[str, list[float]], implementations: list[str]) -> str:
+    """The figures as a Markdown table."""
+    medians = {tuple(key.split("|")): statistics.median(values) for key, values in figures.items()}
+    peers = [name for name in implementations if name != "flowstone"]
+    rows = [["workload", "metric", "unit", *peers, "flowstone", "ratio to the best peer"]]
+    for workload, metric, unit in dict.fromkeys(key[:3] for key in medians):
+        values = {name: medians.get((workload, metric, unit, name)) for name in implementations}
+        best = min((values[name] for name in peers if values[name] is not None), default=None)
+        own = values.get("flowstone")
+        ratio = f"{own / best:.2f}" if own is not None and best else "-"
+        if metric == "ops":
+            ratio = "-"
+        shown = ["-" if values[name] is None else f"{values[name]:.4g}" for name in [*peers, "flowstone"]]
+        rows.append([workload, metric, unit, *shown, ratio])
+    lines = ["| " + " | ".join(row) + " |" for row in rows]
+    return "\n".join([lines[0], "|" + " --- |" * len(rows[0]), *lines[1:]])
+
+
+def machine() -> str:
+    """The processor, in words."""
+    try:
+        model = (
+            next(line for line in open("/proc/cpuinfo") if line.startswith("model name"))
+            .split(":", 1)[1]
+            .strip()
+        )
+    except (OSError, StopIteration):
+        model = platform.processor() or platform.machine()
+    return f"{model}, {os.cpu_count()} cores, Python {platform.python_version()}"
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--workloads", default=",".join(SCRIPTS))
+    parser.add_argument("--peers", default="tensorflow,torch,jax")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=2)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--markdown", type=Path)
+    arguments = parser.parse_args()
+    wanted = ["flowstone", *filter(None, arguments.peers.split(","))]
+    implementations = [name for name in wanted if Path(INTERPRETERS[name]).exists()]
+    figures = collect(arguments.workloads.split(","), implementations, arguments.rounds, arguments.seconds)
+    heading = f"{machine()}; {time.strftime('%Y-%m-%d')}; medians of {arguments.rounds} rounds\n"
+    text = f"{heading}\n{table(figures, implementations)}\n"
+    print(text)
+    if arguments.json:
+        arguments.json.write_text(json.dumps({"machine": machine(), "figures": figures}, indent=1) + "\n")
+    if arguments.markdown:
+        arguments.markdown.write_text(text)
+
+
+if __name__ == "__main__":
+    main()

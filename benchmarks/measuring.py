@@ -1,0 +1,44 @@
+"""Timing, for every workload script: warm up, repeat for a while, report the median as a line of JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import time
+from collections.abc import Callable
+
+SECONDS = float(os.environ.get("BENCHMARK_SECONDS", "2"))
+
+
+def once(function: Callable[[], object]) -> float:
+    """Seconds of one call."""
+    start = time.perf_counter()
+    function()
+    return time.perf_counter() - start
+
+
+def median_seconds(function: Callable[[], object], warm_up: int = 5, at_least: int = 5) -> float:
+    """Median seconds of a call, over about BENCHMARK_SECONDS."""
+    for _ in range(warm_up):
+        function()
+    times: list[float] = []
+    end = time.perf_counter() + SECONDS
+    while len(times) < at_least or time.perf_counter() < end:
+        times.append(once(function))
+    return statistics.median(times)
+
+
+def median_of_many(function: Callable[[], object], calls: int = 500) -> float:
+    """Median seconds of a call too short to time alone."""
+
+    def many() -> None:
+        for _ in range(calls):
+            function()
+
+    return median_seconds(many, warm_up=2) / calls
+
+
+def report(metric: str, value: float, unit: str) -> None:
+    """Prints one figure for `compare.py`."""
+    print(json.dumps({"metric": metric, "value": value, "unit": unit}), flush=True)
