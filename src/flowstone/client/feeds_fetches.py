@@ -54,7 +54,7 @@ class FetchStructure:
             shape = fetch.dense_shape
             parts = [self._visit(x) for x in (fetch.values, fetch.indices)]
             last = self._visit(shape) if shape is not None else lambda values: None
-            return lambda values: IndexedSlicesValue(*(part(values) for part in parts), last(values))
+            return lambda values: IndexedSlicesValue(parts[0](values), parts[1](values), last(values))
         if hasattr(fetch, "__attrs_attrs__"):
             names = [attribute.name for attribute in fetch.__attrs_attrs__]
             parts = [self._visit(getattr(fetch, name)) for name in names]

@@ -80,7 +80,7 @@ class BaseSession:
         self._devices = local_devices(None if config is None else config.device_count)
         device = default_device(self._devices)
         self._environment = Environment(device.device_type, device.torch, self._target.resources)
-        self._runners: dict[Any, Callable[[Any], Any]] = {}
+        self._runners: dict[Any, Callable[..., Any]] = {}
         self._plans: dict[Any, Plan] = {}
         self._lock = threading.Lock()
         self._closed: list[BaseException] = []

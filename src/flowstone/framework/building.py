@@ -64,7 +64,7 @@ def graph_of(values: list[Any]) -> Graph:
     if graph is not None and found is not None and found is not graph:
         offender = next(value for value in values if getattr(value, "graph", None) is found or type(value) in (list, tuple))
         raise ValueError(f"{offender!r} is not from the passed-in graph.")
-    return found or graph or scope.get_default_graph()  # type: ignore[no-any-return]
+    return found or graph or scope.get_default_graph()
 
 
 def _add(

@@ -11,7 +11,7 @@ import contextlib
 import re
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -34,6 +34,9 @@ class Operation(Node):
     __slots__ = ("__dict__", "__weakref__", "_control_flow_context", "_frames", "_id", "graph")
 
     graph: Graph
+    _id: int
+    _frames: tuple[tuple[CodeType, int], ...]
+    _control_flow_context: Any
 
     @property
     def inputs(self) -> list[Tensor]:
@@ -154,7 +157,7 @@ def _line_number(code: CodeType, instruction: int) -> int:
 
 
 def _current_frames() -> tuple[tuple[CodeType, int], ...]:
-    frames = []
+    frames: list[tuple[CodeType, int]] = []
     frame: Any = sys._getframe(3)
     while frame is not None and len(frames) < 64:
         frames.append((frame.f_code, frame.f_lasti))
@@ -684,16 +687,3 @@ class GraphKeys:
     COND_CONTEXT = "cond_context"
     WHILE_CONTEXT = "while_context"
     VARIABLES = GLOBAL_VARIABLES
-
-
-class NullContextmanager:
-    """A context manager that does nothing."""
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, *exception: Any) -> bool:
-        return False
-
-
-UserFunction = Callable[..., Any]

@@ -141,7 +141,8 @@ class Node:
         dims = self._inputs[i]._dims
         if dims is None or len(dims) != 1 or dims[0] is None:
             return None
-        return (None,) * dims[0]
+        unknown: tuple[int | None, ...] = (None,) * dims[0]
+        return unknown
 
     def input_argument(self, i: int) -> Any:
         """The declared argument that input `i` belongs to."""
@@ -157,7 +158,7 @@ class Node:
     def group(self, argument: int) -> Sequence[Any]:
         """The inputs that belong to the declared input argument of this position (for list arguments)."""
         start = sum(self.group_sizes[:argument])
-        return self._inputs[start : start + self.group_sizes[argument]]  # type: ignore[no-any-return]
+        return self._inputs[start : start + self.group_sizes[argument]]
 
 
 def static_value(output: Any) -> Any:

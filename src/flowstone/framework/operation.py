@@ -90,7 +90,7 @@ class Argument:
         """The element types of this argument's tensors, given a node's attributes."""
         if self.type_list_attr is not None:
             return list(attributes[self.type_list_attr])
-        dtype: DType = self.dtype if self.dtype is not None else attributes[self.type_attr]
+        dtype: DType = self.dtype if self.dtype is not None else attributes[self.type_attr or ""]
         if self.is_ref:
             dtype = dtype.as_ref
         return [dtype] if self.number_attr is None else [dtype] * attributes[self.number_attr]

@@ -170,7 +170,7 @@ def convert_to_tensor(
     if dtype is not None:
         dtype = dtypes.as_dtype(dtype)
     for function in _functions_for(type(value)):
-        result = NotImplemented
+        result: Any = NotImplemented
         if dtype is None and preferred_dtype is not None:
             try:
                 result = function(value, dtype=preferred_dtype, name=name, as_ref=as_ref)
@@ -193,7 +193,8 @@ def convert_to_tensor(
                 f"Conversion function {function!r} for type {type(value)} returned incompatible dtype: "
                 f"requested = {dtype.base_dtype.name}, actual = {result.dtype.name}"
             )
-        return result
+        tensor: Tensor = result
+        return tensor
     raise TypeError(f"Cannot convert {value!r} with type {type(value)} to Tensor: no conversion function registered.")
 
 

@@ -52,7 +52,7 @@ def to_numpy(value: Any, dtype: DType) -> np.ndarray[Any, Any]:
         if value.device.type != "cpu":
             value = value.cpu()
         if value.dtype is torch.bfloat16:
-            return value.contiguous().view(torch.int16).numpy().view(dtypes.bfloat16.as_numpy_dtype)
+            return np.asarray(value.contiguous().view(torch.int16).numpy().view(dtypes.bfloat16.as_numpy_dtype))
         array = value.resolve_conj().resolve_neg().numpy()
         if dtype.base_dtype in _STORED_AS:
             array = np.ascontiguousarray(array).view(dtype.as_numpy_dtype)
@@ -66,11 +66,12 @@ def to_numpy(value: Any, dtype: DType) -> np.ndarray[Any, Any]:
 
 def as_bytes_array(array: Any) -> np.ndarray[Any, Any]:
     """An object array of `bytes` from an array of str, bytes or objects; raises TypeError for other elements."""
-    array = np.asarray(array)
+    if not isinstance(array, (np.ndarray, np.generic)):
+        array = np.array(array, dtype=object)
     if array.dtype.kind == "S":
-        return array.astype(object)
+        return np.asarray(array, dtype=object)
     if array.dtype.kind == "U":
-        return np.array([text.encode() for text in array.ravel()], dtype=object).reshape(array.shape)
+        return np.array([text.encode() for text in array.ravel()], dtype=object).reshape(array.shape)  # type: ignore[no-any-return]
     result = np.empty(array.shape, dtype=object)
     flat, source = result.reshape(-1), array.reshape(-1)
     for i, item in enumerate(source):

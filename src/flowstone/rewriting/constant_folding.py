@@ -48,7 +48,7 @@ def _evaluated(node: PlanNode) -> list[Any] | None:
         if output.dtype.torch is None and output.dtype.name != "string":
             return None
         if output.dims is not None and None not in output.dims:
-            size += int(np.prod(output.dims, dtype=np.int64)) * max(output.dtype.size, 1)  # type: ignore[arg-type]
+            size += int(np.prod(output.dims, dtype=np.int64)) * max(output.dtype.size, 1)
     if size > LARGEST_CONSTANT_BYTES:
         return None
     try:

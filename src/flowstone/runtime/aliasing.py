@@ -86,7 +86,8 @@ class Aliasing:
     @staticmethod
     def _aliased(node: PlanNode) -> list[int]:
         """Aliased input positions; a declared list argument stands for all its inputs."""
-        positions, at = [], 0
+        positions: list[int] = []
+        at = 0
         for argument, size in enumerate(node.group_sizes):
             if argument in node.declaration.aliases:
                 positions += range(at, at + size)

@@ -31,14 +31,17 @@ def explain(error: BaseException, segment: Segment) -> BaseException:
     if isinstance(error, errors.OpError):
         if error.op is not None:
             return error
-        kind, message = type(error), error.message
+        kind: Any = type(error)
+        message = error.message
     else:
         kind, message = _class_of(error), _message_of(error, node)
     if kind is errors.FailedPreconditionError and isinstance(error, AttributeError):
         inputs = ""
     else:
         inputs = _inputs(frame, segment.arguments[line - 1])
-    return kind(lambda: origin.node_def, origin, f"{message}{inputs}\n\t [[node {node.name} (op {node.type}){where}]]")
+    text = f"{message}{inputs}\n\t [[node {node.name} (op {node.type}){where}]]"
+    located: BaseException = kind(lambda: origin.node_def, origin, text)
+    return located
 
 
 def _failed_line(error: BaseException) -> tuple[Any, int]:
