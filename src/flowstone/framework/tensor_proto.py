@@ -88,6 +88,9 @@ def constant_array(value: Any, dtype: Any = None, shape: Any = None, verify_shap
         return _array(value, None)
     if shape is None and (type(value), dtype) in _ALWAYS_FITS:
         return np.array(value, _ALWAYS_FITS[type(value), dtype])
+    if shape is not None and dtype is None and not isinstance(value, (np.ndarray, np.generic)):
+        if 0 in (dims := _sizes(shape)) and value is not None:
+            return np.zeros(dims, np.float32)  # TensorFlow asks no value what type an empty constant has
     array = _array(value, None if dtype is None else dtypes.as_dtype(dtype).base_dtype)
     return array if shape is None else _filled(array, _checked_shape(array, shape, verify_shape))
 
@@ -99,11 +102,14 @@ def _array(value: Any, dtype: DType | None) -> Array:
         raise ValueError("None values not supported.")
     if isinstance(value, (bytearray, memoryview)):
         return _from_numpy(np.array(value), dtype)
+    if dtype is not None and dtype.is_quantized:
+        return _quantized(value, dtype)
     array = _inferred(value) if dtype is None else _typed(value, dtype)
     if array.ndim and array.ndim != _depth(value):
+        shape = list(array.shape)
         raise ValueError(
-            f"Expected values {value!r} to be a dense tensor with shape {list(array.shape)[: _depth(value)]}, "
-            f"but got shape {list(array.shape)}."
+            f"Expected values {value!r} to be a dense tensor with shape {shape[: _depth(value)]}, but got "
+            f"shape {shape}."
         )
     return array
 
@@ -214,8 +220,6 @@ def _test_for(dtype: DType) -> Callable[[Any], bool]:
 
 def _typed(value: Any, dtype: DType) -> Array:
     target = _numpy_type(dtype, value)
-    if dtype.is_quantized:
-        return _quantized(value, dtype, target)
     kinds = set(map(type, value)) if type(value) is list else {type(value)}
     if kinds <= _PLAIN.get(target.kind, frozenset()):
         return _plain(value, target)
@@ -269,21 +273,27 @@ def _wrapped(value: Any, leaves: list[Any], target: Any) -> Array:
         return flat.astype(target).reshape(np.array(value, dtype=object).shape)
 
 
-def _quantized(value: Any, dtype: DType, target: Any) -> Array:
+def _quantized(value: Any, dtype: DType) -> Array:
     leaf = value
     while isinstance(leaf, (list, tuple)) and leaf and isinstance(leaf[0], (list, tuple)):
         leaf = leaf[0]
     offender = leaf[0] if isinstance(leaf, list) and leaf else leaf
     if not isinstance(leaf, (list, tuple)) or (isinstance(leaf, list) and leaf):
         raise TypeError(f"Expected {dtype.name}, but got {offender} of type '{type(offender).__name__}'.")
-    return np.array(value, dtype=target)
+    return np.array(value, dtype=dtype.as_numpy_dtype)
 
 
 # ---- shapes
 
 
+def _sizes(shape: Any) -> tuple[int, ...]:
+    if isinstance(shape, TensorShape):
+        shape = shape.as_list()
+    return tuple([int(size) for size in shape])
+
+
 def _checked_shape(array: Array, shape: Any, verify: bool) -> tuple[int, ...]:
-    dims = tuple([int(size) for size in (shape.dims or () if isinstance(shape, TensorShape) else shape)])
+    dims = _sizes(shape)
     if verify and dims != array.shape:
         raise TypeError(f"Expected Tensor's shape: {dims}, but got {array.shape}.")
     count = _size(dims)
@@ -330,8 +340,10 @@ def make_tensor_proto(values: Any, dtype: Any = None, shape: Any = None, verify_
     """
     array = constant_array(values, dtype)
     dims = array.shape if shape is None else _checked_shape(array, shape, verify_shape)
+    if not _size(dims):
+        array = constant_array(values, dtype, dims)
     element = dtypes.as_dtype(array.dtype) if dtype is None else dtypes.as_dtype(dtype).base_dtype
-    return _encode(array if _size(dims) else array.reshape(-1)[:0], element, dims)
+    return _encode(array, element, dims)
 
 
 def array_proto(array: Any, dtype: DType) -> Any:
