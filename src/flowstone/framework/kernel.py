@@ -53,7 +53,7 @@ X0, X1, X2, X3, X4, X5, X6, X7 = (Input(i) for i in range(8))
 
 
 class Call:
-    """A call of `function` with `Input`s, constants and keywords as arguments.
+    """A call of `function` with `Input`s, constants, other calls and keywords as arguments.
 
     `overwrites` maps the index of an input to a `Call` that leaves the result in that input's buffer. The plan takes
     it where the input is nobody else's any more and has the output's type and shape.
@@ -77,9 +77,15 @@ class Call:
 
     def __call__(self, *inputs: Any) -> Any:
         """Runs the call on actual inputs (constant folding and node-by-node execution; steps have it generated)."""
-        arguments = [inputs[a.index] if type(a) is Input else a for a in self.arguments]
-        keywords = {k: inputs[v.index] if type(v) is Input else v for k, v in self.keywords.items()}
+        arguments = [_evaluate(value, inputs) for value in self.arguments]
+        keywords = {key: _evaluate(value, inputs) for key, value in self.keywords.items()}
         return self.function(*arguments, **keywords)
+
+
+def _evaluate(argument: Any, inputs: tuple[Any, ...]) -> Any:
+    if type(argument) is Input:
+        return inputs[argument.index]
+    return argument(*inputs) if type(argument) is Call else argument
 
 
 class Value:

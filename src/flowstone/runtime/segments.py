@@ -247,11 +247,19 @@ class _Writer:
             if self.aliasing.may_overwrite(node, index):
                 kernel = variant
                 break
-        words = [arguments[a.index] if type(a) is Input else self._constant_argument(a) for a in kernel.arguments]
-        for key, value in kernel.keywords.items():
-            text = arguments[value.index] if type(value) is Input else self._constant_argument(value)
-            words.append(f"{key}={text}")
-        return self._finished(node, f"{self._global(name, kernel.function)}({', '.join(words)})")
+        return self._finished(node, self._call_text(name, kernel, arguments))
+
+    def _call_text(self, name: str, call: Call, arguments: list[str]) -> str:
+        words = [self._argument_text(value, arguments) for value in call.arguments]
+        words += [f"{key}={self._argument_text(value, arguments)}" for key, value in call.keywords.items()]
+        return f"{self._global(name, call.function)}({', '.join(words)})"
+
+    def _argument_text(self, value: Any, arguments: list[str]) -> str:
+        if type(value) is Input:
+            return arguments[value.index]
+        if type(value) is Call:
+            return self._call_text(_identifier(value.function.__name__, "k"), value, arguments)
+        return self._constant_argument(value)
 
     def _finished(self, node: PlanNode, call: str) -> str:
         if node.declaration.aliases and node._outputs and self.aliasing.must_copy_read(node):
