@@ -17,6 +17,9 @@ from flowstone.framework.tensor import Tensor, convert_to_tensor, register_tenso
 nn = types.ModuleType("flowstone.nn")
 for _module in ops.MODULES:
     for _name in getattr(_module, "__all__", ()):
+        if not hasattr(_module, _name):
+            print(_module.__name__, "lacks", _name, file=sys.stderr)
+            continue
         setattr(nn, _name, getattr(_module, _name))
         if _name not in globals():
             globals()[_name] = getattr(_module, _name)
