@@ -24,10 +24,9 @@ for _module in ops.MODULES:
         if _name not in globals():
             globals()[_name] = getattr(_module, _name)
 try:
-    from flowstone.gradients import *
-    from flowstone.gradients import __all__ as _g
-    import flowstone.gradients as _gradients
-    for _name in _g:
+    import importlib
+    _gradients = importlib.import_module("flowstone.gradients")
+    for _name in _gradients.__all__:
         globals()[_name] = getattr(_gradients, _name)
 except ImportError as _error:
     print("flowstone.gradients does not import:", _error, file=sys.stderr)
