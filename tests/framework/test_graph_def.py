@@ -1,6 +1,6 @@
 """Tests of flowstone.framework.graph_def, graph_source and import_graph.
 
-The graphs in `tests/golden/graphs` were written by TensorFlow (`tests/golden/make_graph_goldens.py`). Ops of later
+The graphs in `tests/golden/graphs` were written by TensorFlow (`make_graph_goldens.py` there). Ops of later
 rooms are declared here, so that this room is tested by itself.
 """
 

@@ -180,6 +180,9 @@ def _parse_literal(text: str, kind: str) -> Any:
         return float(text)
     if kind == "int":
         return int(text)
+    if kind == "tensor":
+        dtype, _, values = text.partition(" ")
+        return np.array(ast.literal_eval(values), dtypes.as_dtype(dtype).as_numpy_dtype)
     if text[:1] in "'\"":
         return ast.literal_eval(text)
     raise ValueError(f"cannot read {text!r} as a {kind}")

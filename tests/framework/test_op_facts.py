@@ -1,0 +1,151 @@
+"""Every declared op against TensorFlow's definition of it, `tests/golden/ops_facts`.
+
+Allowed types may be more than TensorFlow 1.4's, since later versions added some; attributes may be more if
+they have defaults, so that graphs without them still load. All else is the same.
+"""
+
+from __future__ import annotations
+
+import pathlib
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flowstone  # noqa: F401  (declares the ops)
+from flowstone.framework.attributes import REQUIRED, AttributeSpec
+from flowstone.framework.operation import Argument, OpDeclaration, registry
+
+FOLDER = pathlib.Path(__file__).parents[1] / "golden" / "ops_facts"
+_LINE = re.compile(r"(?P<name>\w+)\((?P<inputs>.*?)\) -> \((?P<outputs>.*?)\)(?P<rest>( ; .*)?)$")
+_TRAITS = re.compile(r" ; \[(?P<traits>[a-z_, ]+)\]$")
+_DEPRECATED = re.compile(r" ; deprecated since \d+")
+
+
+def _read(line: str) -> OpDeclaration:
+    """A fact as a declaration that is registered nowhere."""
+    match = _LINE.match(_DEPRECATED.sub("", line))
+    assert match is not None, line
+    traits = _TRAITS.search(match["rest"])
+    words = re.split("[, ]+", traits["traits"]) if traits else []
+    attributes = _TRAITS.sub("", match["rest"]).replace("= unknown", "= ?")
+    signature = f"{match['inputs']} -> {match['outputs']}"
+    return OpDeclaration(
+        match["name"],
+        signature,
+        attributes.replace(" ; ", ";").strip(";"),
+        stateful="stateful" in words,
+        commutative="commutative" in words,
+    )
+
+
+def _facts() -> dict[str, OpDeclaration]:
+    found: dict[str, OpDeclaration] = {}
+    for name in ("tensorflow-1.4-ops.txt", "later-ops.txt"):
+        for line in (FOLDER / name).read_text().splitlines():
+            if line and not line.startswith("#"):
+                declaration = _read(line)
+                found.setdefault(declaration.name, declaration)
+    return found
+
+
+FACTS = _facts()
+
+# Effects that a plan must see although TensorFlow's definition does not tell them.
+MARKED_STATEFUL = frozenset(("NoOp", "Placeholder", "PlaceholderV2"))
+# TensorFlow 1.5 took the integers, which were never computed, from these.
+FLOATS_ONLY = frozenset(("Softplus", "SoftplusGrad", "Softsign", "SoftsignGrad"))
+
+
+def _described(arguments: list[Argument], ours: OpDeclaration, fact: OpDeclaration) -> list[tuple[Any, ...]]:
+    return [(a.name, *_type_of(a, ours, fact), a.number_attr, a.type_list_attr, a.is_ref) for a in arguments]
+
+
+def _type_of(argument: Argument, ours: OpDeclaration, fact: OpDeclaration) -> tuple[str | None, str | None]:
+    """The fixed type and the type attribute; one that TensorFlow added later counts as its default."""
+    attribute, dtype = argument.type_attr, argument.dtype
+    if attribute is not None and attribute not in fact.attributes:
+        default = ours.attributes[attribute].default
+        if default is not REQUIRED:
+            attribute, dtype = None, default
+    return dtype.name if dtype else None, attribute
+
+
+def _differences(ours: OpDeclaration, fact: OpDeclaration) -> list[str]:
+    found = []
+    for what in ("inputs", "outputs"):
+        mine = _described(getattr(ours, what), ours, fact)
+        theirs = _described(getattr(fact, what), fact, fact)
+        if mine != theirs:
+            found.append(f"{what}: {mine} instead of {theirs}")
+    for trait in ("stateful", "commutative"):
+        marked = trait == "stateful" and ours.name in MARKED_STATEFUL
+        if getattr(ours, trait) != getattr(fact, trait) and not marked:
+            found.append(f"{trait}: {getattr(ours, trait)}")
+    for name, spec in fact.attributes.items():
+        if name not in ours.attributes:
+            found.append(f"no attribute {name}")
+        else:
+            found += _attribute_differences(ours.attributes[name], spec, ours.name in FLOATS_ONLY)
+    for name, spec in ours.attributes.items():
+        if name not in fact.attributes and spec.default is REQUIRED:
+            found.append(f"the attribute {name}, which is not TensorFlow's, has no default")
+    return found
+
+
+def _attribute_differences(ours: AttributeSpec, fact: AttributeSpec, floats_only: bool) -> list[str]:
+    found = [
+        f"{ours.name}: {what} {getattr(ours, what)!r} instead of {getattr(fact, what)!r}"
+        for what in ("kind", "is_list", "default", "minimum")
+        if not np.array_equal(getattr(ours, what), getattr(fact, what))
+    ]
+    if ours.allowed is not None and fact.allowed is None:
+        found.append(f"{ours.name}: does not allow every value")
+    elif ours.allowed is not None and fact.allowed is not None:
+        missing = [x for x in fact.allowed - ours.allowed if not floats_only or x.is_floating]
+        if missing:
+            found.append(f"{ours.name}: does not allow {sorted(str(x) for x in missing)}")
+    return found
+
+
+def test_facts_are_read() -> None:
+    assert len(FACTS) > 900
+    conv = FACTS["Conv2D"]
+    assert [argument.name for argument in conv.inputs] == ["input", "filter"]
+    assert conv.attributes["data_format"].default == "NHWC"
+    assert FACTS["Assign"].inputs[0].is_ref
+    assert FACTS["VariableV2"].stateful
+    assert FACTS["Add"].commutative is False
+    assert FACTS["Mul"].commutative
+    assert FACTS["Pack"].inputs[0].number_attr == "N"
+
+
+def test_differences_are_seen() -> None:
+    fact = OpDeclaration("X", "a: T, b: int32 -> c: T", "T: type in [float, int32] ; k: int >= 1 = 2")
+    for signature, attributes in [
+        ("b: T, a: int32 -> c: T", "T: type in [float, int32] ; k: int >= 1 = 2"),
+        ("a: T, b: int64 -> c: T", "T: type in [float, int32] ; k: int >= 1 = 2"),
+        ("a: Ref(T), b: int32 -> c: T", "T: type in [float, int32] ; k: int >= 1 = 2"),
+        ("a: T, b: int32 -> d: T", "T: type in [float, int32] ; k: int >= 1 = 2"),
+        ("a: T, b: int32 -> c: T", "T: type in [float] ; k: int >= 1 = 2"),
+        ("a: T, b: int32 -> c: T", "T: type in [float, int32] ; k: int >= 1 = 3"),
+        ("a: T, b: int32 -> c: T", "T: type in [float, int32] ; k: int = 2"),
+        ("a: T, b: int32 -> c: T", "T: type in [float, int32] ; k: float = 2"),
+        ("a: T, b: int32 -> c: T", "T: type in [float, int32]"),
+        ("a: T, b: int32 -> c: T", "T: type in [float, int32] ; k: int >= 1 = 2 ; more: int"),
+    ]:
+        assert _differences(OpDeclaration("X", signature, attributes), fact) != []
+    later = OpDeclaration("X", "a: T, b: Tb -> c: T", "T: type ; Tb: type = int32 ; k: int >= 1 = 2")
+    assert _differences(later, fact) == []
+    wider = "T: type in [float, int32, half] ; k: int >= 1 = 2 ; more: int = 0"
+    assert _differences(OpDeclaration("X", "a: T, b: int32 -> c: T", wider), fact) == []
+
+
+@pytest.mark.parametrize("name", sorted(registry))
+def test_declaration(name: str) -> None:
+    if name.startswith("_"):
+        assert name not in FACTS or _differences(registry[name], FACTS[name]) == []
+        return
+    assert name in FACTS, f"TensorFlow has no op {name}: an op of our own begins with '_'"
+    assert _differences(registry[name], FACTS[name]) == []
