@@ -255,7 +255,8 @@ class Graph:
             full_name = name[:-1] if name.endswith("/") else self._checked_unique_name(name)
             context = scopes.control_flow_context
             if context is not None:
-                inputs = [context.add_value(tensor) for tensor in inputs]
+                with self.name_scope(full_name + "/"):
+                    inputs = [context.add_value(tensor) for tensor in inputs]
             operation = Operation(
                 declaration, full_name, inputs, attributes, group_sizes, [], device or "", self._last_id + 1
             )
@@ -283,7 +284,7 @@ class Graph:
         for argument in operation.declaration.outputs:
             for dtype in argument.types(attributes):
                 outputs.append(Tensor(operation, len(outputs), dtype))
-        if not outputs or not infer:
+        if not infer:
             return
         infer_function = operation.declaration.infer_function
         if infer_function is None:
@@ -295,7 +296,7 @@ class Graph:
         if type(dims) is list:
             for output, shape in zip(outputs, dims):
                 output._dims = shape
-        else:
+        elif outputs:
             outputs[0]._dims = dims
 
     def _register(self, operation: Operation) -> None:

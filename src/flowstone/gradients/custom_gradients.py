@@ -1,0 +1,93 @@
+"""`tf.custom_gradient`: a Python function that brings its own gradient.
+
+The function's results and arguments pass through one ``IdentityN`` node whose gradient is the function's; gradients
+stop there for everything else.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+from flowstone.framework import nest
+from flowstone.framework.operation import F
+from flowstone.framework.scope import get_default_graph
+from flowstone.framework.tensor import convert_to_tensor
+from flowstone.gradients.registration import register
+
+_numbers = itertools.count(1)
+
+
+def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator for ``f(*tensors)`` that returns ``(results, grad_fn)``; gradients by its results come from `grad_fn`.
+
+    ``grad_fn(*dys)`` gives a gradient (or None) for each argument; if `f` uses resource variables,
+    ``grad_fn(*dys, variables=[...])`` gives ``(gradients by arguments, gradients by variables)``. Raises ValueError for
+    keyword arguments of the call and for gradients of wrong number, TypeError if `f` uses variables but `grad_fn` takes
+    none.
+    """
+
+    @functools.wraps(f)
+    def decorated(*args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            raise ValueError(
+                "The custom_gradient decorator currently supports keywords arguments only when eager execution is enabled."
+            )
+        return _traced(f, args)
+
+    return decorated
+
+
+def _traced(f: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    arguments = [convert_to_tensor(x, name="input") for x in nest.flatten(args)]
+    graph = arguments[0].graph if arguments else get_default_graph()
+    before = graph.version
+    result, grad_fn = f(*nest.pack_sequence_as(list(args), arguments))
+    results = [convert_to_tensor(x) for x in nest.flatten(result)]
+    handles = _handles_used(graph, before, arguments)
+    for value in results:
+        F.Identity(value)
+    originals = results + arguments
+    with graph.name_scope("IdentityN"):
+        reads = [F.ReadVariableOp(handle, dtype=handle.op.attributes["dtype"], name="ReadVariableOp") for handle in handles]
+    name = f"CustomGradient-{next(_numbers)}"
+    register(name, _gradient(grad_fn, len(results), len(arguments), _variables_of(graph, handles)))
+    with graph.gradient_override_map({"IdentityN": name}):
+        passed = F.IdentityN(originals + reads, name="IdentityN")
+    return nest.pack_sequence_as(result, passed[: len(results)])
+
+
+def _handles_used(graph: Any, before: int, arguments: list[Any]) -> list[Any]:
+    """Handles of trainable resource variables that the new operations read."""
+    found: dict[Any, None] = {}
+    for op in graph.get_operations()[before:]:
+        if op.type == "ReadVariableOp" and op.inputs[0] not in arguments and op.inputs[0].op.type == "VarHandleOp":
+            found[op.inputs[0]] = None
+    return [handle for handle, variable in zip(found, _variables_of(graph, list(found))) if variable is not None]
+
+
+def _variables_of(graph: Any, handles: list[Any]) -> list[Any]:
+    by_handle = {getattr(v, "handle", None): v for v in graph.get_collection("trainable_variables")}
+    return [by_handle.get(handle) for handle in handles]
+
+
+def _gradient(grad_fn: Any, results: int, arguments: int, variables: list[Any]) -> Callable[..., Any]:
+    def gradient(op: Any, *dys: Any) -> list[Any]:
+        given = dys[:results]
+        if variables:
+            found, by_variable = grad_fn(*given, variables=variables)
+            by_variable = nest.flatten(by_variable)
+            if len(by_variable) != len(variables):
+                raise ValueError("Must return gradient for each variable from @custom_gradient grad_fn.")
+        else:
+            found, by_variable = grad_fn(*given), []
+        found = nest.flatten(found)
+        if len(found) != arguments:
+            raise ValueError(
+                f"custom_gradient function expected to return {arguments} gradients, but returned {len(found)} instead."
+            )
+        return [None] * results + found + by_variable
+
+    return gradient

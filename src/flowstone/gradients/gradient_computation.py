@@ -1,0 +1,298 @@
+"""`tf.gradients`: adds to the graph the nodes that compute derivatives (white paper 4.1).
+
+The operations between `xs` and `ys` are visited backwards, each once all gradients by its outputs have arrived. What has
+arrived at one output is added up (`aggregation.py`); the op's gradient function (`registration.py`) turns the sums into
+gradients by its inputs, in a name scope ``gradients/<op name>_grad``. Outputs without a gradient count as zeros if another
+output has one. Both passes are linear in the number of operations.
+
+State of one computation (`_Computation`): `pending[op]`, how many gradients by the op's outputs are still to come;
+`arrived[tensor]`, those that came (after its op was visited: their sum, alone in the list); `stops`, operations that
+gradients do not flow through.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import deque
+from collections.abc import Iterable
+from typing import Any
+
+from flowstone.framework import dtypes, scope
+from flowstone.framework.building import graph_of
+from flowstone.framework.composite import IndexedSlices
+from flowstone.framework.operation import F
+from flowstone.framework.shape import TensorShape, merge
+from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.gradients.aggregation import aggregate, check_method
+from flowstone.gradients.registration import gradient_function
+from flowstone.ops.constants import constant
+from flowstone.ops.control_flow import tuple_ as tie_together
+from flowstone.ops.control_flow import zeros_for_gradient
+
+_TRAINABLE = frozenset(
+    {
+        dtypes.half,
+        dtypes.float32,
+        dtypes.float64,
+        dtypes.bfloat16,
+        dtypes.complex64,
+        dtypes.complex128,
+        dtypes.resource,
+        dtypes.variant,
+    }
+)
+
+
+class UnconnectedGradients:
+    """What `gradients` gives for an x that no y depends on: NONE, or ZERO for zeros of its shape."""
+
+    NONE = "none"
+    ZERO = "zero"
+
+
+def is_trainable(tensor: Any) -> bool:
+    """Whether gradients flow by tensors of this type: floating point, complex, resource and variant."""
+    return tensor.dtype.base_dtype in _TRAINABLE
+
+
+def gradients(
+    ys: Any,
+    xs: Any,
+    grad_ys: Any = None,
+    name: str = "gradients",
+    colocate_gradients_with_ops: bool = False,
+    gate_gradients: bool = False,
+    aggregation_method: int | None = None,
+    stop_gradients: Any = None,
+    unconnected_gradients: str = UnconnectedGradients.NONE,
+) -> list[Any]:
+    """The derivatives of the sum of `ys` by each of `xs`: a list of Tensors, IndexedSlices or None (no path).
+
+    `ys`, `xs`: a tensor or variable, or a list of them. `grad_ys`: the gradients by the ys, of their shapes (None, or
+    None entries: ones). `gate_gradients`: each op's gradients by its inputs become available together.
+    `aggregation_method`: see `AggregationMethod`. `stop_gradients`: tensors that count as constants here.
+
+    Raises LookupError for an op without a gradient, ValueError for lists of unequal lengths or gradients of wrong
+    number or shape, TypeError for gradients of a type that does not fit.
+    """
+    if unconnected_gradients not in (UnconnectedGradients.NONE, UnconnectedGradients.ZERO):
+        raise ValueError(f"Unknown value for unconnected_gradients: {unconnected_gradients!r}")
+    ys, xs = _as_list(ys), _as_list(xs)
+    stops = [] if stop_gradients is None else _as_list(stop_gradients)
+    flows = [None] * len(ys) if grad_ys is None else _as_list(grad_ys)
+    if len(flows) != len(ys):
+        raise ValueError(f"Length mismatch. Passed {len(flows)} grad_ys for {len(ys)} ys")
+    graph = graph_of([*ys, *xs, *stops, *flows])
+    with scope.graphs.entered(graph):
+        with graph.name_scope(name):
+            ys = [_converted(y, f"y_{i}") for i, y in enumerate(ys)]
+            xs = [_differentiated(x, f"x_{i}") for i, x in enumerate(xs)]
+            stops = [_differentiated(x, f"stop_gradients_{i}") for i, x in enumerate(stops)]
+            flows = [None if g is None else _converted(g, f"grad_y_{i}") for i, g in enumerate(flows)]
+            computation = _Computation(graph, ys, xs, stops, check_method(aggregation_method))
+            computation.colocates = colocate_gradients_with_ops
+            computation.gates = gate_gradients
+            computation.run(flows)
+        return [computation.result(x, unconnected_gradients) for x in xs]
+
+
+def _as_list(values: Any) -> list[Any]:
+    return list(values) if isinstance(values, (list, tuple)) else [values]
+
+
+def _converted(value: Any, name: str) -> Any:
+    return value if isinstance(value, (Tensor, IndexedSlices)) else convert_to_tensor(value, name=name)
+
+
+def _differentiated(x: Any, name: str) -> Any:
+    """The tensor to differentiate by: a variable's buffer or handle, so that all its reads count."""
+    if isinstance(x, (Tensor, IndexedSlices)):
+        return x
+    handle = getattr(x, "handle", None)
+    return handle if isinstance(handle, Tensor) else convert_to_tensor(x, name=name, as_ref=True)
+
+
+class _Computation:
+    """One call of `gradients`; see the module."""
+
+    def __init__(self, graph: Any, ys: list[Any], xs: list[Any], stops: list[Any], method: int) -> None:
+        self.graph, self.ys, self.xs, self.method = graph, ys, xs, method
+        self.colocates = self.gates = False
+        self.arrived: dict[Tensor, list[Any]] = {}
+        targets, sources = [y.op for y in ys], [x.op for x in xs]
+        self.between = _between(targets, sources)
+        self.pending: dict[Any, int] = dict.fromkeys(self.between, 0)
+        for op in self.between:
+            for x in op._inputs:
+                if x._op in self.pending:
+                    self.pending[x._op] += 1
+        self.stops = {op for op in sources if not any(self.pending.get(x._op) for x in op._inputs)}
+        self.stops.update(x.op for x in stops)
+
+    # ---- forwards over the list, backwards over the graph
+
+    def run(self, flows: list[Any]) -> None:
+        """Visits the operations; afterwards `arrived` holds the gradients."""
+        for i, (y, flow) in enumerate(zip(self.ys, flows)):
+            with self._colocated(y.op):
+                self._arrive(y, _first_gradient(y, flow, i))
+        ready = deque(dict.fromkeys(y.op for y in self.ys if not self.pending.get(y.op)))
+        while ready:
+            op = ready.popleft()
+            if op not in self.pending:
+                continue
+            with self._colocated(op):
+                self._visit(op)
+            pending = self.pending
+            for x in op._inputs:
+                source = x._op
+                if source in pending:
+                    pending[source] -= 1
+                    if not pending[source]:
+                        ready.append(source)
+
+    def _colocated(self, op: Any) -> contextlib.AbstractContextManager[None]:
+        return self.graph.colocate_with(op) if self.colocates else _UNCHANGED  # type: ignore[no-any-return]
+
+    def _arrive(self, tensor: Tensor, gradient: Any) -> None:
+        self.arrived.setdefault(tensor, []).append(gradient)
+
+    def _visit(self, op: Any) -> None:
+        arrived = self.arrived
+        found = False
+        for output in op._outputs:
+            grads = arrived.get(output)
+            if grads is not None:
+                found = True
+                if len(grads) > 1:
+                    grads[:] = [aggregate(grads, self.method, output.op.name)]
+        if not found or op in self.stops:
+            return
+        function = gradient_function(op)
+        if function is None:
+            return
+        grads = [self._by_output(op, output) for output in op._outputs]
+        with self.graph.name_scope(op._name + "_grad"):
+            results = self._call(function, op, grads)
+        for i, (x, gradient) in enumerate(zip(op._inputs, results)):
+            if gradient is not None:
+                _check_shape(op, i, x, gradient)
+                self._arrive(x, gradient)
+
+    def _by_output(self, op: Any, output: Tensor) -> Any:
+        grads = self.arrived.get(output)
+        if grads is not None:
+            return grads[0]
+        return zeros_for_gradient(op, output) if is_trainable(output) else None
+
+    def _call(self, function: Any, op: Any, grads: list[Any]) -> list[Any]:
+        results = function(op, *grads)
+        results = list(results) if isinstance(results, (list, tuple)) else [results]
+        if len(results) != len(op._inputs):
+            raise ValueError(
+                f"Num gradients {len(results)} generated for op {op.node_def} do not match num inputs {len(op._inputs)}"
+            )
+        if self.gates and sum(gradient is not None for gradient in results) > 1:
+            with self.graph.device(None), self.graph.colocate_with(None, ignore_existing=True):
+                results = tie_together(results)
+        return results
+
+    def result(self, x: Any, unconnected: str) -> Any:
+        """The gradient by `x`."""
+        grads = self.arrived.get(x)
+        if grads is None:
+            return _zeros(x) if unconnected == UnconnectedGradients.ZERO else None
+        return grads[0]
+
+
+_UNCHANGED: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
+
+
+def _between(targets: Iterable[Any], sources: Iterable[Any]) -> dict[Any, None]:
+    """The operations on a path of trainable tensors from `sources` to `targets`, both included."""
+    reached = set()
+    queue = deque(sources)
+    while queue:
+        op = queue.popleft()
+        if op in reached:
+            continue
+        reached.add(op)
+        for output in op._outputs:
+            if output._dtype.base_dtype in _TRAINABLE:
+                queue.extend(output._consumers)
+    between: dict[Any, None] = {}
+    queue = deque(targets)
+    while queue:
+        op = queue.popleft()
+        if op in reached and op not in between:
+            between[op] = None
+            queue.extend([x._op for x in op._inputs])
+    return between
+
+
+# ---- where gradients begin
+
+
+def _first_gradient(y: Any, flow: Any, i: int) -> Any:
+    """The gradient by y: ones, or what the caller gave, as a node of its own."""
+    dtype = y.dtype.base_dtype
+    if flow is None:
+        if dtype.is_complex:
+            raise TypeError(f"Gradients of complex tensors ({y}) must set grad_ys (y.dtype = {dtype.name})")
+        return _ones(y, f"grad_ys_{i}")
+    given = flow.dtype.base_dtype
+    if dtype.is_floating or dtype.is_integer:
+        if not (given.is_floating or given.is_integer):
+            raise TypeError(
+                f"Gradient type {given.name} generated for real or integer-valued tensor {y} with type {dtype.name} "
+                "must be real or integer"
+            )
+    elif dtype.is_complex:
+        if not given.is_complex:
+            raise TypeError(
+                f"Gradient type {given.name} generated for complex-valued tensor {y} with type {dtype.name} "
+                "must be real"
+            )
+    elif dtype is not given:
+        raise TypeError(f"Tensor {y} with type {dtype.name} must be numeric to obtain a default gradient")
+    if isinstance(flow, IndexedSlices):
+        return IndexedSlices(
+            F.Identity(flow.values, name=f"grad_ys_{i}_values"),
+            F.Identity(flow.indices, name=f"grad_ys_{i}_indices"),
+            None if flow.dense_shape is None else F.Identity(flow.dense_shape, name=f"grad_ys_{i}_shape"),
+        )
+    return F.Identity(flow, name=f"grad_ys_{i}")
+
+
+def _ones(y: Any, name: str) -> Any:
+    dense = y.values if isinstance(y, IndexedSlices) else y
+    dims = dense._dims
+    if dims is not None and None not in dims:
+        shape = constant(dims, dtypes.int32, name="Shape")
+    else:
+        shape = F.Shape(dense)
+    with shape.graph.name_scope(name) as full_name:
+        one = constant(1, y.dtype.base_dtype)
+        return F.Fill(shape, one, name=full_name)
+
+
+def _zeros(x: Any) -> Any:
+    from flowstone.ops.arrays import zeros, zeros_like
+
+    if x.dtype is dtypes.resource:
+        return zeros(x.op.attributes["shape"], x.op.attributes["dtype"])
+    return zeros_like(x)
+
+
+def _check_shape(op: Any, i: int, x: Tensor, gradient: Any) -> None:
+    """Tells the gradient its input's shape; they must agree."""
+    if type(gradient) is not Tensor or x._dims is None or gradient._dims == x._dims or x._dtype is dtypes.resource:
+        return
+    try:
+        gradient._dims = merge(gradient._dims, x._dims)
+    except ValueError:
+        raise ValueError(
+            "Incompatible shapes between op input and calculated input gradient. Forward operation: "
+            f"{op.name}. Input index: {i}. Original input shape: {TensorShape.from_dims(x._dims)}. Calculated input "
+            f"gradient shape: {TensorShape.from_dims(gradient._dims)}"
+        ) from None

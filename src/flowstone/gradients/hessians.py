@@ -1,0 +1,49 @@
+"""Second derivatives of scalars-by-sum, as full matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flowstone.framework import dtypes
+from flowstone.framework.operation import F
+from flowstone.gradients.gradient_computation import gradients
+from flowstone.ops.constants import constant
+
+
+def hessians(
+    ys: Any,
+    xs: Any,
+    name: str = "hessians",
+    colocate_gradients_with_ops: bool = False,
+    gate_gradients: bool = False,
+    aggregation_method: int | None = None,
+) -> list[Any]:
+    """The second derivatives of the sum of `ys` by each of `xs`: tensors of shape [*x.shape, *x.shape].
+
+    One row is the gradient of one element of the gradient. Raises ValueError for an x without a static shape, and
+    what `gradients` raises.
+    """
+    xs = list(xs) if isinstance(xs, (list, tuple)) else [xs]
+    options = {
+        "colocate_gradients_with_ops": colocate_gradients_with_ops,
+        "gate_gradients": gate_gradients,
+        "aggregation_method": aggregation_method,
+    }
+    first = gradients(ys, xs, **options)
+    return [_hessian(gradient, x, options) for gradient, x in zip(first, xs)]
+
+
+def _hessian(gradient: Any, x: Any, options: dict[str, Any]) -> Any:
+    if not x.shape.is_fully_defined():
+        raise ValueError(f"hessians needs the static shape of {x}, which is {x.shape}")
+    shape = x.shape.as_list()
+    count = x.shape.num_elements()
+    flat = F.Reshape(gradient, constant([count], dtypes.int32))
+    rows = []
+    for i in range(count):
+        element = F.Reshape(F.Slice(flat, [i], [1]), constant([], dtypes.int32))
+        (row,) = gradients(element, x, **options)
+        rows.append(F.ZerosLike(gradient) if row is None else row)
+    if not rows:
+        return constant(0, x.dtype.base_dtype, shape=shape + shape)
+    return F.Reshape(F.Pack(rows), constant(shape + shape, dtypes.int32))

@@ -1,0 +1,89 @@
+"""Which function computes an operation's gradient.
+
+An op's own declaration says it (`OpDeclaration.gradient`). A program may register further functions under names of
+its own (`RegisterGradient`) and make nodes use them with `Graph.gradient_override_map`, which leaves the attribute
+``_gradient_op_type`` on the node; or give a gradient to an op whose declaration has none.
+
+>>> RegisterGradient("Square")
+Traceback (most recent call last):
+    ...
+KeyError: "Registering two gradient with name 'Square'! (its declaration has one)"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from flowstone.framework.operation import registry
+
+GradientFunction = Callable[..., Any]
+
+_registered: dict[str, GradientFunction | None] = {}
+
+
+def _check_free(name: Any) -> str:
+    if not isinstance(name, str):
+        raise TypeError("op_type must be a string")
+    if name in _registered:
+        raise KeyError(f"Registering two gradient with name '{name}'! (registered by this program)")
+    declaration = registry.get(name)
+    if declaration is not None and declaration.gradient_kind != "none":
+        raise KeyError(f"Registering two gradient with name '{name}'! (its declaration has one)")
+    return name
+
+
+class RegisterGradient:
+    """Decorator: registers the gradient function of an op type, or of a name for `Graph.gradient_override_map`.
+
+        @tf.RegisterGradient("Clipped")
+        def _(op, grad):
+            return tf.clip_by_value(grad, -1.0, 1.0)
+
+    The function gets the operation and one gradient an output, and returns one gradient (or None) an input. Raises
+    TypeError if the name is no string, KeyError if it already has a gradient.
+    """
+
+    def __init__(self, op_type: str) -> None:
+        self._op_type = _check_free(op_type)
+
+    def __call__(self, f: GradientFunction) -> GradientFunction:
+        """Registers `f`; returns it."""
+        _registered[_check_free(self._op_type)] = f
+        return f
+
+
+def NotDifferentiable(op_type: str) -> None:  # noqa: N802 - the public name
+    """Registers that no gradient flows through this op type. TypeError and KeyError as `RegisterGradient`."""
+    _registered[_check_free(op_type)] = None
+
+
+NoGradient = NotDifferentiable
+
+
+def register(name: str, function: GradientFunction) -> None:
+    """Registers a function under a name that nobody else uses (custom gradients)."""
+    _registered[name] = function
+
+
+def gradient_function(op: Any) -> GradientFunction | None:
+    """The gradient function of an operation; None if no gradient flows through it. LookupError if it has none."""
+    attributes = op.attributes
+    name = attributes.get("_gradient_op_type") if attributes else None
+    if name is None:
+        declaration = op.declaration
+        if declaration.gradient_kind == "function":
+            return declaration.gradient_function  # type: ignore[no-any-return]
+        if declaration.gradient_kind == "not differentiable":
+            return None
+        name = declaration.name
+    else:
+        declaration = registry.get(name)
+    if name in _registered:
+        return _registered[name]
+    if declaration is not None and declaration.gradient_kind != "none":
+        return declaration.gradient_function  # type: ignore[no-any-return]
+    raise LookupError(
+        f"No gradient defined for operation '{op.name}' (op type: {op.type}). To treat it as a constant, use "
+        "tf.stop_gradient or tf.NotDifferentiable; to give it a gradient, tf.RegisterGradient."
+    )
