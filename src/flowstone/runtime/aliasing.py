@@ -22,7 +22,7 @@ FOREVER = 1 << 60
 
 
 class Foreign:
-    """A root that the step does not own: `kind` is feed, constant or state; `owner` the state it is, if known."""
+    """A root that the step does not own: `kind` is feed, constant, state or overlap; `owner` the state it is, if known."""
 
     __slots__ = ("kind", "owner")
 
@@ -51,7 +51,11 @@ class Aliasing:
             self.last_use[x] = FOREVER
         for i, node in enumerate(subgraph.nodes):
             self._visit(node, i)
+        self._sharers: dict[Any, list[Output]] = {}
         for output, roots in self.roots.items():
+            for root in roots:
+                if type(root) is Foreign and root in self._changes:
+                    self._sharers.setdefault(root, []).append(output)
             used = self.last_use.get(output, self.position[output.op])
             for root in roots:
                 if used > self.root_last_use.get(root, -1):
@@ -77,6 +81,8 @@ class Aliasing:
                 roots = frozenset([self._state(owner) if is_state else Foreign("constant")])
             elif declaration.aliases:
                 roots = frozenset().union(*(self.roots[node._inputs[j]] for j in self._aliased(node)))
+                if declaration.overlapping:
+                    roots |= {Foreign("overlap")}
             elif output.dtype.torch is None or output.dtype.is_ref:  # a handle made in the step
                 roots = frozenset([self._state(output)])
             else:
@@ -110,21 +116,21 @@ class Aliasing:
         here = self.position[node]
         if node.type == "Identity" and node._inputs[0].dtype.is_ref:
             return False
-        until = max(self._uses_sharing(output))
         for root in self.roots[output]:
             if type(root) is Foreign and root.kind == "state":
-                if any(here < change < until for change in self._changes.get(root, ())):
+                changes = [change for change in self._changes.get(root, ()) if change > here]
+                if changes and changes[0] < self._last_use_of_sharers(output, root):
                     return True
         return False
 
-    def _uses_sharing(self, output: Output) -> list[int]:
-        """Last uses of the output and of everything made from it by aliasing."""
-        mine = self.roots[output]
-        return [
-            used
-            for other, used in self.last_use.items()
-            if other is output or (self.position[other.op] > self.position[output.op] and self.roots[other] >= mine)
-        ] or [-1]
+    def _last_use_of_sharers(self, output: Output, root: Foreign) -> int:
+        """The last use of the output or of anything made from it that shares this state with it."""
+        here, mine = self.position[output.op], self.roots[output]
+        until = self.last_use.get(output, -1)
+        for other in self._sharers[root]:
+            if self.position[other.op] > here and self.roots[other] >= mine:
+                until = max(until, self.last_use.get(other, -1))
+        return until
 
     def fetch_needs_copy(self, fetches: list[Output], index: int) -> bool:
         """Whether fetch `index` must be copied before the user gets it."""

@@ -259,6 +259,8 @@ class _Writer:
             return arguments[value.index]
         if type(value) is Call:
             return self._call_text(_identifier(value.function.__name__, "k"), value, arguments)
+        if type(value) is list and value and type(value[0]) in (Input, Call):
+            return f"[{', '.join([self._argument_text(item, arguments) for item in value])}]"
         return self._constant_argument(value)
 
     def _finished(self, node: PlanNode, call: str) -> str:
