@@ -26,7 +26,7 @@ LAYERS = [
     {"runtime"},
     {"distributed"},
     {"client"},
-    {"training", "data", "layers", "saved_model"},
+    {"training", "data", "layers", "saved_model", "testing"},
     {"compat"},
     {"tools"},
 ]

@@ -1,1 +1,3 @@
-"""Training: optimisers, learning-rate schedules, moving averages and the global step, all as nodes of the graph."""
+"""Training: optimisers, learning-rate schedules, moving averages and the global step, all as nodes of the
+graph.
+"""

@@ -1,4 +1,6 @@
-"""Adagrad: ``accumulator += gradient²``, ``var -= learning_rate · gradient / √accumulator`` (Duchi et al., 2011)."""
+"""Adagrad: ``accumulator += gradient²``, ``var -= learning_rate · gradient / √accumulator`` (Duchi et al.,
+2011).
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ __all__ = ["AdagradOptimizer"]
 
 
 class AdagradOptimizer(Optimizer):
-    """Adagrad; its slot is "accumulator", which begins at `initial_accumulator_value` (positive, else ValueError)."""
+    """Adagrad; its slot is "accumulator", which begins at `initial_accumulator_value` (positive, else
+    ValueError).
+    """
 
     def __init__(
         self,

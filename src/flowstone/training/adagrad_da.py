@@ -1,4 +1,6 @@
-"""Adagrad with dual averaging (Duchi et al., 2011): regularises also the weights of features that a batch lacks."""
+"""Adagrad with dual averaging (Duchi et al., 2011): regularises also the weights of features that a batch
+lacks.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +70,12 @@ class AdagradDAOptimizer(Optimizer):
         """Learning rate, l1, l2 and step, in the order of the update's inputs."""
         step = identity(self._global_step_on_worker)
         base = dtype.base_dtype
-        return hyperparameter(self._learning_rate_tensor, base), cast(self._l1, base), cast(self._l2, base), step
+        return (
+            hyperparameter(self._learning_rate_tensor, base),
+            cast(self._l1, base),
+            cast(self._l2, base),
+            step,
+        )
 
     def _apply_dense(self, grad: Tensor, var: Any) -> Any:
         sums, squares = self._slots_of(var)

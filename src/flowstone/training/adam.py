@@ -5,8 +5,9 @@
     v = beta2 · v + (1 − beta2) · gradient²
     var -= lr_t · m / (√v + epsilon)
 
-The powers of the betas are two variables, ``beta1_power`` and ``beta2_power``, multiplied once a step after all updates.
-A sparse gradient decays the whole of m and v and moves all of the variable, as a dense one with zeros would.
+The powers of the betas are two variables, ``beta1_power`` and ``beta2_power``, multiplied once a step after
+all updates. A sparse gradient decays the whole of m and v and moves all of the variable, as a dense one
+with zeros would.
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ class AdamOptimizer(Optimizer):
 
     def _get_beta_accumulators(self) -> tuple[Any, Any]:
         graph = scope.get_default_graph()
-        return self._get_non_slot_variable("beta1_power", graph), self._get_non_slot_variable("beta2_power", graph)
+        return self._get_non_slot_variable("beta1_power", graph), self._get_non_slot_variable(
+            "beta2_power", graph
+        )
 
     def _create_slots(self, var_list: Sequence[Any]) -> None:
         # Workers that build the graph on their own must agree on the place: that of the first by name.

@@ -16,8 +16,9 @@ __all__ = ["FtrlOptimizer"]
 class FtrlOptimizer(Optimizer):
     """Ftrl; slots "accum" and "linear".
 
-    `accum_name`, `linear_name`: names of the slots' variables in place of the optimiser's. `beta`: as in the paper.
-    ValueError for negative strengths or initial accumulator, and for a positive `learning_rate_power`.
+    `accum_name`, `linear_name`: names of the slots' variables in place of the optimiser's. `beta`: as in
+    the paper. ValueError for negative strengths or initial accumulator, and for a positive
+    `learning_rate_power`.
     """
 
     def __init__(
@@ -97,9 +98,7 @@ class FtrlOptimizer(Optimizer):
         accum, linear = self.get_slot(handle, "accum"), self.get_slot(handle, "linear")
         update = F.ResourceApplyFtrlV2 if self._shrinkage > 0.0 else F.ResourceApplyFtrl
         rates = self._rates(grad.dtype)
-        return update(
-            handle.handle, accum.handle, linear.handle, grad, *rates, use_locking=self._use_locking
-        )
+        return update(handle.handle, accum.handle, linear.handle, grad, *rates, use_locking=self._use_locking)
 
     def _apply_sparse(self, grad: IndexedSlices, var: Any) -> Any:
         accum, linear = self.get_slot(var, "accum"), self.get_slot(var, "linear")

@@ -1,4 +1,6 @@
-"""The global step: the variable that counts a training's steps, one a graph, in the collection `GraphKeys.GLOBAL_STEP`."""
+"""The global step: the variable that counts a training's steps, one a graph, in the collection
+`GraphKeys.GLOBAL_STEP`.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,13 @@ from flowstone.framework.tensor import Tensor
 from flowstone.ops.initializers import zeros_initializer
 from flowstone.ops.variable_scope import get_variable
 
-__all__ = ["assert_global_step", "create_global_step", "get_global_step", "get_or_create_global_step", "global_step"]
+__all__ = [
+    "assert_global_step",
+    "create_global_step",
+    "get_global_step",
+    "get_or_create_global_step",
+    "global_step",
+]
 
 
 def global_step(sess: Any, global_step_tensor: Any) -> int:
@@ -19,7 +27,8 @@ def global_step(sess: Any, global_step_tensor: Any) -> int:
 
 
 def get_global_step(graph: Graph | None = None) -> Any:
-    """The graph's global step: the one item of its collection or else the tensor ``global_step:0``; None without one.
+    """The graph's global step: the one item of its collection or else the tensor ``global_step:0``; None
+    without one.
 
     Raises TypeError if that is no scalar of an integer type.
     """

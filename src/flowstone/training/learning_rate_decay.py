@@ -1,7 +1,8 @@
 """Learning-rate schedules: tensors that follow from the global step.
 
-All take the initial rate (a number or scalar Tensor, float32 or float64; the schedule has its dtype), the global step (a
-scalar, usually a variable of an integer type) and a number of steps, and raise ValueError without a global step.
+All take the initial rate (a number or scalar Tensor, float32 or float64; the schedule has its dtype), the
+global step (a scalar, usually a variable of an integer type) and a number of steps, and raise ValueError
+without a global step.
 """
 
 from __future__ import annotations
@@ -41,7 +42,9 @@ def exponential_decay(
     staircase: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """``learning_rate · decay_rate^(global_step / decay_steps)``; with `staircase` the exponent is rounded down."""
+    """``learning_rate · decay_rate^(global_step / decay_steps)``; with `staircase` the exponent is rounded
+    down.
+    """
     _check_step(global_step)
     with get_default_graph().name_scope(name or "ExponentialDecay") as scope:
         rate = convert_to_tensor(learning_rate, name="initial_learning_rate")
@@ -113,11 +116,14 @@ def polynomial_decay(
         return F.AddV2(F.Mul(rate - end, F.Pow(1 - progress, exponent)), end, name=scope)
 
 
-def piecewise_constant(x: Any, boundaries: Sequence[Any], values: Sequence[Any], name: str | None = None) -> Tensor:
-    """``values[i]`` while `x` is at most ``boundaries[i]``, ``values[-1]`` above all; boundaries must increase.
+def piecewise_constant(
+    x: Any, boundaries: Sequence[Any], values: Sequence[Any], name: str | None = None
+) -> Tensor:
+    """``values[i]`` while `x` is at most ``boundaries[i]``, ``values[-1]`` above all; boundaries must
+    increase.
 
-    Raises ValueError unless there is one value more than boundaries, all values have one dtype and the boundaries that
-    of `x` (int32 boundaries also serve int64).
+    Raises ValueError unless there is one value more than boundaries, all values have one dtype and the
+    boundaries that of `x` (int32 boundaries also serve int64).
     """
     if len(boundaries) != len(values) - 1:
         raise ValueError("The length of boundaries should be 1 less than the length of values")
@@ -130,7 +136,9 @@ def piecewise_constant(x: Any, boundaries: Sequence[Any], values: Sequence[Any],
         if limit.dtype.base_dtype is dtypes.int32 and step.dtype.base_dtype is dtypes.int64:
             limits[i] = cast(limit, step.dtype.base_dtype)
         else:
-            raise ValueError(f"Boundaries ({limit.dtype!r}) must have the same dtype as x ({step.dtype.base_dtype!r}).")
+            raise ValueError(
+                f"Boundaries ({limit.dtype!r}) must have the same dtype as x ({step.dtype.base_dtype!r})."
+            )
     for value in results[1:]:
         if value.dtype.base_dtype is not results[0].dtype.base_dtype:
             raise ValueError(
@@ -152,7 +160,9 @@ piecewise_constant_decay = piecewise_constant
 def cosine_decay(
     learning_rate: Any, global_step: Any, decay_steps: Any, alpha: Any = 0.0, name: str | None = None
 ) -> Tensor:
-    """Half a cosine from `learning_rate` to ``alpha · learning_rate`` in `decay_steps` (Loshchilov and Hutter, 2016)."""
+    """Half a cosine from `learning_rate` to ``alpha · learning_rate`` in `decay_steps` (Loshchilov and
+    Hutter, 2016).
+    """
     _check_step(global_step)
     with get_default_graph().name_scope(name or "CosineDecay"):
         rate = convert_to_tensor(learning_rate, name="initial_learning_rate")
@@ -213,7 +223,9 @@ def linear_cosine_decay(
     beta: Any = 0.001,
     name: str | None = None,
 ) -> Tensor:
-    """A falling line times a cosine of `num_periods`: ``rate · ((alpha + line) · cosine + beta)`` (Bello et al., 2017)."""
+    """A falling line times a cosine of `num_periods`: ``rate · ((alpha + line) · cosine + beta)`` (Bello et
+    al., 2017).
+    """
     _check_step(global_step)
     with get_default_graph().name_scope(name or "LinearCosineDecay") as scope:
         rate = convert_to_tensor(learning_rate, name="initial_learning_rate")
@@ -236,12 +248,18 @@ def noisy_linear_cosine_decay(
     beta: Any = 0.001,
     name: str | None = None,
 ) -> Tensor:
-    """`linear_cosine_decay` with noise on the line, of variance ``initial_variance / (1 + step)^variance_decay``."""
+    """`linear_cosine_decay` with noise on the line, of variance ``initial_variance / (1 +
+    step)^variance_decay``.
+    """
     _check_step(global_step)
     with get_default_graph().name_scope(name or "NoisyLinearCosineDecay") as scope:
         rate = convert_to_tensor(learning_rate, name="initial_learning_rate")
         dtype = rate.dtype
-        steps, variance, fading = cast(decay_steps, dtype), cast(initial_variance, dtype), cast(variance_decay, dtype)
+        steps, variance, fading = (
+            cast(decay_steps, dtype),
+            cast(initial_variance, dtype),
+            cast(variance_decay, dtype),
+        )
         periods, low, floor = cast(num_periods, dtype), cast(alpha, dtype), cast(beta, dtype)
         step = F.Minimum(cast(global_step, dtype), steps)
         line = (steps - step) / steps

@@ -1,6 +1,7 @@
 """Momentum: ``accumulator = momentum · accumulator + gradient``, ``var -= learning_rate · accumulator``.
 
-With `use_nesterov` the step is ``learning_rate · (gradient + momentum · accumulator)`` (Sutskever et al., 2013).
+With `use_nesterov` the step is ``learning_rate · (gradient + momentum · accumulator)`` (Sutskever et al.,
+2013).
 """
 
 from __future__ import annotations

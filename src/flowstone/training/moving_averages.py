@@ -27,8 +27,9 @@ def assign_moving_average(
 ) -> Any:
     """Moves `variable` towards `value`: ``variable -= (1 − decay) · (variable − value)``.
 
-    With `zero_debias` the variable, which must begin at zero, is corrected for that start (Kingma and Ba, 2014) by two
-    variables of its own, ``biased`` and ``local_step``. Returns the variable after the assignment.
+    With `zero_debias` the variable, which must begin at zero, is corrected for that start (Kingma and Ba,
+    2014) by two variables of its own, ``biased`` and ``local_step``. Returns the variable after the
+    assignment.
     """
     graph = scope.get_default_graph()
     with graph.name_scope(name or "AssignMovingAvg") as full_name:
@@ -43,7 +44,9 @@ def assign_moving_average(
             return variable.assign_sub((current - value) * rate)
         with graph.colocate_with(None, ignore_existing=True):
             change = (variable - value) * rate
-        return variable.assign_sub(change) if is_resource(variable) else _subtract(variable, change, full_name)
+        return (
+            variable.assign_sub(change) if is_resource(variable) else _subtract(variable, change, full_name)
+        )
 
 
 def _subtract(variable: Any, change: Tensor, name: str) -> Tensor:
@@ -77,7 +80,9 @@ def weighted_moving_average(
     collections: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """The moving average of ``value · weight`` divided by that of `weight`; both are variables that begin at zero."""
+    """The moving average of ``value · weight`` divided by that of `weight`; both are variables that begin
+    at zero.
+    """
     if collections is None:
         collections = [GraphKeys.GLOBAL_VARIABLES]
     with variable_scope(name, "WeightedMovingAvg", [value, weight, decay]) as variables:
@@ -107,7 +112,11 @@ class ExponentialMovingAverage:
     """
 
     def __init__(
-        self, decay: Any, num_updates: Any = None, zero_debias: bool = False, name: str = "ExponentialMovingAverage"
+        self,
+        decay: Any,
+        num_updates: Any = None,
+        zero_debias: bool = False,
+        name: str = "ExponentialMovingAverage",
     ) -> None:
         self._decay, self._num_updates, self._zero_debias, self._name = decay, num_updates, zero_debias, name
         self._averages: dict[Any, Any] = {}
@@ -118,10 +127,11 @@ class ExponentialMovingAverage:
         return self._name
 
     def apply(self, var_list: Sequence[Any] | None = None) -> Operation:
-        """An operation that updates the averages of these variables and tensors (default: trainable variables).
+        """An operation that updates the averages of these variables and tensors (default: trainable
+        variables).
 
-        A variable's average begins at its initial value, a tensor's at zero. Raises TypeError for what is not half,
-        float or double.
+        A variable's average begins at its initial value, a tensor's at zero. Raises TypeError for what is
+        not half, float or double.
         """
         graph = scope.get_default_graph()
         if var_list is None:
@@ -137,7 +147,9 @@ class ExponentialMovingAverage:
         with graph.name_scope(self.name) as full_name:
             decay = self._current_decay()
             updates = [
-                assign_moving_average(self._averages[var], var, decay, zero_debias=self._averages[var] in debiased)
+                assign_moving_average(
+                    self._averages[var], var, decay, zero_debias=self._averages[var] in debiased
+                )
                 for var in var_list
             ]
             return group(*updates, name=full_name)
@@ -170,7 +182,8 @@ class ExponentialMovingAverage:
         return scope.get_default_graph().unique_name(f"{var.op.name}/{self.name}", mark_as_used=False)
 
     def variables_to_restore(self, moving_avg_variables: Sequence[Any] | None = None) -> dict[str, Any]:
-        """A map from names in a checkpoint to variables: averages for what has one, else the variables themselves.
+        """A map from names in a checkpoint to variables: averages for what has one, else the variables
+        themselves.
 
         `moving_avg_variables`: what to restore from averages, by default trainable and averaged variables.
         """

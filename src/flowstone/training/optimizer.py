@@ -1,14 +1,15 @@
 """`Optimizer`: from a loss to the operation that updates the variables.
 
-An optimiser works in two halves that programs may use apart: `compute_gradients` extends the graph by the gradients of
-the loss (white paper 4.1), `apply_gradients` by one update a variable and an operation that groups them all, named as
-the optimiser. What it remembers of a variable lives in *slots*: variables beside it, named ``<variable>/<optimiser>``,
-``<variable>/<optimiser>_1`` … (checkpoints depend on these names); values that belong to no variable (the powers of Adam's
-betas) are *non-slot* variables.
+An optimiser works in two halves that programs may use apart: `compute_gradients` extends the graph by the
+gradients of the loss (white paper 4.1), `apply_gradients` by one update a variable and an operation that
+groups them all, named as the optimiser. What it remembers of a variable lives in *slots*: variables beside
+it, named ``<variable>/<optimiser>``, ``<variable>/<optimiser>_1`` … (checkpoints depend on these names);
+values that belong to no variable (the powers of Adam's betas) are *non-slot* variables.
 
-A subclass overrides `_create_slots`, `_prepare` (hyperparameters to tensors), `_apply_dense`, `_apply_sparse`,
-`_resource_apply_dense`, `_resource_apply_sparse` and, where it keeps more than slots, `_finish`. Sparse gradients reach
-`_apply_sparse` and `_resource_apply_sparse` with unique indices, duplicates summed.
+A subclass overrides `_create_slots`, `_prepare` (hyperparameters to tensors), `_apply_dense`,
+`_apply_sparse`, `_resource_apply_dense`, `_resource_apply_sparse` and, where it keeps more than slots,
+`_finish`. Sparse gradients reach `_apply_sparse` and `_resource_apply_sparse` with unique indices,
+duplicates summed.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ GradsAndVars = list[tuple[Any, Any]]
 
 
 class Optimizer:
-    """The base of all optimisers; see the module. `name` prefixes the nodes; ``use_locking`` serialises updates."""
+    """The base of all optimisers; see the module. `name` prefixes the nodes; ``use_locking`` serialises
+    updates.
+    """
 
     GATE_NONE = 0  # gradients may be used as soon as they are there
     GATE_OP = 1  # all gradients of one op are computed before any of them is used
@@ -68,9 +71,11 @@ class Optimizer:
         name: str | None = None,
         grad_loss: Any = None,
     ) -> Operation:
-        """An operation that makes one step against the gradient of `loss` and, if given, counts `global_step` up.
+        """An operation that makes one step against the gradient of `loss` and, if given, counts
+        `global_step` up.
 
-        `var_list`: variables to update, by default the trainable ones. Raises ValueError if none of them has a gradient.
+        `var_list`: variables to update, by default the trainable ones. Raises ValueError if none of them
+        has a gradient.
         """
         grads_and_vars = self.compute_gradients(
             loss,
@@ -82,8 +87,8 @@ class Optimizer:
         )
         if all(gradient is None for gradient, _ in grads_and_vars):
             raise ValueError(
-                "No gradients provided for any variable, check your graph for ops that do not support gradients, "
-                f"between variables {[str(variable) for _, variable in grads_and_vars]} and loss {loss}."
+                "No gradients provided for any variable, check your graph for ops that do not support "
+                f"gradients, between variables {[str(variable) for _, variable in grads_and_vars]} and loss {loss}."
             )
         return self.apply_gradients(grads_and_vars, global_step=global_step, name=name)
 
@@ -96,17 +101,19 @@ class Optimizer:
         colocate_gradients_with_ops: bool = False,
         grad_loss: Any = None,
     ) -> GradsAndVars:
-        """Pairs (gradient or None, variable) of `loss`: a float Tensor, or a function without arguments giving one.
+        """Pairs (gradient or None, variable) of `loss`: a float Tensor, or a function without arguments
+        giving one.
 
-        `grad_loss`: the gradient of what is minimised by `loss`, in its shape (default ones). Raises ValueError without
-        variables, for another `gate_gradients`, and if loss or variables are not of a floating type.
+        `grad_loss`: the gradient of what is minimised by `loss`, in its shape (default ones). Raises
+        ValueError without variables, for another `gate_gradients`, and if loss or variables are not of a
+        floating type.
         """
         if callable(loss):
             loss = loss()
         if gate_gradients not in (self.GATE_NONE, self.GATE_OP, self.GATE_GRAPH):
             raise ValueError(
-                "gate_gradients must be one of: Optimizer.GATE_NONE, Optimizer.GATE_OP, Optimizer.GATE_GRAPH.  "
-                f"Not {gate_gradients}"
+                "gate_gradients must be one of: Optimizer.GATE_NONE, Optimizer.GATE_OP, "
+                f"Optimizer.GATE_GRAPH.  Not {gate_gradients}"
             )
         self._assert_valid_dtypes([loss])
         if grad_loss is not None:
@@ -133,8 +140,9 @@ class Optimizer:
     ) -> Operation:
         """An operation that applies the gradients to their variables and, if given, adds 1 to `global_step`.
 
-        Gradients are tensors of the variable's shape and dtype, IndexedSlices, or None (left out). Raises ValueError if
-        nothing is left, TypeError for what is no gradient, NotImplementedError for what is no variable.
+        Gradients are tensors of the variable's shape and dtype, IndexedSlices, or None (left out). Raises
+        ValueError if nothing is left, TypeError for what is no gradient, NotImplementedError for what is no
+        variable.
         """
         pairs = [(_as_gradient(gradient), variable) for gradient, variable in grads_and_vars]
         if not pairs:
@@ -176,9 +184,13 @@ class Optimizer:
                 if constraint is not None:
                     raise RuntimeError("Cannot use a constraint function on a sparse variable.")
                 if is_resource(variable):
-                    return self._resource_apply_sparse_duplicate_indices(gradient.values, variable, gradient.indices)
+                    return self._resource_apply_sparse_duplicate_indices(
+                        gradient.values, variable, gradient.indices
+                    )
                 return self._apply_sparse_duplicate_indices(gradient, variable)
-            update = (self._resource_apply_dense if is_resource(variable) else self._apply_dense)(gradient, variable)
+            update = (self._resource_apply_dense if is_resource(variable) else self._apply_dense)(
+                gradient, variable
+            )
             if constraint is None:
                 return update
             with graph.control_dependencies([update]):
@@ -267,7 +279,9 @@ class Optimizer:
         raise NotImplementedError()
 
     def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Any:
-        """`_apply_sparse` with the slices of equal indices summed; override where addition makes that unnecessary."""
+        """`_apply_sparse` with the slices of equal indices summed; override where addition makes that
+        unnecessary.
+        """
         values, indices = _deduplicate_indexed_slices(grad.values, grad.indices)
         return self._apply_sparse(IndexedSlices(values, indices, grad.dense_shape), var)
 
@@ -332,7 +346,9 @@ def _as_gradient(gradient: Any) -> Any:
     try:
         return convert_to_tensor(gradient)
     except TypeError:
-        raise TypeError(f"Gradient must be convertible to a Tensor or IndexedSlices, or None: {gradient}") from None
+        raise TypeError(
+            f"Gradient must be convertible to a Tensor or IndexedSlices, or None: {gradient}"
+        ) from None
 
 
 def _trainable_variables() -> list[Any]:
@@ -352,5 +368,3 @@ def _flatten(var_list: Any) -> list[Any]:
     if isinstance(var_list, (list, tuple, set)):
         return [variable for item in var_list for variable in _flatten(item)]
     return [var_list]
-
-

@@ -16,7 +16,9 @@ __all__ = ["ProximalAdagradOptimizer"]
 
 
 class ProximalAdagradOptimizer(Optimizer):
-    """Proximal Adagrad; its slot is "accumulator", from `initial_accumulator_value` (positive, else ValueError)."""
+    """Proximal Adagrad; its slot is "accumulator", from `initial_accumulator_value` (positive, else
+    ValueError).
+    """
 
     def __init__(
         self,

@@ -1,7 +1,8 @@
 """Slots: variables that an optimiser or an average keeps beside another variable.
 
-The slot `name` of a variable ``w`` is the variable ``w/name`` (``w/name_1`` … where taken), inside the current variable
-scope, untrainable, of the same kind (reference or resource) and, unless told otherwise, on the same device.
+The slot `name` of a variable ``w`` is the variable ``w/name`` (``w/name_1`` … where taken), inside the
+current variable scope, untrainable, of the same kind (reference or resource) and, unless told otherwise, on
+the same device.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ __all__ = ["create_slot", "create_slot_with_initializer", "create_zeros_slot"]
 def create_slot(primary: Any, val: Any, name: str, colocate_with_primary: bool = True) -> Any:
     """A slot of `primary` with the initial value `val`, a Tensor or array."""
     with _slot_scope(primary, name, colocate_with_primary):
-        return _create_slot_var(primary, val, validate_shape=_shape_of(val).is_fully_defined(), shape=None, dtype=None)
+        return _create_slot_var(
+            primary, val, validate_shape=_shape_of(val).is_fully_defined(), shape=None, dtype=None
+        )
 
 
 def create_slot_with_initializer(
@@ -30,7 +33,9 @@ def create_slot_with_initializer(
     shape = TensorShape(shape)
     known = shape.is_fully_defined()
     with _slot_scope(primary, name, colocate_with_primary):
-        return _create_slot_var(primary, initializer, validate_shape=known, shape=shape if known else None, dtype=dtype)
+        return _create_slot_var(
+            primary, initializer, validate_shape=known, shape=shape if known else None, dtype=dtype
+        )
 
 
 def create_zeros_slot(primary: Any, name: str, dtype: Any = None, colocate_with_primary: bool = True) -> Any:

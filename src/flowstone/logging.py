@@ -1,0 +1,6 @@
+"""`flowstone.logging`: messages with a level."""
+
+from flowstone.framework import logging as _logging
+from flowstone.framework.logging import *  # noqa: F403
+
+__all__ = _logging.__all__

@@ -1,0 +1,3 @@
+"""Testing programs of the library: a test case with sessions and comparisons, benchmarks, comparison of
+graphs.
+"""
