@@ -193,7 +193,7 @@ def ftrl_v2(var, accum, linear, grad, lr, l1, l2, l2_shrinkage, lr_power):
     shrunk = grad if _is_zero(l2_shrinkage) else grad + var * (2 * l2_shrinkage)
     new_accum = accum + grad * grad
     power = _ftrl_power(new_accum, lr_power)
-    linear.add_(shrunk).sub_((power - _ftrl_power(accum, lr_power)) / lr * var)
+    linear.add_(shrunk - (power - _ftrl_power(accum, lr_power)) / lr * var)
     shortfall = torch.sign(linear) * l1 - linear
     divisor = power / lr + 2 * l2
     var.copy_(torch.where(torch.abs(linear) > l1, shortfall / divisor, torch.zeros_like(var)))
@@ -328,7 +328,11 @@ def _kernel(function, names, slots, is_sparse):
 # ---- shape inference
 
 
-def _infer(names, slots, is_sparse):
+# The others leave a resource's shape to the step, as TensorFlow does.
+_RESOURCES_CHECKED_WHEN_BUILT = {"GradientDescent", "ProximalAdagrad"}
+
+
+def _infer(name, names, slots, is_sparse):
     grad_at = next(names.index(name) for name in ("grad", "delta") if name in names)
 
     def infer(node):
@@ -340,6 +344,8 @@ def _infer(names, slots, is_sparse):
             if names[i] not in ("grad", "delta", "indices") and node.dims(i):
                 raise ValueError(f"Shape must be rank 0 but is rank {len(node.dims(i))}")
         grad = node.dims(grad_at)
+        if not is_ref and name not in _RESOURCES_CHECKED_WHEN_BUILT:
+            return None
         if not is_sparse:
             dims = merge(dims, grad)
         elif grad is not None and dims is not None:
@@ -376,7 +382,7 @@ def _declare_one(name, function, arguments, slots, attributes, prefix, is_sparse
         aliases=() if is_resource else (0,),
         **types,
     )
-    declaration.infer(_infer(arguments, slots, is_sparse))
+    declaration.infer(_infer(name, arguments, slots, is_sparse))
     declaration.kernel(CPU, GPU)(_kernel(function, arguments, slots, is_sparse))
     return declaration.not_differentiable()
 
