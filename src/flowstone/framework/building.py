@@ -7,6 +7,7 @@ way go into a name scope of the node's name (``add/y``).
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 from flowstone.framework import dtypes, scope
@@ -82,7 +83,22 @@ def _add(
             inputs.append(_convert(declaration, argument, value, attributes))
             sizes.append(1)
     _complete_attributes(declaration, attributes)
+    if declaration.has_references:
+        with contextlib.ExitStack() as stack:  # what changes a buffer runs where the buffer is
+            for owner in _references(declaration, inputs, sizes):
+                stack.enter_context(graph.colocate_with(owner))
+            return graph.create(declaration, inputs, attributes, tuple(sizes), name)
     return graph.create(declaration, inputs, attributes, tuple(sizes), name)
+
+
+def _references(declaration: OpDeclaration, inputs: list[Tensor], sizes: list[int]) -> list[Operation]:
+    """The operations that make the inputs taken by reference."""
+    owners, at = [], 0
+    for argument, size in zip(declaration.inputs, sizes):
+        if argument.is_ref:
+            owners += [tensor._op for tensor in inputs[at : at + size]]
+        at += size
+    return owners  # type: ignore[return-value]
 
 
 def _explicit_attributes(declaration: OpDeclaration, keywords: dict[str, Any]) -> dict[str, Any]:

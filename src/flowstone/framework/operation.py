@@ -32,6 +32,7 @@ static_value   ``f(node)`` -> what is known of the output before the step, see `
 
 Traits: `stateful` (has effects or hidden state: never folded, merged, or dropped in favour of another), `commutative`,
 `mutates` (inputs that it changes: references and resources), `aliases` (inputs whose memory an output may share),
+`overlapping` (an output shows one element of it in several places, so nobody may overwrite it),
 `asynchronous`, `host` (names of arguments that live in host memory on every device).
 """
 
@@ -117,6 +118,7 @@ class OpDeclaration:
         commutative: bool = False,
         mutates: Iterable[int] = (),
         aliases: Iterable[int] = (),
+        overlapping: bool = False,
         asynchronous: bool = False,
         host: Iterable[str] = (),
         **types: tuple[DType, ...] | None,
@@ -129,7 +131,7 @@ class OpDeclaration:
         self.inputs = [Argument(part, self.attributes) for part in inputs.split(",") if part.strip()]
         self.outputs = [Argument(part, self.attributes) for part in outputs.split(",") if part.strip()]
         self.stateful, self.commutative, self.asynchronous = stateful, commutative, asynchronous
-        self.mutates, self.aliases = frozenset(mutates), frozenset(aliases)
+        self.mutates, self.aliases, self.overlapping = frozenset(mutates), frozenset(aliases), overlapping
         self.host = frozenset(host)
         self.kernels: dict[str, Kernel] = {}
         self.infer_function: Callable[[Any], Any] | None = None
@@ -142,6 +144,7 @@ class OpDeclaration:
         if len(self.outputs) > 1:
             self._result_type = namedtuple(name.lstrip("_"), [output.name for output in self.outputs])  # type: ignore[misc]
         self.has_lists = any(argument.is_list for argument in self.inputs)
+        self.has_references = any(argument.is_ref for argument in self.inputs)
         self.inferred = _inferred_attributes(self.inputs)
 
     def __repr__(self) -> str:
@@ -185,7 +188,10 @@ class OpDeclaration:
         return function
 
     def value(self, *needs: int) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
-        """Decorator: what is known of the (only) output before a step. `needs`: inputs whose static values it asks."""
+        """Decorator: what is known of the output (a list: of each output) before a step.
+
+        `needs`: inputs whose static values it asks.
+        """
 
         def register(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
             self._value_function, self._value_inputs = function, needs
@@ -212,7 +218,8 @@ class OpDeclaration:
         from flowstone.framework.values import to_numpy
 
         if self._value_function is not None:
-            return self._value_function(node)
+            value = self._value_function(node)
+            return value[index] if type(value) is list else value
         inputs = [x._static_value for x in node._inputs]
         if not all(isinstance(value, np.ndarray) for value in inputs):
             return None
