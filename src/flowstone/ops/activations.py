@@ -1,0 +1,307 @@
+"""Activation functions, element by element, and the operations of their gradients.
+
+A gradient op takes the incoming gradient and what TensorFlow keeps of the forward pass: the activation's output
+where that suffices (Relu, Relu6, Elu, Selu), else its input. A NaN feature passes the gradient of Relu and Relu6
+through, where TensorFlow gives 0: the activation itself is NaN there.
+
+Public names here belong to ``tf.nn``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from flowstone.framework import dtypes
+from flowstone.framework.kernel import CPU, GPU, X0, X1, Call
+from flowstone.framework.operation import F, op
+from flowstone.framework.scope import get_default_graph
+from flowstone.framework.shape import merge
+from flowstone.framework.tensor import Tensor, convert_to_tensor
+
+__all__ = ["crelu", "elu", "leaky_relu", "relu", "relu6", "selu", "softplus", "softsign"]
+
+REAL = (*dtypes.REAL, dtypes.bfloat16)
+FLOATS = (*dtypes.FLOATS, dtypes.bfloat16)
+_SELU_SCALE, _SELU_ALPHA = 1.0507009873554804934193349852946, 1.6732632423543772848170429916717
+_UNSIGNED = frozenset({dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.uint64})
+
+
+def _same_shape(node):
+    return node.dims(0)
+
+
+def _merged_shape(node):
+    return merge(node.dims(0), node.dims(1))
+
+
+def _checked(function):
+    """`function`, refusing the shapes that would broadcast."""
+
+    def apply(dy, x, *rest):
+        if dy.shape != x.shape:
+            raise ValueError(f"Inputs must have the same shape: {list(dy.shape)} vs. {list(x.shape)}")
+        return function(dy, x, *rest)
+
+    return apply
+
+
+def _has_equal_shapes(node):
+    return node.static_shape(0) is not None and node.static_shape(0) == node.static_shape(1)
+
+
+def activation(name, types, make, attributes=""):
+    """Declares an activation; `make(node)` gives its kernel."""
+    declaration = op(name, "features: T -> activations: T", attributes, T=types)
+    declaration.infer(_same_shape)
+    declaration.kernel(CPU, GPU)(lambda node, env: make(node))
+    return declaration
+
+
+def activation_gradient(name, types, make, second="features", attributes=""):
+    """Declares the op of an activation's gradient; `make(node)` gives its `Call` on equal shapes."""
+    declaration = op(name, f"gradients: T, {second}: T -> backprops: T", attributes, T=types)
+    declaration.infer(_merged_shape)
+
+    @declaration.kernel(CPU, GPU)
+    def _(node, env):
+        call = make(node)
+        return call if _has_equal_shapes(node) else _checked(call)
+
+    return declaration
+
+
+# ---- Relu and its bounded and leaky kin
+
+
+def _relu_kernel(node):
+    if node.dtype(0) in _UNSIGNED:
+        return Call(torch.clone, X0)
+    return Call(torch.relu, X0).or_in_place(0, torch.relu_, X0)
+
+
+def _relu6_kernel(node):
+    if node.dtype(0) in (dtypes.uint16, dtypes.uint32, dtypes.uint64):
+        return _relu6_unsigned
+    return Call(torch.clamp, X0, 0, 6).or_in_place(0, torch.clamp_, X0, 0, 6)
+
+
+def _relu6_unsigned(x):
+    return x.to(torch.float64).clamp_(0, 6).to(x.dtype)
+
+
+_threshold_backward = torch.ops.aten.threshold_backward
+_hardtanh_backward = torch.ops.aten.hardtanh_backward
+
+
+def _relu_grad_kernel(node):
+    if not node.dtype(0).is_floating:
+        return Call(_pass_where_positive, X0, X1)
+    call = Call(_threshold_backward.default, X0, X1, 0)
+    return call.or_in_place(0, _threshold_backward.grad_input, X0, X1, 0, grad_input=X0)
+
+
+def _pass_where_positive(dy, x):
+    is_wide_unsigned = x.dtype in (torch.uint16, torch.uint32, torch.uint64)
+    return torch.where(x != 0 if is_wide_unsigned else x > 0, dy, 0).to(dy.dtype)
+
+
+def _relu6_grad_kernel(node):
+    if not node.dtype(0).is_floating:
+        return Call(_pass_inside_six, X0, X1)
+    call = Call(_hardtanh_backward.default, X0, X1, 0, 6)
+    return call.or_in_place(0, _hardtanh_backward.grad_input, X0, X1, 0, 6, grad_input=X0)
+
+
+def _pass_inside_six(dy, x):
+    wide = x.to(torch.float64)
+    return torch.where((wide > 0) & (wide < 6), dy, 0).to(dy.dtype)
+
+
+relu_op = activation("Relu", REAL, _relu_kernel)
+relu_grad = activation_gradient("ReluGrad", REAL, _relu_grad_kernel)
+relu_op.gradient(lambda op, dy: (F.ReluGrad(dy, op.outputs[0]),))
+relu_grad.gradient(
+    lambda op, dy: (F.ReluGrad(dy, op.inputs[1]), F.ZerosLike(op.inputs[1], name="zeros_like"))
+)
+
+relu6_op = activation("Relu6", REAL, _relu6_kernel)
+relu6_grad = activation_gradient("Relu6Grad", REAL, _relu6_grad_kernel)
+relu6_op.gradient(lambda op, dy: (F.Relu6Grad(dy, op.outputs[0]),))
+relu6_grad.gradient(
+    lambda op, dy: (F.Relu6Grad(dy, op.inputs[1]), F.ZerosLike(op.inputs[1], name="zeros_like"))
+)
+
+
+def _single(value):
+    """A float attribute as the single precision that it has on the wire."""
+    return float(np.float32(value))
+
+
+def _leaky_relu_kernel(node):
+    alpha = _single(node.attributes["alpha"])
+    leaky = torch._C._nn.leaky_relu
+    return Call(leaky, X0, alpha).or_in_place(0, torch._C._nn.leaky_relu_, X0, alpha)
+
+
+def _leaky_relu_grad_kernel(node):
+    return Call(torch.ops.aten.leaky_relu_backward.default, X0, X1, _single(node.attributes["alpha"]), False)
+
+
+leaky_relu_op = op(
+    "LeakyRelu",
+    "features: T -> activations: T",
+    "alpha: float = 0.2 ; T: type in [half, bfloat16, float, double] = float",
+)
+leaky_relu_op.infer(_same_shape)
+leaky_relu_op.kernel(CPU, GPU)(lambda node, env: _leaky_relu_kernel(node))
+leaky_relu_grad = op(
+    "LeakyReluGrad",
+    "gradients: T, features: T -> backprops: T",
+    "alpha: float = 0.2 ; T: type in [half, bfloat16, float, double] = float",
+)
+leaky_relu_grad.infer(_merged_shape)
+
+
+@leaky_relu_grad.kernel(CPU, GPU)
+def _(node, env):
+    call = _leaky_relu_grad_kernel(node)
+    return call if _has_equal_shapes(node) else _checked(call)
+
+
+leaky_relu_op.gradient(lambda op, dy: (F.LeakyReluGrad(dy, op.inputs[0], alpha=op.attributes["alpha"]),))
+
+
+@leaky_relu_grad.gradient
+def _(op, dy):
+    x = op.inputs[1]
+    return F.LeakyReluGrad(dy, x, alpha=op.attributes["alpha"]), F.ZerosLike(x, name="zeros_like")
+
+
+# ---- exponential and soft activations
+
+_elu_backward = torch.ops.aten.elu_backward.default
+
+
+def _elu_kernel(alpha, scale):
+    def make(node):
+        call = Call(torch._C._nn.elu, X0, alpha, scale)
+        return call.or_in_place(0, torch._C._nn.elu_, X0, alpha, scale)
+
+    return make
+
+
+def _elu_grad_kernel(node):
+    """From the activation's output y: dy * (y + 1) where y < 0, else dy."""
+    return Call(_elu_backward, X0, 1.0, 1.0, 1.0, True, X1)
+
+
+def _selu_grad(dy, y):
+    """As of Elu, with its scale and alpha; ATen's own differs where y is 0."""
+    return torch.where(y < 0, y + _SELU_SCALE * _SELU_ALPHA, _SELU_SCALE).mul_(dy)
+
+
+def _elu_grad_gradient(again):
+    def gradient(op, dy):
+        gradients, y = op.inputs
+        is_negative = F.Less(y, 0, name="Less")
+        by_output = F.Select(is_negative, F.Mul(dy, gradients, name="mul"), F.ZerosLike(y), name="Select")
+        return again(dy, y), by_output
+
+    return gradient
+
+
+elu_op = activation("Elu", FLOATS, _elu_kernel(1.0, 1.0))
+elu_op.gradient(lambda op, dy: (F.EluGrad(dy, op.outputs[0]),))
+elu_grad = activation_gradient("EluGrad", FLOATS, _elu_grad_kernel, "outputs")
+elu_grad.gradient(_elu_grad_gradient(elu_grad))
+
+selu_op = activation("Selu", FLOATS, _elu_kernel(_SELU_ALPHA, _SELU_SCALE))
+selu_op.gradient(lambda op, dy: (F.SeluGrad(dy, op.outputs[0]),))
+selu_grad = activation_gradient("SeluGrad", FLOATS, lambda node: Call(_selu_grad, X0, X1), "outputs")
+selu_grad.gradient(_elu_grad_gradient(selu_grad))
+
+
+def _softplus_grad(dy, x):
+    return torch.sigmoid(x).mul_(dy)
+
+
+def _softsign(x):
+    return x / torch.abs(x).add_(1)
+
+
+def _softsign_grad(dy, x):
+    return dy / torch.abs(x).add_(1).square_()
+
+
+softplus_op = activation("Softplus", FLOATS, lambda node: Call(torch._C._nn.softplus, X0, 1, 40))
+softplus_op.gradient(lambda op, dy: (F.Mul(dy, F.Sigmoid(op.inputs[0]), name="mul"),))
+softplus_grad = activation_gradient("SoftplusGrad", FLOATS, lambda node: Call(_softplus_grad, X0, X1))
+
+
+@softplus_grad.gradient
+def _(op, ddy):
+    dy, x = op.inputs
+    one_more = F.AddV2(F.Exp(F.Neg(x)), 2.0, name="add")
+    slope = F.RealDiv(F.Mul(ddy, dy, name="mul"), F.AddV2(one_more, F.Exp(x), name="add"), name="truediv")
+    return F.SoftplusGrad(ddy, x), slope
+
+
+softsign_op = activation("Softsign", FLOATS, lambda node: _softsign)
+softsign_op.gradient(lambda op, dy: (F.SoftsignGrad(dy, op.inputs[0]),))
+softsign_grad = activation_gradient("SoftsignGrad", FLOATS, lambda node: Call(_softsign_grad, X0, X1))
+softsign_grad.no_gradient()
+
+
+# ---- public functions
+
+
+def relu(features: Any, name: str | None = None) -> Tensor:
+    """max(features, 0), element-wise; any real type."""
+    return relu_op(features, name=name)
+
+
+def relu6(features: Any, name: str | None = None) -> Tensor:
+    """min(max(features, 0), 6), element-wise; any real type."""
+    return relu6_op(features, name=name or "Relu6")
+
+
+def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Tensor:
+    """features where positive, else alpha * features. Integers are computed as float32; `alpha` may be a tensor."""
+    with get_default_graph().name_scope(name or "LeakyRelu") as scope:
+        features = convert_to_tensor(features, name="features")
+        if features.dtype.is_integer:
+            features = F.Cast(features, DstT=dtypes.float32, name="Cast")
+        if isinstance(alpha, Tensor):
+            return F.Maximum(F.Mul(alpha, features, name="mul"), features, name=scope)
+        return leaky_relu_op(features, alpha=float(alpha), name=scope)
+
+
+def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
+    """Relu of features and of -features, concatenated along `axis`: doubles that dimension."""
+    with get_default_graph().name_scope(name or "CRelu") as scope:
+        features = convert_to_tensor(features, name="features")
+        both = F.ConcatV2([features, F.Neg(features)], axis, name=scope)
+        return relu_op(both)
+
+
+def elu(features: Any, name: str | None = None) -> Tensor:
+    """features where positive, else exp(features) - 1; floating types."""
+    return elu_op(features, name=name)
+
+
+def selu(features: Any, name: str | None = None) -> Tensor:
+    """The scaled exponential linear unit, 1.0507 * (x or 1.67326 * (exp(x) - 1)); floating types."""
+    return selu_op(features, name=name)
+
+
+def softplus(features: Any, name: str | None = None) -> Tensor:
+    """log(exp(features) + 1), element-wise; floating types."""
+    return softplus_op(features, name=name)
+
+
+def softsign(features: Any, name: str | None = None) -> Tensor:
+    """features / (|features| + 1), element-wise; floating types."""
+    return softsign_op(features, name=name)

@@ -1,0 +1,468 @@
+"""Biases, top entries and other small parts of neural nets, with the losses that are no cross entropy.
+
+Public names here belong to ``tf.nn``. Activations are in `activations`, softmax and the cross entropies in `softmax`.
+"""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+import numpy as np
+import torch
+
+from flowstone.framework import dtypes, errors
+from flowstone.framework.kernel import CPU, GPU, X0, X1, Call
+from flowstone.framework.operation import F, op
+from flowstone.framework.scope import get_default_graph
+from flowstone.framework.shape import merge
+from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.ops.random import random_uniform
+from flowstone.ops.windows import is_channels_last
+
+__all__ = [
+    "bias_add",
+    "dropout",
+    "in_top_k",
+    "l2_loss",
+    "l2_normalize",
+    "log_poisson_loss",
+    "relu_layer",
+    "top_k",
+    "xw_plus_b",
+    "zero_fraction",
+]
+
+NUMBERS = (*dtypes.NUMBERS, dtypes.bfloat16)
+REAL = (*dtypes.REAL, dtypes.bfloat16)
+FLOATS = (*dtypes.FLOATS, dtypes.bfloat16)
+_LAYOUT = "data_format: string in ['NHWC', 'NCHW'] = 'NHWC'"
+
+# ---- biases
+
+
+def _channel_axis(node):
+    return -1 if node.attributes.get("data_format", "NHWC") == "NHWC" else 1
+
+
+def _infer_bias_add(node):
+    value, bias = node.dims(0), node.dims(1)
+    least = 2 if _channel_axis(node) == -1 else 3
+    if value is not None and len(value) < least:
+        raise ValueError(f"Shape must be at least rank {least} but is rank {len(value)}")
+    if bias is not None and len(bias) != 1:
+        raise ValueError(f"Shape must be rank 1 but is rank {len(bias)}")
+    if value is None or bias is None:
+        return value
+    axis = _channel_axis(node) % len(value)
+    return (*value[:axis], *merge(value[axis : axis + 1], bias), *value[axis + 1 :])
+
+
+def _bias_add_kernel(node, env):
+    axis, dims = _channel_axis(node), node.dims(0)
+    if axis == -1 and dims is not None and dims[-1] is not None and node.dims(1) == dims[-1:]:
+        return Call(torch.add, X0, X1).or_in_place(0, torch.Tensor.add_, X0, X1)
+
+    def add(x, bias):
+        if x.dim() < 2 or bias.dim() != 1 or bias.shape[0] != x.shape[axis]:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                "Must provide as many biases as the last dimension of the input tensor: "
+                f"{list(bias.shape)} vs. {list(x.shape)}",
+            )
+        return x + (bias if axis == -1 else bias.view(-1, *(1,) * (x.dim() - 2)))
+
+    return add
+
+
+bias_add_op = op("BiasAdd", "value: T, bias: T -> output: T", _LAYOUT, T=NUMBERS)
+bias_add_v1 = op("BiasAddV1", "value: T, bias: T -> output: T", T=NUMBERS)
+bias_add_grad = op("BiasAddGrad", "out_backprop: T -> output: T", _LAYOUT, T=NUMBERS)
+for _declaration in (bias_add_op, bias_add_v1):
+    _declaration.infer(_infer_bias_add)
+    _declaration.kernel(CPU, GPU)(_bias_add_kernel)
+
+
+@bias_add_op.gradient
+def _(op, dy):
+    return dy, F.BiasAddGrad(dy, data_format=op.attributes["data_format"])
+
+
+@bias_add_v1.gradient
+def _(op, dy):
+    last = F.Sub(F.Rank(dy), 1, name="sub")
+    return dy, F.Sum(dy, F.Range(0, last, 1, name="range"))
+
+
+@bias_add_grad.infer
+def _(node):
+    dims = node.dims(0)
+    return (None,) if dims is None else (dims[_channel_axis(node)],)
+
+
+@bias_add_grad.kernel(CPU, GPU)
+def _(node, env):
+    axis, dims = _channel_axis(node), node.dims(0)
+    if dims is not None and len(dims) > 1 and (node.dtype(0).is_floating or node.dtype(0).is_complex):
+        return Call(torch.sum, X0, [i for i in range(len(dims)) if i != axis % len(dims)])
+    return lambda dy: dy.movedim(axis, 0).flatten(1).sum(1).to(dy.dtype)
+
+
+@bias_add_grad.gradient
+def _(op, d_bias):
+    """The received vector along the channels, repeated to the shape of what was summed."""
+    x = op.inputs[0]
+    axis = -1 if op.attributes["data_format"] == "NHWC" else 1
+    if axis == 1:
+        rest = F.Sub(F.Rank(x), 2, name="sub")
+        ones = F.Fill(F.ExpandDims(rest, 0), 1, name="ones")
+        d_bias = F.Reshape(d_bias, F.ConcatV2([[-1], ones], 0, name="concat"))
+    return (F.BroadcastTo(d_bias, F.Shape(x)),)
+
+
+# ---- half the sum of squares
+
+l2_loss_op = op("L2Loss", "t: T -> output: T", T=FLOATS)
+l2_loss_op.infer(lambda node: ())
+l2_loss_op.gradient(lambda op, dy: (F.Mul(op.inputs[0], dy, name="mul"),))
+
+
+@l2_loss_op.kernel(CPU, GPU)
+def _(node, env):
+    return _half_squares_wide if node.dtype(0) in (dtypes.float16, dtypes.bfloat16) else _half_squares
+
+
+def _half_squares(x):
+    flat = x.reshape(-1)
+    return torch.dot(flat, flat).div_(2)
+
+
+def _half_squares_wide(x):
+    flat = x.reshape(-1).float()
+    return torch.dot(flat, flat).div_(2).to(x.dtype)
+
+
+# ---- the largest entries
+
+
+def _infer_top_k(dims, k):
+    if dims is not None and not dims:
+        raise ValueError("Shape must be at least rank 1 but is rank 0")
+    if k is not None and k < 0:
+        raise ValueError(f"Need k >= 0, got {k}")
+    if dims is None:
+        return [None, None]
+    if k is not None and dims[-1] is not None and dims[-1] < k:
+        raise ValueError(f"input must have last dimension >= k = {k} but is {dims[-1]}")
+    return [(*dims[:-1], k)] * 2
+
+
+def _top_k(x, k):
+    """The k largest along the last dimension, equals in order of their index."""
+    if x.dim() < 1:
+        raise errors.InvalidArgumentError(None, None, f"input must be >= 1-D, got shape {list(x.shape)}")
+    size = x.shape[-1]
+    if not 0 <= k <= size:
+        raise errors.InvalidArgumentError(None, None, f"input must have at least k={k} columns, had {size}")
+    if x.dtype in (torch.uint16, torch.uint32, torch.uint64):
+        values, indices = _top_k(x.to(torch.int64) if x.dtype is not torch.uint64 else x.to(torch.float64), k)
+        return values.to(x.dtype), indices
+    values, indices = torch.topk(x, min(k + 1, size), -1)
+    if k and bool((values[..., 1:] == values[..., :-1]).any()):  # ATen orders equals as it happens to
+        values, indices = torch.sort(x, dim=-1, descending=True, stable=True)
+    return values[..., :k], indices[..., :k].to(torch.int32)
+
+
+top_k_op = op("TopK", "input: T -> values: T, indices: int32", "k: int >= 0 ; sorted: bool = true", T=REAL)
+top_k_op.infer(lambda node: _infer_top_k(node.dims(0), node.attributes["k"]))
+top_k_v2 = op(
+    "TopKV2",
+    "input: T, k: Tk -> values: T, indices: index_type",
+    "sorted: bool = true ; Tk: type in [int16, int32, int64] = int32 ; "
+    "index_type: type in [int16, int32, int64] = int32",
+    T=REAL,
+    host=["k"],
+)
+
+
+@top_k_v2.infer
+def _(node):
+    k = node.constant(1)
+    return _infer_top_k(node.dims(0), None if k is None else int(k))
+
+
+@top_k_op.kernel(CPU, GPU)
+def _(node, env):
+    return Call(_top_k, X0, node.attributes["k"])
+
+
+@top_k_v2.kernel(CPU, GPU)
+def _(node, env):
+    if node.attributes["index_type"] is dtypes.int32:
+        return lambda x, k: _top_k(x, int(k))
+    index_type = node.attributes["index_type"].torch
+
+    def run(x, k):
+        values, indices = _top_k(x, int(k))
+        return values, indices.to(index_type)
+
+    return run
+
+
+def _top_k_gradient(op, d_values, _):
+    """The gradient in the places where the values came from, row by row."""
+    x = op.inputs[0]
+    shape = F.Shape(x)
+    size = F.GatherV2(shape, F.Sub(F.Size(shape), 1, name="sub"), 0)
+    flat = F.Reshape(op.outputs[1], F.Pack([-1, F.GatherV2(F.Shape(op.outputs[1]), -1 + _rank(x), 0)]))
+    rows = F.StridedSlice(F.Shape(flat), [0], [1], [1], shrink_axis_mask=1)
+    starts = F.ExpandDims(F.Range(0, F.Mul(rows, size, name="mul"), size, name="range"), -1)
+    positions = F.ExpandDims(F.Reshape(F.AddV2(flat, starts, name="add"), [-1]), -1)
+    total = F.Pack([F.Prod(shape, [0])])
+    scattered = F.ScatterNd(positions, F.Reshape(d_values, [-1]), total)
+    return F.Reshape(scattered, shape)
+
+
+def _rank(x):
+    if x.shape.ndims is None:
+        raise ValueError("The gradient of TopK needs the rank of its input")
+    return x.shape.ndims
+
+
+top_k_op.gradient(lambda op, *dys: (_top_k_gradient(op, *dys),))
+top_k_v2.gradient(lambda op, *dys: (_top_k_gradient(op, *dys), None))
+
+
+def _in_top_k(predictions, targets, k):
+    if predictions.dim() != 2 or targets.shape != predictions.shape[:1]:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"First dimension of predictions {list(predictions.shape)} must match length of targets "
+            f"{list(targets.shape)}",
+        )
+    classes = predictions.shape[1]
+    index = targets.to(torch.int64)
+    valid = (index >= 0) & (index < classes) & torch.isfinite(predictions).all(1)
+    if not classes:
+        return valid
+    chosen = torch.gather(predictions, 1, index.clamp(0, classes - 1).unsqueeze(1))
+    return ((predictions > chosen).sum(1) < k).logical_and_(valid)
+
+
+def _infer_in_top_k(node):
+    predictions, targets = node.dims(0), node.dims(1)
+    for dims, rank in ((predictions, 2), (targets, 1)):
+        if dims is not None and len(dims) != rank:
+            raise ValueError(f"Shape must be rank {rank} but is rank {len(dims)}")
+    return merge((None,) if predictions is None else predictions[:1], targets)
+
+
+in_top_k_op = op(
+    "InTopK",
+    "predictions: float, targets: T -> precision: bool",
+    "k: int ; T: type in [int32, int64] = int32",
+)
+in_top_k_op.infer(_infer_in_top_k)
+in_top_k_op.kernel(CPU, GPU)(lambda node, env: Call(_in_top_k, X0, X1, node.attributes["k"]))
+in_top_k_op.not_differentiable()
+in_top_k_v2 = op(
+    "InTopKV2",
+    "predictions: float, targets: T, k: T -> precision: bool",
+    "T: type in [int32, int64] = int32",
+)
+in_top_k_v2.infer(_infer_in_top_k)
+in_top_k_v2.kernel(CPU, GPU)(lambda node, env: _in_top_k)
+in_top_k_v2.not_differentiable()
+
+
+# ---- public functions
+
+
+def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | None = None) -> Tensor:
+    """`value` plus the vector `bias` along its channels: the last dimension, or the second for "NC..." layouts.
+
+    ValueError for other layouts or sizes that contradict; InvalidArgumentError where only the step can tell.
+    """
+    if data_format is not None:
+        if not data_format.startswith("N"):
+            raise ValueError(f"`data_format` must be of the form `N...C` or `NC...`. Received: {data_format}")
+        data_format = "NCHW" if not is_channels_last(data_format) and data_format.startswith("NC") else "NHWC"
+    with get_default_graph().name_scope(name or "BiasAdd") as scope:
+        value = convert_to_tensor(value, name="input")
+        bias = convert_to_tensor(bias, value.dtype.base_dtype, name="bias")
+        return bias_add_op(value, bias, data_format=data_format, name=scope)
+
+
+def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
+    """matmul(x, weights) + biases: [batch, in] × [in, out] + [out]."""
+    with get_default_graph().name_scope(name or "xw_plus_b") as scope:
+        return bias_add(F.MatMul(x, weights), biases, name=scope)
+
+
+def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
+    """relu(matmul(x, weights) + biases): [batch, in] × [in, out] + [out]."""
+    with get_default_graph().name_scope(name or "relu_layer") as scope:
+        return F.Relu(bias_add(F.MatMul(x, weights), biases), name=scope)
+
+
+def l2_loss(t: Any, name: str | None = None) -> Tensor:
+    """sum(t ** 2) / 2, a scalar; floating types."""
+    return l2_loss_op(t, name=name)
+
+
+def l2_normalize(
+    x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None
+) -> Tensor:
+    """x / sqrt(max(sum(x ** 2), epsilon)) along `axis`, a number or list of them (`dim` is its old name)."""
+    axis = dim if axis is None else axis
+    with get_default_graph().name_scope(name or "l2_normalize") as scope:
+        x = convert_to_tensor(x, name="x")
+        if not x.dtype.is_complex:
+            inverse = _inverse_norm(F.Square(x), axis, epsilon)
+            return F.Mul(x, inverse, name=scope)
+        part = x.dtype.real_dtype.base_dtype
+        squares = F.AddV2(F.Square(F.Real(x, Tout=part)), F.Square(F.Imag(x, Tout=part)), name="add")
+        inverse = _inverse_norm(squares, axis, epsilon)
+        real, imaginary = F.Mul(F.Real(x, Tout=part), inverse), F.Mul(F.Imag(x, Tout=part), inverse)
+        return F.Complex(real, imaginary, Tout=x.dtype, name=scope)
+
+
+def _inverse_norm(squares, axis, epsilon):
+    if axis is None:
+        axis = (
+            list(range(squares.shape.ndims))
+            if squares.shape.ndims is not None
+            else F.Range(0, F.Rank(squares), 1)
+        )
+    return F.Rsqrt(F.Maximum(F.Sum(squares, axis, keep_dims=True), epsilon))
+
+
+def zero_fraction(value: Any, name: str | None = None) -> Tensor:
+    """The fraction of zeros in `value`, a float32 scalar; NaN for an empty tensor."""
+    with get_default_graph().name_scope(name or "zero_fraction"):
+        value = convert_to_tensor(value, name="value")
+        size = F.Size(value, out_type=dtypes.int64)
+        rank = value.shape.ndims
+        axes = list(range(rank)) if rank is not None else F.Range(0, F.Rank(value), 1)
+        zero = convert_to_tensor(np.zeros((), value.dtype.as_numpy_dtype))
+        count = F.Sum(F.Cast(F.NotEqual(value, zero), DstT=dtypes.int64), axes, name="nonzero_count")
+        with get_default_graph().name_scope("counts_to_fraction"):
+            zeros = F.Cast(F.Sub(size, count, name="sub"), DstT=dtypes.float32)
+            fraction = F.RealDiv(zeros, F.Cast(size, DstT=dtypes.float32), name="truediv")
+        return F.Identity(fraction, name="fraction")
+
+
+def log_poisson_loss(
+    targets: Any, log_input: Any, compute_full_loss: bool = False, name: str | None = None
+) -> Tensor:
+    """exp(c) - z * c of predicted log rates `log_input` c and counts `targets` z, element-wise.
+
+    `compute_full_loss` adds Stirling's z * log(z) - z + log(2 * pi * z) / 2 where z > 1. ValueError if shapes differ.
+    """
+    with get_default_graph().name_scope(name or "log_poisson_loss"):
+        log_input = convert_to_tensor(log_input, name="log_input")
+        targets = convert_to_tensor(targets, log_input.dtype.base_dtype, name="targets")
+        if not targets.shape.is_compatible_with(log_input.shape):
+            raise ValueError(
+                f"`log_input` and `targets` must have the same shape, received ({log_input.shape} vs {targets.shape})."
+            )
+        result = F.Sub(F.Exp(log_input), F.Mul(log_input, targets, name="mul"), name="sub")
+        return F.AddV2(result, _stirling(targets), name="add") if compute_full_loss else result
+
+
+def _stirling(z):
+    dtype = z.dtype.base_dtype
+    half, two_pi = convert_to_tensor(0.5, dtype), convert_to_tensor(2 * np.pi, dtype)
+    linear = F.Sub(F.Mul(z, F.Log(z), name="mul"), z, name="sub")
+    approximation = F.AddV2(linear, F.Mul(half, F.Log(F.Mul(two_pi, z, name="mul")), name="mul"), name="add")
+    zeros, ones = F.ZerosLike(z, name="zeros_like"), convert_to_tensor(1, dtype, name="ones_like")
+    is_small = F.LogicalAnd(F.GreaterEqual(z, zeros), F.LessEqual(z, ones))
+    return F.Select(is_small, zeros, approximation)
+
+
+def top_k(
+    input: Any,  # noqa: A002 - the public name
+    k: Any = 1,
+    sorted: bool = True,  # noqa: A002 - the public name
+    name: str | None = None,
+    index_type: Any = dtypes.int32,
+) -> Any:
+    """The `k` largest entries of each row, descending, and their int32 indices; equals by index.
+
+    Returns (values, indices), each [..., k]. ValueError or InvalidArgumentError where a row has fewer than k.
+    """
+    return top_k_v2(input, k, sorted=sorted, index_type=index_type, name=name)
+
+
+def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) -> Tensor:
+    """Whether targets[i] is among the `k` largest of the float32 row predictions[i]; bool [batch].
+
+    Entries equal to the target's count for it; False where a target is out of range or a row is not finite.
+    """
+    with get_default_graph().name_scope(name or "in_top_k"):
+        return in_top_k_v2(predictions, targets, k)
+
+
+def dropout(
+    x: Any,
+    keep_prob: Any = None,
+    noise_shape: Any = None,
+    seed: int | None = None,
+    name: str | None = None,
+    rate: Any = None,
+) -> Tensor:
+    """x with elements set to 0 with probability `rate` (1 - `keep_prob`), the others divided by 1 - rate.
+
+    `noise_shape` broadcasts to x's: elements that share an entry are dropped together. `rate` may be a scalar tensor.
+    ValueError for a rate outside [0, 1), both or none of rate and keep_prob, or an x that is not floating.
+    """
+    if keep_prob is not None:
+        if rate is not None:
+            raise ValueError("Cannot specify both 'keep_prob' and 'rate'.")
+        rate = 1 - keep_prob
+    if rate is None:
+        raise ValueError("`rate` must be provided.")
+    with get_default_graph().name_scope(name or "dropout"):
+        if isinstance(rate, numbers.Real) and not 0 <= rate < 1:
+            raise ValueError(
+                f"`rate` must be a scalar tensor or a float in the range [0, 1). Received: rate={rate}"
+            )
+        x = convert_to_tensor(x, name="x")
+        if not x.dtype.is_floating:
+            raise ValueError(
+                f"`x.dtype` must be a floating point tensor as `x` will be scaled. Received: x_dtype={x.dtype}"
+            )
+        if isinstance(rate, numbers.Real) and rate == 0:
+            return x
+        return _dropped(x, rate, noise_shape, seed)
+
+
+def _dropped(x, rate, noise_shape, seed):
+    dtype = x.dtype.base_dtype
+    if isinstance(rate, numbers.Real):
+        scaled = F.Mul(x, convert_to_tensor(1 / (1 - rate), dtype))
+    else:
+        rate = convert_to_tensor(rate, dtype, name="rate")
+        scaled = F.RealDiv(x, F.Sub(convert_to_tensor(1.0, dtype), rate))
+    noise = random_uniform(_noise_shape(x, noise_shape), seed=seed, dtype=dtype)
+    result = F.SelectV2(F.GreaterEqual(noise, rate), scaled, convert_to_tensor(0.0, dtype))
+    result.set_shape(x.shape)
+    return result
+
+
+def _noise_shape(x, noise_shape):
+    if noise_shape is None:
+        dims = x._dims
+        return (
+            F.Shape(x)
+            if dims is None or None in dims
+            else convert_to_tensor(list(dims), dtypes.int32, "Shape")
+        )
+    if isinstance(noise_shape, Tensor) or x.shape.ndims is None:
+        return noise_shape
+    wanted = [getattr(n, "value", n) for n in noise_shape]
+    if len(wanted) == x.shape.ndims:
+        return [known if n is None else n for n, known in zip(wanted, x.shape.as_list())]
+    return noise_shape

@@ -1,0 +1,421 @@
+"""Softmax, its logarithm, and the cross entropies of logits.
+
+``SoftmaxCrossEntropyWithLogits`` and its sparse form give the loss and, from the same exponentials, the gradient by
+the logits; the gradient of the loss is then a product. Public names here belong to ``tf.nn``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from flowstone.framework import dtypes, errors
+from flowstone.framework.kernel import CPU, GPU, X0, Call
+from flowstone.framework.node import static_value
+from flowstone.framework.operation import F, op
+from flowstone.framework.scope import get_default_graph
+from flowstone.framework.shape import broadcast, format_dims, merge
+from flowstone.framework.tensor import Tensor, convert_to_tensor
+
+__all__ = [
+    "log_softmax",
+    "sigmoid_cross_entropy_with_logits",
+    "softmax",
+    "softmax_cross_entropy_with_logits",
+    "softmax_cross_entropy_with_logits_v2",
+    "sparse_softmax_cross_entropy_with_logits",
+    "weighted_cross_entropy_with_logits",
+]
+
+FLOATS = (*dtypes.FLOATS, dtypes.bfloat16)
+
+
+def _at_least_vector(node):
+    dims = node.dims(0)
+    if dims is not None and not dims:
+        raise ValueError("Shape must be at least rank 1 but is rank 0")
+    return dims
+
+
+def _normaliser(name, output, function):
+    declaration = op(name, f"logits: T -> {output}: T", T=FLOATS)
+    declaration.infer(_at_least_vector)
+
+    @declaration.kernel(CPU, GPU)
+    def _(node, env):
+        if node.dims(0) is not None:
+            return Call(function, X0, -1)
+
+        def checked(x):
+            if x.dim() == 0:
+                raise errors.InvalidArgumentError(None, None, "logits must have >= 1 dimension, got []")
+            return function(x, -1)
+
+        return checked
+
+    return declaration
+
+
+softmax_op = _normaliser("Softmax", "softmax", torch.softmax)
+log_softmax_op = _normaliser("LogSoftmax", "logsoftmax", torch.log_softmax)
+
+
+@softmax_op.gradient
+def _(op, dy):
+    y = op.outputs[0]
+    total = F.Sum(F.Mul(dy, y, name="mul"), -1, keep_dims=True)
+    return (F.Mul(F.Sub(dy, total, name="sub"), y, name="mul"),)
+
+
+@log_softmax_op.gradient
+def _(op, dy):
+    softmax = F.Exp(op.outputs[0])
+    return (F.Sub(dy, F.Mul(F.Sum(dy, -1, keep_dims=True), softmax, name="mul"), name="sub"),)
+
+
+# ---- cross entropies
+
+cross_entropy_op = op(
+    "SoftmaxCrossEntropyWithLogits", "features: T, labels: T -> loss: T, backprop: T", T=FLOATS
+)
+
+
+@cross_entropy_op.infer
+def _(node):
+    dims = broadcast(node.dims(0), node.dims(1))
+    if dims is None:
+        return [(None,), (None, None)]
+    if len(dims) != 2:
+        raise ValueError(f"Shape must be rank 2 but is rank {len(dims)}")
+    return [dims[:1], dims]
+
+
+@cross_entropy_op.kernel(CPU, GPU)
+def _(node, env):
+    return _cross_entropy
+
+
+def _cross_entropy(logits, labels):
+    if logits.dim() != 2 or labels.dim() != 2:
+        raise errors.InvalidArgumentError(
+            None, None, "logits and labels must be either 2-dimensional, or broadcasted to be 2-dimensional"
+        )
+    if logits.shape != labels.shape:
+        logits, labels = torch.broadcast_tensors(logits, labels)
+    log_probabilities = torch.log_softmax(logits, 1)
+    loss = torch.mul(labels, log_probabilities).sum(1).neg_()
+    return loss, log_probabilities.exp_().sub_(labels)
+
+
+def _is_zeros(tensor):
+    """Whether a gradient is a mere filling of zeros."""
+    if tensor.op.type in ("ZerosLike", "Zeros"):
+        return True
+    if tensor.op.type not in ("Const", "Fill"):
+        return False
+    value = static_value(tensor.op.inputs[1] if tensor.op.type == "Fill" else tensor)
+    return value is not None and not value.any()
+
+
+def _times_rows(vector, matrix):
+    return F.Mul(F.ExpandDims(vector, -1), matrix, name="mul")
+
+
+def _second_order(dx, d_backprop, logits):
+    """What the gradient of the second output, softmax - labels, adds."""
+    softmax = F.Softmax(logits)
+    inner = F.BatchMatMulV2(F.ExpandDims(d_backprop, 1), F.ExpandDims(softmax, 2), name="MatMul")
+    rest = F.Mul(F.Sub(d_backprop, F.Squeeze(inner, squeeze_dims=[1]), name="sub"), softmax, name="mul")
+    return F.AddV2(dx, rest, name="add")
+
+
+@cross_entropy_op.gradient
+def _(op, d_loss, d_backprop):
+    dx = _times_rows(d_loss, op.outputs[1])
+    logits = op.inputs[0]
+    if not _is_zeros(d_backprop):
+        dx = _second_order(dx, d_backprop, logits)
+    return dx, _times_rows(d_loss, F.Neg(F.LogSoftmax(logits)))
+
+
+sparse_cross_entropy_op = op(
+    "SparseSoftmaxCrossEntropyWithLogits",
+    "features: T, labels: Tlabels -> loss: T, backprop: T",
+    "Tlabels: type in [int32, int64] = int64",
+    T=FLOATS,
+)
+
+
+@sparse_cross_entropy_op.infer
+def _(node):
+    logits, labels = node.dims(0), node.dims(1)
+    if logits is not None and len(logits) != 2:
+        raise ValueError(f"Shape must be rank 2 but is rank {len(logits)}")
+    if labels is not None and len(labels) != 1:
+        raise ValueError(f"Shape must be rank 1 but is rank {len(labels)}")
+    logits = logits or (None, None)
+    loss = merge(logits[:1], labels)
+    return [loss, (loss[0], logits[1])]
+
+
+@sparse_cross_entropy_op.kernel(CPU, GPU)
+def _(node, env):
+    return _sparse_cross_entropy if env.device.type == "cpu" else _sparse_cross_entropy_unchecked
+
+
+def _sparse_cross_entropy(logits, labels):
+    if logits.dim() != 2 or labels.shape != logits.shape[:1]:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            "logits and labels must have the same first dimension, got logits shape "
+            f"{list(logits.shape)} and labels shape {list(labels.shape)}",
+        )
+    index = labels.to(torch.int64).unsqueeze(1)
+    log_probabilities = torch.log_softmax(logits, 1)
+    try:
+        loss = torch.gather(log_probabilities, 1, index).squeeze(1).neg_()
+    except (RuntimeError, IndexError):
+        raise _label_error(labels, logits.shape[1]) from None
+    return loss, log_probabilities.exp_().scatter_add_(
+        1, index, torch.full_like(index, -1, dtype=logits.dtype)
+    )
+
+
+def _label_error(labels, classes):
+    wrong = labels[(labels < 0) | (labels >= classes)]
+    return errors.InvalidArgumentError(
+        None,
+        None,
+        f"Received a label value of {int(wrong[0])} which is outside the valid range of [0, {classes}).  "
+        f"Label values: {' '.join(str(label) for label in labels.tolist())}",
+    )
+
+
+def _sparse_cross_entropy_unchecked(logits, labels):
+    """As on the host, but labels out of range give NaN: raising would have to wait for the device."""
+    index = labels.to(torch.int64).unsqueeze(1)
+    classes = logits.shape[1]
+    wrong = (index < 0) | (index >= classes)
+    index = index.clamp(0, max(classes - 1, 0))
+    log_probabilities = torch.log_softmax(logits, 1).masked_fill_(wrong, float("nan"))
+    loss = torch.gather(log_probabilities, 1, index).squeeze(1).neg_()
+    return loss, log_probabilities.exp_().scatter_add_(
+        1, index, torch.full_like(index, -1, dtype=logits.dtype)
+    )
+
+
+@sparse_cross_entropy_op.gradient
+def _(op, d_loss, d_backprop):
+    dx = _times_rows(d_loss, op.outputs[1])
+    return (dx if _is_zeros(d_backprop) else _second_order(dx, d_backprop, op.inputs[0])), None
+
+
+# ---- public functions
+
+
+def _along(function, logits, axis, name):
+    """`function` along any axis: the axis is swapped with the last one before and after."""
+    logits = convert_to_tensor(logits)
+    rank = logits.shape.ndims
+    is_last = axis == -1 or (rank is not None and axis == rank - 1)
+    if rank is not None and rank and not -rank <= axis < rank:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"`dim` must be in the range [{-rank}, {rank}) where {rank} is the number of dimensions in "
+            f"the input. Received: dim={axis}",
+        )
+    if is_last or not rank:
+        return function(logits, name=name)
+    order = list(range(rank))
+    order[axis], order[-1] = order[-1], order[axis]
+    swapped = function(F.Transpose(logits, order, name="transpose"))
+    return F.Transpose(swapped, order, name=name or "transpose")
+
+
+def _axis_of(axis, dim):
+    if dim is not None:
+        if axis is not None:
+            raise ValueError("Cannot specify both 'axis' and 'dim'.")
+        axis = dim
+    return -1 if axis is None else axis
+
+
+def softmax(logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None) -> Tensor:
+    """exp(logits) / sum(exp(logits)) along `axis` (default the last; `dim` is its old name); floating types.
+
+    Raises InvalidArgumentError for an axis that the logits do not have.
+    """
+    return _along(softmax_op, logits, _axis_of(axis, dim), name)
+
+
+def log_softmax(
+    logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None
+) -> Tensor:
+    """logits - log(sum(exp(logits))) along `axis` (default the last; `dim` is its old name); floating types."""
+    return _along(log_softmax_op, logits, _axis_of(axis, dim), name)
+
+
+def _require_named(function, sentinel, labels, logits):
+    if sentinel is not None:
+        raise ValueError(f"Only call `{function}` with named arguments (labels=..., logits=..., ...)")
+    for argument, value in (("labels", labels), ("logits", logits)):
+        if value is None:
+            raise ValueError(f"Argument `{argument}` must not be None.")
+
+
+def _flatten_rows(x):
+    """A tensor as a matrix whose rows are its last dimension."""
+    rank = x.shape.ndims
+    if rank == 2:
+        return x
+    size = x.shape[-1].value if rank else None
+    if size is None:
+        size = F.StridedSlice(F.Shape(x), [-1], [0], [1], shrink_axis_mask=1)
+    return F.Reshape(x, F.Pack([-1, size]) if isinstance(size, Tensor) else [-1, size])
+
+
+def softmax_cross_entropy_with_logits_v2(
+    labels: Any, logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None
+) -> Tensor:
+    """Cross entropy of `labels` (distributions) and softmax(`logits`), of one shape, along `axis`.
+
+    The result lacks that axis. Gradients flow to both. float16 is computed as float32. ValueError if one is missing.
+    """
+    _require_named("softmax_cross_entropy_with_logits", None, labels, logits)
+    axis = _axis_of(axis, dim)
+    with get_default_graph().name_scope(name or "softmax_cross_entropy_with_logits") as scope:
+        logits = convert_to_tensor(logits, name="logits")
+        labels = convert_to_tensor(labels, name="labels")
+        narrow = logits.dtype if logits.dtype in (dtypes.float16, dtypes.bfloat16) else None
+        precise = F.Cast(logits, DstT=dtypes.float32) if narrow is not None else logits
+        labels = (
+            labels
+            if labels.dtype.base_dtype is precise.dtype.base_dtype
+            else F.Cast(labels, DstT=precise.dtype)
+        )
+        rank = precise.shape.ndims
+        if axis != -1 and rank is not None and axis % rank != rank - 1:
+            order = [i for i in range(rank) if i != axis % rank] + [axis % rank]
+            precise = F.Transpose(precise, order, name="transpose")
+            labels = F.Transpose(labels, order, name="transpose")
+        cost = _rows_cross_entropy(precise, labels, scope)
+        return cost if narrow is None else F.Cast(cost, DstT=narrow)
+
+
+def _rows_cross_entropy(logits, labels, scope):
+    cost = cross_entropy_op(_flatten_rows(logits), _flatten_rows(labels), name=scope).loss
+    rank = logits.shape.ndims
+    if rank == 2:
+        return cost
+    outer = logits._dims[:-1] if rank else None
+    if outer is not None and None not in outer:
+        return F.Reshape(cost, list(outer))
+    shape = F.Shape(logits)
+    cost = F.Reshape(cost, F.StridedSlice(shape, [0], [-1], [1], begin_mask=1))
+    if outer is not None:
+        cost.set_shape(outer)
+    return cost
+
+
+def softmax_cross_entropy_with_logits(
+    _sentinel: Any = None,
+    labels: Any = None,
+    logits: Any = None,
+    dim: int = -1,
+    name: str | None = None,
+    axis: int | None = None,
+) -> Tensor:
+    """As `softmax_cross_entropy_with_logits_v2`, but no gradient flows to the labels. Named arguments only."""
+    _require_named("softmax_cross_entropy_with_logits", _sentinel, labels, logits)
+    with get_default_graph().name_scope(name or "softmax_cross_entropy_with_logits_sg") as scope:
+        labels = F.StopGradient(labels, name="labels_stop_gradient")
+        return softmax_cross_entropy_with_logits_v2(labels, logits, dim if axis is None else axis, scope)
+
+
+def sparse_softmax_cross_entropy_with_logits(
+    _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
+) -> Tensor:
+    """Cross entropy of softmax(`logits`) [..., classes] and class numbers `labels` [...] (int32, int64).
+
+    The result has the labels' shape. Labels out of range are an InvalidArgumentError of the step (NaN on a GPU).
+    ValueError if the ranks do not fit. Named arguments only.
+    """
+    _require_named("sparse_softmax_cross_entropy_with_logits", _sentinel, labels, logits)
+    with get_default_graph().name_scope(name or "SparseSoftmaxCrossEntropyWithLogits"):
+        labels = convert_to_tensor(labels)
+        logits = convert_to_tensor(logits)
+        _check_sparse_ranks(labels, logits)
+        narrow = logits.dtype if logits.dtype in (dtypes.float16, dtypes.bfloat16) else None
+        precise = F.Cast(logits, DstT=dtypes.float32) if narrow is not None else logits
+        if logits.shape.ndims == 2:
+            cost = sparse_cross_entropy_op(precise, labels).loss
+        else:
+            rows = sparse_cross_entropy_op(_flatten_rows(precise), F.Reshape(labels, [-1])).loss
+            cost = F.Reshape(rows, F.Shape(labels))
+            cost.set_shape(labels.shape)
+        return cost if narrow is None else F.Cast(cost, DstT=narrow)
+
+
+def _check_sparse_ranks(labels, logits):
+    shapes = labels.shape, logits.shape
+    if shapes[1].ndims == 0:
+        raise ValueError(f"`logits` cannot be a scalar. Received logits={logits}`")
+    if None not in (shapes[0].ndims, shapes[1].ndims) and shapes[0].ndims != shapes[1].ndims - 1:
+        raise ValueError(
+            "`labels.shape.rank` must equal `logits.shape.rank - 1`. Received: "
+            f"labels.shape={shapes[0]} of rank {shapes[0].ndims} and logits.shape={shapes[1]} of rank {shapes[1].ndims}"
+        )
+
+
+def _same_static_shape(labels, logits, wanted="labels"):
+    if not logits.shape.is_compatible_with(labels.shape):
+        raise ValueError(
+            f"`logits` and `{wanted}` must have the same shape, received "
+            f"({format_dims(logits._dims)} vs {format_dims(labels._dims)})."
+        )
+
+
+def sigmoid_cross_entropy_with_logits(
+    _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
+) -> Tensor:
+    """Cross entropy of independent probabilities `labels` and sigmoid(`logits`), element-wise, without overflow.
+
+    max(x, 0) - x * z + log(1 + exp(-|x|)). Both have one shape and floating type. Named arguments only.
+    """
+    _require_named("sigmoid_cross_entropy_with_logits", _sentinel, labels, logits)
+    with get_default_graph().name_scope(name or "logistic_loss") as scope:
+        logits = convert_to_tensor(logits, name="logits")
+        labels = convert_to_tensor(labels, logits.dtype.base_dtype, name="labels")
+        _same_static_shape(labels, logits)
+        zeros = F.ZerosLike(logits, name="zeros_like")
+        is_positive = F.GreaterEqual(logits, zeros)
+        relu_logits = F.Select(is_positive, logits, zeros)
+        negative_abs = F.Select(is_positive, F.Neg(logits), logits)
+        linear = F.Sub(relu_logits, F.Mul(logits, labels, name="mul"), name="sub")
+        return F.AddV2(linear, F.Log1p(F.Exp(negative_abs)), name=scope)
+
+
+def weighted_cross_entropy_with_logits(
+    labels: Any = None,
+    logits: Any = None,
+    pos_weight: Any = None,
+    name: str | None = None,
+    targets: Any = None,
+) -> Tensor:
+    """As the sigmoid cross entropy, with the positive term times `pos_weight`. `targets` is the labels' old name."""
+    labels = targets if labels is None else labels
+    with get_default_graph().name_scope(name or "logistic_loss") as scope:
+        logits = convert_to_tensor(logits, name="logits")
+        labels = convert_to_tensor(labels, logits.dtype.base_dtype, name="labels")
+        _same_static_shape(labels, logits)
+        dtype = logits.dtype.base_dtype
+        extra = convert_to_tensor(pos_weight - 1, dtype, name="mul/x")
+        weight = F.AddV2(
+            convert_to_tensor(1, dtype, name="add/x"), F.Mul(extra, labels, name="mul"), name="add"
+        )
+        missing = F.Sub(convert_to_tensor(1, dtype, name="sub/x"), labels, name="sub")
+        log_term = F.AddV2(F.Log1p(F.Exp(F.Neg(F.Abs(logits)))), F.Relu(F.Neg(logits)), name="add")
+        return F.AddV2(F.Mul(missing, logits, name="mul"), F.Mul(weight, log_term, name="mul"), name=scope)
