@@ -1,0 +1,244 @@
+"""Products of matrices, one or many at a time.
+
+A transposed operand is a view that ATen's product reads in place. For complex numbers MatMul transposes, BatchMatMul
+takes the adjoint. Integers are multiplied with wrap-around.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from flowstone.framework import dtypes, errors
+from flowstone.framework.building import graph_of
+from flowstone.framework.kernel import CPU, GPU, X0, X1, Call
+from flowstone.framework.operation import F, op
+from flowstone.framework.shape import broadcast, merge
+from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.ops.elementwise import FLOATS_AND_COMPLEX, conjugate, sum_to
+from flowstone.ops.unsigned_integers import SIGNED
+
+__all__ = ["matmul"]
+
+_INTEGERS = (
+    dtypes.int16, dtypes.int32, dtypes.int64, dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.uint64,
+)  # fmt: skip
+_TYPES = (*FLOATS_AND_COMPLEX, *_INTEGERS)
+
+
+def _product(inner, outer_x, outer_y):
+    """Checks the inner dimensions of a product; raises ValueError if they cannot be equal."""
+    x, y = inner
+    if x is not None and y is not None and x != y:
+        raise ValueError(f"Dimensions must be equal, but are {x} and {y}")
+    return outer_x, outer_y
+
+
+def _refuse(x, y):
+    raise errors.InvalidArgumentError(
+        None, None, f"Matrix size-incompatible: In[0]: {list(x.shape)}, In[1]: {list(y.shape)}"
+    )
+
+
+def _call_of(function, x, y, dtype, env):
+    """The call of a product; types that ATen does not multiply go through a wider one."""
+    narrow = dtype.torch
+    if dtype in SIGNED:
+        signed = SIGNED[dtype]
+        product = Call(function, *[_with_leaf(side, lambda v: Call(torch.Tensor.view, v, signed)) for side in (x, y)])
+        return Call(torch.Tensor.view, product, narrow)
+    if dtype.is_integer and env.device.type != "cpu":  # exact up to 2**53
+        wide = [_with_leaf(side, lambda v: Call(torch.Tensor.to, v, torch.float64)) for side in (x, y)]
+        return Call(torch.Tensor.to, Call(function, *wide), narrow)
+    return Call(function, x, y)
+
+
+def _with_leaf(side, change):
+    """An operand's expression (an input, or calls around it) with the input itself changed."""
+    if type(side) is not Call:
+        return change(side)
+    return Call(side.function, _with_leaf(side.arguments[0], change), *side.arguments[1:])
+
+
+# ---- MatMul
+
+matmul_op = op(
+    "MatMul",
+    "a: T, b: T -> product: T",
+    "transpose_a: bool = false ; transpose_b: bool = false ; grad_a: bool = false ; grad_b: bool = false",
+    T=_TYPES,
+)
+
+
+@matmul_op.infer
+def _(node):
+    a, b = (merge(node.dims(i), (None, None)) for i in (0, 1))
+    if node.attributes["transpose_a"]:
+        a = a[::-1]
+    if node.attributes["transpose_b"]:
+        b = b[::-1]
+    return _product((a[1], b[0]), a[0], b[1])
+
+
+@matmul_op.kernel(CPU, GPU)
+def _(node, env):
+    a = Call(torch.t, X0) if node.attributes["transpose_a"] else X0
+    b = Call(torch.t, X1) if node.attributes["transpose_b"] else X1
+    call = _call_of(torch.mm, a, b, node.dtype(0), env)
+    if None not in (node.dims(0), node.dims(1)):
+        return call
+
+    def checked(x, y):
+        if x.ndim != 2 or y.ndim != 2:
+            _refuse(x, y)
+        return call(x, y)
+
+    return checked
+
+
+@matmul_op.gradient
+def _(op, dz):
+    a, b = (conjugate(x) for x in op.inputs)
+    turned_a, turned_b = op.attributes["transpose_a"], op.attributes["transpose_b"]
+    if not turned_a:
+        da = F.MatMul(dz, b, transpose_b=not turned_b)
+    else:
+        da = F.MatMul(b, dz, transpose_a=turned_b, transpose_b=True)
+    if not turned_b:
+        db = F.MatMul(a, dz, transpose_a=not turned_a)
+    else:
+        db = F.MatMul(dz, a, transpose_a=True, transpose_b=turned_a)
+    return da, db
+
+
+# ---- BatchMatMul
+
+_BATCH_ATTRIBUTES = "adj_x: bool = false ; adj_y: bool = false ; grad_x: bool = false ; grad_y: bool = false"
+batch_matmul_op = op("BatchMatMul", "x: T, y: T -> output: T", _BATCH_ATTRIBUTES, T=_TYPES)
+batch_matmul_v2_op = op("BatchMatMulV2", "x: T, y: T -> output: T", _BATCH_ATTRIBUTES, T=_TYPES)
+
+
+def _batch_shape(combine):
+    def infer(node):
+        x, y = node.dims(0), node.dims(1)
+        for dims in (x, y):
+            if dims is not None and len(dims) < 2:
+                raise ValueError(f"Shape must be at least rank 2 but is rank {len(dims)}")
+        if x is None or y is None:
+            return None
+        rows, inner_x = x[-2:][::-1] if node.attributes["adj_x"] else x[-2:]
+        inner_y, columns = y[-2:][::-1] if node.attributes["adj_y"] else y[-2:]
+        outer = combine(x[:-2], y[:-2])
+        return None if outer is None else (*outer, *_product((inner_x, inner_y), rows, columns))
+
+    return infer
+
+
+batch_matmul_op.infer(_batch_shape(merge))
+batch_matmul_v2_op.infer(_batch_shape(broadcast))
+
+
+def _adjoint(value, dtype):
+    return Call(torch.adjoint, value) if dtype.is_complex else Call(torch.transpose, value, -1, -2)
+
+
+@batch_matmul_op.kernel(CPU, GPU)
+@batch_matmul_v2_op.kernel(CPU, GPU)
+def _(node, env):
+    dtype = node.dtype(0)
+    x = _adjoint(X0, dtype) if node.attributes["adj_x"] else X0
+    y = _adjoint(X1, dtype) if node.attributes["adj_y"] else X1
+    same, shapes = node.type == "BatchMatMul", (node.static_shape(0), node.static_shape(1))
+    if None not in shapes:
+        together = len(shapes[0]) == 3 and len(shapes[1]) == 3 and shapes[0][0] == shapes[1][0]
+        return _call_of(torch.bmm if together else torch.matmul, x, y, dtype, env)
+    call = _call_of(torch.matmul, x, y, dtype, env)
+
+    def checked(x, y):
+        if x.ndim < 2 or y.ndim < 2 or (same and x.shape[:-2] != y.shape[:-2]):
+            _refuse(x, y)
+        return call(x, y)
+
+    return checked
+
+
+def _batch_gradients(product, x, y, turned_x, turned_y, dz):
+    if not turned_x:
+        dx = product(dz, y, adj_x=False, adj_y=not turned_y)
+    else:
+        dx = product(y, dz, adj_x=turned_y, adj_y=True)
+    if not turned_y:
+        dy = product(x, dz, adj_x=not turned_x, adj_y=False)
+    else:
+        dy = product(dz, x, adj_x=True, adj_y=turned_x)
+    return dx, dy
+
+
+@batch_matmul_op.gradient
+def _(op, dz):
+    x, y = op.inputs
+    return _batch_gradients(F.BatchMatMul, x, y, op.attributes["adj_x"], op.attributes["adj_y"], dz)
+
+
+@batch_matmul_v2_op.gradient
+def _(op, dz):
+    x, y = op.inputs
+    dx, dy = _batch_gradients(F.BatchMatMulV2, x, y, op.attributes["adj_x"], op.attributes["adj_y"], dz)
+    batches = [None if v._dims is None else v._dims[:-2] for v in (x, y)]
+    if None not in batches and batches[0] == batches[1] and None not in batches[0]:
+        return dx, dy
+    return _sum_batches(dx, x, y), _sum_batches(dy, y, x)
+
+
+def _sum_batches(dz, x, other):
+    """The gradient of an operand whose batch dimensions were broadcast: matrices stay, batches are summed."""
+    if x._dims is not None and dz._dims is not None and None not in x._dims and None not in dz._dims:
+        return sum_to(dz, x)
+    shape, shape_of_other = F.Shape(x), F.Shape(other)
+    first, end, step = ([0], [-2], [1])
+    batches = [F.StridedSlice(s, first, end, step) for s in (shape, shape_of_other)]
+    return F.Reshape(F.Sum(dz, F.BroadcastGradientArgs(*batches)[0]), shape)
+
+
+# ---- public functions
+
+
+def matmul(
+    a: Any,
+    b: Any,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    adjoint_a: bool = False,
+    adjoint_b: bool = False,
+    a_is_sparse: bool = False,
+    b_is_sparse: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """The product of matrices [..., m, k] and [..., k, n] of one type; leading dimensions broadcast.
+
+    `transpose_*`, `adjoint_*`: the operand is transposed, and conjugated, first. `*_is_sparse` says that an operand has
+    many zeros. ValueError for inner dimensions that differ and for both a transpose and an adjoint of one operand.
+    """
+    for side, turned, adjoint in (("a", transpose_a, adjoint_a), ("b", transpose_b, adjoint_b)):
+        if turned and adjoint:
+            raise ValueError(f"Only one of `transpose_{side}` and `adjoint_{side}` can be True.")
+    if type(a) is Tensor and type(b) is Tensor and a.ndim == 2 == b.ndim and not (adjoint_a or adjoint_b):
+        return matmul_op(a, b, transpose_a=transpose_a, transpose_b=transpose_b, name=name)
+    graph = graph_of([a, b])
+    with graph.as_default(), graph.name_scope(name or "MatMul") as scope:
+        a = convert_to_tensor(a, name="a")
+        b = convert_to_tensor(b, a._dtype.base_dtype, name="b")
+        batched = all(x.ndim is None or x.ndim > 2 for x in (a, b)) or any((x.ndim or 0) > 2 for x in (a, b))
+        if batched:
+            a, adjoint_a = _as_adjoint(a, transpose_a, adjoint_a)
+            b, adjoint_b = _as_adjoint(b, transpose_b, adjoint_b)
+            return batch_matmul_v2_op(a, b, adj_x=adjoint_a, adj_y=adjoint_b, name=scope)
+        a = conjugate(a) if adjoint_a else a
+        b = conjugate(b) if adjoint_b else b
+        return matmul_op(a, b, transpose_a=transpose_a or adjoint_a, transpose_b=transpose_b or adjoint_b, name=scope)
+
+
+def _as_adjoint(x, turned, adjoint):
+    """An operand for BatchMatMul, whose adjoint is a transpose only of real numbers."""
+    return (conjugate(x), True) if turned else (x, adjoint)
