@@ -53,7 +53,7 @@ X0, X1, X2, X3, X4, X5, X6, X7 = (Input(i) for i in range(8))
 
 
 class Call:
-    """A call of `function` with `Input`s, constants, other calls and keywords as arguments.
+    """A call of `function` with `Input`s, constants, other calls, lists of these and keywords as arguments.
 
     `overwrites` maps the index of an input to a `Call` that leaves the result in that input's buffer. The plan takes
     it where the input is nobody else's any more and has the output's type and shape.
@@ -85,6 +85,8 @@ class Call:
 def _evaluate(argument: Any, inputs: tuple[Any, ...]) -> Any:
     if type(argument) is Input:
         return inputs[argument.index]
+    if type(argument) is list:
+        return [_evaluate(item, inputs) for item in argument]
     return argument(*inputs) if type(argument) is Call else argument
 
 
