@@ -130,10 +130,11 @@ class BaseSession:
                 else:
                     key = fetches if feed_dict is None else (fetches, None, *feed_dict)
                 runner = self._runners[key]
-            except (KeyError, TypeError):
+                values = feed_dict.values() if feed_dict else ()
+            except (KeyError, TypeError, AttributeError):
                 pass
             else:
-                return runner(*feed_dict.values()) if feed_dict else runner()
+                return runner(*values)
         return self._run_slowly(fetches, feed_dict, options)
 
     def _run_slowly(self, fetches: Any, feed_dict: Any, options: Any) -> Any:

@@ -268,6 +268,8 @@ class Graph:
                 operation._control_inputs.extend(control_inputs)
             elif scopes.control_dependencies:
                 self._add_control_dependencies(operation, scopes.control_dependencies)
+            if scopes.container and declaration.stateful and attributes.get("container") == "":
+                attributes["container"] = scopes.container
             if scopes.attributes or scopes.gradient_overrides:
                 self._apply_attribute_scopes(operation, scopes)
             if device is None and (scopes.devices or scopes.colocation):
