@@ -1,0 +1,142 @@
+"""What the rooms of array operations share: arrays of strings, vectors known in part, axes and reshaped views.
+
+Kernels of these rooms move elements of any type. Strings are NumPy object arrays inside a step, so a moving kernel has a
+NumPy twin; `boxed` keeps its result an array where NumPy would hand out a bare element.
+
+>>> as_known([2, None], np.int32), as_known([2, 3], np.int32)
+((2, None), array([2, 3], dtype=int32))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from flowstone.framework import dtypes, errors
+from flowstone.framework.kernel import Call, Input
+from flowstone.framework.operation import evaluate
+from flowstone.framework.values import to_numpy
+
+Dims = "tuple[int | None, ...] | None"
+
+_SAME_WIDTH = {dtypes.uint16: "int16", dtypes.uint32: "int32", dtypes.uint64: "int64"}
+_STATIC_VALUE_LIMIT = 4096
+
+
+def invalid(message: str) -> errors.InvalidArgumentError:
+    """The error of a kernel whose arguments do not fit; the step adds the node."""
+    return errors.InvalidArgumentError(None, None, message)
+
+
+def is_text(node: Any, i: int = 0) -> bool:
+    """Whether input `i` holds strings."""
+    return bool(node.dtype(i) is dtypes.string)
+
+
+def boxed(value: Any) -> np.ndarray[Any, Any]:
+    """`value` as an array of strings, also where it is one bare element."""
+    if isinstance(value, np.ndarray):
+        return value
+    holder = np.empty((), dtype=object)
+    holder[()] = value
+    return holder
+
+
+def boxing(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function` with its result boxed."""
+    return lambda *inputs: boxed(function(*inputs))
+
+
+def in_signed(dtype: Any, function: Callable[..., Any], *positions: int) -> Callable[..., Any]:
+    """`function`, for element types that ATen cannot index: inputs at `positions` and the result as signed twins."""
+    name = _SAME_WIDTH.get(dtype)
+    if name is None:
+        return function
+    signed = dtypes.as_dtype(name).torch
+    unsigned = dtype.torch
+
+    def call(*inputs: Any) -> Any:
+        views = [x.view(signed) if i in positions else x for i, x in enumerate(inputs)]
+        return function(*views).view(unsigned)
+
+    return call
+
+
+def inputs_from(first: int, count: int) -> list[Input]:
+    """`count` stand-ins for consecutive inputs, to be one argument of a `Call`."""
+    return [Input(first + i) for i in range(count)]
+
+
+def call_on_list(function: Callable[..., Any], first: int, count: int, *rest: Any) -> Call:
+    """A `Call` of `function` with a list of inputs as its first argument."""
+    return Call(function, inputs_from(first, count), *rest)
+
+
+# ---- what is known before a step
+
+
+def computed(node: Any, index: int = 0) -> Any:
+    """The static value of an output whose inputs are all known and whose size is small, by its kernel; else None."""
+    values = [x._static_value for x in node._inputs]
+    if not all(isinstance(value, np.ndarray) for value in values):
+        return None
+    dims = node.outputs[index].dims
+    if dims is None or None in dims or int(np.prod(dims)) > _STATIC_VALUE_LIMIT:
+        return None
+    try:
+        return to_numpy(evaluate(node, values)[index], node.outputs[index].dtype)
+    except Exception:  # the step will say what is wrong, with the node's name
+        return None
+
+
+def as_known(sizes: Sequence[int | None], dtype: Any) -> Any:
+    """A vector of sizes as a static value: an array if all are known, else a tuple with None."""
+    if None in sizes:
+        return tuple(sizes)
+    return np.array(sizes, dtype)
+
+
+def elements(value: Any) -> tuple[int | None, ...] | None:
+    """The elements of a static value that is a vector of integers, as a tuple with None; None if it is none."""
+    if type(value) is tuple:
+        return value
+    if isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind in "iu":
+        return tuple(value.tolist())
+    return None
+
+
+def scalar_element(value: Any) -> int | None:
+    """The integer in a static value that is a scalar, or None."""
+    if isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "iu":
+        return int(value)
+    return None
+
+
+def sizes_of(node: Any, i: int) -> tuple[int | None, ...] | None:
+    """As `node.constant_dims`, but ValueError for a size below -1."""
+    value = node.constant(i)
+    if value is not None and value.size and int(value.min()) < -1:
+        raise ValueError(f"Invalid value in tensor used for shape: {int(value.min())}")
+    return node.constant_dims(i)  # type: ignore[no-any-return]
+
+
+def checked_axis(axis: int, rank: int, what: str = "axis") -> int:
+    """`axis` counted from the front. ValueError outside [-rank, rank)."""
+    if not -rank <= axis < rank:
+        raise ValueError(f"{what} {axis} is not in the range [{-rank}, {rank})")
+    return axis + rank if axis < 0 else axis
+
+
+def replaced(dims: tuple[Any, ...], axis: int, *sizes: Any) -> tuple[Any, ...]:
+    """`dims` with the dimension at `axis` replaced by `sizes`."""
+    return (*dims[:axis], *sizes, *dims[axis + 1 :])
+
+
+def product(sizes: Sequence[int]) -> int:
+    """The product of known sizes."""
+    result = 1
+    for n in sizes:
+        result *= n
+    return result
