@@ -1,7 +1,7 @@
 """Order and choice among nodes: no-op, group, tuple, and the primitives Switch and Merge (white paper 4.4).
 
 Switch hands its input to one of two outputs; whatever needs the other one is *dead* and does not run. Merge hands on
-whichever input is alive. A session compiles both away (`runtime/branches.py`); `conditionals.py` builds `tf.cond` of
+whichever input is alive. A session compiles both away (`rewriting/branches.py`); `conditionals.py` builds `tf.cond` of
 them.
 
 >>> from flowstone.framework.graph import Graph

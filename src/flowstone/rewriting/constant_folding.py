@@ -63,7 +63,9 @@ def _constants(subgraph: Subgraph, node: PlanNode, values: list[Any], reason: st
     for output, value in zip(node._outputs, values):
         name = node.name if not output.value_index else f"{node.name}/{output.value_index}"
         attributes = {"value": value, "dtype": output.dtype.base_dtype}
-        nodes.append(subgraph.new_node(registry["Const"], [], attributes, like=node, name=name))
+        constant = subgraph.new_node(registry["Const"], [], attributes, like=node, name=name)
+        constant._control_inputs = [control for x in node._inputs for control in x._op._control_inputs]
+        nodes.append(constant)
     return Replacement([new._outputs[0] for new in nodes], reason, tuple(nodes))
 
 

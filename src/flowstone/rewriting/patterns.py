@@ -3,6 +3,9 @@
 A rule looks at one node, whose inputs are already rewritten, and returns None or what stands for its outputs. The driver
 walks the subgraph once, in topological order, redirects later inputs and control edges, and keeps the log. A node that is
 replaced stays only if it has effects; `remove_unneeded` drops what nothing needs afterwards.
+
+Among conditionals (`branches.py`) a value may stand for another only if both are alive under the same condition, and a
+node that others wait for is let go only if its stand-in is.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from typing import NamedTuple
 
 from flowstone.framework.node import Output
 from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.rewriting.branches import Liveness
 
 
 class Replacement(NamedTuple):
@@ -30,6 +34,7 @@ def rewrite(subgraph: Subgraph, pass_name: str, rule: Rule) -> None:
     replaced: dict[Output, Output] = {}
     gone: dict[PlanNode, list[PlanNode]] = {}  # replaced nodes, and what those who waited for them now wait for
     nodes: list[PlanNode] = []
+    liveness = Liveness(subgraph)
     for node in subgraph.nodes:
         if replaced:
             inputs = node._inputs
@@ -39,20 +44,33 @@ def rewrite(subgraph: Subgraph, pass_name: str, rule: Rule) -> None:
             if gone and node._control_inputs:
                 node._control_inputs = _redirected(node._control_inputs, gone)
         result = rule(node)
-        if result is None:
+        if result is not None:
+            for new in result.nodes:
+                new._control_inputs = list(dict.fromkeys([*node._control_inputs, *new._control_inputs]))
+        if result is None or not (liveness.trivial or _alive_together(liveness, node, result)):
             nodes.append(node)
             continue
-        for new in result.nodes:
-            new._control_inputs = list(node._control_inputs)
-            nodes.append(new)
+        nodes.extend(result.nodes)
         for old, new_output in zip(node._outputs, result.outputs):
             replaced[old] = new_output
-        gone[node] = [*dict.fromkeys(output.op for output in result.outputs), *node._control_inputs]
+        stand_ins = [*dict.fromkeys(output.op for output in result.outputs), *node._control_inputs]
+        if liveness.trivial or all(liveness.node(x) == liveness.node(node) for x in stand_ins[:1]):
+            gone[node] = stand_ins
+        else:
+            nodes.append(node)
         subgraph.log.append((pass_name, node.name, result.reason))
     subgraph.nodes = nodes
     if replaced:
         subgraph.fetches = [replaced.get(x, x) for x in subgraph.fetches]
         subgraph.targets = list(dict.fromkeys(_redirected(subgraph.targets, gone)))
+
+
+def _alive_together(liveness: Liveness, node: PlanNode, result: Replacement) -> bool:
+    for new in result.nodes:
+        liveness.add(new)
+    return all(
+        liveness.output(old) == liveness.output(new) for old, new in zip(node._outputs, result.outputs)
+    )
 
 
 def _redirected(controls: list[PlanNode], gone: dict[PlanNode, list[PlanNode]]) -> list[PlanNode]:

@@ -15,7 +15,7 @@ import torch
 from flowstone.framework.kernel import Environment, StepCall, Value
 from flowstone.framework.node import Output
 from flowstone.framework.subgraph import PlanNode, Subgraph
-from flowstone.runtime.branches import MERGES, SWITCHES
+from flowstone.rewriting.branches import MERGES, SWITCHES
 from flowstone.runtime.step import UNLIMITED
 
 DEAD: Any = type("Dead", (), {"__repr__": lambda self: "DEAD"})()

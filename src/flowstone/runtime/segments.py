@@ -10,7 +10,7 @@ and kernels are globals of that function; values are its locals:
         return (v2,)
 
 A variable's buffer is read as ``W.tensor`` where it is consumed, so a consumer sees it as it is then. Conditions
-(`branches.py`) become ``if`` blocks; a Merge is a conditional expression. A source line maps to its node, so naming the
+(`rewriting/branches.py`) become ``if`` blocks; a Merge is a conditional expression. A source line maps to its node, so naming the
 node in an error costs nothing until there is one (`failures.py`). With `watched=True`, another compilation of the same
 nodes, the step's deadline is checked before every node.
 """
@@ -31,7 +31,7 @@ from flowstone.framework.node import Output
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.framework.values import to_runtime
 from flowstone.runtime.aliasing import Aliasing
-from flowstone.runtime.branches import MERGES, SWITCHES, TRUE, Liveness
+from flowstone.rewriting.branches import FALSE, MERGES, SWITCHES, TRUE, Liveness
 
 _DEEPEST_NESTING = 60  # Python allows 100 levels of indentation
 _PREFIX = "<flowstone segment "
@@ -221,12 +221,14 @@ class _Writer:
                 self.names[output] = self._switched(node, output)
                 self.owners[output] = self.owners.get(node._inputs[0], node._inputs[0])
             return
+        if self._needs_no_code(node):
+            return
         depth = self._enter(node)
         if self.watched:
             self._line(depth, "step.check()", node)
         arguments = [self._input(node, j) for j in range(len(node._inputs))]
         if node.type in MERGES:
-            self._write_merge(node, depth, arguments)
+            self._write_merge(node, i, depth, arguments)
         else:
             code = self._assigned(node, self._call(node, arguments))
             released = self._released(node, i)
@@ -235,6 +237,17 @@ class _Writer:
             self._line(depth, code, node, arguments)
         for output in node._outputs:
             self._note_predicate(output)
+
+    def _needs_no_code(self, node: PlanNode) -> bool:
+        """A node of a branch that is never taken, or the pivot of a branch, which is there only to be waited for."""
+        if self.liveness.trivial:
+            return False
+        dead = self.liveness.node(node) == FALSE
+        if not dead and not (node.type == "Identity" and node._outputs[0] not in self.aliasing.last_use):
+            return False
+        for output in node._outputs:
+            self.names[output] = "None"
+        return True
 
     def _call(self, node: PlanNode, arguments: list[str]) -> str:
         kernel = self.kernels[node]
@@ -321,11 +334,11 @@ class _Writer:
         return self.names[data]
 
     def _note_predicate(self, output: Output) -> None:
-        if output in self.liveness.predicates:
+        if output in self.liveness.predicates and output not in self.predicate_names:
             name = f"p{len(self.predicate_names)}"
             self.predicate_names[output] = name
             value = self.names[output] + (".tensor" if output.dtype.is_ref else "")
-            self._line(len(self.path) + 1, f"{name} = bool({value})", output.op)
+            self._line(self._enter(output.op), f"{name} = bool({value})", output.op)
 
     def _test(self, term: Any) -> list[str]:
         order = {output: i for i, output in enumerate(self.predicate_names)}
@@ -361,19 +374,42 @@ class _Writer:
         self.path = path
         return len(path) + 1
 
-    def _write_merge(self, node: PlanNode, depth: int, arguments: list[str]) -> None:
+    def _write_merge(self, node: PlanNode, i: int, depth: int, arguments: list[str]) -> None:
         value, index = node._outputs
         self.names[value], self.names[index] = f"v{len(self.names)}", f"v{len(self.names) + 1}"
-        choice = f"{self._global('dead', _dead)}()"
-        choice_index = choice
-        for i in reversed(range(len(arguments))):
-            test = self._expression(self.liveness.output(node._inputs[i]))
-            choice = f"{arguments[i]} if {test} else {choice}"
-            choice_index = f"{self._global(f'i{i}', torch.tensor(i, dtype=torch.int32))} if {test} else {choice_index}"
-        code = f"{self.names[value]} = {choice}"
+        conditions = [self.liveness.output(x) for x in node._inputs]
+        live = [j for j, condition in enumerate(conditions) if condition != FALSE]
+        code = f"{self.names[value]} = {self._choice(live, conditions, arguments)}"
         if index in self.aliasing.last_use:
-            code += f"; {self.names[index]} = {choice_index}"
+            places = [self._global(f"i{j}", torch.tensor(j, dtype=torch.int32)) for j in range(len(arguments))]
+            code += f"; {self.names[index]} = {self._choice(live, conditions, places)}"
         self._line(depth, code, node, [])
+        self._release_merged(node, i, depth)
+
+    def _choice(self, live: list[int], conditions: list[Any], words: list[str]) -> str:
+        """The word of the input that is alive; where the Merge is alive, one is, so the last needs no test."""
+        text = words[live[-1]]
+        for j in reversed(live[:-1]):
+            text = f"{words[j]} if {self._expression(conditions[j])} else {text}"
+        return text
+
+    def _release_merged(self, node: PlanNode, i: int, depth: int) -> None:
+        """Frees what only the Merge still held, on the branch that computed it."""
+        done: set[str] = set()
+        condition = self.liveness.node(node)
+        for x in node._inputs:
+            name, owner = self.names[x], self.owners.get(x, x)
+            if name in done or name[0] not in "va" or not name[1:].isdigit():
+                continue
+            if owner not in self.owner_last_use:
+                self._find_owner_last_uses()
+            if self.owner_last_use[owner] == i:
+                done.add(name)
+                set_where = self.liveness.output(owner)
+                if set_where in (condition, TRUE):
+                    self._line(depth, f"del {name}", node)
+                else:
+                    self._line(depth, f"if {self._expression(set_where)}: del {name}", node)
 
     # ---- the end
 
