@@ -1,8 +1,8 @@
 """Activation functions, element by element, and the operations of their gradients.
 
-A gradient op takes the incoming gradient and what TensorFlow keeps of the forward pass: the activation's output
-where that suffices (Relu, Relu6, Elu, Selu), else its input. A NaN feature passes the gradient of Relu and Relu6
-through, where TensorFlow gives 0: the activation itself is NaN there.
+A gradient op takes the incoming gradient and what TensorFlow keeps of the forward pass: the activation's
+output where that suffices (Relu, Relu6, Elu, Selu), else its input. A NaN feature passes the gradient of Relu
+and Relu6 through, where TensorFlow gives 0: the activation itself is NaN there.
 
 Public names here belong to ``tf.nn``.
 """
@@ -269,7 +269,10 @@ def relu6(features: Any, name: str | None = None) -> Tensor:
 
 
 def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Tensor:
-    """features where positive, else alpha * features. Integers are computed as float32; `alpha` may be a tensor."""
+    """features where positive, else alpha * features.
+
+    Integers are computed as float32; `alpha` may be a tensor.
+    """
     with get_default_graph().name_scope(name or "LeakyRelu") as scope:
         features = convert_to_tensor(features, name="features")
         if features.dtype.is_integer:

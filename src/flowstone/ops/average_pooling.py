@@ -1,4 +1,6 @@
-"""Average pooling of images and volumes, and its gradient: padding counts neither in the sum nor in the number.
+"""Average pooling of images and volumes, and its gradient:
+
+padding counts neither in the sum nor in the number.
 
 Windows and layouts are those of `pooling`.
 """

@@ -1,9 +1,10 @@
 """Convolutions of images and volumes, dense and by channel, and the operations of their gradients.
 
 Kernels see every layout as channels first: a channels-last tensor is permuted to that view (no copy: ATen's
-channels-last format), so the result is channels last in memory as well. Filters are [spatial..., in, out], and
-[height, width, in, multiplier] for the depthwise ones. The gradient by the input is a transposed convolution. Padding
-that is not symmetric is done explicitly. The public functions over these ops are in `convolution_layers`.
+channels-last format), so the result is channels last in memory as well. Filters are [spatial..., in, out],
+and [height, width, in, multiplier] for the depthwise ones. The gradient by the input is a transposed
+convolution. Padding that is not symmetric is done explicitly. The public functions over these ops are in
+`convolution_layers`.
 """
 
 from __future__ import annotations
@@ -47,8 +48,8 @@ _COMMON = ("strides", "padding", "data_format", "dilations", "explicit_paddings"
 class Geometry:
     """What a convolution node's attributes say, once a plan.
 
-    `rank` (with batch and channels), `strides` and `dilations` (spatial), `padding`, and whether the layout has its
-    channels last. UnimplementedError where a window is to move over batch or channels.
+    `rank` (with batch and channels), `strides` and `dilations` (spatial), `padding`, and whether the layout
+    has its channels last. UnimplementedError where a window is to move over batch or channels.
     """
 
     def __init__(self, node) -> None:

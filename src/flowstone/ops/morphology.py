@@ -1,8 +1,8 @@
 """Grey-scale morphology of images: dilation, erosion, and the gradients of the former.
 
-Dilation takes the maximum over a window of image plus structuring filter: [batch, height, width, depth] with a filter
-[rows, columns, depth], `rates` apart. Positions outside the image are never the maximum; of equals the first counts.
-Public names here belong to ``tf.nn``.
+Dilation takes the maximum over a window of image plus structuring filter: [batch, height, width, depth] with
+a filter [rows, columns, depth], `rates` apart. Positions outside the image are never the maximum; of equals
+the first counts. Public names here belong to ``tf.nn``.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ def _(op, dy):
 
 
 def dilation2d(
-    input: Any, filter: Any = None, strides: Any = None, rates: Any = None, padding: Any = None,  # noqa: A002
+    input: Any, filter: Any = None, strides: Any = None, rates: Any = None, padding: Any = None,
     name: str | None = None, filters: Any = None, dilations: Any = None,
 ) -> Tensor:  # fmt: skip
     """The grey-scale dilation of images [batch, height, width, depth] by a filter [rows, columns, depth]."""

@@ -1,6 +1,7 @@
-"""Biases, top entries and other small parts of neural nets, with the losses that are no cross entropy.
+"""Biases, dropout and other small parts of neural nets, with the losses that are no cross entropy.
 
-Public names here belong to ``tf.nn``. Activations are in `activations`, softmax and the cross entropies in `softmax`.
+Public names here belong to ``tf.nn``. Activations are in `activations`, softmax and the cross entropies in
+`softmax`.
 """
 
 from __future__ import annotations
@@ -23,12 +24,10 @@ from flowstone.ops.windows import is_channels_last
 __all__ = [
     "bias_add",
     "dropout",
-    "in_top_k",
     "l2_loss",
     "l2_normalize",
     "log_poisson_loss",
     "relu_layer",
-    "top_k",
     "xw_plus_b",
     "zero_fraction",
 ]
@@ -143,145 +142,13 @@ def _half_squares_wide(x):
     return torch.dot(flat, flat).div_(2).to(x.dtype)
 
 
-# ---- the largest entries
-
-
-def _infer_top_k(dims, k):
-    if dims is not None and not dims:
-        raise ValueError("Shape must be at least rank 1 but is rank 0")
-    if k is not None and k < 0:
-        raise ValueError(f"Need k >= 0, got {k}")
-    if dims is None:
-        return [None, None]
-    if k is not None and dims[-1] is not None and dims[-1] < k:
-        raise ValueError(f"input must have last dimension >= k = {k} but is {dims[-1]}")
-    return [(*dims[:-1], k)] * 2
-
-
-def _top_k(x, k):
-    """The k largest along the last dimension, equals in order of their index."""
-    if x.dim() < 1:
-        raise errors.InvalidArgumentError(None, None, f"input must be >= 1-D, got shape {list(x.shape)}")
-    size = x.shape[-1]
-    if not 0 <= k <= size:
-        raise errors.InvalidArgumentError(None, None, f"input must have at least k={k} columns, had {size}")
-    if x.dtype in (torch.uint16, torch.uint32, torch.uint64):
-        values, indices = _top_k(x.to(torch.int64) if x.dtype is not torch.uint64 else x.to(torch.float64), k)
-        return values.to(x.dtype), indices
-    values, indices = torch.topk(x, min(k + 1, size), -1)
-    if k and bool((values[..., 1:] == values[..., :-1]).any()):  # ATen orders equals as it happens to
-        values, indices = torch.sort(x, dim=-1, descending=True, stable=True)
-    return values[..., :k], indices[..., :k].to(torch.int32)
-
-
-top_k_op = op("TopK", "input: T -> values: T, indices: int32", "k: int >= 0 ; sorted: bool = true", T=REAL)
-top_k_op.infer(lambda node: _infer_top_k(node.dims(0), node.attributes["k"]))
-top_k_v2 = op(
-    "TopKV2",
-    "input: T, k: Tk -> values: T, indices: index_type",
-    "sorted: bool = true ; Tk: type in [int16, int32, int64] = int32 ; "
-    "index_type: type in [int16, int32, int64] = int32",
-    T=REAL,
-    host=["k"],
-)
-
-
-@top_k_v2.infer
-def _(node):
-    k = node.constant(1)
-    return _infer_top_k(node.dims(0), None if k is None else int(k))
-
-
-@top_k_op.kernel(CPU, GPU)
-def _(node, env):
-    return Call(_top_k, X0, node.attributes["k"])
-
-
-@top_k_v2.kernel(CPU, GPU)
-def _(node, env):
-    if node.attributes["index_type"] is dtypes.int32:
-        return lambda x, k: _top_k(x, int(k))
-    index_type = node.attributes["index_type"].torch
-
-    def run(x, k):
-        values, indices = _top_k(x, int(k))
-        return values, indices.to(index_type)
-
-    return run
-
-
-def _top_k_gradient(op, d_values, _):
-    """The gradient in the places where the values came from, row by row."""
-    x = op.inputs[0]
-    shape = F.Shape(x)
-    size = F.GatherV2(shape, F.Sub(F.Size(shape), 1, name="sub"), 0)
-    flat = F.Reshape(op.outputs[1], F.Pack([-1, F.GatherV2(F.Shape(op.outputs[1]), -1 + _rank(x), 0)]))
-    rows = F.StridedSlice(F.Shape(flat), [0], [1], [1], shrink_axis_mask=1)
-    starts = F.ExpandDims(F.Range(0, F.Mul(rows, size, name="mul"), size, name="range"), -1)
-    positions = F.ExpandDims(F.Reshape(F.AddV2(flat, starts, name="add"), [-1]), -1)
-    total = F.Pack([F.Prod(shape, [0])])
-    scattered = F.ScatterNd(positions, F.Reshape(d_values, [-1]), total)
-    return F.Reshape(scattered, shape)
-
-
-def _rank(x):
-    if x.shape.ndims is None:
-        raise ValueError("The gradient of TopK needs the rank of its input")
-    return x.shape.ndims
-
-
-top_k_op.gradient(lambda op, *dys: (_top_k_gradient(op, *dys),))
-top_k_v2.gradient(lambda op, *dys: (_top_k_gradient(op, *dys), None))
-
-
-def _in_top_k(predictions, targets, k):
-    if predictions.dim() != 2 or targets.shape != predictions.shape[:1]:
-        raise errors.InvalidArgumentError(
-            None,
-            None,
-            f"First dimension of predictions {list(predictions.shape)} must match length of targets "
-            f"{list(targets.shape)}",
-        )
-    classes = predictions.shape[1]
-    index = targets.to(torch.int64)
-    valid = (index >= 0) & (index < classes) & torch.isfinite(predictions).all(1)
-    if not classes:
-        return valid
-    chosen = torch.gather(predictions, 1, index.clamp(0, classes - 1).unsqueeze(1))
-    return ((predictions > chosen).sum(1) < k).logical_and_(valid)
-
-
-def _infer_in_top_k(node):
-    predictions, targets = node.dims(0), node.dims(1)
-    for dims, rank in ((predictions, 2), (targets, 1)):
-        if dims is not None and len(dims) != rank:
-            raise ValueError(f"Shape must be rank {rank} but is rank {len(dims)}")
-    return merge((None,) if predictions is None else predictions[:1], targets)
-
-
-in_top_k_op = op(
-    "InTopK",
-    "predictions: float, targets: T -> precision: bool",
-    "k: int ; T: type in [int32, int64] = int32",
-)
-in_top_k_op.infer(_infer_in_top_k)
-in_top_k_op.kernel(CPU, GPU)(lambda node, env: Call(_in_top_k, X0, X1, node.attributes["k"]))
-in_top_k_op.not_differentiable()
-in_top_k_v2 = op(
-    "InTopKV2",
-    "predictions: float, targets: T, k: T -> precision: bool",
-    "T: type in [int32, int64] = int32",
-)
-in_top_k_v2.infer(_infer_in_top_k)
-in_top_k_v2.kernel(CPU, GPU)(lambda node, env: _in_top_k)
-in_top_k_v2.not_differentiable()
-
-
 # ---- public functions
 
 
 def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | None = None) -> Tensor:
-    """`value` plus the vector `bias` along its channels: the last dimension, or the second for "NC..." layouts.
+    """`value` plus the vector `bias` along its channels:
+
+    the last dimension, or the second for "NC..." layouts.
 
     ValueError for other layouts or sizes that contradict; InvalidArgumentError where only the step can tell.
     """
@@ -359,7 +226,8 @@ def log_poisson_loss(
 ) -> Tensor:
     """exp(c) - z * c of predicted log rates `log_input` c and counts `targets` z, element-wise.
 
-    `compute_full_loss` adds Stirling's z * log(z) - z + log(2 * pi * z) / 2 where z > 1. ValueError if shapes differ.
+    `compute_full_loss` adds Stirling's z * log(z) - z + log(2 * pi * z) / 2 where z > 1. ValueError if shapes
+    differ.
     """
     with get_default_graph().name_scope(name or "log_poisson_loss"):
         log_input = convert_to_tensor(log_input, name="log_input")
@@ -382,29 +250,6 @@ def _stirling(z):
     return F.Select(is_small, zeros, approximation)
 
 
-def top_k(
-    input: Any,  # noqa: A002 - the public name
-    k: Any = 1,
-    sorted: bool = True,  # noqa: A002 - the public name
-    name: str | None = None,
-    index_type: Any = dtypes.int32,
-) -> Any:
-    """The `k` largest entries of each row, descending, and their int32 indices; equals by index.
-
-    Returns (values, indices), each [..., k]. ValueError or InvalidArgumentError where a row has fewer than k.
-    """
-    return top_k_v2(input, k, sorted=sorted, index_type=index_type, name=name)
-
-
-def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) -> Tensor:
-    """Whether targets[i] is among the `k` largest of the float32 row predictions[i]; bool [batch].
-
-    Entries equal to the target's count for it; False where a target is out of range or a row is not finite.
-    """
-    with get_default_graph().name_scope(name or "in_top_k"):
-        return in_top_k_v2(predictions, targets, k)
-
-
 def dropout(
     x: Any,
     keep_prob: Any = None,
@@ -415,8 +260,9 @@ def dropout(
 ) -> Tensor:
     """x with elements set to 0 with probability `rate` (1 - `keep_prob`), the others divided by 1 - rate.
 
-    `noise_shape` broadcasts to x's: elements that share an entry are dropped together. `rate` may be a scalar tensor.
-    ValueError for a rate outside [0, 1), both or none of rate and keep_prob, or an x that is not floating.
+    `noise_shape` broadcasts to x's: elements that share an entry are dropped together. `rate` may be a scalar
+    tensor. ValueError for a rate outside [0, 1), both or none of rate and keep_prob, or an x that is not
+    floating.
     """
     if keep_prob is not None:
         if rate is not None:

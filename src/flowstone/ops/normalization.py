@@ -1,7 +1,7 @@
 """Normalisation: over a batch, fused and composed, over neighbouring channels, and the moments that it needs.
 
-The reserve spaces 1 and 2 of FusedBatchNorm hold the batch's mean and its variance without Bessel's correction (the
-third output has it), on every device. Public names here belong to ``tf.nn``.
+The reserve spaces 1 and 2 of FusedBatchNorm hold the batch's mean and its variance without Bessel's
+correction (the third output has it), on every device. Public names here belong to ``tf.nn``.
 """
 
 from __future__ import annotations
@@ -268,7 +268,8 @@ def fused_batch_norm(
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """(y, batch mean, batch variance) of a batch of images, normalised by channel, scaled and offset.
 
-    In training the moments are the batch's (their variance corrected), else those given. ValueError without them.
+    In training the moments are the batch's (their variance corrected), else those given. ValueError without
+    them.
     """
     x = convert_to_tensor(x, name="input")
     scale = convert_to_tensor(scale, name="scale")
@@ -293,7 +294,10 @@ def batch_normalization(
     variance_epsilon: float,
     name: str | None = None,
 ) -> Tensor:
-    """scale * (x - mean) / sqrt(variance + variance_epsilon) + offset; all broadcast; offset and scale may be None."""
+    """scale * (x - mean) / sqrt(variance + variance_epsilon) + offset;
+
+    all broadcast; offset and scale may be None.
+    """
     with get_default_graph().name_scope(name or "batchnorm"):
         x = convert_to_tensor(x)
         inverse = F.Rsqrt(F.AddV2(variance, variance_epsilon, name="add"))
@@ -313,10 +317,13 @@ def _as_type(y, x):
 
 def batch_norm_with_global_normalization(
     t: Any = None, m: Any = None, v: Any = None, beta: Any = None, gamma: Any = None, variance_epsilon: Any = None,
-    scale_after_normalization: bool | None = None, name: str | None = None, input: Any = None,  # noqa: A002
+    scale_after_normalization: bool | None = None, name: str | None = None, input: Any = None,
     mean: Any = None, variance: Any = None,
 ) -> Tensor:  # fmt: skip
-    """`batch_normalization` of images `t` by moments `m`, `v` with offset `beta` and, if so told, scale `gamma`."""
+    """`batch_normalization` of images `t` by moments `m`, `v` with offset `beta` and, if so told,
+
+    scale `gamma`.
+    """
     t, m, v = (old if old is not None else new for old, new in ((t, input), (m, mean), (v, variance)))
     return batch_normalization(
         t, m, v, beta, gamma if scale_after_normalization else None, variance_epsilon, name
@@ -324,7 +331,7 @@ def batch_norm_with_global_normalization(
 
 
 def local_response_normalization(
-    input: Any, depth_radius: int = 5, bias: float = 1, alpha: float = 1, beta: float = 0.5,  # noqa: A002
+    input: Any, depth_radius: int = 5, bias: float = 1, alpha: float = 1, beta: float = 0.5,
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
     """input / (bias + alpha * sum of squares over channels at most depth_radius away) ** beta; NHWC images."""
@@ -399,7 +406,10 @@ def sufficient_statistics(
     x: Any, axes: Any, shift: Any = None, keep_dims: bool | None = None, name: str | None = None,
     keepdims: bool | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Any]:  # fmt: skip
-    """(count, sum of x - shift, sum of (x - shift) ** 2, shift) over `axes`; sums add up over parts of the data."""
+    """(count, sum of x - shift, sum of (x - shift) ** 2, shift) over `axes`;
+
+    sums add up over parts of the data.
+    """
     keep = bool(keepdims if keep_dims is None else keep_dims)
     with get_default_graph().name_scope(name or "sufficient_statistics"):
         x = convert_to_tensor(x, name="x")

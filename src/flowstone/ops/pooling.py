@@ -1,8 +1,9 @@
 """Pooling of images and volumes over sliding windows, and the operations of its gradients.
 
-Max-pooling ops that need to know where a maximum was find it again from their input, the first of equals. A window never
-sees padding: it counts neither as a maximum nor in an average. NaN and infinities are pooled as such. As in
-`convolution`, kernels see channels-last tensors as channels-first views. The public functions are in `pooling_layers`.
+Max-pooling ops that need to know where a maximum was find it again from their input, the first of equals. A
+window never sees padding: it counts neither as a maximum nor in an average. NaN and infinities are pooled as
+such. As in `convolution`, kernels see channels-last tensors as channels-first views. The public functions are
+in `pooling_layers`.
 """
 
 from __future__ import annotations
@@ -39,7 +40,10 @@ LAYOUT_3D = " ; data_format: string in ['NDHWC', 'NCDHW'] = 'NDHWC'"
 
 
 class Window:
-    """The windows of a pooling node: spatial `sizes` and `strides`, `padding`, `rank`, `last` (channels last)."""
+    """The windows of a pooling node:
+
+    spatial `sizes` and `strides`, `padding`, `rank`, `last` (channels last).
+    """
 
     def __init__(self, attributes, ksize, strides) -> None:
         layout = attributes.get("data_format", "NHWC")
@@ -94,7 +98,10 @@ class Window:
 
 
 def _ceil_fits(length, size, stride, before, after, count):
-    """Whether ATen's ceil mode, padded symmetrically by `before`, gives `count` windows that all start inside."""
+    """Whether ATen's ceil mode, padded symmetrically by `before`,
+
+    gives `count` windows that all start inside.
+    """
     if 2 * before > size or after < before:
         return False
     found = -(-(length + 2 * before - size) // stride) + 1
@@ -108,7 +115,10 @@ def attribute_window(node):
 
 
 def _input_window(first):
-    """The window of a node whose ksize and strides are the inputs `first` and ``first + 1``; None if not constant."""
+    """The window of a node whose ksize and strides are the inputs `first` and ``first + 1``;
+
+    None if not constant.
+    """
 
     def find(node):
         ksize, strides = node.constant(first), node.constant(first + 1)

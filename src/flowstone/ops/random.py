@@ -1,9 +1,9 @@
-"""Random values: numbers of several distributions, shuffling, cropping, and the seeds of it all.
+"""Random values of several distributions, and the seeds of all that is random.
 
-An op's seed attributes come from the graph's seed and the op's own (`get_seed`). With seeds, an op gives the same
-sequence in every new session, its own for each op and continued from step to step; without, one that differs from
-session to session. The sequences are not TensorFlow's. The state is a `torch.Generator` of the session, shared
-by all plans that run the op.
+An op's seed attributes come from the graph's seed and the op's own (`get_seed`). With seeds, an op gives the
+same sequence in every new session, its own for each op and continued from step to step; without, one that
+differs from session to session. The sequences are not TensorFlow's. The state is a `torch.Generator` of the
+session, shared by all plans that run the op.
 
 >>> generator_seed(87654321, 5) == generator_seed(87654321, 5) != generator_seed(87654321, 6)
 True
@@ -26,12 +26,9 @@ from flowstone.framework.tensor import Tensor, convert_to_tensor
 
 __all__ = [
     "get_seed",
-    "multinomial",
-    "random_crop",
     "random_gamma",
     "random_normal",
     "random_poisson",
-    "random_shuffle",
     "random_uniform",
     "set_random_seed",
     "truncated_normal",
@@ -39,7 +36,7 @@ __all__ = [
 
 REAL = (*dtypes.REAL, dtypes.bfloat16)
 FLOATS = (*dtypes.FLOATS, dtypes.bfloat16)
-_SEEDS = "seed: int = 0 ; seed2: int = 0"
+SEEDS = "seed: int = 0 ; seed2: int = 0"
 _DEFAULT_GRAPH_SEED = 87654321
 _LARGEST = 2**31 - 1
 _seeds_given: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
@@ -48,7 +45,10 @@ _seeds_given: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
 
 
 def set_random_seed(seed: int) -> None:
-    """Sets the seed of the default graph, from which ops created later without a seed of their own derive theirs."""
+    """Sets the seed of the default graph,
+
+    from which ops created later without a seed of their own derive theirs.
+    """
     get_default_graph().seed = seed
 
 
@@ -122,7 +122,10 @@ def _fixed_shape(node):
 
 
 def _filled_kernel(function):
-    """A kernel factory for `function(shape, generator=, dtype=, device=)`, called by the step itself if it can be."""
+    """A kernel factory for `function(shape, generator=, dtype=, device=)`,
+
+    called by the step itself if it can be.
+    """
 
     def factory(node, env):
         keywords = {
@@ -142,7 +145,7 @@ def _filled(name, function):
     declaration = op(
         name,
         "shape: T -> output: dtype",
-        f"{_SEEDS} ; dtype: type in [half, bfloat16, float, double] ; T: type in [int32, int64]",
+        f"{SEEDS} ; dtype: type in [half, bfloat16, float, double] ; T: type in [int32, int64]",
         stateful=True,
         host=["shape"],
     )
@@ -158,7 +161,7 @@ truncated_normal_op = _filled("TruncatedNormal", _truncated)
 random_uniform_int_op = op(
     "RandomUniformInt",
     "shape: T, minval: Tout, maxval: Tout -> output: Tout",
-    f"{_SEEDS} ; Tout: type in [int32, int64] ; T: type in [int32, int64]",
+    f"{SEEDS} ; Tout: type in [int32, int64] ; T: type in [int32, int64]",
     stateful=True,
     host=["shape", "minval", "maxval"],
 )
@@ -201,7 +204,7 @@ def _leading_shape(node):
 random_gamma_op = op(
     "RandomGamma",
     "shape: S, alpha: T -> output: T",
-    f"{_SEEDS} ; S: type in [int32, int64] ; T: type in [half, float, double]",
+    f"{SEEDS} ; S: type in [int32, int64] ; T: type in [half, float, double]",
     stateful=True,
     host=["shape"],
 )
@@ -258,14 +261,14 @@ def _poisson_kernel(node, env):
 random_poisson_op = op(
     "RandomPoisson",
     "shape: S, rate: dtype -> output: dtype",
-    f"{_SEEDS} ; S: type in [int32, int64] ; dtype: type in [half, float, double]",
+    f"{SEEDS} ; S: type in [int32, int64] ; dtype: type in [half, float, double]",
     stateful=True,
     host=["shape"],
 )
 random_poisson_v2_op = op(
     "RandomPoissonV2",
     "shape: S, rate: R -> output: dtype",
-    f"{_SEEDS} ; S: type in [int32, int64] ; R: type in [half, float, double, int32, int64] = double ; "
+    f"{SEEDS} ; S: type in [int32, int64] ; R: type in [half, float, double, int32, int64] = double ; "
     "dtype: type in [half, float, double, int32, int64] = int64",
     stateful=True,
     host=["shape"],
@@ -278,7 +281,7 @@ for _declaration in (random_poisson_op, random_poisson_v2_op):
 parameterized_truncated_normal_op = op(
     "ParameterizedTruncatedNormal",
     "shape: T, means: dtype, stdevs: dtype, minvals: dtype, maxvals: dtype -> output: dtype",
-    f"{_SEEDS} ; dtype: type in [half, bfloat16, float, double] ; T: type in [int32, int64]",
+    f"{SEEDS} ; dtype: type in [half, bfloat16, float, double] ; T: type in [int32, int64]",
     stateful=True,
     host=["shape"],
 )
@@ -299,7 +302,10 @@ def _(node, env):
 
 
 def _within(shape, mean, deviation, low, high, generator):
-    """Normal values between `low` and `high`, by the inverse distribution function in the accurate (lower) tail."""
+    """Normal values between `low` and `high`,
+
+    by the inverse distribution function in the accurate (lower) tail.
+    """
     if bool((low >= high).any()) or bool((deviation <= 0).any()):
         raise errors.InvalidArgumentError(
             None, None, "Invalid parameters: need minval < maxval and stdev > 0"
@@ -311,76 +317,6 @@ def _within(shape, mean, deviation, low, high, generator):
     least, most = torch.special.ndtr(start), torch.special.ndtr(stop)
     values = torch.special.ndtri(least + uniform * (most - least)).clamp(min=start, max=stop)
     return (values * sign * deviation + mean).clamp(min=low, max=high)
-
-
-# ---- choosing and shuffling
-
-multinomial_op = op(
-    "Multinomial",
-    "logits: T, num_samples: int32 -> output: output_dtype",
-    f"{_SEEDS} ; output_dtype: type in [int32, int64] = int64",
-    T=REAL,
-    stateful=True,
-    host=["num_samples"],
-)
-multinomial_op.not_differentiable()
-
-
-@multinomial_op.infer
-def _(node):
-    logits, count = node.dims(0), node.constant(1)
-    if logits is not None and len(logits) != 2:
-        raise ValueError(f"Shape must be rank 2 but is rank {len(logits)}")
-    if count is not None and count < 0:
-        raise ValueError(f"num_samples should be nonnegative, got {int(count)}")
-    return (None if logits is None else logits[0], None if count is None else int(count))
-
-
-@multinomial_op.kernel(CPU, GPU)
-def _(node, env):
-    generator, dtype = generator_of(node, env), node.attributes["output_dtype"].torch
-
-    def draw(logits, count):
-        count = int(count)
-        if logits.dim() != 2 or count < 0 or (count and not logits.shape[1]):
-            raise errors.InvalidArgumentError(
-                None, None, f"logits should be a matrix with columns, got shape {list(logits.shape)}; "
-                f"num_samples should be nonnegative, got {count}"
-            )  # fmt: skip
-        return choose(logits, count, generator).to(dtype)
-
-    return draw
-
-
-def choose(logits: torch.Tensor, count: int, generator: torch.Generator) -> torch.Tensor:
-    """`count` column numbers a row of unnormalised log probabilities, int64; those not finite are never chosen."""
-    wide = logits.to(torch.float64)
-    wide = wide.masked_fill(~torch.isfinite(wide), -math.inf)
-    peak = wide.amax(1, keepdim=True).clamp(min=-1e300) if wide.shape[1] else wide
-    cumulated = torch.exp(wide - peak).cumsum(1)
-    uniform = torch.rand(len(wide), count, generator=generator, dtype=torch.float64, device=logits.device)
-    if not wide.shape[1]:
-        return uniform.to(torch.int64)
-    found = torch.searchsorted(cumulated, uniform * cumulated[:, -1:], right=True)
-    return found.clamp(max=wide.shape[1] - 1)
-
-
-random_shuffle_op = op("RandomShuffle", "value: T -> output: T", _SEEDS, T=None, stateful=True)
-random_shuffle_op.infer(lambda node: node.dims(0))
-random_shuffle_op.not_differentiable()
-
-
-@random_shuffle_op.kernel(CPU, GPU)
-def _(node, env):
-    generator = generator_of(node, env)
-
-    def shuffle(value):
-        if not value.ndim:
-            return value.clone() if isinstance(value, torch.Tensor) else value.copy()
-        order = torch.randperm(value.shape[0], generator=generator, device=generator.device)
-        return value[order] if isinstance(value, torch.Tensor) else value[order.numpy()]
-
-    return shuffle
 
 
 # ---- public functions
@@ -455,43 +391,13 @@ def random_uniform(
         return F.AddV2(F.Mul(values, F.Sub(top, minval, name="sub"), name="mul"), minval, name=scope)
 
 
-def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
-    """`value` with the slices along its first dimension in random order; any type."""
-    return random_shuffle_op(value, name=name, **seed_attributes(seed))
-
-
-def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None = None) -> Tensor:
-    """A part of `value` of this size (one number a dimension) at a uniformly chosen offset.
-
-    InvalidArgumentError in the step if a dimension is smaller than that.
-    """
-    with get_default_graph().name_scope(name or "random_crop") as scope:
-        value = convert_to_tensor(value, name="value")
-        size = convert_to_tensor(size, dtypes.int32, name="size")
-        shape = F.Shape(value)
-        fits = F.All(F.GreaterEqual(shape, size), [0])
-        check = F.Assert(fits, ["Need value.shape >= size, got ", shape, size], summarize=1000)
-        with get_default_graph().control_dependencies([check]):
-            shape = F.Identity(shape, name="control_dependency")
-        limit = F.AddV2(F.Sub(shape, size, name="sub"), 1, name="add")
-        offset = random_uniform(F.Shape(shape), maxval=dtypes.int32.max, dtype=dtypes.int32, seed=seed)
-        return F.Slice(value, F.FloorMod(offset, limit, name="mod"), size, name=scope)
-
-
-def multinomial(
-    logits: Any, num_samples: Any, seed: int | None = None, name: str | None = None, output_dtype: Any = None
-) -> Tensor:
-    """Column numbers drawn from each row of unnormalised log probabilities [batch, classes]: [batch, num_samples]."""
-    with get_default_graph().name_scope(name or "multinomial"):
-        logits = convert_to_tensor(logits, name="logits")
-        return multinomial_op(logits, num_samples, output_dtype=output_dtype, **seed_attributes(seed))
-
-
 def random_gamma(
     shape: Any, alpha: Any, beta: Any = None, dtype: Any = dtypes.float32, seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """Samples [*shape, *broadcast(alpha, beta)] of gamma distributions with shapes alpha and inverse scales beta.
+    """Samples [*shape, *broadcast(alpha,
+
+    beta)] of gamma distributions with shapes alpha and inverse scales beta.
 
     Differentiable by both parameters.
     """

@@ -1,7 +1,7 @@
 """Softmax, its logarithm, and the cross entropies of logits.
 
-``SoftmaxCrossEntropyWithLogits`` and its sparse form give the loss and, from the same exponentials, the gradient by
-the logits; the gradient of the loss is then a product. Public names here belong to ``tf.nn``.
+``SoftmaxCrossEntropyWithLogits`` and its sparse form give the loss and, from the same exponentials, the
+gradient by the logits; the gradient of the loss is then a product. Public names here belong to ``tf.nn``.
 """
 
 from __future__ import annotations
@@ -282,7 +282,8 @@ def softmax_cross_entropy_with_logits_v2(
 ) -> Tensor:
     """Cross entropy of `labels` (distributions) and softmax(`logits`), of one shape, along `axis`.
 
-    The result lacks that axis. Gradients flow to both. float16 is computed as float32. ValueError if one is missing.
+    The result lacks that axis. Gradients flow to both. float16 is computed as float32. ValueError if one is
+    missing.
     """
     _require_named("softmax_cross_entropy_with_logits", None, labels, logits)
     axis = _axis_of(axis, dim)
@@ -340,8 +341,8 @@ def sparse_softmax_cross_entropy_with_logits(
 ) -> Tensor:
     """Cross entropy of softmax(`logits`) [..., classes] and class numbers `labels` [...] (int32, int64).
 
-    The result has the labels' shape. Labels out of range are an InvalidArgumentError of the step (NaN on a GPU).
-    ValueError if the ranks do not fit. Named arguments only.
+    The result has the labels' shape. Labels out of range are an InvalidArgumentError of the step (NaN on a
+    GPU). ValueError if the ranks do not fit. Named arguments only.
     """
     _require_named("sparse_softmax_cross_entropy_with_logits", _sentinel, labels, logits)
     with get_default_graph().name_scope(name or "SparseSoftmaxCrossEntropyWithLogits"):
@@ -381,7 +382,9 @@ def _same_static_shape(labels, logits, wanted="labels"):
 def sigmoid_cross_entropy_with_logits(
     _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
 ) -> Tensor:
-    """Cross entropy of independent probabilities `labels` and sigmoid(`logits`), element-wise, without overflow.
+    """Cross entropy of independent probabilities `labels` and sigmoid(`logits`), element-wise,
+
+    without overflow.
 
     max(x, 0) - x * z + log(1 + exp(-|x|)). Both have one shape and floating type. Named arguments only.
     """
@@ -405,7 +408,10 @@ def weighted_cross_entropy_with_logits(
     name: str | None = None,
     targets: Any = None,
 ) -> Tensor:
-    """As the sigmoid cross entropy, with the positive term times `pos_weight`. `targets` is the labels' old name."""
+    """As the sigmoid cross entropy, with the positive term times `pos_weight`.
+
+    `targets` is the labels' old name.
+    """
     labels = targets if labels is None else labels
     with get_default_graph().name_scope(name or "logistic_loss") as scope:
         logits = convert_to_tensor(logits, name="logits")

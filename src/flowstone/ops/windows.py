@@ -1,8 +1,8 @@
 """Sliding windows: the geometry that convolutions and poolings share.
 
-A window of `size` positions, `dilation` apart, moves by `stride` over a dimension to which `padding` adds (before,
-after). TensorFlow's SAME gives ``ceil(input / stride)`` outputs and puts the odd element of padding behind; ATen
-pads symmetrically, so what is asymmetric is padded explicitly.
+A window of `size` positions, `dilation` apart, moves by `stride` over a dimension to which `padding` adds
+(before, after). TensorFlow's SAME gives ``ceil(input / stride)`` outputs and puts the odd element of padding
+behind; ATen pads symmetrically, so what is asymmetric is padded explicitly.
 
 >>> SAME.along(5, size=2, stride=2, dilation=1)
 (3, 0, 1)
