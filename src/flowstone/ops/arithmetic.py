@@ -47,7 +47,9 @@ __all__ = [
 
 # ---- sums, differences and products
 
-add_op = op("Add", "x: T, y: T -> z: T", T=(*FLOATS_AND_COMPLEX, *SIGNED_INTEGERS, dtypes.uint8, dtypes.string))
+add_op = op(
+    "Add", "x: T, y: T -> z: T", T=(*FLOATS_AND_COMPLEX, *SIGNED_INTEGERS, dtypes.uint8, dtypes.string)
+)
 add_op.infer(broadcast_shape)
 
 
@@ -73,7 +75,9 @@ def _(op, dz):
 
 
 def _is_constant(value: np.ndarray | None, number: int) -> bool:
-    return value is not None and value.size > 0 and value.dtype.kind in "iufc" and bool((value == number).all())
+    return (
+        value is not None and value.size > 0 and value.dtype.kind in "iufc" and bool((value == number).all())
+    )
 
 
 def _same_as(node, i):
@@ -125,7 +129,10 @@ def _(node):
 
 
 squared_difference_op = op(
-    "SquaredDifference", "x: T, y: T -> z: T", T=(*FLOATS_AND_COMPLEX, dtypes.int32, dtypes.int64), commutative=True
+    "SquaredDifference",
+    "x: T, y: T -> z: T",
+    T=(*FLOATS_AND_COMPLEX, dtypes.int32, dtypes.int64),
+    commutative=True,
 )
 squared_difference_op.infer(broadcast_shape)
 
@@ -212,7 +219,9 @@ def _all_merged(node):
 add_n_op = op("AddN", "inputs: N*T -> sum: T", T=(*ALL_NUMBERS, dtypes.variant), commutative=True)
 add_n_op.infer(_all_merged)
 add_n_op.kernel(CPU, GPU)(_sum_kernel)
-accumulate_n_op = op("AccumulateNV2", "inputs: N*T -> sum: T", "shape: shape", T=ALL_NUMBERS, commutative=True)
+accumulate_n_op = op(
+    "AccumulateNV2", "inputs: N*T -> sum: T", "shape: shape", T=ALL_NUMBERS, commutative=True
+)
 accumulate_n_op.infer(lambda node: node.attributes["shape"])
 accumulate_n_op.kernel(CPU, GPU)(_sum_kernel)
 
@@ -309,15 +318,21 @@ def _quotient(name, types, for_integers, for_floats):
 
 def _truncated(function):
     """The function that rounds towards zero, where that is also the floor."""
-    return {_floored_quotient: _truncated_quotient, _floored_remainder: _truncated_remainder}.get(function, function)
+    return {_floored_quotient: _truncated_quotient, _floored_remainder: _truncated_remainder}.get(
+        function, function
+    )
 
 
 _FLOORED = Call(torch.floor, Call(torch.div, X0, X1))
 div_op = _quotient("Div", ARITHMETIC, _truncated_quotient, torch.div)
 real_div_op = _quotient("RealDiv", ARITHMETIC, _truncated_quotient, torch.div)
-truncate_div_op = _quotient("TruncateDiv", ARITHMETIC, _truncated_quotient, Call(torch.trunc, Call(torch.div, X0, X1)))
+truncate_div_op = _quotient(
+    "TruncateDiv", ARITHMETIC, _truncated_quotient, Call(torch.trunc, Call(torch.div, X0, X1))
+)
 floor_div_op = _quotient("FloorDiv", ARITHMETIC, _floored_quotient, _FLOORED)
-truncate_mod_op = _quotient("TruncateMod", (*FLOATS, dtypes.int32, dtypes.int64), _truncated_remainder, torch.fmod)
+truncate_mod_op = _quotient(
+    "TruncateMod", (*FLOATS, dtypes.int32, dtypes.int64), _truncated_remainder, torch.fmod
+)
 mod_op = _quotient("Mod", (*FLOATS, dtypes.int32, dtypes.int64), _truncated_remainder, torch.fmod)
 floor_mod_op = _quotient("FloorMod", REAL, _floored_remainder, torch.remainder)
 mod_op.no_gradient()
@@ -465,7 +480,9 @@ def squared_difference(x: Any, y: Any, name: str | None = None) -> Tensor:
 def _list_of_tensors(inputs: Any, what: str) -> list[Tensor]:
     if not isinstance(inputs, (list, tuple)) or not inputs:
         raise ValueError(f"{what} must be a list of at least one Tensor with the same dtype and shape")
-    known = next((x.dtype.base_dtype for x in inputs if isinstance(getattr(x, "dtype", None), dtypes.DType)), None)
+    known = next(
+        (x.dtype.base_dtype for x in inputs if isinstance(getattr(x, "dtype", None), dtypes.DType)), None
+    )
     tensors = [convert_to_tensor(x, known) for x in inputs]
     if any(x._dtype.base_dtype is not tensors[0]._dtype.base_dtype for x in tensors):
         raise ValueError(f"{what} must be a list of at least one Tensor with the same dtype and shape")

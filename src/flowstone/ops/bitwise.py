@@ -20,9 +20,13 @@ __all__ = ["bitwise_and", "bitwise_or", "bitwise_xor", "invert", "left_shift", "
 
 _INTEGERS = dtypes.INTEGERS
 
-bitwise_and_op = binary("BitwiseAnd", torch.bitwise_and, types=_INTEGERS, commutative=True).not_differentiable()
+bitwise_and_op = binary(
+    "BitwiseAnd", torch.bitwise_and, types=_INTEGERS, commutative=True
+).not_differentiable()
 bitwise_or_op = binary("BitwiseOr", torch.bitwise_or, types=_INTEGERS, commutative=True).not_differentiable()
-bitwise_xor_op = binary("BitwiseXor", torch.bitwise_xor, types=_INTEGERS, commutative=True).not_differentiable()
+bitwise_xor_op = binary(
+    "BitwiseXor", torch.bitwise_xor, types=_INTEGERS, commutative=True
+).not_differentiable()
 invert_op = unary("Invert", torch.bitwise_not, _INTEGERS, adapter=modular).not_differentiable()
 
 
@@ -49,7 +53,9 @@ def _right(dtype):
 
 def _right_uint64(x, y):
     x, y = x.view(torch.int64), y.view(torch.int64).clamp(0, 63)
-    kept = torch.where(y == 0, -1, (1 << (64 - y.clamp(min=1))) - 1)  # the bits that do not come from the sign
+    kept = torch.where(
+        y == 0, -1, (1 << (64 - y.clamp(min=1))) - 1
+    )  # the bits that do not come from the sign
     return ((x >> y) & kept).view(torch.uint64)
 
 

@@ -77,7 +77,9 @@ def _(node, env):
     if source == target.size:
         return Call(torch.Tensor.view, X0, target.torch)
     if source < target.size:
-        return Call(torch.squeeze, Call(torch.Tensor.view, Call(torch.Tensor.contiguous, X0), target.torch), -1)
+        return Call(
+            torch.squeeze, Call(torch.Tensor.view, Call(torch.Tensor.contiguous, X0), target.torch), -1
+        )
     return Call(torch.Tensor.view, Call(torch.unsqueeze, Call(torch.Tensor.contiguous, X0), -1), target.torch)
 
 
@@ -160,7 +162,7 @@ def _range_within(source: dtypes.DType, target: dtypes.DType) -> tuple[Any, Any]
     return low, high
 
 
-def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:  # noqa: A002 - the public names
+def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
     """The bits of `input` as elements of `type`; a narrower type adds a last dimension, a wider one takes it away.
 
     ValueError if the last dimension does not make up one element.

@@ -151,7 +151,9 @@ def _fit(condition, t, e):
     """The condition in a shape that broadcasts to the values. InvalidArgumentError where it does not fit them."""
     if t.shape != e.shape:
         raise errors.InvalidArgumentError(
-            None, None, f"'then' and 'else' must have the same size. but received: {list(t.shape)} vs. {list(e.shape)}"
+            None,
+            None,
+            f"'then' and 'else' must have the same size. but received: {list(t.shape)} vs. {list(e.shape)}",
         )
     rank, size = condition.ndim, list(condition.shape)
     if rank == 1 and t.ndim > 1 and size[0] == t.shape[0]:

@@ -97,19 +97,19 @@ def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
         return complex_op(real, imag, Tout=result, name=scope)
 
 
-def real(input: Any, name: str | None = None) -> Tensor:  # noqa: A002 - the public name
+def real(input: Any, name: str | None = None) -> Tensor:
     """The real part; a real tensor is returned as it is."""
     x = convert_to_tensor(input, name="input")
     return real_op(x, Tout=x.dtype.real_dtype, name=name) if x.dtype.is_complex else x
 
 
-def imag(input: Any, name: str | None = None) -> Tensor:  # noqa: A002 - the public name
+def imag(input: Any, name: str | None = None) -> Tensor:
     """The imaginary part, 0 of a real tensor."""
     x = convert_to_tensor(input, name="input")
     return imag_op(x, Tout=x.dtype.real_dtype, name=name) if x.dtype.is_complex else F.ZerosLike(x)
 
 
-def angle(input: Any, name: str | None = None) -> Tensor:  # noqa: A002 - the public name
+def angle(input: Any, name: str | None = None) -> Tensor:
     """The argument of each number in radians, in (-pi, pi]; 0 or pi of real numbers."""
     graph = graph_of([input])
     with graph.as_default(), graph.name_scope(name or "Angle") as scope:

@@ -16,7 +16,15 @@ from flowstone.framework.kernel import CPU, GPU, X0, X1, Call
 from flowstone.framework.operation import F, op
 from flowstone.framework.shape import merge
 from flowstone.framework.tensor import Tensor, convert_to_tensor
-from flowstone.ops.elementwise import FLOATS, FLOATS_AND_COMPLEX, SIGNED, conjugate, constant_like, same_shape, unary
+from flowstone.ops.elementwise import (
+    FLOATS,
+    FLOATS_AND_COMPLEX,
+    SIGNED,
+    conjugate,
+    constant_like,
+    same_shape,
+    unary,
+)
 
 __all__ = [
     "acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "cos", "cosh", "digamma", "erf", "erfc", "exp", "expm1",

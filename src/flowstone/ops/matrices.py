@@ -46,7 +46,9 @@ def _call_of(function, x, y, dtype, env):
     narrow = dtype.torch
     if dtype in SIGNED:
         signed = SIGNED[dtype]
-        product = Call(function, *[_with_leaf(side, lambda v: Call(torch.Tensor.view, v, signed)) for side in (x, y)])
+        product = Call(
+            function, *[_with_leaf(side, lambda v: Call(torch.Tensor.view, v, signed)) for side in (x, y)]
+        )
         return Call(torch.Tensor.view, product, narrow)
     if dtype.is_integer and env.device.type != "cpu":  # exact up to 2**53
         wide = [_with_leaf(side, lambda v: Call(torch.Tensor.to, v, torch.float64)) for side in (x, y)]
@@ -236,7 +238,9 @@ def matmul(
             return batch_matmul_v2_op(a, b, adj_x=adjoint_a, adj_y=adjoint_b, name=scope)
         a = conjugate(a) if adjoint_a else a
         b = conjugate(b) if adjoint_b else b
-        return matmul_op(a, b, transpose_a=transpose_a or adjoint_a, transpose_b=transpose_b or adjoint_b, name=scope)
+        return matmul_op(
+            a, b, transpose_a=transpose_a or adjoint_a, transpose_b=transpose_b or adjoint_b, name=scope
+        )
 
 
 def _as_adjoint(x, turned, adjoint):

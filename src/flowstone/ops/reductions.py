@@ -192,7 +192,11 @@ def _norm(dtype, axes, keep):
 
 
 def _norm_of_nothing(dtype):
-    return Call(torch.Tensor.to, Call(torch.abs, X0), dtype.torch) if dtype not in SIGNED else Call(torch.clone, X0)
+    return (
+        Call(torch.Tensor.to, Call(torch.abs, X0), dtype.torch)
+        if dtype not in SIGNED
+        else Call(torch.clone, X0)
+    )
 
 
 sum_op = reduction("Sum", ALL_NUMBERS, _sum, _copy)
@@ -207,7 +211,9 @@ euclidean_norm_op = reduction("EuclideanNorm", ALL_NUMBERS, _norm, _norm_of_noth
 def _extreme(function):
     def make(dtype, axes, keep):
         if dtype in SIGNED:
-            return Call(ordered(dtype, lambda x: function(x) if axes is None else function(x, axes, keep)), X0)
+            return Call(
+                ordered(dtype, lambda x: function(x) if axes is None else function(x, axes, keep)), X0
+            )
         return Call(function, X0) if axes is None else Call(function, X0, axes, keep)
 
     return make
@@ -318,7 +324,9 @@ def _(op, dy):
         return F.Mul(dy, conjugate(_products_of_others(x, np.int32(axes[0])))), None
     order = axes + [i for i in range(len(dims)) if i not in axes]
     moved = F.Transpose(x, np.array(order, np.int32))
-    rows = F.Prod(F.GatherV2(F.Shape(moved), np.arange(len(axes), dtype=np.int32), np.int32(0)), np.array([0], np.int32))
+    rows = F.Prod(
+        F.GatherV2(F.Shape(moved), np.arange(len(axes), dtype=np.int32), np.int32(0)), np.array([0], np.int32)
+    )
     return F.Mul(dy, conjugate(_others_of_rows(moved, rows, np.argsort(order).astype(np.int32)))), None
 
 
@@ -516,16 +524,18 @@ def count_nonzero(
         return count if dtype is dtypes.int64 else F.Cast(count, DstT=dtype)
 
 
-def _position(declaration, input, axis, name, dimension, output_type):  # noqa: A002 - the public name
+def _position(declaration, input, axis, name, dimension, output_type):
     if dimension is not None:
         if axis is not None:
             raise ValueError("Cannot specify both 'axis' and 'dimension'")
         axis = dimension
-    return declaration(input, 0 if axis is None else axis, output_type=dtypes.as_dtype(output_type), name=name)
+    return declaration(
+        input, 0 if axis is None else axis, output_type=dtypes.as_dtype(output_type), name=name
+    )
 
 
 def argmax(
-    input: Any,  # noqa: A002 - the public name
+    input: Any,
     axis: Any = None,
     name: str | None = None,
     dimension: Any = None,
@@ -536,7 +546,7 @@ def argmax(
 
 
 def argmin(
-    input: Any,  # noqa: A002 - the public name
+    input: Any,
     axis: Any = None,
     name: str | None = None,
     dimension: Any = None,
@@ -546,11 +556,11 @@ def argmin(
     return _position(arg_min_op, input, axis, name, dimension, output_type)
 
 
-def arg_max(input: Any, dimension: Any, output_type: Any = dtypes.int64, name: str | None = None) -> Tensor:  # noqa: A002
+def arg_max(input: Any, dimension: Any, output_type: Any = dtypes.int64, name: str | None = None) -> Tensor:
     """The older form of `argmax`."""
     return _position(arg_max_op, input, dimension, name, None, output_type)
 
 
-def arg_min(input: Any, dimension: Any, output_type: Any = dtypes.int64, name: str | None = None) -> Tensor:  # noqa: A002
+def arg_min(input: Any, dimension: Any, output_type: Any = dtypes.int64, name: str | None = None) -> Tensor:
     """The older form of `argmin`."""
     return _position(arg_min_op, input, dimension, name, None, output_type)
