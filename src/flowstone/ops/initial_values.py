@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from flowstone.framework.graph import Graph, GraphKeys
+from flowstone.framework.operation import registry
 from flowstone.framework.tensor import Tensor
 
 _READS_OF_STATE = {"IsVariableInitialized", "VarIsInitializedOp", "ReadVariableOp"}
@@ -58,7 +59,10 @@ def _copied(graph: Graph, node_name: str, value: Tensor, variables: dict[str, An
 
 
 def _copy(graph: Graph, node_name: str, op: Any, inputs: list[Tensor]) -> Any:
+    declaration = op.declaration
+    if op.type == "RefSwitch" and not inputs[0].dtype.is_ref:
+        declaration = registry["Switch"]
     with graph.name_scope(None):
         return graph.create(
-            op.declaration, inputs, dict(op.attributes), op.group_sizes, f"{op.name}_{node_name}", device=op.device
+            declaration, inputs, dict(op.attributes), op.group_sizes, f"{op.name}_{node_name}", device=op.device
         )

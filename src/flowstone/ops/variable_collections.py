@@ -133,7 +133,7 @@ def report_uninitialized_variables(
 
     `var_list`: by default the global and the local variables.
     """
-    from flowstone.ops.arrays import boolean_mask
+    from flowstone.ops.gathering import boolean_mask
     from flowstone.ops.constants import constant
 
     variables = _chosen(var_list)

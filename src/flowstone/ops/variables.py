@@ -485,3 +485,14 @@ def _variable_to_tensor(variable: Any, dtype: Any = None, name: str | None = Non
 
 
 register_tensor_conversion_function(Variable, _variable_to_tensor)
+
+
+def _install_operators() -> None:
+    from flowstone.ops.indexing import sliced
+    from flowstone.ops.operators import install_operators
+
+    install_operators(Variable, lambda variable: variable.value())
+    Variable.__getitem__ = lambda self, index: sliced(self.value(), index, self)  # type: ignore[attr-defined]
+
+
+_install_operators()
