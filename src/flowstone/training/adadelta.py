@@ -1,4 +1,4 @@
-"""Adadelta (Zeiler, 2012): steps in the proportion of the running averages of squared updates and gradients."""
+"""Adadelta (Zeiler, 2012): steps in proportion to running averages of squared updates and gradients."""
 
 from __future__ import annotations
 

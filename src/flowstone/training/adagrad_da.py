@@ -12,7 +12,8 @@ from flowstone.framework.operation import F
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.casts import cast
-from flowstone.ops.constants import constant, identity
+from flowstone.ops.constants import constant
+from flowstone.ops.identities import identity
 from flowstone.training.optimizer import Optimizer, hyperparameter
 
 __all__ = ["AdagradDAOptimizer"]

@@ -1,4 +1,4 @@
-"""Follow the regularised leader, proximal (McMahan et al., 2013), with l2 shrinkage (online l2) as an option."""
+"""Follow the regularised leader, proximal (McMahan et al., 2013), with optional l2 shrinkage (online l2)."""
 
 from __future__ import annotations
 

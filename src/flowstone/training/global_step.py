@@ -67,7 +67,7 @@ def get_or_create_global_step(graph: Graph | None = None) -> Any:
 
 
 def assert_global_step(global_step_tensor: Any) -> None:
-    """Raises TypeError unless this is a variable or tensor of an integer type whose shape may be a scalar's."""
+    """Raises TypeError unless this is a variable or tensor of integers that may be a scalar."""
     if not isinstance(global_step_tensor, Tensor) and not hasattr(global_step_tensor, "initializer"):
         raise TypeError(f'Existing "global_step" must be a Variable or Tensor: {global_step_tensor}.')
     if not global_step_tensor.dtype.base_dtype.is_integer:

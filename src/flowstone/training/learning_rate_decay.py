@@ -63,7 +63,7 @@ def natural_exp_decay(
     staircase: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """``learning_rate · e^(−decay_rate · global_step / decay_steps)``; `staircase` rounds the quotient down."""
+    """``learning_rate · e^(−decay_rate · global_step / decay_steps)``; `staircase` rounds it down."""
     base = F.Exp(F.Neg(decay_rate))
     return exponential_decay(learning_rate, global_step, decay_steps, base, staircase=staircase, name=name)
 
@@ -76,7 +76,7 @@ def inverse_time_decay(
     staircase: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """``learning_rate / (1 + decay_rate · global_step / decay_steps)``; `staircase` rounds the quotient down."""
+    """``learning_rate / (1 + decay_rate · global_step / decay_steps)``; `staircase` rounds it down."""
     _check_step(global_step)
     with get_default_graph().name_scope(name or "InverseTimeDecay") as scope:
         rate = convert_to_tensor(learning_rate, name="initial_learning_rate")

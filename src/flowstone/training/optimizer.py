@@ -23,8 +23,7 @@ from flowstone.framework.graph import GraphKeys, Operation
 from flowstone.framework.operation import F
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.gradients.gradient_computation import gradients
-from flowstone.ops.control_flow import group
-from flowstone.ops.control_flow import tuple as gated_tuple
+from flowstone.ops.control_flow import group, tuple_
 from flowstone.ops.variables import Variable
 from flowstone.training.slot_creator import (
     create_slot,
@@ -88,7 +87,7 @@ class Optimizer:
         if all(gradient is None for gradient, _ in grads_and_vars):
             raise ValueError(
                 "No gradients provided for any variable, check your graph for ops that do not support "
-                f"gradients, between variables {[str(variable) for _, variable in grads_and_vars]} and loss {loss}."
+                f"gradients, between variables {[str(v) for _, v in grads_and_vars]} and loss {loss}."
             )
         return self.apply_gradients(grads_and_vars, global_step=global_step, name=name)
 
@@ -130,7 +129,7 @@ class Optimizer:
             colocate_gradients_with_ops=colocate_gradients_with_ops,
         )
         if gate_gradients == self.GATE_GRAPH:
-            found = gated_tuple(found)
+            found = tuple_(found)
         pairs = list(zip(found, variables))
         self._assert_valid_dtypes([v for g, v in pairs if g is not None and v.dtype != dtypes.resource])
         return pairs

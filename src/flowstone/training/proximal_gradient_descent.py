@@ -1,4 +1,4 @@
-"""Proximal gradient descent (Duchi and Singer, 2009): a gradient step, then soft thresholding by l1 and l2."""
+"""Proximal gradient descent (Duchi and Singer, 2009): a gradient step, then soft thresholding."""
 
 from __future__ import annotations
 

@@ -1,0 +1,33 @@
+"""`flowstone.train`: optimisers, learning-rate schedules, moving averages and the global step."""
+
+from flowstone.training.adadelta import AdadeltaOptimizer
+from flowstone.training.adagrad import AdagradOptimizer
+from flowstone.training.adagrad_da import AdagradDAOptimizer
+from flowstone.training.adam import AdamOptimizer
+from flowstone.training.ftrl import FtrlOptimizer
+from flowstone.training.global_step import (
+    assert_global_step,
+    create_global_step,
+    get_global_step,
+    get_or_create_global_step,
+    global_step,
+)
+from flowstone.training.gradient_descent import GradientDescentOptimizer
+from flowstone.training.learning_rate_decay import (
+    cosine_decay,
+    cosine_decay_restarts,
+    exponential_decay,
+    inverse_time_decay,
+    linear_cosine_decay,
+    natural_exp_decay,
+    noisy_linear_cosine_decay,
+    piecewise_constant,
+    piecewise_constant_decay,
+    polynomial_decay,
+)
+from flowstone.training.momentum import MomentumOptimizer
+from flowstone.training.moving_averages import ExponentialMovingAverage
+from flowstone.training.optimizer import Optimizer
+from flowstone.training.proximal_adagrad import ProximalAdagradOptimizer
+from flowstone.training.proximal_gradient_descent import ProximalGradientDescentOptimizer
+from flowstone.training.rmsprop import RMSPropOptimizer
