@@ -158,7 +158,7 @@ def _(op, dy):
     return None, F.Sum(dy, F.Range(0, F.Rank(dy), 1))
 
 
-def _like(name: str, types: Any, number: int, function: Any) -> Any:
+def _like(name: str, types: Any, function: Any) -> Any:
     declaration = op(name, "x: T -> y: T", T=types)
     declaration.infer(lambda node: node.dims(0))
     declaration.not_differentiable()
@@ -172,8 +172,8 @@ def _like(name: str, types: Any, number: int, function: Any) -> Any:
     return declaration
 
 
-zeros_like_op = _like("ZerosLike", None, 0, torch.zeros_like)
-ones_like_op = _like("OnesLike", (*dtypes.NUMBERS, dtypes.bool), 1, torch.ones_like)
+zeros_like_op = _like("ZerosLike", None, torch.zeros_like)
+ones_like_op = _like("OnesLike", (*dtypes.NUMBERS, dtypes.bfloat16, dtypes.bool), torch.ones_like)
 
 
 # ---- sequences

@@ -127,13 +127,7 @@ mirror_pad_op = op("MirrorPad", "input: T, paddings: Tpaddings -> output: T", _M
 
 @mirror_pad_op.infer
 def _(node):
-    result = _padded_dims(node)
-    dims, pairs = node.dims(0), _pairs(node)
-    skip = 1 if node.attributes["mode"] == "REFLECT" else 0
-    for n, pair in zip(dims or (), pairs or ()):
-        if n is not None and max(pair) > max(n - skip, 0):
-            raise ValueError(f"paddings must be no greater than the dimension size: {max(pair)} greater than {n - skip}")
-    return result
+    return _padded_dims(node)
 
 
 @mirror_pad_op.kernel(CPU, GPU)
@@ -196,9 +190,6 @@ def _(node):
         return (None,) * len(counts)
     if len(dims) != len(counts):
         raise ValueError(f"Shape must be rank {len(dims)} but is rank {len(counts)}")
-    known = node.constant(1)
-    if known is not None and known.size and int(known.min()) < 0:
-        raise ValueError(f"Expected multiples >= 0, but got {known.tolist()}")
     return tuple([None if n is None or count is None else n * count for n, count in zip(dims, counts)])
 
 
@@ -208,6 +199,8 @@ def _(node, env):
     if is_text(node):
         return lambda x, counts: np.tile(x, _counts(x, counts))
     if known is not None and node.dims(0) is not None:
+        if any(known < 0):
+            return lambda x, counts: x.repeat(_counts(x, counts))
         return Call(torch.tile, X0, tuple(known.tolist())) if any(known != 1) else Call(torch.clone, X0)
     return lambda x, counts: x.repeat(_counts(x, counts)) if x.ndim else x.clone()
 

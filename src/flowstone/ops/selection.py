@@ -37,6 +37,8 @@ def _(node, env):
     signed = _SIGNED.get(node.dtype(0))
 
     def where(x: Any) -> Any:
+        if x.ndim == 0:
+            raise invalid("WhereOp : Unhandled input dimensions: 0")
         return torch.nonzero(x if signed is None else x.view(signed))
 
     return where
@@ -80,13 +82,16 @@ def _unique_kernel(node: Any, count: int) -> Any:
     return unique
 
 
-def _vector_checked(node: Any) -> None:
-    if node.dims(0) is not None and len(node.dims(0)) != 1:
-        raise ValueError(f"Shape must be rank 1 but is rank {len(node.dims(0))}")
+def _vector(node: Any, i: int) -> Any:
+    """The static shape of input `i`. ValueError if it is known to be no vector."""
+    dims = node.dims(i)
+    if dims is not None and len(dims) != 1:
+        raise ValueError(f"Shape must be rank 1 but is rank {len(dims)}")
+    return dims
 
 
 unique_op = op("Unique", "x: T -> y: T, idx: out_idx", _OUT_IDX, T=None)
-unique_op.infer(lambda node: [(None,), node.dims(0)])
+unique_op.infer(lambda node: [(None,), _vector(node, 0)])
 unique_op.kernel(CPU, GPU)(lambda node, env: _unique_kernel(node, 1))
 unique_op.no_gradient()
 
@@ -96,8 +101,15 @@ unique_with_counts_op.kernel(CPU, GPU)(lambda node, env: _unique_kernel(node, 2)
 unique_with_counts_op.no_gradient()
 
 list_diff_op = op("ListDiff", "x: T, y: T -> out: T, idx: out_idx", _OUT_IDX, T=None)
-list_diff_op.infer(lambda node: [(None,), (None,)])
 list_diff_op.no_gradient()
+
+
+@list_diff_op.infer
+def _(node):
+    _vector(node, 0)
+    _vector(node, 1)
+    return [(None,), (None,)]
+
 
 
 @list_diff_op.kernel(CPU, GPU)

@@ -183,7 +183,7 @@ def _(op, dy):
 @reshape_op.fold
 def _(node):
     dims = node.static_shape(0)
-    return node.inputs[0] if dims is not None and dims == node.outputs[0].dims else None
+    return node.inputs[0] if dims is not None and dims == node.outputs[0].dims and node.constant(1) is not None else None
 
 
 @reshape_op.value(0, 1)
@@ -323,9 +323,9 @@ def _(node):
 def _(node, env):
     if is_text(node):
         return lambda x, shape: np.broadcast_to(x, tuple(shape.tolist()))
-    dims = node.outputs[0].dims
-    if dims is not None and None not in dims:
-        return Call(torch.broadcast_to, X0, dims)
+    wanted = node.constant(1)
+    if wanted is not None:
+        return Call(torch.broadcast_to, X0, tuple(wanted.tolist()))
     return lambda x, shape: torch.broadcast_to(x, shape.tolist())
 
 
@@ -338,8 +338,8 @@ def _(op, dy):
 
 @broadcast_to_op.fold
 def _(node):
-    dims = node.static_shape(0)
-    return node.inputs[0] if dims is not None and dims == node.outputs[0].dims else None
+    dims, wanted = node.static_shape(0), node.constant(1)
+    return node.inputs[0] if dims is not None and wanted is not None and dims == tuple(wanted.tolist()) else None
 
 
 

@@ -399,15 +399,11 @@ def _(node):
 
 
 def _slice_size(axis: int, n: int | None, first: int | None, size: int | None) -> int | None:
-    if first is not None and first < 0:
-        raise ValueError(f"Expected begin[{axis}] >= 0, got {first}")
-    if size is not None and size < -1:
+    if size is None or size >= 0:
+        return size
+    if size < -1:
         raise ValueError(f"Expected size[{axis}] >= -1, got {size}")
-    if n is None or first is None:
-        return size if size is not None and size >= 0 else None
-    if first > n or (size is not None and first + size > n):
-        raise ValueError(f"Expected begin[{axis}] and size[{axis}] within [0, {n}], got {first} and {size}")
-    return n - first if size == -1 else size
+    return None if n is None or first is None or not 0 <= first <= n else n - first
 
 
 @slice_op.kernel(CPU, GPU)
@@ -416,6 +412,8 @@ def _(node, env):
     if is_text(node) or dims is None or begin is None or sizes is None:
         return _slice
     ends = [n if size < 0 else first + size for n, first, size in zip(dims, begin.tolist(), sizes.tolist())]
+    if not all(0 <= first <= last <= n for first, last, n in zip(begin.tolist(), ends, dims)):
+        return _slice
     spans = [(i, a, b) for i, (a, b, n) in enumerate(zip(begin.tolist(), ends, dims)) if (a, b) != (0, n)]
     if len(spans) == 1:
         axis, first, last = spans[0]

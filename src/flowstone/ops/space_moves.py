@@ -165,9 +165,9 @@ def _batch_to_space(x: Any, blocks: list[int], crops: list[list[int]]) -> Any:
 
 
 def _moved_dims(dims: Any, blocks: Any, pairs: Any, is_to_batch: bool) -> Any:
-    """Static shape after the move; `blocks` and `pairs` are lists or None."""
-    if dims is None or blocks is None:
-        return None if dims is None else (None,) * len(dims)
+    """Static shape after the move; `blocks` is a list, `pairs` one or None."""
+    if dims is None:
+        return None
     if len(dims) < len(blocks) + 1:
         raise ValueError(f"Shape must be at least rank {len(blocks) + 1} but is rank {len(dims)}")
     size = product(blocks)
@@ -205,9 +205,12 @@ def _nd_op(name: str, second: str, move: Any, is_to_batch: bool, back: str) -> A
         blocks = node.dims(1)
         if blocks is not None and len(blocks) != 1:
             raise ValueError("block_shape must have rank 1.")
-        if node.dims(0) is None and blocks is not None:
-            return None
-        return _moved_dims(node.dims(0), _listed(node.constant(1)), _listed(node.constant(2)), is_to_batch)
+        if blocks is None or blocks[0] is None:
+            raise ValueError("block_shape must have known size.")
+        dims, known = node.dims(0), _listed(node.constant(1))
+        if dims is not None and known is None:
+            return (*[None] * (blocks[0] + 1), *dims[blocks[0] + 1 :])
+        return _moved_dims(dims, known, _listed(node.constant(2)), is_to_batch)
 
     @declaration.kernel(CPU, GPU)
     def _(node, env):
