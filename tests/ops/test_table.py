@@ -38,7 +38,12 @@ TOLERANCES = {
     "bfloat16": (2e-2, 1e-2),
 }
 # Ops that the table leaves to a test of their own, each with the reason.
-EXEMPT: dict[str, str] = {}
+_REMOVED = "the oracle's GraphDef version no longer admits it"
+EXEMPT: dict[str, str] = {
+    "MaxPoolGradGradWithArgmax": "the oracle has it on GPUs only",
+    "RandomPoisson": _REMOVED,
+    "TopK": _REMOVED,
+}
 
 
 class Subject:

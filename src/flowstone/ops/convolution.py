@@ -223,7 +223,7 @@ def _input_gradient_kernel(depthwise):
                 raise errors.InvalidArgumentError(
                     None,
                     None,
-                    f"Size of out_backprop doesn't match computed: actual = {list(geometry.sizes_of(dy.shape))}, "
+                    f"Size of out_backprop doesn't match computed: actual = {geometry.sizes_of(dy.shape)}, "
                     f"computed = {list(counts)}",
                 )
             if dy.numel() == 0:

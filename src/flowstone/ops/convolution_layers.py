@@ -320,8 +320,8 @@ def _require_one_above_1(strides: Any, rates: Any) -> None:
     above = [any(v > 1 for v in ([x] if isinstance(x, int) else x or [1])) for x in (strides, rates)]
     if all(above):
         raise ValueError(
-            f"`strides > 1` not supported in conjunction with `dilation_rate > 1`. Received: strides={strides} and "
-            f"dilation_rate={rates}"
+            f"`strides > 1` not supported in conjunction with `dilation_rate > 1`. Received: "
+            f"strides={strides} and dilation_rate={rates}"
         )
 
 

@@ -174,5 +174,7 @@ def erosion2d(
     with get_default_graph().name_scope(name or "erosion2d") as scope:
         kernel = convert_to_tensor(kernel, name="kernel")
         turned = F.ReverseV2(kernel, [0, 1])
-        dilated = dilation2d_op(F.Neg(value), turned, strides=strides, rates=rates, padding=padding)
-        return F.Neg(dilated, name=scope)
+        dilated = dilation2d_op(
+            F.Neg(value), turned, strides=strides, rates=rates, padding=padding, name=scope
+        )
+        return F.Neg(dilated)

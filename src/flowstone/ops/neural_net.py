@@ -234,7 +234,8 @@ def log_poisson_loss(
         targets = convert_to_tensor(targets, log_input.dtype.base_dtype, name="targets")
         if not targets.shape.is_compatible_with(log_input.shape):
             raise ValueError(
-                f"`log_input` and `targets` must have the same shape, received ({log_input.shape} vs {targets.shape})."
+                f"`log_input` and `targets` must have the same shape, received "
+                f"({log_input.shape} vs {targets.shape})."
             )
         result = F.Sub(F.Exp(log_input), F.Mul(log_input, targets, name="mul"), name="sub")
         return F.AddV2(result, _stirling(targets), name="add") if compute_full_loss else result
@@ -278,7 +279,8 @@ def dropout(
         x = convert_to_tensor(x, name="x")
         if not x.dtype.is_floating:
             raise ValueError(
-                f"`x.dtype` must be a floating point tensor as `x` will be scaled. Received: x_dtype={x.dtype}"
+                f"`x.dtype` must be a floating point tensor as `x` will be scaled. "
+                f"Received: x_dtype={x.dtype}"
             )
         if isinstance(rate, numbers.Real) and rate == 0:
             return x

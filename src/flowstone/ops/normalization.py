@@ -96,8 +96,8 @@ def _batch_norm_kernel(has_third):
                 raise errors.InvalidArgumentError(
                     None,
                     None,
-                    f"scale {list(scale.shape)} and offset {list(offset.shape)} must have as many elements as the "
-                    f"input {list(x.shape)} has channels",
+                    f"scale {list(scale.shape)} and offset {list(offset.shape)} must have as many elements "
+                    f"as the input {list(x.shape)} has channels",
                 )
             y = x if to_first is None else x.permute(to_first)
             y = y.float() if widens else y
@@ -156,7 +156,8 @@ def _batch_norm_family(version):
     grad = op(
         "FusedBatchNormGrad" + version,
         f"y_backprop: T, x: T, scale: {'T' if version == '' else 'float'}, reserve_space_1: {unit}, "
-        f"reserve_space_2: {unit}{third[0]} -> x_backprop: T, scale_backprop: {unit}, offset_backprop: {unit}, "
+        f"reserve_space_2: {unit}{third[0]} -> x_backprop: T, scale_backprop: {unit}, "
+        f"offset_backprop: {unit}, "
         f"reserve_space_{reserves[0]}: {unit}, reserve_space_{reserves[1]}: {unit}",
         _SETTINGS + layouts + _X_TYPES[version].replace("U: type in [bfloat16, float]", "U: type in [float]"),
     )
@@ -264,7 +265,8 @@ def _(op, dy):
 
 def fused_batch_norm(
     x: Any, scale: Any, offset: Any, mean: Any = None, variance: Any = None, epsilon: float = 0.001,
-    data_format: str = "NHWC", is_training: bool = True, name: str | None = None, exponential_avg_factor: float = 1.0,
+    data_format: str = "NHWC", is_training: bool = True, name: str | None = None,
+    exponential_avg_factor: float = 1.0,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """(y, batch mean, batch variance) of a batch of images, normalised by channel, scaled and offset.
 
@@ -316,7 +318,8 @@ def _as_type(y, x):
 
 
 def batch_norm_with_global_normalization(
-    t: Any = None, m: Any = None, v: Any = None, beta: Any = None, gamma: Any = None, variance_epsilon: Any = None,
+    t: Any = None, m: Any = None, v: Any = None, beta: Any = None, gamma: Any = None,
+    variance_epsilon: Any = None,
     scale_after_normalization: bool | None = None, name: str | None = None, input: Any = None,
     mean: Any = None, variance: Any = None,
 ) -> Tensor:  # fmt: skip
@@ -334,7 +337,7 @@ def local_response_normalization(
     input: Any, depth_radius: int = 5, bias: float = 1, alpha: float = 1, beta: float = 0.5,
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """input / (bias + alpha * sum of squares over channels at most depth_radius away) ** beta; NHWC images."""
+    """input / (bias + alpha * sum of squares of channels at most depth_radius away) ** beta; NHWC."""
     return lrn_op(input, depth_radius=depth_radius, bias=bias, alpha=alpha, beta=beta, name=name)
 
 

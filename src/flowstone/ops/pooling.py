@@ -130,7 +130,7 @@ def _input_window(first):
 
 
 def pooling_kernel(find, make):
-    """A kernel factory: `make(window, node)` gives ``f(*tensors)``; ksize and strides may come with the step."""
+    """A kernel factory: `make(window, node)` gives ``f(*tensors)``; windows may come with the step."""
 
     def factory(node, env):
         window = find(node)
@@ -305,7 +305,8 @@ def _max_family(suffix, rank, window, layout, first_input=None, types=REAL, forw
     find = [_input_window(i) if first_input else attribute_window for i in (1, 3, 3)]
     forward = op(
         name + suffix, f"input: T{sizes} -> output: T",
-        window + (padding if not first_input else PADDINGS) + (_LAYOUT_VECTOR if rank == 4 else layout) + typing[0],
+        window + (padding if not first_input else PADDINGS) + (_LAYOUT_VECTOR if rank == 4 else layout)
+        + typing[0],
         host=host,
     )  # fmt: skip
     grad = op(

@@ -93,7 +93,7 @@ def max_pool_with_argmax(
     input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NHWC", Targmax: Any = None,
     name: str | None = None, output_dtype: Any = None, include_batch_in_index: bool = False,
 ) -> Any:  # fmt: skip
-    """(maxima, their flat positions [(row * width) + column] * channels + channel); NHWC only (ValueError)."""
+    """(maxima, their flat positions [(row * width) + column] * channels + channel); only NHWC."""
     if data_format != "NHWC":
         raise ValueError(f"`data_format` values other than 'NHWC' are not supported. Received: {data_format}")
     return max_pool_with_argmax_op(

@@ -84,7 +84,7 @@ def generator_seed(seed: int, seed2: int) -> int:
 
 
 def generator_of(node, env) -> torch.Generator:
-    """The session's generator of a random node, seeded by its attributes; (0, 0) seeds it anew each session."""
+    """The session's generator of a random node, seeded by its attributes; anew each session by (0, 0)."""
 
     def make():
         generator = torch.Generator(device=env.device)

@@ -89,9 +89,10 @@ def _top_k_gradient(op, d_values, _):
     """The gradient in the places where the values came from, row by row."""
     x = op.inputs[0]
     shape = F.Shape(x)
-    size = F.GatherV2(shape, F.Sub(F.Size(shape), 1, name="sub"), 0)
-    flat = F.Reshape(op.outputs[1], F.Pack([-1, F.GatherV2(F.Shape(op.outputs[1]), -1 + _rank(x), 0)]))
-    rows = F.StridedSlice(F.Shape(flat), [0], [1], [1], shrink_axis_mask=1)
+    size = _entry(shape, -1)
+    found = F.Shape(op.outputs[1])
+    rows = F.Prod(F.StridedSlice(found, [0], [-1], [1], begin_mask=1), [0])
+    flat = F.Reshape(op.outputs[1], F.Pack([rows, _entry(found, -1)], name="stack"))
     starts = F.ExpandDims(F.Range(0, F.Mul(rows, size, name="mul"), size, name="range"), -1)
     positions = F.ExpandDims(F.Reshape(F.AddV2(flat, starts, name="add"), [-1]), -1)
     total = F.Pack([F.Prod(shape, [0])])
@@ -99,10 +100,8 @@ def _top_k_gradient(op, d_values, _):
     return F.Reshape(scattered, shape)
 
 
-def _rank(x):
-    if x.shape.ndims is None:
-        raise ValueError("The gradient of TopK needs the rank of its input")
-    return x.shape.ndims
+def _entry(shape, i):
+    return F.StridedSlice(shape, [i], [i + 1 if i >= 0 else 0], [1], shrink_axis_mask=1)
 
 
 top_k_op.gradient(lambda op, *dys: (_top_k_gradient(op, *dys),))

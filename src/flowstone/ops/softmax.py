@@ -254,7 +254,7 @@ def softmax(logits: Any, axis: int | None = None, name: str | None = None, dim: 
 def log_softmax(
     logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None
 ) -> Tensor:
-    """logits - log(sum(exp(logits))) along `axis` (default the last; `dim` is its old name); floating types."""
+    """logits - log(sum(exp(logits))) along `axis` (default the last; `dim` is its old name)."""
     return _along(log_softmax_op, logits, _axis_of(axis, dim), name)
 
 
@@ -329,7 +329,7 @@ def softmax_cross_entropy_with_logits(
     name: str | None = None,
     axis: int | None = None,
 ) -> Tensor:
-    """As `softmax_cross_entropy_with_logits_v2`, but no gradient flows to the labels. Named arguments only."""
+    """As `softmax_cross_entropy_with_logits_v2`, without a gradient by the labels. Named arguments only."""
     _require_named("softmax_cross_entropy_with_logits", _sentinel, labels, logits)
     with get_default_graph().name_scope(name or "softmax_cross_entropy_with_logits_sg") as scope:
         labels = F.StopGradient(labels, name="labels_stop_gradient")
@@ -367,7 +367,8 @@ def _check_sparse_ranks(labels, logits):
     if None not in (shapes[0].ndims, shapes[1].ndims) and shapes[0].ndims != shapes[1].ndims - 1:
         raise ValueError(
             "`labels.shape.rank` must equal `logits.shape.rank - 1`. Received: "
-            f"labels.shape={shapes[0]} of rank {shapes[0].ndims} and logits.shape={shapes[1]} of rank {shapes[1].ndims}"
+            f"labels.shape={shapes[0]} of rank {shapes[0].ndims} and "
+            f"logits.shape={shapes[1]} of rank {shapes[1].ndims}"
         )
 
 

@@ -94,7 +94,8 @@ def other_convolutions() -> list:
     x, kernel = normal(1, 4, 5, 2), normal(3, 2, 2, 3)
     first = {"padding": "EXPLICIT", "explicit_paddings": [0, 0, 0, 0, 1, 0, 2, 1], "data_format": "NCHW"}
     return [
-        case("Conv2D", x, kernel, **one, dtypes="float64 half bfloat16"),
+        case("Conv2D", x, kernel, **one, dtypes="float64"),
+        case("Conv2D", x, kernel, **one, dtypes="half bfloat16", atol=5e-2),
         case("Conv2DBackpropInput", i32([1, 4, 5, 2]), kernel, normal(1, 4, 5, 3), **one, dtypes="float64"),
         case("Conv2DBackpropFilter", x, i32([3, 2, 2, 3]), normal(1, 4, 5, 3), **one, dtypes="float64"),
         case("Conv2D", x, kernel, strides=[1, 1, 1, 1], **explicit),
