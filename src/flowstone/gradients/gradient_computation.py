@@ -25,7 +25,7 @@ from flowstone.framework.shape import TensorShape, merge
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.gradients.aggregation import aggregate, check_method
 from flowstone.gradients.registration import gradient_function
-from flowstone.ops.constants import constant
+from flowstone.ops.constants import constant, zeros, zeros_like
 from flowstone.ops.control_flow import tuple_ as tie_together
 from flowstone.ops.control_flow import zeros_for_gradient
 
@@ -109,7 +109,9 @@ def _differentiated(x: Any, name: str) -> Any:
     if isinstance(x, (Tensor, IndexedSlices)):
         return x
     handle = getattr(x, "handle", None)
-    return handle if isinstance(handle, Tensor) else convert_to_tensor(x, name=name, as_ref=True)
+    if isinstance(handle, Tensor):
+        return handle
+    return convert_to_tensor(x, name=name, as_ref=hasattr(x, "_ref"))
 
 
 class _Computation:
@@ -277,8 +279,6 @@ def _ones(y: Any, name: str) -> Any:
 
 
 def _zeros(x: Any) -> Any:
-    from flowstone.ops.arrays import zeros, zeros_like
-
     if x.dtype is dtypes.resource:
         return zeros(x.op.attributes["shape"], x.op.attributes["dtype"])
     return zeros_like(x)

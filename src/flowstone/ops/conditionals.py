@@ -206,16 +206,12 @@ def case(
     """The result of the function of the first true predicate, else of `default`.
 
     `pred_fn_pairs`: a list of (scalar bool tensor, function), or a dict of them (taken in the order of the predicates'
-    names unless it is ordered, and best with `exclusive`). With `exclusive`, more than one true predicate is an
+    names unless it is an OrderedDict). With `exclusive`, more than one true predicate is an
     InvalidArgumentError of the step; without `default`, so is none. Raises TypeError for pairs that are none.
     """
     if isinstance(pred_fn_pairs, dict):
         ordered = isinstance(pred_fn_pairs, OrderedDict)
         pairs = list(pred_fn_pairs.items()) if ordered else sorted(pred_fn_pairs.items(), key=lambda item: item[0].name)
-        if not exclusive and not ordered and len(pairs) > 1:
-            raise ValueError(
-                "Unordered dictionary is not supported for the 'pred_fn_pairs' argument when 'exclusive' is False."
-            )
     elif isinstance(pred_fn_pairs, (list, tuple)):
         pairs = list(pred_fn_pairs)
     else:

@@ -19,22 +19,18 @@ from typing import Any
 from flowstone.framework import dtypes, nest
 from flowstone.framework.composite import IndexedSlices, SparseTensor
 from flowstone.framework.graph import Operation
-from flowstone.framework.kernel import CPU, GPU
+from flowstone.framework.kernel import CPU, GPU, Value
 from flowstone.framework.operation import F, op
 from flowstone.framework.scope import get_default_graph
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.tensor import Tensor, convert_to_tensor, register_tensor_conversion_function
 from flowstone.ops.constants import constant
 
 __all__ = ["group", "no_op", "tuple"]
 
-no_op_declaration = op("NoOp", "->", stateful=True)
+no_op_declaration = op("NoOp", "->")
 no_op_declaration.infer(lambda node: None)
-no_op_declaration.kernel(CPU, GPU)(lambda node, env: _nothing)
+no_op_declaration.kernel(CPU, GPU)(lambda node, env: Value(None))
 no_op_declaration.not_differentiable()
-
-
-def _nothing() -> None:
-    return None
 
 
 def no_op(name: str | None = None) -> Operation:
@@ -128,8 +124,24 @@ def merge(inputs: Iterable[Any], name: str | None = None) -> Any:
 
 def _as_slices(dense: Tensor) -> IndexedSlices:
     shape = F.Shape(dense)
-    rows = F.Range(0, F.Squeeze(F.Slice(shape, [0], [1])), 1)
+    rows = F.Range(0, shape[0], 1, name="range")  # type: ignore[index]
     return IndexedSlices(dense, rows, shape)
+
+
+def _slices_to_tensor(value: IndexedSlices, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Any:
+    """The dense tensor of slices; equal indices add up."""
+    if as_ref or (dtype is not None and not dtype.is_compatible_with(value.dtype)):
+        if as_ref:
+            return NotImplemented
+        raise ValueError(
+            f"Tensor conversion requested dtype {dtype.name} for IndexedSlices with dtype {value.dtype.name}"
+        )
+    if value.dense_shape is None:
+        raise ValueError(f"Tensor conversion requested for IndexedSlices without dense_shape: {value}")
+    return F.UnsortedSegmentSum(value.values, value.indices, value.dense_shape[0], name=name)  # type: ignore[index]
+
+
+register_tensor_conversion_function(IndexedSlices, _slices_to_tensor)
 
 
 # ---- gradients
@@ -268,7 +280,10 @@ def tuple_(tensors: Any, name: str | None = None, control_inputs: Any = None) ->
     gating = sorted(set(gating), key=lambda x: x.order)
     with gating[0].graph.name_scope(name or "tuple"):
         gate = group(*gating)
-        return [x if x is None else gate if isinstance(x, Operation) else with_dependencies([gate], x) for x in tensors]
+        return [
+            x if x is None else group(gate, x) if isinstance(x, Operation) else with_dependencies([gate], x)
+            for x in tensors
+        ]
 
 
 tuple = tuple_  # the public name; nothing above uses the built-in
