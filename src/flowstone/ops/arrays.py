@@ -1,7 +1,8 @@
-"""What the rooms of array operations share: arrays of strings, vectors known in part, axes and reshaped views.
+"""What the rooms of array operations share: arrays of strings, vectors known in part, axes and reshaped
+views.
 
-Kernels of these rooms move elements of any type. Strings are NumPy object arrays inside a step, so a moving kernel has a
-NumPy twin; `boxed` keeps its result an array where NumPy would hand out a bare element.
+Kernels of these rooms move elements of any type. Strings are NumPy object arrays inside a step, so a moving
+kernel has a NumPy twin; `boxed` keeps its result an array where NumPy would hand out a bare element.
 
 >>> as_known([2, None], np.int32), as_known([2, 3], np.int32)
 ((2, None), array([2, 3], dtype=int32))
@@ -50,7 +51,7 @@ def boxing(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def in_signed(dtype: Any, function: Callable[..., Any], *positions: int) -> Callable[..., Any]:
-    """`function`, for element types that ATen cannot index: inputs at `positions` and the result as signed twins."""
+    """`function` for types that ATen cannot index: inputs at `positions` and the result as signed twins."""
     name = _SAME_WIDTH.get(dtype)
     if name is None:
         return function
@@ -78,7 +79,7 @@ def call_on_list(function: Callable[..., Any], first: int, count: int, *rest: An
 
 
 def computed(node: Any, index: int = 0) -> Any:
-    """The static value of an output whose inputs are all known and whose size is small, by its kernel; else None."""
+    """The static value of an output of small size whose inputs are all known, by its kernel; else None."""
     values = [x._static_value for x in node._inputs]
     if not all(isinstance(value, np.ndarray) for value in values):
         return None
@@ -99,7 +100,7 @@ def as_known(sizes: Sequence[int | None], dtype: Any) -> Any:
 
 
 def elements(value: Any) -> tuple[int | None, ...] | None:
-    """The elements of a static value that is a vector of integers, as a tuple with None; None if it is none."""
+    """The elements of a static value that is a vector of integers, as a tuple with None; else None."""
     if type(value) is tuple:
         return value
     if isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind in "iu":

@@ -47,7 +47,9 @@ const.not_differentiable()
 @const.kernel(CPU, GPU)
 def _(node, env):
     value = to_runtime(node.attributes["value"], node.attributes["dtype"])
-    return Value(value if env.device.type == "cpu" or node.attributes["dtype"].torch is None else value.to(env.device))
+    return Value(
+        value if env.device.type == "cpu" or node.attributes["dtype"].torch is None else value.to(env.device)
+    )
 
 
 @const.value()
@@ -55,11 +57,13 @@ def _(node):
     return node.attributes["value"]
 
 
-def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Const", verify_shape: bool = False) -> Tensor:
+def constant(
+    value: Any, dtype: Any = None, shape: Any = None, name: str = "Const", verify_shape: bool = False
+) -> Tensor:
     """A constant tensor.
 
-    `value`: a Python or NumPy number, string, or nested list; `dtype`: inferred if None (Python floats are float32,
-    ints int32); `shape`: the value is broadcast or its last element repeated to it, unless `verify_shape`.
+    `value`: a Python or NumPy number, string, or nested list; `dtype`: inferred if None (Python floats are
+    float32, ints int32); `shape`: the value is broadcast or its last element repeated to it, unless `verify_shape`.
     Raises TypeError or ValueError for values that do not fit.
     """
     dtype = None if dtype is None else dtypes.as_dtype(dtype)
@@ -107,7 +111,7 @@ def placeholder(dtype: Any = dtypes.float32, shape: Any = None, name: str | None
     return placeholder_op(dtype=dtype, shape=as_shape(shape).dims_tuple, name=name)  # type: ignore[no-any-return]
 
 
-def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:  # noqa: A002
+def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
     """`input`, unless this tensor is fed. ValueError if its static shape contradicts `shape`."""
     return placeholder_with_default_op(input, shape=as_shape(shape).dims_tuple, name=name)  # type: ignore[no-any-return]
 
@@ -137,7 +141,12 @@ def _(node, env):
         return lambda dims, value: np.full(_checked_sizes(dims.tolist()), value.item(), dtype=object)
     dims, value = node.constant(0), node.constant(1)
     dtype = node.dtype(1).torch
-    if dims is not None and value is not None and node.dtype(1) is not dtypes.bfloat16 and value.dtype.names is None:
+    if (
+        dims is not None
+        and value is not None
+        and node.dtype(1) is not dtypes.bfloat16
+        and value.dtype.names is None
+    ):
         sizes = _checked_sizes(dims.tolist())
         return Call(torch.full, sizes, value.item(), dtype=dtype, device=env.device)
 
@@ -269,7 +278,7 @@ def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
 
 
 def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
-    """A tensor of zeros (False, empty strings). `shape`: integers, a TensorShape or an integer tensor, [rank]."""
+    """Zeros (False, empty strings). `shape`: integers, a TensorShape or an integer tensor, [rank]."""
     dtype = dtypes.as_dtype(dtype).base_dtype
     zero = False if dtype is dtypes.bool else "" if dtype is dtypes.string else 0
     return _filled(shape, zero, dtype, name or "zeros")
@@ -311,11 +320,15 @@ def _plain_sizes(shape: Any) -> list[int] | None:
 
 
 def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
-    """Zeros of the shape and, unless `dtype` is given, the type of `tensor`; a constant if the shape is known."""
+    """Zeros of the shape and (unless `dtype`) type of `tensor`; a constant if the shape is known."""
     with get_default_graph().name_scope(name or "zeros_like") as scope:
         tensor = convert_to_tensor(tensor, name="tensor")
         wanted = tensor.dtype.base_dtype if dtype is None else dtypes.as_dtype(dtype).base_dtype
-        if optimize and tensor.shape.is_fully_defined() and (wanted.torch is not None or wanted is dtypes.string):
+        if (
+            optimize
+            and tensor.shape.is_fully_defined()
+            and (wanted.torch is not None or wanted is dtypes.string)
+        ):
             return zeros(tensor.shape, wanted, name=scope)
         if wanted is not tensor.dtype.base_dtype:
             return zeros(F.Shape(tensor, name="Shape"), wanted, name=scope)
@@ -336,10 +349,10 @@ def ones_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize:
         return ones(shape, wanted, name=scope)
 
 
-def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str = "range") -> Tensor:  # noqa: A001
+def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str = "range") -> Tensor:
     """The numbers from `start` (0 if only one is given) to below `limit` in steps of `delta`: a vector.
 
-    The type is `dtype`, else the widest of the arguments'. A step raises InvalidArgumentError if it would never end.
+    The type is `dtype`, else the widest of the arguments'. InvalidArgumentError in the step if it never ends.
     """
     if limit is None:
         start, limit = 0, start
@@ -367,7 +380,11 @@ linspace = lin_space
 
 
 def eye(
-    num_rows: Any, num_columns: Any = None, batch_shape: Any = None, dtype: Any = dtypes.float32, name: str | None = None
+    num_rows: Any,
+    num_columns: Any = None,
+    batch_shape: Any = None,
+    dtype: Any = dtypes.float32,
+    name: str | None = None,
 ) -> Tensor:
     """Identity matrices, [*batch_shape, num_rows, num_columns]; square if `num_columns` is None."""
     with get_default_graph().name_scope(name or "eye"):
@@ -382,8 +399,8 @@ def eye(
         else:
             smaller = F.Minimum(num_rows, columns)
             sizes = convert_to_tensor(batch, dtypes.int32, "shape")
-            diagonal = ones(F.ConcatV2([sizes, F.Pack([smaller])], 0, name="concat"), dtype)
-            whole = F.ConcatV2([sizes, F.Pack([num_rows, columns])], 0, name="concat")
+            diagonal = ones(F.ConcatV2([sizes, [smaller]], 0, name="concat"), dtype)
+            whole = None if is_square else F.ConcatV2([sizes, [num_rows, columns]], 0, name="concat")
         if is_square:
             return F.MatrixDiag(diagonal, name="diag")  # type: ignore[no-any-return]
         return F.MatrixSetDiag(zeros(whole, dtype), diagonal, name="set_diag")  # type: ignore[no-any-return]

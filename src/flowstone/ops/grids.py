@@ -8,7 +8,7 @@ from flowstone.framework.operation import F
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.tensor import Tensor
 from flowstone.ops.constants import ones
-from flowstone.ops.joining import stack
+from flowstone.ops.packing import stack
 from flowstone.ops.shapes import reshape, size
 
 __all__ = ["meshgrid"]
@@ -17,8 +17,8 @@ __all__ = ["meshgrid"]
 def meshgrid(*args: Any, **kwargs: Any) -> list[Tensor]:
     """N vectors as N tensors of the grid's shape, each varying along its own dimension.
 
-    `indexing`: "xy" (default; the first two dimensions exchanged) or "ij"; `name`. ValueError for another indexing,
-    TypeError for other keywords.
+    `indexing`: "xy" (default; the first two dimensions exchanged) or "ij"; `name`. ValueError for another
+    indexing, TypeError for other keywords.
     """
     indexing, name = kwargs.pop("indexing", "xy"), kwargs.pop("name", "meshgrid")
     if kwargs:

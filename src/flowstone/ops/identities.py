@@ -119,7 +119,8 @@ def _(node, env):
     def check(x: Any) -> Any:
         if not is_compatible(tuple(x.shape), wanted):
             raise invalid(
-                f"Shape of tensor {node.inputs[0].name} {format_dims(tuple(x.shape))} is not compatible with expected "
+                f"Shape of tensor {node.inputs[0].name} {format_dims(tuple(x.shape))} is not "
+                f"compatible with expected "
                 f"shape {format_dims(wanted)}."
             )
         return x
@@ -133,6 +134,7 @@ check_numerics_op = op(
     "message: string",
     T=(dtypes.bfloat16, dtypes.half, dtypes.float32, dtypes.float64),
     aliases=[0],
+    stateful=True,  # so that it runs wherever something waits for it
 )
 check_numerics_op.infer(lambda node: node.dims(0))
 
@@ -159,7 +161,7 @@ def _(op, dy):
 # ---- public functions
 
 
-def identity(input: Any, name: str | None = None) -> Any:  # noqa: A002 - the public name
+def identity(input: Any, name: str | None = None) -> Any:
     """A tensor with the same value; under `control_dependencies` it is taken after them."""
     from flowstone.framework.composite import SparseTensor
 
@@ -168,17 +170,17 @@ def identity(input: Any, name: str | None = None) -> Any:  # noqa: A002 - the pu
     return identity_op(input, name=name)
 
 
-def identity_n(input: Sequence[Any], name: str | None = None) -> list[Tensor]:  # noqa: A002
+def identity_n(input: Sequence[Any], name: str | None = None) -> list[Tensor]:
     """Tensors with the values of a list of tensors, all available at the same time."""
     return identity_n_op(input, name=name)  # type: ignore[no-any-return]
 
 
-def stop_gradient(input: Any, name: str | None = None) -> Tensor:  # noqa: A002
+def stop_gradient(input: Any, name: str | None = None) -> Tensor:
     """The same value, through which no gradient flows."""
     return stop_gradient_op(input, name=name)  # type: ignore[no-any-return]
 
 
-def guarantee_const(input: Any, name: str | None = None) -> Tensor:  # noqa: A002
+def guarantee_const(input: Any, name: str | None = None) -> Tensor:
     """The same value, promised never to change."""
     return guarantee_const_op(input, name=name)  # type: ignore[no-any-return]
 
@@ -192,7 +194,7 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
 
 
 def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor:
-    """`tensor` (floating); a step raises InvalidArgumentError with `message` if an element is NaN or infinite."""
+    """`tensor` (floating); a step raises InvalidArgumentError with `message` if one is NaN or infinite."""
     return check_numerics_op(tensor, message=message, name=name)  # type: ignore[no-any-return]
 
 

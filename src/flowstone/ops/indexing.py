@@ -1,7 +1,9 @@
-"""``tensor[...]``: Python's indexing as one StridedSlice, or a boolean mask; and assignment to a part of a variable.
+"""``tensor[...]``: Python's indexing as one StridedSlice, or a boolean mask; and assignment to a part of a
+variable.
 
-An index is an int, an integer scalar (NumPy's or a tensor), a slice of these, an ellipsis, None (`newaxis`), or a tuple of
-them; a boolean tensor or array alone selects with `boolean_mask`. Anything else is a TypeError.
+An index is an int, an integer scalar (NumPy's or a tensor), a slice of these, an ellipsis, None
+(`newaxis`), or a tuple of them; a boolean tensor or array alone selects with `boolean_mask`. Anything else
+is a TypeError.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from flowstone.framework.scope import get_default_graph
 from flowstone.framework.shape import Dimension
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.constants import constant
-from flowstone.ops.joining import stack
+from flowstone.ops.packing import stack
 from flowstone.ops.slicing import (
     masks_of,
     resource_strided_slice_assign_op,
@@ -30,7 +32,8 @@ __all__ = ["newaxis"]
 newaxis = None
 
 _ALLOWED = (
-    "Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar tf.int32/tf.int64 tensors are valid indices"
+    "Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar "
+    "tf.int32/tf.int64 tensors are valid indices"
 )
 
 
@@ -41,9 +44,9 @@ def _checked(index: Any) -> Any:
     if isinstance(index, Tensor):
         if index.dtype.base_dtype in (dtypes.int16, dtypes.int32, dtypes.int64) and index._dims in (None, ()):
             return index
-    elif isinstance(index, numbers.Integral) and not isinstance(index, bool):
-        return int(index)
-    elif isinstance(index, np.ndarray) and index.ndim == 0 and index.dtype.kind in "iu":
+    elif (isinstance(index, numbers.Integral) and not isinstance(index, bool)) or (
+        isinstance(index, np.ndarray) and index.ndim == 0 and index.dtype.kind in "iu"
+    ):
         return int(index)
     elif hasattr(index, "_as_graph_element") and getattr(index, "dtype", dtypes.string).is_integer:
         return convert_to_tensor(index)
@@ -65,7 +68,9 @@ class _Spec:
         self.begin: list[Any] = []
         self.end: list[Any] = []
         self.strides: list[Any] = []
-        self.masks = dict.fromkeys(("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask"), 0)
+        self.masks = dict.fromkeys(
+            ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask"), 0
+        )
 
     def mark(self, mask: str) -> None:
         """Sets the bit of the entry that is being added."""
@@ -80,7 +85,8 @@ class _Spec:
     def add_slice(self, item: Any) -> None:
         """Adds the entry of a Python slice."""
         first, last, step = [
-            None if part is None or part is sys.maxsize else _checked(part) for part in (item.start, item.stop, item.step)
+            None if part is None or part is sys.maxsize else _checked(part)
+            for part in (item.start, item.stop, item.step)
         ]
         if first is None:
             self.mark("begin_mask")
@@ -107,7 +113,7 @@ def sliced(tensor: Tensor, index: Any, variable: Any = None) -> Tensor:
 
     Raises TypeError for a wrong index, ValueError for one that the static shape forbids.
     """
-    from flowstone.ops.gathering import boolean_mask
+    from flowstone.ops.masks import boolean_mask
 
     if _is_mask(index):
         return boolean_mask(tensor, index)
@@ -155,7 +161,9 @@ def _assign(part: Tensor, value: Any, name: str | None = None) -> Any:
         if reference is not None:
             return strided_slice_assign_op(reference, *vectors, value, name=name, **attributes)
         tensor = convert_to_tensor(value, part.dtype.base_dtype)
-        operation = resource_strided_slice_assign_op(variable.handle, *vectors, tensor, name=name, **attributes)
+        operation = resource_strided_slice_assign_op(
+            variable.handle, *vectors, tensor, name=name, **attributes
+        )
         with graph.control_dependencies([operation]):
             return variable.read_value()
 

@@ -37,13 +37,17 @@ def _padded_dims(node: Any, sign: int = 1) -> Any:
         return None if rank is None else (None,) * rank
     if dims is None:
         return (None,) * len(pairs)
-    return tuple([None if n is None else n + sign * (before + after) for n, (before, after) in zip(dims, pairs)])
+    return tuple(
+        [None if n is None else n + sign * (before + after) for n, (before, after) in zip(dims, pairs)]
+    )
 
 
 def _checked(x: Any, paddings: Any) -> list[list[int]]:
     pairs: list[list[int]] = paddings.tolist()
     if len(pairs) != x.ndim:
-        raise invalid(f"The first dimension of paddings must be the rank of inputs {[len(pairs), 2]} {list(x.shape)}")
+        raise invalid(
+            f"The first dimension of paddings must be the rank of inputs {[len(pairs), 2]} {list(x.shape)}"
+        )
     if any(n < 0 for pair in pairs for n in pair):
         raise invalid(f"Paddings must be non-negative: {pairs}")
     return pairs
@@ -101,7 +105,11 @@ pad_op.kernel(CPU, GPU)(lambda node, env: _pad_kernel(node, None))
 pad_op.gradient(lambda op, dy: (_unpadded(op, dy), None))
 
 pad_v2_op = op(
-    "PadV2", "input: T, paddings: Tpaddings, constant_values: T -> output: T", _PADDINGS, T=None, host=["paddings"]
+    "PadV2",
+    "input: T, paddings: Tpaddings, constant_values: T -> output: T",
+    _PADDINGS,
+    T=None,
+    host=["paddings"],
 )
 pad_v2_op.infer(_padded_dims)
 pad_v2_op.kernel(CPU, GPU)(lambda node, env: _pad_kernel(node, 2))
@@ -113,16 +121,20 @@ _MODE = f"{_PADDINGS} ; mode: string in ['REFLECT', 'SYMMETRIC']"
 
 
 def _mirror(n: int, before: int, after: int, mode: str) -> list[int]:
-    """Where each place of a padded dimension of size `n` comes from. InvalidArgumentError if it is too short."""
+    """Where the places of a padded dimension of size `n` come from. InvalidArgumentError if it is too short."""
     skip = 1 if mode == "REFLECT" else 0
     if max(before, after) > n - skip:
-        raise invalid(f"paddings must be no greater than the dimension size: {before}, {after} greater than {n - skip}")
+        raise invalid(
+            f"paddings must be no greater than the dimension size: {before}, {after} greater than {n - skip}"
+        )
     left = [before - 1 - i + skip for i in range(before)]
     right = [n - 1 - skip - i for i in range(after)]
     return [*left, *range(n), *right]
 
 
-mirror_pad_op = op("MirrorPad", "input: T, paddings: Tpaddings -> output: T", _MODE, T=None, host=["paddings"])
+mirror_pad_op = op(
+    "MirrorPad", "input: T, paddings: Tpaddings -> output: T", _MODE, T=None, host=["paddings"]
+)
 
 
 @mirror_pad_op.infer
@@ -149,7 +161,9 @@ def _(op, dy):
     return F.MirrorPadGrad(dy, op.inputs[1], mode=op.attributes["mode"]), None
 
 
-mirror_pad_grad_op = op("MirrorPadGrad", "input: T, paddings: Tpaddings -> output: T", _MODE, T=None, host=["paddings"])
+mirror_pad_grad_op = op(
+    "MirrorPadGrad", "input: T, paddings: Tpaddings -> output: T", _MODE, T=None, host=["paddings"]
+)
 mirror_pad_grad_op.infer(lambda node: _padded_dims(node, -1))
 
 
@@ -177,7 +191,11 @@ def _(op, dy):
 # ---- Tile
 
 tile_op = op(
-    "Tile", "input: T, multiples: Tmultiples -> output: T", "Tmultiples: type in [int32, int64] = int32", T=None, host=["multiples"]
+    "Tile",
+    "input: T, multiples: Tmultiples -> output: T",
+    "Tmultiples: type in [int32, int64] = int32",
+    T=None,
+    host=["multiples"],
 )
 
 
@@ -208,7 +226,9 @@ def _(node, env):
 def _counts(x: Any, counts: Any) -> list[int]:
     result: list[int] = counts.tolist()
     if len(result) != x.ndim:
-        raise invalid(f"Expected multiples argument to be a vector of length {x.ndim} but got length {len(result)}")
+        raise invalid(
+            f"Expected multiples argument to be a vector of length {x.ndim} but got length {len(result)}"
+        )
     if any(n < 0 for n in result):
         raise invalid(f"Expected multiples >= 0, but got {result}")
     return result
@@ -240,10 +260,12 @@ def _(op, dy):
 # ---- public functions
 
 
-def pad(tensor: Any, paddings: Any, mode: str = "CONSTANT", name: str | None = None, constant_values: Any = 0) -> Tensor:
+def pad(
+    tensor: Any, paddings: Any, mode: str = "CONSTANT", name: str | None = None, constant_values: Any = 0
+) -> Tensor:
     """`tensor` with ``paddings[d]`` = (before, after) elements added in dimension d.
 
-    `mode`: CONSTANT (`constant_values`), REFLECT or SYMMETRIC (the border not, or also, mirrored). ValueError otherwise.
+    `mode`: CONSTANT (`constant_values`), REFLECT or SYMMETRIC (without, with the border). ValueError otherwise.
     """
     kind = mode.upper()
     if kind == "CONSTANT":
@@ -258,6 +280,6 @@ def pad(tensor: Any, paddings: Any, mode: str = "CONSTANT", name: str | None = N
     return mirror_pad_op(tensor, paddings, mode=kind, name=name)  # type: ignore[no-any-return]
 
 
-def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:  # noqa: A002
+def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
     """`input` repeated ``multiples[d]`` times along dimension d."""
     return tile_op(input, multiples, name=name)  # type: ignore[no-any-return]

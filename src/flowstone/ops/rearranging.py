@@ -64,12 +64,20 @@ transpose_op.gradient(lambda op, dy: (F.Transpose(dy, F.InvertPermutation(op.inp
 @transpose_op.fold
 def _(node):
     perm = node.constant(1)
-    return node.inputs[0] if perm is not None and perm.tolist() == list(range(len(perm))) and node.dims(0) is not None else None
+    return (
+        node.inputs[0]
+        if perm is not None and perm.tolist() == list(range(len(perm))) and node.dims(0) is not None
+        else None
+    )
 
 
-conjugate_transpose_op = op("ConjugateTranspose", "x: T, perm: Tperm -> y: T", _PERM, T=None, aliases=[0], host=["perm"])
+conjugate_transpose_op = op(
+    "ConjugateTranspose", "x: T, perm: Tperm -> y: T", _PERM, T=None, aliases=[0], host=["perm"]
+)
 conjugate_transpose_op.infer(_transposed_dims)
-conjugate_transpose_op.gradient(lambda op, dy: (F.ConjugateTranspose(dy, F.InvertPermutation(op.inputs[1])), None))
+conjugate_transpose_op.gradient(
+    lambda op, dy: (F.ConjugateTranspose(dy, F.InvertPermutation(op.inputs[1])), None)
+)
 
 
 @conjugate_transpose_op.kernel(CPU, GPU)
@@ -78,7 +86,9 @@ def _(node, env):
     return (lambda x, perm: torch.conj_physical(move(x, perm))) if node.dtype(0).is_complex else move
 
 
-invert_permutation_op = op("InvertPermutation", "x: T -> y: T", "T: type in [int32, int64] = int32", host=["x", "y"])
+invert_permutation_op = op(
+    "InvertPermutation", "x: T -> y: T", "T: type in [int32, int64] = int32", host=["x", "y"]
+)
 invert_permutation_op.not_differentiable()
 
 
@@ -131,7 +141,10 @@ def _(node, env):
 
     def reverse(x: Any, flags: Any) -> Any:
         if len(flags) != x.ndim:
-            raise invalid(f"'dims' must have the same number of values as 'input' has dimensions: {len(flags)}, {x.ndim}")
+            raise invalid(
+                f"'dims' must have the same number of values as 'input' has dimensions: "
+                f"{len(flags)}, {x.ndim}"
+            )
         return flip(x, tuple([axis for axis, flag in enumerate(flags.tolist()) if flag]))
 
     return reverse
@@ -140,7 +153,11 @@ def _(node, env):
 reverse_v1_op.gradient(lambda op, dy: (F.Reverse(dy, op.inputs[1]), None))
 
 reverse_v2_op = op(
-    "ReverseV2", "tensor: T, axis: Tidx -> output: T", "Tidx: type in [int32, int64] = int32", T=None, host=["axis"]
+    "ReverseV2",
+    "tensor: T, axis: Tidx -> output: T",
+    "Tidx: type in [int32, int64] = int32",
+    T=None,
+    host=["axis"],
 )
 
 
@@ -208,7 +225,9 @@ def _(node, env):
         if lengths.shape != (count,):
             raise invalid(f"Length of seq_lengths != input.dims({batch}), ({len(lengths)} vs. {count})")
         if x.device.type == "cpu" and count and not 0 <= int(lengths.min()) <= int(lengths.max()) <= size:
-            raise invalid(f"seq_lengths {lengths.tolist()} must be between 0 and input.dims({sequence}) = {size}")
+            raise invalid(
+                f"seq_lengths {lengths.tolist()} must be between 0 and input.dims({sequence}) = {size}"
+            )
         places = torch.arange(size, device=x.device)
         ends = lengths.to(x.device).unsqueeze(1)
         index = torch.where(places < ends, ends - 1 - places, places)
@@ -222,7 +241,9 @@ def _(node, env):
 @reverse_sequence_op.gradient
 def _(op, dy):
     lengths = op.inputs[1]
-    dx = F.ReverseSequence(dy, lengths, seq_dim=op.attributes["seq_dim"], batch_dim=op.attributes["batch_dim"])
+    dx = F.ReverseSequence(
+        dy, lengths, seq_dim=op.attributes["seq_dim"], batch_dim=op.attributes["batch_dim"]
+    )
     return dx, None
 
 
@@ -237,7 +258,7 @@ def transpose(a: Any, perm: Any = None, name: str = "transpose", conjugate: bool
         if perm is None:
             rank = a.shape.ndims
             if rank is None:
-                perm = F.Range(F.Sub(F.Rank(a), 1), -1, -1, name="Range")
+                perm = F.Range(F.Sub(F.Rank(a), 1, name="sub"), -1, -1, name="Range")
             else:
                 perm = np.arange(rank - 1, -1, -1, dtype=np.int32)
         return declaration(a, perm, name=scope)  # type: ignore[no-any-return]
@@ -250,11 +271,14 @@ def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = F
         rank = a.shape.ndims
         if rank is None:
             count = F.Rank(a)
-            last = F.Pack([F.Sub(count, 1), F.Sub(count, 2)])
-            perm: Any = F.ConcatV2([F.Range(0, F.Sub(count, 2), 1), last], 0, name="concat")
+            leading = F.Range(0, F.Sub(count, 2, name="sub"), 1)
+            last = [F.Sub(count, 1, name="sub"), F.Sub(count, 2, name="sub")]
+            perm: Any = F.ConcatV2([leading, last], 0, name="concat")
         else:
             if rank < 2:
-                raise ValueError(f"Argument `a` should be a (batch) matrix with rank >= 2. Received `a` = {a!r}")
+                raise ValueError(
+                    f"Argument `a` should be a (batch) matrix with rank >= 2. Received `a` = {a!r}"
+                )
             perm = [*range(rank - 2), rank - 1, rank - 2]
         return transpose(a, perm, conjugate=conjugate)
 
@@ -273,7 +297,7 @@ reverse_v2 = reverse
 
 
 def reverse_sequence(
-    input: Any,  # noqa: A002
+    input: Any,
     seq_lengths: Any,
     seq_axis: int | None = None,
     batch_axis: int | None = None,
@@ -285,5 +309,3 @@ def reverse_sequence(
     sequence = seq_axis if seq_dim is None else seq_dim
     batch = batch_axis if batch_dim is None else batch_dim
     return reverse_sequence_op(input, seq_lengths, seq_dim=sequence, batch_dim=batch or 0, name=name)  # type: ignore[no-any-return]
-
-

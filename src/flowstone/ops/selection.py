@@ -20,9 +20,7 @@ __all__ = ["dynamic_partition", "dynamic_stitch", "setdiff1d", "unique", "unique
 _OUT_IDX = "out_idx: type in [int32, int64] = int32"
 _SIGNED = {dtypes.uint16: torch.int16, dtypes.uint32: torch.int32, dtypes.uint64: torch.int64}
 
-where_op = op(
-    "Where", "input: T -> index: int64", "T: type = bool"
-)
+where_op = op("Where", "input: T -> index: int64", "T: type = bool")
 where_op.no_gradient()
 
 
@@ -50,7 +48,7 @@ def _check_vector(x: Any, what: str = "unique expects a 1D vector.") -> None:
 
 
 def _distinct(x: Any) -> tuple[Any, Any, Any]:
-    """Distinct elements in the order of their first places, each element's position among them, and their counts."""
+    """Distinct elements in order of appearance, each element's position among them, and their counts."""
     _check_vector(x)
     values, inverse, counts = torch.unique(x, return_inverse=True, return_counts=True)
     first = torch.full((len(values),), len(x), dtype=torch.int64, device=x.device)
@@ -111,7 +109,6 @@ def _(node):
     return [(None,), (None,)]
 
 
-
 @list_diff_op.kernel(CPU, GPU)
 def _(node, env):
     dtype, text = node.attributes["out_idx"].torch, is_text(node)
@@ -157,7 +154,9 @@ def _(node, env):
     def partition(data: Any, parts: Any) -> list[Any]:
         depth = parts.ndim
         if tuple(data.shape[:depth]) != tuple(parts.shape):
-            raise invalid(f"data.shape must start with partitions.shape, got {list(data.shape)} and {list(parts.shape)}")
+            raise invalid(
+                f"data.shape must start with partitions.shape, got {list(data.shape)} and {list(parts.shape)}"
+            )
         rows, labels = data.reshape(product(parts.shape), *data.shape[depth:]), parts.reshape(-1)
         if labels.numel() and not 0 <= int(labels.min()) <= int(labels.max()) < count:
             raise invalid(f"partitions = {labels.tolist()} is not in [0, {count})")
@@ -199,7 +198,11 @@ def _stitch_dims(node: Any) -> Any:
 
 
 def _stitch_kernel(node: Any) -> Any:
-    count, text, dtype = node.attributes["N"], is_text(node, node.attributes["N"]), node.dtype(node.attributes["N"]).torch
+    count, text, dtype = (
+        node.attributes["N"],
+        is_text(node, node.attributes["N"]),
+        node.dtype(node.attributes["N"]).torch,
+    )
 
     def stitch(*inputs: Any) -> Any:
         indices, data = inputs[:count], inputs[count:]
@@ -207,7 +210,10 @@ def _stitch_kernel(node: Any) -> Any:
         size = 0
         for places, values in zip(indices, data):
             if tuple(values.shape) != (*places.shape, *rest):
-                raise invalid(f"Need data[0].shape{list(rest)} = data.shape{list(values.shape)} behind the indices' shape")
+                raise invalid(
+                    f"Need data[0].shape{list(rest)} = data.shape{list(values.shape)} behind the "
+                    f"indices' shape"
+                )
             if places.numel():
                 if int(places.min()) < 0:
                     raise invalid(f"indices = {places.tolist()} is not in [0, 2147483647)")
@@ -254,11 +260,13 @@ def unique_with_counts(x: Any, out_idx: Any = dtypes.int32, name: str | None = N
 
 
 def setdiff1d(x: Any, y: Any, index_dtype: Any = dtypes.int32, name: str | None = None) -> Any:
-    """(out, idx): the elements of the vector `x` that are not in `y`, in order, and their positions in `x`."""
+    """(out, idx): the elements of the vector `x` that are not in `y`, in order, and where they stand."""
     return list_diff_op(x, y, out_idx=index_dtype, name=name)
 
 
-def dynamic_partition(data: Any, partitions: Any, num_partitions: int, name: str | None = None) -> list[Tensor]:
+def dynamic_partition(
+    data: Any, partitions: Any, num_partitions: int, name: str | None = None
+) -> list[Tensor]:
     """`num_partitions` tensors: the slices of `data` whose entry in `partitions` (int32) is 0, 1, …"""
     return dynamic_partition_op(data, partitions, num_partitions=num_partitions, name=name)  # type: ignore[no-any-return]
 

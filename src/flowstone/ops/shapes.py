@@ -17,13 +17,20 @@ from flowstone.framework.operation import F, op
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.shape import Dimension, TensorShape, as_shape, broadcast, format_dims, num_elements
 from flowstone.framework.tensor import Tensor, convert_to_tensor, register_tensor_conversion_function
-from flowstone.ops.arrays import as_known, boxed, checked_axis, computed, elements, invalid, is_text, product, sizes_of
+from flowstone.ops.arrays import (
+    as_known,
+    boxed,
+    checked_axis,
+    computed,
+    elements,
+    invalid,
+    is_text,
+    product,
+    sizes_of,
+)
 from flowstone.ops.constants import constant
 
 __all__ = [
-    "broadcast_dynamic_shape",
-    "broadcast_static_shape",
-    "broadcast_to",
     "expand_dims",
     "rank",
     "reshape",
@@ -60,7 +67,13 @@ def _(node):
     return None if dims is None else as_known(dims, node.attributes["out_type"].as_numpy_dtype)
 
 
-shape_n_op = op("ShapeN", "input: N*T -> output: N*out_type", f"out_type: type in {_INDEX} = int32", T=None, host=["output"])
+shape_n_op = op(
+    "ShapeN",
+    "input: N*T -> output: N*out_type",
+    f"out_type: type in {_INDEX} = int32",
+    T=None,
+    host=["output"],
+)
 shape_n_op.infer(lambda node: [(None if x.dims is None else len(x.dims),) for x in node.inputs])
 shape_n_op.not_differentiable()
 
@@ -110,7 +123,12 @@ def _(node):
 # ---- the same elements in another shape
 
 reshape_op = op(
-    "Reshape", "tensor: T, shape: Tshape -> output: T", f"Tshape: type in {_INDEX} = int32", T=None, aliases=[0], host=["shape"]
+    "Reshape",
+    "tensor: T, shape: Tshape -> output: T",
+    f"Tshape: type in {_INDEX} = int32",
+    T=None,
+    aliases=[0],
+    host=["shape"],
 )
 
 
@@ -128,7 +146,8 @@ def _(node):
     if not unknown:
         if known != total:
             raise ValueError(
-                f"Cannot reshape a tensor with {total} elements to shape {format_dims(dims)} ({known} elements)"
+                f"Cannot reshape a tensor with {total} elements to shape {format_dims(dims)} "
+                f"({known} elements)"
             )
     elif unknown == 1 and known:
         if total % known:
@@ -166,12 +185,20 @@ def _completed(sizes: list[int], total: int) -> list[int]:
     known = product([n for n in sizes if n >= 0])
     if -1 in sizes:
         if known == 0:
-            raise invalid("reshape cannot infer the missing input size for an empty tensor unless all specified sizes are non-zero")
+            raise invalid(
+                "reshape cannot infer the missing input size for an empty tensor unless all "
+                "specified sizes are non-zero"
+            )
         if total % known:
-            raise invalid(f"Input to reshape is a tensor with {total} values, but the requested shape requires a multiple of {known}")
+            raise invalid(
+                f"Input to reshape is a tensor with {total} values, but the requested shape "
+                f"requires a multiple of {known}"
+            )
         return [total // known if n == -1 else n for n in sizes]
     if known != total:
-        raise invalid(f"Input to reshape is a tensor with {total} values, but the requested shape has {known}")
+        raise invalid(
+            f"Input to reshape is a tensor with {total} values, but the requested shape has {known}"
+        )
     return sizes
 
 
@@ -183,7 +210,11 @@ def _(op, dy):
 @reshape_op.fold
 def _(node):
     dims = node.static_shape(0)
-    return node.inputs[0] if dims is not None and dims == node.outputs[0].dims and node.constant(1) is not None else None
+    return (
+        node.inputs[0]
+        if dims is not None and dims == node.outputs[0].dims and node.constant(1) is not None
+        else None
+    )
 
 
 @reshape_op.value(0, 1)
@@ -199,7 +230,12 @@ def _back_to_shape(op: Any, dy: Any) -> Any:
 
 
 expand_dims_op = op(
-    "ExpandDims", "input: T, dim: Tdim -> output: T", f"Tdim: type in {_INDEX} = int32", T=None, aliases=[0], host=["dim"]
+    "ExpandDims",
+    "input: T, dim: Tdim -> output: T",
+    f"Tdim: type in {_INDEX} = int32",
+    T=None,
+    aliases=[0],
+    host=["dim"],
 )
 
 
@@ -288,145 +324,10 @@ def _(node):
     return node.inputs[0] if dims is not None and dims == node.outputs[0].dims else None
 
 
-# ---- broadcasting
-
-broadcast_to_op = op(
-    "BroadcastTo",
-    "input: T, shape: Tidx -> output: T",
-    f"Tidx: type in {_INDEX} = int32",
-    T=None,
-    aliases=[0],
-    overlapping=True,
-    host=["shape"],
-)
-
-
-@broadcast_to_op.infer
-def _(node):
-    dims, wanted = node.dims(0), sizes_of(node, 1)
-    if wanted is None or dims is None:
-        return wanted
-    if len(dims) > len(wanted):
-        raise ValueError(f"Shape must be at least rank {len(dims)} but is rank {len(wanted)}")
-    result = list(wanted)
-    for i, n in enumerate(dims, len(wanted) - len(dims)):
-        if result[i] is None:
-            result[i] = n if n is not None and n > 1 else None
-        elif n not in (None, 1, result[i]):
-            raise ValueError(
-                f"Dimensions must be equal, but are {n} and {result[i]}: shapes {format_dims(dims)} and {format_dims(wanted)}"
-            )
-    return tuple(result)
-
-
-@broadcast_to_op.kernel(CPU, GPU)
-def _(node, env):
-    if is_text(node):
-        return lambda x, shape: np.broadcast_to(x, tuple(shape.tolist()))
-    wanted = node.constant(1)
-    if wanted is not None:
-        return Call(torch.broadcast_to, X0, tuple(wanted.tolist()))
-    return lambda x, shape: torch.broadcast_to(x, shape.tolist())
-
-
-@broadcast_to_op.gradient
-def _(op, dy):
-    sizes = shape(op.inputs[0], out_type=op.dtype(1))
-    _, axes = F.BroadcastGradientArgs(op.inputs[1], sizes)
-    return F.Reshape(F.Sum(dy, axes, keep_dims=True), sizes), None
-
-
-@broadcast_to_op.fold
-def _(node):
-    dims, wanted = node.static_shape(0), node.constant(1)
-    return node.inputs[0] if dims is not None and wanted is not None and dims == tuple(wanted.tolist()) else None
-
-
-
-broadcast_args_op = op(
-    "BroadcastArgs", "s0: T, s1: T -> r0: T", f"T: type in {_INDEX} = int32", host=["s0", "s1", "r0"]
-)
-broadcast_args_op.no_gradient()
-
-
-@broadcast_args_op.infer
-def _(node):
-    lengths = [node.dims(0), node.dims(1)]
-    if None in lengths or any(dims[0] is None for dims in lengths):
-        return (None,)
-    return (max(dims[0] for dims in lengths),)
-
-
-@broadcast_args_op.kernel(CPU, GPU)
-def _(node, env):
-    dtype = node.dtype(0).torch
-    return lambda x, y: torch.tensor(_broadcast(x, y), dtype=dtype)
-
-
-def _broadcast(x: Any, y: Any) -> Any:
-    try:
-        return broadcast(tuple(x.tolist()), tuple(y.tolist()))
-    except ValueError:
-        raise invalid(f"Incompatible shapes: {x.tolist()} vs. {y.tolist()}") from None
-
-
-@broadcast_args_op.value(0, 1)
-def _(node):
-    known = [elements(x._static_value) for x in node.inputs]
-    if None in known:
-        return None
-    try:
-        return as_known(broadcast(*known), node.dtype(0).as_numpy_dtype)
-    except ValueError:
-        return None
-
-
-broadcast_gradient_args_op = op(
-    "BroadcastGradientArgs",
-    "s0: T, s1: T -> r0: T, r1: T",
-    f"T: type in {_INDEX} = int32",
-    host=["s0", "s1", "r0", "r1"],
-)
-broadcast_gradient_args_op.infer(lambda node: [(None,), (None,)])
-broadcast_gradient_args_op.not_differentiable()
-
-
-@broadcast_gradient_args_op.kernel(CPU, GPU)
-def _(node, env):
-    dtype = node.dtype(0).torch
-
-    def axes(x: Any, y: Any) -> Any:
-        whole = _broadcast(x, y)
-        return [torch.tensor(found, dtype=dtype) for found in _reduced(x.tolist(), y.tolist(), whole)]
-
-    return axes
-
-
-@broadcast_gradient_args_op.value(0, 1)
-def _(node):
-    known = [elements(x._static_value) for x in node.inputs]
-    if any(sizes is None or None in sizes for sizes in known):
-        return [None, None]
-    try:
-        found = _reduced(*known, broadcast(*known))
-    except ValueError:
-        return [None, None]
-    return [np.array(axes, node.dtype(0).as_numpy_dtype) for axes in found]
-
-
-def _reduced(x: Any, y: Any, whole: Any) -> list[list[int]]:
-    """For both shapes: the axes of the result over which a gradient is summed."""
-    rank = len(whole)
-    if list(x) == list(y):
-        return [[], []]
-    padded = [[1] * (rank - len(sizes)) + list(sizes) for sizes in (x, y)]
-    return [[axis for axis in range(rank) if sizes[axis] == 1] for sizes in padded]
-
-
 # ---- public functions
 
 
-def shape(input: Any, name: str | None = None, out_type: Any = None) -> Tensor:  # noqa: A002 - the public name
+def shape(input: Any, name: str | None = None, out_type: Any = None) -> Tensor:
     """The shape of a tensor: int32 (or `out_type` int64), [rank]; a constant if it is known."""
     return _shape(input, name, dtypes.int32 if out_type is None else dtypes.as_dtype(out_type))
 
@@ -444,12 +345,12 @@ def _shape(value: Any, name: str | None, out_type: dtypes.DType) -> Tensor:
         return shape_op(tensor, out_type=out_type, name=scope)  # type: ignore[no-any-return]
 
 
-def shape_n(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> list[Tensor]:  # noqa: A002
+def shape_n(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> list[Tensor]:
     """The shapes of a list of tensors of one type."""
     return shape_n_op(input, out_type=out_type, name=name)  # type: ignore[no-any-return]
 
 
-def size(input: Any, name: str | None = None, out_type: Any = None) -> Tensor:  # noqa: A002
+def size(input: Any, name: str | None = None, out_type: Any = None) -> Tensor:
     """The number of elements: an int32 (or `out_type` int64) scalar; a constant if it is known."""
     from flowstone.framework.composite import SparseTensor, SparseTensorValue
 
@@ -464,7 +365,7 @@ def size(input: Any, name: str | None = None, out_type: Any = None) -> Tensor:  
         return size_op(tensor, out_type=wanted, name=scope)  # type: ignore[no-any-return]
 
 
-def rank(input: Any, name: str | None = None) -> Tensor:  # noqa: A002
+def rank(input: Any, name: str | None = None) -> Tensor:
     """The number of dimensions: an int32 scalar; a constant if it is known."""
     from flowstone.framework.composite import SparseTensor, SparseTensorValue
 
@@ -485,8 +386,8 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
     return reshape_op(tensor, shape, name=name)  # type: ignore[no-any-return]
 
 
-def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:  # noqa: A002
-    """`input` with a dimension of size 1 inserted at `axis` (negative: from the end). `dim`: the old name of `axis`."""
+def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
+    """`input` with a dimension of size 1 inserted at `axis` (negative: from the end); `dim` is its old name."""
     if dim is not None:
         if axis is not None:
             raise ValueError("can't specify both 'dim' and 'axis'")
@@ -496,7 +397,7 @@ def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any 
     return expand_dims_op(input, axis, name=name)  # type: ignore[no-any-return]
 
 
-def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None) -> Tensor:  # noqa: A002
+def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None) -> Tensor:
     """`input` without its dimensions of size 1, or only those in `axis` (an int or a list)."""
     if squeeze_dims is not None:
         if axis is not None:
@@ -507,47 +408,34 @@ def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims:
     return squeeze_op(input, squeeze_dims=axis or [], name=name)  # type: ignore[no-any-return]
 
 
-def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:  # noqa: A002
-    """`input` repeated along dimensions of size 1, and new ones in front, to `shape`."""
-    return broadcast_to_op(input, shape, name=name)  # type: ignore[no-any-return]
-
-
-def broadcast_static_shape(shape_x: TensorShape, shape_y: TensorShape) -> TensorShape:
-    """The TensorShape that tensors of two static shapes broadcast to. ValueError if they do not."""
-    try:
-        return TensorShape.from_dims(broadcast(as_shape(shape_x).dims_tuple, as_shape(shape_y).dims_tuple))
-    except ValueError:
-        raise ValueError(
-            "Incompatible shapes for broadcasting. Two shapes are compatible if for each dimension pair they are "
-            f"either equal or one of them is 1. Received: {shape_x} and {shape_y}."
-        ) from None
-
-
-def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
-    """The shape (an integer vector) that tensors of two shapes, given as vectors, broadcast to."""
-    return broadcast_args_op(shape_x, shape_y)  # type: ignore[no-any-return]
-
-
 # ---- shapes as values
 
 
-def _shape_as_tensor(value: TensorShape, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Tensor:
+def _shape_as_tensor(
+    value: TensorShape, dtype: Any = None, name: str | None = None, as_ref: bool = False
+) -> Tensor:
     dims = value.dims_tuple
     if dims is None or None in dims:
         raise ValueError(f"Cannot convert a partially known TensorShape {value} to a Tensor.")
     if dtype is not None and dtype not in (dtypes.int32, dtypes.int64):
         raise TypeError(
-            f"Cannot convert TensorShape {value} to dtype {dtype.name}. Allowed dtypes are tf.int32 and tf.int64."
+            f"Cannot convert TensorShape {value} to dtype {dtype.name}. Allowed dtypes are tf.int32 "
+            f"and tf.int64."
         )
     wanted = dtype or (dtypes.int64 if any(n > 2**31 - 1 for n in dims) else dtypes.int32)  # type: ignore[operator]
     return constant(np.array(dims, wanted.as_numpy_dtype), wanted, name=name or "shape_as_tensor")
 
 
-def _dimension_as_tensor(value: Dimension, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Tensor:
+def _dimension_as_tensor(
+    value: Dimension, dtype: Any = None, name: str | None = None, as_ref: bool = False
+) -> Tensor:
     if value.value is None:
         raise ValueError("Cannot convert unknown Dimension ? to a Tensor.")
     if dtype is not None and dtype not in (dtypes.int32, dtypes.int64):
-        raise TypeError(f"Cannot convert Dimension {value} to dtype {dtype.name}. Allowed dtypes are tf.int32 and tf.int64.")
+        raise TypeError(
+            f"Cannot convert Dimension {value} to dtype {dtype.name}. Allowed dtypes are tf.int32 "
+            f"and tf.int64."
+        )
     wanted = dtype or (dtypes.int64 if value.value > 2**31 - 1 else dtypes.int32)
     return constant(value.value, wanted, name=name or "shape_as_tensor")
 

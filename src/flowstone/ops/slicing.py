@@ -1,18 +1,12 @@
-"""Slices: `Slice`, `StridedSlice` with its five masks, its gradient, and the assignment to a slice of a variable.
+"""Slices: `Slice`, `StridedSlice`, its gradient, and the assignment to a slice of a variable.
 
-A strided slice is given sparsely: begin, end and stride of some dimensions, and bit masks that make entry i mean
-something else (white-paper-era NumPy indexing): `ellipsis` (as many whole dimensions as are left), `new_axis`, `shrink`
-(one index; the dimension disappears), open `begin`, open `end`. `dense_entries` turns that into one entry for each
-dimension; everything else (static shapes, kernels, gradients) works on those entries.
-
->>> dense_entries(3, [1, 0], [2, 0], [1, 1], Masks(ellipsis=2, shrink=1))
-[1, slice(None, None, 1), slice(None, None, 1)]
+`slice_geometry` says what the five masks of a strided slice mean.
 """
 
 from __future__ import annotations
 
 import operator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -23,115 +17,22 @@ from flowstone.framework.operation import F, op
 from flowstone.framework.tensor import Tensor
 from flowstone.ops.arrays import boxed, computed, elements, invalid, is_text
 from flowstone.ops.shapes import shape
+from flowstone.ops.slice_geometry import Masks, PythonSlice, dense_entries, forward, sliced_dims
 
 __all__ = ["slice", "strided_slice"]
 
-_MASKS = (
-    "begin_mask: int = 0 ; end_mask: int = 0 ; ellipsis_mask: int = 0 ; new_axis_mask: int = 0 ; shrink_axis_mask: int = 0"
+_MASKS = " ; ".join(
+    f"{name}_mask: int = 0" for name in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")
 )
 _INDEX_TYPES = (dtypes.int16, dtypes.int32, dtypes.int64)
-_Range = type(np.s_[:])  # Python's slice, whose name is taken by the public function
-
-
-class Unknown:
-    """An index that only the step knows."""
-
-
-UNKNOWN = Unknown()
-
-
-class Masks(NamedTuple):
-    """The bit masks of a strided slice; bit i speaks of entry i."""
-
-    begin: int = 0
-    end: int = 0
-    ellipsis: int = 0
-    new_axis: int = 0
-    shrink: int = 0
 
 
 def masks_of(node: Any) -> Masks:
     """The masks among a node's attributes."""
     a = node.attributes
-    return Masks(a["begin_mask"], a["end_mask"], a["ellipsis_mask"], a["new_axis_mask"], a["shrink_axis_mask"])
-
-
-def dense_entries(rank: int, begin: Any, end: Any, strides: Any, masks: Masks) -> list[Any]:
-    """One entry a dimension, in order: an int (shrink), a Python slice, or None for a new axis.
-
-    begin, end and strides are sequences of int; None among them marks what only the step knows.
-    Raises ValueError for two ellipses, a stride of 0, or more entries than dimensions.
-    """
-    entries: list[Any] = []
-    whole_at = None
-    for i, (first, last, step) in enumerate(zip(begin, end, strides)):
-        bit = 1 << i
-        if masks.ellipsis & bit:
-            if whole_at is not None:
-                raise ValueError("Multiple ellipses in slice spec not allowed")
-            whole_at = len(entries)
-        elif masks.new_axis & bit:
-            entries.append(None)
-        elif masks.shrink & bit:
-            if step is not None and step <= 0:
-                raise ValueError("only stride 1 allowed on non-range indexing.")
-            entries.append(UNKNOWN if first is None else first)
-        else:
-            if step == 0:
-                raise ValueError(f"strides[{i}] must be non-zero")
-            open_first, open_last = masks.begin & bit, masks.end & bit
-            entries.append(
-                _Range(
-                    None if open_first else UNKNOWN if first is None else first,
-                    None if open_last else UNKNOWN if last is None else last,
-                    UNKNOWN if step is None else step,
-                )
-            )
-    used = sum(entry is not None for entry in entries)
-    if used > rank:
-        raise ValueError(f"Index out of range using input dim {rank}; input has only {rank} dims")
-    at = len(entries) if whole_at is None else whole_at
-    return [*entries[:at], *[_Range(None, None, 1)] * (rank - used), *entries[at:]]
-
-
-def sliced_dims(dims: tuple[int | None, ...], entries: list[Any]) -> tuple[int | None, ...]:
-    """The static shape of a slice. ValueError for an index outside its dimension."""
-    result: list[int | None] = []
-    axis = 0
-    for entry in entries:
-        if entry is None:
-            result.append(1)
-            continue
-        size = dims[axis]
-        if type(entry) is not _Range:
-            if size is not None and entry is not UNKNOWN and not -size <= entry < size:
-                raise ValueError(f"slice index {entry} of dimension {axis} out of bounds.")
-        elif UNKNOWN in (entry.start, entry.stop, entry.step) or size is None:
-            is_whole = entry.start is None and entry.stop is None and entry.step in (1, -1)
-            result.append(size if is_whole else None)
-        else:
-            result.append(len(range(*entry.indices(size))))
-        axis += 1
-    return tuple(result)
-
-
-def forward(sizes: Any, entries: list[Any]) -> tuple[tuple[Any, ...], list[int]]:
-    """An index with positive steps only, and the axes of its result to flip: ATen takes no negative steps.
-
-    IndexErrors are left to the indexing; `sizes` is the actual shape.
-    """
-    index: list[Any] = []
-    flips: list[int] = []
-    axis = at = 0
-    for entry in entries:
-        if type(entry) is _Range and entry.step < 0:
-            places = range(*entry.indices(sizes[axis]))
-            flips.append(at)
-            entry = _Range(places[-1], places[0] + 1, -entry.step) if places else _Range(0, 0, 1)
-        index.append(entry)
-        axis += entry is not None
-        at += entry is None or type(entry) is _Range
-    return tuple(index), flips
+    return Masks(
+        a["begin_mask"], a["end_mask"], a["ellipsis_mask"], a["new_axis_mask"], a["shrink_axis_mask"]
+    )
 
 
 def _entries(rank: int, begin: Any, end: Any, strides: Any, masks: Masks) -> list[Any]:
@@ -154,13 +55,13 @@ def _check_indices(sizes: Any, entries: list[Any]) -> None:
     for entry in entries:
         if entry is None:
             continue
-        if type(entry) is not _Range and not -sizes[axis] <= entry < sizes[axis]:
+        if type(entry) is not PythonSlice and not -sizes[axis] <= entry < sizes[axis]:
             raise invalid(f"slice index {entry} of dimension {axis} out of bounds.")
         axis += 1
 
 
 def _known_entries(node: Any, rank: int, first: int) -> list[Any]:
-    """The entries of a node whose begin, end and strides start at input `first`; UNKNOWN where they are not known."""
+    """The entries of a node whose begin, end and strides start at input `first`; UNKNOWN if not known."""
     vectors = [_known_vector(node, first + i) for i in range(3)]
     length = max((len(v) for v in vectors if v is not None), default=0)
     begin, end, strides = [v if v is not None else (None,) * length for v in vectors]
@@ -218,10 +119,10 @@ def _(node, env):
     if dims is None or any(value is None for value in known):
         return lambda x, b, e, s: _cut(x, _entries(x.ndim, b.tolist(), e.tolist(), s.tolist(), masks))
     entries = dense_entries(len(dims), *[value.tolist() for value in known], masks)
-    cuts = [(axis, entry) for axis, entry in enumerate(entries) if entry != _Range(None, None, 1)]
+    cuts = [(axis, entry) for axis, entry in enumerate(entries) if entry != PythonSlice(None, None, 1)]
     if len(cuts) == 1 and type(cuts[0][1]) is int:
         return Call(torch.select, X0, *cuts[0])
-    if any(type(entry) is _Range and entry.step < 0 for entry in entries):
+    if any(type(entry) is PythonSlice and entry.step < 0 for entry in entries):
         return lambda x, b, e, s: _cut(x, entries)
     return Call(operator.getitem, X0, tuple(entries))
 
@@ -256,7 +157,7 @@ def _(node):
     if dims is None or dims != node.outputs[0].dims or any(node.constant(i) is None for i in (1, 2, 3)):
         return None
     whole = all(
-        type(entry) is _Range and entry.step > 0 and len(range(*entry.indices(n))) == n
+        type(entry) is PythonSlice and entry.step > 0 and len(range(*entry.indices(n))) == n
         for entry, n in zip(_known_entries(node, len(dims), 1), dims)
     )
     return node.inputs[0] if whole else None
@@ -272,7 +173,7 @@ def _(node):
     if len(entries) != 1:
         return computed(node)
     entry, dtype = entries[0], node.dtype(0).as_numpy_dtype
-    if type(entry) is _Range:
+    if type(entry) is PythonSlice:
         found = known[entry]
         return found if None in found else np.array(found, dtype)
     if not -len(known) <= entry < len(known) or known[entry] is None:
@@ -319,7 +220,9 @@ def _spread(dy: Any, sizes: Any, index: Any, flips: list[int]) -> Any:
 def _place(whole: Any, index: Any, value: Any) -> None:
     view = whole[index]
     if view.shape != value.shape:
-        raise invalid(f"Cannot place a value of shape {list(value.shape)} in a slice of shape {list(view.shape)}")
+        raise invalid(
+            f"Cannot place a value of shape {list(value.shape)} in a slice of shape {list(view.shape)}"
+        )
     view.copy_(value)
 
 
@@ -394,7 +297,10 @@ def _(node):
             raise ValueError(f"Shape must be rank {length} but is rank {len(v)}")
     unknown = (None,) * length
     return tuple(
-        [_slice_size(axis, *entry) for axis, entry in enumerate(zip(dims or unknown, begin or unknown, sizes or unknown))]
+        [
+            _slice_size(axis, *entry)
+            for axis, entry in enumerate(zip(dims or unknown, begin or unknown, sizes or unknown))
+        ]
     )
 
 
@@ -418,7 +324,7 @@ def _(node, env):
     if len(spans) == 1:
         axis, first, last = spans[0]
         return Call(torch.narrow, X0, axis, first, last - first)
-    return Call(operator.getitem, X0, tuple([_Range(a, b) for a, b in zip(begin.tolist(), ends)]))
+    return Call(operator.getitem, X0, tuple([PythonSlice(a, b) for a, b in zip(begin.tolist(), ends)]))
 
 
 def _slice(x: Any, begin: Any, size: Any) -> Any:
@@ -427,7 +333,7 @@ def _slice(x: Any, begin: Any, size: Any) -> Any:
         last = n if count == -1 else first + count
         if not 0 <= first <= last <= n:
             raise invalid(f"Expected begin[{axis}] and size[{axis}] within [0, {n}], got {first} and {count}")
-        index.append(_Range(first, last))
+        index.append(PythonSlice(first, last))
     if len(index) != x.ndim or begin.shape != size.shape:
         raise invalid(f"Expected begin and size arguments to be 1-D tensors of size {x.ndim}")
     return boxed(x[tuple(index)]) if isinstance(x, np.ndarray) else x[tuple(index)]
@@ -452,7 +358,7 @@ def _(op, dy):
 # ---- public functions
 
 
-def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:  # noqa: A001
+def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
     """The part of `input_` that starts at `begin` and has shape `size` (-1: up to the end), both [rank]."""
     return slice_op(input_, begin, size, name=name)  # type: ignore[no-any-return]
 
@@ -472,7 +378,7 @@ def strided_slice(
 ) -> Tensor:
     """``input_[begin:end:strides]`` with vectors of one entry a dimension, the first dimensions first.
 
-    Bit i of a mask changes entry i: see the module. `var`: the variable that `input_` is the value of; the result's
+    Bit i of a mask changes entry i: see the module. `var`: the variable of which `input_` is the value; the result's
     ``assign(value)`` then changes that part of it. Raises ValueError for what the static shapes forbid.
     """
     from flowstone.ops.constants import ones_like

@@ -1,7 +1,7 @@
 """Blocks of space moved to the channels or to the batch and back, and image patches.
 
-All are one recipe: split dimensions into blocks (a reshape), permute, join dimensions (a reshape). Padding comes before,
-cropping after.
+All are one recipe: split dimensions into blocks (a reshape), permute, join dimensions (a reshape). Padding
+comes before, cropping after.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from flowstone.framework.scope import get_default_graph
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.arrays import invalid, product
 from flowstone.ops.constants import constant, zeros
-from flowstone.ops.joining import stack
+from flowstone.ops.packing import stack
 from flowstone.ops.shapes import shape
 
 __all__ = [
@@ -73,7 +73,11 @@ def _depth_op(name: str, infer: Any, move: Any, back: str) -> Any:
         block, is_last = node.attributes["block_size"], node.attributes["data_format"] == "NHWC"
 
         def moved(x: Any) -> Any:
-            return move(x, block) if is_last else move(x.permute(0, 2, 3, 1), block).permute(0, 3, 1, 2).contiguous()
+            return (
+                move(x, block)
+                if is_last
+                else move(x.permute(0, 2, 3, 1), block).permute(0, 3, 1, 2).contiguous()
+            )
 
         return moved
 
@@ -111,7 +115,9 @@ def _depth_to_space_dims(node: Any) -> Any:
 def _space_to_depth_dims(node: Any) -> Any:
     n, h, w, c = _image_dims(node)
     block = node.attributes["block_size"]
-    return _in_format(node, n, _divided(h, block, "height"), _divided(w, block, "width"), _times(c, block * block))
+    return _in_format(
+        node, n, _divided(h, block, "height"), _divided(w, block, "width"), _times(c, block * block)
+    )
 
 
 depth_to_space_op = _depth_op("DepthToSpace", _depth_to_space_dims, _depth_to_space, "SpaceToDepth")
@@ -149,7 +155,9 @@ def _batch_to_space(x: Any, blocks: list[int], crops: list[list[int]]) -> Any:
         raise invalid("crops must be non-negative")
     batch, space, rest = x.shape[0], x.shape[1 : count + 1], x.shape[count + 1 :]
     if batch % product(blocks):
-        raise invalid(f"Input batch dimension ({batch}) is not divisible by product of block sizes ({product(blocks)})")
+        raise invalid(
+            f"Input batch dimension ({batch}) is not divisible by product of block sizes ({product(blocks)})"
+        )
     order = [count]
     for i in range(count):
         order += [count + 1 + i, i]
@@ -263,7 +271,8 @@ batch_to_space_op = _square_op("BatchToSpace", "crops", "Tidx", _batch_to_space,
 extract_image_patches_op = op(
     "ExtractImagePatches",
     "images: T -> patches: T",
-    "ksizes: list(int) >= 4 ; strides: list(int) >= 4 ; rates: list(int) >= 4 ; padding: string in ['SAME', 'VALID']",
+    "ksizes: list(int) >= 4 ; strides: list(int) >= 4 ; rates: list(int) >= 4 ; padding: string in "
+    "['SAME', 'VALID']",
     T=(*dtypes.NUMBERS, dtypes.bool),
 )
 
@@ -294,7 +303,11 @@ def _(node):
 
 @extract_image_patches_op.kernel(CPU, GPU)
 def _(node, env):
-    strides, rates, padding = node.attributes["strides"][1:3], node.attributes["rates"][1:3], node.attributes["padding"]
+    strides, rates, padding = (
+        node.attributes["strides"][1:3],
+        node.attributes["rates"][1:3],
+        node.attributes["padding"],
+    )
     sizes = _window_sizes(node)
 
     def extract(x: Any) -> Any:
@@ -310,7 +323,7 @@ def _(node, env):
 
 @extract_image_patches_op.gradient
 def _(op, dy):
-    """Sums by place: the patches of an image of place numbers (0 in the padding) say where each element came from."""
+    """Sums by place: patches of an image of place numbers (0 in the padding) say whence each element came."""
     sizes = shape(op.inputs[0])
     n, h, w, c = (sizes[i] for i in range(4))
     places = F.Mul(h, w)
@@ -326,12 +339,12 @@ def _(op, dy):
 # ---- public functions
 
 
-def depth_to_space(input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC") -> Tensor:  # noqa: A002
+def depth_to_space(input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC") -> Tensor:
     """[n, h, w, c·b·b] to [n, h·b, w·b, c]: channels become blocks of b by b places."""
     return depth_to_space_op(input, block_size=block_size, data_format=data_format, name=name)  # type: ignore[no-any-return]
 
 
-def space_to_depth(input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC") -> Tensor:  # noqa: A002
+def space_to_depth(input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC") -> Tensor:
     """[n, h·b, w·b, c] to [n, h, w, c·b·b]: blocks of b by b places become channels."""
     return space_to_depth_op(input, block_size=block_size, data_format=data_format, name=name)  # type: ignore[no-any-return]
 
@@ -341,25 +354,25 @@ def _blocks(block_size: Any, block_shape: Any) -> Any:
 
 
 def space_to_batch(
-    input: Any, paddings: Any, block_size: int | None = None, name: str | None = None, block_shape: Any = None  # noqa: A002
+    input: Any, paddings: Any, block_size: int | None = None, name: str | None = None, block_shape: Any = None
 ) -> Tensor:
     """[n, h, w, c], padded, to [n·b·b, h/b, w/b, c]: places of a block go to different images."""
     return space_to_batch_nd(input, _blocks(block_size, block_shape), paddings, name)
 
 
 def batch_to_space(
-    input: Any, crops: Any, block_size: int | None = None, name: str | None = None, block_shape: Any = None  # noqa: A002
+    input: Any, crops: Any, block_size: int | None = None, name: str | None = None, block_shape: Any = None
 ) -> Tensor:
     """The inverse of `space_to_batch`; `crops` [2, 2] are cut off afterwards."""
     return batch_to_space_nd(input, _blocks(block_size, block_shape), crops, name)
 
 
-def space_to_batch_nd(input: Any, block_shape: Any, paddings: Any, name: str | None = None) -> Tensor:  # noqa: A002
+def space_to_batch_nd(input: Any, block_shape: Any, paddings: Any, name: str | None = None) -> Tensor:
     """As `space_to_batch` for M spatial dimensions: `block_shape` [M], `paddings` [M, 2]."""
     return space_to_batch_nd_op(input, block_shape, paddings, name=name)  # type: ignore[no-any-return]
 
 
-def batch_to_space_nd(input: Any, block_shape: Any, crops: Any, name: str | None = None) -> Tensor:  # noqa: A002
+def batch_to_space_nd(input: Any, block_shape: Any, crops: Any, name: str | None = None) -> Tensor:
     """The inverse of `space_to_batch_nd`; `crops` [M, 2] are cut off afterwards."""
     return batch_to_space_nd_op(input, block_shape, crops, name=name)  # type: ignore[no-any-return]
 
@@ -389,7 +402,9 @@ def required_space_to_batch_paddings(
             after = least[:, 1] + -(size + least[:, 0] + least[:, 1]) % block
             paddings = np.stack([least[:, 0], after], 1)
             crops = np.stack([np.zeros_like(after), after - least[:, 1]], 1)
-            return constant(paddings, dtypes.int32, name="paddings"), constant(crops, dtypes.int32, name="crops")
+            return constant(paddings, dtypes.int32, name="paddings"), constant(
+                crops, dtypes.int32, name="crops"
+            )
         before, least_after = base[:, 0], base[:, 1]  # type: ignore[index]
         extra = F.FloorMod(F.Neg(F.AddV2(F.AddV2(sizes, before), least_after)), blocks)
         after_all = F.AddV2(least_after, extra)
@@ -407,10 +422,15 @@ def extract_image_patches(
     name: str | None = None,
     sizes: Any = None,
 ) -> Tensor:
-    """The patches of `images` [n, h, w, c] as [n, rows, columns, kh·kw·c]; `sizes` is another name of `ksizes`.
+    """The patches of `images` [n, h, w, c] as [n, rows, columns, kh·kw·c]; `sizes` is `ksizes`.
 
     `ksizes`, `strides`, `rates`: [1, height, width, 1]; `padding`: SAME or VALID.
     """
     return extract_image_patches_op(  # type: ignore[no-any-return]
-        images, ksizes=ksizes if sizes is None else sizes, strides=strides, rates=rates, padding=padding, name=name
+        images,
+        ksizes=ksizes if sizes is None else sizes,
+        strides=strides,
+        rates=rates,
+        padding=padding,
+        name=name,
     )
