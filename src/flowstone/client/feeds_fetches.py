@@ -156,23 +156,32 @@ def feed_elements(graph: Graph, key: Any, value: Any) -> list[tuple[Tensor, Any]
     return [(tensor, value)]
 
 
-def feed_converter(tensor: Tensor, device: torch.device) -> Callable[[Any], Any]:
+class OtherShape(Exception):
+    """A fed value has another shape than the one that a plan was made for."""
+
+
+def feed_converter(
+    tensor: Tensor, device: torch.device, only_dims: tuple[int, ...] | None = None
+) -> Callable[[Any], Any]:
     """The function that takes a user's value for `tensor` into a step, checking type and shape.
 
+    `only_dims`: the shape that the plan is for; a value of another one is `OtherShape`.
     It raises TypeError for a value that is a tensor of the graph or that the type cannot hold, ValueError for one of
     another shape or that is not convertible.
     """
     dtype = tensor.dtype.base_dtype
     if dtype.torch is None and dtype is not dtypes.string:
         return lambda value: value
-    dims, wanted = tensor.dims, np.dtype(dtype.as_numpy_dtype)
+    dims, wanted = tensor.dims if only_dims is None else only_dims, np.dtype(dtype.as_numpy_dtype)
     plain = dtype.torch is not None and dtype is not dtypes.bfloat16 and not dtype.is_quantized
     from_numpy, array_type, is_cpu = torch.from_numpy, np.ndarray, device.type == "cpu"
 
     def convert(value: Any) -> Any:
         if type(value) is not array_type or value.dtype is not wanted:
             value = _as_feed_array(value, tensor, wanted)
-        if value.shape != dims and not is_compatible(value.shape, dims):
+        if value.shape != dims and (only_dims is not None or not is_compatible(value.shape, dims)):
+            if only_dims is not None:
+                raise OtherShape
             raise ValueError(
                 f"Cannot feed value of shape {value.shape} for Tensor {tensor.name}, which has shape "
                 f"{str(tensor.shape)}"

@@ -14,13 +14,21 @@ import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy as np
 from torch._C import _InferenceMode
 
-from flowstone.client.feeds_fetches import FetchStructure, feed_converter, feed_elements, fetch_converter
+from flowstone.client.feeds_fetches import (
+    FetchStructure,
+    OtherShape,
+    feed_converter,
+    feed_elements,
+    fetch_converter,
+)
 from flowstone.framework import errors, flags, scope
 from flowstone.framework.containers import ResourceStore
 from flowstone.framework.graph import Graph, Operation
 from flowstone.framework.kernel import Environment
+from flowstone.framework.shape import is_compatible
 from flowstone.framework.tensor import Tensor
 from flowstone.runtime.device import default_device, local_devices
 from flowstone.runtime.failures import explain
@@ -167,10 +175,60 @@ class BaseSession:
 
     def _runner(self, structure: FetchStructure, feeds: list[Tensor], timeout_ms: int = 0) -> Callable[..., Any]:
         """A function of the feeds' values that runs a step and returns the results in the structure's form."""
-        plan = self._plan(structure, feeds, watched=timeout_ms > 0)
+        if not timeout_ms and any(_is_open(tensor) for tensor in feeds):
+            return self._runner_by_shape(structure, feeds)
+        return self._compiled(structure, feeds, self._plan(structure, feeds, timeout_ms > 0), None, timeout_ms)
+
+    def _runner_by_shape(self, structure: FetchStructure, feeds: list[Tensor]) -> Callable[..., Any]:
+        """A runner with a plan for each of the first few combinations of the feeds' shapes, and one for all others."""
+        variants: dict[tuple[tuple[int, ...], ...], Callable[..., Any]] = {}
+        latest: Callable[..., Any] | None = None
+        general: Callable[..., Any] | None = None
+
+        def find(values: tuple[Any, ...]) -> Callable[..., Any]:
+            nonlocal general
+            try:
+                shapes = tuple(np.shape(value) for value in values)
+                for tensor, shape in zip(feeds, shapes):
+                    if not is_compatible(shape, tensor.dims):
+                        raise ValueError
+                if shapes not in variants and len(variants) < _MOST_SHAPES:
+                    plan = self._plan(structure, feeds, False, shapes)
+                    variants[shapes] = self._compiled(structure, feeds, plan, shapes)
+                if shapes in variants:
+                    return variants[shapes]
+            except ValueError:  # shapes that contradict: the general plan says what is wrong, and where
+                pass
+            if general is None:
+                general = self._compiled(structure, feeds, self._plan(structure, feeds, False), None)
+            return general
+
+        def run(*values: Any) -> Any:
+            nonlocal latest
+            if latest is not None:
+                try:
+                    return latest(*values)
+                except OtherShape:
+                    pass
+            latest = find(values)
+            return latest(*values)
+
+        return run
+
+    def _compiled(
+        self,
+        structure: FetchStructure,
+        feeds: list[Tensor],
+        plan: Plan,
+        shapes: tuple[tuple[int, ...], ...] | None,
+        timeout_ms: int = 0,
+    ) -> Callable[..., Any]:
         segment = plan.segment
         device = self._environment.device
-        enter = [feed_converter(tensor, device) for tensor in feeds]
+        enter = [
+            feed_converter(tensor, device, shapes[i] if shapes and _is_open(tensor) else None)
+            for i, tensor in enumerate(feeds)
+        ]
         leave = [fetch_converter(t, c) for t, c in zip(structure.elements, segment.copied_fetches)]
         names: dict[str, Any] = {f"enter{i}": function for i, function in enumerate(enter)}
         names.update({f"leave{i}": function for i, function in enumerate(leave)})
@@ -194,10 +252,16 @@ class BaseSession:
         exec(compile(source, "<flowstone runner>", "exec"), names)
         return names["run"]  # type: ignore[no-any-return]
 
-    def _plan(self, structure: FetchStructure, feeds: list[Tensor], watched: bool) -> Plan:
+    def _plan(
+        self,
+        structure: FetchStructure,
+        feeds: list[Tensor],
+        watched: bool,
+        shapes: tuple[tuple[int, ...], ...] | None = None,
+    ) -> Plan:
         if len(set(feeds)) < len(feeds):
             raise errors.InvalidArgumentError(None, None, "A tensor is fed twice under two names.")
-        key = (tuple(structure.elements), tuple(structure.targets), tuple(feeds), watched)
+        key = (tuple(structure.elements), tuple(structure.targets), tuple(feeds), watched, shapes)
         with self._lock:
             plan = self._plans.get(key)
             if plan is None:
@@ -207,6 +271,7 @@ class BaseSession:
                     feeds,
                     self._environment,
                     self._devices,
+                    feed_dims=shapes,
                     soft_placement=self._soft_placement,
                     watched=watched,
                     disabled_passes=self._disabled_passes,
@@ -237,10 +302,17 @@ class BaseSession:
         return call
 
     def explain(self, fetches: Any, feed_dict: Any = None) -> str:
-        """How a step with these fetches and feeds (keys, or a dict) runs: rewrites, final graph, generated code."""
+        """How a step with these fetches and feeds runs: rewrites with reasons, final graph, generated code.
+
+        `feed_dict`: values by tensor (the plan is then the one for their shapes), or only the tensors.
+        """
         structure = FetchStructure(self._graph, fetches)
-        feeds = [tensor for key in feed_dict or () for tensor, _ in feed_elements(self._graph, key, None)]
-        return self._plan(structure, feeds, watched=False).explain()
+        if not isinstance(feed_dict, dict):
+            feed_dict = dict.fromkeys(feed_dict or ())
+        pairs = [pair for key, value in feed_dict.items() for pair in feed_elements(self._graph, key, value)]
+        known = all(value is not None for _, value in pairs)
+        shapes = tuple(np.shape(value) for _, value in pairs) if known and pairs else None
+        return self._plan(structure, [tensor for tensor, _ in pairs], False, shapes).explain()
 
     # ---- life
 
@@ -267,6 +339,14 @@ class BaseSession:
     def as_default(self) -> contextlib.AbstractContextManager[Any]:
         """Within the context this is the default session, also for `eval` and `run` of its graph's elements."""
         return scope.sessions.entered(self)
+
+
+_MOST_SHAPES = 4  # plans for particular shapes of the feeds, a runner
+
+
+def _is_open(tensor: Tensor) -> bool:
+    """Whether the static shape leaves something to the fed value."""
+    return tensor.dtype.base_dtype.torch is not None and (tensor.dims is None or None in tensor.dims)
 
 
 def _is_variable(item: Any) -> bool:

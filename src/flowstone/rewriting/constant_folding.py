@@ -74,13 +74,15 @@ def apply_identities(subgraph: Subgraph) -> None:
 
     def rule(node: PlanNode) -> Replacement | None:
         fold = node.declaration.fold_function
-        if fold is None or node._control_inputs:
+        if fold is None:
+            return None
+        if node._control_inputs and (node.type != "Identity" or node._inputs[0]._dtype.is_ref):
             return None
         equal = fold(node)
         if equal is None:
             return None
         if isinstance(equal, np.ndarray):
             return _constants(subgraph, node, [equal], "a constant by identity")
-        return Replacement([equal], "equals its input")
+        return Replacement([equal], "equals its input", controls=tuple(node._control_inputs))
 
     rewrite(subgraph, "apply_identities", rule)

@@ -23,9 +23,15 @@ argument.infer(lambda node: None)
 argument.not_differentiable()
 
 
-def prune(fetches: Sequence[Tensor], targets: Sequence[Operation], feeds: Sequence[Tensor]) -> Subgraph:
+def prune(
+    fetches: Sequence[Tensor],
+    targets: Sequence[Operation],
+    feeds: Sequence[Tensor],
+    feed_dims: Sequence[tuple[int, ...]] | None = None,
+) -> Subgraph:
     """The subgraph that computes `fetches` and runs `targets` when `feeds` are given.
 
+    `feed_dims`: the shapes of the fed values, where the plan shall be for these alone.
     Raises InvalidArgumentError, naming the nodes, if what is needed contains a cycle.
     """
     fed = set(feeds)
@@ -36,7 +42,7 @@ def prune(fetches: Sequence[Tensor], targets: Sequence[Operation], feeds: Sequen
     for index, tensor in enumerate(feeds):
         node = PlanNode(argument, tensor.op.name, [], {"T": tensor.dtype.base_dtype, "index": index}, (), [], "", 0)
         node.origin = tensor.op
-        outputs[tensor] = node.add_output(tensor.dtype.base_dtype, tensor.dims)
+        outputs[tensor] = node.add_output(tensor.dtype.base_dtype, feed_dims[index] if feed_dims else tensor.dims)
         nodes.append(node)
     for operation in _in_order(needed, fed):
         copies[operation] = copy = _copy(operation, outputs, copies)

@@ -19,11 +19,13 @@ from flowstone.rewriting.branches import Liveness
 
 
 class Replacement(NamedTuple):
-    """What stands for a node's outputs: `outputs` (one each), `reason`, and new `nodes` to insert before it."""
+    """What stands for a node's outputs: `outputs` (one each), `reason`, new `nodes` to insert before it, and
+    `controls` that whoever takes the outputs must wait for from now on."""
 
     outputs: list[Output]
     reason: str
     nodes: tuple[PlanNode, ...] = ()
+    controls: tuple[PlanNode, ...] = ()
 
 
 Rule = Callable[[PlanNode], "Replacement | None"]
@@ -32,6 +34,7 @@ Rule = Callable[[PlanNode], "Replacement | None"]
 def rewrite(subgraph: Subgraph, pass_name: str, rule: Rule) -> None:
     """Applies `rule` to every node, inputs first; changes the subgraph in place."""
     replaced: dict[Output, Output] = {}
+    carried: dict[Output, tuple[PlanNode, ...]] = {}
     gone: dict[PlanNode, list[PlanNode]] = {}  # replaced nodes, and what those who waited for them now wait for
     nodes: list[PlanNode] = []
     liveness = Liveness(subgraph)
@@ -41,6 +44,8 @@ def rewrite(subgraph: Subgraph, pass_name: str, rule: Rule) -> None:
             for i, x in enumerate(inputs):
                 if x in replaced:
                     inputs[i] = replaced[x]
+                    if x in carried:
+                        node._control_inputs = list(dict.fromkeys([*node._control_inputs, *carried[x]]))
             if gone and node._control_inputs:
                 node._control_inputs = _redirected(node._control_inputs, gone)
         result = rule(node)
@@ -53,6 +58,8 @@ def rewrite(subgraph: Subgraph, pass_name: str, rule: Rule) -> None:
         nodes.extend(result.nodes)
         for old, new_output in zip(node._outputs, result.outputs):
             replaced[old] = new_output
+            if result.controls:
+                carried[old] = result.controls
         stand_ins = [*dict.fromkeys(output.op for output in result.outputs), *node._control_inputs]
         if liveness.trivial or all(liveness.node(x) == liveness.node(node) for x in stand_ins[:1]):
             gone[node] = stand_ins
@@ -84,14 +91,48 @@ def _redirected(controls: list[PlanNode], gone: dict[PlanNode, list[PlanNode]]) 
 
 
 def remove_unneeded(subgraph: Subgraph) -> None:
-    """Drops nodes that neither a fetch, a target nor an effect needs."""
+    """Drops nodes that neither a fetch, a target nor an effect needs.
+
+    A pure node that others only wait for need not run; those then wait for what it waited for. Among conditionals
+    such edges also say when a node is alive, so there they count as need.
+    """
+    only_order = Liveness(subgraph).trivial
     needed: set[PlanNode] = set()
-    stack = [x.op for x in subgraph.fetches] + list(subgraph.targets) + [x.op for x in subgraph.feeds]
+    stack = [x.op for x in subgraph.fetches] + [x.op for x in subgraph.feeds] + _run_by_targets(subgraph)
     stack += [node for node in subgraph.nodes if not node.declaration.is_pure]
     while stack:
         node = stack.pop()
         if node not in needed:
             needed.add(node)
-            stack.extend(x.op for x in node._inputs)
-            stack.extend(node._control_inputs)
-    subgraph.nodes = [node for node in subgraph.nodes if node in needed]
+            stack.extend([x._op for x in node._inputs])
+            if node._control_inputs and not only_order:
+                stack.extend(node._control_inputs)
+    dropped: dict[PlanNode, list[PlanNode]] = {}
+    nodes = []
+    for node in subgraph.nodes:
+        if dropped and node._control_inputs:
+            node._control_inputs = _redirected(node._control_inputs, dropped)
+        if node in needed or len(node._control_inputs) > _MOST_STAND_INS:
+            nodes.append(node)
+        else:
+            sources = dict.fromkeys([*(x._op for x in node._inputs), *node._control_inputs])
+            dropped[node] = _redirected(list(sources), dropped)
+    subgraph.nodes = nodes
+
+
+_MOST_STAND_INS = 16  # a node that waits for more is kept, so that edges do not multiply
+
+
+def _run_by_targets(subgraph: Subgraph) -> list[PlanNode]:
+    """The targets and what they wait for, through no-ops: a group runs its members, whatever they are."""
+    found: list[PlanNode] = []
+    seen: set[PlanNode] = set()
+    stack = list(subgraph.targets)
+    while stack:
+        node = stack.pop()
+        if node not in seen:
+            seen.add(node)
+            found.append(node)
+            if not node._outputs and not node._inputs:
+                stack.extend(node._control_inputs)
+    return found

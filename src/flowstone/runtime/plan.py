@@ -14,6 +14,7 @@ from flowstone.framework.kernel import Environment
 from flowstone.framework.subgraph import Subgraph
 from flowstone.rewriting.partial_execution import prune
 from flowstone.rewriting.passes import run_passes
+from flowstone.rewriting.shape_refinement import refine_shapes
 from flowstone.runtime.device import Device, check_requested
 from flowstone.runtime.interpreter import disagreement, interpret
 from flowstone.runtime.segments import Segment, compile_segment
@@ -38,16 +39,20 @@ def make_plan(
     environment: Environment,
     devices: list[Device],
     *,
+    feed_dims: Sequence[tuple[int, ...]] | None = None,
     soft_placement: bool = False,
     watched: bool = False,
     disabled_passes: frozenset[str] = flags.DISABLED_PASSES,
 ) -> Plan:
     """Plans the computation of `fetches` and `targets` (of one graph) from `feeds`.
 
-    `watched`: the step checks its deadline before every node. Raises InvalidArgumentError for cycles, devices that do
+    `feed_dims`: shapes of the fed values; the plan then holds for these shapes alone (ValueError if they contradict
+    the graph's). `watched`: the step checks its deadline before every node. Raises InvalidArgumentError for cycles, devices that do
     not exist and ops without a kernel.
     """
-    subgraph = prune(fetches, targets, feeds)
+    subgraph = prune(fetches, targets, feeds, feed_dims)
+    if feed_dims:
+        refine_shapes(subgraph)
     check_requested(subgraph.nodes, devices, soft_placement)
     run_passes(subgraph, disabled_passes)
     segment = compile_segment(subgraph, environment, watched)

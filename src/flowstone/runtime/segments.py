@@ -139,7 +139,7 @@ class _Writer:
             )
         kernel = factory(node, environment)
         self.kernels[node] = kernel
-        if isinstance(kernel, Value):
+        if isinstance(kernel, Value) and node._outputs:
             output = node._outputs[0]
             self.constants[output] = kernel.value
             self.names[output] = self._global(_identifier(node.name, "c"), kernel.value)
@@ -251,29 +251,34 @@ class _Writer:
 
     def _call(self, node: PlanNode, arguments: list[str]) -> str:
         kernel = self.kernels[node]
-        name = _identifier(node.type.lower(), "k")
         if isinstance(kernel, StepCall):
-            return f"{self._global(name, kernel.function)}({', '.join(['step', *arguments])})"
+            function = self._kernel_name(node, kernel.function)
+            return f"{function}({', '.join(['step', *arguments])})"
         if not isinstance(kernel, Call):
-            return self._finished(node, f"{self._global(name, kernel)}({', '.join(arguments)})")
+            return self._finished(node, f"{self._kernel_name(node, kernel)}({', '.join(arguments)})")
         for index, variant in kernel.overwrites.items():
             if self.aliasing.may_overwrite(node, index):
                 kernel = variant
                 break
-        return self._finished(node, self._call_text(name, kernel, arguments))
+        return self._finished(node, self._call_text(node, kernel, arguments))
 
-    def _call_text(self, name: str, call: Call, arguments: list[str]) -> str:
-        words = [self._argument_text(value, arguments) for value in call.arguments]
-        words += [f"{key}={self._argument_text(value, arguments)}" for key, value in call.keywords.items()]
-        return f"{self._global(name, call.function)}({', '.join(words)})"
+    def _kernel_name(self, node: PlanNode, function: Any) -> str:
+        """A global for the function, called as it is or, where that says nothing, as the op."""
+        name = getattr(function, "__name__", "<")
+        return self._global(_identifier(node.type.lower() if name[0] in "<_" else name, "k"), function)
 
-    def _argument_text(self, value: Any, arguments: list[str]) -> str:
+    def _call_text(self, node: PlanNode, call: Call, arguments: list[str]) -> str:
+        words = [self._argument_text(node, value, arguments) for value in call.arguments]
+        words += [f"{key}={self._argument_text(node, value, arguments)}" for key, value in call.keywords.items()]
+        return f"{self._kernel_name(node, call.function)}({', '.join(words)})"
+
+    def _argument_text(self, node: PlanNode, value: Any, arguments: list[str]) -> str:
         if type(value) is Input:
             return arguments[value.index]
         if type(value) is Call:
-            return self._call_text(_identifier(value.function.__name__, "k"), value, arguments)
+            return self._call_text(node, value, arguments)
         if type(value) is list and value and type(value[0]) in (Input, Call):
-            return f"[{', '.join([self._argument_text(item, arguments) for item in value])}]"
+            return f"[{', '.join([self._argument_text(node, item, arguments) for item in value])}]"
         return self._constant_argument(value)
 
     def _finished(self, node: PlanNode, call: str) -> str:
