@@ -2,8 +2,9 @@ r"""Ask TensorFlow for the golden trajectories of optimisers, schedules and movi
 
 Run with a Python that has TensorFlow 2 (the files in `tests/golden/training` came from 2.21), with
 ``TF_USE_LEGACY_KERAS=1``: `python tests/golden/make_training_goldens.py`. What is run is in
-`tests/training/trajectories.py`; values are kept as arrays in ``.npz`` files under ``case|variable``, the first index being the
-step (of a schedule, one array a case; ``\`` stands for ``/``), nodes as text, one line a node, below a line ``# case``.
+`tests/training/trajectories.py`; values are kept as arrays in ``.npz`` files under ``case|variable``, the
+first index being the step (of a schedule, one array a case; ``\`` stands for ``/``), nodes as text, one
+line a node, below a line ``# case``.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ os.environ.update(CUDA_VISIBLE_DEVICES="", TF_ENABLE_ONEDNN_OPTS="0", TF_CPP_MIN
 GOLDEN = pathlib.Path(__file__).parent / "training"
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "training"))
 
-import numpy as np
-import tensorflow.compat.v1 as tf
-import trajectories
+import numpy as np  # noqa: E402
+import tensorflow.compat.v1 as tf  # noqa: E402
+import trajectories  # noqa: E402
 
 
 def main() -> None:

@@ -1,7 +1,9 @@
-"""Short trainings, written for TensorFlow and Flowstone alike: what the golden values are made of and compared with.
+"""Short trainings, written for TensorFlow and Flowstone alike: what the golden values are made of and
+compared with.
 
-Each function takes the library as `tf` and builds in the default graph. A trajectory is a list with, for the start and
-after each step, the values of variables and slots by name. `optimizers` gives the optimisers by case name.
+Each function takes the library as `tf` and builds in the default graph. A trajectory is a list with, for
+the start and after each step, the values of variables and slots by name. `optimizers` gives the optimisers
+by case name.
 """
 
 from __future__ import annotations

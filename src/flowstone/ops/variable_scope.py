@@ -152,6 +152,7 @@ class VariableScope:
         aggregation: VariableAggregation = VariableAggregation.NONE,
     ) -> Any:
         """The variable `name` of this scope in `var_store`; see `tf.get_variable`."""
+        # Without a name the variable takes the scope's own, "scope/": its node is exactly "scope", as slots need.
         full_name = f"{self._name}/{name}" if self._name else name
         with get_default_graph().name_scope(None):
             if dtype is not None and initializer is not None and not callable(initializer):

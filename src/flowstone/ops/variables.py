@@ -453,8 +453,12 @@ class _Placed:
 
 
 def colocated_with_name(graph: Graph, name: str, **fields: Any) -> contextlib.AbstractContextManager[None]:
-    """Within the context operations carry the colocation class of the node `name`, which need not exist yet."""
-    return graph._scopes.having(colocation=(_Placed(name),), **fields)
+    """Within the context operations carry the colocation class of the node `name`, which need not exist yet.
+
+    An enclosing colocation scope wins: slots of a variable live where it does, under its class alone.
+    """
+    colocation = graph._scopes.colocation or (_Placed(name),)
+    return graph._scopes.having(colocation=colocation, **fields)
 
 
 def initial_tensor(graph: Graph, name: str, initial_value: Any, dtype: DType | None) -> Tensor:

@@ -50,7 +50,12 @@ class Benchmark:
         metrics: list[dict[str, Any]] | None = None,
     ) -> None:
         """Prints a result: times in seconds an iteration, throughput in MB/s, extras as they are."""
-        figures = {"iters": iters, "cpu_time": cpu_time, "wall_time": wall_time, "throughput": throughput}
+        figures: dict[str, Any] = {
+            "iters": iters,
+            "cpu_time": cpu_time,
+            "wall_time": wall_time,
+            "throughput": throughput,
+        }
         figures |= {**(extras or {}), **({"metrics": metrics} if metrics else {})}
         text = ", ".join(f"{key}: {value}" for key, value in figures.items() if value is not None)
         print(f"{self._benchmark_name(name)}: {text}", file=sys.stderr)
@@ -86,7 +91,7 @@ class Benchmark:
         spread = (
             {"wall_time_mean": sum(times) / len(times), "wall_time_stdev": _deviation(times)} if times else {}
         )
-        result = {
+        result: dict[str, Any] = {
             "iters": min_iters,
             "wall_time": median,
             "extras": {**(extras or {}), **spread},

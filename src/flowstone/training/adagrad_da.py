@@ -52,7 +52,7 @@ class AdagradDAOptimizer(Optimizer):
         graph = get_default_graph()
         for var in var_list:
             dtype, shape = var.dtype.base_dtype, var.get_shape()
-            with graph.colocate_with(var):
+            with graph.colocate_with(var.op):
                 zeros = constant(0.0, dtype=dtype, shape=shape)
                 squares = constant(self._initial_value, dtype=dtype, shape=shape)
             self._get_or_make_slot(var, zeros, "gradient_accumulator", self._name)

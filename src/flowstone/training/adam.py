@@ -101,7 +101,7 @@ class AdamOptimizer(Optimizer):
             v_t = scatter_add(v, indices, new_squares)
         root = F.Sqrt(v_t)
         update = var.assign_sub(rate * m_t / (root + epsilon), use_locking=self._use_locking)
-        return group(update, m_t, v_t)
+        return group(_assignment(update), m_t, v_t)
 
     def _apply_sparse(self, grad: IndexedSlices, var: Any) -> Any:
         def scatter_add(slot: Any, indices: Tensor, values: Tensor) -> Tensor:
@@ -119,9 +119,15 @@ class AdamOptimizer(Optimizer):
     def _finish(self, update_ops: list[Any], name_scope: str) -> Any:
         beta1_power, beta2_power = self._get_beta_accumulators()
         graph = beta1_power.graph
-        with graph.control_dependencies(update_ops), graph.colocate_with(beta1_power):
+        with graph.control_dependencies(update_ops), graph.colocate_with(beta1_power.op):
             powers = [
                 beta1_power.assign(beta1_power * self._beta1_t, use_locking=self._use_locking),
                 beta2_power.assign(beta2_power * self._beta2_t, use_locking=self._use_locking),
             ]
-        return group(*update_ops, *powers, name=name_scope)
+        return group(*update_ops, *[_assignment(power) for power in powers], name=name_scope)
+
+
+def _assignment(assigned: Any) -> Any:
+    """The assigning operation behind what `assign` returned: a resource variable returns a read that follows it."""
+    op = getattr(assigned, "op", assigned)
+    return next((before for before in op.control_inputs if before.type.startswith("Assign")), assigned)

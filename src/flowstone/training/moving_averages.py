@@ -62,7 +62,7 @@ def _assign(variable: Any, value: Tensor, name: str) -> Any:
 def _zero_debiased(variable: Any, value: Any, rate: Tensor) -> Tensor:
     """The average corrected for its start at zero: the biased one divided by ``1 − (1 − rate)^steps``."""
     graph = variable.graph
-    with variable_scope(variable.op.name), graph.colocate_with(variable):
+    with variable_scope(variable.op.name), graph.colocate_with(variable.op):
         zeros = zeros_initializer()
         shape, dtype = variable.get_shape(), variable.dtype.base_dtype
         biased = get_variable("biased", shape=shape, dtype=dtype, initializer=zeros, trainable=False)

@@ -167,7 +167,7 @@ class Optimizer:
     def _count(self, graph: Any, ops: list[Any], global_step: Any, name: str) -> Any:
         if global_step is None:
             return self._finish(ops, name)
-        with graph.control_dependencies([self._finish(ops, "update")]), graph.colocate_with(global_step):
+        with graph.control_dependencies([self._finish(ops, "update")]), graph.colocate_with(global_step.op):
             if is_resource(global_step):
                 one = convert_to_tensor(1, global_step.dtype.base_dtype)
                 return F.AssignAddVariableOp(global_step.handle, one, name=name)
@@ -175,7 +175,7 @@ class Optimizer:
 
     def _update(self, graph: Any, gradient: Any, variable: Any) -> Any:
         """The update of one variable, followed by its constraint if it has one."""
-        with graph.name_scope("update_" + variable.op.name), graph.colocate_with(variable):
+        with graph.name_scope("update_" + variable.op.name), graph.colocate_with(variable.op):
             if isinstance(variable, Tensor):
                 raise NotImplementedError("Trying to update a Tensor ", variable)
             constraint = getattr(variable, "constraint", None)
@@ -240,7 +240,7 @@ class Optimizer:
         graph = colocate_with.graph
         variable = self._non_slot_dict.get((name, graph))
         if variable is None:
-            with graph.colocate_with(colocate_with):
+            with graph.colocate_with(colocate_with.op):
                 variable = Variable(
                     initial_value, name=name, trainable=False, use_resource=is_resource(colocate_with)
                 )

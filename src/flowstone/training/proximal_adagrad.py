@@ -38,7 +38,7 @@ class ProximalAdagradOptimizer(Optimizer):
 
     def _create_slots(self, var_list: Sequence[Any]) -> None:
         for var in var_list:
-            with get_default_graph().colocate_with(var):
+            with get_default_graph().colocate_with(var.op):
                 value = constant(
                     self._initial_accumulator_value, dtype=var.dtype.base_dtype, shape=var.get_shape()
                 )

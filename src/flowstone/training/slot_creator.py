@@ -75,7 +75,7 @@ def _slot_scope(primary: Any, name: str, colocate_with_primary: bool) -> Any:
     with contextlib.ExitStack() as stack:
         stack.enter_context(variable_scope(None, primary.op.name + "/" + name))
         if colocate_with_primary:
-            stack.enter_context(scope.get_default_graph().colocate_with(primary))
+            stack.enter_context(scope.get_default_graph().colocate_with(primary.op))
         yield
 
 
