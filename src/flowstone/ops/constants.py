@@ -63,7 +63,7 @@ def constant(
     """A constant tensor.
 
     `value`: a Python or NumPy number, string, or nested list; `dtype`: inferred if None (Python floats are
-    float32, ints int32); `shape`: the value is broadcast or its last element repeated to it, unless `verify_shape`.
+    float32, ints int32); `shape`: the value is broadcast or its last element repeated, unless `verify_shape`.
     Raises TypeError or ValueError for values that do not fit.
     """
     dtype = None if dtype is None else dtypes.as_dtype(dtype)

@@ -322,8 +322,8 @@ def split(
 ) -> list[Tensor]:
     """`value` cut along `axis` into equal parts (an int: how many) or parts of given sizes (one may be -1).
 
-    `num`: the number of sizes, where a tensor of sizes does not tell. ValueError if it cannot be inferred or the
-    static shape does not divide.
+    `num`: the number of sizes, where a tensor of sizes does not tell. ValueError if it cannot be inferred or
+    the static shape does not divide.
     """
     if isinstance(num_or_size_splits, (int, np.integer, Dimension)) and not isinstance(
         num_or_size_splits, bool

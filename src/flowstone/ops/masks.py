@@ -76,7 +76,7 @@ def one_hot(
     dtype: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """`on_value` (1) at `indices` along a new dimension `axis` (-1: last) of size `depth`, else `off_value` (0).
+    """`on_value` (1) at `indices` along a new dimension `axis` (-1: last) of size `depth`, else `off_value`.
 
     The type is `dtype`, else that of the values, else float32. TypeError if they disagree.
     """

@@ -121,7 +121,7 @@ _MODE = f"{_PADDINGS} ; mode: string in ['REFLECT', 'SYMMETRIC']"
 
 
 def _mirror(n: int, before: int, after: int, mode: str) -> list[int]:
-    """Where the places of a padded dimension of size `n` come from. InvalidArgumentError if it is too short."""
+    """Where the places of a padded dimension of size `n` come from. InvalidArgumentError if too short."""
     skip = 1 if mode == "REFLECT" else 0
     if max(before, after) > n - skip:
         raise invalid(
@@ -265,7 +265,7 @@ def pad(
 ) -> Tensor:
     """`tensor` with ``paddings[d]`` = (before, after) elements added in dimension d.
 
-    `mode`: CONSTANT (`constant_values`), REFLECT or SYMMETRIC (without, with the border). ValueError otherwise.
+    `mode`: CONSTANT (`constant_values`), REFLECT or SYMMETRIC (without, with the border). Else ValueError.
     """
     kind = mode.upper()
     if kind == "CONSTANT":

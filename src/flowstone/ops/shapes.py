@@ -387,7 +387,7 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
 
 
 def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
-    """`input` with a dimension of size 1 inserted at `axis` (negative: from the end); `dim` is its old name."""
+    """`input` with a dimension of size 1 inserted at `axis` (negative: from the end); `dim`: its old name."""
     if dim is not None:
         if axis is not None:
             raise ValueError("can't specify both 'dim' and 'axis'")

@@ -378,8 +378,8 @@ def strided_slice(
 ) -> Tensor:
     """``input_[begin:end:strides]`` with vectors of one entry a dimension, the first dimensions first.
 
-    Bit i of a mask changes entry i: see the module. `var`: the variable of which `input_` is the value; the result's
-    ``assign(value)`` then changes that part of it. Raises ValueError for what the static shapes forbid.
+    Bit i of a mask changes entry i: see the module. `var`: the variable of which `input_` is the value; the
+    result's ``assign(value)`` then changes that part of it. Raises ValueError for what the static shapes forbid.
     """
     from flowstone.ops.constants import ones_like
     from flowstone.ops.indexing import note_variable
