@@ -46,4 +46,6 @@ def __getattr__(name):
     if name in _PROTOS:
         from flowstone.framework.graph_def import messages
         return getattr(messages(_PROTOS[name]), name)
+    if name in ("train", "test", "app", "flags", "logging", "compat"):
+        return importlib.import_module(f"flowstone.{name}")
     raise AttributeError(f"flowstone has no name {name!r}")
