@@ -122,9 +122,6 @@ def test_reshape_learns_the_static_shape_through_shape_arithmetic() -> None:
 def test_values_of_composite_functions() -> None:
     """Masks, grids and paddings compute what their names say."""
     assert run(tf.sequence_mask([1, 2], 3)).tolist() == [[True, False, False], [True, True, False]]
-        [True, False, False, False],
-        [True, True, True, False],
-    ]
     assert run(tf.boolean_mask([[1, 2], [3, 4]], [[True, False], [True, True]])).tolist() == [1, 3, 4]
     assert run(tf.meshgrid([1, 2], [3, 4, 5])[1]).tolist() == [[3, 3], [4, 4], [5, 5]]
     assert run(tf.eye(2, 3)).tolist() == [[1, 0, 0], [0, 1, 0]]

@@ -379,7 +379,7 @@ def strided_slice(
     """``input_[begin:end:strides]`` with vectors of one entry a dimension, the first dimensions first.
 
     Bit i of a mask changes entry i: see the module. `var`: the variable of which `input_` is the value; the
-    result's ``assign(value)`` then changes that part of it. Raises ValueError for what the static shapes forbid.
+    result's ``assign(value)`` then changes that part. ValueError for what static shapes forbid.
     """
     from flowstone.ops.constants import ones_like
     from flowstone.ops.indexing import note_variable
