@@ -10,7 +10,7 @@ from flowstone.framework import errors
 from flowstone.framework.kernel import CPU, GPU, X0, Call
 from flowstone.framework.operation import F, op
 from flowstone.framework.tensor import Tensor
-from flowstone.ops.elementwise import ALL_NUMBERS, conjugate, same_shape
+from flowstone.ops.elementwise import ALL_NUMBERS, same_shape
 from flowstone.ops.unsigned_integers import SIGNED, modular
 
 __all__ = ["cumprod", "cumsum"]
@@ -86,8 +86,8 @@ def _(op, dy):
     x, axis = op.inputs
     exclusive, reverse = op.attributes["exclusive"], op.attributes["reverse"]
     product = F.Cumprod(x, axis, exclusive=exclusive, reverse=reverse)
-    flow = F.Cumsum(F.Mul(conjugate(product), dy), axis, exclusive=exclusive, reverse=not reverse)
-    return F.RealDiv(flow, conjugate(x)), None
+    flow = F.Cumsum(F.Mul(product, dy), axis, exclusive=exclusive, reverse=not reverse)
+    return F.DivNoNan(flow, x), None
 
 
 def cumsum(
@@ -95,8 +95,8 @@ def cumsum(
 ) -> Tensor:
     """The sums of each element and those before it along `axis`.
 
-    `exclusive` leaves the element itself out, `reverse` sums from the end. InvalidArgumentError at run time for an
-    axis that does not exist.
+    `exclusive` leaves the element itself out, `reverse` sums from the end. InvalidArgumentError at run time
+    for an axis that does not exist.
     """
     return cumsum_op(x, axis, exclusive=exclusive, reverse=reverse, name=name)
 

@@ -1,7 +1,7 @@
 """Arithmetic, element by element: sums, differences, products, quotients, remainders, powers, extremes.
 
-Integers wrap around. `div` of integers is Python 2's floor; the op Div truncates, as C does. Dividing an integer by zero
-is an InvalidArgumentError.
+Integers wrap around. `div` of integers is Python 2's floor; the op Div truncates, as C does. Dividing an
+integer by zero is an InvalidArgumentError.
 """
 
 from __future__ import annotations
@@ -161,9 +161,10 @@ def _check_equal_shapes(inputs):
     for i, x in enumerate(inputs):
         if x.shape != shape:
             raise errors.InvalidArgumentError(
-                None, None, f"Inputs to operation must have the same size and shape. Input 0: {list(shape)} != "
-                f"input {i}: {list(x.shape)}"
-            )  # fmt: skip
+                None,
+                None,
+                f"Inputs must have the same size and shape. Input 0: {list(shape)} != input {i}: {list(x.shape)}",
+            )
 
 
 def _add_all(x, y, *others):

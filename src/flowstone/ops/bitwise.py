@@ -1,6 +1,8 @@
-"""Operations on the bits of integers, element by element with broadcasting. Public names here belong to ``tf.bitwise``.
+"""Operations on the bits of integers, element by element with broadcasting. Public names here belong to
+``tf.bitwise``.
 
-A shift by at least the width of the type is one by the width less 1; right shifts keep the sign of signed integers.
+A shift by at least the width of the type is one by the width less 1; right shifts keep the sign of signed
+integers.
 """
 
 from __future__ import annotations

@@ -94,8 +94,8 @@ def _(node):
 def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
     """`x` (tensor, SparseTensor, IndexedSlices or value) with its elements converted to `dtype`.
 
-    Floats are rounded towards zero to integers, complex numbers lose their imaginary part. A tensor that has the
-    type already is returned itself.
+    Floats are rounded towards zero to integers, complex numbers lose their imaginary part. A tensor that
+    has the type already is returned itself.
     """
     dtype = dtypes.as_dtype(dtype).base_dtype
     if type(x) is Tensor and x._dtype is dtype:
@@ -163,7 +163,8 @@ def _range_within(source: dtypes.DType, target: dtypes.DType) -> tuple[Any, Any]
 
 
 def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
-    """The bits of `input` as elements of `type`; a narrower type adds a last dimension, a wider one takes it away.
+    """The bits of `input` as elements of `type`; a narrower type adds a last dimension, a wider one takes
+    it away.
 
     ValueError if the last dimension does not make up one element.
     """

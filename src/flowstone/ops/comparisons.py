@@ -1,6 +1,7 @@
 """Comparisons, logic and choice by a condition, element by element; results of comparisons are bool.
 
-Nothing compares equal to NaN. `where` with two values chooses by element, or by row where the condition is a vector.
+Nothing compares equal to NaN. `where` with two values chooses by element, or by row where the condition is
+a vector.
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ def _compare_bytes(function):
 
 
 def _equality(name, function, of_strings, otherwise):
-    """Declares Equal or NotEqual; `otherwise` is the answer for shapes that do not fit, where these are no error."""
+    """Declares Equal or NotEqual; `otherwise` is the answer for shapes that do not fit, where these are no
+    error.
+    """
     declaration = op(
         name, "x: T, y: T -> z: bool", "incompatible_shape_error: bool = true", T=None, commutative=True
     )
@@ -54,8 +57,12 @@ def _equality(name, function, of_strings, otherwise):
     def _(node):
         if node.attributes["incompatible_shape_error"]:
             return broadcast(node.dims(0), node.dims(1))
-        x, y = node.dims(0), node.dims(1)
-        return broadcast(x, y) if x is not None and x == y and None not in x else None
+        if None in (node.static_shape(0), node.static_shape(1)):
+            return None
+        try:
+            return broadcast(node.dims(0), node.dims(1))
+        except ValueError:
+            return ()
 
     @declaration.kernel(CPU, GPU)
     def _(node, env):
@@ -148,7 +155,9 @@ def _(node, env):
 
 
 def _fit(condition, t, e):
-    """The condition in a shape that broadcasts to the values. InvalidArgumentError where it does not fit them."""
+    """The condition in a shape that broadcasts to the values. InvalidArgumentError where it does not fit
+    them.
+    """
     if t.shape != e.shape:
         raise errors.InvalidArgumentError(
             None,
@@ -160,9 +169,11 @@ def _fit(condition, t, e):
         return condition.reshape(size + [1] * (t.ndim - 1))
     if rank and condition.shape != t.shape:
         raise errors.InvalidArgumentError(
-            None, None, f"condition must have the shape of the values or be a vector of their first dimension, "
-            f"but received: {size} vs. {list(t.shape)}"
-        )  # fmt: skip
+            None,
+            None,
+            "condition must have the shape of the values or be a vector of their first dimension, but received: "
+            f"{size} vs. {list(t.shape)}",
+        )
     return condition
 
 
@@ -271,6 +282,7 @@ def logical_xor(x: Any, y: Any, name: str = "LogicalXor") -> Tensor:
 def select(condition: Any, x: Any, y: Any, name: str | None = None) -> Tensor:
     """x where the condition holds, y elsewhere; both of one shape.
 
-    `condition`: bool of that shape, a vector that chooses rows, or a scalar. This is ``tf.where`` of three arguments.
+    `condition`: bool of that shape, a vector that chooses rows, or a scalar. This is ``tf.where`` of three
+    arguments.
     """
     return select_op(condition, x, y, name=name)

@@ -1,7 +1,7 @@
 """Diagonals and bands of matrices: taken, placed, replaced, kept.
 
-Diag and DiagPart work on a whole tensor (the diagonal of rank k makes a tensor of rank 2k), the Matrix* operations on the
-last two dimensions of a batch.
+Diag and DiagPart work on a whole tensor (the diagonal of rank k makes a tensor of rank 2k), the Matrix*
+operations on the last two dimensions of a batch.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ diag_op.gradient(lambda op, dy: (F.DiagPart(dy),))
 
 @diag_op.infer
 def _(node):
-    dims = node.dims(0)
+    dims = _at_least(1, node.dims(0))
     return None if dims is None else dims + dims
 
 
@@ -153,6 +153,8 @@ def _(node):
         return None if diagonal is None else (*diagonal[:-1], None, None)
     if diagonal is not None:
         outer = merge(dims[:-2], diagonal[:-1])
+        if None not in dims[-2:]:
+            merge(diagonal[-1:], (min(dims[-2:]),))
         return (*outer, *dims[-2:])
     return dims
 
@@ -163,7 +165,7 @@ def _(node, env):
         expected = (*x.shape[:-2], min(x.shape[-2:]))
         if tuple(diagonal.shape) != expected:
             raise _invalid(
-                f"must have diagonal.shape == input.shape[:-2] + min(input.shape[-2:]), but received input shape: "
+                "must have diagonal.shape == input.shape[:-2] + min(input.shape[-2:]), but received input shape: "
                 f"{list(x.shape)} and diagonal shape: {list(diagonal.shape)}"
             )
         out = x.clone(memory_format=torch.contiguous_format)

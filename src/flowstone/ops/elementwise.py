@@ -1,8 +1,9 @@
 """Families of element-wise operations, and what their gradients share.
 
-`unary` and `binary` are constructors that own shape inference, in-place variants and unsigned integers, so that an op of
-these families is one to four lines in the file of its subject (`arithmetic`, `functions`, `comparisons` ...). Gradients
-are built with raw operations; `sum_to` undoes the broadcast of an input and `conjugate` is the identity on real numbers.
+`unary` and `binary` are constructors that own shape inference, in-place variants and unsigned integers, so
+that an op of these families is one to four lines in the file of its subject (`arithmetic`, `functions`,
+`comparisons` ...). Gradients are built with raw operations; `sum_to` undoes the broadcast of an input and
+`conjugate` is the identity on real numbers.
 
 >>> keeps_shape((None, 3), (3,)), keeps_shape((None, 3), (None, 3)), reduced_axes((2, 1), (2, 3), None)
 (True, False, (1,))
@@ -102,7 +103,9 @@ def binary(
 def binary_call(
     node: Any, function: _Function, in_place: _Function | None = None, adapter: _Adapter | None = None
 ) -> Call:
-    """The kernel of ``function(x, y)`` for this node, with the in-place variants that its static shapes allow."""
+    """The kernel of ``function(x, y)`` for this node, with the in-place variants that its static shapes
+    allow.
+    """
     dtype = node.dtype(0)
     if adapter is not None and needs_help(dtype):
         return Call(adapter(dtype, function), X0, X1)
@@ -140,7 +143,8 @@ def constant_like(value: float, x: Tensor) -> Tensor:
 def reduced_axes(x: Dims, dz: Dims, other: Dims) -> tuple[int, ...] | None:
     """The axes of `dz` along which `x` was broadcast; None if the static shapes do not tell.
 
-    `dz` has the shape that `x` and `other` broadcast to; `other` may be unknown (None), and helps where dimensions are.
+    `dz` has the shape that `x` and `other` broadcast to; `other` may be unknown (None), and helps where
+    dimensions are.
     """
     if x is None or dz is None or len(dz) < len(x):
         return None
@@ -162,8 +166,9 @@ def reduced_axes(x: Dims, dz: Dims, other: Dims) -> tuple[int, ...] | None:
 def sum_to(dz: Tensor, x: Tensor, other: Tensor | None = None) -> Tensor:
     """`dz`, of the shape that `x` was broadcast to, summed to the shape of `x`.
 
-    `other`: the input that `x` was broadcast with, from whose static shape more can be told. `dz` itself is returned
-    where nothing was broadcast; axes that are known make one Sum; else the axes are computed by the step.
+    `other`: the input that `x` was broadcast with, from whose static shape more can be told. `dz` itself is
+    returned where nothing was broadcast; axes that are known make one Sum; else the axes are computed by
+    the step.
     """
     x_dims, dz_dims = x._dims, dz._dims
     if other is not None and other is x:

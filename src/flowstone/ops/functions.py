@@ -1,7 +1,8 @@
 """Functions of one number, element by element: roots, exponentials, trigonometry, error functions, rounding.
 
-Each line of the tables declares an op with ATen's function for it; gradients follow. The operations whose gradient is
-easier to tell from the result (Sqrt, Tanh ...) have a gradient op of their own, as in TensorFlow.
+Each line of the tables declares an op with ATen's function for it; gradients follow. The operations whose
+gradient is easier to tell from the result (Sqrt, Tanh ...) have a gradient op of their own, as in
+TensorFlow.
 """
 
 from __future__ import annotations
@@ -27,12 +28,48 @@ from flowstone.ops.elementwise import (
 )
 
 __all__ = [
-    "acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "cos", "cosh", "digamma", "erf", "erfc", "exp", "expm1",
-    "floor", "is_finite", "is_inf", "is_nan", "lgamma", "log", "log1p", "log_sigmoid", "reciprocal", "rint", "round",
-    "rsqrt", "sigmoid", "sin", "sinh", "sqrt", "tan", "tanh",
-]  # fmt: skip
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atan",
+    "atanh",
+    "ceil",
+    "cos",
+    "cosh",
+    "digamma",
+    "erf",
+    "erfc",
+    "exp",
+    "expm1",
+    "floor",
+    "is_finite",
+    "is_inf",
+    "is_nan",
+    "lgamma",
+    "log",
+    "log1p",
+    "log_sigmoid",
+    "reciprocal",
+    "rint",
+    "round",
+    "rsqrt",
+    "sigmoid",
+    "sin",
+    "sinh",
+    "sqrt",
+    "tan",
+    "tanh",
+]
 
 _T = torch.Tensor
+
+
+def _digamma(x):
+    """Not a number at the pole 0, like the other poles, and at minus infinity, where ATen has another say."""
+    return torch.where((x == 0) | (x == -math.inf), math.nan, torch.digamma(x))
+
+
 _WITH_INTEGERS = SIGNED  # TensorFlow's declarations admit them, though it computes floating types alone
 
 exp_op = unary("Exp", torch.exp, FLOATS_AND_COMPLEX, in_place=_T.exp_)
@@ -59,7 +96,7 @@ sigmoid_op = unary("Sigmoid", torch.sigmoid, FLOATS_AND_COMPLEX, in_place=_T.sig
 erf_op = unary("Erf", torch.erf, FLOATS, in_place=_T.erf_)
 erfc_op = unary("Erfc", torch.erfc, FLOATS)
 lgamma_op = unary("Lgamma", torch.lgamma, FLOATS)
-digamma_op = unary("Digamma", torch.digamma, FLOATS)
+digamma_op = unary("Digamma", _digamma, FLOATS)
 ceil_op = unary("Ceil", torch.ceil, FLOATS, in_place=_T.ceil_)
 floor_op = unary("Floor", torch.floor, FLOATS, in_place=_T.floor_)
 rint_op = unary("Rint", torch.round, FLOATS, in_place=_T.round_)
@@ -124,13 +161,19 @@ def _(op, dy):
 # ---- gradients by the result
 
 
-def _gradient_given_output(name, declarations, function):
-    """Declares ``name(y, dy)``, the gradient of `declarations` told from their output."""
+def _gradient_given_output(name, declarations, function, conjugates=True):
+    """Declares ``name(y, dy)``, the gradient of `declarations` told from their output.
+
+    `conjugates`: the op conjugates a complex y itself; else whoever uses it does.
+    """
     declaration = op(name, "y: T, dy: T -> z: T", T=FLOATS_AND_COMPLEX)
     declaration.infer(lambda node: merge(node.dims(0), node.dims(1)))
     declaration.kernel(CPU, GPU)(lambda node, env: function(node.dtype(0)))
     for forward in declarations:
-        forward.gradient(lambda op, dy: (getattr(F, name)(op.outputs[0], dy),))
+        if conjugates:
+            forward.gradient(lambda op, dy: (getattr(F, name)(op.outputs[0], dy),))
+        else:
+            forward.gradient(lambda op, dy: (getattr(F, name)(conjugate(op.outputs[0]), dy),))
     return declaration
 
 
@@ -140,11 +183,11 @@ def _conj_y(dtype):
 
 
 def _call_sigmoid_gradient(dtype):
-    return Call(torch.mul, X1, Call(torch.mul, _conj_y(dtype), Call(torch.rsub, _conj_y(dtype), 1)))
+    return Call(torch.mul, X1, Call(torch.mul, X0, Call(torch.rsub, X0, 1)))
 
 
 def _call_tanh_gradient(dtype):
-    return Call(torch.mul, X1, Call(torch.rsub, Call(torch.square, _conj_y(dtype)), 1))
+    return Call(torch.mul, X1, Call(torch.rsub, Call(torch.square, X0), 1))
 
 
 def _call_sqrt_gradient(dtype):
@@ -159,8 +202,8 @@ def _call_reciprocal_gradient(dtype):
     return Call(torch.mul, Call(torch.neg, X1), Call(torch.square, _conj_y(dtype)))
 
 
-sigmoid_grad = _gradient_given_output("SigmoidGrad", [sigmoid_op], _call_sigmoid_gradient)
-tanh_grad = _gradient_given_output("TanhGrad", [tanh_op], _call_tanh_gradient)
+sigmoid_grad = _gradient_given_output("SigmoidGrad", [sigmoid_op], _call_sigmoid_gradient, False)
+tanh_grad = _gradient_given_output("TanhGrad", [tanh_op], _call_tanh_gradient, False)
 sqrt_grad = _gradient_given_output("SqrtGrad", [sqrt_op], _call_sqrt_gradient)
 rsqrt_grad = _gradient_given_output("RsqrtGrad", [rsqrt_op], _call_rsqrt_gradient)
 reciprocal_grad = _gradient_given_output("ReciprocalGrad", [reciprocal_op], _call_reciprocal_gradient)
@@ -182,23 +225,23 @@ def _(op, dz):
 
 @sqrt_grad.gradient
 def _(op, dz):
-    y = op.inputs[0]
-    flow = F.RealDiv(dz, conjugate(y))
-    return F.Mul(F.Neg(flow), conjugate(op.outputs[0])), F.Mul(constant_like(0.5, y), flow)
+    flow = F.RealDiv(dz, op.inputs[0])
+    return F.Mul(F.Neg(conjugate(flow)), op.outputs[0]), F.Mul(constant_like(0.5, flow), flow)
 
 
 @rsqrt_grad.gradient
 def _(op, dz):
-    y, dy = conjugate(op.inputs[0]), conjugate(op.inputs[1])
-    flow = F.Mul(F.Mul(constant_like(-1.5, y), dz), dy)
+    y = conjugate(op.inputs[0])
+    flow = F.Mul(F.Mul(constant_like(-1.5, y), conjugate(dz)), op.inputs[1])
     return F.Mul(flow, F.Square(y)), F.RsqrtGrad(y, dz)
 
 
 @reciprocal_grad.gradient
 @inv_grad.gradient
 def _(op, dz):
-    y, dy = conjugate(op.inputs[0]), conjugate(op.inputs[1])
-    return F.Mul(F.Mul(F.Mul(constant_like(-2, y), dz), dy), y), F.ReciprocalGrad(y, dz)
+    y = conjugate(op.inputs[0])
+    flow = F.Mul(F.Mul(constant_like(-2, y), conjugate(dz)), op.inputs[1])
+    return F.Mul(flow, y), F.ReciprocalGrad(y, dz)
 
 
 # ---- public functions

@@ -1,7 +1,7 @@
 """Products of matrices, one or many at a time.
 
-A transposed operand is a view that ATen's product reads in place. For complex numbers MatMul transposes, BatchMatMul
-takes the adjoint. Integers are multiplied with wrap-around.
+A transposed operand is a view that ATen's product reads in place. For complex numbers MatMul transposes,
+BatchMatMul takes the adjoint. Integers are multiplied with wrap-around.
 """
 
 from __future__ import annotations
@@ -219,8 +219,9 @@ def matmul(
 ) -> Tensor:
     """The product of matrices [..., m, k] and [..., k, n] of one type; leading dimensions broadcast.
 
-    `transpose_*`, `adjoint_*`: the operand is transposed, and conjugated, first. `*_is_sparse` says that an operand has
-    many zeros. ValueError for inner dimensions that differ and for both a transpose and an adjoint of one operand.
+    `transpose_*`, `adjoint_*`: the operand is transposed, and conjugated, first. `*_is_sparse` says that an
+    operand has many zeros. ValueError for inner dimensions that differ and for both a transpose and an
+    adjoint of one operand.
     """
     for side, turned, adjoint in (("a", transpose_a, adjoint_a), ("b", transpose_b, adjoint_b)):
         if turned and adjoint:

@@ -1,7 +1,7 @@
 """Python's operators on tensors, and on what becomes a tensor.
 
-``x + 1`` adds an AddV2 named ``add`` with the constant ``add/y``; the names are TensorFlow's. The other operand is
-converted to the tensor's element type. ``==`` and ``!=`` keep comparing identity.
+``x + 1`` adds an AddV2 named ``add`` with the constant ``add/y``; the names are TensorFlow's. The other
+operand is converted to the tensor's element type. ``==`` and ``!=`` keep comparing identity.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Reductions over axes: sums, means, products, extremes, norms, truth, and the positions of extremes.
 
-Axes are a constant in nearly every graph; then a kernel is one ATen call with the axes as plain integers. No axes means
-nothing to reduce: the value itself. An axis may be negative and may not occur twice.
+Axes are a constant in nearly every graph; then a kernel is one ATen call with the axes as plain integers.
+No axes means nothing to reduce: the value itself. An axis may be negative and may not occur twice.
 """
 
 from __future__ import annotations
@@ -71,8 +71,9 @@ def _axes_of(axes, rank):
 def reduction(name, types, make, empty, check_size=False):
     """Declares a reduction of the element types `types` (None: of bool).
 
-    `make(dtype, axes, keep)` gives the `Call` over a list of axes, or over all of them (None, only without keep);
-    `empty(dtype)` the `Call` for no axes; `check_size`: ATen refuses to reduce nothing, so `_extreme_of_none` answers.
+    `make(dtype, axes, keep)` gives the `Call` over a list of axes, or over all of them (None, only without
+    keep); `empty(dtype)` the `Call` for no axes; `check_size`: ATen refuses to reduce nothing, so
+    `_extreme_of_none` answers.
     """
     kind, allowed = ("bool", {}) if types is None else ("T", {"T": types})
     signature = f"input: {kind}, reduction_indices: Tidx -> output: {kind}"
@@ -251,7 +252,9 @@ def _(node):
 
 
 def _kept_shape(op):
-    """The shape of the output had it kept its reduced dimensions: an array, or a tensor that the step computes."""
+    """The shape of the output had it kept its reduced dimensions: an array, or a tensor that the step
+    computes.
+    """
     x, axes = op.inputs[0]._dims, op.constant(1)
     if x is not None and axes is not None:
         reduced = set(positive_axes(axes, len(x)))
@@ -466,8 +469,8 @@ def _reducer(declaration, what):
 
     reduce.__doc__ = f"""{what} over `axis`: an int, a list of them, or None for all.
 
-    `keep_dims` (or `keepdims`) keeps the reduced dimensions with size 1; `reduction_indices` is an old name of `axis`.
-    ValueError for an axis that does not exist, and for both names at once.
+    `keep_dims` (or `keepdims`) keeps the reduced dimensions with size 1; `reduction_indices` is an old name
+    of `axis`. ValueError for an axis that does not exist, and for both names at once.
     """
     return reduce
 
@@ -541,7 +544,9 @@ def argmax(
     dimension: Any = None,
     output_type: Any = dtypes.int64,
 ) -> Tensor:
-    """The position of the greatest element (the first of several) along `axis` (default 0), as `output_type`."""
+    """The position of the greatest element (the first of several) along `axis` (default 0), as
+    `output_type`.
+    """
     return _position(arg_max_op, input, axis, name, dimension, output_type)
 
 
@@ -552,7 +557,9 @@ def argmin(
     dimension: Any = None,
     output_type: Any = dtypes.int64,
 ) -> Tensor:
-    """The position of the smallest element (the first of several) along `axis` (default 0), as `output_type`."""
+    """The position of the smallest element (the first of several) along `axis` (default 0), as
+    `output_type`.
+    """
     return _position(arg_min_op, input, axis, name, dimension, output_type)
 
 

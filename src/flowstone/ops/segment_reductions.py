@@ -1,8 +1,8 @@
 """Reductions over segments: rows of a tensor that share a segment number go into one row of the output.
 
 Sorted segment numbers (Segment*) start anywhere and leave zeros where a number is missing. Unsorted ones
-(UnsortedSegment*) come with the number of segments; a negative number drops its row, and an empty segment holds the
-reduction of nothing. Sparse ones (SparseSegment*) pick the rows first.
+(UnsortedSegment*) come with the number of segments; a negative number drops its row, and an empty segment
+holds the reduction of nothing. Sparse ones (SparseSegment*) pick the rows first.
 """
 
 from __future__ import annotations
@@ -21,10 +21,20 @@ from flowstone.ops.elementwise import ALL_NUMBERS, FLOATS, REAL, constant_like
 from flowstone.ops.unsigned_integers import SIGNED
 
 __all__ = [
-    "bincount", "segment_max", "segment_mean", "segment_min", "segment_prod", "segment_sum", "sparse_segment_mean",
-    "sparse_segment_sqrt_n", "sparse_segment_sum", "unsorted_segment_max", "unsorted_segment_min",
-    "unsorted_segment_prod", "unsorted_segment_sum",
-]  # fmt: skip
+    "bincount",
+    "segment_max",
+    "segment_mean",
+    "segment_min",
+    "segment_prod",
+    "segment_sum",
+    "sparse_segment_mean",
+    "sparse_segment_sqrt_n",
+    "sparse_segment_sum",
+    "unsorted_segment_max",
+    "unsorted_segment_min",
+    "unsorted_segment_prod",
+    "unsorted_segment_sum",
+]
 
 _INDEX = "type in [int32, int64]"
 
@@ -136,7 +146,7 @@ segment_sum_op = _sorted_segments("SegmentSum", ALL_NUMBERS, _sum_rows)
 segment_mean_op = _sorted_segments("SegmentMean", ALL_NUMBERS, _mean_rows)
 segment_max_op = _sorted_segments("SegmentMax", REAL, _or_zero(_max_rows))
 segment_min_op = _sorted_segments("SegmentMin", REAL, _or_zero(_min_rows))
-segment_prod_op = _sorted_segments("SegmentProd", ALL_NUMBERS, _prod_rows).no_gradient()
+segment_prod_op = _sorted_segments("SegmentProd", ALL_NUMBERS, _prod_rows)
 
 
 @segment_sum_op.gradient
@@ -163,6 +173,19 @@ def _(op, dy):
     chosen = F.Equal(data, _rows(op.outputs[0], ids))
     ties = F.SegmentSum(F.Cast(chosen, DstT=dy.dtype), ids)
     return F.SelectV2(chosen, _rows(F.RealDiv(dy, ties), ids), constant_like(0, dy)), None
+
+
+@segment_prod_op.gradient
+def _(op, dy):
+    data, ids = op.inputs
+    zero, one = constant_like(0, dy), constant_like(1, dy)
+    is_zero = F.Equal(data, zero)
+    zeros = F.SegmentSum(F.Cast(is_zero, DstT=dtypes.int32), ids)
+    flow = F.SelectV2(F.Greater(zeros, np.int32(1)), zero, dy)
+    nonzero = F.SelectV2(is_zero, one, data)
+    rest = F.SegmentProd(nonzero, ids)
+    others = F.SelectV2(is_zero, _rows(rest, ids), F.RealDiv(_rows(op.outputs[0], ids), nonzero))
+    return F.Mul(_rows(flow, ids), others), None
 
 
 # ---- unsorted
@@ -197,8 +220,8 @@ def _unsorted_segments(name, types, function):
         def reduce(data, ids, num_segments):
             count = int(num_segments)
             if tuple(data.shape[: ids.ndim]) != tuple(ids.shape):
-                shapes = f"data.shape = {list(data.shape)} does not start with segment_ids.shape = {list(ids.shape)}"
-                raise _invalid(shapes)
+                shapes = f"{list(data.shape)} does not start with segment_ids.shape = {list(ids.shape)}"
+                raise _invalid(f"data.shape = {shapes}")
             if count < 0:
                 raise _invalid(f"num_segments must be non-negative, got {count}")
             rows = data.reshape(-1, *data.shape[ids.ndim :]) if ids.ndim != 1 else data
@@ -210,7 +233,9 @@ def _unsorted_segments(name, types, function):
 
 
 def _drop_negative(ids, count):
-    """Flat segment numbers, the negative ones turned into `count`, a row more. InvalidArgumentError beyond that."""
+    """Flat segment numbers, the negative ones turned into `count`, a row more. InvalidArgumentError beyond
+    that.
+    """
     flat = ids.reshape(-1)
     if flat.numel():
         low, high = (int(value) for value in torch.aminmax(flat))
@@ -229,7 +254,7 @@ unsorted_segment_prod_op = _unsorted_segments("UnsortedSegmentProd", ALL_NUMBERS
 
 
 def _gather_present(params, ids):
-    """The rows of `params`, zero for negative ids; with the ids made valid, and which were."""
+    """The rows of `params`, zero for negative ids; and which elements are present."""
     valid_ids = F.Maximum(ids, F.ZerosLike(ids))
     rows = _rows(params, valid_ids)
     present = F.GreaterEqual(ids, F.ZerosLike(ids))
@@ -238,7 +263,7 @@ def _gather_present(params, ids):
         [F.Shape(present), F.Fill(F.Reshape(extra, np.array([1], np.int32)), np.int32(1))], np.int32(0)
     )
     present = F.LogicalAnd(F.Reshape(present, shape), F.Fill(F.Shape(rows), np.True_))
-    return F.Select(present, rows, F.ZerosLike(rows)), valid_ids, present
+    return F.Select(present, rows, F.ZerosLike(rows)), present
 
 
 @unsorted_segment_sum_op.gradient
@@ -250,7 +275,7 @@ def _(op, dy):
 @unsorted_segment_min_op.gradient
 def _(op, dy):
     data, ids, count = op.inputs
-    winners, valid_ids, present = _gather_present(op.outputs[0], ids)
+    winners, present = _gather_present(op.outputs[0], ids)
     chosen = F.LogicalAnd(F.Equal(data, winners), present)
     ties = F.UnsortedSegmentSum(F.Cast(chosen, DstT=dy.dtype), ids, count)
     flow = _gather_present(F.RealDiv(dy, ties), ids)[0]
@@ -259,7 +284,9 @@ def _(op, dy):
 
 @unsorted_segment_prod_op.gradient
 def _(op, dy):
-    """The product of the others: the product over the element, or where it is zero that of the rest, without zeros."""
+    """The product of the others: the product over the element, or where it is zero that of the rest,
+    without zeros.
+    """
     data, ids, count = op.inputs
     zero, one = constant_like(0, dy), constant_like(1, dy)
     is_zero = F.Equal(data, zero)
@@ -396,7 +423,7 @@ bincount_op = op(
 def _(node):
     size = node.constant(1)
     if size is not None and int(size) < 0:
-        return (None,)
+        raise ValueError(f"size ({int(size)}) must be non-negative")
     return (None if size is None else int(size),)
 
 
@@ -426,7 +453,9 @@ def _(node, env):
 
 
 def segment_sum(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
-    """The sums of the rows of each segment; `segment_ids` [n] sorted, of int32 or int64, for `data` [n, ...]."""
+    """The sums of the rows of each segment; `segment_ids` [n] sorted, of int32 or int64, for `data` [n,
+    ...].
+    """
     return segment_sum_op(data, segment_ids, name=name)
 
 
@@ -451,17 +480,23 @@ def segment_prod(data: Any, segment_ids: Any, name: str | None = None) -> Tensor
 
 
 def unsorted_segment_sum(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
-    """The sums of the segments of `data`, whose shape starts with that of `segment_ids`, as [num_segments, ...]."""
+    """The sums of the segments of `data`, whose shape starts with that of `segment_ids`, as [num_segments,
+    ...].
+    """
     return unsorted_segment_sum_op(data, segment_ids, num_segments, name=name)
 
 
 def unsorted_segment_max(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
-    """The maxima of the segments; the lowest number of the type for an empty one. See `unsorted_segment_sum`."""
+    """The maxima of the segments; the lowest number of the type for an empty one. See
+    `unsorted_segment_sum`.
+    """
     return unsorted_segment_max_op(data, segment_ids, num_segments, name=name)
 
 
 def unsorted_segment_min(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
-    """The minima of the segments; the highest number of the type for an empty one. See `unsorted_segment_sum`."""
+    """The minima of the segments; the highest number of the type for an empty one. See
+    `unsorted_segment_sum`.
+    """
     return unsorted_segment_min_op(data, segment_ids, num_segments, name=name)
 
 
@@ -481,7 +516,9 @@ def sparse_segment_mean(data: Any, indices: Any, segment_ids: Any, name: str | N
 
 
 def sparse_segment_sqrt_n(data: Any, indices: Any, segment_ids: Any, name: str | None = None) -> Tensor:
-    """The sums of the picked rows of each segment over the square root of their number; see `sparse_segment_sum`."""
+    """The sums of the picked rows of each segment over the square root of their number; see
+    `sparse_segment_sum`.
+    """
     return sparse_segment_sqrt_n_op(data, indices, segment_ids, name=name)
 
 
@@ -490,7 +527,8 @@ def bincount(
 ) -> Tensor:
     """How often each value occurs in `arr` (int32, not negative), or the sums of the values' `weights`.
 
-    The output has max(arr) + 1 elements, at least `minlength` and at most `maxlength`; `dtype` without weights.
+    The output has max(arr) + 1 elements, at least `minlength` and at most `maxlength`; `dtype` without
+    weights.
     """
     arr = convert_to_tensor(arr, dtypes.int32, name="arr")
     with arr.graph.as_default(), arr.graph.name_scope("bincount"):

@@ -1,18 +1,20 @@
-"""Special functions of several numbers: incomplete gamma and beta functions, zeta, polygamma; atan2, xlogy, cross.
+"""Special functions of several numbers: incomplete gamma and beta functions, zeta, polygamma; atan2, xlogy,
+cross.
 
-What ATen lacks is computed here in float64 with fixed recipes: the incomplete beta function by its continued fraction
-(DLMF 8.17.22, modified Lentz), the derivative of the incomplete gamma function by its parameter from the power series
-(DLMF 8.7.1) term by term.
+What ATen lacks is computed here in float64 with fixed recipes: the incomplete beta function by its
+continued fraction (DLMF 8.17.22, modified Lentz), the derivative of the incomplete gamma function by its
+parameter from the power series (DLMF 8.7.1) term by term.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 import torch
 
-from flowstone.framework import dtypes
+from flowstone.framework import dtypes, errors
 from flowstone.framework.kernel import CPU, GPU, X0, X1, Call
 from flowstone.framework.operation import F, op
 from flowstone.framework.shape import merge
@@ -55,7 +57,7 @@ def _(op, dz):
 
 
 def _zero_where_first_is(function):
-    return lambda x, y: torch.where(x == 0, 0, function(x, y))
+    return lambda x, y: torch.where(x == 0, x, function(x, y))
 
 
 xdivy_op = binary("Xdivy", _zero_where_first_is(torch.div), types=FLOATS_AND_COMPLEX)
@@ -79,8 +81,13 @@ def _(op, dz):
 
 # ---- incomplete gamma functions
 
-igamma_op = _two("Igamma", "a", "x", torch.special.gammainc, FLOATS)
-igammac_op = _two("Igammac", "a", "x", torch.special.gammaincc, FLOATS)
+
+def _for_positive_parameter(function):
+    return lambda a, x: torch.where(a == 0, math.nan, function(a, x))
+
+
+igamma_op = _two("Igamma", "a", "x", _for_positive_parameter(torch.special.gammainc), FLOATS)
+igammac_op = _two("Igammac", "a", "x", _for_positive_parameter(torch.special.gammaincc), FLOATS)
 
 
 def _gamma_derivative(a, x):
@@ -164,7 +171,9 @@ def _(node):
 
 
 def _beta_fraction(a, b, x):
-    """The continued fraction of DLMF 8.17.22, by Lentz's method; it converges fast for x < (a + 1) / (a + b + 2)."""
+    """The continued fraction of DLMF 8.17.22, by Lentz's method; it converges fast for x < (a + 1) / (a + b
+    + 2).
+    """
     tiny = 1e-300
     numerator = torch.ones_like(x)
     denominator = 1 - (a + b) * x / (a + 1)
@@ -244,10 +253,11 @@ def _(node, env):
     dtype = node.dtype(0)
 
     def cross(a, b):
-        if a.shape != b.shape or a.shape[-1] != 3:
-            raise ValueError(
-                f"Both inputs must be of one shape [..., 3]: {list(a.shape)} vs. {list(b.shape)}"
-            )
+        shapes = f"{list(a.shape)} vs. {list(b.shape)}"
+        if a.shape != b.shape:
+            raise ValueError(f"Both inputs must be of same shape: {shapes}")
+        if not a.ndim or a.shape[-1] != 3:
+            raise errors.FailedPreconditionError(None, None, f"Cross-products need 3 elements: {shapes}")
         if dtype in SIGNED:
             a, b = a.view(SIGNED[dtype]), b.view(SIGNED[dtype])
         product = a.roll(-1, -1) * b.roll(1, -1) - a.roll(1, -1) * b.roll(-1, -1)
@@ -275,7 +285,7 @@ bucketize_op.infer(lambda node: node.dims(0))
 def _(node, env):
     boundaries = np.array(node.attributes["boundaries"], np.float32)
     if (boundaries[1:] < boundaries[:-1]).any():
-        raise ValueError("Expected sorted boundaries")
+        raise errors.InvalidArgumentError(None, None, "Expected sorted boundaries")
     edges = torch.from_numpy(boundaries.astype(np.float64)).to(env.device)
     return lambda x: torch.bucketize(x.to(torch.float64), edges, right=True, out_int32=True)
 
@@ -309,7 +319,9 @@ def polygamma(a: Any, x: Any, name: str | None = None) -> Tensor:
 
 
 def betainc(a: Any, b: Any, x: Any, name: str | None = None) -> Tensor:
-    """The regularised incomplete beta function; inputs of one shape, or scalars. NaN outside a, b > 0 and [0, 1]."""
+    """The regularised incomplete beta function; inputs of one shape, or scalars. NaN outside a, b > 0 and
+    [0, 1].
+    """
     return betainc_op(a, b, x, name=name)
 
 

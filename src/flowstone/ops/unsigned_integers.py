@@ -2,15 +2,16 @@
 
 Two ways round, both with TensorFlow's wrap-around:
 
-- `modular(dtype, function)`: sums, products and bit operations give the same bits for signed and unsigned numbers, so
-  the function runs on the same bits read as signed integers;
-- `ordered(dtype, function)`: comparisons, extremes and divisions run on a wider signed type; uint64, which has none,
-  is shifted by 2**63 into the order of int64 (not for divisions, see `divide_uint64`).
+- `modular(dtype, function)`: sums, products and bit operations give the same bits for signed and unsigned
+  numbers, so the function runs on the same bits read as signed integers;
+- `ordered(dtype, function)`: comparisons, extremes and divisions run on a wider signed type; uint64, which
+  has none, is shifted by 2**63 into the order of int64 (not for divisions, see `divide_uint64`).
 
 Each returns `function` itself for any other type, so a factory may wrap blindly.
 
->>> modular(dtypes.uint16, torch.add)(torch.tensor([65535], dtype=torch.uint16), torch.tensor([2], dtype=torch.uint16))
-tensor([1], dtype=torch.uint16)
+>>> x = torch.tensor([65535], dtype=torch.uint16)
+>>> modular(dtypes.uint16, torch.add)(x, x)
+tensor([65534], dtype=torch.uint16)
 """
 
 from __future__ import annotations
@@ -78,8 +79,8 @@ def divided(dtype: DType, function: _Function) -> _Function:
 def divide_uint64(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Quotient and remainder of uint64 tensors that broadcast.
 
-    With x halved both fit into int64; the doubled quotient is then at most one too small. A divisor of 2**63 or more
-    goes into x once or not at all.
+    With x halved both fit into int64; the doubled quotient is then at most one too small. A divisor of
+    2**63 or more goes into x once or not at all.
     """
     x, y = torch.broadcast_tensors(x.view(torch.int64), y.view(torch.int64))
     small = torch.where(y > 0, y, torch.ones_like(y)) if not (y == 0).any() else y

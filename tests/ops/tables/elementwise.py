@@ -62,7 +62,7 @@ UNARY = [
     ("Ceil", (-3, 3), "half bfloat16"),
     ("Floor", (-3, 3), "half bfloat16"),
     ("Rint", (-3, 3), ""),
-    ("Round", (-3, 3), "half bfloat16 int32 int64"),
+    ("Round", (-3, 3), "half bfloat16"),  # the oracle rounds all integers to 0
     ("IsNan", (-3, 3), "half bfloat16"),
     ("IsInf", (-3, 3), "half bfloat16"),
     ("IsFinite", (-3, 3), "half bfloat16"),
@@ -121,7 +121,14 @@ UNARY_CASES = [
         case(op, uniform(*domain)),
         case(op, uniform(*domain, (0, 2))),
         case(op, uniform(*domain, (2, 1, 2, 2)), dtypes="float64"),
-        case(op, special(), dtypes="float32 float64", gradient=False, signed_zeros=True),
+        # The oracle's Erf of an infinite float64 is NaN.
+        case(
+            op,
+            special(),
+            dtypes="float32" if op == "Erf" else "float32 float64",
+            gradient=False,
+            signed_zeros=True,
+        ),
     ]
     for op, domain, others in UNARY
 ]
