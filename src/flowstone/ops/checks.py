@@ -400,22 +400,25 @@ def is_numeric_tensor(tensor: Any) -> bool:
 def is_non_decreasing(x: Any, name: str | None = None) -> Tensor:
     """A bool scalar: whether x, flattened, never falls. An empty or single-element x never does."""
     with get_default_graph().name_scope(name or "is_non_decreasing"):
-        rises = _differences(x)
-        return _all(F.LessEqual(convert_to_tensor(0, rises.dtype), rises))
+        return _all(_compared_neighbours(x, F.GreaterEqual))
 
 
 def is_strictly_increasing(x: Any, name: str | None = None) -> Tensor:
     """A bool scalar: whether every element of x, flattened, is greater than the one before it."""
     with get_default_graph().name_scope(name or "is_strictly_increasing"):
-        rises = _differences(x)
-        return _all(F.Less(convert_to_tensor(0, rises.dtype), rises))
+        return _all(_compared_neighbours(x, F.Greater))
 
 
-def _differences(x: Any) -> Tensor:
-    x = convert_to_tensor(x, name="x")
-    if not is_numeric_tensor(x):
+def _compared_neighbours(x: Any, compare: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+    """``compare(next, previous)`` for all neighbours in x, flattened; none if x has fewer than two elements."""
+    if not is_numeric_tensor(x := convert_to_tensor(x, name="x")):
         raise TypeError(f"Expected x to be numeric, instead found: {x}")
     flat = F.Reshape(x, constant([-1], dtypes.int32, name="Reshape/shape"))
     is_short = F.Less(F.Size(flat), 2)
-    empty = constant([], x.dtype.base_dtype)
-    return cond(is_short, lambda: F.Identity(empty), lambda: F.Sub(flat[1:], flat[:-1]))  # type: ignore[no-any-return]
+    steps = F.Sub(F.Shape(flat), constant([1], dtypes.int32, name="sub/y"), name="sub")
+
+    def neighbours() -> Tensor:
+        later = F.StridedSlice(flat, [1], F.AddV2([1], steps, name="add"), [1])
+        return compare(later, F.StridedSlice(flat, [0], steps, [1]))
+
+    return cond(is_short, lambda: constant([], dtypes.bool), neighbours)  # type: ignore[no-any-return]

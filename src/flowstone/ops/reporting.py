@@ -26,7 +26,7 @@ from flowstone.framework.scope import get_default_graph
 from flowstone.framework.tensor import Tensor
 from flowstone.framework.values import to_numpy
 
-__all__ = ["Print", "add_check_numerics_ops", "verify_tensor_all_finite"]
+__all__ = ["Print", "add_check_numerics_ops"]
 
 
 # ---- values as text
@@ -190,24 +190,6 @@ print_v2_op.not_differentiable()
 _CHECKED = (dtypes.half, dtypes.bfloat16, dtypes.float32, dtypes.float64)
 
 
-def verify_tensor_all_finite(
-    t: Any = None, msg: str | None = None, name: str | None = None, x: Any = None, message: str | None = None
-) -> Tensor:
-    """`t` itself, after a check that fails with InvalidArgumentError and `msg` if an element is NaN or infinite.
-
-    `x` and `message` are other names of `t` and `msg`.
-    """
-    from flowstone.framework.tensor import convert_to_tensor
-    from flowstone.ops.control_flow import with_dependencies
-
-    t, msg = (x if t is None else t), (message if msg is None else msg)
-    with get_default_graph().name_scope(name or "VerifyFinite"):
-        tensor = convert_to_tensor(t, name="t")
-        with tensor.graph.colocate_with(tensor.op):
-            check = F.CheckNumerics(tensor, message=msg)
-            return with_dependencies([check], tensor)  # type: ignore[no-any-return]
-
-
 def add_check_numerics_ops() -> Any:
     """An operation that checks every floating-point tensor of the default graph, in topological order.
 
@@ -229,4 +211,4 @@ def add_check_numerics_ops() -> Any:
                 )
             with graph.control_dependencies(checks[-1:]):
                 checks.append(F.CheckNumerics(output, message=f"{operation.name}:{output.value_index}"))
-    return group(*checks)
+    return group(*checks[-1:])

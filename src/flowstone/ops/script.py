@@ -1,0 +1,151 @@
+"""`tf.py_func`: a Python function as a node of the graph.
+
+The node names the function by a token, as on the wire; the graph keeps the function alive. A step calls it with NumPy
+arrays (scalars as NumPy scalars or `bytes`) that belong to it, and copies what it returns.
+"""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from flowstone.framework import dtypes, errors
+from flowstone.framework.graph import Graph, Operation
+from flowstone.framework.kernel import CPU
+from flowstone.framework.operation import op
+from flowstone.framework.scope import get_default_graph
+from flowstone.framework.values import as_bytes_array, to_numpy, to_runtime
+
+__all__ = ["numpy_function", "py_func"]
+
+_SIGNATURE = "input: *Tin -> output: *Tout"
+_ATTRIBUTES = "token: string ; Tin: list(type) >= 0 ; Tout: list(type) >= 0"
+
+py_func_op = op("PyFunc", _SIGNATURE, _ATTRIBUTES, stateful=True)
+py_func_stateless_op = op("PyFuncStateless", _SIGNATURE, _ATTRIBUTES)
+
+_ERRORS: tuple[tuple[type[Exception], type[errors.OpError]], ...] = (
+    (NotImplementedError, errors.UnimplementedError),
+    (StopIteration, errors.OutOfRangeError),
+    (MemoryError, errors.ResourceExhaustedError),
+    (ValueError, errors.InvalidArgumentError),
+    (TypeError, errors.InvalidArgumentError),
+)
+_WIRE_NAMES = {"float32": "float", "float64": "double", "float16": "half"}
+
+
+class _Function:
+    """A registered function; its graph holds it, the registry only points at it."""
+
+    def __init__(self, call: Callable[..., Any]) -> None:
+        self.call = call
+
+
+_functions: weakref.WeakValueDictionary[str, _Function] = weakref.WeakValueDictionary()
+_held: weakref.WeakKeyDictionary[Graph, list[_Function]] = weakref.WeakKeyDictionary()
+_numbers = itertools.count()
+
+
+def _register(graph: Graph, call: Callable[..., Any]) -> str:
+    token = f"pyfunc_{next(_numbers)}"
+    function = _functions[token] = _Function(call)
+    _held.setdefault(graph, []).append(function)
+    return token
+
+
+def _kernel(node: Any, env: Any) -> Callable[..., list[Any]]:
+    token, types_in, types_out = (node.attributes[key] for key in ("token", "Tin", "Tout"))
+
+    def run(*inputs: Any) -> list[Any]:
+        function = _functions.get(token)
+        if function is None:
+            raise errors.InvalidArgumentError(
+                None, None, f"callback {token} is not found: a graph with py_func runs only where it was built"
+            )
+        arguments = [_argument(value, dtype) for value, dtype in zip(inputs, types_in)]
+        try:
+            returned = function.call(*arguments)
+        except Exception as error:
+            raise _translated(error) from error
+        return _results(returned, types_out, token)
+
+    return run
+
+
+def _argument(value: Any, dtype: Any) -> Any:
+    array = to_numpy(value, dtype)
+    return array.copy() if array.ndim else array[()]
+
+
+def _translated(error: Exception) -> errors.OpError:
+    kind = next((kind for python, kind in _ERRORS if isinstance(error, python)), errors.UnknownError)
+    return kind(None, None, f"{type(error).__name__}: {error}")
+
+
+def _results(returned: Any, types: Sequence[Any], token: str) -> list[Any]:
+    if isinstance(returned, (list, tuple)):
+        values = list(returned)
+    else:
+        values = [] if returned is None else [returned]
+    if len(values) != len(types):
+        raise errors.InvalidArgumentError(
+            None, None, f"{token} returns {len(values)} values, but expects to see {len(types)} values."
+        )
+    return [_result(i, value, dtype, token) for i, (value, dtype) in enumerate(zip(values, types))]
+
+
+def _result(i: int, value: Any, dtype: Any, token: str) -> Any:
+    array = np.array(value, order="C")
+    if array.dtype.kind in "SUO":
+        array = as_bytes_array(array)
+    found = dtypes.string if array.dtype.hasobject else dtypes.as_dtype(array.dtype)
+    if found is not dtype.base_dtype:
+        names = [_WIRE_NAMES.get(x.name, x.name) for x in (found, dtype.base_dtype)]
+        raise errors.InvalidArgumentError(
+            None, None, f"{i}-th value returned by {token} is {names[0]}, but expects {names[1]}"
+        )
+    return to_runtime(array, dtype)
+
+
+for _declaration in (py_func_op, py_func_stateless_op):
+    _declaration.infer(lambda node: [None] * len(node.attributes["Tout"]))
+    _declaration.kernel(CPU)(_kernel)
+    _declaration.not_differentiable()
+
+
+def py_func(func: Callable[..., Any], inp: Any, Tout: Any, stateful: bool = True, name: str | None = None) -> Any:  # noqa: N803
+    """The results of ``func(*arrays)`` as tensors of unknown shape.
+
+    `inp`: a list of tensors; `Tout`: a dtype, or a list of them (then the result is a list; an operation if it is
+    empty). `stateful`: whether equal arguments may give different results or calls have effects; else calls may be
+    merged. Exceptions of `func` become ValueError, TypeError: InvalidArgumentError; StopIteration: OutOfRangeError;
+    MemoryError: ResourceExhaustedError; NotImplementedError: UnimplementedError; others: UnknownError. Results of other
+    number or dtype are InvalidArgumentErrors. Raises ValueError if `func` is not callable.
+    """
+    if not callable(func):
+        raise ValueError(f"Expected func to be callable. Received func={func} of type {type(func)}.")
+    is_list = isinstance(Tout, (list, tuple))
+    types = [dtypes.as_dtype(dtype) for dtype in (Tout if is_list else [Tout])]
+    inputs = list(inp)
+    graph = next((x.graph for x in inputs if hasattr(x, "graph")), None) or get_default_graph()
+    declaration = py_func_op if stateful else py_func_stateless_op
+    result = declaration(inputs, token=_register(graph, func), Tout=types, name=name)
+    if is_list:
+        return result if result else _operation(graph)
+    return result[0]
+
+
+def _operation(graph: Graph) -> Operation:
+    return graph.get_operations()[-1]
+
+
+def numpy_function(
+    func: Callable[..., Any] | None = None, inp: Any = None, Tout: Any = None, stateful: bool = True,  # noqa: N803
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    """Another name of `py_func`."""
+    return py_func(func, inp, Tout, stateful, name)  # type: ignore[arg-type]
