@@ -36,12 +36,12 @@ def to_runtime(array: np.ndarray[Any, Any], dtype: DType) -> Any:
     if dtype.torch is None:
         return as_bytes_array(array) if dtype.base_dtype is dtypes.string else array.item()
     if not array.flags.c_contiguous and any(stride < 0 for stride in array.strides):
-        array = np.ascontiguousarray(array)
+        array = np.asarray(array, order="C")
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     stored = _STORED_AS.get(dtype.base_dtype)
     if stored is not None:
-        array = np.ascontiguousarray(array).view(stored)
+        array = np.asarray(array, order="C").view(stored)
     tensor = torch.from_numpy(array)
     return tensor.view(dtype.torch) if dtype.base_dtype is dtypes.bfloat16 else tensor
 
@@ -55,7 +55,7 @@ def to_numpy(value: Any, dtype: DType) -> np.ndarray[Any, Any]:
             return np.asarray(value.contiguous().view(torch.int16).numpy().view(dtypes.bfloat16.as_numpy_dtype))
         array = value.resolve_conj().resolve_neg().numpy()
         if dtype.base_dtype in _STORED_AS:
-            array = np.ascontiguousarray(array).view(dtype.as_numpy_dtype)
+            array = np.asarray(array, order="C").view(dtype.as_numpy_dtype)
         return array  # type: ignore[no-any-return]
     if isinstance(value, np.ndarray):
         return value
