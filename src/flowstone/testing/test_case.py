@@ -44,6 +44,8 @@ class TestCase(Assertions):
     def setUp(self) -> None:
         """A new default graph; the seeds of `random`, NumPy and the graph."""
         super().setUp()
+        if self._testMethodName == "test_session":  # unittest takes it for a test by its name
+            self.skipTest("Not a test.")
         self._close_cached_session()
         random.seed(DEFAULT_GRAPH_SEED)
         np.random.seed(DEFAULT_GRAPH_SEED)

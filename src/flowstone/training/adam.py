@@ -92,16 +92,16 @@ class AdamOptimizer(Optimizer):
         m = self.get_slot(var, "m")
         new_gradients = grad * (1 - beta1)
         decayed = m.assign(m * beta1, use_locking=self._use_locking)
-        with graph.control_dependencies([decayed]):
+        with graph.control_dependencies([decayed.op]):
             m_t = scatter_add(m, indices, new_gradients)
         v = self.get_slot(var, "v")
         new_squares = (grad * grad) * (1 - beta2)
         decayed = v.assign(v * beta2, use_locking=self._use_locking)
-        with graph.control_dependencies([decayed]):
+        with graph.control_dependencies([decayed.op]):
             v_t = scatter_add(v, indices, new_squares)
         root = F.Sqrt(v_t)
         update = var.assign_sub(rate * m_t / (root + epsilon), use_locking=self._use_locking)
-        return group(_assignment(update), m_t, v_t)
+        return group(update.op, m_t, v_t)
 
     def _apply_sparse(self, grad: IndexedSlices, var: Any) -> Any:
         def scatter_add(slot: Any, indices: Tensor, values: Tensor) -> Tensor:
@@ -124,10 +124,4 @@ class AdamOptimizer(Optimizer):
                 beta1_power.assign(beta1_power * self._beta1_t, use_locking=self._use_locking),
                 beta2_power.assign(beta2_power * self._beta2_t, use_locking=self._use_locking),
             ]
-        return group(*update_ops, *[_assignment(power) for power in powers], name=name_scope)
-
-
-def _assignment(assigned: Any) -> Any:
-    """The assigning operation behind what `assign` returned: a resource variable returns a read that follows it."""
-    op = getattr(assigned, "op", assigned)
-    return next((before for before in op.control_inputs if before.type.startswith("Assign")), assigned)
+        return group(*update_ops, *[power.op for power in powers], name=name_scope)

@@ -40,7 +40,7 @@ def assign_moving_average(
             return _assign(variable, _zero_debiased(variable, value, rate), full_name)
         if is_resource(variable):
             with graph.colocate_with(None, ignore_existing=True):
-                current = variable.read_value() if hasattr(variable, "read_value") else variable
+                current = variable.value()
             return variable.assign_sub((current - value) * rate)
         with graph.colocate_with(None, ignore_existing=True):
             change = (variable - value) * rate
