@@ -109,10 +109,10 @@ class Flag:
             raise IllegalFlagValueError(f"flag --{self.name}={text}: {error}") from None
 
     def take(self, text: Any) -> None:
-        """Takes a value from the command line: of several, the last; a flag for several values collects them."""
+        """Takes a value from the command line: of several the last; a flag for several collects them."""
         value = self.parsed(text)
         repeated = self.kind.startswith("multi ") and self.present
-        self.value = [*self.value, *value] if repeated else value
+        self.value = self.value + value if repeated else value
         self.present += 1
 
     def reset(self) -> None:

@@ -71,7 +71,7 @@ def _make_logger() -> logging.Logger:
 
 
 _logger = _make_logger()
-_counts: dict[tuple[str, int], int] = {}
+_counts: dict[tuple[Any, int], int] = {}
 _counts_lock = threading.Lock()
 
 
@@ -145,7 +145,7 @@ def log_every_n(level: int, msg: str, n: int, *args: Any) -> None:
 def _times_before() -> int:
     """How often the line that called the public function came here before."""
     frame = sys._getframe(2)
-    key = frame.f_code.co_filename, frame.f_lineno
+    key = frame.f_code, frame.f_lasti
     with _counts_lock:
         count = _counts.get(key, 0)
         _counts[key] = count + 1
