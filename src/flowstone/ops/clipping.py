@@ -37,7 +37,7 @@ def _(node, env):
                 raise errors.InvalidArgumentError(
                     None,
                     None,
-                    "clip_value_min and clip_value_max must be either of the same shape as input, or a scalar. "
+                    "clip_value_min and clip_value_max must be of the same shape as input, or a scalar. "
                     f"input shape: {list(t.shape)} limit shape: {list(limit.shape)}",
                 )
         return clip(t, low, high)
@@ -92,10 +92,9 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
         # the square root has no finite gradient at 0
         safe = F.Select(positive, squares, F.OnesLike(squares))
         norm = F.Select(positive, F.Sqrt(safe), squares)
-        limit = convert_to_tensor(clip_norm, values.dtype.base_dtype)
-        scaled = F.Mul(values, limit, name="mul")
+        scaled = values * clip_norm
         values.shape.assert_is_compatible_with(scaled.shape)
-        clipped = F.RealDiv(scaled, F.Maximum(norm, limit), name="truediv")
+        clipped = scaled / F.Maximum(norm, clip_norm)
         return _like(t, F.Identity(clipped, name=scope))
 
 
@@ -106,13 +105,11 @@ def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Ten
         t = convert_to_tensor(t, name="t")
         kind = t.dtype.base_dtype
         count = F.Cast(F.Size(t), DstT=kind)
+        squares = t * t
         every = F.Range(np.int32(0), F.Rank(t), np.int32(1), name="range")
-        inverse = F.Rsqrt(F.Sum(F.Mul(t, t, name="mul"), every))
-        limit = convert_to_tensor(clip_norm, kind)
-        factor = F.Minimum(
-            F.Mul(inverse, count, name="mul"), F.RealDiv(constant_like(1, t), limit, name="truediv")
-        )
-        clipped = F.Mul(F.Mul(t, limit, name="mul"), factor, name="mul")
+        inverse = F.Rsqrt(F.Sum(squares, every))
+        scaled = t * clip_norm
+        clipped = scaled * F.Minimum(inverse * count, constant_like(1, t) / clip_norm)
         return F.Identity(clipped, name=scope)
 
 
@@ -147,12 +144,8 @@ def clip_by_global_norm(
     norm = global_norm(t_list, name) if use_norm is None else use_norm
     graph = graph_of([_values(t) for t in t_list if t is not None])
     with graph.as_default(), graph.name_scope(name or "clip_by_global_norm"):
-        kind = norm.dtype.base_dtype
-        inverse = F.RealDiv(constant_like(1, norm), norm, name="truediv")
-        limit = F.RealDiv(constant_like(1, norm), convert_to_tensor(clip_norm, kind), name="truediv")
-        factor = F.Mul(convert_to_tensor(clip_norm, kind, "x"), F.Minimum(inverse, limit), name="mul")
-        # infinite - infinite is NaN, and spreads
-        scale = F.AddV2(factor, F.Sub(norm, norm, name="sub"), name="add")
+        factor = clip_norm * F.Minimum(1.0 / norm, constant_like(1, norm) / clip_norm)
+        scale = factor + (norm - norm)  # infinite - infinite is NaN, and spreads
         return [
             None if t is None else _clip_one(t, scale, f"clip_by_global_norm/_{i}")
             for i, t in enumerate(t_list)

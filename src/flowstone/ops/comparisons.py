@@ -171,7 +171,7 @@ def _fit(condition, t, e):
         raise errors.InvalidArgumentError(
             None,
             None,
-            "condition must have the shape of the values or be a vector of their first dimension, but received: "
+            "condition must have the shape of the values or be a vector of their first dimension, but are: "
             f"{size} vs. {list(t.shape)}",
         )
     return condition

@@ -13,7 +13,7 @@ from flowstone.framework import dtypes
 from flowstone.framework.composite import SparseTensor
 from flowstone.framework.operation import F
 from flowstone.framework.tensor import Tensor, convert_to_tensor
-from flowstone.ops import arithmetic, comparisons, matrices
+from flowstone.ops import arithmetic, comparisons, division, matrices
 
 __all__: list[str] = []
 
@@ -47,8 +47,8 @@ _BINARY: dict[str, tuple[str, _Function]] = {  # Python's name: name in the grap
     "add": ("add", _add),
     "sub": ("sub", _named("Sub")),
     "mul": ("mul", _named("Mul")),
-    "truediv": ("truediv", arithmetic.truediv),
-    "div": ("div", arithmetic.div),
+    "truediv": ("truediv", division.truediv),
+    "div": ("div", division.div),
     "floordiv": ("floordiv", _named("FloorDiv")),
     "mod": ("mod", _named("FloorMod")),
     "pow": ("pow", _named("Pow")),

@@ -2,7 +2,7 @@
 
 Sorted segment numbers (Segment*) start anywhere and leave zeros where a number is missing. Unsorted ones
 (UnsortedSegment*) come with the number of segments; a negative number drops its row, and an empty segment
-holds the reduction of nothing. Sparse ones (SparseSegment*) pick the rows first.
+holds the reduction of nothing. `sparse_segment_reductions` picks the rows first.
 """
 
 from __future__ import annotations
@@ -21,15 +21,11 @@ from flowstone.ops.elementwise import ALL_NUMBERS, FLOATS, REAL, constant_like
 from flowstone.ops.unsigned_integers import SIGNED
 
 __all__ = [
-    "bincount",
     "segment_max",
     "segment_mean",
     "segment_min",
     "segment_prod",
     "segment_sum",
-    "sparse_segment_mean",
-    "sparse_segment_sqrt_n",
-    "sparse_segment_sum",
     "unsorted_segment_max",
     "unsorted_segment_min",
     "unsorted_segment_prod",
@@ -39,14 +35,14 @@ __all__ = [
 _INDEX = "type in [int32, int64]"
 
 
-def _invalid(message):
+def invalid(message):
     return errors.InvalidArgumentError(None, None, message)
 
 
 # ---- the reductions themselves: rows of `data` [n, ...] by `ids` [n] into `count` rows
 
 
-def _sum_rows(data, ids, count):
+def sum_rows(data, ids, count):
     out = data.new_zeros((count, *data.shape[1:]))
     return out.index_add_(0, ids, data)
 
@@ -54,7 +50,7 @@ def _sum_rows(data, ids, count):
 def _mean_rows(data, ids, count):
     sizes = torch.bincount(ids, minlength=count).clamp(min=1)
     sizes = sizes.reshape([-1] + [1] * (data.ndim - 1))
-    total = _sum_rows(data, ids, count)
+    total = sum_rows(data, ids, count)
     if data.dtype.is_floating_point or data.dtype.is_complex:
         return total / sizes.to(data.dtype)
     return torch.div(total, sizes, rounding_mode="trunc").to(data.dtype)
@@ -86,7 +82,7 @@ _min_rows = _reduce_rows("amin", _highest)
 _prod_rows = _reduce_rows("prod", lambda dtype: 1)
 
 
-def _in_int64(dtype, function):
+def in_int64(dtype, function):
     """`function` of data that goes through int64 where ATen lacks the type."""
     if dtype not in SIGNED:
         return function
@@ -96,14 +92,14 @@ def _in_int64(dtype, function):
 # ---- sorted
 
 
-def _check_sorted(ids):
+def check_sorted(ids):
     """The number of segments. InvalidArgumentError unless `ids` is sorted and not negative."""
     if ids.numel() == 0:
         return 0
     if bool((ids[1:] < ids[:-1]).any()):
-        raise _invalid("segment ids are not increasing")
+        raise invalid("segment ids are not increasing")
     if int(ids[0]) < 0:
-        raise _invalid("segment ids must be >= 0")
+        raise invalid("segment ids must be >= 0")
     return int(ids[-1]) + 1
 
 
@@ -122,10 +118,10 @@ def _sorted_segments(name, types, function):
     def _(node, env):
         def reduce(data, ids):
             if ids.ndim != 1 or not data.ndim or ids.shape[0] != data.shape[0]:
-                raise _invalid("segment_ids should be a vector of the size of dimension 0 of input.")
-            return function(data, ids, _check_sorted(ids))
+                raise invalid("segment_ids should be a vector of the size of dimension 0 of input.")
+            return function(data, ids, check_sorted(ids))
 
-        return _in_int64(node.dtype(0), reduce)
+        return in_int64(node.dtype(0), reduce)
 
     return declaration
 
@@ -142,7 +138,7 @@ def _or_zero(function):
     return reduce
 
 
-segment_sum_op = _sorted_segments("SegmentSum", ALL_NUMBERS, _sum_rows)
+segment_sum_op = _sorted_segments("SegmentSum", ALL_NUMBERS, sum_rows)
 segment_mean_op = _sorted_segments("SegmentMean", ALL_NUMBERS, _mean_rows)
 segment_max_op = _sorted_segments("SegmentMax", REAL, _or_zero(_max_rows))
 segment_min_op = _sorted_segments("SegmentMin", REAL, _or_zero(_min_rows))
@@ -151,10 +147,10 @@ segment_prod_op = _sorted_segments("SegmentProd", ALL_NUMBERS, _prod_rows)
 
 @segment_sum_op.gradient
 def _(op, dy):
-    return _rows(dy, op.inputs[1]), None
+    return gather_rows(dy, op.inputs[1]), None
 
 
-def _rows(params, ids):
+def gather_rows(params, ids):
     return F.GatherV2(params, ids, np.int32(0))
 
 
@@ -163,16 +159,16 @@ def _(op, dy):
     data, ids = op.inputs
     rank = F.Reshape(F.Sub(F.Rank(data), np.int32(1)), np.array([1], np.int32))
     ones = F.Fill(F.ConcatV2([F.Shape(ids), F.Fill(rank, np.int32(1))], np.int32(0)), constant_like(1, dy))
-    return _rows(F.RealDiv(dy, F.SegmentSum(ones, ids)), ids), None
+    return gather_rows(F.RealDiv(dy, F.SegmentSum(ones, ids)), ids), None
 
 
 @segment_max_op.gradient
 @segment_min_op.gradient
 def _(op, dy):
     data, ids = op.inputs
-    chosen = F.Equal(data, _rows(op.outputs[0], ids))
+    chosen = F.Equal(data, gather_rows(op.outputs[0], ids))
     ties = F.SegmentSum(F.Cast(chosen, DstT=dy.dtype), ids)
-    return F.SelectV2(chosen, _rows(F.RealDiv(dy, ties), ids), constant_like(0, dy)), None
+    return F.SelectV2(chosen, gather_rows(F.RealDiv(dy, ties), ids), constant_like(0, dy)), None
 
 
 @segment_prod_op.gradient
@@ -184,8 +180,8 @@ def _(op, dy):
     flow = F.SelectV2(F.Greater(zeros, np.int32(1)), zero, dy)
     nonzero = F.SelectV2(is_zero, one, data)
     rest = F.SegmentProd(nonzero, ids)
-    others = F.SelectV2(is_zero, _rows(rest, ids), F.RealDiv(_rows(op.outputs[0], ids), nonzero))
-    return F.Mul(_rows(flow, ids), others), None
+    others = F.SelectV2(is_zero, gather_rows(rest, ids), F.RealDiv(gather_rows(op.outputs[0], ids), nonzero))
+    return F.Mul(gather_rows(flow, ids), others), None
 
 
 # ---- unsorted
@@ -221,13 +217,13 @@ def _unsorted_segments(name, types, function):
             count = int(num_segments)
             if tuple(data.shape[: ids.ndim]) != tuple(ids.shape):
                 shapes = f"{list(data.shape)} does not start with segment_ids.shape = {list(ids.shape)}"
-                raise _invalid(f"data.shape = {shapes}")
+                raise invalid(f"data.shape = {shapes}")
             if count < 0:
-                raise _invalid(f"num_segments must be non-negative, got {count}")
+                raise invalid(f"num_segments must be non-negative, got {count}")
             rows = data.reshape(-1, *data.shape[ids.ndim :]) if ids.ndim != 1 else data
             return function(rows, _drop_negative(ids, count), count + 1)[:count]
 
-        return _in_int64(node.dtype(0), reduce)
+        return in_int64(node.dtype(0), reduce)
 
     return declaration
 
@@ -241,13 +237,13 @@ def _drop_negative(ids, count):
         low, high = (int(value) for value in torch.aminmax(flat))
         if high >= count:
             at = int((flat >= count).nonzero()[0])
-            raise _invalid(f"segment_ids[{at}] = {int(flat[at])} is out of range [0, {count})")
+            raise invalid(f"segment_ids[{at}] = {int(flat[at])} is out of range [0, {count})")
         if low < 0:
             flat = torch.where(flat < 0, count, flat)
     return flat
 
 
-unsorted_segment_sum_op = _unsorted_segments("UnsortedSegmentSum", ALL_NUMBERS, _sum_rows)
+unsorted_segment_sum_op = _unsorted_segments("UnsortedSegmentSum", ALL_NUMBERS, sum_rows)
 unsorted_segment_max_op = _unsorted_segments("UnsortedSegmentMax", REAL, _max_rows)
 unsorted_segment_min_op = _unsorted_segments("UnsortedSegmentMin", REAL, _min_rows)
 unsorted_segment_prod_op = _unsorted_segments("UnsortedSegmentProd", ALL_NUMBERS, _prod_rows)
@@ -256,7 +252,7 @@ unsorted_segment_prod_op = _unsorted_segments("UnsortedSegmentProd", ALL_NUMBERS
 def _gather_present(params, ids):
     """The rows of `params`, zero for negative ids; and which elements are present."""
     valid_ids = F.Maximum(ids, F.ZerosLike(ids))
-    rows = _rows(params, valid_ids)
+    rows = gather_rows(params, valid_ids)
     present = F.GreaterEqual(ids, F.ZerosLike(ids))
     extra = F.Sub(F.Rank(rows), F.Rank(present))
     shape = F.ConcatV2(
@@ -294,159 +290,10 @@ def _(op, dy):
     flow = F.SelectV2(F.Greater(zeros, np.int32(1)), zero, dy)
     rest = F.UnsortedSegmentProd(F.SelectV2(is_zero, one, data), ids, count)
     valid_ids = F.Maximum(ids, F.ZerosLike(ids))
-    others = F.SelectV2(is_zero, _rows(rest, valid_ids), F.RealDiv(_rows(op.outputs[0], valid_ids), data))
-    return F.Mul(_gather_present(flow, ids)[0], others), None, None
-
-
-# ---- sparse: rows picked first
-
-_SPARSE = f"Tidx: {_INDEX} = int32 ; Tsegmentids: {_INDEX} = int32"
-
-
-def _scale(how, data, ids, count):
-    """1, or for each segment 1 / its size or 1 / sqrt of it."""
-    sizes = torch.bincount(ids, minlength=count).clamp(min=1).to(data.dtype)
-    return (1 / sizes if how == "mean" else torch.rsqrt(sizes)).reshape([-1] + [1] * (data.ndim - 1))
-
-
-def _check_sparse(data, indices, ids):
-    if indices.ndim != 1 or ids.shape != indices.shape:
-        raise _invalid("segment_ids and indices should have same size.")
-    if not data.ndim:
-        raise _invalid("Shape must be at least rank 1")
-    if indices.numel():
-        low, high = (int(value) for value in torch.aminmax(indices))
-        if low < 0 or high >= data.shape[0]:
-            raise _invalid(f"indices = {low if low < 0 else high} out of range [0, {data.shape[0]})")
-
-
-def _sparse_segments(name, types, how):
-    declaration = op(
-        name,
-        "data: T, indices: Tidx, segment_ids: Tsegmentids -> output: T",
-        f"{_SPARSE} ; sparse_gradient: bool = false",
-        T=types,
+    others = F.SelectV2(
+        is_zero, gather_rows(rest, valid_ids), F.RealDiv(gather_rows(op.outputs[0], valid_ids), data)
     )
-
-    @declaration.infer
-    def _(node):
-        dims = node.dims(0)
-        merge(merge(node.dims(1), (None,)), node.dims(2))
-        if dims == ():
-            raise ValueError("Shape must be at least rank 1 but is rank 0")
-        return None if dims is None else (None, *dims[1:])
-
-    @declaration.kernel(CPU, GPU)
-    def _(node, env):
-        def reduce(data, indices, ids):
-            _check_sparse(data, indices, ids)
-            count = _check_sorted(ids)
-            total = _sum_rows(data.index_select(0, indices), ids, count)
-            return total if how == "sum" else total * _scale(how, data, ids, count)
-
-        return _in_int64(node.dtype(0), reduce)
-
-    return declaration
-
-
-sparse_segment_sum_op = _sparse_segments("SparseSegmentSum", REAL, "sum")
-sparse_segment_mean_op = _sparse_segments("SparseSegmentMean", FLOATS, "mean")
-sparse_segment_sqrt_n_op = _sparse_segments("SparseSegmentSqrtN", FLOATS, "sqrtn")
-
-
-def _sparse_segment_gradient(name, forward, how):
-    declaration = op(
-        name,
-        "grad: T, indices: Tidx, segment_ids: Tsegmentids, output_dim0: int32 -> output: T",
-        _SPARSE,
-        T=FLOATS,
-        host=["output_dim0"],
-    ).no_gradient()
-
-    @declaration.infer
-    def _(node):
-        dims, rows = node.dims(0), node.constant(3)
-        if dims == ():
-            raise ValueError("Shape must be at least rank 1 but is rank 0")
-        return None if dims is None else (None if rows is None else int(rows), *dims[1:])
-
-    @declaration.kernel(CPU, GPU)
-    def _(node, env):
-        def spread(dy, indices, ids, output_dim0):
-            rows, count = int(output_dim0), _check_sorted(ids)
-            if indices.ndim != 1 or ids.shape != indices.shape or count > dy.shape[0]:
-                raise _invalid(
-                    "segment_ids and indices should have same size, and ids a row of the gradient."
-                )
-            dy = dy * _scale(how, dy, ids, dy.shape[0])
-            if indices.numel() and not 0 <= int(indices.min()) <= int(indices.max()) < rows:
-                raise _invalid(f"Index out of range [0, {rows}).")
-            return _sum_rows(dy.index_select(0, ids), indices, rows)
-
-        return spread
-
-    @forward.gradient
-    def _(op, dy):
-        data, indices, ids = op.inputs
-        rows = F.GatherV2(F.Shape(data), np.int32(0), np.int32(0))
-        return getattr(F, name)(dy, indices, ids, rows), None, None
-
-    return declaration
-
-
-sparse_segment_mean_grad_op = _sparse_segment_gradient(
-    "SparseSegmentMeanGrad", sparse_segment_mean_op, "mean"
-)
-sparse_segment_sqrt_n_grad_op = _sparse_segment_gradient(
-    "SparseSegmentSqrtNGrad", sparse_segment_sqrt_n_op, "sqrtn"
-)
-
-
-@sparse_segment_sum_op.gradient
-def _(op, dy):
-    data, indices, ids = op.inputs
-    rows = F.GatherV2(F.Shape(data), np.int32(0), np.int32(0))
-    return F.UnsortedSegmentSum(_rows(dy, ids), indices, rows), None, None
-
-
-# ---- counts
-
-bincount_op = op(
-    "Bincount",
-    "arr: int32, size: int32, weights: T -> bins: T",
-    T=(dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64),
-    host=["size"],
-).no_gradient()
-
-
-@bincount_op.infer
-def _(node):
-    size = node.constant(1)
-    if size is not None and int(size) < 0:
-        raise ValueError(f"size ({int(size)}) must be non-negative")
-    return (None if size is None else int(size),)
-
-
-@bincount_op.kernel(CPU, GPU)
-def _(node, env):
-    kind = node.dtype(2).torch
-
-    def count(values, size, weights):
-        size = int(size)
-        if size < 0:
-            raise _invalid(f"size ({size}) must be non-negative")
-        values = values.reshape(-1)
-        if bool((values < 0).any()):
-            raise _invalid("Input arr must be non-negative!")
-        weights = (
-            weights.reshape(-1)
-            if weights.numel()
-            else torch.ones(values.shape, dtype=kind, device=values.device)
-        )
-        kept = values < size
-        return _sum_rows(weights[kept], values[kept], size)
-
-    return count
+    return F.Mul(_gather_present(flow, ids)[0], others), None, None
 
 
 # ---- public functions
@@ -503,42 +350,3 @@ def unsorted_segment_min(data: Any, segment_ids: Any, num_segments: Any, name: s
 def unsorted_segment_prod(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
     """The products of the segments; 1 for an empty one. See `unsorted_segment_sum`."""
     return unsorted_segment_prod_op(data, segment_ids, num_segments, name=name)
-
-
-def sparse_segment_sum(data: Any, indices: Any, segment_ids: Any, name: str | None = None) -> Tensor:
-    """The sums of the rows `indices` of `data` by sorted segment numbers, one for each index."""
-    return sparse_segment_sum_op(data, indices, segment_ids, name=name)
-
-
-def sparse_segment_mean(data: Any, indices: Any, segment_ids: Any, name: str | None = None) -> Tensor:
-    """The means of the picked rows of each segment; see `sparse_segment_sum`."""
-    return sparse_segment_mean_op(data, indices, segment_ids, name=name)
-
-
-def sparse_segment_sqrt_n(data: Any, indices: Any, segment_ids: Any, name: str | None = None) -> Tensor:
-    """The sums of the picked rows of each segment over the square root of their number; see
-    `sparse_segment_sum`.
-    """
-    return sparse_segment_sqrt_n_op(data, indices, segment_ids, name=name)
-
-
-def bincount(
-    arr: Any, weights: Any = None, minlength: Any = None, maxlength: Any = None, dtype: Any = dtypes.int32
-) -> Tensor:
-    """How often each value occurs in `arr` (int32, not negative), or the sums of the values' `weights`.
-
-    The output has max(arr) + 1 elements, at least `minlength` and at most `maxlength`; `dtype` without
-    weights.
-    """
-    arr = convert_to_tensor(arr, dtypes.int32, name="arr")
-    with arr.graph.as_default(), arr.graph.name_scope("bincount"):
-        occupied = F.Cast(F.Greater(F.Size(arr), np.int32(0)), DstT=dtypes.int32)
-        axes = F.Range(np.int32(0), F.Rank(arr), np.int32(1))
-        size = F.Mul(occupied, F.AddV2(F.Max(arr, axes), np.int32(1)))
-        if minlength is not None:
-            size = F.Maximum(convert_to_tensor(minlength, dtypes.int32, "minlength"), size)
-        if maxlength is not None:
-            size = F.Minimum(convert_to_tensor(maxlength, dtypes.int32, "maxlength"), size)
-        if weights is None:
-            weights = np.zeros(0, dtypes.as_dtype(dtype).as_numpy_dtype)
-        return bincount_op(arr, size, convert_to_tensor(weights, name="weights"))

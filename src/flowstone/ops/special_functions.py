@@ -333,6 +333,6 @@ def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
 def lbeta(x: Any, name: str = "lbeta") -> Tensor:
     """The logarithm of the absolute value of the beta function over the last dimension [..., n]."""
     x = convert_to_tensor(x, name="x")
-    with x.graph.name_scope(name) as scope:
+    with x.graph.name_scope(name):
         last = np.array([-1], np.int32)
-        return F.Sub(F.Sum(F.Lgamma(x), last), F.Lgamma(F.Sum(x, last)), name=scope)
+        return F.Sum(F.Lgamma(x), last) - F.Lgamma(F.Sum(x, last))

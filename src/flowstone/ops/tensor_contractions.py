@@ -14,7 +14,6 @@ import numpy as np
 from flowstone.framework.building import graph_of
 from flowstone.framework.operation import F
 from flowstone.framework.tensor import Tensor, convert_to_tensor
-from flowstone.ops.elementwise import constant_like
 from flowstone.ops.matrices import matmul
 from flowstone.ops.reductions import reduce_max, reduce_sum
 
@@ -79,7 +78,7 @@ def _as_matrix(x: Tensor, axes: list[int], contracted_first: bool) -> tuple[Tens
     free = [i for i in range(x.ndim) if i not in axes]
     order = axes + free if contracted_first else free + axes
     if order != list(range(x.ndim)):
-        x = F.Transpose(x, convert_to_tensor(np.array(order, _INT), name="transpose/perm"), name="transpose")
+        x = F.Transpose(x, np.array(order, _INT), name="transpose")
     dims = x.shape.as_list()
     split = len(axes) if contracted_first else len(free)
     shape = [_size(dims[:split]), _size(dims[split:])]
@@ -295,9 +294,9 @@ def _norm_of(x: Tensor, ord: Any, axis: Any, is_matrix: bool) -> Tensor:
         if is_matrix:
             return reduce_max(reduce_sum(size, axis[1], True), axis[0], True)
         return reduce_max(size, axis, True)
-    power = constant_like(ord, size)
-    total = reduce_sum(F.Pow(size, power), axis, True)
-    return F.Pow(total, constant_like(1 / ord, size))
+    kind = size.dtype.as_numpy_dtype
+    total = reduce_sum(F.Pow(size, kind(ord)), axis, True)
+    return F.Pow(total, kind(1 / ord))
 
 
 def _spectral_norm(x: Tensor, axis: list[int]) -> Tensor:
