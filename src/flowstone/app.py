@@ -24,5 +24,5 @@ def run(main: Callable[[list[str]], Any] | None = None, argv: Sequence[str] | No
         print(f"FATAL Flags parsing error:\n  {error}\nPass --help to see the flags.", file=sys.stderr)
         sys.exit(1)
     if main is None:
-        main = sys.modules["__main__"].main  # type: ignore[attr-defined]
+        main = sys.modules["__main__"].main
     sys.exit(main(rest))
