@@ -32,7 +32,11 @@ def _is_reference(ref: Any) -> bool:
 
 
 def assign(
-    ref: Any, value: Any, validate_shape: bool | None = None, use_locking: bool | None = None, name: str | None = None
+    ref: Any,
+    value: Any,
+    validate_shape: bool | None = None,
+    use_locking: bool | None = None,
+    name: str | None = None,
 ) -> Any:
     """Gives `ref` the value; returns the reference (a resource variable's `UpdatedVariable`).
 
@@ -72,37 +76,51 @@ def _scatter(kind: str, ref: Any, indices: Any, updates: Any, use_locking: bool,
     return ref._updated(operation)
 
 
-def scatter_update(ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None) -> Any:
+def scatter_update(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
+) -> Any:
     """Assigns rows: ``ref[indices] = updates``; updates: indices.shape + ref.shape[1:], or a scalar."""
     return _scatter("Update", ref, indices, updates, use_locking, name)
 
 
-def scatter_add(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+def scatter_add(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Any:
     """Adds to rows; indices that repeat add up."""
     return _scatter("Add", ref, indices, updates, use_locking, name)
 
 
-def scatter_sub(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+def scatter_sub(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Any:
     """Subtracts from rows."""
     return _scatter("Sub", ref, indices, updates, use_locking, name)
 
 
-def scatter_mul(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+def scatter_mul(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Any:
     """Multiplies rows."""
     return _scatter("Mul", ref, indices, updates, use_locking, name)
 
 
-def scatter_div(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+def scatter_div(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Any:
     """Divides rows; integers are truncated."""
     return _scatter("Div", ref, indices, updates, use_locking, name)
 
 
-def scatter_max(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+def scatter_max(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Any:
     """Raises rows to the updates."""
     return _scatter("Max", ref, indices, updates, use_locking, name)
 
 
-def scatter_min(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+def scatter_min(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Any:
     """Lowers rows to the updates."""
     return _scatter("Min", ref, indices, updates, use_locking, name)
 
@@ -111,26 +129,36 @@ def _scatter_nd(kind: str, ref: Any, indices: Any, updates: Any, use_locking: bo
     if _is_reference(ref):
         return getattr(F, f"ScatterNd{kind}")(ref, indices, updates, use_locking=use_locking, name=name)
     values = convert_to_tensor(updates, ref.dtype)
-    operation = getattr(F, f"ResourceScatterNd{kind}")(ref.handle, indices, values, use_locking=use_locking, name=name)
+    operation = getattr(F, f"ResourceScatterNd{kind}")(
+        ref.handle, indices, values, use_locking=use_locking, name=name
+    )
     return ref._updated(operation)
 
 
-def scatter_nd_update(ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None) -> Any:
+def scatter_nd_update(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
+) -> Any:
     """Assigns elements or slices at index tuples; updates: indices.shape[:-1] + ref.shape[indices.shape[-1]:]."""
     return _scatter_nd("Update", ref, indices, updates, use_locking, name)
 
 
-def scatter_nd_add(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+def scatter_nd_add(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Any:
     """Adds at index tuples."""
     return _scatter_nd("Add", ref, indices, updates, use_locking, name)
 
 
-def scatter_nd_sub(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+def scatter_nd_sub(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Any:
     """Subtracts at index tuples."""
     return _scatter_nd("Sub", ref, indices, updates, use_locking, name)
 
 
-def batch_scatter_update(ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None) -> Any:
+def batch_scatter_update(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
+) -> Any:
     """Assigns along the last dimension of `indices`: ``ref[i1, …, indices[i1, …, n]] = updates[i1, …, n]``.
 
     The leading dimensions of `indices` are those of `ref`; updates: indices.shape + ref.shape[indices.ndim:].
@@ -138,7 +166,9 @@ def batch_scatter_update(ref: Any, indices: Any, updates: Any, use_locking: bool
     from flowstone.ops.joining import stack
     from flowstone.ops.shapes import shape
 
-    with (ref.graph if isinstance(ref, (Variable, Tensor)) else ref).name_scope(name or "batch_scatter_update"):
+    with (ref.graph if isinstance(ref, (Variable, Tensor)) else ref).name_scope(
+        name or "batch_scatter_update"
+    ):
         indices = convert_to_tensor(indices, name="indices")
         rank = indices.shape.ndims
         sizes = shape(indices)

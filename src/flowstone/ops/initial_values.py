@@ -45,7 +45,9 @@ def _operations_above(op: Any) -> set[Any]:
     return found
 
 
-def _copied(graph: Graph, node_name: str, value: Tensor, variables: dict[str, Any], done: dict[Any, Any], depth: int) -> Tensor:
+def _copied(
+    graph: Graph, node_name: str, value: Tensor, variables: dict[str, Any], done: dict[Any, Any], depth: int
+) -> Tensor:
     op = value.op
     if op.type in _READS_OF_STATE or depth > _DEEPEST:
         return value
@@ -54,7 +56,11 @@ def _copied(graph: Graph, node_name: str, value: Tensor, variables: dict[str, An
         return value if variable is None else variable.initialized_value()
     if op not in done:
         inputs = [_copied(graph, node_name, tensor, variables, done, depth + 1) for tensor in op.inputs]
-        done[op] = op if all(new is old for new, old in zip(inputs, op.inputs)) else _copy(graph, node_name, op, inputs)
+        done[op] = (
+            op
+            if all(new is old for new, old in zip(inputs, op.inputs))
+            else _copy(graph, node_name, op, inputs)
+        )
     return done[op].outputs[value.value_index]  # type: ignore[no-any-return]
 
 
@@ -64,5 +70,10 @@ def _copy(graph: Graph, node_name: str, op: Any, inputs: list[Tensor]) -> Any:
         declaration = registry["Switch"]
     with graph.name_scope(None):
         return graph.create(
-            declaration, inputs, dict(op.attributes), op.group_sizes, f"{op.name}_{node_name}", device=op.device
+            declaration,
+            inputs,
+            dict(op.attributes),
+            op.group_sizes,
+            f"{op.name}_{node_name}",
+            device=op.device,
         )

@@ -121,7 +121,9 @@ class Constant(Initializer):
 class RandomUniform(Initializer):
     """Uniform in [minval, maxval); `maxval` must be given for integers."""
 
-    def __init__(self, minval: Any = 0.0, maxval: Any = None, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
+    def __init__(
+        self, minval: Any = 0.0, maxval: Any = None, seed: int | None = None, dtype: Any = dtypes.float32
+    ) -> None:
         self.minval, self.maxval, self.seed, self.dtype = minval, maxval, seed, dtypes.as_dtype(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
@@ -138,7 +140,9 @@ class RandomUniform(Initializer):
 
 
 class _Normal(Initializer):
-    def __init__(self, mean: Any = 0.0, stddev: Any = 1.0, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
+    def __init__(
+        self, mean: Any = 0.0, stddev: Any = 1.0, seed: int | None = None, dtype: Any = dtypes.float32
+    ) -> None:
         self.mean, self.stddev, self.seed, self.dtype = mean, stddev, seed, floating(dtype)
 
     def get_config(self) -> dict[str, Any]:
@@ -284,7 +288,9 @@ class Orthogonal(Initializer):
 
         sizes = _at_least_a_matrix(shape)
         rows, columns = math.prod(sizes[:-1]), sizes[-1]
-        drawn = random_normal((max(rows, columns), min(rows, columns)), dtype=_own(self, dtype), seed=self.seed)
+        drawn = random_normal(
+            (max(rows, columns), min(rows, columns)), dtype=_own(self, dtype), seed=self.seed
+        )
         q, r = F.Qr(drawn, full_matrices=False)
         q = F.Mul(q, F.Sign(F.DiagPart(r)), name="mul")
         if rows < columns:
@@ -322,7 +328,9 @@ def floating(dtype: Any) -> DType:
     """The type; ValueError unless it is a floating-point one."""
     dtype = dtypes.as_dtype(dtype)
     if not dtype.is_floating:
-        raise ValueError(f"Argument `dtype` is expected to be floating point. Received: {dtype!r}.")
+        raise ValueError(
+            f"Argument `dtype` is expected to be floating point. Received: <dtype: '{dtype.name}'>."
+        )
     return dtype  # type: ignore[no-any-return]
 
 

@@ -17,6 +17,8 @@ from flowstone.framework.graph import Graph
 from flowstone.framework.operation import F
 from flowstone.framework.shape import TensorShape, as_shape
 from flowstone.framework.tensor import Tensor, convert_to_tensor, register_tensor_conversion_function
+from flowstone.ops.identities import identity
+from flowstone.ops.operators import install_operators
 from flowstone.ops.variables import SaveSliceInfo
 
 __all__ = [
@@ -44,7 +46,9 @@ class PartitionInfo:
         """The only dimension that is cut; None if the part is the whole. ValueError if there are several."""
         axes = [axis for axis, (part, whole) in enumerate(zip(shape, self.full_shape)) if part != whole]
         if len(axes) > 1:
-            raise ValueError(f"Cannot use single_slice_dim() with shape {shape} and _full_shape {self.full_shape}")
+            raise ValueError(
+                f"Cannot use single_slice_dim() with shape {shape} and _full_shape {self.full_shape}"
+            )
         return axes[0] if axes else None
 
 
@@ -98,8 +102,6 @@ class PartitionedVariable:
 
     def as_tensor(self) -> Tensor:
         """The whole as a tensor: the parts concatenated."""
-        from flowstone.ops.constants import identity
-
         graph, parts = self.graph, [part.value() for part in self._variable_list]
         whole = parts[0]
         if len(parts) > 1:
@@ -117,10 +119,13 @@ class PartitionedVariable:
 
     def _updated(self, method: str, value: Any, arguments: tuple[Any, ...]) -> list[Any]:
         return [
-            getattr(part, method)(piece, *arguments) for part, piece in zip(self._variable_list, self._pieces(value))
+            getattr(part, method)(piece, *arguments)
+            for part, piece in zip(self._variable_list, self._pieces(value))
         ]
 
-    def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> list[Any]:
+    def assign(
+        self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> list[Any]:
         """Gives the parts their pieces of `value`; returns each part's assignment."""
         return self._updated("assign", value, (use_locking, name, read_value))
 
@@ -148,6 +153,7 @@ def _whole(value: Any, dtype: Any = None, name: str | None = None, as_ref: bool 
 
 
 register_tensor_conversion_function(PartitionedVariable, _whole)
+install_operators(PartitionedVariable, PartitionedVariable.as_tensor)
 
 # ---- partitioners
 
@@ -195,7 +201,9 @@ def variable_axis_size_partitioner(
 
     def partitioner(shape: Any, dtype: Any) -> list[int]:
         sizes = _checked(shape, axis)
-        slice_bytes = math.prod(sizes) // max(sizes[axis], 1) * _element_bytes(dtype, bytes_per_string_element)
+        slice_bytes = (
+            math.prod(sizes) // max(sizes[axis], 1) * _element_bytes(dtype, bytes_per_string_element)
+        )
         slices_each = max(1, max_shard_bytes // max(slice_bytes, 1))
         parts = math.ceil(sizes[axis] / slices_each)
         return _along(axis, min(parts, max_shards) if max_shards else parts, len(sizes))
@@ -204,7 +212,10 @@ def variable_axis_size_partitioner(
 
 
 def min_max_variable_partitioner(
-    max_partitions: int = 1, axis: int = 0, min_slice_size: int = 256 << 10, bytes_per_string_element: int = 16
+    max_partitions: int = 1,
+    axis: int = 0,
+    min_slice_size: int = 256 << 10,
+    bytes_per_string_element: int = 16,
 ) -> Partitioner:
     """A partitioner that makes as many parts along `axis` as leave each `min_slice_size` bytes, at most `max_partitions`."""
 
@@ -222,7 +233,9 @@ def min_max_variable_partitioner(
 
 def _partitions_of(partitioner: Any, shape: TensorShape, dtype: DType) -> list[int]:
     if not shape.is_fully_defined():
-        raise ValueError(f"Shape of a new partitioned variable must be fully defined, but instead was {shape}.")
+        raise ValueError(
+            f"Shape of a new partitioned variable must be fully defined, but instead was {shape}."
+        )
     if (shape.ndims or 0) < 1:
         raise ValueError(f"A partitioned Variable must have rank at least 1, shape: {shape}")
     partitions = partitioner(shape=shape, dtype=dtype)
@@ -266,6 +279,7 @@ def get_partitioned_variable(
     **keywords: Any,
 ) -> PartitionedVariable:
     """The partitioned variable of this full name in a `VariableStore`: an existing or a new one; see `tf.get_variable`."""
+    name = name.rstrip("/")  # in a scope that names it, the variable itself has no name
     found = store.partitioned(name)
     if found is not None:
         return _existing(found, name, partitioner, shape, dtype, reuse)
@@ -279,6 +293,7 @@ def get_partitioned_variable(
         initializer = convert_to_tensor(initializer)
         if shape is not None:
             shape.assert_is_compatible_with(initializer.shape)
+        shape, dtype = initializer.shape, initializer.dtype.base_dtype
     shape = TensorShape(None) if shape is None else shape
     partitions = _partitions_of(partitioner, shape, dtype)
     sizes, variables = shape.as_list(), []
@@ -286,9 +301,15 @@ def get_partitioned_variable(
         part_name = f"{name}/part_{i}"
         given, part_initializer = as_shape(part_shape), initializer
         if is_value:
-            part_initializer, given = F.Slice(initializer, offset, part_shape, name="Slice"), None  # type: ignore[assignment]
+            part_initializer, given = F.Slice(initializer, offset, part_shape), None  # type: ignore[assignment]
         variable = store.get_single(
-            part_name, given, dtype, reuse, PartitionInfo(sizes, offset), initializer=part_initializer, **keywords
+            part_name,
+            given,
+            dtype,
+            reuse,
+            PartitionInfo(sizes, offset),
+            initializer=part_initializer,
+            **keywords,
         )
         variable._set_save_slice_info(SaveSliceInfo(name, sizes, offset, part_shape))
         variables.append(variable)
@@ -298,7 +319,12 @@ def get_partitioned_variable(
 
 
 def _existing(
-    found: PartitionedVariable, name: str, partitioner: Any, shape: TensorShape | None, dtype: DType, reuse: Any
+    found: PartitionedVariable,
+    name: str,
+    partitioner: Any,
+    shape: TensorShape | None,
+    dtype: DType,
+    reuse: Any,
 ) -> PartitionedVariable:
     if not reuse:
         raise ValueError(

@@ -26,7 +26,12 @@ class ReferenceVariable(Variable):
     """A variable whose reads alias its buffer; see the module, and `Variable` for the arguments."""
 
     def _add_nodes(
-        self, name: str, initial_value: Any, validate_shape: bool, dtype: DType | None, shape: TensorShape | None
+        self,
+        name: str,
+        initial_value: Any,
+        validate_shape: bool,
+        dtype: DType | None,
+        shape: TensorShape | None,
     ) -> None:
         graph, node_name = self._graph, name[:-1]
         if callable(initial_value):
@@ -90,15 +95,21 @@ class ReferenceVariable(Variable):
 
     # ---- updates: each returns the reference, or the operation if `read_value` is False
 
-    def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+    def assign(
+        self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
         """Gives it a value of its shape."""
         return _result(F.Assign(self._handle, value, use_locking=use_locking, name=name), read_value)
 
-    def assign_add(self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+    def assign_add(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
         """Adds a value of its shape."""
         return _result(F.AssignAdd(self._handle, delta, use_locking=use_locking, name=name), read_value)
 
-    def assign_sub(self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+    def assign_sub(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
         """Subtracts a value of its shape."""
         return _result(F.AssignSub(self._handle, delta, use_locking=use_locking, name=name), read_value)
 

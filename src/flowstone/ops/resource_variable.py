@@ -33,7 +33,12 @@ class ResourceVariable(Variable):
     _cached_value: Tensor | None = None
 
     def _add_nodes(
-        self, name: str, initial_value: Any, validate_shape: bool, dtype: DType | None, shape: TensorShape | None
+        self,
+        name: str,
+        initial_value: Any,
+        validate_shape: bool,
+        dtype: DType | None,
+        shape: TensorShape | None,
     ) -> None:
         graph, node_name = self._graph, name[:-1]
         is_function = callable(initial_value)
@@ -231,9 +236,13 @@ class ResourceVariable(Variable):
         """Assigns at index tuples."""
         return self._scatter_nd("Update", indices, updates, name)
 
-    def _strided_slice_assign(self, begin: Any, end: Any, strides: Any, value: Any, name: str | None, **masks: int) -> Any:
+    def _strided_slice_assign(
+        self, begin: Any, end: Any, strides: Any, value: Any, name: str | None, **masks: int
+    ) -> Any:
         tensor = self._convert(value)
-        operation = F.ResourceStridedSliceAssign(self._handle, begin, end, strides, tensor, name=name, **masks)
+        operation = F.ResourceStridedSliceAssign(
+            self._handle, begin, end, strides, tensor, name=name, **masks
+        )
         return self._updated(operation)
 
 

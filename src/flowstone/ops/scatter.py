@@ -217,7 +217,9 @@ def flat_elements(shape, indices):
     depth = indices.shape[-1]
     if depth > len(shape):
         raise errors.InvalidArgumentError(
-            None, None, f"index innermost dimension length must be <= params rank; saw: {depth} vs. {len(shape)}"
+            None,
+            None,
+            f"index innermost dimension length must be <= params rank; saw: {depth} vs. {len(shape)}",
         )
     tuples = indices.reshape(-1, depth).long()
     sizes = torch.tensor(shape[:depth], dtype=torch.int64, device=indices.device)
@@ -239,7 +241,9 @@ def flat_elements(shape, indices):
 
 def as_rows(table, depth):
     """`table` seen as [product of its first `depth` dimensions, size of the others]."""
-    return table.view(int(np.prod(table.shape[:depth], dtype=np.int64)), int(np.prod(table.shape[depth:], dtype=np.int64)))
+    return table.view(
+        int(np.prod(table.shape[:depth], dtype=np.int64)), int(np.prod(table.shape[depth:], dtype=np.int64))
+    )
 
 
 def gather_elements(table, indices):
@@ -299,7 +303,8 @@ def _declare_element_scatter(kind, function):
     reference = op(
         f"ScatterNd{kind}",
         "ref: Ref(T), indices: Tindices, updates: T -> output_ref: Ref(T)",
-        f"use_locking: bool = {'true' if kind == 'Update' else 'false'}" + (later if kind in ("Min", "Max") else ""),
+        f"use_locking: bool = {'true' if kind == 'Update' else 'false'}"
+        + (later if kind in ("Min", "Max") else ""),
         T=None if kind == "Update" else ALL_NUMBERS,
         Tindices=dtypes.INDICES,
         mutates=[0],

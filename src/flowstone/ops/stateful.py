@@ -40,7 +40,11 @@ def _variable_kernel(node, env):
 
 def _declare_variable(name, output):
     declaration = op(
-        name, f"-> {output}", "shape: shape ; container: string = '' ; shared_name: string = ''", dtype=None, stateful=True
+        name,
+        f"-> {output}",
+        "shape: shape ; container: string = '' ; shared_name: string = ''",
+        dtype=None,
+        stateful=True,
     )
     declaration.kernel(CPU, GPU)(_variable_kernel)
     return declaration.not_differentiable()
@@ -59,7 +63,11 @@ var_handle = _declare_variable("VarHandleOp", "resource: resource")
 var_handle.infer(lambda node: ())
 
 temporary_variable = op(
-    "TemporaryVariable", "-> ref: Ref(dtype)", "shape: shape ; var_name: string = ''", dtype=None, stateful=True
+    "TemporaryVariable",
+    "-> ref: Ref(dtype)",
+    "shape: shape ; var_name: string = ''",
+    dtype=None,
+    stateful=True,
 )
 temporary_variable.infer(_declared_shape)
 temporary_variable.not_differentiable()
@@ -79,7 +87,12 @@ def _(node, env):
 
 
 destroy_temporary_variable = op(
-    "DestroyTemporaryVariable", "ref: Ref(T) -> value: T", "var_name: string", T=None, mutates=[0], aliases=[0]
+    "DestroyTemporaryVariable",
+    "ref: Ref(T) -> value: T",
+    "var_name: string",
+    T=None,
+    mutates=[0],
+    aliases=[0],
 )
 destroy_temporary_variable.infer(lambda node: node.dims(0))
 destroy_temporary_variable.kernel(CPU, GPU)(lambda node, env: attrgetter("tensor"))
@@ -122,7 +135,9 @@ def read_shape(node):
     return handle_dims(node)
 
 
-read_variable = op("ReadVariableOp", "resource: resource -> value: dtype", dtype=None, stateful=True, aliases=[0])
+read_variable = op(
+    "ReadVariableOp", "resource: resource -> value: dtype", dtype=None, stateful=True, aliases=[0]
+)
 read_variable.infer(read_shape)
 read_variable.kernel(CPU, GPU)(lambda node, env: Call(attrgetter("tensor"), X0))
 
@@ -161,7 +176,9 @@ def _whether_initialized(node, env):
     return lambda variable: torch.tensor(variable.is_initialized)
 
 
-is_variable_initialized_op = op("IsVariableInitialized", "ref: Ref(dtype) -> is_initialized: bool", dtype=None)
+is_variable_initialized_op = op(
+    "IsVariableInitialized", "ref: Ref(dtype) -> is_initialized: bool", dtype=None
+)
 var_is_initialized = op("VarIsInitializedOp", "resource: resource -> is_initialized: bool", stateful=True)
 for _declaration in (is_variable_initialized_op, var_is_initialized):
     _declaration.infer(lambda node: ())
@@ -298,7 +315,11 @@ def _declare_addition(kind, in_place):
         return locked(run) if node.attributes["use_locking"] else run
 
     resource = op(
-        f"Assign{kind}VariableOp", "resource: resource, value: dtype ->", dtype=None, stateful=True, mutates=[0]
+        f"Assign{kind}VariableOp",
+        "resource: resource, value: dtype ->",
+        dtype=None,
+        stateful=True,
+        mutates=[0],
     )
 
     @resource.infer
@@ -334,11 +355,14 @@ def _counter(node, env):
     return count
 
 
-count_up_to_op = op(
-    "CountUpTo", "ref: Ref(T) -> output: T", "limit: int", T=dtypes.INDICES, mutates=[0]
-)
+count_up_to_op = op("CountUpTo", "ref: Ref(T) -> output: T", "limit: int", T=dtypes.INDICES, mutates=[0])
 resource_count_up_to = op(
-    "ResourceCountUpTo", "resource: resource -> output: T", "limit: int", T=dtypes.INDICES, stateful=True, mutates=[0]
+    "ResourceCountUpTo",
+    "resource: resource -> output: T",
+    "limit: int",
+    T=dtypes.INDICES,
+    stateful=True,
+    mutates=[0],
 )
 
 
@@ -360,7 +384,11 @@ for _declaration in (count_up_to_op, resource_count_up_to):
     _declaration.not_differentiable()
 
 destroy_resource = op(
-    "DestroyResourceOp", "resource: resource ->", "ignore_lookup_error: bool = true", stateful=True, mutates=[0]
+    "DestroyResourceOp",
+    "resource: resource ->",
+    "ignore_lookup_error: bool = true",
+    stateful=True,
+    mutates=[0],
 )
 destroy_resource.infer(lambda node: None)
 destroy_resource.not_differentiable()

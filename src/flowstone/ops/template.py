@@ -47,11 +47,14 @@ class Template:
         unique_name: str | None = None,
         custom_getter: Callable[..., Any] | None = None,
     ) -> None:
-        if not callable(func):
-            raise ValueError("func must be callable.")
         if not name:
             raise ValueError("name cannot be empty.")
-        self._func, self._name, self._unique_name, self._custom_getter = func, name, unique_name, custom_getter
+        self._func, self._name, self._unique_name, self._custom_getter = (
+            func,
+            name,
+            unique_name,
+            custom_getter,
+        )
         self._scope: VariableScope | None = None
         self._variables_created = False
         if create_scope_now:

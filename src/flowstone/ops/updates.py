@@ -67,7 +67,7 @@ def proximal_gradient_descent(var, alpha, l1, l2, delta):
     var.copy_((stepped if _is_zero(l1) else _soft_threshold(stepped, alpha * l1)) / (1 + l2 * alpha))
 
 
-def momentum(var, accum, lr, grad, momentum, use_nesterov=False):  # noqa: A002
+def momentum(var, accum, lr, grad, momentum, use_nesterov=False):
     """accum = momentum * accum + grad; var -= lr * accum, or the step after it (Nesterov)."""
     accum.mul_(momentum).add_(grad)
     if use_nesterov:
@@ -77,7 +77,7 @@ def momentum(var, accum, lr, grad, momentum, use_nesterov=False):  # noqa: A002
         _add_scaled(var, accum, -lr)
 
 
-def keras_momentum(var, accum, lr, grad, momentum, use_nesterov=False):  # noqa: A002
+def keras_momentum(var, accum, lr, grad, momentum, use_nesterov=False):
     """accum = momentum * accum - lr * grad; var += accum, or the step after it (Nesterov)."""
     accum.mul_(momentum)
     _add_scaled(accum, grad, -lr)
@@ -133,7 +133,11 @@ _STEP_WITHOUT_BIAS = torch.tensor(1e9)  # at this step _fused_adam_'s own bias c
 def adam(var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad, use_nesterov=False):
     """Moments m and v of the gradient; var -= lr_t * m / (sqrt(v) + epsilon), lr_t the bias-corrected rate."""
     rate = lr * _square_root(1 - beta2_power) / (1 - beta1_power)
-    if not use_nesterov and var.dtype in _FUSED_TYPES and _fits_fused_adam(var, m, v, grad, rate, beta1, beta2, epsilon):
+    if (
+        not use_nesterov
+        and var.dtype in _FUSED_TYPES
+        and _fits_fused_adam(var, m, v, grad, rate, beta1, beta2, epsilon)
+    ):
         torch._fused_adam_(
             [var], [grad], [m], [v], [], [_STEP_WITHOUT_BIAS],
             lr=rate, beta1=beta1, beta2=beta2, weight_decay=0.0, eps=epsilon, amsgrad=False, maximize=False,
@@ -168,14 +172,14 @@ def ada_max(var, m, v, beta1_power, lr, beta1, beta2, epsilon, grad):
     var.sub_(m * (lr / (1 - beta1_power)) / (v + epsilon))
 
 
-def rms_prop(var, ms, mom, lr, rho, momentum, epsilon, grad):  # noqa: A002
+def rms_prop(var, ms, mom, lr, rho, momentum, epsilon, grad):
     """ms = mean square; mom = momentum * mom + lr * grad / sqrt(ms + epsilon); var -= mom."""
     _move_towards(ms, grad * grad, 1 - rho)
     mom.mul_(momentum).add_(grad * lr * torch.rsqrt(ms + epsilon))
     var.sub_(mom)
 
 
-def centered_rms_prop(var, mg, ms, mom, lr, rho, momentum, epsilon, grad):  # noqa: A002
+def centered_rms_prop(var, mg, ms, mom, lr, rho, momentum, epsilon, grad):
     """As `rms_prop`, divided by the deviation from the mean gradient mg."""
     _move_towards(ms, grad * grad, 1 - rho)
     _move_towards(mg, grad, 1 - rho)

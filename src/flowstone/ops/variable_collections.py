@@ -113,7 +113,9 @@ def assert_variables_initialized(var_list: Iterable[Any] | None = None) -> Tenso
     for variable in variables:
         with graph.colocate_with(variable.op):
             ranks.append(F.Rank(variable))
-    return ranks[0] if len(ranks) == 1 else F.Pack(ranks, name="stack")
+    # Ranks may be known before the step: the control edges keep the reads that shall fail.
+    with graph.control_dependencies([rank.op.inputs[0] for rank in ranks]):
+        return F.Pack(ranks, name="stack")  # type: ignore[no-any-return]
 
 
 def _chosen(var_list: Iterable[Any] | None) -> list[Any]:
@@ -133,8 +135,8 @@ def report_uninitialized_variables(
 
     `var_list`: by default the global and the local variables.
     """
-    from flowstone.ops.gathering import boolean_mask
     from flowstone.ops.constants import constant
+    from flowstone.ops.masks import boolean_mask
 
     variables = _chosen(var_list)
     graph = get_default_graph()

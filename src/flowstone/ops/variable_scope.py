@@ -35,7 +35,10 @@ __all__ = [
     "variable_op_scope",
     "variable_scope",
 ]
-_SETTINGS = (default_use_resource, set_default_use_resource)  # of this room too: `use_resource` is a scope's matter
+_SETTINGS = (
+    default_use_resource,
+    set_default_use_resource,
+)  # of this room too: `use_resource` is a scope's matter
 
 
 class _ReuseMode(enum.Enum):
@@ -68,20 +71,30 @@ class VariableScope:
     ) -> None:
         self._name, self._name_scope, self._reuse = name, name_scope, reuse
         self._initializer, self._regularizer, self._partitioner = initializer, regularizer, partitioner
-        self._caching_device, self._custom_getter, self._constraint = caching_device, custom_getter, constraint
+        self._caching_device, self._custom_getter, self._constraint = (
+            caching_device,
+            custom_getter,
+            constraint,
+        )
         self._dtype, self._use_resource = dtype, use_resource
 
     name = property(lambda self: self._name, doc="The prefix of variable names, without a final slash.")
-    original_name_scope = property(lambda self: self._name_scope, doc="The name scope entered when it was made.")
+    original_name_scope = property(
+        lambda self: self._name_scope, doc="The name scope entered when it was made."
+    )
     reuse = property(lambda self: self._reuse, doc="False, True or AUTO_REUSE.")
     initializer = property(lambda self: self._initializer, doc="The default initialiser.")
     regularizer = property(lambda self: self._regularizer, doc="The default regulariser.")
     partitioner = property(lambda self: self._partitioner, doc="The default partitioner.")
     caching_device = property(lambda self: self._caching_device, doc="The default caching device.")
-    custom_getter = property(lambda self: self._custom_getter, doc="What `get_variable` calls instead, or None.")
+    custom_getter = property(
+        lambda self: self._custom_getter, doc="What `get_variable` calls instead, or None."
+    )
     constraint = property(lambda self: self._constraint, doc="The default constraint.")
     dtype = property(lambda self: self._dtype, doc="The default element type.")
-    use_resource = property(lambda self: self._use_resource, doc="The kind of variables made; None for the default.")
+    use_resource = property(
+        lambda self: self._use_resource, doc="The kind of variables made; None for the default."
+    )
 
     def reuse_variables(self) -> None:
         """From now on `get_variable` finds existing variables only; there is no way back."""
@@ -254,10 +267,12 @@ def get_local_variable(
 ) -> Any:
     """As `get_variable`, for a variable that is not trainable and in the collection LOCAL_VARIABLES."""
     collections = [*(collections or ()), GraphKeys.LOCAL_VARIABLES]
-    return get_variable(name, shape, dtype, initializer, regularizer, False, collections, *arguments, **keywords)
+    return get_variable(
+        name, shape, dtype, initializer, regularizer, False, collections, *arguments, **keywords
+    )
 
 
-class variable_scope:  # noqa: N801 - the public name
+class variable_scope:
     """Context manager that enters a variable scope and a name scope.
 
     Args:
@@ -296,7 +311,9 @@ class variable_scope:  # noqa: N801 - the public name
         if not (reuse is None or reuse is True or reuse is AUTO_REUSE):
             raise ValueError("The reuse parameter must be True or False or None.")
         if not isinstance(auxiliary_name_scope, bool):
-            raise TypeError(f"The auxiliary_name_scope must be `True` or `False`, while get {auxiliary_name_scope}")
+            raise TypeError(
+                f"The auxiliary_name_scope must be `True` or `False`, while get {auxiliary_name_scope}"
+            )
         self._name_or_scope, self._default_name, self._values = name_or_scope, default_name, values
         self._reuse, self._auxiliary = reuse, auxiliary_name_scope
         self._settings = {

@@ -153,7 +153,13 @@ class VariableStore:
         return self.get_single(name, shape, dtype, reuse, **keywords)
 
     def get_single(
-        self, name: str, shape: TensorShape | None, dtype: DType, reuse: Any, partition_info: Any = None, **keywords: Any
+        self,
+        name: str,
+        shape: TensorShape | None,
+        dtype: DType,
+        reuse: Any,
+        partition_info: Any = None,
+        **keywords: Any,
     ) -> Any:
         """An unpartitioned variable; `partition_info` if it is a part of a larger one."""
         if name in self._variables:
@@ -221,7 +227,9 @@ class VariableStore:
         from flowstone.ops.initializers import GlorotUniform, Zeros
 
         if shape is None:
-            raise ValueError(f"Variable {name} did not get an initializer, so its `shape` argument must be specified.")
+            raise ValueError(
+                f"Variable {name} did not get an initializer, so its `shape` argument must be specified."
+            )
         if dtype.is_floating:
             return GlorotUniform()
         if dtype.is_integer or dtype.is_unsigned or dtype.is_bool or dtype == dtypes.string:
@@ -249,7 +257,7 @@ def _definition(variable: Any) -> str:
     trace = getattr(variable.op, "user_line", None)
     if trace is None:
         return ""
-    return f" Originally defined at:\n\n  File \"{trace[0]}\", line {trace[1]}, in {trace[2]}\n"
+    return f' Originally defined at:\n\n  File "{trace[0]}", line {trace[1]}, in {trace[2]}\n'
 
 
 def _type_of_value(value: Any, dtype: DType) -> DType:
@@ -269,7 +277,7 @@ def _initial_value(
         initializer = initializer()
     if shape is not None and shape.is_fully_defined():
         sizes = shape.as_list()
-        if partition_info is not None and _takes(initializer, "partition_info"):
+        if _takes(initializer, "partition_info"):
             return lambda: initializer(sizes, dtype=dtype, partition_info=partition_info)
         if _takes(initializer, "dtype"):
             return lambda: initializer(sizes, dtype=dtype)

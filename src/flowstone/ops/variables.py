@@ -64,7 +64,11 @@ class SaveSliceInfo:
         if save_slice_info_def is not None:
             part = save_slice_info_def
             full_name = part.full_name if import_scope is None else f"{import_scope}/{part.full_name}"
-            full_shape, var_offset, var_shape = list(part.full_shape), list(part.var_offset), list(part.var_shape)
+            full_shape, var_offset, var_shape = (
+                list(part.full_shape),
+                list(part.var_offset),
+                list(part.var_shape),
+            )
         self.full_name, self.full_shape = full_name, full_shape
         self.var_offset, self.var_shape = var_offset, var_shape
 
@@ -72,7 +76,9 @@ class SaveSliceInfo:
     def spec(self) -> str:
         """The text that names the part in a checkpoint: the whole's shape, then offset,size of each dimension."""
         whole = " ".join(str(size) for size in self.full_shape or ())
-        parts = ":".join(f"{offset},{size}" for offset, size in zip(self.var_offset or (), self.var_shape or ()))
+        parts = ":".join(
+            f"{offset},{size}" for offset, size in zip(self.var_offset or (), self.var_shape or ())
+        )
         return f"{whole} {parts}"
 
     def to_proto(self, export_scope: str | None = None) -> Any:
@@ -121,7 +127,9 @@ class _KindOfVariable(type):
         if cls is not Variable:
             return super().__call__(*arguments, **keywords)
         if len(arguments) > len(_PARAMETERS):
-            raise TypeError(f"Variable takes at most {len(_PARAMETERS)} arguments but {len(arguments)} were given")
+            raise TypeError(
+                f"Variable takes at most {len(_PARAMETERS)} arguments but {len(arguments)} were given"
+            )
         given = dict(zip(_PARAMETERS, arguments))
         given.update(keywords)
         create: Callable[..., Any] = _create_default
@@ -214,22 +222,43 @@ class Variable(metaclass=_KindOfVariable):
             raise ValueError("initial_value must be specified.")
         if constraint is not None and not callable(constraint):
             raise ValueError("The `constraint` argument must be a callable.")
-        self._trainable = self._synchronization is not VariableSynchronization.ON_READ if trainable is None else trainable
-        self._build(initial_value, _collection_names(collections, self._trainable), validate_shape, name, dtype, shape)
+        self._trainable = (
+            self._synchronization is not VariableSynchronization.ON_READ if trainable is None else trainable
+        )
+        self._build(
+            initial_value, _collection_names(collections, self._trainable), validate_shape, name, dtype, shape
+        )
 
     def _build(
-        self, initial_value: Any, collections: list[Any], validate_shape: bool, name: str | None, dtype: Any, shape: Any
+        self,
+        initial_value: Any,
+        collections: list[Any],
+        validate_shape: bool,
+        name: str | None,
+        dtype: Any,
+        shape: Any,
     ) -> None:
         dtype = None if dtype is None else dtypes.as_dtype(dtype).base_dtype
         graph = getattr(initial_value, "graph", None)
         graph = graph if isinstance(graph, Graph) and not scope.graphs.items else scope.get_default_graph()
         self._graph = graph
-        with graph.as_default(), graph.control_dependencies(None), graph.name_scope(name or "Variable") as full_name:
-            self._add_nodes(full_name, initial_value, validate_shape, dtype, None if shape is None else as_shape(shape))
+        with (
+            graph.as_default(),
+            graph.control_dependencies(None),
+            graph.name_scope(name or "Variable") as full_name,
+        ):
+            self._add_nodes(
+                full_name, initial_value, validate_shape, dtype, None if shape is None else as_shape(shape)
+            )
         graph.add_to_collections(collections, self)
 
     def _add_nodes(
-        self, name: str, initial_value: Any, validate_shape: bool, dtype: DType | None, shape: TensorShape | None
+        self,
+        name: str,
+        initial_value: Any,
+        validate_shape: bool,
+        dtype: DType | None,
+        shape: TensorShape | None,
     ) -> None:
         raise TypeError(f"{type(self).__name__} is no kind of variable")
 
@@ -241,7 +270,9 @@ class Variable(metaclass=_KindOfVariable):
 
         self._handle = find(variable_def.variable_name)
         self._initializer = find(variable_def.initializer_name)
-        self._initial_value = find(variable_def.initial_value_name) if variable_def.initial_value_name else None
+        self._initial_value = (
+            find(variable_def.initial_value_name) if variable_def.initial_value_name else None
+        )
         self._snapshot = find(variable_def.snapshot_name) if variable_def.snapshot_name else None
         self._dtype = self._handle.dtype
         if variable_def.HasField("save_slice_info_def"):
@@ -422,7 +453,9 @@ def _collection_names(collections: Any, trainable: bool) -> list[Any]:
     if collections is None:
         collections = [GraphKeys.GLOBAL_VARIABLES]
     if not isinstance(collections, (list, tuple, set)):
-        raise ValueError(f"collections argument to Variable constructor must be a list, tuple, or set. Got {collections!r}")
+        raise ValueError(
+            f"collections argument to Variable constructor must be a list, tuple, or set. Got {collections!r}"
+        )
     names = list(collections)
     if trainable and GraphKeys.TRAINABLE_VARIABLES not in names:
         names.append(GraphKeys.TRAINABLE_VARIABLES)
@@ -484,7 +517,9 @@ def as_sparse_delta(sparse_delta: Any) -> IndexedSlices:
     return sparse_delta
 
 
-def _variable_to_tensor(variable: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Tensor:
+def _variable_to_tensor(
+    variable: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False
+) -> Tensor:
     return variable._as_tensor(dtype, name, as_ref)  # type: ignore[no-any-return]
 
 
