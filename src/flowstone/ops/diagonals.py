@@ -165,7 +165,7 @@ def _(node, env):
         expected = (*x.shape[:-2], min(x.shape[-2:]))
         if tuple(diagonal.shape) != expected:
             raise _invalid(
-                "must have diagonal.shape == input.shape[:-2] + min(input.shape[-2:]), but the input has shape "
+                "must have diagonal.shape == input.shape[:-2] + min(input.shape[-2:]), but input is "
                 f"{list(x.shape)} and the diagonal {list(diagonal.shape)}"
             )
         out = x.clone(memory_format=torch.contiguous_format)

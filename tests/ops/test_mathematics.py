@@ -1,0 +1,169 @@
+"""The public functions of mathematics: values, types and static shapes that TensorFlow 2.21 gives.
+
+The ops themselves are tested by table; these cases hold what the functions make of them.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flowstone as tf
+
+A = np.array([[0.5, -1.0], [2.0, 0.25], [-0.75, 1.5]], np.float32)
+B = np.array([[1.0, 0.0, -2.0], [0.5, 3.0, 1.0]], np.float32)
+A3 = (np.arange(18).reshape(2, 3, 3) % 7 - 3).astype(np.float32) / 2
+V = np.array([-0.5, 1.0, 2.0], np.float32)
+
+CASES: list[tuple[Callable[[], Any], str, Any]] = [
+    # arithmetic
+    (lambda: tf.add_n([A, A, A]), "float32", [[1.5, -3.0], [6.0, 0.75], [-2.25, 4.5]]),
+    (lambda: tf.accumulate_n([A, A]), "float32", [[1.0, -2.0], [4.0, 0.5], [-1.5, 3.0]]),
+    (lambda: tf.scalar_mul(2.0, tf.constant(A)), "float32", [[1.0, -2.0], [4.0, 0.5], [-1.5, 3.0]]),
+    # division
+    (lambda: tf.div(7, -2), "int32", -4),
+    (lambda: tf.truediv(7, 2), "float64", 3.5),
+    # operators
+    (lambda: 7 // tf.constant([2, -2]) + 7 % tf.constant([3, -3]), "int32", [4, -6]),
+    (
+        lambda: 2.0 ** tf.constant(V) - (-tf.constant(V)) * abs(tf.constant(V)),
+        "float32",
+        [0.4571068, 3.0, 8.0],
+    ),
+    (
+        lambda: ~tf.logical_xor(tf.constant(V) > 0.0, tf.constant(V) <= 1.0) & True,
+        "bool",
+        [False, True, False],
+    ),
+    # functions
+    (lambda: tf.log_sigmoid(V), "float32", [-0.974077, -0.3132617, -0.126928]),
+    # special_functions
+    (lambda: tf.lbeta([[1.0, 2.0], [3.0, 4.0]]), "float32", [-0.6931472, -4.094345]),
+    (lambda: tf.betainc([1.0, 2.0], [2.0, 3.0], [0.3, 0.6]), "float32", [0.5099999, 0.8207999]),
+    # complex_numbers
+    (lambda: tf.angle([-1.0, 2.0]), "float32", [3.141593, 0.0]),
+    # casts
+    (lambda: tf.saturate_cast(A * 300.0, tf.uint8), "uint8", [[150, 0], [255, 75], [0, 255]]),
+    (lambda: tf.cast(A * 3.0, tf.int32), "int32", [[1, -3], [6, 0], [-2, 4]]),
+    # reductions
+    (lambda: tf.reduce_logsumexp(A, 1), "float32", [0.7014133, 2.160224, 1.600207]),
+    (lambda: tf.reduce_sum(A, reduction_indices=[0], keep_dims=True), "float32", [[1.75, 0.75]]),
+    (lambda: tf.count_nonzero(tf.constant([[0, 1], [2, 3]]), 1), "int64", [1, 2]),
+    # extreme_positions
+    (lambda: tf.argmax(A, dimension=1), "int64", [0, 0, 1]),
+    # accumulations
+    (
+        lambda: tf.cumsum(A, 1, exclusive=True, reverse=True),
+        "float32",
+        [[-1.0, 0.0], [0.25, 0.0], [1.5, 0.0]],
+    ),
+    # segment_reductions
+    (lambda: tf.unsorted_segment_sum(A, [1, 0, 1], 2), "float32", [[2.0, 0.25], [-0.25, 0.5]]),
+    # sparse_segment_reductions
+    (lambda: tf.bincount([1, 1, 3], minlength=6), "int32", [0, 2, 0, 1, 0, 0]),
+    (lambda: tf.bincount([1, 1, 3], weights=[0.5, 1.0, 2.0]), "float32", [0.0, 1.5, 0.0, 2.0]),
+    (lambda: tf.sparse_segment_mean(A, [0, 2], [0, 0]), "float32", [[-0.125, 0.25]]),
+    # matrices
+    (
+        lambda: tf.matmul(A3, A3, transpose_b=True),
+        "float32",
+        [
+            [[3.5, -1.0, -0.25], [-1.0, 1.25, -1.75], [-0.25, -1.75, 5.5]],
+            [[0.5, -1.25, 0.5], [-1.25, 5.5, -1.75], [0.5, -1.75, 1.25]],
+        ],
+    ),
+    (lambda: tf.matmul(A, B), "float32", [[0.0, -3.0, -2.0], [2.125, 0.75, -3.75], [0.0, 4.5, 3.0]]),
+    # diagonals
+    (lambda: tf.trace(A3), "float32", [-2.0, 1.0]),
+    (
+        lambda: tf.matrix_band_part(A3, 0, 1),
+        "float32",
+        [
+            [[-1.5, -1.0, 0.0], [0.0, 0.5, 1.0], [0.0, 0.0, -1.0]],
+            [[-0.5, 0.0, 0.0], [0.0, 1.5, -1.5], [0.0, 0.0, 0.0]],
+        ],
+    ),
+    (
+        lambda: tf.matrix_set_diag(A3, np.zeros([2, 3], np.float32)),
+        "float32",
+        [
+            [[0.0, -1.0, -0.5], [0.0, 0.0, 1.0], [1.5, -1.5, 0.0]],
+            [[0.0, 0.0, 0.5], [1.0, 0.0, -1.5], [-1.0, -0.5, 0.0]],
+        ],
+    ),
+    (lambda: tf.diag_part(tf.diag(V)), "float32", [-0.5, 1.0, 2.0]),
+    # tensor_contractions
+    (lambda: tf.tensordot(A, B, 1), "float32", [[0.0, -3.0, -2.0], [2.125, 0.75, -3.75], [0.0, 4.5, 3.0]]),
+    (
+        lambda: tf.tensordot(A3, A, [[2], [0]]),
+        "float32",
+        [[[-2.375, 0.5], [0.25, 1.625], [-1.5, -3.375]], [[-0.625, 1.25], [4.625, -2.875], [-1.5, 0.875]]],
+    ),
+    (
+        lambda: tf.tensordot(A3, A3, [[0, 2], [0, 2]]),
+        "float32",
+        [[4.0, -2.25, 0.25], [-2.25, 6.75, -3.5], [0.25, -3.5, 6.75]],
+    ),
+    (
+        lambda: tf.einsum("ij,jk->ik", A, B),
+        "float32",
+        [[0.0, -3.0, -2.0], [2.125, 0.75, -3.75], [0.0, 4.5, 3.0]],
+    ),
+    (
+        lambda: tf.einsum("bij,bjk->bik", A3, tf.transpose(A3, [0, 2, 1])),
+        "float32",
+        [
+            [[3.5, -1.0, -0.25], [-1.0, 1.25, -1.75], [-0.25, -1.75, 5.5]],
+            [[0.5, -1.25, 0.5], [-1.25, 5.5, -1.75], [0.5, -1.75, 1.25]],
+        ],
+    ),
+    (lambda: tf.einsum("bij->ji", A3), "float32", [[-2.0, 1.0, 0.5], [-1.0, 2.0, -2.0], [0.0, -0.5, -1.0]]),
+    (lambda: tf.einsum("i,j->ij", V, V), "float32", [[0.25, -0.5, -1.0], [-0.5, 1.0, 2.0], [-1.0, 2.0, 4.0]]),
+    (lambda: tf.einsum("ij,ij", A, A), "float32", 8.125),
+    (lambda: tf.norm(A), "float32", 2.850439),
+    (lambda: tf.norm(A, axis=1), "float32", [1.118034, 2.015564, 1.677051]),
+    (lambda: tf.norm(A, ord=1, axis=0, keep_dims=True), "float32", [[3.25, 2.75]]),
+    (lambda: tf.norm(A, ord=np.inf, axis=(0, 1)), "float32", 2.25),
+    (lambda: tf.norm(A, ord=3), "float32", 2.347561),
+    # clipping
+    (
+        lambda: tf.clip_by_norm(A, 1.0),
+        "float32",
+        [[0.1754116, -0.3508232], [0.7016464, 0.0877058], [-0.2631174, 0.5262348]],
+    ),
+    (
+        lambda: tf.clip_by_norm(A, 1.0, axes=[1]),
+        "float32",
+        [[0.4472136, -0.8944272], [0.9922779, 0.1240347], [-0.4472136, 0.8944272]],
+    ),
+    (
+        lambda: tf.clip_by_average_norm(A, 0.1),
+        "float32",
+        [[0.105247, -0.2104939], [0.4209878, 0.05262348], [-0.1578704, 0.3157409]],
+    ),
+    (
+        lambda: tf.clip_by_global_norm([A, B], 1.0)[0][1],
+        "float32",
+        [[0.2068351, 0.0, -0.4136702], [0.1034175, 0.6205052, 0.2068351]],
+    ),
+    (lambda: tf.global_norm([A, None, B]), "float32", 4.83477),
+    (lambda: tf.clip_by_value(A, -0.5, 0.5), "float32", [[0.5, -0.5], [0.5, 0.25], [-0.5, 0.5]]),
+]
+
+
+@pytest.fixture(autouse=True)
+def graph() -> Iterator[tf.Graph]:
+    """A default graph for each test."""
+    with tf.Graph().as_default() as graph:
+        yield graph
+
+
+@pytest.mark.parametrize(("function", "dtype", "expected"), CASES)
+def test_value_type_and_shape(function: Callable[[], Any], dtype: str, expected: Any) -> None:
+    tensor = function()
+    with tf.Session() as session:
+        value = session.run(tensor)
+    assert (value.dtype.name, tensor.dtype.name) == (dtype, dtype)
+    assert tensor.shape.is_compatible_with(value.shape)
+    np.testing.assert_allclose(value, np.array(expected, dtype), rtol=2e-5, atol=1e-6)
