@@ -17,7 +17,9 @@ def graph() -> Iterator[tf.Graph]:
 
 
 def expected_adam(steps: int, gradient: np.ndarray) -> np.ndarray:
-    """Adam from zero, in float64, as published (D. Kingma and J. Ba, 2015) with epsilon as TensorFlow places it."""
+    """Adam from zero, in float64, as published (D. Kingma and J. Ba, 2015) with epsilon as TensorFlow
+    places it.
+    """
     value, m, v = np.zeros(3), np.zeros(3), np.zeros(3)
     for step in range(1, steps + 1):
         m, v = 0.9 * m + 0.1 * gradient, 0.999 * v + 0.001 * gradient**2

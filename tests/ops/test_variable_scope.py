@@ -34,7 +34,7 @@ def test_sharing(resource: bool) -> None:
     with tf.variable_scope("s") as scope:
         variable = tf.get_variable("v", [2, 3], use_resource=resource)
         with pytest.raises(
-            ValueError, match="Variable s/v already exists, disallowed. Did you mean to set reuse=True"
+            ValueError, match=r"Variable s/v already exists, disallowed\. Did you mean to set reuse=True"
         ):
             tf.get_variable("v", [2, 3], use_resource=resource)
     with tf.variable_scope("s", reuse=True):
@@ -122,7 +122,7 @@ def test_errors_of_get_variable() -> None:
         tf.get_variable("q")
     with pytest.raises(ValueError, match="initializer passed is not valid"):
         tf.get_variable("q", [None, 2])
-    with pytest.raises(ValueError, match="If initializer is a constant, do not specify shape."):
+    with pytest.raises(ValueError, match=r"If initializer is a constant, do not specify shape\."):
         tf.get_variable("q", [2], initializer=tf.constant([1.0, 2.0]))
 
 

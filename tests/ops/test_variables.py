@@ -1,4 +1,6 @@
-"""Variables of both kinds: the nodes they add, their values, updates, messages and errors, as TensorFlow's."""
+"""Variables of both kinds: the nodes they add, their values, updates, messages and errors, as
+TensorFlow's.
+"""
 
 from collections.abc import Iterator
 

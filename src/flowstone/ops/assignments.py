@@ -1,4 +1,6 @@
-"""``tf.assign``, ``tf.scatter_update`` …: updates as functions of a variable of either kind or of a reference tensor."""
+"""``tf.assign``, ``tf.scatter_update`` …: updates as functions of a variable of either kind or of a
+reference tensor.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,8 @@ def assign(
 ) -> Any:
     """Gives `ref` the value; returns the reference (a resource variable's `UpdatedVariable`).
 
-    `validate_shape`: whether the shapes must agree (the default). Raises ValueError where they are known not to.
+    `validate_shape`: whether the shapes must agree (the default). Raises ValueError where they are known
+    not to.
     """
     if _is_reference(ref):
         return F.Assign(ref, value, validate_shape=validate_shape, use_locking=use_locking, name=name)
@@ -138,7 +141,9 @@ def _scatter_nd(kind: str, ref: Any, indices: Any, updates: Any, use_locking: bo
 def scatter_nd_update(
     ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
 ) -> Any:
-    """Assigns elements or slices at index tuples; updates: indices.shape[:-1] + ref.shape[indices.shape[-1]:]."""
+    """Assigns elements or slices at index tuples; updates: indices.shape[:-1] +
+    ref.shape[indices.shape[-1]:].
+    """
     return _scatter_nd("Update", ref, indices, updates, use_locking, name)
 
 

@@ -1,7 +1,8 @@
 """Initial values that depend on other variables, made safe for any order of initialisation.
 
-``b = Variable(a + 1)`` reads `a` while both are being initialised. `replace_variables` copies the nodes between `a` and
-the initial value of `b`, with `a` replaced by its `initialized_value` (a conditional on whether it is initialised).
+``b = Variable(a + 1)`` reads `a` while both are being initialised. `replace_variables` copies the nodes
+between `a` and the initial value of `b`, with `a` replaced by its `initialized_value` (a conditional on
+whether it is initialised).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Initialisers: functions of a shape that make the initial values of variables.
 
-Each is called as ``initializer(shape, dtype=None, partition_info=None)`` and adds the nodes of a tensor of that shape;
-`partition_info` tells a part of a partitioned variable about the whole. ``get_config`` and ``from_config`` turn one into
-plain values and back.
+Each is called as ``initializer(shape, dtype=None, partition_info=None)`` and adds the nodes of a tensor of
+that shape; `partition_info` tells a part of a partitioned variable about the whole. ``get_config`` and
+``from_config`` turn one into plain values and back.
 """
 
 from __future__ import annotations
@@ -171,7 +171,9 @@ class TruncatedNormal(_Normal):
 
 
 class UniformUnitScaling(Initializer):
-    """Uniform in ±factor * sqrt(3 / inputs), which keeps the scale of a layer's input; inputs: all but the last dimension."""
+    """Uniform in ±factor * sqrt(3 / inputs), which keeps the scale of a layer's input; inputs: all but the
+    last dimension.
+    """
 
     def __init__(self, factor: float = 1.0, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
         self.factor, self.seed, self.dtype = factor, seed, floating(dtype)
@@ -196,9 +198,9 @@ _DISTRIBUTIONS = ("uniform", "truncated_normal", "untruncated_normal")
 class VarianceScaling(Initializer):
     """Random with variance scale / n, where n is the number of input units, output units or their average.
 
-    `mode`: "fan_in", "fan_out" or "fan_avg"; `distribution`: "normal" and "truncated_normal" (cut off at two
-    deviations), "untruncated_normal" or "uniform". For a convolution's filter the units are channels times receptive
-    field. ValueError for other words or a scale that is not positive.
+    `mode`: "fan_in", "fan_out" or "fan_avg"; `distribution`: "normal" and "truncated_normal" (cut off at
+    two deviations), "untruncated_normal" or "uniform". For a convolution's filter the units are channels
+    times receptive field. ValueError for other words or a scale that is not positive.
     """
 
     def __init__(
@@ -274,9 +276,11 @@ class GlorotNormal(VarianceScaling):
 
 
 class Orthogonal(Initializer):
-    """`gain` times an orthogonal matrix: rows or columns (the fewer) are orthonormal, all but the last dimension flattened.
+    """`gain` times an orthogonal matrix: rows or columns (the fewer) are orthonormal, all but the last
+    dimension flattened.
 
-    From the QR decomposition of a random normal matrix (A. Saxe et al., 2013). ValueError for fewer than two dimensions.
+    From the QR decomposition of a random normal matrix (A. Saxe et al., 2013). ValueError for fewer than
+    two dimensions.
     """
 
     def __init__(self, gain: float = 1.0, seed: int | None = None, dtype: Any = dtypes.float32) -> None:

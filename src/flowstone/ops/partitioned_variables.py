@@ -1,8 +1,9 @@
-"""Partitioned variables: one large variable as several smaller ones along one dimension, and who decides how many.
+"""Partitioned variables: one large variable as several smaller ones along one dimension, and who decides
+how many.
 
-A *partitioner* is a function ``partitioner(shape, dtype)`` that returns the number of parts along each dimension; at most
-one may exceed 1. The parts are named ``<name>/part_0`` … and know where they lie in the whole (`SaveSliceInfo`), so that
-a checkpoint holds the whole and can be read with another partitioning.
+A *partitioner* is a function ``partitioner(shape, dtype)`` that returns the number of parts along each
+dimension; at most one may exceed 1. The parts are named ``<name>/part_0`` … and know where they lie in the
+whole (`SaveSliceInfo`), so that a checkpoint holds the whole and can be read with another partitioning.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from flowstone.framework.shape import TensorShape, as_shape
 from flowstone.framework.tensor import Tensor, convert_to_tensor, register_tensor_conversion_function
 from flowstone.ops.identities import identity
 from flowstone.ops.operators import install_operators
-from flowstone.ops.variables import SaveSliceInfo
+from flowstone.ops.save_slice_info import SaveSliceInfo
 
 __all__ = [
     "create_partitioned_variables",
@@ -55,8 +56,8 @@ class PartitionInfo:
 class PartitionedVariable:
     """Several variables that stand for one; used in an expression it is their concatenation.
 
-    `name`: of the whole; `shape`, `dtype`: of the whole; `variable_list`: the parts in order; `partitions`: the number of
-    parts along each dimension.
+    `name`: of the whole; `shape`, `dtype`: of the whole; `variable_list`: the parts in order; `partitions`:
+    the number of parts along each dimension.
     """
 
     def __init__(
@@ -145,7 +146,8 @@ class PartitionedVariable:
 def _whole(value: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Any:
     if dtype is not None and not dtype.is_compatible_with(value.dtype):
         raise ValueError(
-            f"Incompatible type conversion requested to type '{dtype.name}' for variable of type '{value.dtype.name}'"
+            f"Incompatible type conversion requested to type '{dtype.name}' for variable of type "
+            f"'{value.dtype.name}'"
         )
     if as_ref:
         raise TypeError(f"PartitionedVariable doesn't support being used as a reference: {value.name}")
@@ -187,13 +189,15 @@ def _element_bytes(dtype: Any, bytes_per_string_element: int) -> int:
 def variable_axis_size_partitioner(
     max_shard_bytes: int, axis: int = 0, bytes_per_string_element: int = 16, max_shards: int | None = None
 ) -> Partitioner:
-    """A partitioner that makes parts along `axis` of at most `max_shard_bytes` bytes, and at most `max_shards` of them.
+    """A partitioner that makes parts along `axis` of at most `max_shard_bytes` bytes, and at most
+    `max_shards` of them.
 
     ValueError for limits that are not positive.
     """
     if max_shard_bytes < 1 or bytes_per_string_element < 1:
         raise ValueError(
-            "Both max_shard_bytes and bytes_per_string_element must be positive. Currently, max_shard_bytes is "
+            "Both max_shard_bytes and bytes_per_string_element must be positive. Currently, "
+            "max_shard_bytes is "
             f"{max_shard_bytes} and bytes_per_string_element is {bytes_per_string_element}"
         )
     if max_shards and max_shards < 1:
@@ -217,7 +221,9 @@ def min_max_variable_partitioner(
     min_slice_size: int = 256 << 10,
     bytes_per_string_element: int = 16,
 ) -> Partitioner:
-    """A partitioner that makes as many parts along `axis` as leave each `min_slice_size` bytes, at most `max_partitions`."""
+    """A partitioner that makes as many parts along `axis` as leave each `min_slice_size` bytes, at most
+    `max_partitions`.
+    """
 
     def partitioner(shape: Any, dtype: Any) -> list[int]:
         sizes = _checked(shape, axis)
@@ -278,14 +284,17 @@ def get_partitioned_variable(
     initializer: Any = None,
     **keywords: Any,
 ) -> PartitionedVariable:
-    """The partitioned variable of this full name in a `VariableStore`: an existing or a new one; see `tf.get_variable`."""
+    """The partitioned variable of this full name in a `VariableStore`: an existing or a new one; see
+    `tf.get_variable`.
+    """
     name = name.rstrip("/")  # in a scope that names it, the variable itself has no name
     found = store.partitioned(name)
     if found is not None:
         return _existing(found, name, partitioner, shape, dtype, reuse)
     if reuse is True:
         raise ValueError(
-            f"PartitionedVariable {name} does not exist, or was not created with tf.get_variable(). Did you mean to set "
+            f"PartitionedVariable {name} does not exist, or was not created with "
+            "tf.get_variable(). Did you mean to set "
             "reuse=False or reuse=tf.AUTO_REUSE in VarScope?"
         )
     is_value = initializer is not None and not callable(initializer)
@@ -333,7 +342,8 @@ def _existing(
         )
     if shape is not None and not shape.is_compatible_with(found.shape):
         raise ValueError(
-            f"Trying to reuse partitioned variable {name}, but specified shape {shape} and found shape {found.shape}."
+            f"Trying to reuse partitioned variable {name}, but specified shape {shape} and found "
+            f"shape {found.shape}."
         )
     if not dtype.is_compatible_with(found.dtype):
         raise ValueError(
@@ -344,7 +354,8 @@ def _existing(
         partitions = _partitions_of(partitioner, shape, dtype)
         if partitions != found._get_partitions():
             raise ValueError(
-                f"Trying to reuse partitioned variable {name}, but specified partitions {partitions} and found "
+                f"Trying to reuse partitioned variable {name}, but specified partitions "
+                f"{partitions} and found "
                 f"partitions {found._get_partitions()}."
             )
     return found
@@ -360,7 +371,8 @@ def create_partitioned_variables(
     name: str | None = None,
     reuse: Any = None,
 ) -> list[Any]:
-    """The parts of a new variable of `shape`, cut into `slicing` parts along each dimension; see `get_variable`.
+    """The parts of a new variable of `shape`, cut into `slicing` parts along each dimension; see
+    `get_variable`.
 
     Raises ValueError if the lengths differ, or more than one dimension is cut.
     """

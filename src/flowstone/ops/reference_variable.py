@@ -1,7 +1,7 @@
 """Reference variables: the kind of TensorFlow 1, whose buffer itself flows along edges of type ``Ref(T)``.
 
-A variable ``w`` is the nodes ``w`` (VariableV2), ``w/Assign`` and ``w/read``, an Identity that every ordinary use
-shares. An update returns the reference, so that reading it sees the update.
+A variable ``w`` is the nodes ``w`` (VariableV2), ``w/Assign`` and ``w/read``, an Identity that every
+ordinary use shares. An update returns the reference, so that reading it sees the update.
 """
 
 from __future__ import annotations
@@ -89,7 +89,8 @@ class ReferenceVariable(Variable):
     def _as_tensor(self, dtype: Any, name: str | None, as_ref: bool) -> Tensor:
         if dtype is not None and not dtype.is_compatible_with(self.dtype):
             raise ValueError(
-                f"Incompatible type conversion requested to type '{dtype.name}' for variable of type '{self.dtype.name}'"
+                f"Incompatible type conversion requested to type '{dtype.name}' for variable of "
+                f"type '{self.dtype.name}'"
             )
         return self._handle if as_ref else self._snapshot  # type: ignore[return-value]
 
@@ -175,8 +176,8 @@ def _result(reference: Tensor, read_value: bool) -> Any:
 def initialised_first(graph: Any, node_name: str, value: Tensor) -> Tensor:
     """`value` with every variable that it reads replaced by that variable's `initialized_value`.
 
-    So variables may be initialised in any order, and one ``global_variables_initializer`` serves all. Nodes on the
-    way are copied, named after the variable `node_name`.
+    So variables may be initialised in any order, and one ``global_variables_initializer`` serves all. Nodes
+    on the way are copied, named after the variable `node_name`.
     """
     from flowstone.ops.initial_values import replace_variables
 

@@ -1,8 +1,8 @@
 """Resource variables: a handle flows along the edges, and a read gives the value at the time of the read.
 
 A variable ``w`` is the nodes ``w`` (VarHandleOp), ``w/IsInitialized/VarIsInitializedOp``, ``w/Assign`` and
-``w/Read/ReadVariableOp``. Every use adds a read of its own; an update returns an `UpdatedVariable`, whose reads come after
-the update.
+``w/Read/ReadVariableOp``. Every use adds a read of its own; an update returns an `UpdatedVariable`, whose
+reads come after the update.
 """
 
 from __future__ import annotations
@@ -161,7 +161,8 @@ class ResourceVariable(Variable):
         tensor = self._convert(value)
         if not self.shape.is_compatible_with(tensor.shape):
             raise ValueError(
-                f"Cannot assign value to variable '{self.name}': Shape mismatch.The variable shape {self.shape}, and the "
+                f"Cannot assign value to variable '{self.name}': Shape mismatch.The variable "
+                f"shape {self.shape}, and the "
                 f"assigned value shape {tensor.shape} are incompatible."
             )
         with self._beside():

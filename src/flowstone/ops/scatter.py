@@ -1,10 +1,11 @@
 """Parts of a variable: rows named by an index, elements named by index tuples, strided slices.
 
-A row scatter takes ``indices`` of any shape S and ``updates`` of shape S + row shape, or a scalar for all. Indices that
-repeat are applied one after the other: where order matters, the positions are split into *rounds*, the k-th holding every
-index's k-th occurrence, and each round is one vectorised update. Element scatters (``ScatterNd…``) become row scatters
-of the variable seen as [product of the indexed dimensions, inner size]. Each kind exists for reference variables and for
-resources with the same kernel. Indices outside the variable are InvalidArgumentError, which names the first.
+A row scatter takes ``indices`` of any shape S and ``updates`` of shape S + row shape, or a scalar for all.
+Indices that repeat are applied one after the other: where order matters, the positions are split into
+*rounds*, the k-th holding every index's k-th occurrence, and each round is one vectorised update. Element
+scatters (``ScatterNd…``) become row scatters of the variable seen as [product of the indexed dimensions,
+inner size]. Each kind exists for reference variables and for resources with the same kernel. Indices
+outside the variable are InvalidArgumentError, which names the first.
 """
 
 from __future__ import annotations
@@ -50,7 +51,9 @@ def gather_rows(table, indices):
 
 
 def rounds(indices):
-    """Positions of a vector of indices in groups without repetition, in order of occurrence; None where none repeats."""
+    """Positions of a vector of indices in groups without repetition, in order of occurrence; None where
+    none repeats.
+    """
     count = indices.shape[0]
     if count > _LISTED and torch.unique(indices).shape[0] == count:
         return None
@@ -124,7 +127,8 @@ def _row_scatter(function):
                 None,
                 None,
                 "Must have updates.shape = indices.shape + params.shape[1:] or updates.shape = [], got "
-                f"updates.shape {format_dims(tuple(updates.shape))}, indices.shape {format_dims(tuple(indices.shape))}, "
+                f"updates.shape {format_dims(tuple(updates.shape))}, indices.shape "
+                f"{format_dims(tuple(indices.shape))}, "
                 f"params.shape {format_dims(tuple(table.shape))}",
             )
         if table.dtype in _SIGNED:
@@ -210,7 +214,8 @@ scatter_max_op, resource_scatter_max = _declare_row_scatter("Max", ROW_FUNCTIONS
 
 
 def flat_elements(shape, indices):
-    """Row numbers of index tuples in a tensor of `shape` seen as [product of the indexed dimensions, inner size].
+    """Row numbers of index tuples in a tensor of `shape` seen as [product of the indexed dimensions, inner
+    size].
 
     `indices`: [..., depth]; returns a vector. InvalidArgumentError for a tuple outside.
     """
@@ -230,7 +235,8 @@ def flat_elements(shape, indices):
         raise errors.InvalidArgumentError(
             None,
             None,
-            f"indices[{','.join(str(n) for n in where)}] = {tuples[place].tolist()} does not index into param shape "
+            f"indices[{','.join(str(n) for n in where)}] = {tuples[place].tolist()} does not "
+            "index into param shape "
             f"{list(shape)}",
         )
     flat = torch.zeros(tuples.shape[0], dtype=torch.int64, device=indices.device)
@@ -264,7 +270,8 @@ def _element_scatter(function):
             raise errors.InvalidArgumentError(
                 None,
                 None,
-                f"The inner {len(table.shape) - depth} dimensions of output.shape={list(table.shape)} must match the inner "
+                f"The inner {len(table.shape) - depth} dimensions of "
+                f"output.shape={list(table.shape)} must match the inner "
                 f"dimensions of updates.shape={list(updates.shape)}, and the others those of "
                 f"indices.shape={list(indices.shape)}",
             )

@@ -1,9 +1,10 @@
 """State that outlives a step: the operations of whole variables, of both kinds.
 
-A *reference* variable (``VariableV2``) hands its buffer itself along an edge of type ``Ref(T)``; a consumer that wants a
-plain tensor reads the buffer when it runs. A *resource* variable (``VarHandleOp``) hands its handle along, and
-``ReadVariableOp`` gives the value at the time of the read. Both are a `Variable` in the session's containers
-(white paper 4.7), so the kernels of an assignment serve both kinds; only what they return differs.
+A *reference* variable (``VariableV2``) hands its buffer itself along an edge of type ``Ref(T)``; a consumer
+that wants a plain tensor reads the buffer when it runs. A *resource* variable (``VarHandleOp``) hands its
+handle along, and ``ReadVariableOp`` gives the value at the time of the read. Both are a `Variable` in the
+session's containers (white paper 4.7), so the kernels of an assignment serve both kinds; only what they
+return differs.
 
 Reading ``.tensor`` of an uninitialised `Variable` is the AttributeError that the runtime turns into
 FailedPreconditionError. Updates are made in the buffer, so that whoever shares it sees them.
@@ -103,7 +104,9 @@ destroy_temporary_variable.not_differentiable()
 
 
 def handle_node(output):
-    """The VarHandleOp that a resource comes from, seen through identities and switches; None if there is none."""
+    """The VarHandleOp that a resource comes from, seen through identities and switches; None if there is
+    none.
+    """
     node = output.op
     while node.type in _PASS_THROUGH:
         node = node.inputs[0].op
@@ -117,7 +120,9 @@ def handle_dims(node, i=0):
 
 
 def check_handle_dtype(node, i=0, attribute="dtype"):
-    """Raises ValueError if the variable whose handle is input `i` is of another type than the node's attribute says."""
+    """Raises ValueError if the variable whose handle is input `i` is of another type than the node's
+    attribute says.
+    """
     source = handle_node(node.inputs[i])
     if source is not None and source.attributes["dtype"] is not node.attributes[attribute]:
         raise ValueError(
@@ -190,7 +195,9 @@ for _declaration in (is_variable_initialized_op, var_is_initialized):
 
 
 def store(variable, value):
-    """Gives `variable` this value, in its own buffer where shape and type allow; never keeps `value` itself."""
+    """Gives `variable` this value, in its own buffer where shape and type allow; never keeps `value`
+    itself.
+    """
     buffer = getattr(variable, "tensor", None)
     if buffer is not None and buffer.shape == value.shape:
         buffer.copy_(value)
@@ -285,7 +292,8 @@ def _adder(in_place, shapes_agree):
             raise errors.InvalidArgumentError(
                 None,
                 None,
-                f"Cannot update variable with shape {format_dims(tuple(buffer.shape))} using a Tensor with shape "
+                f"Cannot update variable with shape {format_dims(tuple(buffer.shape))} using a "
+                "Tensor with shape "
                 f"{format_dims(tuple(value.shape))}, shapes must be equal.",
             )
         signed = _SIGNED.get(buffer.dtype)
@@ -405,81 +413,3 @@ def _(node, env):
             raise errors.NotFoundError(None, None, f"Resource {variable.name} does not exist.")
 
     return destroy
-
-
-# ---- rows of a resource variable
-
-
-def _gather_gradient_indices(op):
-    """The indices as a vector, and how many there are."""
-    indices = op.inputs[1]
-    size = F.ExpandDims(F.Size(indices, out_type=indices.dtype), 0)
-    return F.Reshape(indices, size), size
-
-
-resource_gather = op(
-    "ResourceGather",
-    "resource: resource, indices: Tindices -> output: dtype",
-    "validate_indices: bool = true",
-    dtype=None,
-    Tindices=dtypes.INDICES,
-    stateful=True,
-)
-
-
-@resource_gather.infer
-def _(node):
-    check_handle_dtype(node)
-    dims, indices = handle_dims(node), node.dims(1)
-    return None if dims is None or indices is None else indices + dims[1:]
-
-
-@resource_gather.kernel(CPU, GPU)
-def _(node, env):
-    from flowstone.ops.scatter import gather_rows
-
-    return lambda variable, indices: gather_rows(variable.tensor, indices)
-
-
-@resource_gather.gradient
-def _(op, dy):
-    from flowstone.framework.composite import IndexedSlices
-
-    shape = F.VariableShape(op.inputs[0], out_type=op.inputs[1].dtype)
-    indices, size = _gather_gradient_indices(op)
-    row_shape = F.StridedSlice(shape, [1], [0], [1], end_mask=1)
-    values = F.Reshape(dy, F.ConcatV2([size, row_shape], 0))
-    return IndexedSlices(values, indices, shape), None
-
-
-resource_gather_nd = op(
-    "ResourceGatherNd",
-    "resource: resource, indices: Tindices -> output: dtype",
-    dtype=None,
-    Tindices=dtypes.INDICES,
-    stateful=True,
-)
-
-
-@resource_gather_nd.infer
-def _(node):
-    check_handle_dtype(node)
-    dims, indices = handle_dims(node), node.dims(1)
-    if dims is None or not indices or indices[-1] is None:
-        return None
-    if indices[-1] > len(dims):
-        raise ValueError(f"indices.shape[-1] must be <= params.rank, but saw {indices[-1]} and {len(dims)}")
-    return indices[:-1] + dims[indices[-1] :]
-
-
-@resource_gather_nd.kernel(CPU, GPU)
-def _(node, env):
-    from flowstone.ops.scatter import gather_elements
-
-    return lambda variable, indices: gather_elements(variable.tensor, indices)
-
-
-@resource_gather_nd.gradient
-def _(op, dy):
-    shape = F.VariableShape(op.inputs[0], out_type=op.inputs[1].dtype)
-    return F.ScatterNd(op.inputs[1], dy, shape), None

@@ -1,14 +1,14 @@
 """Updates: one step of every optimiser, as an op on the variable and its slots.
 
-Each optimiser is one function on tensors that works in place, ``f(var, *slots, *numbers, gradient)`` in the order of the
-op's arguments. `_declare` makes of it up to four ops: ``ApplyX`` on reference variables, ``ResourceApplyX`` on resources,
-and ``SparseApplyX``, ``ResourceSparseApplyX`` for gradient rows and their indices. The sparse ones gather the rows of
-the variable and of the slots, update those, and put them back; an index that repeats is applied once for each time, in
-order (`scatter.rounds`).
+Each optimiser is one function on tensors that works in place, ``f(var, *slots, *numbers, gradient)`` in the
+order of the op's arguments. `_declare` makes of it up to four ops: ``ApplyX`` on reference variables,
+``ResourceApplyX`` on resources, and ``SparseApplyX``, ``ResourceSparseApplyX`` for gradient rows and their
+indices. The sparse ones gather the rows of the variable and of the slots, update those, and put them back;
+an index that repeats is applied once for each time, in order (`scatter.rounds`).
 
-Hyper-parameters (learning rates …) reach the function as Python numbers: those that are constant from the plan, others
-read in the step. On an accelerator the others stay scalar tensors, so that no step waits for the device; the functions
-therefore use only arithmetic that accepts both.
+Hyper-parameters (learning rates …) reach the function as Python numbers: those that are constant from the
+plan, others read in the step. On an accelerator the others stay scalar tensors, so that no step waits for
+the device; the functions therefore use only arithmetic that accepts both.
 """
 
 from __future__ import annotations
@@ -69,7 +69,10 @@ def proximal_gradient_descent(var, alpha, l1, l2, delta):
 
 def momentum(var, accum, lr, grad, momentum, use_nesterov=False):
     """accum = momentum * accum + grad; var -= lr * accum, or the step after it (Nesterov)."""
-    accum.mul_(momentum).add_(grad)
+    if isinstance(momentum, float):
+        torch.add(grad, accum, alpha=momentum, out=accum)  # one pass, and no tensor made of the number
+    else:
+        accum.mul_(momentum).add_(grad)
     if use_nesterov:
         _add_scaled(var, grad, -lr)
         _add_scaled(var, accum, -lr * momentum)
@@ -131,7 +134,9 @@ _STEP_WITHOUT_BIAS = torch.tensor(1e9)  # at this step _fused_adam_'s own bias c
 
 
 def adam(var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad, use_nesterov=False):
-    """Moments m and v of the gradient; var -= lr_t * m / (sqrt(v) + epsilon), lr_t the bias-corrected rate."""
+    """Moments m and v of the gradient; var -= lr_t * m / (sqrt(v) + epsilon), lr_t the
+    bias-corrected rate.
+    """
     rate = lr * _square_root(1 - beta2_power) / (1 - beta1_power)
     if (
         not use_nesterov
@@ -151,7 +156,7 @@ def adam(var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad, u
 
 def _fits_fused_adam(var, m, v, grad, *numbers):
     """Whether ATen's fused kernel takes these: dense and on the host, with numbers that are Python's."""
-    if var.device.type != "cpu" or any([isinstance(number, torch.Tensor) for number in numbers]):
+    if var.device.type != "cpu" or any(isinstance(number, torch.Tensor) for number in numbers):
         return False
     return var.is_contiguous() and grad.is_contiguous() and m.is_contiguous() and v.is_contiguous()
 
@@ -275,7 +280,9 @@ def _sparse(function, slots, grad_at, options):
 
 
 def _with_numbers(node, env, run, numbers):
-    """`run` given its hyper-parameters, the inputs in `numbers`, as Python numbers where they can be known."""
+    """`run` given its hyper-parameters, the inputs in `numbers`, as Python numbers where they
+    can be known.
+    """
     arguments = [Input(i) for i in range(len(node.inputs))]
     varying = []
     for i in numbers:
@@ -366,7 +373,9 @@ def _infer(name, names, slots, is_sparse):
 
 
 def _declare_one(name, function, arguments, slots, attributes, prefix, is_sparse):
-    """One of the four ops of an optimiser. `arguments` is the op's list, the gradient rows' indices included."""
+    """One of the four ops of an optimiser. `arguments` is the op's list, the gradient rows' indices
+    included.
+    """
     is_resource = prefix == "Resource"
     held = "resource" if is_resource else "Ref(T)"
     inputs = []
@@ -392,7 +401,9 @@ def _declare_one(name, function, arguments, slots, attributes, prefix, is_sparse
 
 
 def _declare(name, function, arguments, slots, attributes="", sparse=True, reference=True):
-    """The ops of one optimiser: dense and, if `sparse`, for gradient rows; on references unless told not to."""
+    """The ops of one optimiser: dense and, if `sparse`, for gradient rows; on references unless told not
+    to.
+    """
     dense = arguments.split()
     at = dense.index("grad" if "grad" in dense else "delta")
     with_rows = [*dense[:at], "grad", "indices", *dense[at + 1 :]]

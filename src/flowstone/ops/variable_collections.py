@@ -1,4 +1,6 @@
-"""The collections of a graph's variables, and operations on all of them: initialise, ask which are not initialised."""
+"""The collections of a graph's variables, and operations on all of them: initialise, ask which are not
+initialised.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ __all__ = [
 
 
 def global_variables(scope: str | None = None) -> list[Any]:
-    """The default graph's variables that are shared between machines; `scope`: a regular expression for the names."""
+    """The default graph's variables that are shared between machines; `scope`: a regular expression for the
+    names.
+    """
     return get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES, scope)
 
 
@@ -101,7 +105,8 @@ def is_variable_initialized(variable: Any) -> Tensor:
 
 
 def assert_variables_initialized(var_list: Iterable[Any] | None = None) -> Tensor | None:
-    """A tensor whose evaluation fails with FailedPreconditionError unless all these variables are initialised.
+    """A tensor whose evaluation fails with FailedPreconditionError unless all these variables are
+    initialised.
 
     `var_list`: by default the global and the local variables. None if there is no variable.
     """
@@ -112,10 +117,9 @@ def assert_variables_initialized(var_list: Iterable[Any] | None = None) -> Tenso
     ranks = []
     for variable in variables:
         with graph.colocate_with(variable.op):
-            ranks.append(F.Rank(variable))
-    # Ranks may be known before the step: the control edges keep the reads that shall fail.
-    with graph.control_dependencies([rank.op.inputs[0] for rank in ranks]):
-        return F.Pack(ranks, name="stack")  # type: ignore[no-any-return]
+            value = F.PlaceholderWithDefault(variable, shape=None)  # of a known rank no value would be read
+            ranks.append(F.Rank(value))
+    return F.Pack(ranks, name="stack")  # type: ignore[no-any-return]
 
 
 def _chosen(var_list: Iterable[Any] | None) -> list[Any]:

@@ -1,9 +1,10 @@
 """`variable_scope` and `get_variable`: variables by name, made once and shared.
 
-Each graph has one `VariableStore` (``graph.variable_store``): its variables by full name, and per thread the stack of
-`VariableScope` s in force. A scope holds a name prefix and defaults (initialiser, regulariser, partitioner …), and says
-whether `get_variable` makes new variables (reuse False), finds existing ones (True), or either (AUTO_REUSE). Entering one
-also enters a name scope for operations, whose name is made unique although the variables' prefix is not.
+Each graph has one `VariableStore` (``graph.variable_store``): its variables by full name, and per thread
+the stack of `VariableScope` s in force. A scope holds a name prefix and defaults (initialiser, regulariser,
+partitioner …), and says whether `get_variable` makes new variables (reuse False), finds existing ones
+(True), or either (AUTO_REUSE). Entering one also enters a name scope for operations, whose name is made
+unique although the variables' prefix is not.
 """
 
 from __future__ import annotations
@@ -165,14 +166,16 @@ class VariableScope:
         aggregation: VariableAggregation = VariableAggregation.NONE,
     ) -> Any:
         """The variable `name` of this scope in `var_store`; see `tf.get_variable`."""
-        # Without a name the variable takes the scope's own, "scope/": its node is exactly "scope", as slots need.
+        # Without a name the variable takes the scope's own, "scope/": its node is exactly "scope", as
+        # slots need.
         full_name = f"{self._name}/{name}" if self._name else name
         with get_default_graph().name_scope(None):
             if dtype is not None and initializer is not None and not callable(initializer):
                 value_type = dtypes.as_dtype(getattr(initializer, "dtype", dtype)).base_dtype
                 if hasattr(initializer, "dtype") and value_type != dtypes.as_dtype(dtype).base_dtype:
                     raise ValueError(
-                        f"Initializer type '{value_type.name}' and explicit dtype '{dtypes.as_dtype(dtype).name}' don't match."
+                        f"Initializer type '{value_type.name}' and explicit dtype "
+                        f"'{dtypes.as_dtype(dtype).name}' don't match."
                     )
             return var_store.get_variable(
                 full_name,
@@ -216,22 +219,25 @@ def get_variable(
     synchronization: VariableSynchronization = VariableSynchronization.AUTO,
     aggregation: VariableAggregation = VariableAggregation.NONE,
 ) -> Any:
-    """The variable of this name in the scope in force: an existing one, or a new one, as the scope's `reuse` says.
+    """The variable of this name in the scope in force: an existing one, or a new one, as the scope's
+    `reuse` says.
 
     Args:
         name: inside the scope.
         shape: must be fully known for a new variable, unless `initializer` is a value.
         dtype: default: the scope's.
-        initializer: an initialiser, a function of no arguments, or a value (then without `shape`). Default: the
+        initializer: an initialiser, a function of no arguments, or a value (then without `shape`). Default:
+        the
             scope's, else uniform (Glorot) for floating-point types, zeros for the others.
         regularizer: function whose result for the variable goes to the collection REGULARIZATION_LOSSES.
         trainable, collections, caching_device, validate_shape, constraint, use_resource: see `Variable`.
-        partitioner: function of shape and dtype giving the number of parts along each dimension; the result is then
+        partitioner: function of shape and dtype giving the number of parts along each dimension; the result
+        is then
             a `PartitionedVariable`.
         custom_getter: called as ``custom_getter(getter, name, …)`` in place of the getter.
 
-    Raises ValueError if the variable exists and may not be reused, must be reused and does not exist, or exists with
-    another shape or dtype.
+    Raises ValueError if the variable exists and may not be reused, must be reused and does not exist, or
+    exists with another shape or dtype.
     """
     store = store_of(get_default_graph())
     return store.current_scope().get_variable(
@@ -276,7 +282,8 @@ class variable_scope:
     """Context manager that enters a variable scope and a name scope.
 
     Args:
-        name_or_scope: a name inside the present scope, or a `VariableScope` to enter again; None takes `default_name`.
+        name_or_scope: a name inside the present scope, or a `VariableScope` to enter again; None takes
+        `default_name`.
         default_name: made unique if `name_or_scope` is None.
         values: tensors whose graph must be the default one.
         initializer … constraint: new defaults, the enclosing scope's where None.

@@ -34,7 +34,9 @@ class _ScopeStack(threading.local):
 
 
 class VariableStore:
-    """A graph's variables by full name; partitioned ones apart. `current_scope()` is the thread's variable scope."""
+    """A graph's variables by full name; partitioned ones apart. `current_scope()` is the thread's variable
+    scope.
+    """
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
@@ -70,7 +72,9 @@ class VariableStore:
         self._stack.counts[name] = self._stack.counts.get(name, 0) + 1
 
     def _close(self, name: str, counts: dict[str, int]) -> None:
-        """Forgets the scopes below `name`, so that their default names start over when it is entered again."""
+        """Forgets the scopes below `name`, so that their default names start over when it is
+        entered again.
+        """
         for key in self._stack.counts:
             if not name or key.startswith(name + "/"):
                 self._stack.counts[key] = 0
@@ -147,7 +151,8 @@ class VariableStore:
                 return get_partitioned_variable(self, name, chosen, shape, dtype, reuse, **keywords)
         if f"{name}/part_0" in self._variables:
             raise ValueError(
-                f"No partitioner was provided, but a partitioned version of the variable was found: {name}/part_0. "
+                "No partitioner was provided, but a partitioned version of the variable was "
+                f"found: {name}/part_0. "
                 "Perhaps a variable of the same name was already created with partitioning?"
             )
         return self.get_single(name, shape, dtype, reuse, **keywords)
@@ -166,7 +171,8 @@ class VariableStore:
             return self._existing(name, shape, dtype, reuse)
         if reuse is True:
             raise ValueError(
-                f"Variable {name} does not exist, or was not created with tf.get_variable(). Did you mean to set "
+                f"Variable {name} does not exist, or was not created with tf.get_variable(). Did "
+                "you mean to set "
                 "reuse=tf.AUTO_REUSE in VarScope?"
             )
         return self._create(name, shape, dtype, partition_info, **keywords)
@@ -184,7 +190,8 @@ class VariableStore:
             )
         if not dtype.is_compatible_with(found.dtype):
             raise ValueError(
-                f"Trying to share variable {name}, but specified dtype {dtype.name} and found dtype {found.dtype.name}."
+                f"Trying to share variable {name}, but specified dtype {dtype.name} and found "
+                f"dtype {found.dtype.name}."
             )
         return found
 
@@ -285,7 +292,8 @@ def _initial_value(
     if not _required(initializer):
         return initializer  # type: ignore[no-any-return]
     raise ValueError(
-        "The initializer passed is not valid. It should be a callable with no arguments and the shape should not be "
+        "The initializer passed is not valid. It should be a callable with no arguments and the "
+        "shape should not be "
         "provided or an instance of `tf.keras.initializers.*' and `shape` should be fully defined."
     )
 

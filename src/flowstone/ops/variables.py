@@ -1,9 +1,10 @@
 """`Variable`: a tensor that outlives a step and is changed by assignments (white paper 2, 4.7).
 
 ``tf.Variable(…)`` makes one of two kinds: a `ReferenceVariable` (the default, as in TensorFlow 1) or, with
-``use_resource=True``, a `ResourceVariable`. This file holds what they share: how a variable comes into being (its name
-scope, its initial value outside all control flow, its collections), the conversion to tensors, the operators, and the
-message that describes it. The kinds differ in the nodes they add; see `reference_variable` and `resource_variable`.
+``use_resource=True``, a `ResourceVariable`. This file holds what they share: how a variable comes into
+being (its name scope, its initial value outside all control flow, its collections), the conversion to
+tensors, the operators, and the message that describes it. The kinds differ in the nodes they add; see
+`reference_variable` and `resource_variable`.
 
 A variable must be initialised before a step reads it: by its `initializer`, by `load`, or from a checkpoint.
 """
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import enum
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from flowstone.framework.graph import Graph, GraphKeys
 from flowstone.framework.shape import TensorShape, as_shape
 from flowstone.framework.tensor import Tensor, convert_to_tensor, register_tensor_conversion_function
 from flowstone.framework.tensor_proto import messages
+from flowstone.ops.save_slice_info import SaveSliceInfo, without_scope
 
 __all__ = ["Variable", "VariableAggregation", "VariableSynchronization", "variable_creator_scope"]
 
@@ -46,53 +48,6 @@ class VariableAggregation(enum.Enum):
     ONLY_FIRST_REPLICA = 3
 
 
-class SaveSliceInfo:
-    """Which part of a larger variable this one is, so that checkpoints hold the whole.
-
-    `full_name`, `full_shape`: of the whole; `var_offset`, `var_shape`: where the part begins and how large it is.
-    """
-
-    def __init__(
-        self,
-        full_name: str | None = None,
-        full_shape: Sequence[int] | None = None,
-        var_offset: Sequence[int] | None = None,
-        var_shape: Sequence[int] | None = None,
-        save_slice_info_def: Any = None,
-        import_scope: str | None = None,
-    ) -> None:
-        if save_slice_info_def is not None:
-            part = save_slice_info_def
-            full_name = part.full_name if import_scope is None else f"{import_scope}/{part.full_name}"
-            full_shape, var_offset, var_shape = (
-                list(part.full_shape),
-                list(part.var_offset),
-                list(part.var_shape),
-            )
-        self.full_name, self.full_shape = full_name, full_shape
-        self.var_offset, self.var_shape = var_offset, var_shape
-
-    @property
-    def spec(self) -> str:
-        """The text that names the part in a checkpoint: the whole's shape, then offset,size of each dimension."""
-        whole = " ".join(str(size) for size in self.full_shape or ())
-        parts = ":".join(
-            f"{offset},{size}" for offset, size in zip(self.var_offset or (), self.var_shape or ())
-        )
-        return f"{whole} {parts}"
-
-    def to_proto(self, export_scope: str | None = None) -> Any:
-        """A SaveSliceInfoDef message; None if the variable lies outside `export_scope`."""
-        name = self.full_name or ""
-        if export_scope is not None and not name.startswith(export_scope):
-            return None
-        message = messages("variable_pb2").SaveSliceInfoDef(full_name=_without_scope(name, export_scope))
-        message.full_shape.extend(self.full_shape or ())
-        message.var_offset.extend(self.var_offset or ())
-        message.var_shape.extend(self.var_shape or ())
-        return message
-
-
 _default_use_resource = [False]
 _creators: dict[int, list[Callable[..., Any]]] = {}
 
@@ -109,7 +64,9 @@ def default_use_resource() -> bool:
 
 @contextlib.contextmanager
 def variable_creator_scope(variable_creator: Callable[..., Any]) -> Iterator[None]:
-    """Within the context `variable_creator(next_creator, **arguments)` makes the default graph's variables."""
+    """Within the context `variable_creator(next_creator, **arguments)` makes the default
+    graph's variables.
+    """
     stack = _creators.setdefault(id(scope.get_default_graph()), [])
     stack.append(variable_creator)
     try:
@@ -159,8 +116,9 @@ def scope_default_use_resource() -> bool:
 
 
 _PARAMETERS = (
-    "initial_value", "trainable", "collections", "validate_shape", "caching_device", "name", "variable_def", "dtype",
-    "expected_shape", "import_scope", "constraint", "use_resource", "synchronization", "aggregation", "shape",
+    "initial_value", "trainable", "collections", "validate_shape", "caching_device", "name", "variable_def",
+    "dtype", "expected_shape", "import_scope", "constraint", "use_resource", "synchronization", "aggregation",
+    "shape",
 )  # fmt: skip
 
 
@@ -171,7 +129,8 @@ class Variable(metaclass=_KindOfVariable):
         initial_value: what can be converted to a tensor, or a function of no arguments that returns it.
         trainable: whether the collection TRAINABLE_VARIABLES gets it, which optimisers take by default.
         collections: names of the collections that get it; by default [GLOBAL_VARIABLES].
-        validate_shape: if False, the initial value's shape may be unknown and assignments may change the shape.
+        validate_shape: if False, the initial value's shape may be unknown and assignments may change the
+        shape.
         caching_device: device where reads are kept for the other operations.
         name: by default "Variable", made unique.
         variable_def: a VariableDef message to make it from nodes that the graph already has.
@@ -180,8 +139,8 @@ class Variable(metaclass=_KindOfVariable):
         use_resource: which kind it is.
         shape: the static shape, where it shall be less specific than the initial value's.
 
-    Raises ValueError if there is no initial value, its shape is unknown though it must be, or it lies inside a
-    conditional or loop.
+    Raises ValueError if there is no initial value, its shape is unknown though it must be, or it lies
+    inside a conditional or loop.
     """
 
     SaveSliceInfo = SaveSliceInfo
@@ -378,7 +337,9 @@ class Variable(metaclass=_KindOfVariable):
         return self._as_graph_element().eval(session=session)  # type: ignore[no-any-return]
 
     def load(self, value: Any, session: Any = None) -> None:
-        """Gives it this value in `session` (default: the default session) without adding a node to the graph."""
+        """Gives it this value in `session` (default: the default session) without adding a node to the
+        graph.
+        """
         session = session or scope.get_default_session()
         if session is None:
             raise ValueError(
@@ -426,12 +387,12 @@ class Variable(metaclass=_KindOfVariable):
         if export_scope is not None and not self.name.startswith(export_scope):
             return None
         message = messages("variable_pb2").VariableDef(trainable=self._trainable)
-        message.variable_name = _without_scope(self.name, export_scope)
-        message.initializer_name = _without_scope(self._initializer.name, export_scope)
+        message.variable_name = without_scope(self.name, export_scope)
+        message.initializer_name = without_scope(self._initializer.name, export_scope)
         if self._initial_value is not None:
-            message.initial_value_name = _without_scope(self._initial_value.name, export_scope)
+            message.initial_value_name = without_scope(self._initial_value.name, export_scope)
         if self._snapshot is not None:
-            message.snapshot_name = _without_scope(self._snapshot.name, export_scope)
+            message.snapshot_name = without_scope(self._snapshot.name, export_scope)
         message.is_resource = self._handle.dtype.base_dtype is dtypes.resource
         if self._save_slice_info is not None:
             message.save_slice_info_def.MergeFrom(self._save_slice_info.to_proto(export_scope))
@@ -462,13 +423,6 @@ def _collection_names(collections: Any, trainable: bool) -> list[Any]:
     return names
 
 
-def _without_scope(name: str, export_scope: str | None) -> str:
-    if not export_scope:
-        return name
-    prefix = export_scope if export_scope.endswith("/") else export_scope + "/"
-    return name[len(prefix) :] if name.startswith(prefix) else name
-
-
 # ---- making the initial value
 
 
@@ -495,7 +449,9 @@ def colocated_with_name(graph: Graph, name: str, **fields: Any) -> contextlib.Ab
 
 
 def initial_tensor(graph: Graph, name: str, initial_value: Any, dtype: DType | None) -> Tensor:
-    """The initial value made in the name scope ``Initializer``, on no device, colocated with the variable `name`."""
+    """The initial value made in the name scope ``Initializer``, on no device, colocated with the variable
+    `name`.
+    """
     with graph.name_scope("Initializer"), colocated_with_name(graph, name, devices=()):
         value = initial_value() if callable(initial_value) else initial_value
         return convert_to_tensor(value, dtype, name="initial_value")
@@ -505,7 +461,8 @@ def check_outside_control_flow(name: str, value: Tensor) -> None:
     """Raises ValueError if the initial value was made inside a conditional or loop."""
     if value.op._get_control_flow_context() is not None:
         raise ValueError(
-            f"Initializer for variable {name} is from inside a control-flow construct, such as a loop or conditional. "
+            f"Initializer for variable {name} is from inside a control-flow construct, such as a "
+            "loop or conditional. "
             "When creating a variable inside a loop or conditional, use a lambda as the initializer."
         )
 
