@@ -228,8 +228,9 @@ def _extreme(function):
 
 
 QUANTIZED = (dtypes.qint8, dtypes.quint8, dtypes.qint32, dtypes.qint16, dtypes.quint16)
-max_op = reduction("Max", (*REAL, *QUANTIZED), _extreme(torch.amax), _copy, check_size=True)
-min_op = reduction("Min", (*REAL, *QUANTIZED), _extreme(torch.amin), _copy, check_size=True)
+_ORDERED = (*REAL, *QUANTIZED, *dtypes.COMPLEX)  # TensorFlow 1.4 declares complex numbers, without a kernel
+max_op = reduction("Max", _ORDERED, _extreme(torch.amax), _copy, check_size=True)
+min_op = reduction("Min", _ORDERED, _extreme(torch.amin), _copy, check_size=True)
 
 
 def _truth(function):

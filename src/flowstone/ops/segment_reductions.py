@@ -7,6 +7,7 @@ holds the reduction of nothing. `sparse_segment_reductions` picks the rows first
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,8 @@ __all__ = [
     "unsorted_segment_prod",
     "unsorted_segment_sum",
 ]
+
+warnings.filterwarnings("ignore", message=r"index_reduce\(\) is in beta")
 
 _INDEX = "type in [int32, int64]"
 
