@@ -46,31 +46,25 @@ def _traced(f: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     before = graph.version
     result, grad_fn = f(*nest.pack_sequence_as(list(args), arguments))
     results = [convert_to_tensor(x) for x in nest.flatten(result)]
-    handles = _handles_used(graph, before, arguments)
+    variables = _variables_used(graph, before, arguments)
     for value in results:
         F.Identity(value)
     originals = results + arguments
-    with graph.name_scope("IdentityN"):
-        reads = [F.ReadVariableOp(handle, dtype=handle.op.attributes["dtype"], name="ReadVariableOp") for handle in handles]
     name = f"CustomGradient-{next(_numbers)}"
-    register(name, _gradient(grad_fn, len(results), len(arguments), _variables_of(graph, handles)))
+    register(name, _gradient(grad_fn, len(results), len(arguments), variables))
     with graph.gradient_override_map({"IdentityN": name}):
-        passed = F.IdentityN(originals + reads, name="IdentityN")
+        passed = F.IdentityN(originals + variables)
     return nest.pack_sequence_as(result, passed[: len(results)])
 
 
-def _handles_used(graph: Any, before: int, arguments: list[Any]) -> list[Any]:
-    """Handles of trainable resource variables that the new operations read."""
+def _variables_used(graph: Any, before: int, arguments: list[Any]) -> list[Any]:
+    """The trainable resource variables that the new operations read."""
+    by_handle = {getattr(v, "handle", None): v for v in graph.get_collection("trainable_variables")}
     found: dict[Any, None] = {}
     for op in graph.get_operations()[before:]:
-        if op.type == "ReadVariableOp" and op.inputs[0] not in arguments and op.inputs[0].op.type == "VarHandleOp":
-            found[op.inputs[0]] = None
-    return [handle for handle, variable in zip(found, _variables_of(graph, list(found))) if variable is not None]
-
-
-def _variables_of(graph: Any, handles: list[Any]) -> list[Any]:
-    by_handle = {getattr(v, "handle", None): v for v in graph.get_collection("trainable_variables")}
-    return [by_handle.get(handle) for handle in handles]
+        if op.type == "ReadVariableOp" and op.inputs[0] not in arguments and op.inputs[0] in by_handle:
+            found[by_handle[op.inputs[0]]] = None
+    return list(found)
 
 
 def _gradient(grad_fn: Any, results: int, arguments: int, variables: list[Any]) -> Callable[..., Any]:

@@ -1,0 +1,86 @@
+"""Gradient functions of the program's own: RegisterGradient, gradient_override_map, NotDifferentiable."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+import flowstone as tf
+from flowstone.framework.operation import registry
+
+_numbers = itertools.count()
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default() as g:
+        yield g
+
+
+@pytest.fixture
+def name():
+    return f"TestGradient{next(_numbers)}"
+
+
+def squared(graph, name, x):
+    with graph.gradient_override_map({"Square": name}):
+        return tf.square(x)
+
+
+def test_an_override_takes_the_place_of_the_ops_own_gradient(graph, name):
+    @tf.RegisterGradient(name)
+    def _(op, dy):
+        return dy * op.inputs[0] * 100.0
+
+    x = tf.placeholder(tf.float32, [2])
+    (dx,) = tf.gradients([squared(graph, name, x), tf.square(x)], x)
+    np.testing.assert_allclose(tf.Session().run(dx, {x: [1, 2]}), [102, 204])
+    assert graph.get_operation_by_name("Square").get_attr("_gradient_op_type") == name.encode()
+
+
+def test_an_override_may_name_another_op(graph):
+    x = tf.placeholder(tf.float32, [2])
+    (dx,) = tf.gradients(squared(graph, "Identity", x), x)
+    np.testing.assert_allclose(tf.Session().run(dx, {x: [1, 2]}), [1, 1])
+
+
+def test_a_name_is_registered_once(name):
+    tf.RegisterGradient(name)(lambda op, dy: dy)
+    with pytest.raises(KeyError, match="Registering two gradient with name"):
+        tf.RegisterGradient(name)
+    with pytest.raises(KeyError, match="Registering two gradient with name 'MatMul'"):
+        tf.RegisterGradient("MatMul")
+    with pytest.raises(KeyError):
+        tf.NotDifferentiable("MatMul")
+    with pytest.raises(TypeError, match="op_type must be a string"):
+        tf.RegisterGradient(3)
+
+
+def test_an_unregistered_override_is_a_lookup_error(graph):
+    x = tf.placeholder(tf.float32, [2])
+    with pytest.raises(LookupError, match=r"No gradient defined for operation 'Square' \(op type: Square\)"):
+        tf.gradients(squared(graph, "there is none", x), x)
+
+
+def test_an_op_may_be_declared_not_differentiable(graph, name):
+    tf.NotDifferentiable(name)
+    x = tf.placeholder(tf.float32, [2])
+    assert tf.gradients(squared(graph, name, x), x) == [None]
+
+
+def test_results_of_wrong_number_or_shape(graph, name):
+    tf.RegisterGradient(name)(lambda op, dy: (dy, None))
+    x = tf.placeholder(tf.float32, [4])
+    with pytest.raises(ValueError, match="(?s)Num gradients 2 generated for op .* do not match num inputs 1"):
+        tf.gradients(squared(graph, name, x), x)
+    tf.RegisterGradient(name + "b")(lambda op, dy: tf.concat([dy, dy], 0))
+    with pytest.raises(ValueError, match=r"Incompatible shapes between op input and calculated input gradient. "):
+        tf.gradients(squared(graph, name + "b", x), x)
+
+
+def test_every_op_without_a_gradient_raises():
+    without = [declaration for declaration in map(registry.get, registry) if declaration.gradient_kind == "none"]
+    for declaration in without:
+        assert declaration.gradient_function is None, declaration
