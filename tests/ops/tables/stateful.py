@@ -30,6 +30,15 @@ def assignments() -> list:
         case("CountUpTo", variable(np.int32(3)), limit=5),
         case("CountUpTo", variable(np.int64(0)), limit=1),
         case("CountUpTo", variable(np.int32(5)), limit=5, label="at limit", error="OutOfRangeError"),
+        case("ResourceCountUpTo", resource(np.int32(3)), limit=5, T="int32"),
+        case(
+            "ResourceCountUpTo",
+            resource(np.int64(5)),
+            limit=5,
+            T="int64",
+            label="end",
+            error="OutOfRangeError",
+        ),
         case("ReadVariableOp", resource(normal(2, 3)), dtype="T", dtypes=NUMERIC, gradient=False),
         case("ReadVariableOp", resource(normal()), dtype="T", gradient=False),
         case("ReadVariableOp", resource(normal(2)), dtype="float64", label="wrong dtype", error="ValueError"),
@@ -111,7 +120,7 @@ def scatters() -> Iterator:
 
 def element_scatters() -> Iterator:
     """Writes to elements and slices named by index tuples."""
-    for kind in ("Update", "Add", "Sub"):
+    for kind in ("Update", "Add", "Sub", "Min", "Max"):
         for op, wrap in ((f"ScatterNd{kind}", variable), (f"ResourceScatterNd{kind}", resource)):
             yield case(
                 op,
