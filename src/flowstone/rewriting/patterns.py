@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from flowstone.framework.node import Output
 from flowstone.framework.subgraph import PlanNode, Subgraph
-from flowstone.rewriting.branches import Liveness
+from flowstone.rewriting.branches import TRUE, Liveness
 
 
 class Replacement(NamedTuple):
@@ -73,6 +73,8 @@ def rewrite(subgraph: Subgraph, pass_name: str, rule: Rule) -> None:
 
 
 def _alive_together(liveness: Liveness, node: PlanNode, result: Replacement) -> bool:
+    if any(liveness.node(control) != TRUE for control in result.controls):
+        return False  # carried to a Merge, it would kill the other branch's value
     for new in result.nodes:
         liveness.add(new)
     return all(
