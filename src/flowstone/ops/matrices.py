@@ -6,6 +6,7 @@ BatchMatMul takes the adjoint. Integers are multiplied with wrap-around.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import torch
@@ -65,6 +66,42 @@ def _with_leaf(side, change):
 
 # ---- MatMul
 
+_NARROW = 32  # columns; a product with fewer is computed the other way round
+_LARGE = 1_000_000  # multiplications; from here oneDNN's set-up pays where its kernels are faster
+
+
+def _turned(side):
+    """The transpose of an operand's expression."""
+    return side.arguments[0] if type(side) is Call else Call(torch.t, side)
+
+
+def _shaped_product(a, b, rows, inner, columns, dtype, env):
+    """The product [rows, inner] x [inner, columns] of known sizes, by the kernel that suits them.
+
+    Narrow results cost BLAS half as much as (b' a')' (measured in docs/design/007). On processors for which MKL has no
+    kernels of its own, oneDNN's product takes half MKL's time in float32.
+    """
+    if env.device.type == "cpu" and dtype is dtypes.float32 and inner > 1:
+        if columns <= _NARROW < rows:
+            return Call(torch.t, Call(torch.mm, _turned(b), _turned(a)))
+        if rows * inner * columns >= _LARGE and rows > 1 and _onednn_is_faster():
+            return Call(torch.ops.mkldnn._linear_pointwise.default, a, _turned(b), None, "none", (), "")
+    return _call_of(torch.mm, a, b, dtype, env)
+
+
+@functools.cache
+def _onednn_is_faster():
+    """Whether float32 products are faster in oneDNN than in the BLAS that torch calls: AMD's x86 processors."""
+    if not (torch.backends.mkldnn.is_available() and torch.backends.mkl.is_available()):
+        return False
+    try:
+        with open("/proc/cpuinfo") as lines:
+            vendor = next((line for line in lines if line.startswith("vendor_id")), "")
+    except OSError:
+        return False
+    return "AuthenticAMD" in vendor
+
+
 matmul_op = op(
     "MatMul",
     "a: T, b: T -> product: T",
@@ -87,6 +124,10 @@ def _(node):
 def _(node, env):
     a = Call(torch.t, X0) if node.attributes["transpose_a"] else X0
     b = Call(torch.t, X1) if node.attributes["transpose_b"] else X1
+    shape, inner = node.outputs[0].dims, node.dims(0)
+    if inner is not None and None not in (*shape, *inner):
+        size = inner[0] if node.attributes["transpose_a"] else inner[1]
+        return _shaped_product(a, b, shape[0], size, shape[1], node.dtype(0), env)
     call = _call_of(torch.mm, a, b, node.dtype(0), env)
     if None not in (node.dims(0), node.dims(1)):
         return call
