@@ -32,7 +32,9 @@ def test_complex_elements_count_twice():
 
 def test_lists_of_xs_and_extra_feeds():
     x, z, k = (tf.placeholder(tf.float64, shape) for shape in ([2], [2], []))
-    pairs = compute_gradient([x, z], [[2], [2]], x * z * k, [2], x_init_value=[[1, 2], [3, 4]], extra_feed_dict={k: 10.0})
+    pairs = compute_gradient(
+        [x, z], [[2], [2]], x * z * k, [2], x_init_value=[[1, 2], [3, 4]], extra_feed_dict={k: 10.0}
+    )
     np.testing.assert_allclose(pairs[0][0], np.diag([30, 40]))
     np.testing.assert_allclose(pairs[1][0], np.diag([10, 20]))
     for theoretical, numeric in pairs:

@@ -118,7 +118,7 @@ def test_integer_complex_and_string_ys():
     n, c, s = tf.placeholder(tf.int32, [2]), tf.placeholder(tf.complex64, [2]), tf.placeholder(tf.string, [2])
     x = tf.placeholder(tf.float32, [2])
     assert tf.gradients(n * n, n) == [None]
-    with pytest.raises(TypeError, match="Gradients of complex tensors .* must set grad_ys"):
+    with pytest.raises(TypeError, match=r"Gradients of complex tensors .* must set grad_ys"):
         tf.gradients(c * c, c)
     with pytest.raises(TypeError):
         tf.gradients(tf.identity(s), s)
@@ -132,7 +132,7 @@ def test_integer_complex_and_string_ys():
 
 def test_lengths_must_match():
     x = tf.placeholder(tf.float32, [2])
-    with pytest.raises(ValueError, match="Length mismatch. Passed 2 grad_ys for 1 ys"):
+    with pytest.raises(ValueError, match=r"Length mismatch. Passed 2 grad_ys for 1 ys"):
         tf.gradients(x * x, x, grad_ys=[None, None])
     assert tf.gradients([], [x]) == [None] and tf.gradients(x, []) == []
 
@@ -186,7 +186,9 @@ def test_gates_and_colocation(graph):
     (dx,) = tf.gradients(tf.log(x * 2.0), x, gate_gradients=True, colocate_gradients_with_ops=True)
     assert dx.name == "gradients/mul_grad/tuple/control_dependency:0"
     gate = graph.get_operation_by_name("gradients/mul_grad/tuple/group_deps")
-    assert {op.name for op in gate.control_inputs} >= {"gradients/mul_grad/Mul"} and len(gate.control_inputs) == 2
+    assert {op.name for op in gate.control_inputs} >= {"gradients/mul_grad/Mul"} and len(
+        gate.control_inputs
+    ) == 2
     assert graph.get_operation_by_name("gradients/mul_grad/Mul").colocation_groups() == [b"loc:@mul"]
     assert graph.get_operation_by_name("gradients/grad_ys_0").colocation_groups() == [b"loc:@Log"]
     np.testing.assert_allclose(evaluate(dx, {x: [1, 2, 4, 8]}), [1, 0.5, 0.25, 0.125])
@@ -199,7 +201,11 @@ def test_gradients_of_several_devices_are_added_on_each_first(graph):
     with tf.device("/cpu:1"):
         b, c = tf.cos(x), tf.exp(x)
     tf.gradients(a + b + c, x, colocate_gradients_with_ops=True)
-    sums = {op.name: [t.op.name.split("/")[1] for t in op.inputs] for op in graph.get_operations() if op.type == "AddN"}
+    sums = {
+        op.name: [t.op.name.split("/")[1] for t in op.inputs]
+        for op in graph.get_operations()
+        if op.type == "AddN"
+    }
     assert sums == {
         "gradients/AddN": ["Exp_grad", "Cos_grad"],
         "gradients/AddN_1": ["Sin_grad", "AddN"],

@@ -73,14 +73,20 @@ def test_an_op_may_be_declared_not_differentiable(graph, name):
 def test_results_of_wrong_number_or_shape(graph, name):
     tf.RegisterGradient(name)(lambda op, dy: (dy, None))
     x = tf.placeholder(tf.float32, [4])
-    with pytest.raises(ValueError, match="(?s)Num gradients 2 generated for op .* do not match num inputs 1"):
+    with pytest.raises(
+        ValueError, match=r"(?s)Num gradients 2 generated for op .* do not match num inputs 1"
+    ):
         tf.gradients(squared(graph, name, x), x)
     tf.RegisterGradient(name + "b")(lambda op, dy: tf.concat([dy, dy], 0))
-    with pytest.raises(ValueError, match=r"Incompatible shapes between op input and calculated input gradient. "):
+    with pytest.raises(
+        ValueError, match=r"Incompatible shapes between op input and calculated input gradient. "
+    ):
         tf.gradients(squared(graph, name + "b", x), x)
 
 
 def test_every_op_without_a_gradient_raises():
-    without = [declaration for declaration in map(registry.get, registry) if declaration.gradient_kind == "none"]
+    without = [
+        declaration for declaration in map(registry.get, registry) if declaration.gradient_kind == "none"
+    ]
     for declaration in without:
         assert declaration.gradient_function is None, declaration

@@ -86,21 +86,23 @@ def test_ranks(graph):
         (tf.assert_rank_at_least, 2, "rank at least 2"),
         (tf.assert_rank_in, (2, 0), r"rank in \(2, 0\)"),
     ]:
-        with pytest.raises(ValueError, match=rf"Tensor x:0 must have {words}.  Received rank 1, shape \(2,\)"):
+        with pytest.raises(
+            ValueError, match=rf"Tensor x:0 must have {words}.  Received rank 1, shape \(2,\)"
+        ):
             check(x, argument)
     message = failure(tf.assert_rank(unknown, 2), {unknown: [1.0]})
     assert message.startswith("assertion failed: [] [Tensor u:0 must have rank] [2] [Received shape: ] [1]")
     tf.Session().run(tf.assert_rank_in(unknown, [1, 2]), {unknown: [[1.0]]})
     with pytest.raises(ValueError, match="Rank must be a scalar"):
         tf.assert_rank(x, [1])
-    with pytest.raises(TypeError, match="must be of type tf.int32"):
+    with pytest.raises(TypeError, match=r"must be of type tf.int32"):
         tf.assert_rank(x, 1.5)
 
 
 def test_types():
     x = tf.placeholder(tf.float32, [2], name="x")
     assert tf.assert_type(x, tf.float32).name.endswith("statically_determined_correct_type")
-    with pytest.raises(TypeError, match="x:0 must be of type tf.int32; got tf.float32"):
+    with pytest.raises(TypeError, match=r"x:0 must be of type tf.int32; got tf.float32"):
         tf.assert_type(x, tf.int32)
     with pytest.raises(TypeError, match='Expected "x" to be integer type'):
         tf.assert_integer(x)
@@ -112,7 +114,10 @@ def test_types():
 
 def test_common_float_types():
     one, two, wide = tf.constant(1.0), tf.constant(2.0), tf.constant(2.0, tf.float64)
-    assert tf.assert_same_float_dtype() == tf.float32 and tf.assert_same_float_dtype([one, None, two]) == tf.float32
+    assert (
+        tf.assert_same_float_dtype() == tf.float32
+        and tf.assert_same_float_dtype([one, None, two]) == tf.float32
+    )
     assert tf.assert_same_float_dtype([wide], tf.float64) == tf.float64
     with pytest.raises(ValueError, match="must be of the same type"):
         tf.assert_same_float_dtype([one, wide])
@@ -135,7 +140,13 @@ def test_order():
     x = tf.placeholder(tf.float32, [None])
     rising, strictly = tf.is_non_decreasing(x), tf.is_strictly_increasing(x)
     session = tf.Session()
-    for values, expected in [([], [1, 1]), ([5], [1, 1]), ([1, 1, 2], [1, 0]), ([1, 2, 3], [1, 1]), ([2, 1], [0, 0])]:
+    for values, expected in [
+        ([], [1, 1]),
+        ([5], [1, 1]),
+        ([1, 1, 2], [1, 0]),
+        ([1, 2, 3], [1, 1]),
+        ([2, 1], [0, 0]),
+    ]:
         assert session.run([rising, strictly], {x: values}) == [bool(e) for e in expected], values
     with pytest.raises(TypeError, match="Expected x to be numeric"):
         tf.is_non_decreasing(tf.constant(["a"]))

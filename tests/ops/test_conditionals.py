@@ -76,7 +76,10 @@ def test_control_dependencies_around_and_inside(graph, p, x):
     tf.cond(p, lambda: tf.identity(x), detached, name="other")
     found = nodes(graph)
     assert found["cond/Const"][2] == ["Exp", "cond/switch_f"] and found["cond/Identity"][2] == ["Exp"]
-    assert found["other/Const"][2] == [] and found["other/Switch_1"][1] == ["other/Const:0", "other/pred_id:0"]
+    assert found["other/Const"][2] == [] and found["other/Switch_1"][1] == [
+        "other/Const:0",
+        "other/pred_id:0",
+    ]
 
 
 def test_structures(p):
@@ -90,7 +93,9 @@ def test_structures(p):
 
 def test_slices_and_operations(graph, p, x):
     slices = tf.IndexedSlices(x, tf.constant([0, 1]), tf.constant([3]))
-    chosen = tf.cond(p, lambda: slices, lambda: tf.IndexedSlices(x * 2.0, tf.constant([1, 2]), tf.constant([3])))
+    chosen = tf.cond(
+        p, lambda: slices, lambda: tf.IndexedSlices(x * 2.0, tf.constant([1, 2]), tf.constant([3]))
+    )
     value = tf.Session().run(chosen, {p: False, x: [1, 2]})
     assert value.values.tolist() == [2, 4] and value.indices.tolist() == [1, 2]
     done = tf.cond(p, lambda: tf.group(x), tf.no_op)
@@ -154,7 +159,9 @@ def test_without_a_default_one_must_be_true():
     y = tf.case([(x < 1.0, lambda: tf.constant(1)), (x < 2.0, lambda: tf.constant(2))])
     session = tf.Session()
     assert [session.run(y, {x: value}) for value in (0.0, 1.5)] == [1, 2]
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"None of conditions evaluated as True:\] \[0 0\]"):
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match=r"None of conditions evaluated as True:\] \[0 0\]"
+    ):
         session.run(y, {x: 5.0})
 
 
@@ -191,7 +198,10 @@ def test_assert_is_guarded_unless_its_data_is_on_the_host(graph, p, x):
     assert plain.name == "Assert/Assert" and plain.type == "Assert"
     guarded = tf.Assert(p, ["words", x])
     assert guarded.name == "Assert_1/AssertGuard/Merge"
-    assert nodes(graph)["Assert_1/AssertGuard/Assert/Switch_1"][1] == ["x:0", "Assert_1/AssertGuard/pred_id:0"]
+    assert nodes(graph)["Assert_1/AssertGuard/Assert/Switch_1"][1] == [
+        "x:0",
+        "Assert_1/AssertGuard/pred_id:0",
+    ]
     session = tf.Session()
     session.run([plain, guarded], {p: True, x: [1, 2]})
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"assertion failed: \[words\] \[1 2\]"):

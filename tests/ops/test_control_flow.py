@@ -50,7 +50,11 @@ def test_tuple_waits_for_all():
     noted = tf.py_func(lambda: runs.append(1), [], [])
     a, b = tf.constant(1), tf.constant(2)
     first, none, second = tf.tuple([a, None, b], control_inputs=[noted])
-    assert none is None and first.name == "tuple/control_dependency:0" and second.name == "tuple/control_dependency_1:0"
+    assert (
+        none is None
+        and first.name == "tuple/control_dependency:0"
+        and second.name == "tuple/control_dependency_1:0"
+    )
     assert controls(first.op) == ["tuple/group_deps"]
     assert controls(first.op.control_inputs[0]) == ["PyFunc", "Const", "Const_1"]
     assert tf.Session().run(second) == 2 and runs == [1]

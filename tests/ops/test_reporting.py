@@ -73,7 +73,7 @@ def test_numeric_checks_of_a_whole_graph(graph):
     assert kinds == 2 and check.type == "NoOp"
     session = tf.Session()
     session.run(check, {x: [1, 2]})
-    with pytest.raises(tf.errors.InvalidArgumentError, match="y:0 : Tensor had Inf|y:0 : Tensor had NaN"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"y:0 : Tensor had Inf|y:0 : Tensor had NaN"):
         session.run(check, {x: [1, 0]})
 
 

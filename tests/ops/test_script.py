@@ -28,7 +28,13 @@ def test_arguments_are_numpys():
         seen.extend(arguments)
         return np.float32(1)
 
-    run(tf.py_func(note, [tf.constant(1.0), tf.constant(["a", "b"]), tf.constant("c"), tf.constant([[1, 2]])], tf.float32))
+    run(
+        tf.py_func(
+            note,
+            [tf.constant(1.0), tf.constant(["a", "b"]), tf.constant("c"), tf.constant([[1, 2]])],
+            tf.float32,
+        )
+    )
     assert isinstance(seen[0], np.float32) and seen[1].dtype == object and seen[1].tolist() == [b"a", b"b"]
     assert seen[2] == b"c" and isinstance(seen[3], np.ndarray) and seen[3].shape == (1, 2)
 

@@ -1,4 +1,6 @@
-"""Whose memory is it: results are never spoilt by overwriting, and what leaves the step belongs to the user."""
+"""Whose memory is it: results are never spoilt by overwriting, and what leaves the step belongs to the
+user.
+"""
 
 from __future__ import annotations
 

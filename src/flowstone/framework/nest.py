@@ -1,4 +1,5 @@
-"""Nested structures: lists, tuples, named tuples and dicts (in the order of their sorted keys) with anything as leaves.
+"""Nested structures: lists, tuples, named tuples and dicts (in the order of their sorted keys) with anything
+as leaves.
 
 Composite values (`IndexedSlices`, `SparseTensor`) are leaves too, unless `composites` asks for their tensors.
 
@@ -61,7 +62,8 @@ def pack_sequence_as(structure: Any, flat_sequence: Sequence[Any], composites: b
     expected = len(flatten(structure, composites))
     if expected != len(flat_sequence):
         raise ValueError(
-            f"Could not pack sequence. Structure had {expected} atoms, but flat_sequence had {len(flat_sequence)} items."
+            f"Could not pack sequence. Structure had {expected} atoms, "
+            f"but flat_sequence had {len(flat_sequence)} items."
         )
     return _packed(structure, iter(flat_sequence), composites)
 
@@ -79,7 +81,9 @@ def _packed(structure: Any, leaves: Iterator[Any], composites: bool) -> Any:
 
 
 def map_structure(function: Callable[..., Any], *structures: Any) -> Any:
-    """A structure like the first with ``function(*leaves)`` as its leaves; all must have the same structure."""
+    """A structure like the first with ``function(*leaves)`` as its leaves; all must have the same
+    structure.
+    """
     for other in structures[1:]:
         assert_same_structure(structures[0], other)
     return pack_sequence_as(structures[0], [function(*leaves) for leaves in zip(*map(flatten, structures))])
@@ -116,7 +120,8 @@ def _compare(a: Any, b: Any, check_types: bool) -> None:
     first, second = _children(a), _children(b)
     if len(first) != len(second):
         raise ValueError(
-            f"The two structures don't have the same number of elements. First structure: {a}. Second structure: {b}"
+            f"The two structures don't have the same number of elements. "
+            f"First structure: {a}. Second structure: {b}"
         )
     for x, y in zip(first, second):
         _compare(x, y, check_types)

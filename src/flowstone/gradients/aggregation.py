@@ -1,9 +1,9 @@
 """Sums of gradients: what arrives at a tensor along several paths.
 
-Dense gradients are added with one ``AddN`` (one a device where they are computed on several), or with a chain of them
-that lets early ones go (`AggregationMethod.EXPERIMENTAL_TREE`, `EXPERIMENTAL_ACCUMULATE_N`). `IndexedSlices` alone are
-joined by concatenation, since equal indices add up; together with dense ones they become dense.
-"""
+Dense gradients are added with one ``AddN`` (one a device where they are computed on several), or with a chain
+of them that lets early ones go (`AggregationMethod.EXPERIMENTAL_TREE`, `EXPERIMENTAL_ACCUMULATE_N`).
+`IndexedSlices` alone are joined by concatenation, since equal indices add up; together with dense ones they
+become dense."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ def check_method(method: int | None) -> int:
 
 
 def aggregate(grads: list[Any], method: int, target: str) -> Any:
-    """The sum of two or more gradients by the op named `target`: a Tensor if any is one, else IndexedSlices."""
+    """The sum of two or more gradients by the op named `target`: a Tensor if any is one, else
+    IndexedSlices.
+    """
     if not any(isinstance(grad, Tensor) for grad in grads):
         return _joined_slices(grads)
     graph = next(grad for grad in grads if isinstance(grad, Tensor)).graph
@@ -53,10 +55,7 @@ def _add_by_device(graph: Any, grads: list[Tensor]) -> Tensor:
     by_device: dict[str, list[Tensor]] = {}
     for grad in grads:
         by_device.setdefault(grad.op._device, []).append(grad)
-    sums = [
-        _add_n(graph, group) if len(group) > 1 else group[0]
-        for _, group in sorted(by_device.items())
-    ]
+    sums = [_add_n(graph, group) if len(group) > 1 else group[0] for _, group in sorted(by_device.items())]
     return sums[0] if len(sums) == 1 else F.AddN(sums)  # type: ignore[no-any-return]
 
 

@@ -1,8 +1,7 @@
 """`tf.custom_gradient`: a Python function that brings its own gradient.
 
-The function's results and arguments pass through one ``IdentityN`` node whose gradient is the function's; gradients
-stop there for everything else.
-"""
+The function's results and arguments pass through one ``IdentityN`` node whose gradient is the function's;
+gradients stop there for everything else."""
 
 from __future__ import annotations
 
@@ -21,19 +20,20 @@ _numbers = itertools.count(1)
 
 
 def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator for ``f(*tensors)`` that returns ``(results, grad_fn)``; gradients by its results come from `grad_fn`.
+    """Decorator for ``f(*tensors)`` that returns ``(results, grad_fn)``; gradients by its results come from
+    `grad_fn`.
 
     ``grad_fn(*dys)`` gives a gradient (or None) for each argument; if `f` uses resource variables,
-    ``grad_fn(*dys, variables=[...])`` gives ``(gradients by arguments, gradients by variables)``. Raises ValueError for
-    keyword arguments of the call and for gradients of wrong number, TypeError if `f` uses variables but `grad_fn` takes
-    none.
-    """
+    ``grad_fn(*dys, variables=[...])`` gives ``(gradients by arguments, gradients by variables)``. Raises
+    ValueError for keyword arguments of the call and for gradients of wrong number, TypeError if `f` uses
+    variables but `grad_fn` takes none."""
 
     @functools.wraps(f)
     def decorated(*args: Any, **kwargs: Any) -> Any:
         if kwargs:
             raise ValueError(
-                "The custom_gradient decorator currently supports keywords arguments only when eager execution is enabled."
+                "The custom_gradient decorator currently supports keywords arguments only "
+                "when eager execution is enabled."
             )
         return _traced(f, args)
 
@@ -80,7 +80,8 @@ def _gradient(grad_fn: Any, results: int, arguments: int, variables: list[Any]) 
         found = nest.flatten(found)
         if len(found) != arguments:
             raise ValueError(
-                f"custom_gradient function expected to return {arguments} gradients, but returned {len(found)} instead."
+                f"custom_gradient function expected to return {arguments} gradients, "
+                f"but returned {len(found)} instead."
             )
         return [None] * results + found + by_variable
 

@@ -1,8 +1,7 @@
 """Gradients by formula against gradients by difference quotients: `tf.test.compute_gradient`.
 
-Both sides are Jacobians of shape [elements of x, elements of y]; a complex element counts as two, its real and its
-imaginary part. They run in the default session.
-"""
+Both sides are Jacobians of shape [elements of x, elements of y]; a complex element counts as two, its real
+and its imaginary part. They run in the default session."""
 
 from __future__ import annotations
 
@@ -34,11 +33,10 @@ def compute_gradient(
 ) -> Any:
     """(theoretical, numeric) Jacobians of `y` by `x`, or a list of such pairs if `x` is a list.
 
-    `x_shape`, `y_shape`: their shapes (lists of shapes for a list `x`); `x_init_value`: where to differentiate (random
-    if None); `delta`: the step of the difference quotient; `init_targets`: operations to run first; `extra_feed_dict`:
-    feeds of every run. Raises ValueError without a default session, for types without gradients and for values of
-    another shape.
-    """
+    `x_shape`, `y_shape`: their shapes (lists of shapes for a list `x`); `x_init_value`: where to
+    differentiate (random if None); `delta`: the step of the difference quotient; `init_targets`: operations
+    to run first; `extra_feed_dict`: feeds of every run. Raises ValueError without a default session, for
+    types without gradients and for values of another shape."""
     session = get_default_session()
     if session is None:
         raise ValueError("compute_gradient needs a default session: with tf.Session(): ...")
@@ -51,7 +49,9 @@ def compute_gradient(
         return [
             _Check(session, x, i, y, y_shape, starts, extra_feed_dict).jacobians(delta) for i in range(len(x))
         ]
-    return _Check(session, [x], 0, y, y_shape, [_start(x, x_shape, x_init_value)], extra_feed_dict).jacobians(delta)
+    return _Check(session, [x], 0, y, y_shape, [_start(x, x_shape, x_init_value)], extra_feed_dict).jacobians(
+        delta
+    )
 
 
 def compute_gradient_error(

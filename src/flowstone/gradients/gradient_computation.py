@@ -1,14 +1,14 @@
 """`tf.gradients`: adds to the graph the nodes that compute derivatives (white paper 4.1).
 
-The operations between `xs` and `ys` are visited backwards, each once all gradients by its outputs have arrived. What has
-arrived at one output is added up (`aggregation.py`); the op's gradient function (`registration.py`) turns the sums into
-gradients by its inputs, in a name scope ``gradients/<op name>_grad``. Outputs without a gradient count as zeros if another
-output has one. Both passes are linear in the number of operations.
+The operations between `xs` and `ys` are visited backwards, each once all gradients by its outputs have
+arrived. What has arrived at one output is added up (`aggregation.py`); the op's gradient function
+(`registration.py`) turns the sums into gradients by its inputs, in a name scope ``gradients/<op name>_grad``.
+Outputs without a gradient count as zeros if another output has one. Both passes are linear in the number of
+operations.
 
-State of one computation (`_Computation`): `pending[op]`, how many gradients by the op's outputs are still to come;
-`arrived[tensor]`, those that came (after its op was visited: their sum, alone in the list); `stops`, operations that
-gradients do not flow through.
-"""
+State of one computation (`_Computation`): `pending[op]`, how many gradients by the op's outputs are still to
+come; `arrived[tensor]`, those that came (after its op was visited: their sum, alone in the list); `stops`,
+operations that gradients do not flow through."""
 
 from __future__ import annotations
 
@@ -69,13 +69,13 @@ def gradients(
 ) -> list[Any]:
     """The derivatives of the sum of `ys` by each of `xs`: a list of Tensors, IndexedSlices or None (no path).
 
-    `ys`, `xs`: a tensor or variable, or a list of them. `grad_ys`: the gradients by the ys, of their shapes (None, or
-    None entries: ones). `gate_gradients`: each op's gradients by its inputs become available together.
-    `aggregation_method`: see `AggregationMethod`. `stop_gradients`: tensors that count as constants here.
+    `ys`, `xs`: a tensor or variable, or a list of them. `grad_ys`: the gradients by the ys, of their shapes
+    (None, or None entries: ones). `gate_gradients`: each op's gradients by its inputs become available
+    together. `aggregation_method`: see `AggregationMethod`. `stop_gradients`: tensors that count as constants
+    here.
 
-    Raises LookupError for an op without a gradient, ValueError for lists of unequal lengths or gradients of wrong
-    number or shape, TypeError for gradients of a type that does not fit.
-    """
+    Raises LookupError for an op without a gradient, ValueError for lists of unequal lengths or gradients of
+    wrong number or shape, TypeError for gradients of a type that does not fit."""
     if unconnected_gradients not in (UnconnectedGradients.NONE, UnconnectedGradients.ZERO):
         raise ValueError(f"Unknown value for unconnected_gradients: {unconnected_gradients!r}")
     ys, xs = _as_list(ys), _as_list(xs)
@@ -100,7 +100,9 @@ def gradients(
 
 @contextlib.contextmanager
 def _collector_paused() -> Iterator[None]:
-    """Without the cyclic collector: nodes live as long as the graph, and looking through them costs half of the time."""
+    """Without the cyclic collector: nodes live as long as the graph, and looking through them costs half of
+    the time.
+    """
     if not gc.isenabled():
         yield
         return
@@ -207,7 +209,8 @@ class _Computation:
         results = list(results) if isinstance(results, (list, tuple)) else [results]
         if len(results) != len(op._inputs):
             raise ValueError(
-                f"Num gradients {len(results)} generated for op {op.node_def} do not match num inputs {len(op._inputs)}"
+                f"Num gradients {len(results)} generated for op {op.node_def} "
+                f"do not match num inputs {len(op._inputs)}"
             )
         if self.gates and sum(gradient is not None for gradient in results) > 1:
             with self.graph.device(None), self.graph.colocate_with(None, ignore_existing=True):
@@ -261,7 +264,8 @@ def _first_gradient(y: Any, flow: Any, i: int) -> Any:
     if dtype.is_floating or dtype.is_integer:
         if not (given.is_floating or given.is_integer):
             raise TypeError(
-                f"Gradient type {given.name} generated for real or integer-valued tensor {y} with type {dtype.name} "
+                f"Gradient type {given.name} generated for real or integer-valued tensor {y} "
+                f"with type {dtype.name} "
                 "must be real or integer"
             )
     elif dtype.is_complex:
@@ -301,13 +305,19 @@ def _zeros(x: Any) -> Any:
 
 def _check_shape(op: Any, i: int, x: Tensor, gradient: Any) -> None:
     """Tells the gradient its input's shape; they must agree."""
-    if type(gradient) is not Tensor or x._dims is None or gradient._dims == x._dims or x._dtype is dtypes.resource:
+    if (
+        type(gradient) is not Tensor
+        or x._dims is None
+        or gradient._dims == x._dims
+        or x._dtype is dtypes.resource
+    ):
         return
     try:
         gradient._dims = merge(gradient._dims, x._dims)
     except ValueError:
         raise ValueError(
             "Incompatible shapes between op input and calculated input gradient. Forward operation: "
-            f"{op.name}. Input index: {i}. Original input shape: {TensorShape.from_dims(x._dims)}. Calculated input "
+            f"{op.name}. Input index: {i}. Original input shape: {TensorShape.from_dims(x._dims)}. "
+            f"Calculated input "
             f"gradient shape: {TensorShape.from_dims(gradient._dims)}"
         ) from None

@@ -20,9 +20,8 @@ def hessians(
 ) -> list[Any]:
     """The second derivatives of the sum of `ys` by each of `xs`: tensors of shape [*x.shape, *x.shape].
 
-    One row is the gradient of one element of the gradient. Raises ValueError for an x without a static shape, and
-    what `gradients` raises.
-    """
+    One row is the gradient of one element of the gradient. Raises ValueError for an x without a static shape,
+    and what `gradients` raises."""
     xs = list(xs) if isinstance(xs, (list, tuple)) else [xs]
     options = {
         "colocate_gradients_with_ops": colocate_gradients_with_ops,

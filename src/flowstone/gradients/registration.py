@@ -1,8 +1,8 @@
 """Which function computes an operation's gradient.
 
-An op's own declaration says it (`OpDeclaration.gradient`). A program may register further functions under names of
-its own (`RegisterGradient`) and make nodes use them with `Graph.gradient_override_map`, which leaves the attribute
-``_gradient_op_type`` on the node; or give a gradient to an op whose declaration has none.
+An op's own declaration says it (`OpDeclaration.gradient`). A program may register further functions under
+names of its own (`RegisterGradient`) and make nodes use them with `Graph.gradient_override_map`, which leaves
+the attribute ``_gradient_op_type`` on the node; or give a gradient to an op whose declaration has none.
 
 >>> RegisterGradient("Square")
 Traceback (most recent call last):
@@ -34,15 +34,15 @@ def _check_free(name: Any) -> str:
 
 
 class RegisterGradient:
-    """Decorator: registers the gradient function of an op type, or of a name for `Graph.gradient_override_map`.
+    """Decorator: registers the gradient function of an op type, or of a name for
+    `Graph.gradient_override_map`.
 
         @tf.RegisterGradient("Clipped")
         def _(op, grad):
             return tf.clip_by_value(grad, -1.0, 1.0)
 
-    The function gets the operation and one gradient an output, and returns one gradient (or None) an input. Raises
-    TypeError if the name is no string, KeyError if it already has a gradient.
-    """
+    The function gets the operation and one gradient an output, and returns one gradient (or None) an input.
+    Raises TypeError if the name is no string, KeyError if it already has a gradient."""
 
     def __init__(self, op_type: str) -> None:
         self._op_type = _check_free(op_type)
@@ -53,7 +53,7 @@ class RegisterGradient:
         return f
 
 
-def NotDifferentiable(op_type: str) -> None:  # noqa: N802 - the public name
+def NotDifferentiable(op_type: str) -> None:
     """Registers that no gradient flows through this op type. TypeError and KeyError as `RegisterGradient`."""
     _registered[_check_free(op_type)] = None
 
@@ -67,7 +67,9 @@ def register(name: str, function: GradientFunction) -> None:
 
 
 def gradient_function(op: Any) -> GradientFunction | None:
-    """The gradient function of an operation; None if no gradient flows through it. LookupError if it has none."""
+    """The gradient function of an operation; None if no gradient flows through it. LookupError if it has
+    none.
+    """
     attributes = op.attributes
     name = attributes.get("_gradient_op_type") if attributes else None
     if name is None:

@@ -1,8 +1,7 @@
 """Assertions about tensors: compared before a step where everything is known, else by Assert nodes in it.
 
-A comparison that is known to fail raises InvalidArgumentError while the graph is built; the node fails with the same
-class. What only types and ranks decide raises TypeError or ValueError.
-"""
+A comparison that is known to fail raises InvalidArgumentError while the graph is built; the node fails with
+the same class. What only types and ranks decide raises TypeError or ValueError."""
 
 from __future__ import annotations
 
@@ -21,12 +20,12 @@ from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.conditionals import Assert, cond
 from flowstone.ops.constants import constant
 from flowstone.ops.control_flow import no_op, with_dependencies
+from flowstone.ops.type_checks import assert_type, is_numeric_tensor
 
 __all__ = [
     "assert_equal",
     "assert_greater",
     "assert_greater_equal",
-    "assert_integer",
     "assert_less",
     "assert_less_equal",
     "assert_near",
@@ -35,15 +34,10 @@ __all__ = [
     "assert_non_positive",
     "assert_none_equal",
     "assert_positive",
-    "assert_proper_iterable",
     "assert_rank",
     "assert_rank_at_least",
     "assert_rank_in",
-    "assert_same_float_dtype",
-    "assert_scalar",
-    "assert_type",
     "is_non_decreasing",
-    "is_numeric_tensor",
     "is_strictly_increasing",
 ]
 
@@ -96,47 +90,78 @@ def _compare(
 
 
 def assert_equal(
-    x: Any, y: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
+    x: Any,
+    y: Any,
+    data: Any = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Operation:
     """An operation that fails with InvalidArgumentError unless x == y everywhere (with broadcasting).
 
-    `data`: what to show then in place of x and y; `summarize`: how many elements of each; `message`: a prefix.
-    Raises InvalidArgumentError at once if both values are known and differ.
-    """
+    `data`: what to show then in place of x and y; `summarize`: how many elements of each; `message`: a
+    prefix. Raises InvalidArgumentError at once if both values are known and differ."""
     get_default_graph().unique_name(name or "assert_equal")  # TensorFlow's generated names count one more
     return _compare("==", F.Equal, np.equal, "assert_equal", x, y, data, summarize, message, name)
 
 
 def assert_none_equal(
-    x: Any, y: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
+    x: Any,
+    y: Any,
+    data: Any = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Operation:
     """As `assert_equal`, unless x != y everywhere."""
     return _compare("!=", F.NotEqual, np.not_equal, "assert_none_equal", x, y, data, summarize, message, name)
 
 
 def assert_less(
-    x: Any, y: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
+    x: Any,
+    y: Any,
+    data: Any = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Operation:
     """As `assert_equal`, unless x < y everywhere."""
     return _compare("<", F.Less, np.less, "assert_less", x, y, data, summarize, message, name)
 
 
 def assert_less_equal(
-    x: Any, y: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
+    x: Any,
+    y: Any,
+    data: Any = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Operation:
     """As `assert_equal`, unless x <= y everywhere."""
-    return _compare("<=", F.LessEqual, np.less_equal, "assert_less_equal", x, y, data, summarize, message, name)
+    return _compare(
+        "<=", F.LessEqual, np.less_equal, "assert_less_equal", x, y, data, summarize, message, name
+    )
 
 
 def assert_greater(
-    x: Any, y: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
+    x: Any,
+    y: Any,
+    data: Any = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Operation:
     """As `assert_equal`, unless x > y everywhere."""
     return _compare(">", F.Greater, np.greater, "assert_greater", x, y, data, summarize, message, name)
 
 
 def assert_greater_equal(
-    x: Any, y: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
+    x: Any,
+    y: Any,
+    data: Any = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Operation:
     """As `assert_equal`, unless x >= y everywhere."""
     return _compare(
@@ -154,7 +179,9 @@ def assert_near(
     message: str | None = None,
     name: str | None = None,
 ) -> Operation:
-    """As `assert_equal`, unless |x - y| < atol + rtol * |y| everywhere; both default to ten ulps of the type at one."""
+    """As `assert_equal`, unless |x - y| < atol + rtol * |y| everywhere; both default to ten ulps of the type
+    at one.
+    """
     with get_default_graph().name_scope(name or "assert_near"):
         x = convert_to_tensor(x, name="x")
         y = convert_to_tensor(y, x.dtype.base_dtype, name="y")
@@ -186,7 +213,11 @@ def _against_zero(
 
 
 def assert_negative(
-    x: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
+    x: Any,
+    data: Any = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Operation:
     """As `assert_equal`, unless x < 0 everywhere."""
     words = "Condition x < 0 did not hold element-wise:"
@@ -194,7 +225,11 @@ def assert_negative(
 
 
 def assert_positive(
-    x: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
+    x: Any,
+    data: Any = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Operation:
     """As `assert_equal`, unless x > 0 everywhere."""
     words = "Condition x > 0 did not hold element-wise:"
@@ -202,19 +237,31 @@ def assert_positive(
 
 
 def assert_non_negative(
-    x: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
+    x: Any,
+    data: Any = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Operation:
     """As `assert_equal`, unless x >= 0 everywhere."""
     words = "Condition x >= 0 did not hold element-wise:"
-    return _against_zero(words, assert_less_equal, True, "assert_non_negative", x, data, summarize, message, name)
+    return _against_zero(
+        words, assert_less_equal, True, "assert_non_negative", x, data, summarize, message, name
+    )
 
 
 def assert_non_positive(
-    x: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
+    x: Any,
+    data: Any = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Operation:
     """As `assert_equal`, unless x <= 0 everywhere."""
     words = "Condition x <= 0 did not hold element-wise:"
-    return _against_zero(words, assert_less_equal, False, "assert_non_positive", x, data, summarize, message, name)
+    return _against_zero(
+        words, assert_less_equal, False, "assert_non_positive", x, data, summarize, message, name
+    )
 
 
 # ---- ranks
@@ -249,7 +296,8 @@ def _check_ranks(
     unknown = [rank for rank, value in zip(tensors, known) if value is None]
     if unknown:
         checks = [
-            assert_rank(rank, 0, data=["Rank must be a scalar. Received rank: ", F.Rank(rank)]) for rank in unknown
+            assert_rank(rank, 0, data=["Rank must be a scalar. Received rank: ", F.Rank(rank)])
+            for rank in unknown
         ]
         test = with_dependencies(checks, test)
     if data is None:
@@ -317,83 +365,6 @@ def assert_rank_in(
         )
 
 
-# ---- types
-
-
-def assert_type(tensor: Any, tf_type: Any, message: str | None = None, name: str | None = None) -> Operation:
-    """Raises TypeError unless the tensor has this dtype; returns an operation that does nothing."""
-    tf_type = dtypes.as_dtype(tf_type)
-    with get_default_graph().name_scope(name or "assert_type"):
-        if not isinstance(tensor, (SparseTensor, IndexedSlices)):
-            tensor = convert_to_tensor(tensor, name="tensor")
-        if tensor.dtype.base_dtype != tf_type:
-            prefix = f"{message}  " if message else ""
-            called = getattr(tensor, "name", "tensor")
-            raise TypeError(f"{prefix}{called} must be of type {tf_type!r}; got {tensor.dtype!r}")
-        return no_op(name="statically_determined_correct_type")
-
-
-def assert_integer(x: Any, message: str | None = None, name: str | None = None) -> Operation:
-    """Raises TypeError unless x has an integer type; returns an operation that does nothing."""
-    with get_default_graph().name_scope(name or "assert_integer"):
-        x = convert_to_tensor(x, name="x")
-        if not x.dtype.is_integer:
-            prefix = f"{message}  " if message else ""
-            raise TypeError(f'{prefix}Expected "x" to be integer type.  Found: {x.name} of dtype {x.dtype!r}')
-        return no_op(name="statically_determined_was_integer")
-
-
-def assert_scalar(tensor: Any, name: str | None = None, message: str | None = None) -> Tensor:
-    """The tensor itself; ValueError unless its static shape is that of a scalar."""
-    with get_default_graph().name_scope(name or "assert_scalar") as scope:
-        tensor = convert_to_tensor(tensor, name=scope)
-        if tensor.ndim != 0:
-            prefix = f"{message}. " if message else ""
-            raise ValueError(f"{prefix}Expected scalar shape for {tensor.name}, saw shape: {tensor.shape}.")
-        return tensor  # type: ignore[no-any-return]
-
-
-def assert_same_float_dtype(tensors: Any = None, dtype: Any = None) -> Any:
-    """The common floating-point dtype of `tensors` and `dtype` (float32 if there is none); ValueError if they differ
-    or it is no floating-point type."""
-    if tensors:
-        dtype = _common_dtype(tensors, dtype)
-    dtype = dtypes.float32 if dtype is None else dtypes.as_dtype(dtype)
-    if not dtype.is_floating:
-        raise ValueError(f"Expected floating point type, got {dtype!r}.")
-    return dtype
-
-
-def _common_dtype(tensors: Any, expected: Any) -> Any:
-    first = None
-    expected = None if expected is None else dtypes.as_dtype(expected)
-    for tensor in tensors:
-        if tensor is None:
-            continue
-        if expected is None:
-            expected, first = tensor.dtype.base_dtype, tensor
-        elif tensor.dtype.base_dtype != expected:
-            where = f" as {first.name}" if first is not None else ""
-            raise ValueError(f"{tensor.name}, type={tensor.dtype!r}, must be of the same type ({expected!r}){where}.")
-    return expected
-
-
-def assert_proper_iterable(values: Iterable[Any]) -> None:
-    """Raises TypeError unless `values` is an iterable that is no tensor, array or string."""
-    if isinstance(values, (Tensor, SparseTensor, IndexedSlices, np.ndarray, str, bytes)):
-        raise TypeError(f'Expected argument "values" to be a "proper" iterable.  Found: {type(values)}')
-    if not hasattr(values, "__iter__"):
-        raise TypeError(f'Expected argument "values" to be iterable.  Found: {type(values)}')
-
-
-def is_numeric_tensor(tensor: Any) -> bool:
-    """Whether it is a Tensor of numbers: floating point, integer, complex or quantised."""
-    if not isinstance(tensor, Tensor):
-        return False
-    dtype = tensor.dtype.base_dtype
-    return dtype.is_floating or dtype.is_integer or dtype.is_complex or dtype.is_quantized
-
-
 # ---- order
 
 
@@ -410,7 +381,9 @@ def is_strictly_increasing(x: Any, name: str | None = None) -> Tensor:
 
 
 def _compared_neighbours(x: Any, compare: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
-    """``compare(next, previous)`` for all neighbours in x, flattened; none if x has fewer than two elements."""
+    """``compare(next, previous)`` for all neighbours in x, flattened; none if x has fewer than two
+    elements.
+    """
     if not is_numeric_tensor(x := convert_to_tensor(x, name="x")):
         raise TypeError(f"Expected x to be numeric, instead found: {x}")
     flat = F.Reshape(x, constant([-1], dtypes.int32, name="Reshape/shape"))

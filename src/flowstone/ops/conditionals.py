@@ -1,9 +1,9 @@
 """`tf.cond` and `tf.case`: branches of which a step runs one.
 
-A branch function is called while a `CondContext` is in force. Tensors from outside that it uses come through a Switch on
-the predicate (once each), nodes without inputs wait for the branch's *pivot*, and the results of both branches meet in
-Merge nodes. So every node of a branch is dead where the branch is not taken, and so are its effects.
-"""
+A branch function is called while a `CondContext` is in force. Tensors from outside that it uses come through
+a Switch on the predicate (once each), nodes without inputs wait for the branch's *pivot*, and the results of
+both branches meet in Merge nodes. So every node of a branch is dead where the branch is not taken, and so are
+its effects."""
 
 from __future__ import annotations
 
@@ -27,9 +27,8 @@ __all__ = ["Assert", "case", "cond"]
 class CondContext:
     """What is known while a branch is built.
 
-    `pred`, `pivot` and `branch` (1: taken if the predicate is true); `outer_context`; `_inside`, the tensors that may be
-    used as they are; `_switched`, by outside tensor the one to use in its place.
-    """
+    `pred`, `pivot` and `branch` (1: taken if the predicate is true); `outer_context`; `_inside`, the tensors
+    that may be used as they are; `_switched`, by outside tensor the one to use in its place."""
 
     def __init__(self, graph: Any, pred: Tensor, pivot: Tensor, branch: int) -> None:
         self.graph, self.pred, self.pivot, self.branch = graph, pred, pivot, branch
@@ -77,12 +76,16 @@ class CondContext:
         return context is self
 
     def build(self, function: Callable[[], Any]) -> tuple[Any, Any]:
-        """Calls a branch function; returns its result, and that with a tensor of the branch for every leaf."""
+        """Calls a branch function; returns its result, and that with a tensor of the branch for every
+        leaf.
+        """
         with self.graph._scopes.having(control_flow_context=self):
             original = function()
             if original is None:
                 return None, None
-            return original, nest.pack_sequence_as(original, [self._result(x) for x in nest.flatten(original)])
+            return original, nest.pack_sequence_as(
+                original, [self._result(x) for x in nest.flatten(original)]
+            )
 
     def _result(self, value: Any) -> Any:
         if isinstance(value, Operation):
@@ -107,12 +110,12 @@ def cond(
 ) -> Any:
     """The results of ``true_fn()`` where `pred`, a scalar bool tensor, is true, else those of ``false_fn()``.
 
-    Both functions return the same nested structure of tensors (or operations) with the same dtypes; a list or tuple of
-    one element is unpacked unless `strict`. Only nodes created in the taken branch run. `fn1` and `fn2` are old names.
+    Both functions return the same nested structure of tensors (or operations) with the same dtypes; a list or
+    tuple of one element is unpacked unless `strict`. Only nodes created in the taken branch run. `fn1` and
+    `fn2` are old names.
 
-    Raises TypeError if `pred` is a Python bool or a function is not callable, ValueError if a function returns None, or
-    structures or dtypes differ.
-    """
+    Raises TypeError if `pred` is a Python bool or a function is not callable, ValueError if a function
+    returns None, or structures or dtypes differ."""
     true_fn = _chosen_function(true_fn, "true_fn", fn1, "fn1")
     false_fn = _chosen_function(false_fn, "false_fn", fn2, "fn2")
     graph = pred.graph if isinstance(pred, Tensor) else get_default_graph()
@@ -173,17 +176,19 @@ def _merged(on_true: list[Tensor], on_false: list[Tensor]) -> list[Tensor]:
     return [merge(pair)[0] for pair in zip(on_false, on_true)]
 
 
-def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | None = None) -> Operation:  # noqa: N802
+def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | None = None) -> Operation:
     """An operation that fails with InvalidArgumentError, showing `data`, unless `condition` is true.
 
-    `condition`: a scalar bool tensor; `data`: a list of tensors and Python values; `summarize`: how many elements of
-    each to show (None: 3, negative: all). `data` is computed only where the check fails.
-    """
+    `condition`: a scalar bool tensor; `data`: a list of tensors and Python values; `summarize`: how many
+    elements of each to show (None: 3, negative: all). `data` is computed only where the check fails."""
     graph = get_default_graph()
     with graph.name_scope(name or "Assert"):
         shown = 3 if summarize is None else summarize
         types = {convert_to_tensor(x).dtype.base_dtype for x in data}
-        if types <= {dtypes.string, dtypes.int32}:  # values of the host: nothing is saved by not computing them
+        if types <= {
+            dtypes.string,
+            dtypes.int32,
+        }:  # values of the host: nothing is saved by not computing them
             return assert_op(condition, data, summarize=shown, name="Assert")  # type: ignore[no-any-return]
         condition = convert_to_tensor(condition, name="Condition")
 
@@ -205,13 +210,17 @@ def case(
 ) -> Any:
     """The result of the function of the first true predicate, else of `default`.
 
-    `pred_fn_pairs`: a list of (scalar bool tensor, function), or a dict of them (taken in the order of the predicates'
-    names unless it is an OrderedDict). With `exclusive`, more than one true predicate is an
+    `pred_fn_pairs`: a list of (scalar bool tensor, function), or a dict of them (taken in the order of the
+    predicates' names unless it is an OrderedDict). With `exclusive`, more than one true predicate is an
     InvalidArgumentError of the step; without `default`, so is none. Raises TypeError for pairs that are none.
     """
     if isinstance(pred_fn_pairs, dict):
         ordered = isinstance(pred_fn_pairs, OrderedDict)
-        pairs = list(pred_fn_pairs.items()) if ordered else sorted(pred_fn_pairs.items(), key=lambda item: item[0].name)
+        pairs = (
+            list(pred_fn_pairs.items())
+            if ordered
+            else sorted(pred_fn_pairs.items(), key=lambda item: item[0].name)
+        )
     elif isinstance(pred_fn_pairs, (list, tuple)):
         pairs = list(pred_fn_pairs)
     else:
@@ -268,9 +277,12 @@ def _asserting_last(predicates: list[Any], functions: list[Any]) -> Callable[[],
             _at_most_true(
                 predicates,
                 0,
-                f"Implementation error: selected default action #{last} was called, but some of other predicates are True: ",
+                f"Implementation error: selected default action #{last} was called, but some "
+                f"of other predicates are True: ",
             ),
-            Assert(predicate, ["Input error: None of conditions evaluated as True:", preds], len(predicates) + 1),
+            Assert(
+                predicate, ["Input error: None of conditions evaluated as True:", preds], len(predicates) + 1
+            ),
         ]
         with get_default_graph().control_dependencies(checks):
             return function()

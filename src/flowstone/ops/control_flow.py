@@ -1,8 +1,8 @@
 """Order and choice among nodes: no-op, group, tuple, and the primitives Switch and Merge (white paper 4.4).
 
-Switch hands its input to one of two outputs; whatever needs the other one is *dead* and does not run. Merge hands on
-whichever input is alive. A session compiles both away (`rewriting/branches.py`); `conditionals.py` builds `tf.cond` of
-them.
+Switch hands its input to one of two outputs; whatever needs the other one is *dead* and does not run. Merge
+hands on whichever input is alive. A session compiles both away (`rewriting/branches.py`); `conditionals.py`
+builds `tf.cond` of them.
 
 >>> from flowstone.framework.graph import Graph
 >>> with Graph().as_default():
@@ -80,7 +80,8 @@ for _declaration in (merge_op, ref_merge_op):
 
 
 def switch(data: Any, pred: Any, name: str | None = None) -> Any:
-    """(output_false, output_true): `data` on the output that `pred`, a scalar bool, chooses; the other one is dead.
+    """(output_false, output_true): `data` on the output that `pred`, a scalar bool, chooses; the other one is
+    dead.
 
     A reference stays one. Slices and sparse tensors are switched part by part.
     """
@@ -107,12 +108,15 @@ def colocated_switch(data: Any, pred: Any, name: str = "Switch") -> Any:
 def merge(inputs: Iterable[Any], name: str | None = None) -> Any:
     """(output, value_index): the one of `inputs` that is alive, and its place.
 
-    Tensors of one type, or slices (dense ones among them become slices). ValueError for an input that is None.
-    """
+    Tensors of one type, or slices (dense ones among them become slices). ValueError for an input that is
+    None."""
     values = list(inputs)
     if any(value is None for value in values):
         raise ValueError(f"At least one of the merge inputs is None: {values}")
-    values = [x if isinstance(x, (IndexedSlices, SparseTensor)) else convert_to_tensor(x, as_ref=True) for x in values]
+    values = [
+        x if isinstance(x, (IndexedSlices, SparseTensor)) else convert_to_tensor(x, as_ref=True)
+        for x in values
+    ]
     if all(isinstance(x, Tensor) for x in values):
         declaration = ref_merge_op if all(x.dtype.is_ref for x in values) else merge_op
         return declaration(values, name=name)
@@ -128,7 +132,9 @@ def _as_slices(dense: Tensor) -> IndexedSlices:
     return IndexedSlices(dense, rows, shape)
 
 
-def _slices_to_tensor(value: IndexedSlices, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Any:
+def _slices_to_tensor(
+    value: IndexedSlices, dtype: Any = None, name: str | None = None, as_ref: bool = False
+) -> Any:
     """The dense tensor of slices; equal indices add up."""
     if as_ref or (dtype is not None and not dtype.is_compatible_with(value.dtype)):
         if as_ref:
@@ -225,7 +231,8 @@ def group(*inputs: Any, name: str | None = None, **keywords: Any) -> Operation:
     for item in nest.flatten(inputs, composites=False):
         if not hasattr(item, "device"):
             raise TypeError(
-                f"'inputs' should be zero or more (nested) Tensors. Received '{item}' with type '{type(item)}'."
+                f"'inputs' should be zero or more (nested) Tensors. Received '{item}' "
+                f"with type '{type(item)}'."
             )
         by_device.setdefault(item.device, []).append(_operation(item))
     graph = get_default_graph() if not by_device else next(iter(by_device.values()))[0].graph
@@ -252,12 +259,15 @@ def _group(graph: Any, deps: list[Operation], device: str, name: str | None) -> 
 def with_dependencies(dependencies: Any, output_tensor: Any, name: str | None = None) -> Any:
     """The same value as `output_tensor`, available only after `dependencies`."""
     graph = output_tensor.graph
-    with graph.name_scope(name or "control_dependency") as scope, graph.colocate_with(output_tensor.op):
-        with graph.control_dependencies(dependencies):
-            if isinstance(output_tensor, Tensor):
-                return F.Identity(output_tensor, name=scope)
-            parts = nest.components(output_tensor)
-            return nest.rebuilt(output_tensor, [F.Identity(part) for part in parts])
+    with (
+        graph.name_scope(name or "control_dependency") as scope,
+        graph.colocate_with(output_tensor.op),
+        graph.control_dependencies(dependencies),
+    ):
+        if isinstance(output_tensor, Tensor):
+            return F.Identity(output_tensor, name=scope)
+        parts = nest.components(output_tensor)
+        return nest.rebuilt(output_tensor, [F.Identity(part) for part in parts])
 
 
 def tuple_(tensors: Any, name: str | None = None, control_inputs: Any = None) -> list[Any]:

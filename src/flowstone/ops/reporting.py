@@ -1,7 +1,7 @@
 """What a running graph tells its user: failed assertions and printed values.
 
-`summary` is the text of a value in both: nested brackets, at most so many elements, floating-point numbers as short as
-they can be without loss.
+`summary` is the text of a value in both: nested brackets, at most so many elements, floating-point numbers as
+short as they can be without loss.
 
 >>> import numpy as np
 >>> summary(np.array([[1, 2, 3], [4, 5, 6]]), 2)
@@ -33,7 +33,9 @@ __all__ = ["Print", "add_check_numerics_ops"]
 
 
 def summary(value: Any, limit: int) -> str:
-    """The first `limit` elements (all if it is negative) of an array as text, ``...`` where some are left out."""
+    """The first `limit` elements (all if it is negative) of an array as text, ``...`` where some are left
+    out.
+    """
     array = np.asarray(value)
     if limit < 0 or limit > array.size:
         limit = array.size
@@ -80,7 +82,9 @@ def _arrays(values: Sequence[Any], types: Sequence[Any]) -> list[np.ndarray[Any,
 
 # ---- Assert
 
-assert_op = op("Assert", "condition: bool, data: *T ->", "T: list(type) >= 1 ; summarize: int = 3", stateful=True)
+assert_op = op(
+    "Assert", "condition: bool, data: *T ->", "T: list(type) >= 1 ; summarize: int = 3", stateful=True
+)
 
 
 @assert_op.infer
@@ -137,7 +141,7 @@ def _(op: Any, dy: Any) -> Any:
     return (dy, *[None] * (len(op.inputs) - 1))
 
 
-def Print(  # noqa: N802 - the public name
+def Print(
     input_: Any,
     data: Any,
     message: str | None = None,
@@ -147,8 +151,8 @@ def Print(  # noqa: N802 - the public name
 ) -> Tensor:
     """`input_` itself; computing it prints `message` and the tensors of the list `data` to standard error.
 
-    `first_n`: only that many times (negative or None: always); `summarize`: elements to show of each (None: 3).
-    """
+    `first_n`: only that many times (negative or None: always); `summarize`: elements to show of each (None:
+    3)."""
     return print_op(  # type: ignore[no-any-return]
         input_, data, message=message or "", first_n=-1 if first_n is None else first_n,
         summarize=3 if summarize is None else summarize, name=name,
@@ -193,9 +197,9 @@ _CHECKED = (dtypes.half, dtypes.bfloat16, dtypes.float32, dtypes.float64)
 def add_check_numerics_ops() -> Any:
     """An operation that checks every floating-point tensor of the default graph, in topological order.
 
-    It fails with InvalidArgumentError, naming the first tensor found, if an element is NaN or infinite. Raises
-    ValueError if the graph has tensors inside a conditional or loop, which cannot be checked from outside.
-    """
+    It fails with InvalidArgumentError, naming the first tensor found, if an element is NaN or infinite.
+    Raises ValueError if the graph has tensors inside a conditional or loop, which cannot be checked from
+    outside."""
     from flowstone.ops.control_flow import group
 
     checks: list[Any] = []
@@ -206,7 +210,8 @@ def add_check_numerics_ops() -> Any:
                 continue
             if operation._get_control_flow_context() is not None:
                 raise ValueError(
-                    "`tf.add_check_numerics_ops() is not compatible with TensorFlow control flow operations such as "
+                    "`tf.add_check_numerics_ops() is not compatible with TensorFlow control flow "
+                    "operations such as "
                     "`tf.cond()` or `tf.while_loop()."
                 )
             with graph.control_dependencies(checks[-1:]):

@@ -1,8 +1,7 @@
 """`tf.py_func`: a Python function as a node of the graph.
 
-The node names the function by a token, as on the wire; the graph keeps the function alive. A step calls it with NumPy
-arrays (scalars as NumPy scalars or `bytes`) that belong to it, and copies what it returns.
-"""
+The node names the function by a token, as on the wire; the graph keeps the function alive. A step calls it
+with NumPy arrays (scalars as NumPy scalars or `bytes`) that belong to it, and copies what it returns."""
 
 from __future__ import annotations
 
@@ -64,7 +63,9 @@ def _kernel(node: Any, env: Any) -> Callable[..., list[Any]]:
         function = _functions.get(token)
         if function is None:
             raise errors.InvalidArgumentError(
-                None, None, f"callback {token} is not found: a graph with py_func runs only where it was built"
+                None,
+                None,
+                f"callback {token} is not found: a graph with py_func runs only where it was built",
             )
         arguments = [_argument(value, dtype) for value, dtype in zip(inputs, types_in)]
         try:
@@ -117,15 +118,17 @@ for _declaration in (py_func_op, py_func_stateless_op):
     _declaration.not_differentiable()
 
 
-def py_func(func: Callable[..., Any], inp: Any, Tout: Any, stateful: bool = True, name: str | None = None) -> Any:  # noqa: N803
+def py_func(
+    func: Callable[..., Any], inp: Any, Tout: Any, stateful: bool = True, name: str | None = None
+) -> Any:
     """The results of ``func(*arrays)`` as tensors of unknown shape.
 
-    `inp`: a list of tensors; `Tout`: a dtype, or a list of them (then the result is a list; an operation if it is
-    empty). `stateful`: whether equal arguments may give different results or calls have effects; else calls may be
-    merged. Exceptions of `func` become ValueError, TypeError: InvalidArgumentError; StopIteration: OutOfRangeError;
-    MemoryError: ResourceExhaustedError; NotImplementedError: UnimplementedError; others: UnknownError. Results of other
-    number or dtype are InvalidArgumentErrors. Raises ValueError if `func` is not callable.
-    """
+    `inp`: a list of tensors; `Tout`: a dtype, or a list of them (then the result is a list; an operation if
+    it is empty). `stateful`: whether equal arguments may give different results or calls have effects; else
+    calls may be merged. Exceptions of `func` become ValueError, TypeError: InvalidArgumentError;
+    StopIteration: OutOfRangeError; MemoryError: ResourceExhaustedError; NotImplementedError:
+    UnimplementedError; others: UnknownError. Results of other number or dtype are InvalidArgumentErrors.
+    Raises ValueError if `func` is not callable."""
     if not callable(func):
         raise ValueError(f"Expected func to be callable. Received func={func} of type {type(func)}.")
     is_list = isinstance(Tout, (list, tuple))
@@ -144,7 +147,7 @@ def _operation(graph: Graph) -> Operation:
 
 
 def numpy_function(
-    func: Callable[..., Any] | None = None, inp: Any = None, Tout: Any = None, stateful: bool = True,  # noqa: N803
+    func: Callable[..., Any] | None = None, inp: Any = None, Tout: Any = None, stateful: bool = True,
     name: str | None = None,
 ) -> Any:  # fmt: skip
     """Another name of `py_func`."""

@@ -1,13 +1,15 @@
 """When a node is alive: Switch and Merge inside one device, as conditions known at plan time.
 
-Each node gets a condition over predicates: a disjunction (`Condition`) of conjunctions (`Term`) of literals (predicate
-output, wanted value). A Switch adds a literal to each output, a Merge joins its inputs' conditions, every other node is
-alive where all its inputs and control inputs are. `TRUE` is the one empty conjunction, `FALSE` no conjunction at all.
+Each node gets a condition over predicates: a disjunction (`Condition`) of conjunctions (`Term`) of literals
+(predicate output, wanted value). A Switch adds a literal to each output, a Merge joins its inputs'
+conditions, every other node is alive where all its inputs and control inputs are. `TRUE` is the one empty
+conjunction, `FALSE` no conjunction at all.
 
-A predicate counts as the output that decides it, seen through Switch, Identity and negation; comparing a Merge's
-``value_index`` with a constant, as gradients of gradients do, is no predicate of its own but the condition of that
-input. So the conditions of nested and differentiated conditionals stay as small as the branches they stand for.
-Rewriting asks whether a node and what replaces it are alive together, segments turn conditions into ``if`` blocks.
+A predicate counts as the output that decides it, seen through Switch, Identity and negation; comparing a
+Merge's ``value_index`` with a constant, as gradients of gradients do, is no predicate of its own but the
+condition of that input. So the conditions of nested and differentiated conditionals stay as small as the
+branches they stand for. Rewriting asks whether a node and what replaces it are alive together, segments turn
+conditions into ``if`` blocks.
 
 >>> p = literal("p", True)
 >>> conjunction(p, literal("p", False)) == FALSE, join(p, literal("p", False)) == TRUE

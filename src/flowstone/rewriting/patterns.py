@@ -1,12 +1,12 @@
 """The driver of rewriting rules.
 
-A rule looks at one node, whose inputs are already rewritten, and returns None or what stands for its outputs. The driver
-walks the subgraph once, in topological order, redirects later inputs and control edges, and keeps the log. A node that is
-replaced stays only if it has effects; `remove_unneeded` drops what nothing needs afterwards.
+A rule looks at one node, whose inputs are already rewritten, and returns None or what stands for its outputs.
+The driver walks the subgraph once, in topological order, redirects later inputs and control edges, and keeps
+the log. A node that is replaced stays only if it has effects; `remove_unneeded` drops what nothing needs
+afterwards.
 
-Among conditionals (`branches.py`) a value may stand for another only if both are alive under the same condition, and a
-node that others wait for is let go only if its stand-in is.
-"""
+Among conditionals (`branches.py`) a value may stand for another only if both are alive under the same
+condition, and a node that others wait for is let go only if its stand-in is."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ def rewrite(subgraph: Subgraph, pass_name: str, rule: Rule) -> None:
     """Applies `rule` to every node, inputs first; changes the subgraph in place."""
     replaced: dict[Output, Output] = {}
     carried: dict[Output, tuple[PlanNode, ...]] = {}
-    gone: dict[PlanNode, list[PlanNode]] = {}  # replaced nodes, and what those who waited for them now wait for
+    gone: dict[
+        PlanNode, list[PlanNode]
+    ] = {}  # replaced nodes, and what those who waited for them now wait for
     nodes: list[PlanNode] = []
     liveness = Liveness(subgraph)
     for node in subgraph.nodes:
@@ -95,9 +97,8 @@ def _redirected(controls: list[PlanNode], gone: dict[PlanNode, list[PlanNode]]) 
 def remove_unneeded(subgraph: Subgraph) -> None:
     """Drops nodes that neither a fetch, a target nor an effect needs.
 
-    A pure node that others only wait for need not run; those then wait for what it waited for. Among conditionals
-    such edges also say when a node is alive, so there they count as need.
-    """
+    A pure node that others only wait for need not run; those then wait for what it waited for. Among
+    conditionals such edges also say when a node is alive, so there they count as need."""
     only_order = Liveness(subgraph).trivial
     needed: set[PlanNode] = set()
     stack = [x.op for x in subgraph.fetches] + [x.op for x in subgraph.feeds] + _run_by_targets(subgraph)
