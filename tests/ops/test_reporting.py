@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import flowstone as tf
+from flowstone.framework.operation import F
 from flowstone.ops.reporting import summary
 
 
@@ -62,6 +63,20 @@ def test_print_prints_only_where_it_is_needed(capfd):
     tf.Print(x, [x])
     tf.Session().run(x * 2.0, {x: 1.0})
     assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_strings_go_to_a_stream(capfd, stream):
+    tf.Session().run(F.PrintV2(tf.constant("héllo"), output_stream=stream, end="!"))
+    assert getattr(capfd.readouterr(), stream[3:]) == "héllo!"
+
+
+def test_strings_are_appended_to_a_file(tmp_path):
+    path = tmp_path / "words"
+    op = F.PrintV2(tf.constant("a"), output_stream=f"file://{path}")
+    for _ in range(2):
+        tf.Session().run(op)
+    assert path.read_text() == "a\na\n"
 
 
 def test_numeric_checks_of_a_whole_graph(graph):
