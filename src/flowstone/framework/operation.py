@@ -32,7 +32,7 @@ static_value   ``f(node)`` -> what is known of the output before the step, see `
 
 Traits: `stateful` (has effects or hidden state: never folded, merged, or dropped in favour of another), `commutative`,
 `mutates` (inputs that it changes: references and resources), `aliases` (inputs whose memory an output may share),
-`overlapping` (an output shows one element of it in several places, so nobody may overwrite it),
+`broadcasts` (element-wise over inputs that broadcast against each other), `overlapping` (an output shows one element of it in several places, so nobody may overwrite it),
 `asynchronous`, `host` (names of arguments that live in host memory on every device).
 """
 
@@ -119,6 +119,7 @@ class OpDeclaration:
         mutates: Iterable[int] = (),
         aliases: Iterable[int] = (),
         overlapping: bool = False,
+        broadcasts: bool = False,
         asynchronous: bool = False,
         host: Iterable[str] = (),
         **types: tuple[DType, ...] | None,
@@ -131,6 +132,7 @@ class OpDeclaration:
         self.inputs = [Argument(part, self.attributes) for part in inputs.split(",") if part.strip()]
         self.outputs = [Argument(part, self.attributes) for part in outputs.split(",") if part.strip()]
         self.stateful, self.commutative, self.asynchronous = stateful, commutative, asynchronous
+        self.broadcasts = broadcasts
         self.mutates, self.aliases, self.overlapping = frozenset(mutates), frozenset(aliases), overlapping
         self.host = frozenset(host)
         self.kernels: dict[str, Kernel] = {}

@@ -94,7 +94,7 @@ def binary(
 
     `in_place(x, y)` overwrites x; a commutative op may then overwrite y too. `adapter` as in `unary`.
     """
-    declaration = op(name, "x: T, y: T -> z: T", T=types, **traits)
+    declaration = op(name, "x: T, y: T -> z: T", T=types, broadcasts=True, **traits)
     declaration.infer(broadcast_shape)
     declaration.kernel(CPU, GPU)(lambda node, env: binary_call(node, function, in_place, adapter))
     return declaration

@@ -209,6 +209,23 @@ def _norm_of_nothing(dtype):
 
 sum_op = reduction("Sum", ALL_NUMBERS, _sum, _copy)
 mean_op = reduction("Mean", ALL_NUMBERS, _mean, _copy)
+_mean_kernel = mean_op.kernels[CPU]
+
+
+@mean_op.kernel(CPU, GPU)
+def _(node, env):
+    """Where the count is known, the sum over it: half the calls of ATen's mean and the same bits."""
+    dtype, axes, shape = node.dtype(0), node.constant(1), node.static_shape(0)
+    if axes is None or shape is None or dtype not in (dtypes.float32, dtypes.float64):
+        return _mean_kernel(node, env)
+    axes = _axes_of(axes, len(shape))
+    count = int(np.prod([shape[axis] for axis in axes]))
+    if not axes or not count:
+        return _mean_kernel(node, env)
+    total = _call(dtype, axes, len(shape), node.attributes["keep_dims"], _sum, _copy)
+    return Call(torch.Tensor.div_, total, torch.tensor(count, dtype=dtype.torch))
+
+
 prod_op = reduction("Prod", ALL_NUMBERS, _product, _copy)
 euclidean_norm_op = reduction("EuclideanNorm", ALL_NUMBERS, _norm, _norm_of_nothing)
 

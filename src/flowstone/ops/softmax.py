@@ -161,10 +161,16 @@ def _(node):
 
 @sparse_cross_entropy_op.kernel(CPU, GPU)
 def _(node, env):
+    if env.device.type == "cpu" and node.dtype(1) is dtypes.int64:
+        return _sparse_cross_entropy_of_longs
     return _sparse_cross_entropy if env.device.type == "cpu" else _sparse_cross_entropy_unchecked
 
 
 def _sparse_cross_entropy(logits, labels):
+    return _sparse_cross_entropy_of_longs(logits, labels.to(torch.int64))
+
+
+def _sparse_cross_entropy_of_longs(logits, labels):
     if logits.dim() != 2 or labels.shape != logits.shape[:1]:
         raise errors.InvalidArgumentError(
             None,
@@ -172,15 +178,16 @@ def _sparse_cross_entropy(logits, labels):
             "logits and labels must have the same first dimension, got logits shape "
             f"{list(logits.shape)} and labels shape {list(labels.shape)}",
         )
-    index = labels.to(torch.int64).unsqueeze(1)
+    index = labels.unsqueeze(1)
     log_probabilities = torch.log_softmax(logits, 1)
     try:
         loss = torch.gather(log_probabilities, 1, index).squeeze(1).neg_()
     except (RuntimeError, IndexError):
         raise _label_error(labels, logits.shape[1]) from None
-    return loss, log_probabilities.exp_().scatter_add_(
-        1, index, torch.full_like(index, -1, dtype=logits.dtype)
-    )
+    return loss, log_probabilities.exp_().scatter_add_(1, index, _MINUS_ONE[logits.dtype].expand(index.shape))
+
+
+_MINUS_ONE = {kind.torch: torch.tensor(-1, dtype=kind.torch) for kind in FLOATS}
 
 
 def _label_error(labels, classes):

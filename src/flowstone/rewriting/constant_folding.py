@@ -27,10 +27,10 @@ def fold_constants(subgraph: Subgraph) -> None:
         declaration = node.declaration
         if not declaration.is_pure or not node._outputs or node.type in ("Const", "_Arg"):
             return None
-        if declaration._value_function is not None and len(node._outputs) == 1:
-            value = static_value(node._outputs[0])
-            if isinstance(value, np.ndarray):
-                return _constants(subgraph, node, [value], "known before the step")
+        if declaration._value_function is not None:
+            known = [static_value(output) for output in node._outputs]
+            if all([isinstance(value, np.ndarray) for value in known]):
+                return _constants(subgraph, node, known, "known before the step")
             return None
         if not node._inputs or any([x._op.declaration.name != "Const" for x in node._inputs]):
             return None

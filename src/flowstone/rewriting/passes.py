@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from flowstone.framework import flags
 from flowstone.framework.subgraph import Subgraph
+from flowstone.rewriting.broadcasts import narrow_broadcasts
 from flowstone.rewriting.common_subexpression import merge_common_subexpressions
 from flowstone.rewriting.constant_folding import apply_identities, fold_constants
 from flowstone.rewriting.invariants import check
@@ -30,6 +31,7 @@ class Pass(NamedTuple):
 PASSES = (
     Pass("fold_constants", fold_constants, "compute what does not depend on the step"),
     Pass("apply_identities", apply_identities, "x + 0 = x, Identity, and other local identities of the ops"),
+    Pass("narrow_broadcasts", narrow_broadcasts, "repeat an operand only where the op does not do it itself"),
     Pass("merge_common_subexpressions", merge_common_subexpressions, "equal pure nodes become one"),
     Pass("remove_unneeded", remove_unneeded, "drop what neither a fetch, a target nor an effect needs"),
 )
