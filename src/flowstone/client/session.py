@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
+from torch import get_num_threads
 from torch._C import _InferenceMode
 
 from flowstone.client.feeds_fetches import (
@@ -31,6 +32,7 @@ from flowstone.framework.kernel import Environment
 from flowstone.framework.shape import is_compatible
 from flowstone.framework.tensor import Tensor
 from flowstone.runtime.device import default_device, local_devices
+from flowstone.runtime import threads
 from flowstone.runtime.failures import explain
 from flowstone.runtime.plan import Plan, make_plan
 from flowstone.runtime.step import UNLIMITED, Step
@@ -39,7 +41,7 @@ from flowstone.runtime.step import UNLIMITED, Step
 class Target:
     """What sessions of one target share: their resources. The default target "" gives each session its own."""
 
-    _shared: dict[str, Target] = {}  # noqa: RUF012 - one registry of the process
+    _shared: dict[str, Target] = {}
     _lock = threading.Lock()
 
     def __init__(self) -> None:
@@ -238,13 +240,18 @@ class BaseSession:
         )  # fmt: skip
         values = "".join(f", enter{i}(x{i})" for i in range(len(feeds)))
         results = ", ".join(f"leave{i}(results[{i}])" for i in range(len(leave)))
+        call = "function(*arguments)"
+        if plan.one_thread and (limit := threads.limit()) is not None:
+            names.update(limit=limit, number_of_threads=get_num_threads)
+            call = "limited(limit, number_of_threads(), function, arguments)"
+            names["limited"] = _limited
         source = (
             f"def run({', '.join(f'x{i}' for i in range(len(feeds)))}):\n"
             "    with InferenceMode(True):\n"
             f"        step = {'Step(timeout_ms)' if timeout_ms else 'unlimited'}\n"
             f"        arguments = (step{values},)\n"
             "        try:\n"
-            "            results = function(*arguments)\n"
+            f"            results = {call}\n"
             "        except Exception as error:\n"
             "            raise explain(error, segment) from None\n"
             f"        return rebuild(({results}{',' if len(leave) == 1 else ''}))\n"
@@ -339,6 +346,17 @@ class BaseSession:
     def as_default(self) -> contextlib.AbstractContextManager[Any]:
         """Within the context this is the default session, also for `eval` and `run` of its graph's elements."""
         return scope.sessions.entered(self)
+
+
+def _limited(limit: Callable[[int], Any], before: int, function: Callable[..., Any], arguments: Any) -> Any:
+    """Calls the step with one intra-op thread, for this thread alone."""
+    if before == 1:
+        return function(*arguments)
+    limit(1)
+    try:
+        return function(*arguments)
+    finally:
+        limit(before)
 
 
 _MOST_SHAPES = 4  # plans for particular shapes of the feeds, a runner

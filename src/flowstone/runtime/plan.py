@@ -18,13 +18,15 @@ from flowstone.rewriting.shape_refinement import refine_shapes
 from flowstone.runtime.device import Device, check_requested
 from flowstone.runtime.interpreter import disagreement, interpret
 from flowstone.runtime.segments import Segment, compile_segment
+from flowstone.runtime.threads import wants_one_thread
 
 
 class Plan(NamedTuple):
-    """The rewritten subgraph and its compiled segment."""
+    """The rewritten subgraph, its compiled segment, and whether the step shall use one intra-op thread."""
 
     subgraph: Subgraph
     segment: Segment
+    one_thread: bool
 
     def explain(self) -> str:
         """The rewrites with their reasons, the final graph and the generated code, as text."""
@@ -64,7 +66,7 @@ def make_plan(
         print(segment.source, file=sys.stderr)
     if flags.CHECK >= 2 and all(node.declaration.is_pure for node in subgraph.nodes):
         _compare_every_step(subgraph, segment, environment)
-    return Plan(subgraph, segment)
+    return Plan(subgraph, segment, environment.device.type == "cpu" and wants_one_thread(subgraph))
 
 
 def _compare_every_step(subgraph: Subgraph, segment: Segment, environment: Environment) -> None:

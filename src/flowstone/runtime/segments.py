@@ -30,8 +30,8 @@ from flowstone.framework.kernel import CPU, Call, Environment, Input, StepCall, 
 from flowstone.framework.node import Output
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.framework.values import to_runtime
-from flowstone.runtime.aliasing import Aliasing
 from flowstone.rewriting.branches import FALSE, MERGES, SWITCHES, TRUE, Liveness
+from flowstone.runtime.aliasing import Aliasing
 
 _DEEPEST_NESTING = 60  # Python allows 100 levels of indentation
 _PREFIX = "<flowstone segment "
@@ -172,7 +172,7 @@ class _Writer:
         return name
 
     def _constant_argument(self, value: Any) -> str:
-        if value is None or isinstance(value, (bool, int)):
+        if value is None or isinstance(value, (bool, int, str)):
             return repr(value)
         if isinstance(value, (tuple, list)) and all(isinstance(item, int) for item in value):
             return repr(value)
@@ -190,7 +190,7 @@ class _Writer:
         """The name of `x` where the node wants it: host or device memory."""
         if self.is_host or x.dtype.torch is None or x.dtype.is_ref:
             return self.names[x]
-        wants_host = self._host_argument(node, i) or node._outputs and all(y in self.on_host for y in node._outputs)
+        wants_host = self._host_argument(node, i) or (node._outputs and all(y in self.on_host for y in node._outputs))
         if wants_host == (x in self.on_host) or (x in self.on_host and x.dims == ()):
             return self.names[x]
         if x in self.constants:

@@ -1,0 +1,71 @@
+"""Intra-op threads: small steps run on the caller's thread alone.
+
+ATen, MKL and oneDNN start an OpenMP team for products and convolutions that take a few microseconds; waking it costs more
+than it gives, and on a busy machine up to a hundredfold. `wants_one_thread` decides at plan time, from static shapes.
+`limit` is OpenMP's own call for the number of threads of *this* thread's parallel regions: 0.15 µs, and other threads and the
+user's other torch code never see it (`torch.set_num_threads` also changes what later threads start with).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from flowstone.framework.shape import num_elements
+from flowstone.framework.subgraph import PlanNode, Subgraph
+
+# Multiplications of a product, as estimated by `_work`. Below the first no kernel starts a team anyway; from the second on
+# a team pays: [128, 256] x [256, 128] takes 88 µs on one thread and 48 on two, [100, 784] x [784, 10] 27 and 30.
+_NEVER_PARALLEL = 10_000
+_WORTH_A_TEAM = 1_500_000
+
+
+def wants_one_thread(subgraph: Subgraph) -> bool:
+    """Whether some kernels of the step may start a team and none is large enough to gain from it."""
+    largest = 0.0
+    for node in subgraph.nodes:
+        work = _work(node)
+        if work is None or work >= _WORTH_A_TEAM:
+            return False
+        largest = max(largest, work)
+    return largest >= _NEVER_PARALLEL
+
+
+def _work(node: PlanNode) -> float | None:
+    """About how many multiplications: the root of the product of the three largest operands' sizes, which is exact for
+    matrix products. None if a shape is unknown."""
+    if not node._inputs or not node._outputs:
+        return 0.0
+    sizes = []
+    for x in (*node._inputs, *node._outputs):
+        size = num_elements(x._dims)
+        if size is None:
+            return None
+        sizes.append(size)
+    sizes.sort(reverse=True)
+    three = (sizes + sizes[:1] * 2)[:3]
+    return float(three[0] * three[1] * three[2]) ** 0.5
+
+
+@functools.cache
+def limit() -> Callable[[int], Any] | None:
+    """OpenMP's ``omp_set_num_threads`` of the runtime that torch uses; None where it is not to be found."""
+    names = [str(path) for path in (Path(torch.__file__).parent / "lib").glob("libgomp*.so*")]
+    for name in [*names, "libgomp.so.1"]:
+        try:
+            library = ctypes.CDLL(name, mode=getattr(os, "RTLD_NOLOAD", 0) | ctypes.DEFAULT_MODE)
+        except OSError:
+            continue
+        before = torch.get_num_threads()
+        library.omp_set_num_threads(1)
+        found = torch.get_num_threads() == 1
+        library.omp_set_num_threads(before)
+        if found:
+            return library.omp_set_num_threads  # type: ignore[no-any-return]
+    return None
