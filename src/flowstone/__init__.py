@@ -1,51 +1,162 @@
-"""Flowstone: stateful dataflow graphs, sessions and training, speaking the TensorFlow 1.x Python API."""
-# DEVELOPMENT VERSION: collects every module's __all__; becomes explicit at the end.
+"""Flowstone: stateful dataflow graphs, sessions and training, speaking the TensorFlow 1.x Python API.
 
-import sys
-import types
+`import flowstone as tf`. The names here are assembled from the rooms below; nothing is defined but what to do
+with a name that is first asked for: protocol buffers and the larger namespaces are imported then.
+"""
 
-from flowstone import ops
+from importlib import import_module as _import_module
+
+from flowstone import (
+    bitwise,
+    compat,
+    debugging,
+    dtypes,
+    initializers,
+    linalg,
+    manip,
+    math,
+    nn,
+    random,
+    version,
+)
 from flowstone.client.session import InteractiveSession, Session
+from flowstone.compat.behaviour import *
+from flowstone.compat.text import dimension_at_index, dimension_value
 from flowstone.framework import errors
-from flowstone.framework.composite import *
-from flowstone.framework.dtypes import *
+from flowstone.framework.composite import IndexedSlices, SparseTensor, SparseTensorValue
+from flowstone.framework.device_name import DeviceSpec
+from flowstone.framework.dtypes import (
+    QUANTIZED_DTYPES,
+    DType,
+    as_dtype,
+    bfloat16,
+    bool,
+    complex64,
+    complex128,
+    double,
+    float16,
+    float32,
+    float64,
+    half,
+    int8,
+    int16,
+    int32,
+    int64,
+    qint8,
+    qint16,
+    qint32,
+    quint8,
+    quint16,
+    resource,
+    string,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+    variant,
+)
+from flowstone.framework.errors import OpError
 from flowstone.framework.graph import Graph, GraphKeys, Operation
+from flowstone.framework.graph_functions import *
+from flowstone.framework.import_graph import import_graph_def
 from flowstone.framework.scope import get_default_graph, get_default_session, reset_default_graph
 from flowstone.framework.shape import Dimension, TensorShape
 from flowstone.framework.tensor import Tensor, convert_to_tensor, register_tensor_conversion_function
+from flowstone.framework.tensor_proto import make_ndarray, make_tensor_proto
+from flowstone.framework.versions import (
+    COMPILER_VERSION,
+    GIT_VERSION,
+    GRAPH_DEF_VERSION,
+    GRAPH_DEF_VERSION_MIN_CONSUMER,
+    GRAPH_DEF_VERSION_MIN_PRODUCER,
+    VERSION,
+)
+from flowstone.framework.versions import COMPILER_VERSION as __compiler_version__
+from flowstone.framework.versions import GIT_VERSION as __git_version__
+from flowstone.framework.versions import VERSION as __version__
+from flowstone.gradients import *
+from flowstone.ops.accumulations import *
+from flowstone.ops.arithmetic import *
+from flowstone.ops.assignments import *
+from flowstone.ops.broadcasting import *
+from flowstone.ops.casts import *
+from flowstone.ops.checks import *
+from flowstone.ops.choice import *
+from flowstone.ops.clipping import *
+from flowstone.ops.comparisons import *
+from flowstone.ops.complex_numbers import *
+from flowstone.ops.conditionals import *
+from flowstone.ops.constants import *
+from flowstone.ops.control_flow import *
+from flowstone.ops.convolution import *
+from flowstone.ops.diagonals import *
+from flowstone.ops.division import *
+from flowstone.ops.extreme_positions import *
+from flowstone.ops.functions import *
+from flowstone.ops.gathering import *
+from flowstone.ops.grids import *
+from flowstone.ops.identities import *
+from flowstone.ops.indexing import *
+from flowstone.ops.initializers import *
+from flowstone.ops.joining import *
+from flowstone.ops.masks import *
+from flowstone.ops.matrices import *
+from flowstone.ops.operators import *
+from flowstone.ops.packing import *
+from flowstone.ops.padding import *
+from flowstone.ops.partitioned_variables import *
+from flowstone.ops.random import *
+from flowstone.ops.random_choice import *
+from flowstone.ops.rearranging import *
+from flowstone.ops.reductions import *
+from flowstone.ops.reporting import *
+from flowstone.ops.script import *
+from flowstone.ops.segment_reductions import *
+from flowstone.ops.selection import *
+from flowstone.ops.shapes import *
+from flowstone.ops.slicing import *
+from flowstone.ops.space_moves import *
+from flowstone.ops.sparse_segment_reductions import *
+from flowstone.ops.special_functions import *
+from flowstone.ops.template import *
+from flowstone.ops.tensor_contractions import *
+from flowstone.ops.type_checks import *
+from flowstone.ops.variable_collections import *
+from flowstone.ops.variable_scope import *
+from flowstone.ops.variables import *
 
-nn = types.ModuleType("flowstone.nn")
-for _module in ops.MODULES:
-    for _name in getattr(_module, "__all__", ()):
-        if not hasattr(_module, _name):
-            print(_module.__name__, "lacks", _name, file=sys.stderr)
-            continue
-        setattr(nn, _name, getattr(_module, _name))
-        if _name not in globals():
-            globals()[_name] = getattr(_module, _name)
-try:
-    import importlib
-    _gradients = importlib.import_module("flowstone.gradients")
-    for _name in _gradients.__all__:
-        globals()[_name] = getattr(_gradients, _name)
-except ImportError as _error:
-    print("flowstone.gradients does not import:", _error, file=sys.stderr)
-
-_PROTOS = {"ConfigProto": "config_pb2", "RunOptions": "config_pb2", "RunMetadata": "config_pb2", "GPUOptions": "config_pb2",
-           "OptimizerOptions": "config_pb2", "GraphOptions": "config_pb2", "GraphDef": "graph_pb2", "NodeDef": "node_def_pb2",
-           "AttrValue": "attr_value_pb2"}
-
-
-def device(name): return get_default_graph().device(name)
-def name_scope(name, default_name=None, values=None): return get_default_graph().name_scope(name or default_name)
-def control_dependencies(inputs): return get_default_graph().control_dependencies(inputs)
-def container(name): return get_default_graph().container(name)
+_MESSAGES = {
+    "AttrValue": "attr_value",
+    "ConfigProto": "config",
+    "Event": "event",
+    "GPUOptions": "config",
+    "GraphDef": "graph",
+    "GraphOptions": "config",
+    "HistogramProto": "summary",
+    "LogMessage": "event",
+    "MetaGraphDef": "meta_graph",
+    "NameAttrList": "attr_value",
+    "NodeDef": "node_def",
+    "OptimizerOptions": "config",
+    "RunMetadata": "config",
+    "RunOptions": "config",
+    "SessionLog": "event",
+    "Summary": "summary",
+    "SummaryMetadata": "summary",
+    "TensorInfo": "meta_graph",
+}
+_NAMESPACES = ("app", "flags", "logging", "test", "train")
 
 
 def __getattr__(name):
-    if name in _PROTOS:
-        from flowstone.framework.graph_def import messages
-        return getattr(messages(_PROTOS[name]), name)
-    if name in ("train", "test", "app", "flags", "logging", "compat"):
-        return importlib.import_module(f"flowstone.{name}")
+    if name in _MESSAGES:
+        value = getattr(_import_module(f"tensorboard.compat.proto.{_MESSAGES[name]}_pb2"), name)
+        globals()[name] = value
+        return value
+    if name in _NAMESPACES:
+        return _import_module(f"flowstone.{name}")
     raise AttributeError(f"flowstone has no name {name!r}")
+
+
+def __dir__():
+    return sorted({*globals(), *_MESSAGES, *_NAMESPACES})

@@ -1,17 +1,86 @@
-"""All operations, one file a family: declarations (`flowstone.framework.operation`) and the public functions over them.
+"""All operations, one file a family: declarations (`flowstone.framework.operation`) and the public functions
+over them.
 
 Importing this package declares every op; a declaration that lacks an obligatory part is an error here.
 """
-# DEVELOPMENT VERSION: imports whatever module exists and works; becomes an explicit list at the end.
 
-import importlib
-import pkgutil
-import sys
-import traceback
+from flowstone.framework.operation import registry
+from flowstone.ops import (
+    accumulations,
+    activations,
+    arithmetic,
+    arrays,
+    assignments,
+    average_pooling,
+    bitwise,
+    broadcasting,
+    casts,
+    checks,
+    choice,
+    clipping,
+    comparisons,
+    complex_numbers,
+    conditionals,
+    constants,
+    control_flow,
+    convolution,
+    convolution_layers,
+    diagonals,
+    division,
+    elementwise,
+    embedding,
+    extreme_positions,
+    functions,
+    gathering,
+    grids,
+    identities,
+    indexing,
+    initial_values,
+    initializers,
+    joining,
+    masks,
+    matrices,
+    morphology,
+    neural_net,
+    normalization,
+    operators,
+    packing,
+    padding,
+    partitioned_variables,
+    pooling,
+    pooling_layers,
+    random,
+    random_choice,
+    ranking,
+    rearranging,
+    reductions,
+    reference_variable,
+    reporting,
+    resource_gathering,
+    resource_variable,
+    save_slice_info,
+    scatter,
+    script,
+    segment_reductions,
+    selection,
+    shapes,
+    slice_geometry,
+    slicing,
+    softmax,
+    space_moves,
+    sparse_segment_reductions,
+    special_functions,
+    stateful,
+    template,
+    tensor_contractions,
+    type_checks,
+    unsigned_integers,
+    updates,
+    variable_collections,
+    variable_scope,
+    variable_store,
+    variables,
+    windows,
+)
 
-MODULES = []
-for _info in pkgutil.iter_modules(__path__):
-    try:
-        MODULES.append(importlib.import_module(f"flowstone.ops.{_info.name}"))
-    except Exception:
-        print(f"flowstone.ops.{_info.name} does not import:", traceback.format_exc(limit=-1), file=sys.stderr)
+registry.check_complete()

@@ -21,7 +21,7 @@ from flowstone.framework.scope import get_default_graph
 from flowstone.framework.shape import merge
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 
-__all__ = ["crelu", "elu", "leaky_relu", "relu", "relu6", "selu", "softplus", "softsign"]
+__all__ = ["crelu", "elu", "leaky_relu", "relu", "relu6", "selu", "softplus", "softsign", "swish"]
 
 REAL = (*dtypes.REAL, dtypes.bfloat16)
 FLOATS = (*dtypes.FLOATS, dtypes.bfloat16)
@@ -308,3 +308,9 @@ def softplus(features: Any, name: str | None = None) -> Tensor:
 def softsign(features: Any, name: str | None = None) -> Tensor:
     """features / (|features| + 1), element-wise; floating types."""
     return softsign_op(features, name=name)
+
+
+def swish(features: Any) -> Tensor:
+    """features * sigmoid(features), element-wise; floating types."""
+    features = convert_to_tensor(features, name="features")
+    return F.Mul(features, F.Sigmoid(features), name="mul")

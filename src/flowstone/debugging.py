@@ -1,0 +1,32 @@
+"""`flowstone.debugging`: checks of values, types and shapes."""
+
+from flowstone.ops.checks import (
+    assert_equal,
+    assert_greater,
+    assert_greater_equal,
+    assert_less,
+    assert_less_equal,
+    assert_near,
+    assert_negative,
+    assert_non_negative,
+    assert_non_positive,
+    assert_none_equal,
+    assert_positive,
+    assert_rank,
+    assert_rank_at_least,
+    assert_rank_in,
+    is_non_decreasing,
+    is_strictly_increasing,
+)
+from flowstone.ops.conditionals import Assert
+from flowstone.ops.functions import is_finite, is_inf, is_nan
+from flowstone.ops.identities import check_numerics
+from flowstone.ops.identities import verify_tensor_all_finite as assert_all_finite
+from flowstone.ops.type_checks import (
+    assert_integer,
+    assert_proper_iterable,
+    assert_same_float_dtype,
+    assert_scalar,
+    assert_type,
+    is_numeric_tensor,
+)

@@ -1,0 +1,34 @@
+"""`flowstone.dtypes`: element types and casts."""
+
+from flowstone.framework.dtypes import (
+    QUANTIZED_DTYPES,
+    DType,
+    as_dtype,
+    bfloat16,
+    bool,
+    complex64,
+    complex128,
+    double,
+    float16,
+    float32,
+    float64,
+    half,
+    int8,
+    int16,
+    int32,
+    int64,
+    qint8,
+    qint16,
+    qint32,
+    quint8,
+    quint16,
+    resource,
+    string,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+    variant,
+)
+from flowstone.ops.casts import cast, saturate_cast
+from flowstone.ops.complex_numbers import complex

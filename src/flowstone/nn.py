@@ -1,0 +1,72 @@
+"""`flowstone.nn`: activations, losses, convolutions, pooling, normalisation, embeddings."""
+
+from flowstone.ops.activations import crelu, elu, leaky_relu, relu, relu6, selu, softplus, softsign, swish
+from flowstone.ops.activations import swish as silu
+from flowstone.ops.convolution_layers import (
+    atrous_conv2d,
+    atrous_conv2d_transpose,
+    conv1d,
+    conv2d,
+    conv2d_backprop_filter,
+    conv2d_backprop_input,
+    conv2d_transpose,
+    conv3d,
+    conv3d_backprop_filter_v2,
+    conv3d_transpose,
+    convolution,
+    depthwise_conv2d,
+    depthwise_conv2d_backprop_filter,
+    depthwise_conv2d_backprop_input,
+    depthwise_conv2d_native,
+    depthwise_conv2d_native_backprop_filter,
+    depthwise_conv2d_native_backprop_input,
+    separable_conv2d,
+)
+from flowstone.ops.convolution_layers import (
+    conv3d_backprop_filter_v2 as conv3d_backprop_filter,
+)
+from flowstone.ops.embedding import embedding_lookup, embedding_lookup_sparse
+from flowstone.ops.functions import sigmoid, tanh
+from flowstone.ops.morphology import dilation2d, erosion2d
+from flowstone.ops.neural_net import (
+    bias_add,
+    dropout,
+    l2_loss,
+    l2_normalize,
+    log_poisson_loss,
+    relu_layer,
+    xw_plus_b,
+    zero_fraction,
+)
+from flowstone.ops.normalization import (
+    batch_norm_with_global_normalization,
+    batch_normalization,
+    fused_batch_norm,
+    local_response_normalization,
+    lrn,
+    moments,
+    normalize_moments,
+    sufficient_statistics,
+    weighted_moments,
+)
+from flowstone.ops.pooling_layers import (
+    avg_pool,
+    avg_pool2d,
+    avg_pool3d,
+    max_pool,
+    max_pool2d,
+    max_pool3d,
+    max_pool_with_argmax,
+    pool,
+)
+from flowstone.ops.ranking import in_top_k, top_k
+from flowstone.ops.softmax import (
+    log_softmax,
+    sigmoid_cross_entropy_with_logits,
+    softmax,
+    softmax_cross_entropy_with_logits,
+    softmax_cross_entropy_with_logits_v2,
+    sparse_softmax_cross_entropy_with_logits,
+    weighted_cross_entropy_with_logits,
+)
+from flowstone.ops.space_moves import depth_to_space, space_to_batch, space_to_depth
