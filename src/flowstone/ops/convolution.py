@@ -9,10 +9,12 @@ convolution. Padding that is not symmetric is done explicitly. The public functi
 
 from __future__ import annotations
 
+import operator
+
 import torch
 
 from flowstone.framework import dtypes, errors
-from flowstone.framework.kernel import CPU, GPU
+from flowstone.framework.kernel import CPU, GPU, X0, X1, X2, Call
 from flowstone.framework.operation import F, op
 from flowstone.framework.shape import merge
 from flowstone.ops.windows import (
@@ -146,9 +148,38 @@ def _filter_view(geometry, kernel, depthwise):
     return kernel.permute(geometry.filter_first)
 
 
+def _seen_first(x, geometry):
+    """The input as ATen wants it: channels first."""
+    return Call(torch.permute, x, geometry.to_first) if geometry.last else x
+
+
+def _given_back(call, geometry):
+    """ATen's result in the node's layout."""
+    return Call(torch.permute, call, geometry.to_last) if geometry.last else call
+
+
+def _known_shapes(geometry, image, kernel, depthwise):
+    """(groups, geometry) where static shapes decide all and ATen's symmetric padding serves; else None."""
+    if depthwise or image is None or kernel is None or len(image) != geometry.rank or 0 in image + kernel:
+        return None
+    counts, before, after = geometry.fixed(image, kernel)
+    if before != after or 0 in counts or geometry.channels_of(image) % kernel[-2]:
+        return None
+    return geometry.channels_of(image) // kernel[-2], counts, before
+
+
 def _forward_kernel(depthwise):
     def factory(node, env):
         geometry = Geometry(node)
+        known = _known_shapes(geometry, node.static_shape(0), node.static_shape(1), depthwise)
+        if known is not None:
+            groups, _, padding = known
+            x = _seen_first(X0, geometry)
+            kernel = Call(torch.permute, X1, geometry.filter_first)
+            call = Call(
+                _FORWARD[geometry.rank - 2], x, kernel, None, geometry.strides, padding, geometry.dilations, groups
+            )
+            return _given_back(call, geometry)
         fixed = geometry.fixed(node.static_shape(0), node.static_shape(1)) or _fixed_by_stride(geometry, node)
         convolve = _FORWARD[geometry.rank - 2]
         strides, dilations, rank = geometry.strides, geometry.dilations, geometry.rank
@@ -210,6 +241,9 @@ def _input_gradient_kernel(depthwise):
     def factory(node, env):
         geometry = Geometry(node)
         constant = _shape_argument(node, 0)
+        known = _known_gradient(geometry, constant, node.static_shape(1), node.static_shape(2), depthwise)
+        if known is not None:
+            return _input_gradient_call(geometry, constant, node.static_shape(1), *known)
         n, last = geometry.rank - 2, geometry.last
         transposed, strides, dilations = _TRANSPOSED[n], geometry.strides, geometry.dilations
         to_first, to_last = geometry.to_first, geometry.to_last
@@ -250,13 +284,50 @@ def _input_gradient_kernel(depthwise):
     return factory
 
 
+def _known_gradient(geometry, image, kernel, dy, depthwise):
+    """`_known_shapes` for a gradient, if `dy` has the shape that the convolution's output has."""
+    known = _known_shapes(geometry, image, kernel, depthwise)
+    if known is None or dy is None or geometry.sizes_of(dy) != known[1]:
+        return None
+    return known if dy[0] == image[0] and geometry.channels_of(dy) == kernel[-1] else None
+
+
+def _input_gradient_call(geometry, image, kernel, groups, counts, padding):
+    rest = tuple(
+        max(length + 2 * margin - (count - 1) * stride - (size - 1) * dilation - 1, 0)
+        for length, margin, count, stride, size, dilation in zip(
+            geometry.sizes_of(image), padding, counts, geometry.strides, kernel, geometry.dilations
+        )
+    )
+    dy = _seen_first(X2, geometry)
+    weights = Call(torch.permute, X1, geometry.filter_first)
+    transposed = _TRANSPOSED[geometry.rank - 2]
+    call = Call(transposed, dy, weights, None, geometry.strides, padding, rest, groups, geometry.dilations)
+    return _given_back(call, geometry)
+
+
 # ---- the gradient by the filter
+
+
+def _filter_gradient_call(geometry, env, dtype, kernel, groups, counts, padding):
+    n = geometry.rank - 2
+    shape = (kernel[-1], kernel[-2], *kernel[:n])
+    weights = torch.empty(1, dtype=dtype.torch, device=env.device).expand(shape)  # only its shape is looked at
+    x, dy, zeros = _seen_first(X0, geometry), _seen_first(X2, geometry), (0,) * n
+    call = Call(
+        _backward, dy, x, weights, None, geometry.strides, padding, geometry.dilations, False, zeros, groups,
+        (False, True, False),
+    )  # fmt: skip
+    return Call(torch.permute, Call(operator.getitem, call, 1), geometry.filter_last)
 
 
 def _filter_gradient_kernel(depthwise):
     def factory(node, env):
         geometry = Geometry(node)
         constant = _shape_argument(node, 1)
+        known = _known_gradient(geometry, node.static_shape(0), constant, node.static_shape(2), depthwise)
+        if known is not None:
+            return _filter_gradient_call(geometry, env, node.dtype(0), constant, *known)
         n, last, to_first = geometry.rank - 2, geometry.last, geometry.to_first
         strides, dilations, zeros = list(geometry.strides), list(geometry.dilations), [0] * n
 

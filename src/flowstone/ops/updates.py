@@ -247,6 +247,10 @@ def _wrong_shape(var, grad):
 def _dense(function, slots, grad_at, options, checked):
     """`function` on `Variable`s: unpacks them, checks the gradient's shape unless `checked` at plan time."""
 
+    plain = options.get("update_slots", True) and not options.get("use_nesterov", False)
+    if checked and slots < 2 and plain:
+        return _DIRECT[slots](function)
+
     def run(*inputs):
         var = inputs[0].tensor
         if not checked and inputs[grad_at].shape != var.shape:
@@ -255,6 +259,25 @@ def _dense(function, slots, grad_at, options, checked):
         return inputs[0]
 
     return run
+
+
+def _without_slots(function):
+    def run(variable, *inputs):
+        function(variable.tensor, *inputs)
+        return variable
+
+    return run
+
+
+def _with_one_slot(function):
+    def run(variable, slot, *inputs):
+        function(variable.tensor, slot.tensor, *inputs)
+        return variable
+
+    return run
+
+
+_DIRECT = (_without_slots, _with_one_slot)  # by the number of slots
 
 
 def _sparse(function, slots, grad_at, options):
