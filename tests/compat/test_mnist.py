@@ -119,6 +119,7 @@ def test_fake_data() -> None:
             "cut short: 8 of 36",
         ),
     ],
+    ids=["images' magic number", "labels' magic number", "no header", "cut short"],  # the files hold the time
 )
 def test_malformed_files(read: object, contents: bytes, message: str) -> None:
     with pytest.raises(ValueError, match=message):
