@@ -1,4 +1,4 @@
-"""`Graph` and `Operation`: the user's graph, which only grows.
+"""`Graph`: the user's graph, which only grows.
 
 A `Graph` holds operations in creation order and by name, collections, seeds, scopes (one `Scopes` record a thread, see
 `scope.py`) and a version that grows with each operation, so that a session knows what is new. Building is safe from many
@@ -9,160 +9,21 @@ from __future__ import annotations
 
 import contextlib
 import re
-import sys
-import threading
 from collections.abc import Iterable, Iterator
-from pathlib import Path
-from types import CodeType
 from typing import Any
 
 from flowstone.framework import scope
+from flowstone.framework.collections import Collections, GraphKeys
 from flowstone.framework.device_name import DeviceSpec, canonical_name, merge_names
-from flowstone.framework.node import Node
+from flowstone.framework.graph_operation import Operation, current_frames
 from flowstone.framework.operation import OpDeclaration
-from flowstone.framework.tensor import Tensor, evaluating_session
+from flowstone.framework.tensor import Tensor
+
+__all__ = ["Graph", "GraphKeys", "Operation"]
 
 _VALID_OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
 _VALID_SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\\/>-]*$")
-_PACKAGE = str(Path(__file__).resolve().parent.parent) + "/"
 _GRAPH_DEF_VERSION = 24  # TensorFlow 1.4's
-
-
-class Operation(Node):
-    """A node of the user's graph. Made by calling an op's declaration, never directly."""
-
-    __slots__ = ("__dict__", "__weakref__", "_control_flow_context", "_frames", "_id", "graph")
-
-    graph: Graph
-    _id: int
-    _frames: tuple[tuple[CodeType, int], ...]
-    _control_flow_context: Any
-
-    @property
-    def inputs(self) -> list[Tensor]:
-        """The data inputs, in order."""
-        return self._inputs
-
-    @property
-    def control_inputs(self) -> list[Operation]:
-        """Operations that run before this one although it takes nothing from them."""
-        return self._control_inputs
-
-    @property
-    def outputs(self) -> list[Tensor]:
-        """The outputs, in order."""
-        return self._outputs
-
-    @property
-    def op_def(self) -> Any:
-        """The declaration as an OpDef message."""
-        from flowstone.framework.graph_def import op_def
-
-        return op_def(self.declaration)
-
-    @property
-    def node_def(self) -> Any:
-        """This node as a NodeDef message."""
-        from flowstone.framework.graph_def import node_def
-
-        return node_def(self)
-
-    @property
-    def traceback(self) -> list[tuple[str, int, str, str | None]]:
-        """Where it was created: (file, line, function, source text) a frame, outermost first."""
-        import linecache
-
-        frames = []
-        for code, instruction in reversed(self._frames):
-            line = _line_number(code, instruction)
-            text = linecache.getline(code.co_filename, line).strip() or None
-            frames.append((code.co_filename, line, code.co_name, text))
-        return frames
-
-    @property
-    def user_line(self) -> tuple[str, int, str] | None:
-        """The innermost line outside Flowstone that created it: (file, line, function)."""
-        for code, instruction in self._frames:
-            if not code.co_filename.startswith(_PACKAGE):
-                return code.co_filename, _line_number(code, instruction), code.co_name
-        return None
-
-    def values(self) -> tuple[Tensor, ...]:
-        """The outputs as a tuple."""
-        return tuple(self._outputs)
-
-    def get_attr(self, name: str) -> Any:
-        """The value of an attribute: strings as bytes, shapes as TensorShapeProto. ValueError if there is none."""
-        from flowstone.framework.graph_def import attribute_for_user
-
-        if name not in self.attributes:
-            raise ValueError(f"Operation '{self.name}' has no attr named '{name}'.")
-        return attribute_for_user(self, name)
-
-    def _set_attr(self, name: str, value: Any) -> None:
-        from flowstone.framework.graph_def import attribute_from_proto
-
-        self.attributes[name] = attribute_from_proto(self.declaration, name, value)
-
-    def _set_device(self, device: Any) -> None:
-        self._device = canonical_name(device)
-
-    def _set_control_flow_context(self, context: Any) -> None:
-        self._control_flow_context = context
-
-    def _get_control_flow_context(self) -> Any:
-        return self._control_flow_context
-
-    def _add_control_input(self, op: Operation) -> None:
-        self._add_control_inputs([op])
-
-    def _add_control_inputs(self, ops: Iterable[Operation]) -> None:
-        for op in ops:
-            if op.graph is not self.graph:
-                raise ValueError(f"{op!r} must be from the same graph as {self!r}.")
-            if op not in self._control_inputs:
-                self._control_inputs.append(op)
-
-    def _update_input(self, index: int, tensor: Tensor) -> None:
-        self._inputs[index]._consumers.remove(self)
-        self._inputs[index] = tensor
-        tensor._consumers.append(self)
-
-    def colocation_groups(self) -> list[bytes]:
-        """The colocation classes, ``loc:@name``; its own if it has none."""
-        classes = self.attributes.get("_class")
-        if not classes:
-            return [b"loc:@" + self.name.encode()]
-        return [text.encode() for text in classes if text.startswith("loc:@")]
-
-    def run(self, feed_dict: Any = None, session: Any = None) -> None:
-        """Runs the operation in `session` (default: the default session). ValueError if there is none."""
-        evaluating_session(session, self.graph, "run").run(self, feed_dict)
-
-    def _as_graph_element(self) -> Operation:
-        return self
-
-    def __repr__(self) -> str:
-        return f"<tf.Operation '{self.name}' type={self.type}>"
-
-    def __str__(self) -> str:
-        return str(self.node_def)
-
-
-def _line_number(code: CodeType, instruction: int) -> int:
-    for start, end, line in code.co_lines():
-        if start <= instruction < end and line is not None:
-            return line
-    return code.co_firstlineno
-
-
-def _current_frames() -> tuple[tuple[CodeType, int], ...]:
-    frames: list[tuple[CodeType, int]] = []
-    frame: Any = sys._getframe(3)
-    while frame is not None and len(frames) < 64:
-        frames.append((frame.f_code, frame.f_lasti))
-        frame = frame.f_back
-    return tuple(frames)
 
 
 class _Controller:
@@ -174,24 +35,22 @@ class _Controller:
         self.inputs, self.inside = inputs, set[Operation]()
 
 
-class Graph:
+class Graph(Collections):
     """A dataflow graph under construction; see the module.
 
     `seed`: the graph-level random seed or None. `version`: grows with each operation. `finalized`.
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self._operations: list[Operation] = []
         self._by_name: dict[str, Operation] = {}
         self._names_in_use: dict[str, int] = {}
-        self._lock = threading.RLock()
         self._scopes = scope.Scopes()
-        self._collections: dict[Any, list[Any]] = {}
         self._unfeedable: set[Any] = set()
         self._unfetchable: set[Any] = set()
         self._functions: dict[str, Any] = {}
         self._device_cache: dict[tuple[Any, ...], str] = {}
-        self._finalized = False
         self._last_id = 0
         self.seed: int | None = None
         self.variable_store: Any = None  # set by the room of variable scopes
@@ -227,10 +86,6 @@ class Graph:
     def _unsafe_unfinalize(self) -> None:
         self._finalized = False
 
-    def _check_not_finalized(self) -> None:
-        if self._finalized:
-            raise RuntimeError("Graph is finalized and cannot be modified.")
-
     def create(
         self,
         declaration: OpDeclaration,
@@ -262,7 +117,7 @@ class Graph:
             )
             operation.graph = self
             operation._id = operation.order
-            operation._frames = _current_frames()
+            operation._frames = current_frames()
             operation._control_flow_context = context
             if control_inputs is not None:
                 operation._control_inputs.extend(control_inputs)
@@ -600,49 +455,6 @@ class Graph:
     def _container(self) -> str:
         return self._scopes.container
 
-    # ---- collections
-
-    def add_to_collection(self, name: Any, value: Any) -> None:
-        """Appends `value` to the collection. RuntimeError if the graph is finalized."""
-        self._check_not_finalized()
-        with self._lock:
-            self._collections.setdefault(name, []).append(value)
-
-    def add_to_collections(self, names: Any, value: Any) -> None:
-        """Appends `value` to each of the collections; `names` is a name or several."""
-        for name in (names,) if isinstance(names, str) else dict.fromkeys(names):
-            self.add_to_collection(name, value)
-
-    def get_collection_ref(self, name: Any) -> list[Any]:
-        """The collection's own list: changing it changes the collection."""
-        with self._lock:
-            return self._collections.setdefault(name, [])
-
-    def get_collection(self, name: Any, scope: str | None = None) -> list[Any]:
-        """A copy of the collection; with `scope`, a regular expression, only items whose name begins with it."""
-        with self._lock:
-            items = self._collections.get(name, [])
-            if scope is None:
-                return list(items)
-            pattern = re.compile(scope)
-            return [item for item in items if hasattr(item, "name") and pattern.match(item.name)]
-
-    def get_all_collection_keys(self) -> list[Any]:
-        """The names of all collections."""
-        with self._lock:
-            return [name for name in self._collections if isinstance(name, str)]
-
-    def clear_collection(self, name: Any) -> None:
-        """Empties a collection. RuntimeError if the graph is finalized."""
-        self._check_not_finalized()
-        with self._lock:
-            self._collections.pop(name, None)
-
-    @property
-    def collections(self) -> list[Any]:
-        """The names of all collections."""
-        return list(self._collections)
-
 
 def _shape_error(operation: Operation, error: ValueError) -> ValueError:
     if " for '" in str(error) and "(op: '" in str(error):
@@ -652,41 +464,3 @@ def _shape_error(operation: Operation, error: ValueError) -> ValueError:
         for t in operation._inputs
     )
     return ValueError(f"{error} for '{operation.name}' (op: '{operation.type}') with input shapes: {shapes}.")
-
-
-class GraphKeys:
-    """Names of the standard collections."""
-
-    GLOBAL_VARIABLES = "variables"
-    LOCAL_VARIABLES = "local_variables"
-    METRIC_VARIABLES = "metric_variables"
-    MODEL_VARIABLES = "model_variables"
-    TRAINABLE_VARIABLES = "trainable_variables"
-    SUMMARIES = "summaries"
-    QUEUE_RUNNERS = "queue_runners"
-    TABLE_INITIALIZERS = "table_initializer"
-    ASSET_FILEPATHS = "asset_filepaths"
-    MOVING_AVERAGE_VARIABLES = "moving_average_variables"
-    REGULARIZATION_LOSSES = "regularization_losses"
-    CONCATENATED_VARIABLES = "concatenated_variables"
-    SAVERS = "savers"
-    WEIGHTS = "weights"
-    BIASES = "biases"
-    ACTIVATIONS = "activations"
-    UPDATE_OPS = "update_ops"
-    LOSSES = "losses"
-    SAVEABLE_OBJECTS = "saveable_objects"
-    RESOURCES = "resources"
-    LOCAL_RESOURCES = "local_resources"
-    TRAINABLE_RESOURCE_VARIABLES = "trainable_resource_variables"
-    INIT_OP = "init_op"
-    LOCAL_INIT_OP = "local_init_op"
-    READY_OP = "ready_op"
-    READY_FOR_LOCAL_INIT_OP = "ready_for_local_init_op"
-    SUMMARY_OP = "summary_op"
-    GLOBAL_STEP = "global_step"
-    EVAL_STEP = "eval_step"
-    TRAIN_OP = "train_op"
-    COND_CONTEXT = "cond_context"
-    WHILE_CONTEXT = "while_context"
-    VARIABLES = GLOBAL_VARIABLES

@@ -26,12 +26,13 @@ from typing import Any
 import torch
 
 from flowstone.framework import errors
-from flowstone.framework.kernel import CPU, Call, Environment, Input, StepCall, Value
+from flowstone.framework.kernel import Call, Environment, Input, StepCall, Value
 from flowstone.framework.node import Output
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.framework.values import to_runtime
 from flowstone.rewriting.branches import FALSE, MERGES, SWITCHES, TRUE, Liveness
 from flowstone.runtime.aliasing import Aliasing
+from flowstone.runtime.memory import Memory
 
 _DEEPEST_NESTING = 60  # Python allows 100 levels of indentation
 _PREFIX = "<flowstone segment "
@@ -76,18 +77,11 @@ class _Writer:
         self.kernels: dict[PlanNode, Any] = {}
         self.path: list[str] = []
         self.predicate_names: dict[Output, str] = {}
-        self.on_host: set[Output] = set()
-        self.moved: dict[tuple[Output, bool], str] = {}
         self.owners: dict[Output, Output] = {}  # of a Switch's outputs: whose local name they share
         self.owner_last_use: dict[Output, int] = {}
         self.targets: list[str] = []
         self.liveness = Liveness(subgraph)
-        self.is_host = environment.device.type == "cpu"
-        self.host_environment = (
-            environment
-            if self.is_host
-            else Environment(CPU, torch.device("cpu"), environment.resources, environment.states)
-        )
+        self.memory = None if environment.device.type == "cpu" else Memory(environment, subgraph.feeds)
 
     # ---- the whole
 
@@ -100,8 +94,6 @@ class _Writer:
         feeds = [f"a{i}" for i in range(len(subgraph.feeds))]
         for output, name in zip(subgraph.feeds, feeds):
             self.names[output] = name
-            if not self.is_host and output.dtype.torch is None:
-                self.on_host.add(output)
         self._line(0, f"def segment(step{''.join(', ' + name for name in feeds)}):")
         for output in subgraph.feeds:
             self._note_predicate(output)
@@ -129,7 +121,7 @@ class _Writer:
     # ---- kernels and names
 
     def _make_kernel(self, node: PlanNode) -> None:
-        environment = self._environment_for(node)
+        environment = self.environment if self.memory is None else self.memory.environment_for(node)
         factory = node.declaration.kernels.get(environment.device_type)
         if factory is None:
             raise errors.InvalidArgumentError(
@@ -143,26 +135,6 @@ class _Writer:
             output = node._outputs[0]
             self.constants[output] = kernel.value
             self.names[output] = self._global(_identifier(node.name, "c"), kernel.value)
-
-    def _environment_for(self, node: PlanNode) -> Environment:
-        """The device's, or the host's for what only the host computes and for small results of host values."""
-        if self.is_host:
-            return self.environment
-        kernels, inputs = node.declaration.kernels, node._inputs
-        on_host = self.environment.device_type not in kernels or any(
-            output.dtype.torch is None and not output.dtype.is_ref and output.dtype.name == "string"
-            for output in node._outputs
-        )
-        if not on_host and CPU in kernels and inputs and node.declaration.is_pure:
-            on_host = all(x in self.on_host for x in inputs)
-        host_outputs = node.declaration.host
-        for output, argument in zip(node._outputs, node.declaration.outputs):
-            if on_host or argument.name in host_outputs:
-                self.on_host.add(output)
-        if node.type == "Const" and node._outputs[0].dtype.is_integer and not node._outputs[0].dims:
-            self.on_host.add(node._outputs[0])
-            on_host = True
-        return self.host_environment if on_host else self.environment
 
     def _global(self, name: str, value: Any) -> str:
         names = self.segment.globals
@@ -181,29 +153,21 @@ class _Writer:
     def _input(self, node: PlanNode, i: int) -> str:
         """The expression for input `i`: a local, a constant, or a variable's buffer as it is now."""
         x = node._inputs[i]
-        name = self._at(x, node, i)
+        name = self.names[x] if self.memory is None else self._moved(node, i)
         if x.dtype.is_ref and not self._wants_reference(node, i):
             return f"{name}.tensor"
         return name
 
-    def _at(self, x: Output, node: PlanNode, i: int) -> str:
-        """The name of `x` where the node wants it: host or device memory."""
-        if self.is_host or x.dtype.torch is None or x.dtype.is_ref:
-            return self.names[x]
-        wants_host = self._host_argument(node, i) or (node._outputs and all(y in self.on_host for y in node._outputs))
-        if wants_host == (x in self.on_host) or (x in self.on_host and x.dims == ()):
-            return self.names[x]
+    def _moved(self, node: PlanNode, i: int) -> str:
+        """The expression for input `i` in the memory, the host's or the device's, where the node wants it."""
+        x = node._inputs[i]
+        name = self.names[x]
+        target = self.memory.target_of(node, i) if self.memory else None
+        if target is None:
+            return name
         if x in self.constants:
-            device = torch.device("cpu") if wants_host else self.environment.device
-            return self._global(f"{self.names[x]}_moved", self.constants[x].to(device))
-        return f"{self.names[x]}.cpu()" if wants_host else f"{self.names[x]}.to({self._device_name()})"
-
-    def _device_name(self) -> str:
-        return self._global("device", self.environment.device)
-
-    @staticmethod
-    def _host_argument(node: PlanNode, i: int) -> bool:
-        return bool(node.declaration.host) and node.input_argument(i).name in node.declaration.host
+            return self._global(f"{name}_moved", self.constants[x].to(target))
+        return f"{name}.to({self._global(target.type, target)})"
 
     @staticmethod
     def _wants_reference(node: PlanNode, i: int) -> bool:
@@ -440,7 +404,7 @@ def _dead() -> Any:
 
 def _identifier(name: str, fallback: str) -> str:
     text = re.sub(r"\W", "_", name.rpartition("/")[2])
-    if not text or not text[0].isalpha() or keyword.iskeyword(text) or re.fullmatch(r"[vapfki]\d+|step|dead|segment", text):
+    if not text or not text[0].isalpha() or keyword.iskeyword(text) or re.fullmatch(r"[vapfki]\d+|step|dead|segment|bool|cpu|cuda", text):
         text = f"{fallback}_{text}"
     return text
 

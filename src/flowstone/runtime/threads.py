@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import math
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -42,7 +43,7 @@ def _work(node: PlanNode) -> float | None:
     matrix products. None if a shape is unknown."""
     if not node._inputs or not node._outputs:
         return 0.0
-    sizes = []
+    sizes: list[int] = []
     for x in (*node._inputs, *node._outputs):
         size = num_elements(x._dims)
         if size is None:
@@ -50,7 +51,7 @@ def _work(node: PlanNode) -> float | None:
         sizes.append(size)
     sizes.sort(reverse=True)
     three = (sizes + sizes[:1] * 2)[:3]
-    return float(three[0] * three[1] * three[2]) ** 0.5
+    return math.sqrt(three[0] * three[1] * three[2])
 
 
 @functools.cache
@@ -67,5 +68,5 @@ def limit() -> Callable[[int], Any] | None:
         found = torch.get_num_threads() == 1
         library.omp_set_num_threads(before)
         if found:
-            return library.omp_set_num_threads  # type: ignore[no-any-return]
+            return library.omp_set_num_threads
     return None

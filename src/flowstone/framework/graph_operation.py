@@ -1,0 +1,157 @@
+"""`Operation`: a node of the user's graph, with Python manners and the line that created it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from types import CodeType
+from typing import TYPE_CHECKING, Any
+
+from flowstone.framework.device_name import canonical_name
+from flowstone.framework.node import Node
+from flowstone.framework.tensor import Tensor, evaluating_session
+
+if TYPE_CHECKING:
+    from flowstone.framework.graph import Graph
+
+_PACKAGE = str(Path(__file__).resolve().parent.parent) + "/"
+_DEEPEST_TRACEBACK = 64  # frames kept an operation
+
+
+class Operation(Node):
+    """A node of the user's graph. Made by calling an op's declaration, never directly."""
+
+    __slots__ = ("__dict__", "__weakref__", "_control_flow_context", "_frames", "_id", "graph")
+
+    graph: Graph
+    _id: int
+    _frames: tuple[tuple[CodeType, int], ...]
+    _control_flow_context: Any
+
+    @property
+    def inputs(self) -> list[Tensor]:
+        """The data inputs, in order."""
+        return self._inputs
+
+    @property
+    def control_inputs(self) -> list[Operation]:
+        """Operations that run before this one although it takes nothing from them."""
+        return self._control_inputs
+
+    @property
+    def outputs(self) -> list[Tensor]:
+        """The outputs, in order."""
+        return self._outputs
+
+    @property
+    def op_def(self) -> Any:
+        """The declaration as an OpDef message."""
+        from flowstone.framework.graph_def import op_def
+
+        return op_def(self.declaration)
+
+    @property
+    def node_def(self) -> Any:
+        """This node as a NodeDef message."""
+        from flowstone.framework.graph_def import node_def
+
+        return node_def(self)
+
+    @property
+    def traceback(self) -> list[tuple[str, int, str, str | None]]:
+        """Where it was created: (file, line, function, source text) a frame, outermost first."""
+        import linecache
+
+        frames = []
+        for code, instruction in reversed(self._frames):
+            line = _line_number(code, instruction)
+            text = linecache.getline(code.co_filename, line).strip() or None
+            frames.append((code.co_filename, line, code.co_name, text))
+        return frames
+
+    @property
+    def user_line(self) -> tuple[str, int, str] | None:
+        """The innermost line outside Flowstone that created it: (file, line, function)."""
+        for code, instruction in self._frames:
+            if not code.co_filename.startswith(_PACKAGE):
+                return code.co_filename, _line_number(code, instruction), code.co_name
+        return None
+
+    def values(self) -> tuple[Tensor, ...]:
+        """The outputs as a tuple."""
+        return tuple(self._outputs)
+
+    def get_attr(self, name: str) -> Any:
+        """The value of an attribute: strings as bytes, shapes as TensorShapeProto. ValueError if there is none."""
+        from flowstone.framework.graph_def import attribute_for_user
+
+        if name not in self.attributes:
+            raise ValueError(f"Operation '{self.name}' has no attr named '{name}'.")
+        return attribute_for_user(self, name)
+
+    def _set_attr(self, name: str, value: Any) -> None:
+        from flowstone.framework.graph_def import attribute_from_proto
+
+        self.attributes[name] = attribute_from_proto(self.declaration, name, value)
+
+    def _set_device(self, device: Any) -> None:
+        self._device = canonical_name(device)
+
+    def _set_control_flow_context(self, context: Any) -> None:
+        self._control_flow_context = context
+
+    def _get_control_flow_context(self) -> Any:
+        return self._control_flow_context
+
+    def _add_control_input(self, op: Operation) -> None:
+        self._add_control_inputs([op])
+
+    def _add_control_inputs(self, ops: Iterable[Operation]) -> None:
+        for op in ops:
+            if op.graph is not self.graph:
+                raise ValueError(f"{op!r} must be from the same graph as {self!r}.")
+            if op not in self._control_inputs:
+                self._control_inputs.append(op)
+
+    def _update_input(self, index: int, tensor: Tensor) -> None:
+        self._inputs[index]._consumers.remove(self)
+        self._inputs[index] = tensor
+        tensor._consumers.append(self)
+
+    def colocation_groups(self) -> list[bytes]:
+        """The colocation classes, ``loc:@name``; its own if it has none."""
+        classes = self.attributes.get("_class")
+        if not classes:
+            return [b"loc:@" + self.name.encode()]
+        return [text.encode() for text in classes if text.startswith("loc:@")]
+
+    def run(self, feed_dict: Any = None, session: Any = None) -> None:
+        """Runs the operation in `session` (default: the default session). ValueError if there is none."""
+        evaluating_session(session, self.graph, "run").run(self, feed_dict)
+
+    def _as_graph_element(self) -> Operation:
+        return self
+
+    def __repr__(self) -> str:
+        return f"<tf.Operation '{self.name}' type={self.type}>"
+
+    def __str__(self) -> str:
+        return str(self.node_def)
+
+
+def _line_number(code: CodeType, instruction: int) -> int:
+    for start, end, line in code.co_lines():
+        if start <= instruction < end and line is not None:
+            return line
+    return code.co_firstlineno
+
+
+def current_frames() -> tuple[tuple[CodeType, int], ...]:
+    """The frames above the caller's caller, innermost first: (code, instruction), of which lines are made later."""
+    frames: list[tuple[CodeType, int]] = []
+    frame: Any = sys._getframe(3)
+    while frame is not None and len(frames) < _DEEPEST_TRACEBACK:
+        frames.append((frame.f_code, frame.f_lasti))
+        frame = frame.f_back
+    return tuple(frames)

@@ -1,0 +1,56 @@
+"""Host and device memory: where the values of a step on a device other than the CPU live.
+
+Shapes, axes, strings and what is computed from host values alone stay on the host, whose kernels compute them; all else is on
+the device. An op's declaration names the arguments that it wants or leaves in host memory (``host=``). Segments ask
+`environment_for` in the order of the nodes and `target_of` for each input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import torch
+
+from flowstone.framework.kernel import CPU, Environment
+from flowstone.framework.node import Output
+from flowstone.framework.subgraph import PlanNode
+
+
+class Memory:
+    """Which outputs are on the host, for a plan whose device is `environment`'s."""
+
+    def __init__(self, environment: Environment, feeds: Iterable[Output]) -> None:
+        self._device = environment
+        self._host = Environment(CPU, torch.device("cpu"), environment.resources, environment.states)
+        self._on_host = {output for output in feeds if output.dtype.torch is None}
+
+    def environment_for(self, node: PlanNode) -> Environment:
+        """Where `node` is computed; its outputs are from then on known to be there."""
+        on_host = self._is_for_host(node)
+        for output, argument in zip(node._outputs, node.declaration.outputs):
+            if on_host or argument.name in node.declaration.host:
+                self._on_host.add(output)
+        return self._host if on_host else self._device
+
+    def _is_for_host(self, node: PlanNode) -> bool:
+        kernels, inputs, outputs = node.declaration.kernels, node._inputs, node._outputs
+        if self._device.device_type not in kernels or any(x.dtype.name == "string" for x in outputs):
+            return True
+        if node.type == "Const":
+            return bool(outputs[0].dtype.is_integer and not outputs[0].dims)
+        return bool(
+            CPU in kernels and inputs and node.declaration.is_pure and all(x in self._on_host for x in inputs)
+        )
+
+    def target_of(self, node: PlanNode, i: int) -> torch.device | None:
+        """The device that input `i` must be moved to for `node`; None if it may stay where it is."""
+        x = node._inputs[i]
+        if x.dtype.torch is None or x.dtype.is_ref:
+            return None
+        wants_host = node.input_argument(i).name in node.declaration.host or (
+            bool(node._outputs) and all(output in self._on_host for output in node._outputs)
+        )
+        is_there = wants_host == (x in self._on_host)
+        if is_there or (x in self._on_host and x.dims == ()):  # ATen takes host scalars on any device
+            return None
+        return self._host.device if wants_host else self._device.device
