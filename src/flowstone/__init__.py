@@ -5,6 +5,7 @@ with a name that is first asked for: protocol buffers and the larger namespaces 
 """
 
 from importlib import import_module as _import_module
+from typing import Any as _Any
 
 from flowstone import (
     bitwise,
@@ -148,7 +149,7 @@ _MESSAGES = {
 _NAMESPACES = ("app", "flags", "logging", "test", "train")
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> _Any:
     if name in _MESSAGES:
         value = getattr(_import_module(f"tensorboard.compat.proto.{_MESSAGES[name]}_pb2"), name)
         globals()[name] = value
@@ -158,5 +159,5 @@ def __getattr__(name):
     raise AttributeError(f"flowstone has no name {name!r}")
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return sorted({*globals(), *_MESSAGES, *_NAMESPACES})

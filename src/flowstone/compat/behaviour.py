@@ -7,7 +7,7 @@ exception: both kinds exist, and the default can be chosen.
 
 from __future__ import annotations
 
-from flowstone.ops import variable_scope
+from flowstone.ops import variables
 
 __all__ = [
     "control_flow_v2_enabled",
@@ -95,14 +95,14 @@ def executing_eagerly_outside_functions() -> bool:
 
 def enable_resource_variables() -> None:
     """Makes resource variables the default of `Variable` and `get_variable`."""
-    variable_scope.set_default_use_resource(True)
+    variables.set_default_use_resource(True)
 
 
 def disable_resource_variables() -> None:
     """Makes reference variables the default of `Variable` and `get_variable`, as at the start."""
-    variable_scope.set_default_use_resource(False)
+    variables.set_default_use_resource(False)
 
 
 def resource_variables_enabled() -> bool:
     """Whether `Variable` and `get_variable` make resource variables by default."""
-    return bool(variable_scope.default_use_resource())
+    return bool(variables.default_use_resource())

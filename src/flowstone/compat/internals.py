@@ -58,10 +58,9 @@ def smart_cond(
     return true_fn() if value else false_fn()
 
 
-def constant_value(pred: Any) -> Any:
-    """The value of a tensor that is a constant of the graph, as an array, else None."""
-    operation = pred.op
-    return tf.make_ndarray(operation.get_attr("value")) if operation.type == "Const" else None
+def constant_value(tensor: Any, partial: bool = False) -> Any:
+    """The value of a tensor as far as it is known without running a step: an array, or None."""
+    return tf.get_static_value(tensor, partial)
 
 
 # tensorflow.python.util.*

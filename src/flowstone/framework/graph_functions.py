@@ -86,7 +86,8 @@ def _graph_of(values: Iterable[Any]) -> Graph:
             raise ValueError(
                 f"{value} must be from the same graph as {first} (graphs are {graph} and {first.graph})."
             )
-    return get_default_graph() if first is None else first.graph  # type: ignore[no-any-return]
+    found: Graph = get_default_graph() if first is None else first.graph
+    return found
 
 
 class name_scope:

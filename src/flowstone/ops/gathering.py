@@ -324,7 +324,17 @@ def gather(
     The shape is params.shape[:axis] + indices.shape[batch_dims:] + params.shape[axis + 1:]. The first
     `batch_dims` dimensions are common to both. A step raises InvalidArgumentError for an index out of range.
     """
-    return gather_op(params, indices, batch_dims if axis is None else axis, batch_dims=batch_dims, name=name)  # type: ignore[no-any-return]
+    if axis is None:
+        axis = batch_dims
+    by_rows = not isinstance(axis, Tensor) and np.ndim(axis) == 0 and axis == 0 and batch_dims == 0
+    if by_rows and _is_resource(params):
+        return params.sparse_read(indices, name=name)  # type: ignore[no-any-return]
+    return gather_op(params, indices, axis, batch_dims=batch_dims, name=name)  # type: ignore[no-any-return]
+
+
+def _is_resource(params: Any) -> bool:
+    """Whether it is a variable that gives some of its elements without reading all."""
+    return getattr(getattr(params, "handle", None), "dtype", None) is dtypes.resource
 
 
 def batch_gather(params: Any, indices: Any, name: str | None = None) -> Tensor:
@@ -342,6 +352,8 @@ def gather_nd(
     """The slices of `params` at index tuples ``indices[..., :]``, which index its first dimensions."""
     if batch_dims:
         raise ValueError("gather_nd with batch_dims is not available here: use gather with batch_dims.")
+    if _is_resource(params):
+        return params.gather_nd(indices, name=name)  # type: ignore[no-any-return]
     return gather_nd_op(params, indices, name=name)  # type: ignore[no-any-return]
 
 

@@ -308,12 +308,10 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
     if not isinstance(values, (list, tuple)):
         values = [values]
     if len(values) == 1:
-        with get_default_graph().name_scope(name) as scope:
+        with get_default_graph().name_scope(name):
             at = convert_to_tensor(axis, dtypes.int32, "concat_dim")
             at.shape.assert_has_rank(0)
-            return F.Identity(
-                values[0], name=f"{scope}{scope.rstrip('/').rpartition('/')[2]}"[len(scope) :] or None
-            )  # type: ignore[no-any-return]
+            return F.Identity(values[0], name=name)  # type: ignore[no-any-return]
     return concat_v2_op(list(values), axis, name=name)  # type: ignore[no-any-return]
 
 

@@ -408,8 +408,11 @@ def _axes(x, axis):
         rank = np.ndim(x) if rank is None else rank
     else:
         rank = x.ndim
-    if rank is not None:
+    if rank:
         return convert_to_tensor(np.arange(rank, dtype=np.int32), name="Const")
+    if rank == 0:
+        none = convert_to_tensor(np.int32(0), name="Rank")
+        return F.Range(np.int32(0), none, np.int32(1), name="range")
     return F.Range(np.int32(0), F.Rank(x, name="Rank"), np.int32(1), name="range")
 
 
