@@ -7,7 +7,7 @@ that created the node.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -15,7 +15,11 @@ import torch
 from flowstone.framework import errors
 from flowstone.framework.dtypes import from_torch
 from flowstone.framework.subgraph import PlanNode
-from flowstone.runtime.segments import Segment, is_segment_file
+
+if TYPE_CHECKING:
+    from flowstone.runtime.segments import Segment
+
+GENERATED_FILE = "<flowstone segment "  # how the file names of generated code begin
 
 
 def explain(error: BaseException, segment: Segment) -> BaseException:
@@ -26,8 +30,15 @@ def explain(error: BaseException, segment: Segment) -> BaseException:
     node = segment.node_at(line) if frame is not None else None
     if node is None:
         return error
-    origin = node.origin
-    where = _location(node)
+    inputs = "" if _is_uninitialised(error) else _inputs(frame, segment.arguments[line - 1])
+    return located(error, node, inputs)
+
+
+def located(error: Exception, node: PlanNode, inputs: str = "") -> Exception:
+    """`error` as the class that TensorFlow raises, with the node, its op, `inputs` in words and the user's line.
+
+    An error that already names an operation is returned as it is.
+    """
     if isinstance(error, errors.OpError):
         if error.op is not None:
             return error
@@ -35,13 +46,14 @@ def explain(error: BaseException, segment: Segment) -> BaseException:
         message = error.message
     else:
         kind, message = _class_of(error), _message_of(error, node)
-    if kind is errors.FailedPreconditionError and isinstance(error, AttributeError):
-        inputs = ""
-    else:
-        inputs = _inputs(frame, segment.arguments[line - 1])
-    text = f"{message}{inputs}\n\t [[node {node.name} (op {node.type}){where}]]"
-    located: BaseException = kind(lambda: origin.node_def, origin, text)
-    return located
+    origin = node.origin
+    text = f"{message}{inputs}\n\t [[node {node.name} (op {node.type}){_location(node)}]]"
+    result: Exception = kind(lambda: origin.node_def, origin, text)
+    return result
+
+
+def _is_uninitialised(error: Exception) -> bool:
+    return isinstance(error, AttributeError) and "tensor" in str(error)
 
 
 def _failed_line(error: BaseException) -> tuple[Any, int]:
@@ -49,7 +61,7 @@ def _failed_line(error: BaseException) -> tuple[Any, int]:
     found, line = None, 0
     trace = error.__traceback__
     while trace is not None:
-        if is_segment_file(trace.tb_frame.f_code.co_filename):
+        if trace.tb_frame.f_code.co_filename.startswith(GENERATED_FILE):
             found, line = trace.tb_frame, trace.tb_lineno
         trace = trace.tb_next
     return found, line
@@ -61,7 +73,7 @@ def _location(node: PlanNode) -> str:
 
 
 def _class_of(error: Exception) -> Any:
-    if isinstance(error, AttributeError) and "tensor" in str(error):
+    if _is_uninitialised(error):
         return errors.FailedPreconditionError
     if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
         return errors.ResourceExhaustedError
@@ -75,7 +87,7 @@ def _class_of(error: Exception) -> Any:
 
 
 def _message_of(error: Exception, node: PlanNode) -> str:
-    if isinstance(error, AttributeError) and "tensor" in str(error):
+    if _is_uninitialised(error):
         name = getattr(error.obj, "name", node.name) if hasattr(error, "obj") else node.name
         return f"Attempting to use uninitialized value {name}"
     text = str(error).strip()

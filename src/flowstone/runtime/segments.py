@@ -18,7 +18,6 @@ nodes, the step's deadline is checked before every node.
 from __future__ import annotations
 
 import keyword
-import linecache
 import re
 from collections.abc import Callable
 from typing import Any
@@ -29,13 +28,12 @@ from flowstone.framework import errors
 from flowstone.framework.kernel import Call, Environment, Input, StepCall, Value
 from flowstone.framework.node import Output
 from flowstone.framework.subgraph import PlanNode, Subgraph
-from flowstone.framework.values import to_runtime
 from flowstone.rewriting.branches import FALSE, MERGES, SWITCHES, TRUE, Liveness
 from flowstone.runtime.aliasing import Aliasing
+from flowstone.runtime.failures import GENERATED_FILE, located
 from flowstone.runtime.memory import Memory
 
 _DEEPEST_NESTING = 60  # Python allows 100 levels of indentation
-_PREFIX = "<flowstone segment "
 _count = 0
 
 
@@ -108,7 +106,7 @@ class _Writer:
         _count += 1
         segment = self.segment
         segment.source = "\n".join(self.text) + "\n"
-        segment.filename = f"{_PREFIX}{_count}>"
+        segment.filename = f"{GENERATED_FILE}{_count}>"
         exec(compile(segment.source, segment.filename, "exec"), segment.globals)
         segment.function = segment.globals.pop("segment")
         return segment
@@ -129,7 +127,10 @@ class _Writer:
                 node.origin,
                 f"No kernel of op {node.type} for device type {environment.device_type} (node {node.name})",
             )
-        kernel = factory(node, environment)
+        try:
+            kernel = factory(node, environment)
+        except Exception as error:
+            raise located(error, node) from error
         self.kernels[node] = kernel
         if isinstance(kernel, Value) and node._outputs:
             output = node._outputs[0]
@@ -407,19 +408,3 @@ def _identifier(name: str, fallback: str) -> str:
     if not text or not text[0].isalpha() or keyword.iskeyword(text) or re.fullmatch(r"[vapfki]\d+|step|dead|segment|bool|cpu|cuda", text):
         text = f"{fallback}_{text}"
     return text
-
-
-def is_segment_file(filename: str) -> bool:
-    """Whether a code object's file name is that of a generated segment."""
-    return filename.startswith(_PREFIX)
-
-
-def show_in_tracebacks(segment: Segment) -> None:
-    """Lets tracebacks and debuggers show the generated lines."""
-    linecache.cache[segment.filename] = (len(segment.source), None, segment.source.splitlines(True), segment.filename)
-
-
-def constant_value(array: Any, dtype: Any, device: torch.device) -> Any:
-    """The runtime value of a constant, on its device."""
-    value = array if isinstance(array, torch.Tensor) else to_runtime(array, dtype)
-    return value.to(device) if isinstance(value, torch.Tensor) and device.type != "cpu" else value

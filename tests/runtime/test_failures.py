@@ -1,0 +1,108 @@
+"""Failures name the node, its op, the inputs and the user's line, in TensorFlow's class of error."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import flowstone as tf
+from flowstone.framework import errors
+from flowstone.framework.kernel import CPU
+from flowstone.framework.operation import OpDeclaration
+from flowstone.framework.tensor import Tensor
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default() as g:
+        yield g
+
+
+def failing_op(error: Exception, when_planned: bool = False) -> Tensor:
+    """A node of an op, in no registry, whose kernel raises."""
+    declaration = OpDeclaration("Failing", "x: T -> y: T", T=None)
+    declaration.infer(lambda node: node.dims(0))
+
+    @declaration.kernel(CPU)
+    def _(node, env):
+        if when_planned:
+            raise error
+
+        def kernel(x):
+            raise error
+
+        return kernel
+
+    return declaration(tf.placeholder_with_default(np.float32([1, 2]), [2]), name="failing")
+
+
+@pytest.mark.parametrize("when_planned", [False, True])
+@pytest.mark.parametrize(
+    ("raised", "expected"),
+    [
+        (ValueError("v"), errors.InvalidArgumentError),
+        (RuntimeError("r"), errors.InvalidArgumentError),
+        (IndexError("i"), errors.InvalidArgumentError),
+        (MemoryError("m"), errors.ResourceExhaustedError),
+        (RuntimeError("not enough memory: you tried"), errors.ResourceExhaustedError),
+        (NotImplementedError("n"), errors.UnimplementedError),
+        (KeyError("k"), errors.UnknownError),
+        (errors.OutOfRangeError(None, None, "o"), errors.OutOfRangeError),
+    ],
+)
+def test_class_node_and_line(raised, expected, when_planned):
+    node = failing_op(raised, when_planned)
+    with tf.Session() as session:
+        with pytest.raises(expected) as caught:
+            session.run(node)
+        assert type(caught.value) is expected
+        assert caught.value.op is node.op and caught.value.node_def.name == "failing"
+        assert f"[[node failing (op Failing) defined at {__file__}:" in caught.value.message
+        assert ("float32[2]" in caught.value.message) != when_planned
+        assert session.run(tf.constant(1)) == 1
+
+
+def test_an_error_with_a_node_of_its_own_is_kept():
+    other = tf.constant(1).op
+    node = failing_op(errors.AbortedError(None, other, "it was another"))
+    with tf.Session() as session, pytest.raises(errors.AbortedError) as caught:
+        session.run(node)
+    assert caught.value.op is other
+
+
+def test_interrupts_pass_through():
+    declaration = OpDeclaration("Interrupted", "x: T -> y: T", T=None)
+    declaration.infer(lambda node: ())
+
+    @declaration.kernel(CPU)
+    def _(node, env):
+        def kernel(x):
+            raise KeyboardInterrupt
+
+        return kernel
+
+    node = declaration(tf.placeholder_with_default(1.0, []))
+    with tf.Session() as session, pytest.raises(KeyboardInterrupt):
+        session.run(node)
+
+
+def test_an_uninitialised_variable_is_named():
+    v = tf.Variable(1.0, name="never_set")
+    with tf.Session() as session:
+        for fetch in (v, v + 1.0, v.assign_add(1.0)):
+            with pytest.raises(errors.FailedPreconditionError, match="Attempting to use uninitialized value never_set"):
+                session.run(fetch)
+        session.run(v.initializer)
+        assert session.run(v + 1.0) == 2.0
+
+
+def test_shapes_of_views_and_strings_are_described():
+    text = tf.placeholder(tf.string, [2])
+    number = tf.py_func(lambda words: 1 // 0, [text], tf.int64)
+    with tf.Session() as session, pytest.raises(errors.OpError, match=r"string\[2\]"):
+        session.run(number, {text: ["a", "b"]})
+    x = tf.placeholder(tf.float32)
+    with tf.Session() as session, pytest.raises(errors.InvalidArgumentError, match=r"float32\[3, 2\]"):
+        session.run(tf.matmul(tf.transpose(x), tf.transpose(x)), {x: np.zeros((2, 3))})
+    assert torch.is_inference_mode_enabled() is False
