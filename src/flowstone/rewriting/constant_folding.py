@@ -17,7 +17,7 @@ from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.framework.values import to_numpy
 from flowstone.rewriting.patterns import Replacement, rewrite
 
-LARGEST_CONSTANT_BYTES = 10 << 20
+LARGEST_CONSTANT_BYTES = 256 << 10  # a plan is not to hold every initial value; smaller than its inputs is welcome
 
 
 def fold_constants(subgraph: Subgraph) -> None:
@@ -49,7 +49,7 @@ def _evaluated(node: PlanNode) -> list[Any] | None:
             return None
         if output.dims is not None and None not in output.dims:
             size += int(np.prod(output.dims, dtype=np.int64)) * max(output.dtype.size, 1)
-    if size > LARGEST_CONSTANT_BYTES:
+    if size > max(LARGEST_CONSTANT_BYTES, sum(x._op.attributes["value"].nbytes for x in node._inputs)):
         return None
     try:
         results = evaluate(node, [x._op.attributes["value"] for x in node._inputs])
