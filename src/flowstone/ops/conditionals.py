@@ -153,6 +153,8 @@ def _branches(graph: Any, pred: Tensor, pivots: Any, functions: Any, strict: boo
         contexts.append(context)
         originals.append(original if strict else _unpacked(original))
         results.append(nest.flatten(result, composites=True))
+        if context.outer_context is not None:  # or the Merge would take them through a Switch of its own
+            context.outer_context._inside.update(results[-1])
     nest.assert_same_structure(*originals)
     merged = _merged(*results)
     if contexts[0].outer_context is None:
