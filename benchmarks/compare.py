@@ -3,9 +3,9 @@
 python benchmarks/compare.py [--workloads a,b] [--peers tensorflow,torch,jax] [--rounds 3] [--seconds 2]
                              [--json FILE] [--markdown FILE]
 
-The peers' interpreters are those of `setup_peers.sh` ($PEERS), Flowstone's is the one that runs this script. A peer that
-is missing is left out, one that fails is shown as '-'. The table's figure is the median over rounds; `ratio` is Flowstone's
-figure over the best peer's (below 1 is faster).
+The peers' interpreters are those of `setup_peers.sh` ($PEERS), Flowstone's is the one that runs this script.
+A peer that is missing is left out, one that fails is shown as '-'. The table's figure is the median over
+rounds; `ratio` is Flowstone's figure over the best peer's (below 1 is faster).
 """
 
 from __future__ import annotations
@@ -107,11 +107,8 @@ def table(figures: dict[str, list[float]], implementations: list[str]) -> str:
 def machine() -> str:
     """The processor, in words."""
     try:
-        model = (
-            next(line for line in open("/proc/cpuinfo") if line.startswith("model name"))
-            .split(":", 1)[1]
-            .strip()
-        )
+        with open("/proc/cpuinfo") as lines:
+            model = next(line for line in lines if line.startswith("model name")).split(":", 1)[1].strip()
     except (OSError, StopIteration):
         model = platform.processor() or platform.machine()
     return f"{model}, {os.cpu_count()} cores, Python {platform.python_version()}"

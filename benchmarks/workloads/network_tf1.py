@@ -1,5 +1,7 @@
 """softmax_regression and perceptron: one training step."""
 
+import itertools
+
 from tf1 import tf  # isort: skip
 from shapes import network
 
@@ -10,7 +12,7 @@ sizes = settings["sizes"]
 x = tf.placeholder(tf.float32, [None, sizes[0]])
 y = tf.placeholder(tf.int64, [None])
 hidden = x
-for i, (rows, columns) in enumerate(zip(sizes, sizes[1:])):
+for i, (rows, columns) in enumerate(itertools.pairwise(sizes)):
     if i:
         hidden = tf.nn.relu(hidden)
     weights = tf.Variable(tf.truncated_normal([rows, columns], stddev=0.05))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -62,9 +63,17 @@ def test_a_fed_intermediate_spares_what_computes_it():
 
 @pytest.mark.parametrize(
     ("fetch", "error"),
-    [(None, TypeError), (7, TypeError), (object(), TypeError), ("missing:0", ValueError), ("missing", ValueError),
-     ("c:9", ValueError), ([None], TypeError), ({"a": 3}, TypeError)],
-)  # fmt: skip
+    [
+        (None, TypeError),
+        (7, TypeError),
+        (object(), TypeError),
+        ("missing:0", ValueError),
+        ("missing", ValueError),
+        ("c:9", ValueError),
+        ([None], TypeError),
+        ({"a": 3}, TypeError),
+    ],
+)
 def test_bad_fetches(fetch, error):
     tf.constant(1.0, name="c")
     with tf.Session() as session:
@@ -93,7 +102,7 @@ def test_bad_feeds_leave_the_session_usable():
             session.run(x, {x: np.zeros((3, 1), np.float32)})
         with pytest.raises(ValueError):
             session.run(x, {x: [["a"], ["b"]]})
-        with pytest.raises(TypeError, match="cannot be a tf.Tensor"):
+        with pytest.raises(TypeError, match=r"cannot be a tf.Tensor"):
             session.run(x, {x: x})
         with pytest.raises(TypeError, match="Cannot interpret feed_dict key as Tensor"):
             session.run(x, {"y:0": 1})
@@ -103,7 +112,9 @@ def test_bad_feeds_leave_the_session_usable():
             session.run(i, {i: 2**40})
         with pytest.raises(TypeError):
             session.run(x, [x])
-        with pytest.raises(tf.errors.InvalidArgumentError, match="You must feed a value for placeholder tensor 'x'"):
+        with pytest.raises(
+            tf.errors.InvalidArgumentError, match="You must feed a value for placeholder tensor 'x'"
+        ):
             session.run(x + 1.0)
         assert session.run(s, {s: "text"}) == b"text"
         assert session.run(i, {i: np.int64(3)}) == 3
@@ -264,7 +275,8 @@ def test_a_time_limit_ends_a_step_and_spares_the_session():
 def test_a_run_time_error_names_node_op_shapes_and_the_users_line():
     x = tf.placeholder(tf.float32, name="x")
     y = tf.add(x, tf.constant([1.0, 2.0]), name="sum_of_both")  # the line that the error must name
-    line = next(i for i, text in enumerate(open(__file__), 1) if "must name" in text and "tf.add" in text)
+    own_lines = Path(__file__).read_text(encoding="utf-8").splitlines()
+    line = next(i for i, text in enumerate(own_lines, 1) if "must name" in text and "tf.add" in text)
     with tf.Session() as session:
         with pytest.raises(tf.errors.InvalidArgumentError) as caught:
             session.run(y, {x: [1, 2, 3]})
@@ -281,7 +293,7 @@ def test_a_cycle_is_an_error_that_names_it():
     b = tf.identity(a, name="second")
     a.op._update_input(0, b)
     with tf.Session() as session:
-        with pytest.raises(tf.errors.InvalidArgumentError, match="cycle.*first.*second"):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"cycle.*first.*second"):
             session.run(b)
         assert session.run(tf.constant(3)) == 3
 
@@ -289,7 +301,10 @@ def test_a_cycle_is_an_error_that_names_it():
 def test_a_device_that_does_not_exist():
     with tf.device("/gpu:7"):
         a = tf.constant(1.0, name="pinned")
-    with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match="pinned.*device:GPU:7"):
+    with (
+        tf.Session() as session,
+        pytest.raises(tf.errors.InvalidArgumentError, match=r"pinned.*device:GPU:7"),
+    ):
         session.run(a)
     with tf.Session(config=tf.ConfigProto(allow_soft_placement=True)) as session:
         assert session.run(a) == 1.0

@@ -36,7 +36,11 @@ def test_unusual_layouts_are_copied():
     array = np.arange(6, dtype=">i4").reshape(2, 3)
     assert to_runtime(array, dtypes.int32).tolist() == [[0, 1, 2], [3, 4, 5]]
     assert to_runtime(np.arange(3, dtype=np.int32)[::-1], dtypes.int32).tolist() == [2, 1, 0]
-    assert to_runtime(np.arange(6, dtype=np.int32).reshape(2, 3).T, dtypes.int32).tolist() == [[0, 3], [1, 4], [2, 5]]
+    assert to_runtime(np.arange(6, dtype=np.int32).reshape(2, 3).T, dtypes.int32).tolist() == [
+        [0, 3],
+        [1, 4],
+        [2, 5],
+    ]
 
 
 def test_complex_views_are_resolved():

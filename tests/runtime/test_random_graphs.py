@@ -14,13 +14,25 @@ from flowstone.runtime.interpreter import disagreement, interpret
 from flowstone.runtime.segments import compile_segment
 from flowstone.runtime.step import UNLIMITED
 
-UNARY = [tf.negative, tf.square, tf.tanh, tf.identity, tf.nn.relu, lambda x: tf.reshape(x, [3, 2]),
-         lambda x: tf.transpose(x), lambda x: x[::-1], lambda x: tf.stop_gradient(x), lambda x: x * 1.0]  # fmt: skip
+UNARY = [
+    tf.negative,
+    tf.square,
+    tf.tanh,
+    tf.identity,
+    tf.nn.relu,
+    lambda x: tf.reshape(x, [3, 2]),
+    lambda x: tf.transpose(x),
+    lambda x: x[::-1],
+    lambda x: tf.stop_gradient(x),
+    lambda x: x * 1.0,
+]
 BINARY = [tf.add, tf.subtract, tf.multiply, tf.maximum]
 
 
 def random_graph(random: np.random.RandomState, size: int):
-    """A graph of views, in-place candidates, shared subexpressions, constants and conditionals on [2, 3] values."""
+    """A graph of views, in-place candidates, shared subexpressions, constants and conditionals on [2, 3]
+    values.
+    """
     feeds = [tf.placeholder(tf.float32, [2, 3]) for _ in range(2)]
     predicates = [tf.placeholder(tf.bool, []) for _ in range(2)]
     values = [*feeds, tf.constant(random.randn(2, 3).astype(np.float32))]

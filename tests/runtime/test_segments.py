@@ -10,8 +10,8 @@ import pytest
 import torch
 
 import flowstone as tf
-from flowstone.framework.kernel import Environment
 from flowstone.framework.containers import ResourceStore
+from flowstone.framework.kernel import Environment
 from flowstone.rewriting.partial_execution import prune
 from flowstone.runtime.segments import compile_segment
 from flowstone.runtime.step import UNLIMITED, Step

@@ -1,9 +1,10 @@
 """`Session`: runs parts of a graph and holds its state.
 
-A session has a target (its store of resources, `containers.py`), an environment (device, kernels' states) and two caches.
-`run` finds a *runner*, a function of the feed values, by the identity of its fetches and feed keys in one dictionary
-look-up; runners of the same elements share a `Plan`. Both stay valid when the graph grows (Extend), since nodes never
-change. Planning takes a lock; steps do not, so any number of threads may run at once.
+A session has a target (its store of resources, `containers.py`), an environment (device, kernels' states) and
+two caches. `run` finds a *runner*, a function of the feed values, by the identity of its fetches and feed
+keys in one dictionary look-up; runners of the same elements share a `Plan`. Both stay valid when the graph
+grows (Extend), since nodes never change. Planning takes a lock; steps do not, so any number of threads may
+run at once.
 """
 
 from __future__ import annotations
@@ -31,15 +32,17 @@ from flowstone.framework.graph import Graph, Operation
 from flowstone.framework.kernel import Environment
 from flowstone.framework.shape import is_compatible
 from flowstone.framework.tensor import Tensor
-from flowstone.runtime.device import default_device, local_devices
 from flowstone.runtime import threads
+from flowstone.runtime.device import default_device, local_devices
 from flowstone.runtime.failures import explain
 from flowstone.runtime.plan import Plan, make_plan
 from flowstone.runtime.step import UNLIMITED, Step
 
 
 class Target:
-    """What sessions of one target share: their resources. The default target "" gives each session its own."""
+    """What sessions of one target share: their resources. The default target "" gives each session its
+    own.
+    """
 
     _shared: dict[str, Target] = {}
     _lock = threading.Lock()
@@ -55,7 +58,9 @@ class Target:
             return cls()
         if name != "local":
             raise errors.NotFoundError(
-                None, None, f"No session factory registered for the target {name!r}; there are '' and 'local'."
+                None,
+                None,
+                f"No session factory registered for the target {name!r}; there are '' and 'local'.",
             )
         with cls._lock:
             return cls._shared.setdefault(name, cls())
@@ -124,12 +129,13 @@ class BaseSession:
     def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
         """Computes `fetches` and returns their values in the same nested form.
 
-        `fetches`: tensors, operations, variables, names, sparse values, or nested lists, tuples and dicts of them.
+        `fetches`: tensors, operations, variables, names, sparse values, or nested lists, tuples and dicts of
+        them.
         `feed_dict`: values for tensors (by tensor or name), in place of what the graph would compute.
         `options`: RunOptions; its time limit is in ``timeout_in_ms``.
 
-        Raises RuntimeError if the session is closed, TypeError and ValueError for fetches and feeds that do not fit the
-        graph, and the errors of `flowstone.errors` for what fails in the step.
+        Raises RuntimeError if the session is closed, TypeError and ValueError for fetches and feeds that do
+        not fit the graph, and the errors of `flowstone.errors` for what fails in the step.
         """
         if options is None and not self._timeout_ms:
             try:
@@ -166,23 +172,35 @@ class BaseSession:
         """Makes `run` found by identity, where fetches are a leaf or a flat list and feed keys are plain."""
         items = list(fetches) if type(fetches) in (list, tuple) else [fetches]
         leaf = all(isinstance(item, _LEAVES) or _is_variable(item) for item in items)
-        if not leaf or not all(isinstance(key, (Tensor, str)) or _is_variable(key) for key in feed_dict or {}):
+        if not leaf or not all(
+            isinstance(key, (Tensor, str)) or _is_variable(key) for key in feed_dict or {}
+        ):
             return
         if type(fetches) in (list, tuple):
-            key: Any = (type(fetches), *items) if feed_dict is None else (type(fetches), *items, None, *feed_dict)
+            key: Any = (
+                (type(fetches), *items) if feed_dict is None else (type(fetches), *items, None, *feed_dict)
+            )
         else:
             key = fetches if feed_dict is None else (fetches, None, *feed_dict)
         if not self._closed:
             self._runners[key] = run
 
-    def _runner(self, structure: FetchStructure, feeds: list[Tensor], timeout_ms: int = 0) -> Callable[..., Any]:
-        """A function of the feeds' values that runs a step and returns the results in the structure's form."""
+    def _runner(
+        self, structure: FetchStructure, feeds: list[Tensor], timeout_ms: int = 0
+    ) -> Callable[..., Any]:
+        """A function of the feeds' values that runs a step and returns the results in the structure's
+        form.
+        """
         if not timeout_ms and any(_is_open(tensor) for tensor in feeds):
             return self._runner_by_shape(structure, feeds)
-        return self._compiled(structure, feeds, self._plan(structure, feeds, timeout_ms > 0), None, timeout_ms)
+        return self._compiled(
+            structure, feeds, self._plan(structure, feeds, timeout_ms > 0), None, timeout_ms
+        )
 
     def _runner_by_shape(self, structure: FetchStructure, feeds: list[Tensor]) -> Callable[..., Any]:
-        """A runner with a plan for each of the first few combinations of the feeds' shapes, and one for all others."""
+        """A runner with a plan for each of the first few combinations of the feeds' shapes, and one for all
+        others.
+        """
         variants: dict[tuple[tuple[int, ...], ...], Callable[..., Any]] = {}
         latest: Callable[..., Any] | None = None
         general: Callable[..., Any] | None = None
@@ -288,7 +306,9 @@ class BaseSession:
     def make_callable(
         self, fetches: Any, feed_list: Any = None, accept_options: bool = False
     ) -> Callable[..., Any]:
-        """A function of the values of `feed_list` that runs a step and returns `fetches`, without `run`'s look-ups."""
+        """A function of the values of `feed_list` that runs a step and returns `fetches`, without `run`'s
+        look-ups.
+        """
         self._check_usable()
         if feed_list is not None and not isinstance(feed_list, (list, tuple)):
             raise TypeError("Argument `feed_list` must be a list or tuple.")
@@ -327,7 +347,9 @@ class BaseSession:
         if self._closed:
             raise self._closed[0]
         if not self._graph.version:
-            raise RuntimeError("The Session graph is empty. Add operations to the graph before calling run().")
+            raise RuntimeError(
+                "The Session graph is empty. Add operations to the graph before calling run()."
+            )
 
     def close(self) -> None:
         """Ends the session; running it again is a RuntimeError."""
@@ -344,7 +366,9 @@ class BaseSession:
             self._plans = {}
 
     def as_default(self) -> contextlib.AbstractContextManager[Any]:
-        """Within the context this is the default session, also for `eval` and `run` of its graph's elements."""
+        """Within the context this is the default session, also for `eval` and `run` of its graph's
+        elements.
+        """
         return scope.sessions.entered(self)
 
 
@@ -380,8 +404,8 @@ def _disabled_passes(config: Any) -> frozenset[str]:
 class Session(BaseSession):
     """Runs parts of a graph: ``with tf.Session() as sess: sess.run(x)``.
 
-    `target`: "" (state of its own) or "local" (state shared by all such sessions of the process). `graph`: the default
-    graph if None. `config`: a ConfigProto.
+    `target`: "" (state of its own) or "local" (state shared by all such sessions of the process). `graph`:
+    the default graph if None. `config`: a ConfigProto.
     """
 
     def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
@@ -406,7 +430,9 @@ class Session(BaseSession):
 
 
 class InteractiveSession(BaseSession):
-    """A session that makes itself the default when it is made, for shells and notebooks; `close` ends that."""
+    """A session that makes itself the default when it is made, for shells and notebooks; `close` ends
+    that.
+    """
 
     def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
         super().__init__(target, graph, config)

@@ -107,8 +107,8 @@ _CANONICAL: dict[str, Callable[[Any], Any]] = {
 class AttributeSpec:
     """One declared attribute.
 
-    Fields: `name`; `kind` (see the module); `is_list`; `allowed` (frozenset or None); `minimum` (of the value, or
-    of a list's length; None); `default` (canonical, or REQUIRED).
+    Fields: `name`; `kind` (see the module); `is_list`; `allowed` (frozenset or None); `minimum` (of the
+    value, or of a list's length; None); `default` (canonical, or REQUIRED).
     """
 
     __slots__ = ("_convert", "allowed", "default", "is_list", "kind", "minimum", "name")
@@ -131,7 +131,9 @@ class AttributeSpec:
         return f"AttributeSpec({self.name}: {'list(' + self.kind + ')' if self.is_list else self.kind})"
 
     def canonical(self, value: Any, op_name: str = "") -> Any:
-        """`value` in canonical form. Raises TypeError for a wrong kind, ValueError for a value not allowed."""
+        """`value` in canonical form. Raises TypeError for a wrong kind, ValueError for a value not
+        allowed.
+        """
         try:
             if self.is_list:
                 if not isinstance(value, (list, tuple, np.ndarray, TensorShape)):
@@ -140,7 +142,9 @@ class AttributeSpec:
             else:
                 converted = self._convert(value)
         except (TypeError, ValueError) as error:
-            raise TypeError(f"Attribute '{self.name}' of op '{op_name}' cannot be {value!r}: {error}") from None
+            raise TypeError(
+                f"Attribute '{self.name}' of op '{op_name}' cannot be {value!r}: {error}"
+            ) from None
         self._check(converted, op_name)
         return converted
 
@@ -226,4 +230,6 @@ def parse_attributes(text: str) -> list[AttributeSpec]:
 
 def type_attribute(name: str, allowed: tuple[DType, ...] | None, default: Any = REQUIRED) -> AttributeSpec:
     """A type attribute as a keyword of a declaration gives it: ``T=REAL``."""
-    return AttributeSpec(name, "type", allowed=None if allowed is None else frozenset(allowed), default=default)
+    return AttributeSpec(
+        name, "type", allowed=None if allowed is None else frozenset(allowed), default=default
+    )

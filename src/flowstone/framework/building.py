@@ -1,8 +1,8 @@
 """Adding a node: arguments to tensors, attributes inferred and checked.
 
-`add_operation` is what calling a declaration does. Inputs are taken in order; the first tensor that a type attribute
-meets decides it, and Python values that follow are converted to that type, as TensorFlow 1 does. Constants made on the
-way go into a name scope of the node's name (``add/y``).
+`add_operation` is what calling a declaration does. Inputs are taken in order; the first tensor that a type
+attribute meets decides it, and Python values that follow are converted to that type, as TensorFlow 1 does.
+Constants made on the way go into a name scope of the node's name (``add/y``).
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 def add_operation(
     declaration: OpDeclaration, arguments: tuple[Any, ...], keywords: dict[str, Any], name: str | None
 ) -> Operation:
-    """Adds a node of `declaration` to the default graph (or that of its inputs); see `OpDeclaration.__call__`."""
+    """Adds a node of `declaration` to the default graph (or that of its inputs); see
+    `OpDeclaration.__call__`.
+    """
     values = _match_inputs(declaration, arguments, keywords)
     graph = graph_of(values)
     if all([type(value) is Tensor for value in values]) and not declaration.has_lists:
@@ -31,7 +33,9 @@ def add_operation(
         return _add(declaration, graph, values, keywords, full_name)
 
 
-def _match_inputs(declaration: OpDeclaration, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> list[Any]:
+def _match_inputs(
+    declaration: OpDeclaration, arguments: tuple[Any, ...], keywords: dict[str, Any]
+) -> list[Any]:
     declared = declaration.inputs
     if len(arguments) == len(declared):
         return list(arguments)
@@ -63,7 +67,11 @@ def graph_of(values: list[Any]) -> Graph:
             raise ValueError(f"{value!r} must be from the same graph as {values[0]!r}.")
         found = owner
     if graph is not None and found is not None and found is not graph:
-        offender = next(value for value in values if getattr(value, "graph", None) is found or type(value) in (list, tuple))
+        offender = next(
+            value
+            for value in values
+            if getattr(value, "graph", None) is found or type(value) in (list, tuple)
+        )
         raise ValueError(f"{offender!r} is not from the passed-in graph.")
     return found or graph or scope.get_default_graph()
 
@@ -120,7 +128,9 @@ def _complete_attributes(declaration: OpDeclaration, attributes: dict[str, Any])
             attributes[key] = spec.default
 
 
-def _convert(declaration: OpDeclaration, argument: Argument, value: Any, attributes: dict[str, Any]) -> Tensor:
+def _convert(
+    declaration: OpDeclaration, argument: Argument, value: Any, attributes: dict[str, Any]
+) -> Tensor:
     attribute = argument.type_attr
     wanted = argument.dtype if attribute is None else attributes.get(attribute)
     if type(value) is Tensor:
@@ -130,7 +140,8 @@ def _convert(declaration: OpDeclaration, argument: Argument, value: Any, attribu
     dtype = tensor._dtype.base_dtype
     if argument.is_ref and not tensor._dtype.is_ref:
         raise TypeError(
-            f"'{declaration.name}' Op requires that input '{argument.name}' be a mutable tensor (e.g.: a tf.Variable)"
+            f"'{declaration.name}' Op requires that input '{argument.name}' be a mutable tensor (e.g.: a "
+            "tf.Variable)"
         )
     if wanted is None:
         attributes[attribute] = declaration.attributes[attribute].canonical(dtype, declaration.name)  # type: ignore[index]
@@ -174,27 +185,37 @@ def _convert_list(
     declaration: OpDeclaration, argument: Argument, value: Any, attributes: dict[str, Any]
 ) -> list[Tensor]:
     if not isinstance(value, (list, tuple)):
-        raise TypeError(f"Expected list for '{argument.name}' argument to '{declaration.name}' Op, not {value!r}.")
+        raise TypeError(
+            f"Expected list for '{argument.name}' argument to '{declaration.name}' Op, not {value!r}."
+        )
     if argument.type_list_attr is not None:
         return _convert_types_list(declaration, argument, value, attributes)
     wanted = argument.dtype if argument.type_attr is None else attributes.get(argument.type_attr)
     if wanted is None:
-        known = next((item.dtype for item in value if isinstance(getattr(item, "dtype", None), dtypes.DType)), None)
+        known = next(
+            (item.dtype for item in value if isinstance(getattr(item, "dtype", None), dtypes.DType)), None
+        )
         wanted = known.base_dtype if known is not None else None
     tensors = []
     for i, item in enumerate(value):
-        tensor = item if type(item) is Tensor else convert_to_tensor(item, wanted, f"{argument.name}_{i}", as_ref=argument.is_ref)
+        tensor = (
+            item
+            if type(item) is Tensor
+            else convert_to_tensor(item, wanted, f"{argument.name}_{i}", as_ref=argument.is_ref)
+        )
         if wanted is None:
             wanted = tensor._dtype.base_dtype
         if tensor._dtype.base_dtype is not wanted:
             types = ", ".join(getattr(getattr(x, "dtype", None), "name", type(x).__name__) for x in value)
             raise TypeError(
-                f"Tensors in list passed to '{argument.name}' of '{declaration.name}' Op have types [{types}] "
+                f"Tensors in list passed to '{argument.name}' of '{declaration.name}' Op have types "
+                f"[{types}] "
                 f"that don't all match: expected {wanted.name}."
             )
         if argument.is_ref and not tensor._dtype.is_ref:
             raise TypeError(
-                f"'{declaration.name}' Op requires that input '{argument.name}' be a mutable tensor (e.g.: a tf.Variable)"
+                f"'{declaration.name}' Op requires that input '{argument.name}' be a mutable tensor (e.g.: a "
+                "tf.Variable)"
             )
         tensors.append(tensor)
     _note_length(declaration, argument, len(tensors), attributes)
@@ -204,12 +225,15 @@ def _convert_list(
     return tensors
 
 
-def _note_length(declaration: OpDeclaration, argument: Argument, size: int, attributes: dict[str, Any]) -> None:
+def _note_length(
+    declaration: OpDeclaration, argument: Argument, size: int, attributes: dict[str, Any]
+) -> None:
     number = argument.number_attr or ""
     spec = declaration.attributes[number]
     if spec.minimum is not None and size < spec.minimum:
         raise ValueError(
-            f"List argument '{argument.name}' to '{declaration.name}' Op with length {size} shorter than minimum "
+            f"List argument '{argument.name}' to '{declaration.name}' Op with length {size} shorter than "
+            "minimum "
             f"length {spec.minimum}."
         )
     if attributes.setdefault(number, size) != size:
@@ -226,11 +250,13 @@ def _convert_types_list(
     wanted = attributes.get(key) or (None,) * len(values)
     if len(wanted) != len(values):
         raise ValueError(
-            f"List argument '{argument.name}' to '{declaration.name}' Op has {len(values)} values but attribute "
+            f"List argument '{argument.name}' to '{declaration.name}' Op has {len(values)} values but "
+            "attribute "
             f"'{key}' has {len(wanted)} types."
         )
     tensors = [
-        convert_to_tensor(value, dtype, f"{argument.name}_{i}") for i, (value, dtype) in enumerate(zip(values, wanted))
+        convert_to_tensor(value, dtype, f"{argument.name}_{i}")
+        for i, (value, dtype) in enumerate(zip(values, wanted))
     ]
     types = tuple([tensor._dtype.base_dtype for tensor in tensors])
     attributes[key] = declaration.attributes[key].canonical(types, declaration.name)

@@ -1,4 +1,6 @@
-"""Collections: named lists of a graph, by which parts of a program find each other's variables, losses and updates."""
+"""Collections: named lists of a graph, by which parts of a program find each other's variables, losses and
+updates.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,9 @@ from typing import Any
 
 
 class Collections:
-    """The collections of a graph; `Graph` is one. Safe for concurrent use; closed by `finalize`, as the graph is."""
+    """The collections of a graph; `Graph` is one. Safe for concurrent use; closed by `finalize`, as the graph
+    is.
+    """
 
     def __init__(self) -> None:
         self._collections: dict[Any, list[Any]] = {}
@@ -36,7 +40,9 @@ class Collections:
             return self._collections.setdefault(name, [])
 
     def get_collection(self, name: Any, scope: str | None = None) -> list[Any]:
-        """A copy of the collection; with `scope`, a regular expression, only items whose name begins with it."""
+        """A copy of the collection; with `scope`, a regular expression, only items whose name begins with
+        it.
+        """
         with self._lock:
             items = self._collections.get(name, [])
             if scope is None:

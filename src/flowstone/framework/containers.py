@@ -1,12 +1,12 @@
 """Containers: named stores of the state that outlives a step (white paper 4.7).
 
-A `ResourceStore` belongs to a target: the default target "" makes one for each session, so such sessions are isolated;
-sessions on a common target share one. Inside, a resource is found by (container, name): a `Variable` here, queues and
-tables in later rooms. `reset` drops whole containers.
+A `ResourceStore` belongs to a target: the default target "" makes one for each session, so such sessions are
+isolated; sessions on a common target share one. Inside, a resource is found by (container, name): a
+`Variable` here, queues and tables in later rooms. `reset` drops whole containers.
 
-A `Variable` holds its buffer in the slot `tensor`, which is *unset* while the variable is uninitialised: generated code
-reads the slot as it stands, and the AttributeError of an unset one is translated where it is caught, so the check costs
-a step nothing.
+A `Variable` holds its buffer in the slot `tensor`, which is *unset* while the variable is uninitialised:
+generated code reads the slot as it stands, and the AttributeError of an unset one is translated where it is
+caught, so the check costs a step nothing.
 
 >>> store = ResourceStore()
 >>> box = store.look_up_or_create("", "w", lambda: Variable("w"))
@@ -22,7 +22,9 @@ from typing import Any
 
 
 class Variable:
-    """A variable's buffer. `tensor` is unset until the first assignment; `lock` serialises ``use_locking`` updates."""
+    """A variable's buffer. `tensor` is unset until the first assignment; `lock` serialises ``use_locking``
+    updates.
+    """
 
     __slots__ = ("lock", "name", "tensor")
 

@@ -1,14 +1,16 @@
-"""The environment variables that change how Flowstone works; this is the only file that reads the environment.
+"""The environment variables that change how Flowstone works; this is the only file that reads the
+environment.
 
-=====================  ========================================================================================
-variable               meaning
-=====================  ========================================================================================
-``FLOWSTONE_DEBUG``    0 to 5, one ladder: 1 prints a line for each plan made, 2 the effect of each rewriting
-                       pass, 3 the final graph, 4 the generated code, 5 every rewrite with its reason
-``FLOWSTONE_CHECK``    1 checks the graph's invariants after every pass; 2 also runs each step node by node and
-                       compares the results with the generated code's
-``FLOWSTONE_PASSES``   comma-separated names of rewriting passes to switch off, each with a leading ``-``
-=====================  ========================================================================================
+==================== ======================================================================================
+variable             meaning
+==================== ======================================================================================
+``FLOWSTONE_DEBUG``  0 to 5, one ladder: 1 prints a line for each plan made, 2 the effect of each
+                     rewriting pass, 3 the final graph, 4 the generated code, 5 every rewrite with its
+                     reason
+``FLOWSTONE_CHECK``  1 checks the graph's invariants after every pass; 2 also runs each step node by node
+                     and compares the results with the generated code's
+``FLOWSTONE_PASSES`` comma-separated names of rewriting passes to switch off, each with a leading ``-``
+==================== ======================================================================================
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """`Graph`: the user's graph, which only grows.
 
-A `Graph` holds operations in creation order and by name, collections, seeds, scopes (one `Scopes` record a thread, see
-`scope.py`) and a version that grows with each operation, so that a session knows what is new. Building is safe from many
+A `Graph` holds operations in creation order and by name, collections, seeds, scopes (one `Scopes` record a
+thread, see `scope.py`) and a version that grows with each operation, so that a session knows what is new.
+Building is safe from many
 threads: adding a node takes the graph's lock.
 """
 
@@ -100,9 +101,9 @@ class Graph(Collections):
     ) -> Operation:
         """Adds a node with complete, canonical attributes; `building.add_operation` is the friendly way.
 
-        A name that ends in '/' is taken as it is (a scope's own name), any other is made unique inside the current
-        scope. `control_inputs` and `device` replace what the scopes say. Raises RuntimeError if the graph is
-        finalized, ValueError for a bad name, an input of another graph or contradicting shapes.
+        A name that ends in '/' is taken as it is (a scope's own name), any other is made unique inside the
+        current scope. `control_inputs` and `device` replace what the scopes say. Raises RuntimeError if the
+        graph is finalized, ValueError for a bad name, an input of another graph or contradicting shapes.
         """
         with self._lock:
             self._check_not_finalized()
@@ -171,13 +172,17 @@ class Graph(Collections):
         return list(self._operations)
 
     def get_operation_by_name(self, name: str) -> Operation:
-        """The operation of this name. TypeError if it is no string, KeyError if absent, ValueError if malformed."""
+        """The operation of this name. TypeError if it is no string, KeyError if absent, ValueError if
+        malformed.
+        """
         if not isinstance(name, str):
             raise TypeError(f"Operation names are strings (or similar), not {type(name).__name__}.")
         return self.as_graph_element(name, allow_tensor=False, allow_operation=True)  # type: ignore[no-any-return]
 
     def get_tensor_by_name(self, name: str) -> Tensor:
-        """The tensor ``op:index``. TypeError if it is no string, KeyError if absent, ValueError if malformed."""
+        """The tensor ``op:index``. TypeError if it is no string, KeyError if absent, ValueError if
+        malformed.
+        """
         if not isinstance(name, str):
             raise TypeError(f"Tensor names are strings (or similar), not {type(name).__name__}.")
         return self.as_graph_element(name, allow_tensor=True, allow_operation=False)  # type: ignore[no-any-return]
@@ -185,19 +190,19 @@ class Graph(Collections):
     def as_graph_element(self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Any:
         """The Tensor or Operation that `obj` (one of them, a variable, or a name) stands for.
 
-        Raises TypeError for what cannot stand for one, ValueError if it is of another graph or a malformed name,
-        KeyError if the graph has nothing of that name.
+        Raises TypeError for what cannot stand for one, ValueError if it is of another graph or a malformed
+        name, KeyError if the graph has nothing of that name.
         """
-        kinds = " or ".join(
-            ["Tensor"] * allow_tensor + ["Operation"] * allow_operation
-        )
+        kinds = " or ".join(["Tensor"] * allow_tensor + ["Operation"] * allow_operation)
         if not kinds:
             raise ValueError("allow_tensor and allow_operation can't both be False.")
         converter = getattr(obj, "_as_graph_element", None)
         if converter is not None:
             obj = converter()
         if isinstance(obj, (bytes, str)):
-            return self._element_by_name(obj.decode() if isinstance(obj, bytes) else obj, allow_tensor, allow_operation)
+            return self._element_by_name(
+                obj.decode() if isinstance(obj, bytes) else obj, allow_tensor, allow_operation
+            )
         if (isinstance(obj, Tensor) and allow_tensor) or (isinstance(obj, Operation) and allow_operation):
             if obj.graph is not self:
                 raise ValueError(f"{obj!r} is not an element of this graph.")
@@ -209,18 +214,21 @@ class Graph(Collections):
             op_name, _, digits = name.partition(":")
             if not digits.isdecimal():
                 raise ValueError(
-                    f"The name {name!r} looks a like a Tensor name, but is not a valid one. Tensor names must be of "
+                    f"The name {name!r} looks a like a Tensor name, but is not a valid one. Tensor names "
+                    "must be of "
                     'the form "<op_name>:<output_index>".'
                 )
             op = self._by_name.get(op_name)
             if op is None:
                 raise KeyError(
-                    f"The name {name!r} refers to a Tensor which does not exist. The operation, {op_name!r}, does "
+                    f"The name {name!r} refers to a Tensor which does not exist. The operation, {op_name!r}, "
+                    "does "
                     "not exist in the graph."
                 )
             if int(digits) >= len(op._outputs):
                 raise KeyError(
-                    f"The name {name!r} refers to a Tensor which does not exist. The operation, {op_name!r}, exists "
+                    f"The name {name!r} refers to a Tensor which does not exist. The operation, {op_name!r}, "
+                    "exists "
                     f"but only has {len(op._outputs)} outputs."
                 )
             return op._outputs[int(digits)]
@@ -229,11 +237,13 @@ class Graph(Collections):
         if not allow_operation:
             if name in self._by_name:
                 raise ValueError(
-                    f"The name {name!r} refers to an Operation, not a Tensor. Tensor names must be of the form "
+                    f"The name {name!r} refers to an Operation, not a Tensor. Tensor names must be of the "
+                    "form "
                     '"<op_name>:<output_index>".'
                 )
             raise ValueError(
-                f"The name {name!r} looks like an (invalid) Operation name, not a Tensor. Tensor names must be of the "
+                f"The name {name!r} looks like an (invalid) Operation name, not a Tensor. Tensor names must "
+                "be of the "
                 'form "<op_name>:<output_index>".'
             )
         if name not in self._by_name:
@@ -272,7 +282,9 @@ class Graph(Collections):
     # ---- names
 
     def unique_name(self, name: str, mark_as_used: bool = True) -> str:
-        """`name` inside the current scope, with ``_1``, ``_2`` … where it is taken (case does not distinguish)."""
+        """`name` inside the current scope, with ``_1``, ``_2`` … where it is taken (case does not
+        distinguish).
+        """
         with self._lock:
             return self._unique_name(name, mark_as_used)
 
@@ -301,9 +313,11 @@ class Graph(Collections):
 
     @contextlib.contextmanager
     def name_scope(self, name: str | None) -> Iterator[str]:
-        """Operations created inside get names that begin with the scope's; yields that prefix, with its slash.
+        """Operations created inside get names that begin with the scope's; yields that prefix, with its
+        slash.
 
-        A name that ends in '/' re-enters that scope; None or '' goes back to the root. ValueError for a bad name.
+        A name that ends in '/' re-enters that scope; None or '' goes back to the root. ValueError for a bad
+        name.
         """
         if name and not _VALID_SCOPE_NAME.match(name):
             raise ValueError(f"'{name}' is not a valid scope name")
@@ -330,14 +344,18 @@ class Graph(Collections):
 
     @contextlib.contextmanager
     def control_dependencies(self, control_inputs: Any) -> Iterator[None]:
-        """Operations created inside run after `control_inputs`; None clears the enclosing scopes' dependencies."""
+        """Operations created inside run after `control_inputs`; None clears the enclosing scopes'
+        dependencies.
+        """
         scopes = self._scopes
         if control_inputs is None:
             with scopes.having(control_dependencies=(), control_flow_context=None):
                 yield
             return
         if not isinstance(control_inputs, (list, tuple, set)) and not hasattr(control_inputs, "__iter__"):
-            raise TypeError(f"control_inputs must be a list of operations and tensors, not {control_inputs!r}")
+            raise TypeError(
+                f"control_inputs must be a list of operations and tensors, not {control_inputs!r}"
+            )
         inputs: list[Operation] = []
         for item in control_inputs:
             composite = getattr(item, "values", None)
@@ -363,8 +381,8 @@ class Graph(Collections):
 
     @contextlib.contextmanager
     def device(self, device_name_or_function: Any) -> Iterator[None]:
-        """Operations created inside ask for this device: a (partial) name, a DeviceSpec, a function of the operation,
-        or None to forget the enclosing scopes'. ValueError for a malformed name."""
+        """Operations created inside ask for this device: a (partial) name, a DeviceSpec, a function of the
+        operation, or None to forget the enclosing scopes'. ValueError for a malformed name."""
         item = device_name_or_function
         if item is not None and not callable(item):
             item = canonical_name(item)
@@ -391,7 +409,9 @@ class Graph(Collections):
                 break
             if callable(item):
                 wanted = item(operation)
-                operation._device = canonical_name(wanted.to_string() if isinstance(wanted, DeviceSpec) else wanted)
+                operation._device = canonical_name(
+                    wanted.to_string() if isinstance(wanted, DeviceSpec) else wanted
+                )
             else:
                 operation._device = merge_names(item, operation._device)
 
@@ -417,7 +437,9 @@ class Graph(Collections):
 
     @contextlib.contextmanager
     def _attr_scope(self, attributes: dict[str, Any]) -> Iterator[None]:
-        """Operations created inside get these attributes (AttrValue messages, None, or functions of the NodeDef)."""
+        """Operations created inside get these attributes (AttrValue messages, None, or functions of the
+        NodeDef).
+        """
         if not isinstance(attributes, dict):
             raise TypeError("attr_map must be a dictionary mapping strings to AttrValue protocol buffers")
         with self._scopes.having(attributes={**self._scopes.attributes, **attributes}):
@@ -425,8 +447,8 @@ class Graph(Collections):
 
     @contextlib.contextmanager
     def gradient_override_map(self, op_type_map: dict[str, str]) -> Iterator[None]:
-        """Operations created inside of these types take their gradients from the functions registered under the
-        given names. TypeError unless it maps strings to strings."""
+        """Operations created inside of these types take their gradients from the functions registered under
+        the given names. TypeError unless it maps strings to strings."""
         if not isinstance(op_type_map, dict):
             raise TypeError("op_type_map must be a dictionary mapping strings to strings")
         for key, value in op_type_map.items():

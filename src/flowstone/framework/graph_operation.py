@@ -83,7 +83,9 @@ class Operation(Node):
         return tuple(self._outputs)
 
     def get_attr(self, name: str) -> Any:
-        """The value of an attribute: strings as bytes, shapes as TensorShapeProto. ValueError if there is none."""
+        """The value of an attribute: strings as bytes, shapes as TensorShapeProto. ValueError if there is
+        none.
+        """
         from flowstone.framework.graph_def import attribute_for_user
 
         if name not in self.attributes:
@@ -148,7 +150,9 @@ def _line_number(code: CodeType, instruction: int) -> int:
 
 
 def current_frames() -> tuple[tuple[CodeType, int], ...]:
-    """The frames above the caller's caller, innermost first: (code, instruction), of which lines are made later."""
+    """The frames above the caller's caller, innermost first: (code, instruction), of which lines are made
+    later.
+    """
     frames: list[tuple[CodeType, int]] = []
     frame: Any = sys._getframe(3)
     while frame is not None and len(frames) < _DEEPEST_TRACEBACK:

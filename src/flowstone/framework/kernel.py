@@ -1,7 +1,7 @@
 """Kernels: how an operation's declaration says what a step shall call.
 
-A kernel factory `kernel(node, env)` runs once per plan. It reads attributes, static shapes and constant inputs, solves
-geometry, and returns one of
+A kernel factory `kernel(node, env)` runs once per plan. It reads attributes, static shapes and constant
+inputs, solves geometry, and returns one of
 
 ===================  =====================================================================================
 returned             what the generated code of a step does
@@ -12,10 +12,10 @@ a callable ``f``     ``f(*inputs)``
 `StepCall`           ``f(step, *inputs)``: the kernel wants the step (its deadline, its cancellation)
 ===================  =====================================================================================
 
-Values that flow along edges: torch tensors; for strings NumPy object arrays of `bytes`; for references and resources
-the object itself (`flowstone.framework.containers.Variable` …). An operation with several outputs returns a tuple or
-list of them. A kernel never keeps or overwrites an input unless its declaration says so (``mutates``), and says
-in its declaration which inputs its outputs may share memory with (``aliases``).
+Values that flow along edges: torch tensors; for strings NumPy object arrays of `bytes`; for references and
+resources the object itself (`flowstone.framework.containers.Variable` …). An operation with several outputs
+returns a tuple or list of them. A kernel never keeps or overwrites an input unless its declaration says so
+(``mutates``), and says in its declaration which inputs its outputs may share memory with (``aliases``).
 
 >>> import torch
 >>> Call(torch.sum, X0, [1], keepdim=True)
@@ -55,8 +55,8 @@ X0, X1, X2, X3, X4, X5, X6, X7 = (Input(i) for i in range(8))
 class Call:
     """A call of `function` with `Input`s, constants, other calls, lists of these and keywords as arguments.
 
-    `overwrites` maps the index of an input to a `Call` that leaves the result in that input's buffer. The plan takes
-    it where the input is nobody else's any more and has the output's type and shape.
+    `overwrites` maps the index of an input to a `Call` that leaves the result in that input's buffer. The
+    plan takes it where the input is nobody else's any more and has the output's type and shape.
     """
 
     __slots__ = ("arguments", "function", "keywords", "overwrites")
@@ -76,7 +76,9 @@ class Call:
         return f"{getattr(self.function, '__name__', self.function)}({', '.join(words)})"
 
     def __call__(self, *inputs: Any) -> Any:
-        """Runs the call on actual inputs (constant folding and node-by-node execution; steps have it generated)."""
+        """Runs the call on actual inputs (constant folding and node-by-node execution; steps have it
+        generated).
+        """
         arguments = [_evaluate(value, inputs) for value in self.arguments]
         keywords = {key: _evaluate(value, inputs) for key, value in self.keywords.items()}
         return self.function(*arguments, **keywords)
@@ -114,9 +116,9 @@ Kernel = Callable[["Node", "Environment"], Any]
 class Environment:
     """What a kernel factory may know of the place its kernel will run at.
 
-    `device_type` (CPU, GPU or a registered type), `device` (torch's), `resources` (the session's or target's named
-    state; None while folding constants) and `states` (objects that kernels of one session share between plans, such
-    as random generators, by node name).
+    `device_type` (CPU, GPU or a registered type), `device` (torch's), `resources` (the session's or target's
+    named state; None while folding constants) and `states` (objects that kernels of one session share between
+    plans, such as random generators, by node name).
     """
 
     __slots__ = ("device", "device_type", "resources", "states")

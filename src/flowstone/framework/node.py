@@ -1,9 +1,9 @@
 """Nodes and their outputs: what every stage from the user's graph to the plan has in common.
 
-A `Node` is one use of a declared operation: attributes, inputs, control inputs, outputs. The user's `Operation` and
-`Tensor` (`graph.py`, `tensor.py`) are a `Node` and an `Output` with a graph and Python manners; a plan's nodes
-(`subgraph.py`) are plain ones. Shape inference, kernels and local identities see only what is declared here, so each is
-written once and serves graph building as well as rewriting.
+A `Node` is one use of a declared operation: attributes, inputs, control inputs, outputs. The user's
+`Operation` and `Tensor` (`graph.py`, `tensor.py`) are a `Node` and an `Output` with a graph and Python
+manners; a plan's nodes (`subgraph.py`) are plain ones. Shape inference, kernels and local identities see only
+what is declared here, so each is written once and serves graph building as well as rewriting.
 
 `dims` is always a static shape as a tuple of int|None, or None where even the rank is unknown.
 """
@@ -24,7 +24,9 @@ UNKNOWN: Any = type("Unknown", (), {"__repr__": lambda self: "UNKNOWN"})()
 
 
 class Output:
-    """One output of a node: `op` (the node), `index`, `dtype` (with reference-ness), `dims` (static shape)."""
+    """One output of a node: `op` (the node), `index`, `dtype` (with reference-ness), `dims` (static
+    shape).
+    """
 
     __slots__ = ("_dims", "_dtype", "_op", "_static_value", "_value_index")
 
@@ -61,9 +63,9 @@ class Output:
 class Node:
     """One use of a declared operation.
 
-    Fields: `name`; `declaration`; `attributes` (canonical values, see `attributes.py`); `control_inputs` (nodes to run
-    before); `outputs`; `device` (requested, '' for none); `order` (creation order, which breaks ties); `group_sizes`
-    (how many inputs each declared input argument holds).
+    Fields: `name`; `declaration`; `attributes` (canonical values, see `attributes.py`); `control_inputs`
+    (nodes to run before); `outputs`; `device` (requested, '' for none); `order` (creation order, which breaks
+    ties); `group_sizes` (how many inputs each declared input argument holds).
     """
 
     __slots__ = (
@@ -131,7 +133,8 @@ class Node:
         return None
 
     def constant_dims(self, i: int) -> tuple[int | None, ...] | None:
-        """Input `i`, a vector of sizes, as a static shape with None for what is not known; -1 counts as unknown.
+        """Input `i`, a vector of sizes, as a static shape with None for what is not known; -1 counts as
+        unknown.
 
         None if not even its length is known.
         """
@@ -164,8 +167,9 @@ class Node:
 def static_value(output: Any) -> Any:
     """The value of an output as far as it is known without running a step.
 
-    An `numpy.ndarray` if all of it is known; a tuple of int|None for a vector of sizes known in part; else None.
-    The declaration's `value` hook answers first; a pure operation on small known inputs is computed with its kernel.
+    An `numpy.ndarray` if all of it is known; a tuple of int|None for a vector of sizes known in part; else
+    None. The declaration's `value` hook answers first; a pure operation on small known inputs is computed
+    with its kernel.
     """
     found = output._static_value
     if found is UNKNOWN:

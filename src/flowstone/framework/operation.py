@@ -12,28 +12,30 @@
 
 The declaration *is* the function that adds the op to the default graph: ``maximum(a, b, name="m")``.
 
-Signature notation: ``x: T`` a tensor whose type attribute T names; ``x: float`` a fixed type; ``x: N*T`` a list of N
-tensors; ``x: *Ts`` a list with types Ts; ``x: Ref(T)`` a reference to a variable's buffer. Type attributes are given as
-keywords (allowed types, or None for any); all others as text in the notation of `attributes.py`. Attributes named in the
-signature that are declared nowhere become ``type`` (or ``int >= 1`` for N, ``list(type) >= 1``).
+Signature notation: ``x: T`` a tensor whose type attribute T names; ``x: float`` a fixed type; ``x: N*T`` a
+list of N tensors; ``x: *Ts`` a list with types Ts; ``x: Ref(T)`` a reference to a variable's buffer. Type
+attributes are given as keywords (allowed types, or None for any); all others as text in the notation of
+`attributes.py`. Attributes named in the signature that are declared nowhere become ``type`` (or ``int >= 1``
+for N, ``list(type) >= 1``).
 
 Parts of a declaration, each set by a method or decorator of the same name:
 
-=============  ====================================================================================  ===========
-part           what it is                                                                             obligatory
-=============  ====================================================================================  ===========
-infer          ``f(node)`` -> dims of the output (tuple or None), or a list of dims, one an output     yes
-kernel         ``f(node, env)`` -> see `kernel.py`; one a device type                                  yes
-gradient       ``f(op, *dys)`` -> gradients by the inputs; or `not_differentiable()` (None flows),     one of
-               or `no_gradient()` (asking is an error)                                                  the three
-fold           ``f(node)`` -> an Output that equals the node's output, an array (a constant) or None   no
-static_value   ``f(node)`` -> what is known of the output before the step, see `node.static_value`     no
-=============  ====================================================================================  ===========
+========  ============================================================================  ==========
+part      what it is                                                                    obligatory
+========  ============================================================================  ==========
+infer     ``f(node)`` -> dims of the output (tuple or None), or a list of dims          yes
+kernel    ``f(node, env)`` -> see `kernel.py`; one a device type                        yes
+gradient  ``f(op, *dys)`` -> gradients by the inputs; or `not_differentiable()` (None   one of
+          flows), or `no_gradient()` (asking is an error)                               the three
+fold      ``f(node)`` -> an Output that equals the node's, an array (a constant), None  no
+value     ``f(node)`` -> what is known before the step, see `node.static_value`         no
+========  ============================================================================  ==========
 
-Traits: `stateful` (has effects or hidden state: never folded, merged, or dropped in favour of another), `commutative`,
-`mutates` (inputs that it changes: references and resources), `aliases` (inputs whose memory an output may share),
-`broadcasts` (element-wise over inputs that broadcast against each other), `overlapping` (an output shows one element of it in several places, so nobody may overwrite it),
-`asynchronous`, `host` (names of arguments that live in host memory on every device).
+Traits: `stateful` (has effects or hidden state: never folded, merged, or dropped in favour of another),
+`commutative`, `mutates` (inputs that it changes: references and resources), `aliases` (inputs whose memory an
+output may share), `broadcasts` (element-wise over inputs that broadcast against each other), `overlapping`
+(an output shows one element of it in several places, so nobody may overwrite it), `asynchronous`, `host`
+(names of arguments that live in host memory on every device).
 """
 
 from __future__ import annotations
@@ -59,8 +61,9 @@ _STATIC_VALUE_LIMIT = 4096  # elements: larger values are left to the plan's con
 class Argument:
     """One declared input or output.
 
-    `dtype` is fixed, or None and `type_attr` names the attribute that holds it; `number_attr` names the length of an
-    ``N*T`` list, `type_list_attr` the types of a ``*Ts`` list; `is_ref` says that it is a variable's buffer.
+    `dtype` is fixed, or None and `type_attr` names the attribute that holds it; `number_attr` names the
+    length of an ``N*T`` list, `type_list_attr` the types of a ``*Ts`` list; `is_ref` says that it is a
+    variable's buffer.
     """
 
     __slots__ = ("dtype", "is_list", "is_ref", "name", "number_attr", "type_attr", "type_list_attr")
@@ -81,7 +84,9 @@ class Argument:
             self.dtype = dtypes.as_dtype(match["type"])
         self.is_list = self.number_attr is not None or self.type_list_attr is not None
         if self.type_list_attr:
-            attributes.setdefault(self.type_list_attr, AttributeSpec(self.type_list_attr, "type", True, minimum=1))
+            attributes.setdefault(
+                self.type_list_attr, AttributeSpec(self.type_list_attr, "type", True, minimum=1)
+            )
         if self.number_attr:
             attributes.setdefault(self.number_attr, AttributeSpec(self.number_attr, "int", minimum=1))
         if self.type_attr:
@@ -212,11 +217,15 @@ class OpDeclaration:
 
     @property
     def is_pure(self) -> bool:
-        """Whether equal inputs give equal outputs and nothing else happens: gates folding, merging and dropping."""
+        """Whether equal inputs give equal outputs and nothing else happens: gates folding, merging and
+        dropping.
+        """
         return not self.stateful and not self.mutates and not self.asynchronous
 
     def static_value(self, node: Any, index: int) -> Any:
-        """What is known of output `index` of `node` before a step (None: nothing); see `node.static_value`."""
+        """What is known of output `index` of `node` before a step (None: nothing); see
+        `node.static_value`.
+        """
         from flowstone.framework.values import to_numpy
 
         if self._value_function is not None:
@@ -249,8 +258,9 @@ class OpDeclaration:
         """Adds a node to the default graph.
 
         Inputs are positional (in the declaration's order) or by name; attributes by name. Values that are not
-        tensors are converted. Returns the output, a list (``N*T``, ``*Ts``), a named tuple of several outputs, or
-        the `Operation` where there are none. Raises TypeError or ValueError, naming the op and the argument.
+        tensors are converted. Returns the output, a list (``N*T``, ``*Ts``), a named tuple of several
+        outputs, or the `Operation` where there are none. Raises TypeError or ValueError, naming the op and
+        the argument.
         """
         from flowstone.framework.building import add_operation
 
@@ -291,7 +301,9 @@ def _inferred_attributes(inputs: list[Argument]) -> frozenset[str]:
 
 
 def evaluate(node: Any, inputs: list[np.ndarray[Any, Any]]) -> list[Any]:
-    """Runs the CPU kernel of a pure node on NumPy values, outside any step; returns its outputs as runtime values."""
+    """Runs the CPU kernel of a pure node on NumPy values, outside any step; returns its outputs as runtime
+    values.
+    """
     import torch
 
     from flowstone.framework.kernel import Value
@@ -346,8 +358,8 @@ registry = Registry()
 class Functions:
     """Declared operations as attributes: ``F.Mul(x, y)`` adds a Mul node, whichever file declares it.
 
-    A gradient uses operations of other families this way, without importing their files. AttributeError for a name
-    that is not declared.
+    A gradient uses operations of other families this way, without importing their files. AttributeError for a
+    name that is not declared.
     """
 
     def __getattr__(self, name: str) -> OpDeclaration:
@@ -366,4 +378,14 @@ def op(name: str, signature: str, attributes: str = "", **traits: Any) -> OpDecl
     return registry.add(OpDeclaration(name, signature, attributes, **traits))
 
 
-__all__ = ["REQUIRED", "Argument", "F", "Functions", "OpDeclaration", "Registry", "evaluate", "op", "registry"]
+__all__ = [
+    "REQUIRED",
+    "Argument",
+    "F",
+    "Functions",
+    "OpDeclaration",
+    "Registry",
+    "evaluate",
+    "op",
+    "registry",
+]

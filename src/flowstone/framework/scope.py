@@ -1,8 +1,9 @@
 """Ambient state of graph building: the default graph, the default session, and the scopes of a graph.
 
-This is the one place for it. The stacks of default graphs and sessions belong to a thread. A graph's scopes (name,
-device, colocation, control dependencies, attributes, gradient overrides, container, control-flow context) are one
-immutable-by-convention `Scopes` record per graph and thread; entering a scope replaces fields and leaving restores them.
+This is the one place for it. The stacks of default graphs and sessions belong to a thread. A graph's scopes
+(name, device, colocation, control dependencies, attributes, gradient overrides, container, control-flow
+context) are one immutable-by-convention `Scopes` record per graph and thread; entering a scope replaces
+fields and leaving restores them.
 """
 
 from __future__ import annotations
@@ -83,7 +84,9 @@ def get_default_graph() -> Graph:
 
 
 def reset_default_graph() -> None:
-    """Replaces the global default graph by a new one. Raises AssertionError inside ``with graph.as_default()``."""
+    """Replaces the global default graph by a new one. Raises AssertionError inside ``with
+    graph.as_default()``.
+    """
     if graphs.items:
         raise AssertionError(
             "Do not use tf.reset_default_graph() to clear nested graphs. If you need a cleared graph, "

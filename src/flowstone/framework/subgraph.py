@@ -1,7 +1,8 @@
 """`Subgraph`: the nodes that one step needs, private to its plan, in topological order.
 
-Rewriting replaces nodes in it, placement names their devices, segments compile it. Its nodes are plain `Node`s made from
-the user's operations, so nothing done here touches the user's graph. A fed tensor is the output of an ``_Arg`` node.
+Rewriting replaces nodes in it, placement names their devices, segments compile it. Its nodes are plain
+`Node`s made from the user's operations, so nothing done here touches the user's graph. A fed tensor is the
+output of an ``_Arg`` node.
 
 Printed, one line a node, it is stable text:
 
@@ -41,8 +42,9 @@ class PlanNode(Node):
 class Subgraph:
     """The nodes of one step.
 
-    Fields: `nodes`, in topological order; `feeds` (outputs of ``_Arg`` nodes, in the order they will be passed);
-    `fetches` (outputs); `targets` (nodes run for their effect); `log` (what rewriting did: (pass, node, reason)).
+    Fields: `nodes`, in topological order; `feeds` (outputs of ``_Arg`` nodes, in the order they will be
+    passed); `fetches` (outputs); `targets` (nodes run for their effect); `log` (what rewriting did: (pass,
+    node, reason)).
     """
 
     __slots__ = ("feeds", "fetches", "log", "nodes", "targets")
@@ -62,9 +64,13 @@ class Subgraph:
         group_sizes: tuple[int, ...] | None = None,
         name: str | None = None,
     ) -> PlanNode:
-        """A node (not yet in `nodes`) that takes name, order, device and origin from `like`; outputs are inferred."""
+        """A node (not yet in `nodes`) that takes name, order, device and origin from `like`; outputs are
+        inferred.
+        """
         sizes = (1,) * len(declaration.inputs) if group_sizes is None else group_sizes
-        node = PlanNode(declaration, name or like.name, inputs, attributes, sizes, [], like.device, like.order)
+        node = PlanNode(
+            declaration, name or like.name, inputs, attributes, sizes, [], like.device, like.order
+        )
         node.origin = getattr(like, "origin", like)
         dtypes = [dtype for argument in declaration.outputs for dtype in argument.types(attributes)]
         for dtype in dtypes:
@@ -90,7 +96,9 @@ class Subgraph:
 
         lines = []
         for node in self.nodes:
-            words = [text(x) for x in node._inputs] + [f"^%{number[c]}" for c in node._control_inputs if c in number]
+            words = [text(x) for x in node._inputs] + [
+                f"^%{number[c]}" for c in node._control_inputs if c in number
+            ]
             attributes = "".join(f" {k}={_attribute_text(v)}" for k, v in sorted(_shown(node)))
             types = ", ".join(x.dtype.name + format_dims(x.dims).replace(" ", "") for x in node._outputs)
             body = f"%{number[node]} = {node.type}({', '.join(words)}){attributes}"
@@ -104,7 +112,11 @@ def _shown(node: Node) -> Iterable[tuple[str, Any]]:
     specs = node.declaration.attributes
     for key, value in node.attributes.items():
         spec = specs.get(key)
-        if spec is None or key in node.declaration.inferred or (spec.kind == "type" and key in ("dtype", "T")):
+        if (
+            spec is None
+            or key in node.declaration.inferred
+            or (spec.kind == "type" and key in ("dtype", "T"))
+        ):
             continue
         if spec.kind != "tensor" and spec.default == value:
             continue
@@ -113,7 +125,11 @@ def _shown(node: Node) -> Iterable[tuple[str, Any]]:
 
 def _attribute_text(value: Any) -> str:
     if isinstance(value, np.ndarray):
-        return np.array2string(value, threshold=8, edgeitems=2, separator=",").replace("\n", "") if value.size < 9 else "[…]"
+        return (
+            np.array2string(value, threshold=8, edgeitems=2, separator=",").replace("\n", "")
+            if value.size < 9
+            else "[…]"
+        )
     if isinstance(value, DType):
         return value.name
     return repr(value).replace(" ", "")

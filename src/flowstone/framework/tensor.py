@@ -1,7 +1,7 @@
 """`Tensor`, the user's handle of an operation's output, and the conversion of Python values to tensors.
 
-Arithmetic is not defined here: `flowstone.ops` installs the operators with `Tensor.overload`, and conversions of numbers,
-arrays, variables … with `register_tensor_conversion_function`.
+Arithmetic is not defined here: `flowstone.ops` installs the operators with `Tensor.overload`, and conversions
+of numbers, arrays, variables … with `register_tensor_conversion_function`.
 """
 
 from __future__ import annotations
@@ -21,13 +21,16 @@ if TYPE_CHECKING:
 class Tensor(Output):
     """One output of an `Operation`: a value that a step computes. It holds no value itself.
 
-    Compares and hashes by identity. Iteration and truth value raise TypeError, since the value is not known yet.
+    Compares and hashes by identity. Iteration and truth value raise TypeError, since the value is not known
+    yet.
     """
 
     __slots__ = ("__weakref__", "_consumers", "_extra")
     __array_priority__ = 100  # NumPy leaves binary operators to us
 
-    def __init__(self, op: Operation, value_index: int, dtype: DType, dims: tuple[int | None, ...] | None = None) -> None:
+    def __init__(
+        self, op: Operation, value_index: int, dtype: DType, dims: tuple[int | None, ...] | None = None
+    ) -> None:
         self._op, self._value_index, self._dtype, self._dims = op, value_index, dtype, dims
         self._static_value = UNKNOWN
         self._consumers: list[Operation] = []
@@ -95,15 +98,19 @@ class Tensor(Output):
         return self
 
     def __iter__(self) -> Any:
-        raise TypeError("Tensor objects are only iterable when their values are known: use tf.unstack or tf.map_fn.")
+        raise TypeError(
+            "Tensor objects are only iterable when their values are known: use tf.unstack or tf.map_fn."
+        )
 
     def __len__(self) -> int:
         raise TypeError(f"len is not well defined for the symbolic Tensor {self.name}; use tf.shape(x)[0].")
 
     def __bool__(self) -> bool:
         raise TypeError(
-            f"Using the symbolic Tensor {self.name} as a Python `bool` is not allowed: its value is not known before "
-            "a step. Use `if t is not None:` to ask whether a tensor is defined, and tf.cond to branch on its value."
+            f"Using the symbolic Tensor {self.name} as a Python `bool` is not allowed: its value is not "
+            "known before "
+            "a step. Use `if t is not None:` to ask whether a tensor is defined, and tf.cond to branch on "
+            "its value."
         )
 
     __nonzero__ = __bool__
@@ -115,7 +122,9 @@ class Tensor(Output):
 
 
 def evaluating_session(session: Any, graph: Graph, what: str) -> Any:
-    """The session for `tensor.eval` and `operation.run`: the given one or the default. ValueError if there is none."""
+    """The session for `tensor.eval` and `operation.run`: the given one or the default. ValueError if there is
+    none.
+    """
     if session is None:
         session = scope.get_default_session()
         if session is None:
@@ -134,8 +143,11 @@ _conversions: list[tuple[int, Any, Callable[..., Any]]] = []
 _conversion_cache: dict[type, list[Callable[..., Any]]] = {}
 
 
-def register_tensor_conversion_function(base_type: Any, conversion_func: Callable[..., Any], priority: int = 100) -> None:
-    """Has `convert_to_tensor` call ``conversion_func(value, dtype, name, as_ref)`` for instances of `base_type`.
+def register_tensor_conversion_function(
+    base_type: Any, conversion_func: Callable[..., Any], priority: int = 100
+) -> None:
+    """Has `convert_to_tensor` call ``conversion_func(value, dtype, name, as_ref)`` for instances of
+    `base_type`.
 
     Lower priorities come first; among equals, earlier registrations. The function may return NotImplemented.
     Raises TypeError for a base that is no type (or tuple of types) or a function that is not callable.
@@ -177,7 +189,10 @@ def convert_to_tensor(
             except (TypeError, ValueError):
                 result = NotImplemented
             else:
-                if result is not NotImplemented and result.dtype.base_dtype != dtypes.as_dtype(preferred_dtype).base_dtype:
+                if (
+                    result is not NotImplemented
+                    and result.dtype.base_dtype != dtypes.as_dtype(preferred_dtype).base_dtype
+                ):
                     raise TypeError(
                         f"convert_to_tensor did not convert to the preferred dtype: {result.dtype.name} vs "
                         f"{dtypes.as_dtype(preferred_dtype).name}"
@@ -187,7 +202,9 @@ def convert_to_tensor(
         if result is NotImplemented:
             continue
         if not isinstance(result, Tensor):
-            raise RuntimeError(f"Conversion function {function!r} for type {type(value)} returned non-Tensor: {result!r}")
+            raise RuntimeError(
+                f"Conversion function {function!r} for type {type(value)} returned non-Tensor: {result!r}"
+            )
         if dtype is not None and not dtype.base_dtype.is_compatible_with(result.dtype.base_dtype):
             raise RuntimeError(
                 f"Conversion function {function!r} for type {type(value)} returned incompatible dtype: "
@@ -195,12 +212,15 @@ def convert_to_tensor(
             )
         tensor: Tensor = result
         return tensor
-    raise TypeError(f"Cannot convert {value!r} with type {type(value)} to Tensor: no conversion function registered.")
+    raise TypeError(
+        f"Cannot convert {value!r} with type {type(value)} to Tensor: no conversion function registered."
+    )
 
 
 def _with_dtype(tensor: Tensor, dtype: DType) -> Tensor:
     if tensor._dtype is dtype or tensor._dtype.base_dtype is dtype.base_dtype:
         return tensor
     raise ValueError(
-        f"Tensor conversion requested dtype {dtype.name} for Tensor with dtype {tensor._dtype.name}: {tensor!r}"
+        f"Tensor conversion requested dtype {dtype.name} for Tensor with dtype {tensor._dtype.name}: "
+        f"{tensor!r}"
     )

@@ -1,7 +1,7 @@
 """Values at the border between NumPy and a step.
 
-Inside a step a value is a torch tensor, for strings a NumPy object array of `bytes`, for references and resources the
-object itself. Both directions share memory wherever they can; whoever keeps a value copies it.
+Inside a step a value is a torch tensor, for strings a NumPy object array of `bytes`, for references and
+resources the object itself. Both directions share memory wherever they can; whoever keeps a value copies it.
 
 >>> import numpy as np
 >>> to_runtime(np.float32([1, 2]), dtypes.float32)
@@ -21,7 +21,8 @@ from flowstone.framework.dtypes import DType
 
 warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
 
-_STORED_AS = {  # element types that torch.from_numpy does not take, and the integer type of the same width that it does
+# Element types that torch.from_numpy does not take, and the integer type of the same width that it does.
+_STORED_AS = {
     dtypes.bfloat16: np.int16,
     dtypes.qint8: np.int8,
     dtypes.quint8: np.uint8,
@@ -32,7 +33,9 @@ _STORED_AS = {  # element types that torch.from_numpy does not take, and the int
 
 
 def to_runtime(array: np.ndarray[Any, Any], dtype: DType) -> Any:
-    """The runtime value of an array that already has the NumPy type of `dtype`; shares its memory where possible."""
+    """The runtime value of an array that already has the NumPy type of `dtype`; shares its memory where
+    possible.
+    """
     if dtype.torch is None:
         return as_bytes_array(array) if dtype.base_dtype is dtypes.string else array.item()
     if not array.flags.c_contiguous and any(stride < 0 for stride in array.strides):
@@ -52,7 +55,9 @@ def to_numpy(value: Any, dtype: DType) -> np.ndarray[Any, Any]:
         if value.device.type != "cpu":
             value = value.cpu()
         if value.dtype is torch.bfloat16:
-            return np.asarray(value.contiguous().view(torch.int16).numpy().view(dtypes.bfloat16.as_numpy_dtype))
+            return np.asarray(
+                value.contiguous().view(torch.int16).numpy().view(dtypes.bfloat16.as_numpy_dtype)
+            )
         array = value.resolve_conj().resolve_neg().numpy()
         if dtype.base_dtype in _STORED_AS:
             array = np.asarray(array, order="C").view(dtype.as_numpy_dtype)
@@ -65,7 +70,9 @@ def to_numpy(value: Any, dtype: DType) -> np.ndarray[Any, Any]:
 
 
 def as_bytes_array(array: Any) -> np.ndarray[Any, Any]:
-    """An object array of `bytes` from an array of str, bytes or objects; raises TypeError for other elements."""
+    """An object array of `bytes` from an array of str, bytes or objects; raises TypeError for other
+    elements.
+    """
     if not isinstance(array, (np.ndarray, np.generic)):
         array = np.array(array, dtype=object)
     if array.dtype.kind == "S":

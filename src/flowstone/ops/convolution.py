@@ -177,7 +177,14 @@ def _forward_kernel(depthwise):
             x = _seen_first(X0, geometry)
             kernel = Call(torch.permute, X1, geometry.filter_first)
             call = Call(
-                _FORWARD[geometry.rank - 2], x, kernel, None, geometry.strides, padding, geometry.dilations, groups
+                _FORWARD[geometry.rank - 2],
+                x,
+                kernel,
+                None,
+                geometry.strides,
+                padding,
+                geometry.dilations,
+                groups,
             )
             return _given_back(call, geometry)
         fixed = geometry.fixed(node.static_shape(0), node.static_shape(1)) or _fixed_by_stride(geometry, node)
@@ -312,7 +319,9 @@ def _input_gradient_call(geometry, image, kernel, groups, counts, padding):
 def _filter_gradient_call(geometry, env, dtype, kernel, groups, counts, padding):
     n = geometry.rank - 2
     shape = (kernel[-1], kernel[-2], *kernel[:n])
-    weights = torch.empty(1, dtype=dtype.torch, device=env.device).expand(shape)  # only its shape is looked at
+    weights = torch.empty(1, dtype=dtype.torch, device=env.device).expand(
+        shape
+    )  # only its shape is looked at
     x, dy, zeros = _seen_first(X0, geometry), _seen_first(X2, geometry), (0,) * n
     call = Call(
         _backward, dy, x, weights, None, geometry.strides, padding, geometry.dilations, False, zeros, groups,

@@ -196,7 +196,9 @@ def _call_sqrt_gradient(dtype):
 
 def _call_rsqrt_gradient(dtype):
     y = _conj_y(dtype)
-    cube = Call(torch.mul, Call(torch.mul, y, y), Call(torch.mul, y, X1))  # ATen's pow costs more than all three
+    cube = Call(
+        torch.mul, Call(torch.mul, y, y), Call(torch.mul, y, X1)
+    )  # ATen's pow costs more than all three
     return Call(torch.Tensor.mul_, cube, _MINUS_HALF)
 
 

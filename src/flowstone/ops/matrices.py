@@ -78,8 +78,8 @@ def _turned(side):
 def _shaped_product(a, b, rows, inner, columns, dtype, env):
     """The product [rows, inner] x [inner, columns] of known sizes, by the kernel that suits them.
 
-    Narrow results cost BLAS half as much as (b' a')' (measured in docs/design/007). On processors for which MKL has no
-    kernels of its own, oneDNN's product takes half MKL's time in float32.
+    Narrow results cost BLAS half as much as (b' a')' (measured in docs/design/007). On processors for which
+    MKL has no kernels of its own, oneDNN's product takes half MKL's time in float32.
     """
     if env.device.type == "cpu" and dtype is dtypes.float32 and inner > 1:
         if columns <= _NARROW < rows:
@@ -91,7 +91,9 @@ def _shaped_product(a, b, rows, inner, columns, dtype, env):
 
 @functools.cache
 def _onednn_is_faster():
-    """Whether float32 products are faster in oneDNN than in the BLAS that torch calls: AMD's x86 processors."""
+    """Whether float32 products are faster in oneDNN than in the BLAS that torch calls: AMD's x86
+    processors.
+    """
     if not (torch.backends.mkldnn.is_available() and torch.backends.mkl.is_available()):
         return False
     try:

@@ -1,7 +1,8 @@
 """Broadcasts: an operand that was only repeated need not be, where the operation repeats it itself.
 
 - ``op(BroadcastTo(x), y)`` is ``op(x, y)`` where y alone already has the result's shape;
-- ``op(BroadcastTo(x), scalar)`` is ``BroadcastTo(op(x, scalar))``, so that the arithmetic is done once an element of x.
+- ``op(BroadcastTo(x), scalar)`` is ``BroadcastTo(op(x, scalar))``, so that the arithmetic is done once an
+  element of x.
 
 Both give the same bits. They serve ops whose declaration says that they broadcast; gradients of means and of
 normalisation are full of them.
@@ -52,5 +53,7 @@ def _broadcast_afterwards(subgraph: Subgraph, node: PlanNode, i: int) -> Replace
     new = _narrowed(subgraph, node, i)
     attributes = {**broadcast.attributes, "T": new._outputs[0].dtype}
     inputs = [new._outputs[0], broadcast._inputs[1]]
-    after = subgraph.new_node(broadcast.declaration, inputs, attributes, like=node, name=f"{node.name}/broadcast")
+    after = subgraph.new_node(
+        broadcast.declaration, inputs, attributes, like=node, name=f"{node.name}/broadcast"
+    )
     return Replacement([after._outputs[0]], "the scalar is applied before the broadcast", (new, after))

@@ -22,17 +22,21 @@ def check(subgraph: Subgraph, pass_name: str = "") -> None:
                 raise AssertionError(f"{node.name} takes {x.name}, which is not computed before it{where}")
         for control in node._control_inputs:
             if control not in seen:
-                raise AssertionError(f"{node.name} waits for {control.name}, which does not run before it{where}")
+                raise AssertionError(
+                    f"{node.name} waits for {control.name}, which does not run before it{where}"
+                )
         declared = [
-            dtype
-            for argument in node.declaration.inputs
-            for dtype in argument.types(node.attributes)
+            dtype for argument in node.declaration.inputs for dtype in argument.types(node.attributes)
         ]
         if len(declared) != len(node._inputs):
-            raise AssertionError(f"{node.name} has {len(node._inputs)} inputs, declared are {len(declared)}{where}")
+            raise AssertionError(
+                f"{node.name} has {len(node._inputs)} inputs, declared are {len(declared)}{where}"
+            )
         for x, dtype in zip(node._inputs, declared):
             if x.dtype.base_dtype is not dtype.base_dtype:
-                raise AssertionError(f"{node.name} takes {x.name} as {dtype.name}, but it is {x.dtype.name}{where}")
+                raise AssertionError(
+                    f"{node.name} takes {x.name} as {dtype.name}, but it is {x.dtype.name}{where}"
+                )
         known.update(node._outputs)
         seen.add(node)
     for i, feed in enumerate(subgraph.feeds):

@@ -1,8 +1,8 @@
 """Pruning: the part of the user's graph that a step needs (white paper 4.2).
 
-Backwards from the fetches and targets along data and control edges, cutting at the feeds: a fed tensor becomes the output
-of an ``_Arg`` node, and what only served to compute it is left out. The result is a private copy in topological order;
-nodes that nothing orders stay in creation order.
+Backwards from the fetches and targets along data and control edges, cutting at the feeds: a fed tensor
+becomes the output of an ``_Arg`` node, and what only served to compute it is left out. The result is a
+private copy in topological order; nodes that nothing orders stay in creation order.
 """
 
 from __future__ import annotations
@@ -40,9 +40,13 @@ def prune(
     outputs: dict[Output, Output] = {}
     nodes: list[PlanNode] = []
     for index, tensor in enumerate(feeds):
-        node = PlanNode(argument, tensor.op.name, [], {"T": tensor.dtype.base_dtype, "index": index}, (), [], "", 0)
+        node = PlanNode(
+            argument, tensor.op.name, [], {"T": tensor.dtype.base_dtype, "index": index}, (), [], "", 0
+        )
         node.origin = tensor.op
-        outputs[tensor] = node.add_output(tensor.dtype.base_dtype, feed_dims[index] if feed_dims else tensor.dims)
+        outputs[tensor] = node.add_output(
+            tensor.dtype.base_dtype, feed_dims[index] if feed_dims else tensor.dims
+        )
         nodes.append(node)
     for operation in _in_order(needed, fed):
         copies[operation] = copy = _copy(operation, outputs, copies)
@@ -50,7 +54,10 @@ def prune(
             outputs.setdefault(tensor, output)
         nodes.append(copy)
     return Subgraph(
-        nodes, [outputs[t] for t in feeds], [outputs[t] for t in fetches], [copies[operation] for operation in targets]
+        nodes,
+        [outputs[t] for t in feeds],
+        [outputs[t] for t in fetches],
+        [copies[operation] for operation in targets],
     )
 
 
@@ -92,7 +99,9 @@ def _in_order(needed: set[Operation], fed: set[Tensor]) -> list[Operation]:
 
 
 def _topological(ordered: list[Operation], needed: set[Operation], fed: set[Tensor]) -> list[Operation]:
-    """Creation order is not topological (inputs were changed later): Kahn's algorithm, earliest created first."""
+    """Creation order is not topological (inputs were changed later): Kahn's algorithm, earliest created
+    first.
+    """
     waiting: dict[Operation, int] = {}
     dependants: dict[Operation, list[Operation]] = {}
     for operation in ordered:
@@ -114,7 +123,9 @@ def _topological(ordered: list[Operation], needed: set[Operation], fed: set[Tens
     if len(result) < len(ordered):
         stuck = [operation.name for operation in ordered if waiting[operation]]
         names = ", ".join(stuck[:5]) + (" …" if len(stuck) > 5 else "")
-        raise errors.InvalidArgumentError(None, None, f"The graph contains a cycle through the nodes: {names}")
+        raise errors.InvalidArgumentError(
+            None, None, f"The graph contains a cycle through the nodes: {names}"
+        )
     return result
 
 

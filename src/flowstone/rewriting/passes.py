@@ -1,8 +1,8 @@
 """The passes of rewriting, in order: this page is the whole of it.
 
 Each pass changes a `Subgraph` in place and is switched off by name (``FLOWSTONE_PASSES=-fold_constants``, or
-`run_passes(disabled=…)`). With ``FLOWSTONE_CHECK=1`` the invariants are checked after each. `show` receives the name and
-the text of the graph before and after each pass that changed it.
+`run_passes(disabled=…)`). With ``FLOWSTONE_CHECK=1`` the invariants are checked after each. `show` receives
+the name and the text of the graph before and after each pass that changed it.
 """
 
 from __future__ import annotations

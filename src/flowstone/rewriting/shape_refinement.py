@@ -1,9 +1,9 @@
 """Static shapes, once the feeds' shapes are known.
 
-A plan is made when the first values are fed, so its ``_Arg`` nodes may carry those values' shapes where the placeholders
-leave dimensions open. `refine_shapes` infers the shapes of everything that follows again, with which most shape arithmetic
-(batch sizes, reshapes, broadcasts of gradients) becomes constant. Raises ValueError where the shapes contradict; the plan is
-then made without them and the step says what is wrong.
+A plan is made when the first values are fed, so its ``_Arg`` nodes may carry those values' shapes where the
+placeholders leave dimensions open. `refine_shapes` infers the shapes of everything that follows again, with
+which most shape arithmetic (batch sizes, reshapes, broadcasts of gradients) becomes constant. Raises
+ValueError where the shapes contradict; the plan is then made without them and the step says what is wrong.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """Whose memory is it: what generated code may overwrite, and what it must copy.
 
-Every value has *roots*: the buffers it may share memory with. A kernel's result is its own root; an op that declares
-``aliases`` hands on the roots of those inputs; a feed, a constant and a variable's buffer are roots that the step does
-not own. From roots and last uses follow three decisions, all made here, at plan time:
+Every value has *roots*: the buffers it may share memory with. A kernel's result is its own root; an op that
+declares ``aliases`` hands on the roots of those inputs; a feed, a constant and a variable's buffer are roots
+that the step does not own. From roots and last uses follow three decisions, all made here, at plan time:
 
 - a node may overwrite an input's buffer if the step owns it and nothing that shares it is used later;
 - a read of state is copied if something that shares it is used after a later node changes that state
-  (a *resource* variable's read gives the value at the time of the read; a *reference* that is only identity-copied
-  stays an alias, as in TensorFlow 1);
+  (a *resource* variable's read gives the value at the time of the read; a *reference* that is only
+  identity-copied stays an alias, as in TensorFlow 1);
 - a fetch is copied if it shares memory with a feed, a constant, state or another fetch.
 """
 
@@ -22,7 +22,9 @@ FOREVER = 1 << 60
 
 
 class Foreign:
-    """A root that the step does not own: `kind` is feed, constant, state or overlap; `owner` the state it is, if known."""
+    """A root that the step does not own: `kind` is feed, constant, state or overlap; `owner` the state it is,
+    if known.
+    """
 
     __slots__ = ("kind", "owner")
 
@@ -109,7 +111,9 @@ class Aliasing:
         return all(type(root) is Output and self.root_last_use[root] <= here for root in self.roots[x])
 
     def must_copy_read(self, node: PlanNode) -> bool:
-        """Whether the output of `node`, which shares memory with state, must be a copy: it outlives a change."""
+        """Whether the output of `node`, which shares memory with state, must be a copy: it outlives a
+        change.
+        """
         output = node._outputs[0]
         if output.dtype.is_ref or output.dtype.torch is None:
             return False
@@ -137,4 +141,6 @@ class Aliasing:
         roots = self.roots[fetches[index]]
         if any(type(root) is Foreign for root in roots):
             return True
-        return any(i != index and x is not fetches[index] and roots & self.roots[x] for i, x in enumerate(fetches))
+        return any(
+            i != index and x is not fetches[index] and roots & self.roots[x] for i, x in enumerate(fetches)
+        )

@@ -22,7 +22,9 @@ class Device(NamedTuple):
 
 
 def local_devices(device_count: Any = None) -> list[Device]:
-    """The devices a session may use; `device_count` maps a type to the number wanted (ConfigProto.device_count)."""
+    """The devices a session may use; `device_count` maps a type to the number wanted
+    (ConfigProto.device_count).
+    """
     wanted = dict(device_count or {})
     prefix = "/job:localhost/replica:0/task:0/device:"
     devices = [Device(f"{prefix}CPU:0", CPU, torch.device("cpu"))]
@@ -38,7 +40,9 @@ def default_device(devices: list[Device]) -> Device:
 
 
 def check_requested(nodes: list[PlanNode], devices: list[Device], soft_placement: bool) -> None:
-    """Raises InvalidArgumentError for a node whose requested device does not exist (unless placement is soft)."""
+    """Raises InvalidArgumentError for a node whose requested device does not exist (unless placement is
+    soft).
+    """
     names = tuple(device.name for device in devices)
     for node in nodes:
         if node._device and not _exists(node._device, names, soft_placement):

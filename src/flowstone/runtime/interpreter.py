@@ -1,8 +1,8 @@
 """Node-by-node execution of a subgraph: the plain meaning that generated code must agree with.
 
-`interpret` computes every node in order with its own kernel, keeps all values, overwrites and copies nothing on its own
-account, and propagates dead values through Switch and Merge. It is what ``FLOWSTONE_CHECK=2`` and the random-graph tests
-compare a segment with.
+`interpret` computes every node in order with its own kernel, keeps all values, overwrites and copies nothing
+on its own account, and propagates dead values through Switch and Merge. It is what ``FLOWSTONE_CHECK=2`` and
+the random-graph tests compare a segment with.
 """
 
 from __future__ import annotations
@@ -74,7 +74,9 @@ def disagreement(computed: Sequence[Any], expected: Sequence[Any], tolerance: fl
     """Which fetch of a segment differs from the interpreter's, in words; None if none does."""
     for i, (value, wanted) in enumerate(zip(computed, expected)):
         if isinstance(wanted, torch.Tensor) and wanted.dtype.is_floating_point | wanted.dtype.is_complex:
-            same = value.shape == wanted.shape and torch.allclose(value, wanted, tolerance, tolerance, equal_nan=True)
+            same = value.shape == wanted.shape and torch.allclose(
+                value, wanted, tolerance, tolerance, equal_nan=True
+            )
         elif isinstance(wanted, torch.Tensor):
             same = torch.equal(value, wanted)
         else:

@@ -1,8 +1,8 @@
 """Host and device memory: where the values of a step on a device other than the CPU live.
 
-Shapes, axes, strings and what is computed from host values alone stay on the host, whose kernels compute them; all else is on
-the device. An op's declaration names the arguments that it wants or leaves in host memory (``host=``). Segments ask
-`environment_for` in the order of the nodes and `target_of` for each input.
+Shapes, axes, strings and what is computed from host values alone stay on the host, whose kernels compute
+them; all else is on the device. An op's declaration names the arguments that it wants or leaves in host
+memory (``host=``). Segments ask `environment_for` in the order of the nodes and `target_of` for each input.
 """
 
 from __future__ import annotations

@@ -48,9 +48,9 @@ def make_plan(
 ) -> Plan:
     """Plans the computation of `fetches` and `targets` (of one graph) from `feeds`.
 
-    `feed_dims`: shapes of the fed values; the plan then holds for these shapes alone (ValueError if they contradict
-    the graph's). `watched`: the step checks its deadline before every node. Raises InvalidArgumentError for cycles, devices that do
-    not exist and ops without a kernel.
+    `feed_dims`: shapes of the fed values; the plan then holds for these shapes alone (ValueError if they
+    contradict the graph's). `watched`: the step checks its deadline before every node. Raises
+    InvalidArgumentError for cycles, devices that do not exist and ops without a kernel.
     """
     subgraph = prune(fetches, targets, feeds, feed_dims)
     if feed_dims:

@@ -1,9 +1,10 @@
 """Intra-op threads: small steps run on the caller's thread alone.
 
-ATen, MKL and oneDNN start an OpenMP team for products and convolutions that take a few microseconds; waking it costs more
-than it gives, and on a busy machine up to a hundredfold. `wants_one_thread` decides at plan time, from static shapes.
-`limit` is OpenMP's own call for the number of threads of *this* thread's parallel regions: 0.15 µs, and other threads and the
-user's other torch code never see it (`torch.set_num_threads` also changes what later threads start with).
+ATen, MKL and oneDNN start an OpenMP team for products and convolutions that take a few microseconds; waking
+it costs more than it gives, and on a busy machine up to a hundredfold. `wants_one_thread` decides at plan
+time, from static shapes. `limit` is OpenMP's own call for the number of threads of *this* thread's parallel
+regions: 0.15 µs, and other threads and the user's other torch code never see it (`torch.set_num_threads` also
+changes what later threads start with).
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ import torch
 from flowstone.framework.shape import num_elements
 from flowstone.framework.subgraph import PlanNode, Subgraph
 
-# Multiplications of a product, as estimated by `_work`. Below the first no kernel starts a team anyway; from the second on
-# a team pays: [128, 256] x [256, 128] takes 88 µs on one thread and 48 on two, [100, 784] x [784, 10] 27 and 30.
+# Multiplications of a product, as estimated by `_work`. Below the first no kernel starts a team anyway; from
+# the second on a team pays: [128, 256] x [256, 128] takes 88 µs on one thread and 48 on two, [100, 784] x
+# [784, 10] 27 and 30.
 _NEVER_PARALLEL = 10_000
 _WORTH_A_TEAM = 1_500_000
 
@@ -39,8 +41,8 @@ def wants_one_thread(subgraph: Subgraph) -> bool:
 
 
 def _work(node: PlanNode) -> float | None:
-    """About how many multiplications: the root of the product of the three largest operands' sizes, which is exact for
-    matrix products. None if a shape is unknown."""
+    """About how many multiplications: the root of the product of the three largest operands' sizes, which is
+    exact for matrix products. None if a shape is unknown."""
     if not node._inputs or not node._outputs:
         return 0.0
     sizes: list[int] = []
