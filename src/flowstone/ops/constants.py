@@ -68,6 +68,8 @@ def constant(
     """
     dtype = None if dtype is None else dtypes.as_dtype(dtype)
     array = constant_array(value, dtype, shape, verify_shape)
+    if isinstance(value, np.ndarray) and np.may_share_memory(array, value):
+        array = array.copy()  # what the user does to his array later is not the graph's
     if dtype is None:
         dtype = dtypes.as_dtype(array.dtype)
     elif dtype.is_ref:

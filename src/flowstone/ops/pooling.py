@@ -283,7 +283,7 @@ def _first_shape(node):
     return node.dims(0)
 
 
-def _max_family(suffix, rank, window, layout, first_input=None, types=REAL, forward_types=REAL):
+def _max_family(suffix, rank, window, layout, first_input=None, types=REAL):
     """MaxPool, MaxPoolGrad and MaxPoolGradGrad with windows as attributes, or as the last two inputs."""
     name = "MaxPool3D" if rank == 5 else "MaxPool"
     sizes = ", ksize: int32, strides: int32" if first_input else ""
@@ -300,7 +300,8 @@ def _max_family(suffix, rank, window, layout, first_input=None, types=REAL, forw
             typing[2],
         )
     else:
-        typing = (type_default.format(names), type_default.format(names), f" ; T: type in [{names}]")
+        with_quantized = type_default.format(f"{names}, qint8")  # larger codes stand for larger numbers
+        typing = (with_quantized, type_default.format(names), f" ; T: type in [{names}]")
         grad_signature = "orig_input: T, orig_output: T, grad: T"
     find = [_input_window(i) if first_input else attribute_window for i in (1, 3, 3)]
     forward = op(

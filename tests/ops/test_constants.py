@@ -1,0 +1,80 @@
+"""Constants and placeholders: what they hold, refuse and ask for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import flowstone as tf
+from flowstone.framework.operation import F
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default() as g:
+        yield g
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype", "expected"),
+    [
+        (1.5, "float32", 1.5),
+        (3, "int32", 3),
+        (2**40, "int64", 2**40),
+        (True, "bool", True),
+        ("text", "string", b"text"),
+        (1 + 2j, "complex128", 1 + 2j),
+        ([[1, 2], [3, 4]], "int32", [[1, 2], [3, 4]]),
+        ([], "float32", []),
+        (np.arange(3, dtype=np.uint16), "uint16", [0, 1, 2]),
+    ],
+)
+def test_a_constant_holds_its_value_and_infers_its_type(value, dtype, expected):
+    made = tf.constant(value)
+    assert (made.op.type, made.dtype.name) == ("Const", dtype)
+    assert made.shape.as_list() == list(np.shape(expected))
+    with tf.Session() as session:
+        np.testing.assert_array_equal(session.run(made), expected)
+
+
+def test_a_constant_is_filled_up_to_its_shape_with_its_last_element():
+    with tf.Session() as session:
+        np.testing.assert_array_equal(session.run(tf.constant(7, shape=[2, 2])), [[7, 7], [7, 7]])
+        np.testing.assert_array_equal(session.run(tf.constant([1, 2], shape=[2, 2])), [[1, 2], [2, 2]])
+    with pytest.raises(TypeError, match=r"Expected Tensor's shape"):
+        tf.constant([1, 2], shape=[2, 2], verify_shape=True)
+    with pytest.raises(ValueError, match="Too many elements"):
+        tf.constant([1, 2, 3], shape=[2])
+
+
+def test_the_users_array_may_change_later():
+    array = np.ones(3, np.float32)
+    made = tf.constant(array)
+    array[:] = 5
+    with tf.Session() as session:
+        np.testing.assert_array_equal(session.run(made), [1, 1, 1])
+        session.run(made)[:] = 7
+        np.testing.assert_array_equal(session.run(made), [1, 1, 1])
+
+
+@pytest.mark.parametrize("make", [tf.placeholder, lambda dtype, shape, name: F.PlaceholderV2(
+    dtype=dtype, shape=shape, name=name)], ids=["Placeholder", "PlaceholderV2"])  # fmt: skip
+def test_a_placeholder_must_be_fed(make):
+    x = make(tf.float32, (2, 3), name="x")
+    assert x.shape.as_list() == [2, 3]
+    with tf.Session() as session:
+        message = r"must feed a value for placeholder.*'x'"
+        with pytest.raises(tf.errors.InvalidArgumentError, match=message) as failure:
+            session.run(x + 1.0)
+        assert failure.value.op is x.op
+        np.testing.assert_array_equal(session.run(x + 1.0, {x: np.zeros((2, 3))}), np.ones((2, 3)))
+
+
+def test_a_placeholder_with_a_default_may_be_fed():
+    x = tf.placeholder_with_default([1.0, 2.0], [None])
+    assert x.shape.as_list() == [None]
+    with tf.Session() as session:
+        np.testing.assert_array_equal(session.run(x * 2), [2, 4])
+        np.testing.assert_array_equal(session.run(x * 2, {x: [5]}), [10])
+    with pytest.raises(ValueError, match="Dimension 0 in both shapes must be equal, but are 2 and 3"):
+        tf.placeholder_with_default([1.0, 2.0], [3])
