@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import flowstone as tf
-from flowstone.framework.kernel import Environment
 from flowstone.framework.containers import ResourceStore
+from flowstone.framework.kernel import Environment
 from flowstone.rewriting.invariants import check
 from flowstone.rewriting.partial_execution import prune
 from flowstone.rewriting.passes import PASSES, run_passes
@@ -66,7 +66,9 @@ def test_pruning_follows_control_edges_and_orders_by_creation():
 
 def test_constant_folding():
     x = tf.placeholder(tf.float32, [2], name="x")
-    y = tf.add(x, tf.multiply(tf.constant(2.0, name="two"), tf.constant(3.0, name="three"), name="six"), name="y")
+    y = tf.add(
+        x, tf.multiply(tf.constant(2.0, name="two"), tf.constant(3.0, name="three"), name="six"), name="y"
+    )
     before, after = rewritten([y], [x], "fold_constants", "remove_unneeded")
     assert lines(before) == [
         "%0 = _Arg() index=0 : float32[2]  # x",
@@ -187,7 +189,9 @@ def test_results_are_equal_with_and_without_every_pass():
 def test_show_receives_the_graph_before_and_after_each_pass():
     y = tf.constant(1.0) + tf.constant(2.0)
     shown = []
-    run_passes(prune([y], [], []), frozenset(), lambda name, before, after: shown.append((name, before, after)))
+    run_passes(
+        prune([y], [], []), frozenset(), lambda name, before, after: shown.append((name, before, after))
+    )
     assert [name for name, _, _ in shown] == ["fold_constants", "remove_unneeded"]
     assert "AddV2" in shown[0][1] and "AddV2" not in shown[0][2]
 

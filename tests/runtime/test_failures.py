@@ -91,7 +91,9 @@ def test_an_uninitialised_variable_is_named():
     v = tf.Variable(1.0, name="never_set")
     with tf.Session() as session:
         for fetch in (v, v + 1.0, v.assign_add(1.0)):
-            with pytest.raises(errors.FailedPreconditionError, match="Attempting to use uninitialized value never_set"):
+            with pytest.raises(
+                errors.FailedPreconditionError, match="Attempting to use uninitialized value never_set"
+            ):
                 session.run(fetch)
         session.run(v.initializer)
         assert session.run(v + 1.0) == 2.0

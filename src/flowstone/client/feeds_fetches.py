@@ -1,8 +1,8 @@
 """Feeds and fetches: between the user's nested Python values and a plan's flat lists.
 
-Fetches may be nested lists, tuples, named tuples, dicts, and sparse values; `FetchStructure` flattens them to graph
-elements and rebuilds the results in the same form. `feed_converter` and `fetch_converter` make the functions that move one
-value in or out; they are made once per plan and know its type and static shape.
+Fetches may be nested lists, tuples, named tuples, dicts, and sparse values; `FetchStructure` flattens them to
+graph elements and rebuilds the results in the same form. `feed_converter` and `fetch_converter` make the
+functions that move one value in or out; they are made once per plan and know its type and static shape.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ from flowstone.framework.values import as_bytes_array, to_numpy, to_runtime
 
 
 class FetchStructure:
-    """The form of one `fetches` argument: `elements` (tensors, without repetition), `targets` (operations)."""
+    """The form of one `fetches` argument: `elements` (tensors, without repetition), `targets`
+    (operations).
+    """
 
     def __init__(self, graph: Graph, fetches: Any) -> None:
         self._graph = graph
@@ -74,11 +76,14 @@ class FetchStructure:
             element = self._graph.as_graph_element(fetch, allow_tensor=True, allow_operation=True)
         except TypeError as error:
             raise TypeError(
-                f"Fetch argument {fetch!r} has invalid type {type(fetch)}, must be a string or Tensor. ({error})"
+                f"Fetch argument {fetch!r} has invalid type {type(fetch)}, must be a string or Tensor. "
+                f"({error})"
             ) from None
         except (ValueError, KeyError) as error:
             text = error.args[0] if error.args else error
-            raise ValueError(f"Fetch argument {fetch!r} cannot be interpreted as a Tensor. ({text})") from None
+            raise ValueError(
+                f"Fetch argument {fetch!r} cannot be interpreted as a Tensor. ({text})"
+            ) from None
         if not self._graph.is_fetchable(element):
             raise ValueError(f"Operation {element.name} has been marked as not fetchable.")
         if isinstance(element, Operation):
@@ -93,7 +98,8 @@ def _as_mapping(kind: type, items: list[tuple[Any, Any]]) -> Any:
 
 
 def fetch_converter(tensor: Tensor, copied: bool) -> Callable[[Any], Any]:
-    """The function that makes a fetched runtime value the user's: a NumPy array, or a NumPy scalar for rank 0.
+    """The function that makes a fetched runtime value the user's: a NumPy array, or a NumPy scalar for rank
+    0.
 
     `copied`: the value shares memory with something that outlives the step or that the user holds.
     """
@@ -113,7 +119,9 @@ def _fetch_scalar(value: torch.Tensor) -> Any:
 
 
 def _fetch_array(value: torch.Tensor) -> Any:
-    return value.contiguous().numpy(force=True)[()] if value.dim() == 0 else value.contiguous().numpy(force=True)
+    return (
+        value.contiguous().numpy(force=True)[()] if value.dim() == 0 else value.contiguous().numpy(force=True)
+    )
 
 
 def _fetch_copy(value: torch.Tensor) -> Any:
@@ -132,10 +140,14 @@ def _fetch_strings(value: Any) -> Any:
 
 
 def feed_elements(graph: Graph, key: Any, value: Any) -> list[tuple[Tensor, Any]]:
-    """The (tensor, value) pairs of one entry of a feed_dict. TypeError or ValueError for what cannot be fed."""
+    """The (tensor, value) pairs of one entry of a feed_dict. TypeError or ValueError for what cannot be
+    fed.
+    """
     if isinstance(key, (tuple, list)):
         if not isinstance(value, (tuple, list)) or len(value) != len(key):
-            raise ValueError(f"Structure of the feed_dict key {key!r} does not match that of its value {value!r}.")
+            raise ValueError(
+                f"Structure of the feed_dict key {key!r} does not match that of its value {value!r}."
+            )
         return [pair for k, v in zip(key, value) for pair in feed_elements(graph, k, v)]
     if isinstance(key, SparseTensor):
         if isinstance(value, SparseTensorValue) or not isinstance(value, tuple):
@@ -166,8 +178,8 @@ def feed_converter(
     """The function that takes a user's value for `tensor` into a step, checking type and shape.
 
     `only_dims`: the shape that the plan is for; a value of another one is `OtherShape`.
-    It raises TypeError for a value that is a tensor of the graph or that the type cannot hold, ValueError for one of
-    another shape or that is not convertible.
+    It raises TypeError for a value that is a tensor of the graph or that the type cannot hold, ValueError for
+    one of another shape or that is not convertible.
     """
     dtype = tensor.dtype.base_dtype
     if dtype.torch is None and dtype is not dtypes.string:
@@ -184,7 +196,7 @@ def feed_converter(
                 raise OtherShape
             raise ValueError(
                 f"Cannot feed value of shape {value.shape} for Tensor {tensor.name}, which has shape "
-                f"{str(tensor.shape)}"
+                f"{tensor.shape!s}"
             )
         if plain and is_cpu:
             try:
@@ -200,8 +212,10 @@ def feed_converter(
 def _as_feed_array(value: Any, tensor: Tensor, wanted: np.dtype[Any]) -> np.ndarray[Any, Any]:
     if isinstance(value, Tensor) or hasattr(value, "_as_graph_element"):
         raise TypeError(
-            "The value of a feed cannot be a tf.Tensor object. Acceptable feed values include Python scalars, "
-            f"strings, lists, or numpy ndarrays. For reference, the tensor object was {value!r} which was passed to "
+            "The value of a feed cannot be a tf.Tensor object. Acceptable feed values include Python "
+            "scalars, "
+            f"strings, lists, or numpy ndarrays. For reference, the tensor object was {value!r} which was "
+            "passed to "
             f"the feed with key {tensor!r}."
         )
     if tensor.dtype.base_dtype is dtypes.string:

@@ -1,8 +1,8 @@
 """Constant folding and local identities.
 
-`fold_constants` computes, once per plan, every pure node whose inputs are all constants (with its own CPU kernel), and
-every node whose value is known without its inputs' (a static shape, a rank). `apply_identities` asks a node's declaration
-for what equals it (x + 0 = x, Identity): its `fold` hook.
+`fold_constants` computes, once per plan, every pure node whose inputs are all constants (with its own CPU
+kernel), and every node whose value is known without its inputs' (a static shape, a rank). `apply_identities`
+asks a node's declaration for what equals it (x + 0 = x, Identity): its `fold` hook.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.framework.values import to_numpy
 from flowstone.rewriting.patterns import Replacement, rewrite
 
-LARGEST_CONSTANT_BYTES = 256 << 10  # a plan is not to hold every initial value; smaller than its inputs is welcome
+LARGEST_CONSTANT_BYTES = (
+    256 << 10
+)  # a plan is not to hold every initial value; smaller than its inputs is welcome
 
 
 def fold_constants(subgraph: Subgraph) -> None:

@@ -1,8 +1,8 @@
 """Failures of a step, in the user's language.
 
-`explain` turns an exception that left a segment into the error that TensorFlow raises there, with the node, its op,
-the shapes and types of its inputs (read from the failed frame, so a successful step pays nothing) and the user's line
-that created the node.
+`explain` turns an exception that left a segment into the error that TensorFlow raises there, with the node,
+its op, the shapes and types of its inputs (read from the failed frame, so a successful step pays nothing) and
+the user's line that created the node.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ GENERATED_FILE = "<flowstone segment "  # how the file names of generated code b
 
 
 def explain(error: BaseException, segment: Segment) -> BaseException:
-    """The error to raise instead of `error`; `error` itself where it is not the kernel's (KeyboardInterrupt …)."""
+    """The error to raise instead of `error`; `error` itself where it is not the kernel's (KeyboardInterrupt
+    …).
+    """
     if not isinstance(error, Exception):
         return error
     frame, line = _failed_line(error)
@@ -35,7 +37,8 @@ def explain(error: BaseException, segment: Segment) -> BaseException:
 
 
 def located(error: Exception, node: PlanNode, inputs: str = "") -> Exception:
-    """`error` as the class that TensorFlow raises, with the node, its op, `inputs` in words and the user's line.
+    """`error` as the class that TensorFlow raises, with the node, its op, `inputs` in words and the user's
+    line.
 
     An error that already names an operation is returned as it is.
     """

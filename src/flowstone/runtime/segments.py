@@ -1,18 +1,18 @@
 """Segments: nodes as one generated Python function.
 
-`compile_segment` turns a subgraph, in its order, into the source of a function with one line a node: a call of the
-kernel that the node's factory returned at plan time, then ``del`` of what is not needed any more. Constants, variables
-and kernels are globals of that function; values are its locals:
+`compile_segment` turns a subgraph, in its order, into the source of a function with one line a node: a call
+of the kernel that the node's factory returned at plan time, then ``del`` of what is not needed any more.
+Constants, variables and kernels are globals of that function; values are its locals:
 
     def segment(step, a0):
         v1 = matmul_1(a0, W.tensor); del a0
         v2 = add_2(v1, b.tensor, out=v1)
         return (v2,)
 
-A variable's buffer is read as ``W.tensor`` where it is consumed, so a consumer sees it as it is then. Conditions
-(`rewriting/branches.py`) become ``if`` blocks; a Merge is a conditional expression. A source line maps to its node, so naming the
-node in an error costs nothing until there is one (`failures.py`). With `watched=True`, another compilation of the same
-nodes, the step's deadline is checked before every node.
+A variable's buffer is read as ``W.tensor`` where it is consumed, so a consumer sees it as it is then.
+Conditions (`rewriting/branches.py`) become ``if`` blocks; a Merge is a conditional expression. A source line
+maps to its node, so naming the node in an error costs nothing until there is one (`failures.py`). With
+`watched=True`, another compilation of the same nodes, the step's deadline is checked before every node.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ _count = 0
 class Segment:
     """A compiled segment.
 
-    `function(step, *feeds)` returns the fetches as a tuple; `source` is its text; `node_at(line)` the node of a line;
-    `copied_fetches[i]` says whether fetch i must be copied before a user gets it; `arguments_at(line)` the local names
-    of the node's inputs, for error messages.
+    `function(step, *feeds)` returns the fetches as a tuple; `source` is its text; `node_at(line)` the node of
+    a line; `copied_fetches[i]` says whether fetch i must be copied before a user gets it;
+    `arguments_at(line)` the local names of the node's inputs, for error messages.
     """
 
     __slots__ = ("arguments", "copied_fetches", "filename", "function", "globals", "lines", "source")
@@ -61,7 +61,9 @@ class Segment:
 
 
 def compile_segment(subgraph: Subgraph, environment: Environment, watched: bool = False) -> Segment:
-    """Compiles all nodes of `subgraph` for `environment`. Raises InvalidArgumentError where a kernel is missing."""
+    """Compiles all nodes of `subgraph` for `environment`. Raises InvalidArgumentError where a kernel is
+    missing.
+    """
     return _Writer(subgraph, environment, watched).write()
 
 
@@ -111,7 +113,9 @@ class _Writer:
         segment.function = segment.globals.pop("segment")
         return segment
 
-    def _line(self, depth: int, text: str, node: PlanNode | None = None, arguments: list[str] | None = None) -> None:
+    def _line(
+        self, depth: int, text: str, node: PlanNode | None = None, arguments: list[str] | None = None
+    ) -> None:
         self.text.append(" " * depth + text)
         self.segment.lines.append(node)
         self.segment.arguments.append(arguments or [])
@@ -204,7 +208,9 @@ class _Writer:
             self._note_predicate(output)
 
     def _needs_no_code(self, node: PlanNode) -> bool:
-        """A node of a branch that is never taken, or the pivot of a branch, which is there only to be waited for."""
+        """A node of a branch that is never taken, or the pivot of a branch, which is there only to be waited
+        for.
+        """
         if self.liveness.trivial:
             return False
         dead = self.liveness.node(node) == FALSE
@@ -234,7 +240,9 @@ class _Writer:
 
     def _call_text(self, node: PlanNode, call: Call, arguments: list[str]) -> str:
         words = [self._argument_text(node, value, arguments) for value in call.arguments]
-        words += [f"{key}={self._argument_text(node, value, arguments)}" for key, value in call.keywords.items()]
+        words += [
+            f"{key}={self._argument_text(node, value, arguments)}" for key, value in call.keywords.items()
+        ]
         return f"{self._kernel_name(node, call.function)}({', '.join(words)})"
 
     def _argument_text(self, node: PlanNode, value: Any, arguments: list[str]) -> str:
@@ -279,8 +287,8 @@ class _Writer:
         return list(names)
 
     def _may_release(self, x: Output, i: int, condition: Any) -> bool:
-        """Among branches: nothing of the same local name (a Switch's outputs share it) is used later, and the name is
-        set wherever this line runs."""
+        """Among branches: nothing of the same local name (a Switch's outputs share it) is used later, and the
+        name is set wherever this line runs."""
         owner = self.owners.get(x, x)
         if owner not in self.owner_last_use:
             self._find_owner_last_uses()
@@ -313,7 +321,9 @@ class _Writer:
     def _test(self, term: Any) -> list[str]:
         order = {output: i for i, output in enumerate(self.predicate_names)}
         literals = sorted(term, key=lambda item: order[item[0]])
-        return [("" if wanted else "not ") + self.predicate_names[predicate] for predicate, wanted in literals]
+        return [
+            ("" if wanted else "not ") + self.predicate_names[predicate] for predicate, wanted in literals
+        ]
 
     def _expression(self, condition: Any) -> str:
         if not condition:
@@ -351,13 +361,17 @@ class _Writer:
         live = [j for j, condition in enumerate(conditions) if condition != FALSE]
         code = f"{self.names[value]} = {self._choice(live, conditions, arguments)}"
         if index in self.aliasing.last_use:
-            places = [self._global(f"i{j}", torch.tensor(j, dtype=torch.int32)) for j in range(len(arguments))]
+            places = [
+                self._global(f"i{j}", torch.tensor(j, dtype=torch.int32)) for j in range(len(arguments))
+            ]
             code += f"; {self.names[index]} = {self._choice(live, conditions, places)}"
         self._line(depth, code, node, [])
         self._release_merged(node, i, depth)
 
     def _choice(self, live: list[int], conditions: list[Any], words: list[str]) -> str:
-        """The word of the input that is alive; where the Merge is alive, one is, so the last needs no test."""
+        """The word of the input that is alive; where the Merge is alive, one is, so the last needs no
+        test.
+        """
         text = words[live[-1]]
         for j in reversed(live[:-1]):
             text = f"{words[j]} if {self._expression(conditions[j])} else {text}"
@@ -405,6 +419,11 @@ def _dead() -> Any:
 
 def _identifier(name: str, fallback: str) -> str:
     text = re.sub(r"\W", "_", name.rpartition("/")[2])
-    if not text or not text[0].isalpha() or keyword.iskeyword(text) or re.fullmatch(r"[vapfki]\d+|step|dead|segment|bool|cpu|cuda", text):
+    if (
+        not text
+        or not text[0].isalpha()
+        or keyword.iskeyword(text)
+        or re.fullmatch(r"[vapfki]\d+|step|dead|segment|bool|cpu|cuda", text)
+    ):
         text = f"{fallback}_{text}"
     return text

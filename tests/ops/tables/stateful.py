@@ -29,7 +29,9 @@ def assignments() -> list:
         case("IsVariableInitialized", variable(normal(2))),
         case("DeepCopy", normal(2, 3), dtypes=NUMERIC),
         case("GuaranteeConst", normal(2, 3), dtypes="float32 int32"),
-        case("DebugGradientIdentity", normal(2, 3), gradient=False),  # its gradient asks a debugger's registry
+        case(
+            "DebugGradientIdentity", normal(2, 3), gradient=False
+        ),  # its gradient asks a debugger's registry
         case("CountUpTo", variable(np.int32(3)), limit=5),
         case("CountUpTo", variable(np.int64(0)), limit=1),
         case("CountUpTo", variable(np.int32(5)), limit=5, label="at limit", error="OutOfRangeError"),
