@@ -13,12 +13,11 @@ operations that gradients do not flow through."""
 from __future__ import annotations
 
 import contextlib
-import gc
 from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from flowstone.framework import dtypes, scope
+from flowstone.framework import collector, dtypes, scope
 from flowstone.framework.building import graph_of
 from flowstone.framework.composite import IndexedSlices
 from flowstone.framework.operation import F
@@ -93,24 +92,9 @@ def gradients(
             computation = _Computation(graph, ys, xs, stops, check_method(aggregation_method))
             computation.colocates = colocate_gradients_with_ops
             computation.gates = gate_gradients
-            with _collector_paused():
+            with collector.paused():
                 computation.run(flows)
         return [computation.result(x, unconnected_gradients) for x in xs]
-
-
-@contextlib.contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Without the cyclic collector: nodes live as long as the graph, and looking through them costs half of
-    the time.
-    """
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 def _as_list(values: Any) -> list[Any]:

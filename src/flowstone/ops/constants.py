@@ -79,7 +79,7 @@ def constant(
 
 
 def _constant_from_value(value: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Any:
-    return NotImplemented if as_ref else constant(value, dtype, name=name or "Const")
+    return constant(value, dtype, name=name or "Const")  # no reference: who insists on one refuses it
 
 
 register_tensor_conversion_function(object, _constant_from_value, 200)

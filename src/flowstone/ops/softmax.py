@@ -383,7 +383,7 @@ def _same_static_shape(labels, logits, wanted="labels"):
     if not logits.shape.is_compatible_with(labels.shape):
         raise ValueError(
             f"`logits` and `{wanted}` must have the same shape, received "
-            f"({format_dims(logits._dims)} vs {format_dims(labels._dims)})."
+            f"({logits.shape} vs {labels.shape})."
         )
 
 
