@@ -235,9 +235,17 @@ def _flat_places(indices: Any, sizes: Any) -> Any:
             and column.numel()
             and not 0 <= int(column.min()) <= int(column.max()) < n
         ):
-            raise invalid(f"indices[...] does not index into shape {list(sizes)}")
+            raise _outside(list(sizes), indices)
         flat = flat * n + column
     return flat.reshape(-1)
+
+
+def _outside(sizes: list[int], indices: Any) -> Exception:
+    """The error that names the first index outside of `sizes`."""
+    rows = indices.reshape(-1, indices.shape[-1])
+    limits = torch.tensor(sizes[: rows.shape[1]], device=rows.device)
+    bad = int(((rows < 0) | (rows >= limits)).any(1).nonzero()[0])
+    return invalid(f"indices[{bad}] = {rows[bad].tolist()} does not index into shape {sizes}")
 
 
 def _gather_nd_text(params: Any, indices: Any) -> Any:

@@ -7,6 +7,7 @@ the user's line that created the node.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,13 +33,12 @@ def explain(error: BaseException, segment: Segment) -> BaseException:
     node = segment.node_at(line) if frame is not None else None
     if node is None:
         return error
-    inputs = "" if _is_uninitialised(error) else _inputs(frame, segment.arguments[line - 1])
-    return located(error, node, inputs)
+    return located(error, node, [_evaluated(name, frame) for name in segment.arguments[line - 1]])
 
 
-def located(error: Exception, node: PlanNode, inputs: str = "") -> Exception:
-    """`error` as the class that TensorFlow raises, with the node, its op, `inputs` in words and the user's
-    line.
+def located(error: Exception, node: PlanNode, inputs: Sequence[Any] = ()) -> Exception:
+    """`error` as the class that TensorFlow raises, with the node, its op, the shapes and types of the values
+    `inputs` and the user's line.
 
     An error that already names an operation is returned as it is.
     """
@@ -48,9 +48,10 @@ def located(error: Exception, node: PlanNode, inputs: str = "") -> Exception:
         kind: Any = type(error)
         message = error.message
     else:
-        kind, message = _class_of(error), _message_of(error, node)
+        kind, message = _class_of(error), _message_of(error, node, inputs)
     origin = node.origin
-    text = f"{message}{inputs}\n\t [[node {node.name} (op {node.type}){_location(node)}]]"
+    described = "" if _is_uninitialised(error) else _in_words(inputs)
+    text = f"{message}{described}\n\t [[node {node.name} (op {_type_of(node)}){_location(node)}]]"
     result: Exception = kind(lambda: origin.node_def, origin, text)
     return result
 
@@ -68,6 +69,10 @@ def _failed_line(error: BaseException) -> tuple[Any, int]:
             found, line = trace.tb_frame, trace.tb_lineno
         trace = trace.tb_next
     return found, line
+
+
+def _type_of(node: PlanNode) -> str:
+    return node.origin.type if node.type == "_Arg" else node.type  # the plan's own word for what is fed
 
 
 def _location(node: PlanNode) -> str:
@@ -89,17 +94,60 @@ def _class_of(error: Exception) -> Any:
     return errors.UnknownError
 
 
-def _message_of(error: Exception, node: PlanNode) -> str:
-    if _is_uninitialised(error):
+def _message_of(error: Exception, node: PlanNode, inputs: Sequence[Any]) -> str:
+    """What went wrong, in TensorFlow's words where ATen's would puzzle its users."""
+    if isinstance(error, AttributeError) and "tensor" in str(error):
         name = getattr(error.obj, "name", node.name) if hasattr(error, "obj") else node.name
         return f"Attempting to use uninitialized value {name}"
     text = str(error).strip()
+    for words, tell in _TOLD_BETTER:
+        if words in text and (better := tell(inputs)):
+            return better
     return text.splitlines()[0] if isinstance(error, RuntimeError) and text else text or type(error).__name__
 
 
-def _inputs(frame: Any, arguments: list[str]) -> str:
-    described = [_describe(_evaluated(name, frame)) for name in arguments]
-    return f" (inputs: {', '.join(described)})" if described else ""
+def _shapes(values: Sequence[Any]) -> list[str]:
+    return [str(list(value.shape)).replace(" ", "") for value in values if isinstance(value, torch.Tensor)]
+
+
+def _different_shapes(values: Sequence[Any]) -> str:
+    shapes = _shapes(values)
+    return f"Incompatible shapes: {shapes[0]} vs. {shapes[1]}" if len(shapes) == 2 else ""
+
+
+def _different_sizes(values: Sequence[Any]) -> str:
+    shapes = _shapes(values)
+    return f"Matrix size-incompatible: In[0]: {shapes[0]}, In[1]: {shapes[1]}" if len(shapes) == 2 else ""
+
+
+def _outside(values: Sequence[Any]) -> str:
+    """Which of a gather's indices lies beyond its axis; of other operations, nothing."""
+    if len(values) not in (2, 3) or not all(isinstance(value, torch.Tensor) for value in values):
+        return ""
+    params, indices, *axis = values
+    at = int(axis[0]) if axis and axis[0].dim() == 0 else 0
+    if indices.dtype not in (torch.int32, torch.int64) or not -params.dim() <= at < params.dim():
+        return ""
+    bad = ((indices < 0) | (indices >= params.shape[at])).nonzero()
+    if not len(bad):
+        return ""
+    place = bad[0].tolist()
+    name = f"indices[{','.join(map(str, place))}]" if place else "index"
+    return f"{name} = {int(indices[tuple(place)])} is not in [0, {params.shape[at]})"
+
+
+# What ATen says, and what makes TensorFlow's text of the inputs' values ("" where it does not apply).
+_TOLD_BETTER: tuple[tuple[str, Callable[[Sequence[Any]], str]], ...] = (
+    ("must match the size of tensor b", _different_shapes),
+    ("shapes cannot be multiplied", _different_sizes),
+    ("index out of range in self", _outside),
+    ("ZeroDivisionError", lambda values: "Integer division by zero"),
+    ("Boolean value of Tensor with more than one value", lambda values: "The predicate must be a scalar"),
+)
+
+
+def _in_words(inputs: Sequence[Any]) -> str:
+    return f" (inputs: {', '.join(map(_describe, inputs))})" if inputs else ""
 
 
 def _evaluated(expression: str, frame: Any) -> Any:
