@@ -69,9 +69,21 @@ def _concat_kernel(node: Any, first: int, count: int, axis_at: int) -> Any:
     axis = node.constant(axis_at)
     if is_text(node, first):
         return lambda *xs: np.concatenate(xs[first : first + count], int(xs[axis_at]))
+    join = torch.cat if all(node.dims(i) is not None for i in range(first, first + count)) else _join
     if axis is not None:
-        return call_on_list(torch.cat, first, count, int(axis))
-    return lambda *xs: torch.cat(xs[first : first + count], int(xs[axis_at]))
+        return call_on_list(join, first, count, int(axis))
+    return lambda *xs: join(xs[first : first + count], int(xs[axis_at]))
+
+
+def _join(tensors: Sequence[Any], axis: int) -> Any:
+    """`torch.cat`, which by itself leaves out empty vectors of any company."""
+    for i, x in enumerate(tensors):
+        if x.ndim != tensors[0].ndim:
+            raise invalid(
+                f"Ranks of all input tensors should match: shape[0] = {list(tensors[0].shape)} vs. "
+                f"shape[{i}] = {list(x.shape)}"
+            )
+    return torch.cat(tensors, axis)
 
 
 concat_v2_op = op(
