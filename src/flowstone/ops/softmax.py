@@ -178,6 +178,8 @@ def _sparse_cross_entropy_of_longs(logits, labels):
             "logits and labels must have the same first dimension, got logits shape "
             f"{list(logits.shape)} and labels shape {list(labels.shape)}",
         )
+    if logits.shape[1] <= _FEW_CLASSES:
+        return _cross_entropy_by_columns(logits, labels)
     index = labels.unsqueeze(1)
     log_probabilities = torch.log_softmax(logits, 1)
     try:
@@ -185,6 +187,21 @@ def _sparse_cross_entropy_of_longs(logits, labels):
     except (RuntimeError, IndexError):
         raise _label_error(labels, logits.shape[1]) from None
     return loss, log_probabilities.exp_().scatter_add_(1, index, _MINUS_ONE[logits.dtype].expand(index.shape))
+
+
+_FEW_CLASSES = 32  # ATen's soft-max of [100, 10] takes 12 µs along its rows, 2 µs along the columns of its transpose
+
+
+def _cross_entropy_by_columns(logits, labels):
+    """The same with an example a column: the results are transposed views."""
+    index = labels.unsqueeze(0)
+    log_probabilities = torch.log_softmax(logits.t().contiguous(), 0)
+    try:
+        loss = torch.gather(log_probabilities, 0, index).squeeze(0).neg_()
+    except (RuntimeError, IndexError):
+        raise _label_error(labels, logits.shape[1]) from None
+    minus_one = _MINUS_ONE[logits.dtype].expand(index.shape)
+    return loss, log_probabilities.exp_().scatter_add_(0, index, minus_one).t()
 
 
 _MINUS_ONE = {kind.torch: torch.tensor(-1, dtype=kind.torch) for kind in FLOATS}
