@@ -1,4 +1,4 @@
-"""Mistakes that fail while the graph is built, for a test to make here and the golden generator in TensorFlow.
+"""Mistakes that fail while the graph is built; a test makes them here, the golden generator in TensorFlow.
 
 `BUILDING` maps a name to a function of the package `tf`, and to words that the message holds here and there.
 """

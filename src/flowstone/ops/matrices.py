@@ -67,7 +67,8 @@ def _with_leaf(side, change):
 # ---- MatMul
 
 _NARROW = 32  # columns; a product with fewer is computed the other way round
-_LARGE = 1_000_000  # multiplications; from here oneDNN's set-up pays where its kernels are faster
+_LONG = 512  # terms of each sum; from here oneDNN does not care how few the columns are
+_LARGE = 500_000  # multiplications; from here oneDNN's set-up pays where its kernels are faster
 
 
 def _turned(side):
@@ -78,15 +79,22 @@ def _turned(side):
 def _shaped_product(a, b, rows, inner, columns, dtype, env):
     """The product [rows, inner] x [inner, columns] of known sizes, by the kernel that suits them.
 
-    Narrow results cost BLAS half as much as (b' a')' (measured in docs/design/007). On processors for which
-    MKL has no kernels of its own, oneDNN's product takes half MKL's time in float32.
+    Narrow results cost BLAS half as much as (b' a')'. On processors for which MKL has no kernels of its own,
+    oneDNN's product takes half MKL's time in float32. Measured in docs/design/007.
     """
     if env.device.type == "cpu" and dtype is dtypes.float32 and inner > 1:
-        if columns <= _NARROW < rows:
-            return Call(torch.t, Call(torch.mm, _turned(b), _turned(a)))
-        if rows * inner * columns >= _LARGE and rows > 1 and _onednn_is_faster():
-            return Call(torch.ops.mkldnn._linear_pointwise.default, a, _turned(b), None, "none", (), "")
+        by_onednn = rows * inner * columns >= _LARGE and rows > 1 and _onednn_is_faster()
+        if columns <= _NARROW < rows and not (by_onednn and inner >= _LONG):
+            turned = _onednn(_turned(b), a) if by_onednn else Call(torch.mm, _turned(b), _turned(a))
+            return Call(torch.t, turned)
+        if by_onednn:
+            return _onednn(a, _turned(b))
     return _call_of(torch.mm, a, b, dtype, env)
+
+
+def _onednn(x, turned_y):
+    """x times the transpose of `turned_y`, by oneDNN."""
+    return Call(torch.ops.mkldnn._linear_pointwise.default, x, turned_y, None, "none", (), "")
 
 
 @functools.cache

@@ -189,7 +189,9 @@ def _sparse_cross_entropy_of_longs(logits, labels):
     return loss, log_probabilities.exp_().scatter_add_(1, index, _MINUS_ONE[logits.dtype].expand(index.shape))
 
 
-_FEW_CLASSES = 32  # ATen's soft-max of [100, 10] takes 12 µs along its rows, 2 µs along the columns of its transpose
+_FEW_CLASSES = (
+    32  # ATen's soft-max of [100, 10] takes 12 µs along its rows, 2 µs along the columns of its transpose
+)
 
 
 def _cross_entropy_by_columns(logits, labels):
@@ -399,8 +401,7 @@ def _check_sparse_ranks(labels, logits):
 def _same_static_shape(labels, logits, wanted="labels"):
     if not logits.shape.is_compatible_with(labels.shape):
         raise ValueError(
-            f"`logits` and `{wanted}` must have the same shape, received "
-            f"({logits.shape} vs {labels.shape})."
+            f"`logits` and `{wanted}` must have the same shape, received ({logits.shape} vs {labels.shape})."
         )
 
 

@@ -26,7 +26,7 @@ from flowstone.framework.subgraph import PlanNode, Subgraph
 # the second on a team pays: [128, 256] x [256, 128] takes 88 µs on one thread and 48 on two, [100, 784] x
 # [784, 10] 27 and 30.
 _NEVER_PARALLEL = 10_000
-_WORTH_A_TEAM = 1_500_000
+_WORTH_A_TEAM = 500_000
 
 
 def wants_one_thread(subgraph: Subgraph) -> bool:
