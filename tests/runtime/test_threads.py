@@ -44,7 +44,7 @@ def test_the_number_of_threads_is_put_back():
     failing = tf.py_func(lambda v: seen.append(torch.get_num_threads()) or 1 // 0, [product], tf.float32)
     for output in (watched, failing):
         output.set_shape([100, 10])
-    value = np.zeros((100, 784), np.float32)
+    value = np.zeros((100, 300), np.float32)
 
     def work() -> None:  # in a thread of its own, so that no other test sees the number that it sets
         torch.get_num_threads()  # torch sets a thread's number when the thread first asks

@@ -1,8 +1,7 @@
 """Python's cyclic garbage collector, paused where very many objects are made of which none dies.
 
-Declaring all ops and differentiating a large graph each make tens of thousands of lasting objects; walking them
-again and again
-would take a tenth of torch's import and half of the differentiation.
+Declaring all ops and differentiating a large graph each make tens of thousands of lasting objects; walking
+them again and again would take a tenth of torch's import and half of the differentiation.
 """
 
 from __future__ import annotations
