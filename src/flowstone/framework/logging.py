@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import sys
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 __all__ = [
     "DEBUG",
@@ -46,7 +46,13 @@ DEBUG, INFO, WARN, ERROR, FATAL = (
 _CALLER = 3  # from `Logger.log` to the program's line: through `_log` and the public function
 
 
-class _StandardError(logging.StreamHandler[Any]):
+if TYPE_CHECKING:
+    _Handler = logging.StreamHandler[Any]
+else:
+    _Handler = logging.StreamHandler  # generic from Python 3.11
+
+
+class _StandardError(_Handler):
     """Writes to what is standard error at the time, unless the root logger has handlers to do it."""
 
     def __init__(self) -> None:
