@@ -217,3 +217,32 @@ def test_every_pass_can_be_switched_off_by_the_config():
         assert session.run(y) == 3.0
         assert "AddV2" in session.explain(y)
     assert Environment(resources=ResourceStore()).device_type == "CPU"
+
+
+def test_equal_reads_of_state_are_one_until_it_changes():
+    v = tf.get_variable("v", [2], initializer=tf.zeros_initializer(), use_resource=True)
+    first, second = v.read_value(), v.read_value()
+    with tf.control_dependencies([first, second]):
+        changed = v.assign_add([1.0, 1.0])
+    with tf.control_dependencies([changed]):
+        third = v.read_value()
+    _, after = rewritten(
+        [first, second, third], [], "merge_common_subexpressions", "apply_identities", "remove_unneeded"
+    )
+    assert after.count("= ReadVariableOp") == 2
+    with tf.Session() as session:
+        session.run(v.initializer)
+        for run in range(2):
+            values = session.run([first, second, third])
+            np.testing.assert_array_equal(values, [[run] * 2, [run] * 2, [run + 1] * 2])
+
+
+def test_equal_reads_of_a_reference_are_one_until_it_changes():
+    v = tf.Variable(tf.zeros([2]), name="v")
+    first, second = v._ref() + 1.0, v._ref() + 1.0
+    with tf.control_dependencies([first, second]):
+        changed = tf.assign_add(v, [1.0, 1.0])
+    with tf.control_dependencies([changed]):
+        third = v._ref() + 1.0
+    _, after = rewritten([first, second, third], [], "merge_common_subexpressions", "remove_unneeded")
+    assert after.count("= AddV2") == 2

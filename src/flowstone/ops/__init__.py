@@ -33,6 +33,7 @@ from flowstone.ops import (
     functions,
     gathering,
     grids,
+    grouped_updates,
     identities,
     indexing,
     initial_values,

@@ -13,7 +13,7 @@ import torch
 
 from flowstone.framework import dtypes, errors
 from flowstone.framework.building import graph_of
-from flowstone.framework.kernel import CPU, GPU, X0, X1, Call
+from flowstone.framework.kernel import CPU, GPU, X0, X1, X2, Call
 from flowstone.framework.operation import F, op
 from flowstone.framework.shape import broadcast, merge
 from flowstone.framework.tensor import Tensor, convert_to_tensor
@@ -92,9 +92,9 @@ def _shaped_product(a, b, rows, inner, columns, dtype, env):
     return _call_of(torch.mm, a, b, dtype, env)
 
 
-def _onednn(x, turned_y):
+def _onednn(x, turned_y, bias=None, activation="none"):
     """x times the transpose of `turned_y`, by oneDNN."""
-    return Call(torch.ops.mkldnn._linear_pointwise.default, x, turned_y, None, "none", (), "")
+    return Call(torch.ops.mkldnn._linear_pointwise.default, x, turned_y, bias, activation, (), "")
 
 
 @functools.cache
@@ -130,8 +130,8 @@ def _(node):
     return _product((a[1], b[0]), a[0], b[1])
 
 
-@matmul_op.kernel(CPU, GPU)
-def _(node, env):
+def _product_call(node, env):
+    """The call that multiplies a node's first two inputs."""
     a = Call(torch.t, X0) if node.attributes["transpose_a"] else X0
     b = Call(torch.t, X1) if node.attributes["transpose_b"] else X1
     shape, inner = node.outputs[0].dims, node.dims(0)
@@ -150,6 +150,9 @@ def _(node, env):
     return checked
 
 
+matmul_op.kernel(CPU, GPU)(_product_call)
+
+
 @matmul_op.gradient
 def _(op, dz):
     a, b = (conjugate(x) for x in op.inputs)
@@ -163,6 +166,32 @@ def _(op, dz):
     else:
         db = F.MatMul(dz, a, transpose_a=True, transpose_b=turned_a)
     return da, db
+
+
+fused_matmul_op = op(
+    "_FusedMatMul",
+    "a: T, b: T, bias: T -> product: T",
+    "transpose_a: bool = false ; transpose_b: bool = false ; activation: string = ''",
+    T=FLOATS_AND_COMPLEX,
+)
+fused_matmul_op.infer(matmul_op.infer_function)
+fused_matmul_op.not_differentiable()
+
+
+@fused_matmul_op.kernel(CPU, GPU)
+def _(node, env):
+    """activation(a b + bias): by oneDNN in the product's own pass, elsewhere in place after it."""
+    product, is_relu = _product_call(node, env), node.attributes["activation"] == "Relu"
+    if type(product) is Call and product.function is torch.ops.mkldnn._linear_pointwise.default:
+        return _onednn(*product.arguments[:2], X2, "relu" if is_relu else "none")
+    if type(product) is not Call:
+        return lambda a, b, bias: _activated(product(a, b).add_(bias), is_relu)
+    total = Call(torch.Tensor.add_, product, X2)
+    return Call(torch.relu_, total) if is_relu else total
+
+
+def _activated(x, is_relu):
+    return torch.relu_(x) if is_relu else x
 
 
 # ---- BatchMatMul

@@ -103,9 +103,45 @@ def _cross_entropy(logits, labels):
         )
     if logits.shape != labels.shape:
         logits, labels = torch.broadcast_tensors(logits, labels)
+    if logits.shape[1] <= FEW_CLASSES:
+        labels = labels.t()
+        log_probabilities = torch.log_softmax(logits.t(), 0)
+        loss = torch.mul(labels, log_probabilities).sum(0).neg_()
+        return loss, log_probabilities.exp_().sub_(labels).t()
     log_probabilities = torch.log_softmax(logits, 1)
     loss = torch.mul(labels, log_probabilities).sum(1).neg_()
     return loss, log_probabilities.exp_().sub_(labels)
+
+
+# ATen's soft-max of [100, 10] takes 12 µs along its rows, 2 µs along the columns of its transpose. So few
+# classes are computed with an example a column; results are transposed views, as the next product wants them.
+FEW_CLASSES = 32
+
+cross_entropy_total_op = op(
+    "_SoftmaxCrossEntropyTotal", "features: T, labels: T -> total: T, backprop: T", "divisor: int", T=FLOATS
+)
+
+
+@cross_entropy_total_op.infer
+def _(node):
+    return [(), merge(node.dims(0), node.dims(1))]
+
+
+@cross_entropy_total_op.kernel(CPU)
+def _(node, env):
+    """The losses' sum over `divisor`, and as before the gradient of the sum: one product of all elements."""
+    divisor = -node.attributes["divisor"]
+
+    def cross_entropy_total(logits, labels):
+        labels = labels.t().contiguous()
+        log_probabilities = torch.log_softmax(logits.t(), 0)
+        total = torch.dot(labels.view(-1), log_probabilities.view(-1)).div_(divisor)
+        return total, log_probabilities.exp_().sub_(labels).t()
+
+    return cross_entropy_total
+
+
+cross_entropy_total_op.not_differentiable()
 
 
 def _is_zeros(tensor):
@@ -178,7 +214,7 @@ def _sparse_cross_entropy_of_longs(logits, labels):
             "logits and labels must have the same first dimension, got logits shape "
             f"{list(logits.shape)} and labels shape {list(labels.shape)}",
         )
-    if logits.shape[1] <= _FEW_CLASSES:
+    if logits.shape[1] <= FEW_CLASSES:
         return _cross_entropy_by_columns(logits, labels)
     index = labels.unsqueeze(1)
     log_probabilities = torch.log_softmax(logits, 1)
@@ -189,15 +225,10 @@ def _sparse_cross_entropy_of_longs(logits, labels):
     return loss, log_probabilities.exp_().scatter_add_(1, index, _MINUS_ONE[logits.dtype].expand(index.shape))
 
 
-_FEW_CLASSES = (
-    32  # ATen's soft-max of [100, 10] takes 12 µs along its rows, 2 µs along the columns of its transpose
-)
-
-
 def _cross_entropy_by_columns(logits, labels):
     """The same with an example a column: the results are transposed views."""
     index = labels.unsqueeze(0)
-    log_probabilities = torch.log_softmax(logits.t().contiguous(), 0)
+    log_probabilities = torch.log_softmax(logits.t(), 0)
     try:
         loss = torch.gather(log_probabilities, 0, index).squeeze(0).neg_()
     except (RuntimeError, IndexError):

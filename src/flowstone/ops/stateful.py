@@ -141,7 +141,7 @@ def read_shape(node):
 
 
 read_variable = op(
-    "ReadVariableOp", "resource: resource -> value: dtype", dtype=None, stateful=True, aliases=[0]
+    "ReadVariableOp", "resource: resource -> value: dtype", dtype=None, stateful=True, reads=[0], aliases=[0]
 )
 read_variable.infer(read_shape)
 read_variable.kernel(CPU, GPU)(lambda node, env: Call(attrgetter("tensor"), X0))

@@ -130,21 +130,26 @@ def proximal_adagrad(var, accum, lr, l1, l2, grad):
 
 
 _FUSED_TYPES = frozenset({torch.float32, torch.float64})
-_STEP_WITHOUT_BIAS = torch.tensor(1e9)  # at this step _fused_adam_'s own bias corrections are exactly 1
+STEP_WITHOUT_BIAS = torch.tensor(1e9)  # at this step _fused_adam_'s own bias corrections are exactly 1
+
+
+def adam_rate(lr, beta1_power, beta2_power):
+    """The learning rate corrected for moments that started at zero."""
+    return lr * _square_root(1 - beta2_power) / (1 - beta1_power)
 
 
 def adam(var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad, use_nesterov=False):
     """Moments m and v of the gradient; var -= lr_t * m / (sqrt(v) + epsilon), lr_t the
     bias-corrected rate.
     """
-    rate = lr * _square_root(1 - beta2_power) / (1 - beta1_power)
+    rate = adam_rate(lr, beta1_power, beta2_power)
     if (
         not use_nesterov
         and var.dtype in _FUSED_TYPES
         and _fits_fused_adam(var, m, v, grad, rate, beta1, beta2, epsilon)
     ):
         torch._fused_adam_(
-            [var], [grad], [m], [v], [], [_STEP_WITHOUT_BIAS],
+            [var], [grad], [m], [v], [], [STEP_WITHOUT_BIAS],
             lr=rate, beta1=beta1, beta2=beta2, weight_decay=0.0, eps=epsilon, amsgrad=False, maximize=False,
         )  # fmt: skip
         return
@@ -163,7 +168,7 @@ def _fits_fused_adam(var, m, v, grad, *numbers):
 
 def adam_with_amsgrad(var, m, v, vhat, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad):
     """Adam that divides by the largest second moment so far."""
-    rate = lr * _square_root(1 - beta2_power) / (1 - beta1_power)
+    rate = adam_rate(lr, beta1_power, beta2_power)
     _move_towards(m, grad, 1 - beta1)
     _move_towards(v, grad * grad, 1 - beta2)
     torch.maximum(vhat, v, out=vhat)

@@ -16,8 +16,10 @@ from flowstone.framework.subgraph import Subgraph
 from flowstone.rewriting.broadcasts import narrow_broadcasts
 from flowstone.rewriting.common_subexpression import merge_common_subexpressions
 from flowstone.rewriting.constant_folding import apply_identities, fold_constants
+from flowstone.rewriting.fusion import fuse_biases, fuse_losses
 from flowstone.rewriting.invariants import check
 from flowstone.rewriting.patterns import remove_unneeded
+from flowstone.rewriting.update_grouping import group_updates
 
 
 class Pass(NamedTuple):
@@ -34,6 +36,9 @@ PASSES = (
     Pass("narrow_broadcasts", narrow_broadcasts, "repeat an operand only where the op does not do it itself"),
     Pass("merge_common_subexpressions", merge_common_subexpressions, "equal pure nodes become one"),
     Pass("remove_unneeded", remove_unneeded, "drop what neither a fetch, a target nor an effect needs"),
+    Pass("fuse_biases", fuse_biases, "a product, its bias and its rectifier in one kernel"),
+    Pass("fuse_losses", fuse_losses, "the mean of the soft-max cross entropies in one kernel"),
+    Pass("group_updates", group_updates, "small updates with the same numbers in one call"),
 )
 
 

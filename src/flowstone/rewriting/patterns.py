@@ -102,7 +102,7 @@ def remove_unneeded(subgraph: Subgraph) -> None:
     only_order = Liveness(subgraph).trivial
     needed: set[PlanNode] = set()
     stack = [x.op for x in subgraph.fetches] + [x.op for x in subgraph.feeds] + _run_by_targets(subgraph)
-    stack += [node for node in subgraph.nodes if not node.declaration.is_pure]
+    stack += [node for node in subgraph.nodes if not (node.declaration.is_pure or node.declaration.reads)]
     while stack:
         node = stack.pop()
         if node not in needed:

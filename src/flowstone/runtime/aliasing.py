@@ -71,7 +71,7 @@ class Aliasing:
 
     def _visit(self, node: PlanNode, i: int) -> None:
         declaration = node.declaration
-        for index in declaration.mutates:
+        for index in _positions(node, declaration.mutates):
             for root in self.roots[node._inputs[index]]:
                 self._changes.setdefault(root, []).append(i)
         for output in node._outputs:
@@ -82,7 +82,9 @@ class Aliasing:
                 is_state = output.dtype.is_ref or output.dtype.torch is None
                 roots = frozenset([self._state(owner) if is_state else Foreign("constant")])
             elif declaration.aliases:
-                roots = frozenset().union(*(self.roots[node._inputs[j]] for j in self._aliased(node)))
+                roots = frozenset().union(
+                    *(self.roots[node._inputs[j]] for j in _positions(node, declaration.aliases))
+                )
                 if declaration.overlapping:
                     roots |= {Foreign("overlap")}
             elif output.dtype.torch is None or output.dtype.is_ref:  # a handle made in the step
@@ -90,17 +92,6 @@ class Aliasing:
             else:
                 roots = frozenset([output])
             self.roots[output] = roots
-
-    @staticmethod
-    def _aliased(node: PlanNode) -> list[int]:
-        """Aliased input positions; a declared list argument stands for all its inputs."""
-        positions: list[int] = []
-        at = 0
-        for argument, size in enumerate(node.group_sizes):
-            if argument in node.declaration.aliases:
-                positions += range(at, at + size)
-            at += size
-        return positions
 
     def may_overwrite(self, node: PlanNode, index: int) -> bool:
         """Whether `node` may leave its result in the buffer of its input `index`."""
@@ -144,3 +135,14 @@ class Aliasing:
         return any(
             i != index and x is not fetches[index] and roots & self.roots[x] for i, x in enumerate(fetches)
         )
+
+
+def _positions(node: PlanNode, arguments: frozenset[int]) -> list[int]:
+    """The input positions of these declared arguments; a list argument stands for all its inputs."""
+    positions: list[int] = []
+    at = 0
+    for argument, size in enumerate(node.group_sizes):
+        if argument in arguments:
+            positions += range(at, at + size)
+        at += size
+    return positions

@@ -1,0 +1,115 @@
+"""Fusion: several nodes as one kernel that makes one pass over the data.
+
+- A matrix product, the addition of a bias to its rows, and the rectifier after that.
+- The mean or the sum of the soft-max cross entropies of a batch, over few classes: the losses of the
+  examples, which nobody else wants, are never made.
+"""
+
+from __future__ import annotations
+
+from flowstone.framework.node import Output
+from flowstone.framework.operation import registry
+from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.ops.softmax import FEW_CLASSES
+from flowstone.rewriting.branches import Liveness
+from flowstone.rewriting.patterns import Replacement, remove_unneeded, rewrite
+
+_MOST_EXAMPLES = 4096  # so many terms at once are added as exactly as in two stages
+
+
+def fuse_biases(subgraph: Subgraph) -> None:
+    """Gives a product whose only taker adds a vector to its rows that vector, and the rectifier after it."""
+    if not any(node.type == "MatMul" for node in subgraph.nodes):
+        return
+    consumers = subgraph.consumers()
+    wanted = set(subgraph.fetches)
+
+    def is_alone(x: Output) -> bool:
+        return len(consumers.get(x, ())) == 1 and x not in wanted
+
+    def rule(node: PlanNode) -> Replacement | None:
+        if node.type == "Relu":
+            inner = node._inputs[0]._op
+            if inner.type != "_FusedMatMul" or inner.attributes["activation"] or not is_alone(added[inner]):
+                return None
+            inputs, attributes = inner._inputs, {**inner.attributes, "activation": "Relu"}
+            controls, reason = inner._control_inputs, "rectifies only a product with its bias"
+        else:
+            found = _product_and_bias(node)
+            if found is None or not is_alone(found[0]):
+                return None
+            product, bias = found[0]._op, found[1]
+            inputs = [*product._inputs, bias]
+            attributes = {key: product.attributes[key] for key in ("transpose_a", "transpose_b", "T")}
+            attributes["activation"] = ""
+            controls, reason = product._control_inputs, "adds a vector to the rows of a product"
+        new = subgraph.new_node(registry["_FusedMatMul"], list(inputs), attributes, like=node)
+        new._control_inputs = list(controls)
+        added[new] = node._outputs[0]
+        return Replacement([new._outputs[0]], reason, (new,))
+
+    added: dict[PlanNode, Output] = {}  # fused nodes, and the sums that they stand for
+    rewrite(subgraph, "fuse_biases", rule)
+    remove_unneeded(subgraph)
+
+
+def _product_and_bias(node: PlanNode) -> tuple[Output, Output] | None:
+    """The MatMul's output and the vector, of a node that adds the latter to the rows of the former."""
+    if node.type not in ("Add", "AddV2", "BiasAdd"):
+        return None
+    for x, other in (node._inputs, node._inputs[::-1]):
+        columns = x._dims[1] if x._dims is not None and len(x._dims) == 2 else None
+        if x._op.type == "MatMul" and columns is not None and other._dims == (columns,):
+            return (x, other) if x.dtype.is_floating else None
+    return None
+
+
+def fuse_losses(subgraph: Subgraph) -> None:
+    """Gives a soft-max cross entropy whose losses are only averaged or summed its average or sum."""
+    candidates = [node for node in subgraph.nodes if _has_few_classes(node)]
+    if not candidates or not Liveness(subgraph).trivial:
+        return
+    consumers = subgraph.consumers()
+    stand_in: dict[PlanNode, PlanNode] = {}
+    replaced: dict[Output, Output] = {}
+    for node in candidates:
+        loss, backprop = node._outputs
+        takers = consumers.get(loss, [])
+        if len(takers) != 1 or loss in subgraph.fetches or not _is_total(takers[0]):
+            continue
+        total = takers[0]
+        divisor = loss._dims[0] if total.type == "Mean" else 1
+        fused = subgraph.new_node(
+            registry["_SoftmaxCrossEntropyTotal"],
+            list(node._inputs),
+            {"T": loss.dtype, "divisor": divisor},
+            like=node,
+        )
+        fused._control_inputs = list(node._control_inputs)
+        stand_in[node] = stand_in[total] = fused
+        replaced[total._outputs[0]], replaced[backprop] = fused._outputs
+        subgraph.log.append(("fuse_losses", node.name, f"only {total.name} takes the losses"))
+    if not stand_in:
+        return
+    subgraph.nodes = list(dict.fromkeys(stand_in.get(node, node) for node in subgraph.nodes))
+    for node in subgraph.nodes:
+        node._inputs[:] = [replaced.get(x, x) for x in node._inputs]
+        if node._control_inputs:
+            controls = dict.fromkeys(stand_in.get(control, control) for control in node._control_inputs)
+            node._control_inputs = list(controls)
+    subgraph.fetches = [replaced.get(x, x) for x in subgraph.fetches]
+    subgraph.targets = list(dict.fromkeys(stand_in.get(node, node) for node in subgraph.targets))
+
+
+def _has_few_classes(node: PlanNode) -> bool:
+    if node.type != "SoftmaxCrossEntropyWithLogits":
+        return False
+    logits, labels = node.static_shape(0), node.static_shape(1)
+    if logits is None or logits != labels or node.dtype(0).name not in ("float32", "float64"):
+        return False
+    return logits[0] <= _MOST_EXAMPLES and logits[1] <= FEW_CLASSES and logits[0] > 0
+
+
+def _is_total(node: PlanNode) -> bool:
+    """Whether it averages or sums a vector and waits for nothing else."""
+    return node.type in ("Mean", "Sum") and node._outputs[0]._dims == () and not node._control_inputs

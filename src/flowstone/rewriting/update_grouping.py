@@ -1,0 +1,141 @@
+"""Grouping of updates: small variables that one optimiser updates with the same numbers get one call.
+
+A training step ends in an update a variable; for small ones the calls cost more than the arithmetic. An
+update may join an earlier one if nothing between the two waits for that one or takes its variable. The
+group runs where the first of those comes who do, or at the end. Large variables stay alone: their gradients
+are better released at once.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flowstone.framework.node import Output
+from flowstone.framework.operation import registry
+from flowstone.framework.shape import num_elements
+from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.ops.grouped_updates import GROUPED
+from flowstone.ops.stateful import handle_dims
+from flowstone.rewriting.branches import Liveness
+
+_LARGEST = 1 << 16  # elements
+_SMALLEST_GROUP = 4  # for fewer, making the lists costs what the calls cost
+_TYPES = frozenset(("float32", "float64"))
+
+
+def group_updates(subgraph: Subgraph) -> None:
+    """Replaces runs of equal small updates by one node each."""
+    used = {x for node in subgraph.nodes for x in node._inputs} | set(subgraph.fetches)
+    collector = _Collector(subgraph)
+    for node in subgraph.nodes:
+        collector.end_groups_before(node)
+        if _may_join(node, used):
+            collector.add(node)
+        else:
+            collector.nodes.append(node)
+    collector.end_all()
+
+
+class _Collector:
+    """The nodes so far, and the updates that are put off, by what they share."""
+
+    def __init__(self, subgraph: Subgraph) -> None:
+        self.subgraph, self.liveness = subgraph, Liveness(subgraph)
+        self.nodes: list[PlanNode] = []
+        self.groups: dict[Any, list[PlanNode]] = {}
+        self.key_of: dict[PlanNode | Output, Any] = {}  # of put-off updates and of what they change
+        self.stand_ins: dict[PlanNode, PlanNode] = {}
+
+    def add(self, node: PlanNode) -> None:
+        slots, numbers = _slots(node), _numbers(node)
+        key = (
+            node.type,
+            node._device,
+            node._inputs[0].dtype,
+            node.attributes.get("use_nesterov", False),
+            tuple(numbers),
+            self.liveness.node(node),
+        )
+        self.groups.setdefault(key, []).append(node)
+        self.key_of[node] = key
+        for held in node._inputs[: slots + 1]:
+            self.key_of[held] = key
+
+    def end_groups_before(self, node: PlanNode) -> None:
+        """Runs the groups that `node` waits for or whose variables it takes."""
+        for other in (*node._inputs, *node._control_inputs):
+            if other in self.key_of:
+                self._end(self.key_of[other])
+        if self.stand_ins:
+            controls = [self.stand_ins.get(control, control) for control in node._control_inputs]
+            node._control_inputs = list(dict.fromkeys(controls))
+
+    def end_all(self) -> None:
+        for key in list(self.groups):
+            self._end(key)
+        subgraph = self.subgraph
+        subgraph.nodes = self.nodes
+        subgraph.targets = list(dict.fromkeys(self.stand_ins.get(node, node) for node in subgraph.targets))
+
+    def _end(self, key: Any) -> None:
+        members = self.groups.pop(key)
+        slots, numbers = _slots(members[0]), _numbers(members[0])
+        for node in members:
+            del self.key_of[node]
+            for held in node._inputs[: slots + 1]:
+                self.key_of.pop(held, None)
+        if len(members) < _SMALLEST_GROUP:
+            self.nodes += members
+            return
+        first = members[0]
+        is_resource = first.type.startswith("Resource")
+        held = [node._inputs[i] for i in range(slots + 1) for node in members]
+        grads = [node._inputs[_gradient_position(node)] for node in members]
+        attributes = {
+            "update": first.type.removeprefix("Resource"),
+            "use_nesterov": first.attributes.get("use_nesterov", False),
+            "T": grads[0].dtype.base_dtype,
+            "M": len(held),
+            "K": len(numbers),
+            "N": len(grads),
+        }
+        group = self.subgraph.new_node(
+            registry["_GroupedResourceUpdate" if is_resource else "_GroupedUpdate"],
+            [*held, *numbers, *grads],
+            attributes,
+            like=first,
+            group_sizes=(len(held), len(numbers), len(grads)),
+        )
+        controls = [control for node in members for control in node._control_inputs]
+        group._control_inputs = list(dict.fromkeys(controls))
+        for node in members:
+            self.stand_ins[node] = group
+            self.subgraph.log.append(("group_updates", node.name, f"one of {len(members)} equal updates"))
+        self.nodes.append(group)
+
+
+def _slots(node: PlanNode) -> int:
+    return GROUPED[node.type.removeprefix("Resource")][2]
+
+
+def _gradient_position(node: PlanNode) -> int:
+    _, _, slots, before = GROUPED[node.type.removeprefix("Resource")]
+    return 1 + slots + before
+
+
+def _numbers(node: PlanNode) -> list[Output]:
+    at = _gradient_position(node)
+    return [*node._inputs[_slots(node) + 1 : at], *node._inputs[at + 1 :]]
+
+
+def _may_join(node: PlanNode, used: set[Output]) -> bool:
+    if node.type.removeprefix("Resource") not in GROUPED or node.attributes["use_locking"]:
+        return False
+    if node._outputs and node._outputs[0] in used:
+        return False
+    grad = node._inputs[_gradient_position(node)]
+    size = num_elements(grad._dims)
+    if size is None or size > _LARGEST or grad.dtype.name not in _TYPES:
+        return False
+    held = node._inputs[0]._dims if node._inputs[0]._dtype.is_ref else handle_dims(node)  # type: ignore[no-untyped-call]
+    return bool(held == grad._dims)

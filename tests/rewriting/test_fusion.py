@@ -1,0 +1,161 @@
+"""Fusions and grouped updates: graph text before and after, and equal results without them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import flowstone as tf
+from flowstone.rewriting.invariants import check
+from flowstone.rewriting.partial_execution import prune
+from flowstone.rewriting.passes import PASSES, run_passes
+
+RNG = np.random.default_rng(3)
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default() as g:
+        yield g
+
+
+def types(fetches, feeds, *names, targets=()):
+    """The ops' types before and after only the passes of these names."""
+    subgraph = prune(fetches, list(targets), feeds)
+    before = [node.type for node in subgraph.nodes]
+    run_passes(subgraph, {p.name for p in PASSES} - set(names))
+    check(subgraph)
+    return before, [node.type for node in subgraph.nodes]
+
+
+def text(fetches, feeds, *names):
+    subgraph = prune(fetches, [], feeds)
+    run_passes(subgraph, {p.name for p in PASSES} - set(names))
+    return str(subgraph).splitlines()
+
+
+@pytest.mark.parametrize("add", [tf.add, tf.nn.bias_add, lambda x, b: b + x])
+def test_a_product_takes_its_bias_and_rectifier(add):
+    x, w, b = (
+        tf.placeholder(tf.float32, dims, name=n) for n, dims in (("x", [4, 3]), ("w", [3, 2]), ("b", [2]))
+    )
+    y = tf.nn.relu(add(tf.matmul(x, w, name="xw"), b), name="y")
+    assert text([y], [x, w, b], "fuse_biases") == [
+        "%0 = _Arg() index=0 : float32[4,3]  # x",
+        "%1 = _Arg() index=1 : float32[3,2]  # w",
+        "%2 = _Arg() index=2 : float32[2]  # b",
+        "%3 = _FusedMatMul(%0, %1, %2) activation='Relu' : float32[4,2]  # y",
+        "return %3",
+    ]
+
+
+def test_a_product_or_a_sum_that_others_take_stays():
+    x, w, b = (
+        tf.placeholder(tf.float32, [4, 3]),
+        tf.placeholder(tf.float32, [3, 2]),
+        tf.placeholder(tf.float32, [2]),
+    )
+    product = tf.matmul(x, w)
+    total = product + b
+    rectified = tf.nn.relu(total)
+    before, after = types([rectified, product], [x, w, b], "fuse_biases")
+    assert after == before
+    _, after = types([rectified, total], [x, w, b], "fuse_biases")
+    assert after[3:] == ["_FusedMatMul", "Relu"]
+    of_rows = types(
+        [product + tf.placeholder_with_default(np.ones([4, 1], "f"), [4, 1])], [x, w], "fuse_biases"
+    )
+    assert of_rows[0] == of_rows[1]
+
+
+@pytest.mark.parametrize("reduce", [tf.reduce_mean, tf.reduce_sum])
+def test_a_batch_of_cross_entropies_becomes_its_total(reduce):
+    logits, labels = tf.placeholder(tf.float32, [6, 5]), tf.placeholder(tf.float32, [6, 5])
+    loss = reduce(tf.nn.softmax_cross_entropy_with_logits(labels=labels, logits=logits))
+    gradient = tf.gradients(loss, logits)[0]
+    everything = [p.name for p in PASSES]
+    before, after = types([loss, gradient], [logits, labels], *everything)
+    assert "SoftmaxCrossEntropyWithLogits" in before and "_SoftmaxCrossEntropyTotal" in after
+    assert not {"SoftmaxCrossEntropyWithLogits", "Sum", "Mean"} & set(after)
+
+
+def test_losses_that_are_fetched_too_are_computed():
+    logits, labels = tf.placeholder(tf.float32, [6, 5]), tf.placeholder(tf.float32, [6, 5])
+    losses = tf.nn.softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+    _, after = types([tf.reduce_mean(losses), losses], [logits, labels], *[p.name for p in PASSES])
+    assert "_SoftmaxCrossEntropyTotal" not in after
+
+
+def updates_of(optimizer, count, use_resource=False):
+    variables = [
+        tf.get_variable(
+            f"v{i}", [3, 2], initializer=tf.constant_initializer(i + 1.0), use_resource=use_resource
+        )
+        for i in range(count)
+    ]
+    loss = tf.add_n([tf.reduce_sum(tf.square(v)) * (i + 1) for i, v in enumerate(variables)])
+    return variables, optimizer.minimize(loss)
+
+
+@pytest.mark.parametrize("use_resource", [False, True])
+def test_small_updates_with_the_same_numbers_are_one_call(use_resource):
+    _, train = updates_of(tf.train.MomentumOptimizer(0.1, 0.9), 5, use_resource)
+    before, after = types([], [], *[p.name for p in PASSES], targets=[train])
+    name = "ResourceApplyMomentum" if use_resource else "ApplyMomentum"
+    grouped = "_GroupedResourceUpdate" if use_resource else "_GroupedUpdate"
+    assert before.count(name) == 5 and name not in after and after.count(grouped) == 1
+
+
+def test_an_update_that_somebody_waits_for_runs_before_him():
+    v = [tf.Variable(tf.ones([2]), name=f"v{i}") for i in range(5)]
+    first = [tf.assign_sub(v[0], [0.0, 0.0])]
+    optimizer = tf.train.GradientDescentOptimizer(1.0)
+    applied = optimizer.apply_gradients([(tf.ones([2]), x) for x in v])
+    with tf.control_dependencies([applied]):
+        after = tf.add_n([x + 0.0 for x in v])
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        np.testing.assert_array_equal(session.run([after, first])[0], [0, 0])
+
+
+OPTIMIZERS = {
+    "sgd": lambda: tf.train.GradientDescentOptimizer(0.01),
+    "momentum": lambda: tf.train.MomentumOptimizer(0.01, 0.9),
+    "nesterov": lambda: tf.train.MomentumOptimizer(0.01, 0.9, use_nesterov=True),
+    "adam": lambda: tf.train.AdamOptimizer(0.01),
+}
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+@pytest.mark.parametrize("use_resource", [False, True])
+@pytest.mark.parametrize("dtype", [tf.float32, tf.float64])
+def test_a_model_trains_the_same_without_the_passes(name, use_resource, dtype):
+    inputs = RNG.normal(size=[16, 40]).astype(dtype.as_numpy_dtype)
+    labels = np.eye(4, dtype=inputs.dtype)[RNG.integers(0, 4, 16)]
+    trained = {}
+    for disabled in ((), ("fuse_biases", "fuse_losses", "group_updates")):
+        with tf.Graph().as_default():
+            tf.set_random_seed(1)
+            x, y = tf.placeholder(dtype, [None, 40]), tf.placeholder(dtype, [None, 4])
+            h = x
+            for i, (rows, columns) in enumerate(((40, 30), (30, 20), (20, 4))):
+                start = np.random.default_rng(i).normal(size=[rows, columns], scale=0.1)
+                w = tf.get_variable(f"w{i}", initializer=tf.constant(start, dtype), use_resource=use_resource)
+                b = tf.get_variable(
+                    f"b{i}", initializer=tf.zeros([columns], dtype), use_resource=use_resource
+                )
+                h = tf.matmul(h, w) + b
+                h = tf.nn.relu(h) if i < 2 else h
+            loss = tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(labels=y, logits=h))
+            train = OPTIMIZERS[name]().minimize(loss)
+            with tf.Session() as session:
+                session._disabled_passes = frozenset(disabled)
+                session.run(tf.global_variables_initializer())
+                losses = [session.run([train, loss], {x: inputs, y: labels})[1] for _ in range(12)]
+                used = session.explain([train, loss], {x: inputs, y: labels})
+                assert ("_Grouped" in used) == (not disabled) and ("_FusedMatMul" in used) == (not disabled)
+                trained[bool(disabled)] = losses, session.run(tf.global_variables())
+    tolerance = 1e-5 if dtype is tf.float32 else 1e-12
+    for fused, plain in zip((trained[False][0], *trained[False][1]), (trained[True][0], *trained[True][1])):
+        np.testing.assert_allclose(fused, plain, rtol=tolerance, atol=tolerance)
+    assert trained[False][0][-1] < trained[False][0][0]
