@@ -10,6 +10,8 @@ a callable ``f``     ``f(*inputs)``
 `Call`               calls a function with a chosen arrangement of inputs and constants, often ATen's own
 `Value`              nothing: the output is this object in every step (constants, variables)
 `StepCall`           ``f(step, *inputs)``: the kernel wants the step (its deadline, its cancellation)
+`AsyncCall`          ``f(step, done, *inputs)``: starts the kernel, which later calls `done` (asynchronous
+                     ops only, see the class)
 ===================  =====================================================================================
 
 Values that flow along edges: torch tensors; for strings NumPy object arrays of `bytes`; for references and
@@ -103,6 +105,22 @@ class Value:
 
 class StepCall:
     """A kernel that is called with the step before its inputs."""
+
+    __slots__ = ("function",)
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+
+
+class AsyncCall:
+    """A kernel that need not be finished when it returns (white paper 5.3), and holds no thread meanwhile.
+
+    `function(step, done, *inputs)` starts it. Later, or at once, and from any thread, the kernel calls
+    ``done(outputs, error)`` exactly once: the tuple of outputs and None, or None and an exception. A kernel
+    that waits registers ``remove = step.on_cancel(callback)``; if the step ends early it calls `callback()`,
+    and the kernel then gives up what it waits for and calls `done` with a CancelledError. The kernel calls
+    ``remove()`` when it is done. Only declarations with the trait ``asynchronous`` return one.
+    """
 
     __slots__ = ("function",)
 

@@ -1,8 +1,10 @@
-"""Order and choice among nodes: no-op, group, tuple, and the primitives Switch and Merge (white paper 4.4).
+"""Order and choice among nodes: no-op, group, tuple, and the primitives of control flow (white paper 4.4).
 
 Switch hands its input to one of two outputs; whatever needs the other one is *dead* and does not run. Merge
-hands on whichever input is alive. A session compiles both away (`rewriting/branches.py`); `conditionals.py`
-builds `tf.cond` of them.
+hands on whichever input is alive. Enter brings a value into a loop's *frame*, NextIteration to the next
+iteration, Exit (the paper's Leave) out of it; LoopCond marks the predicate. A session compiles them away
+(`rewriting/branches.py`, `runtime/segments.py`); `conditionals.py` builds `tf.cond` of them, `loops.py`
+`tf.while_loop`.
 
 >>> from flowstone.framework.graph import Graph
 >>> with Graph().as_default():
@@ -20,6 +22,7 @@ from flowstone.framework import dtypes, nest
 from flowstone.framework.composite import IndexedSlices, SparseTensor
 from flowstone.framework.graph import Operation
 from flowstone.framework.kernel import CPU, GPU, Value
+from flowstone.framework.node import static_value
 from flowstone.framework.operation import F, op
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.tensor import Tensor, convert_to_tensor, register_tensor_conversion_function
@@ -71,12 +74,41 @@ def _no_kernel(node: Any, env: Any) -> Any:
     return unreachable
 
 
+_FRAME = "frame_name: string ; is_constant: bool = false ; parallel_iterations: int = 10"
+enter_op = op("Enter", "data: T -> output: T", _FRAME, T=None, aliases=[0])
+ref_enter_op = op("RefEnter", "data: Ref(T) -> output: Ref(T)", _FRAME, T=None, aliases=[0])
+exit_op = op("Exit", "data: T -> output: T", T=None, aliases=[0])
+ref_exit_op = op("RefExit", "data: Ref(T) -> output: Ref(T)", T=None, aliases=[0])
+next_iteration_op = op("NextIteration", "data: T -> output: T", T=None, aliases=[0])
+ref_next_iteration_op = op("RefNextIteration", "data: Ref(T) -> output: Ref(T)", T=None, aliases=[0])
+loop_cond_op = op("LoopCond", "input: bool -> output: bool")
+control_trigger_op = op("ControlTrigger", "->")
+
+for _declaration in (enter_op, ref_enter_op):
+    _declaration.infer(lambda node: node.dims(0))
+    _declaration.kernel(CPU, GPU)(_no_kernel)
+    # a loop variable's first value says nothing of the later ones
+    _declaration.value(0)(
+        lambda node: static_value(node.inputs[0]) if node.attributes["is_constant"] else None
+    )
+for _declaration in (exit_op, ref_exit_op, next_iteration_op, ref_next_iteration_op, loop_cond_op):
+    _declaration.infer(lambda node: node.dims(0))
+    _declaration.kernel(CPU, GPU)(_no_kernel)
+    _declaration.value()(lambda node: None)
+for _declaration in (enter_op, ref_enter_op, exit_op, ref_exit_op, next_iteration_op, ref_next_iteration_op):
+    _declaration.no_gradient()
+control_trigger_op.infer(lambda node: None)
+control_trigger_op.kernel(CPU, GPU)(lambda node, env: Value(None))
+loop_cond_op.not_differentiable()
+control_trigger_op.not_differentiable()
+
 for _declaration in (switch_op, ref_switch_op):
     _declaration.infer(_switch_dims)
     _declaration.kernel(CPU, GPU)(_no_kernel)
 for _declaration in (merge_op, ref_merge_op):
     _declaration.infer(_merge_dims)
     _declaration.kernel(CPU, GPU)(_no_kernel)
+    _declaration.value()(lambda node: [None, None])
 
 
 def switch(data: Any, pred: Any, name: str | None = None) -> Any:

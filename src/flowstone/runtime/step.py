@@ -2,26 +2,80 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from collections.abc import Callable
+from typing import Any
 
 from flowstone.framework import errors
 
 
 class Step:
-    """One execution: its deadline (monotonic seconds, or None) and whether it was cancelled."""
+    """One execution: its deadline (monotonic seconds, or None), and why it must end early, if it must.
 
-    __slots__ = ("cancelled", "deadline")
+    Waiting kernels register with `on_cancel`; `cancel` may be called from any thread and tells them once.
+    `state(key, make)` is what kernels of the step share and what ends with it, such as loops' stacks.
+    """
+
+    __slots__ = ("_callbacks", "_lock", "_states", "deadline", "error")
 
     def __init__(self, timeout_ms: int = 0) -> None:
         self.deadline = time.monotonic() + timeout_ms / 1e3 if timeout_ms > 0 else None
-        self.cancelled = False
+        self.error: BaseException | None = None
+        self._callbacks: dict[int, Callable[[], None]] = {}
+        self._states: dict[Any, Any] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the step must end."""
+        return self.error is not None
 
     def check(self) -> None:
         """Raises DeadlineExceededError or CancelledError if the step must end."""
-        if self.cancelled:
-            raise errors.CancelledError(None, None, "Step was cancelled.")
+        if self.error is not None:
+            raise self.error
         if self.deadline is not None and time.monotonic() > self.deadline:
-            raise errors.DeadlineExceededError(None, None, "Timed out: the step's time limit has passed.")
+            raise deadline_error()
+
+    def cancel(self, error: BaseException | None = None) -> None:
+        """Ends the step early with `error` (CancelledError if None); the first reason counts."""
+        with self._lock:
+            if self.error is not None:
+                return
+            self.error = error or errors.CancelledError(None, None, "Step was cancelled.")
+            callbacks = list(self._callbacks.values())
+            self._callbacks.clear()
+        for callback in callbacks:
+            callback()
+
+    def on_cancel(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Has `callback` called when the step is cancelled (at once if it is); returns what undoes that."""
+        key = id(callback)
+        with self._lock:
+            if self.error is None:
+                self._callbacks[key] = callback
+
+                def remove() -> None:
+                    with self._lock:
+                        self._callbacks.pop(key, None)
+
+                return remove
+        callback()
+        return lambda: None
+
+    def state(self, key: Any, make: Callable[[], Any]) -> Any:
+        """The step's own object of this key, made on first use."""
+        with self._lock:
+            if key not in self._states:
+                self._states[key] = make()
+            return self._states[key]
+
+
+def deadline_error() -> errors.DeadlineExceededError:
+    """What a step fails with when its time is over."""
+    return errors.DeadlineExceededError(None, None, "Timed out: the step's time limit has passed.")
 
 
 UNLIMITED = Step()
+"""Whose step needs none of this."""
