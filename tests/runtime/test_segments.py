@@ -125,7 +125,7 @@ def test_watched_code_checks_the_step_before_every_node():
     with pytest.raises(tf.errors.DeadlineExceededError):
         segment.function(expired, torch.tensor(1.0))
     cancelled = Step()
-    cancelled.cancelled = True
+    cancelled.cancel()
     with pytest.raises(tf.errors.CancelledError):
         segment.function(cancelled, torch.tensor(1.0))
     assert segment.function(UNLIMITED, torch.tensor(1.0))[0] == 2.0

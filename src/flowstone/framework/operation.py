@@ -33,7 +33,8 @@ value     ``f(node)`` -> what is known before the step, see `node.static_value` 
 
 Traits: `stateful` (has effects or hidden state: never folded, merged, or dropped in favour of another),
 `commutative`, `mutates` (inputs that it changes: references and resources), `reads` (resources whose state is
-all that makes it stateful: between two changes, equal reads are equal), `aliases` (inputs whose memory an
+all that makes it stateful: between two changes, equal reads are equal), `keeps` (inputs
+whose memory the op holds on to after it has run, in a stack or a queue), `aliases` (inputs whose memory an
 output may share), `broadcasts` (element-wise over inputs that broadcast against each other), `overlapping`
 (an output shows one element of it in several places, so nobody may overwrite it), `asynchronous`, `host`
 (names of arguments that live in host memory on every device).
@@ -124,6 +125,7 @@ class OpDeclaration:
         commutative: bool = False,
         mutates: Iterable[int] = (),
         reads: Iterable[int] = (),
+        keeps: Iterable[int] = (),
         aliases: Iterable[int] = (),
         overlapping: bool = False,
         broadcasts: bool = False,
@@ -139,7 +141,7 @@ class OpDeclaration:
         self.inputs = [Argument(part, self.attributes) for part in inputs.split(",") if part.strip()]
         self.outputs = [Argument(part, self.attributes) for part in outputs.split(",") if part.strip()]
         self.stateful, self.commutative, self.asynchronous = stateful, commutative, asynchronous
-        self.broadcasts, self.reads = broadcasts, frozenset(reads)
+        self.broadcasts, self.reads, self.keeps = broadcasts, frozenset(reads), frozenset(keeps)
         self.mutates, self.aliases, self.overlapping = frozenset(mutates), frozenset(aliases), overlapping
         self.host = frozenset(host)
         self.kernels: dict[str, Kernel] = {}

@@ -8,8 +8,9 @@ conjunction, `FALSE` no conjunction at all.
 A predicate counts as the output that decides it, seen through Switch, Identity and negation; comparing a
 Merge's ``value_index`` with a constant, as gradients of gradients do, is no predicate of its own but the
 condition of that input. So the conditions of nested and differentiated conditionals stay as small as the
-branches they stand for. Rewriting asks whether a node and what replaces it are alive together, segments turn
-conditions into ``if`` blocks.
+branches they stand for. In a loop a condition says when a node is alive *in an iteration*: the loop's own
+predicate counts as true for its body, and a loop as a whole is alive where its Enters are. Rewriting asks
+whether a node and what replaces it are alive together, segments turn conditions into ``if`` blocks.
 
 >>> p = literal("p", True)
 >>> conjunction(p, literal("p", False)) == FALSE, join(p, literal("p", False)) == TRUE
@@ -24,6 +25,7 @@ import numpy as np
 
 from flowstone.framework.node import Output
 from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.rewriting.frames import is_head, is_loop_switch
 
 Term = frozenset  # of (predicate, wanted value)
 Condition = frozenset  # of Terms
@@ -108,19 +110,24 @@ class Liveness:
         for control in node._control_inputs:
             condition = conjunction(condition, self._of_node[control])
         if node.type in MERGES:
-            either = FALSE
-            for x in node._inputs:
-                either = join(either, self._of_output[x])
-            condition = conjunction(condition, either)
+            condition = conjunction(condition, self._merged(node))
         else:
             for x in node._inputs:
                 condition = conjunction(condition, self._of_output[x])
         self._of_node[node] = condition
         for output in node._outputs:
             self._of_output[output] = condition
-        if node.type in SWITCHES:
+        if node.type in SWITCHES and not is_loop_switch(node):
             for output, meaning in zip(node._outputs, self._meaning(node._inputs[1])):
                 self._of_output[output] = conjunction(condition, meaning)
+
+    def _merged(self, node: PlanNode) -> Condition[Any]:
+        if is_head(node):  # the first value decides; later ones are there because it was
+            return self._of_output[node._inputs[0]]
+        either = FALSE
+        for x in node._inputs:
+            either = join(either, self._of_output[x])
+        return either
 
     def _meaning(self, predicate: Output) -> tuple[Condition[Any], Condition[Any]]:
         """When a predicate is false, and when it is true."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from flowstone.framework.node import Output
 from flowstone.framework.subgraph import Subgraph
+from flowstone.rewriting.frames import NEXT_ITERATIONS
 
 
 def check(subgraph: Subgraph, pass_name: str = "") -> None:
     """Raises AssertionError unless:
 
-    - every input, control input, fetch and target is computed by a node of the subgraph, before its use;
+    - every input, control input, fetch and target is computed by a node of the subgraph, before its use (but
+      for what a loop's next iteration begins with);
     - a node's inputs are as many and of such types as its declaration says;
     - feeds are the outputs of ``_Arg`` nodes, numbered in order.
     """
@@ -18,7 +20,7 @@ def check(subgraph: Subgraph, pass_name: str = "") -> None:
     seen = set()
     for node in subgraph.nodes:
         for x in node._inputs:
-            if x not in known:
+            if x not in known and x._op.type not in NEXT_ITERATIONS:
                 raise AssertionError(f"{node.name} takes {x.name}, which is not computed before it{where}")
         for control in node._control_inputs:
             if control not in seen:

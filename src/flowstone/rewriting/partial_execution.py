@@ -17,6 +17,7 @@ from flowstone.framework.node import Output
 from flowstone.framework.operation import op
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.framework.tensor import Tensor
+from flowstone.rewriting.frames import NEXT_ITERATIONS
 
 argument = op("_Arg", "-> output: T", "index: int >= 0", T=None)
 argument.infer(lambda node: None)
@@ -48,11 +49,16 @@ def prune(
             tensor.dtype.base_dtype, feed_dims[index] if feed_dims else tensor.dims
         )
         nodes.append(node)
+    heads: list[tuple[PlanNode, Operation]] = []
     for operation in _in_order(needed, fed):
         copies[operation] = copy = _copy(operation, outputs, copies)
         for tensor, output in zip(operation._outputs, copy._outputs):
             outputs.setdefault(tensor, output)
         nodes.append(copy)
+        if None in copy._inputs:
+            heads.append((copy, operation))
+    for copy, operation in heads:
+        copy._inputs[:] = [outputs[tensor] for tensor in operation._inputs]
     return Subgraph(
         nodes,
         [outputs[t] for t in feeds],
@@ -89,13 +95,18 @@ def _in_order(needed: set[Operation], fed: set[Tensor]) -> list[Operation]:
     done: set[Operation] = set()
     for operation in ordered:
         for tensor in operation._inputs:
-            if tensor._op not in done and tensor not in fed:
+            if tensor._op not in done and tensor not in fed and not _closes_a_loop(tensor):
                 return _topological(ordered, needed, fed)
         for control in operation._control_inputs:
             if control in needed and control not in done:
                 return _topological(ordered, needed, fed)
         done.add(operation)
     return ordered
+
+
+def _closes_a_loop(tensor: Tensor) -> bool:
+    """Whether this is what a loop's next iteration begins with; the one kind of edge that leads back."""
+    return tensor._op.declaration.name in NEXT_ITERATIONS
 
 
 def _topological(ordered: list[Operation], needed: set[Operation], fed: set[Tensor]) -> list[Operation]:
@@ -105,7 +116,7 @@ def _topological(ordered: list[Operation], needed: set[Operation], fed: set[Tens
     waiting: dict[Operation, int] = {}
     dependants: dict[Operation, list[Operation]] = {}
     for operation in ordered:
-        sources = {t._op for t in operation._inputs if t not in fed}
+        sources = {t._op for t in operation._inputs if t not in fed and not _closes_a_loop(t)}
         sources.update(c for c in operation._control_inputs if c in needed)
         waiting[operation] = len(sources)
         for source in sources:
@@ -133,7 +144,7 @@ def _copy(operation: Operation, outputs: dict[Output, Output], copies: dict[Oper
     copy = PlanNode(
         operation.declaration,
         operation._name,
-        [outputs[tensor] for tensor in operation._inputs],
+        [outputs.get(tensor) for tensor in operation._inputs],
         operation.attributes,
         operation.group_sizes,
         [copies[control] for control in operation._control_inputs if control in copies],

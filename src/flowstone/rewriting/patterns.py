@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from flowstone.framework.node import Output
 from flowstone.framework.subgraph import PlanNode, Subgraph
-from flowstone.rewriting.branches import TRUE, Liveness
+from flowstone.rewriting.branches import MERGES, TRUE, Liveness
 
 
 class Replacement(NamedTuple):
@@ -70,6 +70,9 @@ def rewrite(subgraph: Subgraph, pass_name: str, rule: Rule) -> None:
         subgraph.log.append((pass_name, node.name, result.reason))
     subgraph.nodes = nodes
     if replaced:
+        for node in nodes:  # what a loop's head takes from the iteration before comes after it
+            if node.type in MERGES:
+                node._inputs[:] = [replaced.get(x, x) for x in node._inputs]
         subgraph.fetches = [replaced.get(x, x) for x in subgraph.fetches]
         subgraph.targets = list(dict.fromkeys(_redirected(subgraph.targets, gone)))
 

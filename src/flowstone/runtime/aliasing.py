@@ -9,6 +9,9 @@ that the step does not own. From roots and last uses follow three decisions, all
   (a *resource* variable's read gives the value at the time of the read; a *reference* that is only
   identity-copied stays an alias, as in TensorFlow 1);
 - a fetch is copied if it shares memory with a feed, a constant, state or another fetch.
+
+What comes into a loop from outside or from an earlier iteration is never overwritten in it, and lives until
+the loop ends; what an op *keeps* (in a stack, an array, a queue) is not overwritten at all.
 """
 
 from __future__ import annotations
@@ -17,13 +20,14 @@ from typing import Any
 
 from flowstone.framework.node import Output
 from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.rewriting.frames import ENTERS, NEXT_ITERATIONS, Frame, Frames, is_head
 
 FOREVER = 1 << 60
 
 
 class Foreign:
-    """A root that the step does not own: `kind` is feed, constant, state or overlap; `owner` the state it is,
-    if known.
+    """A root that the step does not own: `kind` is feed, constant, state, overlap or loop; `owner` the state
+    it is, if known.
     """
 
     __slots__ = ("kind", "owner")
@@ -36,9 +40,12 @@ class Aliasing:
     """Roots and last uses of the values of a subgraph whose `nodes` are in the order they will run.
 
     `constants`: outputs that are the same object in every step (constants, variables, resources), by output.
+    `spans`: of each loop, the places of its first and last node.
     """
 
-    def __init__(self, subgraph: Subgraph, constants: dict[Output, Any]) -> None:
+    def __init__(
+        self, subgraph: Subgraph, constants: dict[Output, Any], frames: Frames | None = None
+    ) -> None:
         self.position = {node: i for i, node in enumerate(subgraph.nodes)}
         self.last_use: dict[Output, int] = {}
         self.roots: dict[Output, frozenset[Any]] = {}
@@ -46,11 +53,18 @@ class Aliasing:
         self._foreign: dict[Any, Foreign] = {}
         self._changes: dict[Any, list[int]] = {}
         self._constants = constants
+        self._frames = frames = frames or Frames(subgraph)
+        self.spans = _spans(subgraph, frames)
         for i, node in enumerate(subgraph.nodes):
             for x in node._inputs:
-                self.last_use[x] = i
+                if x._op.type not in NEXT_ITERATIONS:
+                    self.last_use[x] = i
         for x in subgraph.fetches:
             self.last_use[x] = FOREVER
+        if frames.exist:
+            for node in subgraph.nodes:
+                if node.type in ENTERS:
+                    self.last_use[node._outputs[0]] = self.spans[frames.of[node]][1]  # type: ignore[index]
         for i, node in enumerate(subgraph.nodes):
             self._visit(node, i)
         self._sharers: dict[Any, list[Output]] = {}
@@ -62,6 +76,10 @@ class Aliasing:
             for root in roots:
                 if used > self.root_last_use.get(root, -1):
                     self.root_last_use[root] = used
+        for node in subgraph.nodes:
+            for index in _positions(node, node.declaration.keeps) if node.declaration.keeps else ():
+                for root in self.roots[node._inputs[index]]:
+                    self.root_last_use[root] = FOREVER
 
     def _state(self, owner: Any) -> Foreign:
         found = self._foreign.get(id(owner))
@@ -81,6 +99,8 @@ class Aliasing:
                 owner = self._constants[output]
                 is_state = output.dtype.is_ref or output.dtype.torch is None
                 roots = frozenset([self._state(owner) if is_state else Foreign("constant")])
+            elif node.type in ENTERS or is_head(node):
+                roots = self.roots[node._inputs[0]] | {Foreign("loop")}
             elif declaration.aliases:
                 roots = frozenset().union(
                     *(self.roots[node._inputs[j]] for j in _positions(node, declaration.aliases))
@@ -116,6 +136,18 @@ class Aliasing:
                 changes = [change for change in self._changes.get(root, ()) if change > here]
                 if changes and changes[0] < self._last_use_of_sharers(output, root):
                     return True
+                if self.spans and self._changes_in_its_loop(node, root):
+                    return True
+        return False
+
+    def _changes_in_its_loop(self, node: PlanNode, root: Foreign) -> bool:
+        """Whether another iteration may change what this one has read."""
+        frame = self._frames.of[node]
+        while frame is not None:
+            start, end = self.spans[frame]
+            if any(start <= change <= end for change in self._changes.get(root, ())):
+                return True
+            frame = frame.parent
         return False
 
     def _last_use_of_sharers(self, output: Output, root: Foreign) -> int:
@@ -146,3 +178,14 @@ def _positions(node: PlanNode, arguments: frozenset[int]) -> list[int]:
             positions += range(at, at + size)
         at += size
     return positions
+
+
+def _spans(subgraph: Subgraph, frames: Frames) -> dict[Frame, tuple[int, int]]:
+    spans: dict[Frame, tuple[int, int]] = {}
+    if frames.exist:
+        for i, node in enumerate(subgraph.nodes):
+            frame = frames.of[node]
+            while frame is not None:
+                spans[frame] = (spans.get(frame, (i, i))[0], i)
+                frame = frame.parent
+    return spans

@@ -10,9 +10,19 @@ Constants, variables and kernels are globals of that function; values are its lo
         return (v2,)
 
 A variable's buffer is read as ``W.tensor`` where it is consumed, so a consumer sees it as it is then.
-Conditions (`rewriting/branches.py`) become ``if`` blocks; a Merge is a conditional expression. A source line
-maps to its node, so naming the node in an error costs nothing until there is one (`failures.py`). With
-`watched=True`, another compilation of the same nodes, the step's deadline is checked before every node.
+Conditions (`rewriting/branches.py`) become ``if`` blocks; a Merge is a conditional expression. A loop
+(`rewriting/frames.py`) becomes a ``while`` block over its variables, which its body assigns all at once:
+
+    m3 = v2
+    while True:
+     v4 = less(m3, limit)
+     if not v4: break
+     v5 = add(m3, one)
+     m3 = v5
+
+A source line maps to its node, so naming the node in an error costs nothing until there is one
+(`failures.py`). With `watched=True`, another compilation of the same nodes, the step's deadline is checked
+before every node.
 """
 
 from __future__ import annotations
@@ -29,6 +39,15 @@ from flowstone.framework.kernel import Call, Environment, Input, StepCall, Value
 from flowstone.framework.node import Output
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.rewriting.branches import FALSE, MERGES, SWITCHES, TRUE, Liveness
+from flowstone.rewriting.frames import (
+    ENTERS,
+    EXITS,
+    LOOP_TYPES,
+    NEXT_ITERATIONS,
+    Frame,
+    is_head,
+    order_by_frames,
+)
 from flowstone.runtime.aliasing import Aliasing
 from flowstone.runtime.failures import GENERATED_FILE, located
 from flowstone.runtime.memory import Memory
@@ -67,6 +86,21 @@ def compile_segment(subgraph: Subgraph, environment: Environment, watched: bool 
     return _Writer(subgraph, environment, watched).write()
 
 
+_WITHOUT_KERNEL = SWITCHES | MERGES | LOOP_TYPES | {"_Arg"}
+_RENAMING = SWITCHES | ENTERS | EXITS  # the output is the input under another name
+
+
+class _Loop:
+    """A ``while`` block that is being written: its indentation, the tests and the condition that it lies in,
+    its head's Merges and, as they come, its NextIterations."""
+
+    def __init__(
+        self, frame: Frame, depth: int, path: list[str], condition: Any, heads: list[PlanNode]
+    ) -> None:
+        self.frame, self.depth, self.path, self.condition, self.heads = frame, depth, path, condition, heads
+        self.next_values: list[PlanNode] = []
+
+
 class _Writer:
     def __init__(self, subgraph: Subgraph, environment: Environment, watched: bool) -> None:
         self.subgraph, self.environment, self.watched = subgraph, environment, watched
@@ -80,7 +114,13 @@ class _Writer:
         self.owners: dict[Output, Output] = {}  # of a Switch's outputs: whose local name they share
         self.owner_last_use: dict[Output, int] = {}
         self.targets: list[str] = []
+        self.frames = order_by_frames(subgraph)
         self.liveness = Liveness(subgraph)
+        self.loops: list[_Loop] = []
+        self.heads: dict[Frame | None, list[PlanNode]] = {}
+        for node in subgraph.nodes if self.frames.exist else ():
+            if is_head(node):
+                self.heads.setdefault(self.frames.of[node], []).append(node)
         self.memory = None if environment.device.type == "cpu" else Memory(environment, subgraph.feeds)
 
     # ---- the whole
@@ -88,9 +128,9 @@ class _Writer:
     def write(self) -> Segment:
         subgraph = self.subgraph
         for node in subgraph.nodes:
-            if node.type != "_Arg" and node.type not in SWITCHES and node.type not in MERGES:
+            if node.type not in _WITHOUT_KERNEL:
                 self._make_kernel(node)
-        self.aliasing = Aliasing(subgraph, self.constants)
+        self.aliasing = Aliasing(subgraph, self.constants, self.frames)
         feeds = [f"a{i}" for i in range(len(subgraph.feeds))]
         for output, name in zip(subgraph.feeds, feeds):
             self.names[output] = name
@@ -98,7 +138,10 @@ class _Writer:
         for output in subgraph.feeds:
             self._note_predicate(output)
         for i, node in enumerate(subgraph.nodes):
+            if self.frames.exist:
+                self._end_loops_before(node, i)
             self._write_node(node, i)
+        self._end_loops_before(None, len(subgraph.nodes))
         self._enter_path([])
         self._write_return()
         return self._finish()
@@ -185,14 +228,23 @@ class _Writer:
             for output in node._outputs:
                 self._note_predicate(output)
             return
-        if node.type in SWITCHES:
+        if node.type in SWITCHES or node.type in ENTERS or node.type in EXITS:
             for output in node._outputs:
                 self.names[output] = self._switched(node, output)
                 self.owners[output] = self.owners.get(node._inputs[0], node._inputs[0])
             return
+        if node.type in NEXT_ITERATIONS:
+            self.loops[-1].next_values.append(node)
+            return
+        if is_head(node):
+            self._write_head(node)
+            return
         if self._needs_no_code(node):
             return
         depth = self._enter(node)
+        if node.type == "LoopCond":
+            self._line(depth, f"if not {self._input(node, 0)}: break", node)
+            return
         if self.watched:
             self._line(depth, "step.check()", node)
         arguments = [self._input(node, j) for j in range(len(node._inputs))]
@@ -298,7 +350,7 @@ class _Writer:
         owner_of: dict[Output, Output] = {}
         for node in self.subgraph.nodes:
             for output in node._outputs:
-                data = node._inputs[0] if node.type in SWITCHES else None
+                data = node._inputs[0] if node.type in _RENAMING else None
                 owner = owner_of[output] = output if data is None else owner_of[data]
                 used = self.aliasing.last_use.get(output, -1)
                 self.owner_last_use[owner] = max(used, self.owner_last_use.get(owner, -1))
@@ -332,6 +384,8 @@ class _Writer:
 
     def _enter(self, node: PlanNode) -> int:
         condition = self.liveness.node(node)
+        if self.loops:
+            condition = _inside(condition, self.loops[-1].condition)
         if condition == TRUE:
             return self._enter_path([])
         if len(condition) == 1:
@@ -344,15 +398,85 @@ class _Writer:
 
     def _enter_path(self, path: list[str]) -> int:
         """Opens and closes ``if`` blocks until the tests in force are `path`; returns the depth inside."""
+        base = self.loops[-1].depth + 1 if self.loops else 1
         if path == self.path:
-            return len(path) + 1
+            return base + len(path)
         common = 0
         while common < min(len(path), len(self.path)) and path[common] == self.path[common]:
             common += 1
         for depth in range(common, len(path)):
-            self._line(depth + 1, f"if {path[depth]}:")
+            self._line(base + depth, f"if {path[depth]}:")
         self.path = path
-        return len(path) + 1
+        return base + len(path)
+
+    # ---- loops
+
+    def _write_head(self, node: PlanNode) -> None:
+        """A loop's variable before the first iteration; the first of them begins the loop."""
+        frame = self.frames.of[node]
+        assert frame is not None
+        if not self.loops or self.loops[-1].frame is not frame:
+            depth = self._enter(node)
+            heads = self.heads[frame]
+            for head in heads:
+                name = f"v{len(self.names)}"
+                self.names[head._outputs[0]] = name
+                self.names[head._outputs[1]] = "None"
+                self._line(depth, f"{name} = {self._input(head, 0)}", head)
+            self._line(depth, "while True:", node)
+            self.loops.append(_Loop(frame, depth, self.path, self.liveness.node(node), heads))
+            self.path = []
+            if self.watched:
+                self._line(depth + 1, "step.check()", node)
+
+    def _end_loops_before(self, node: PlanNode | None, i: int) -> None:
+        """Ends the loops that `node`, at place `i`, does not stand in."""
+        home = None if node is None else self.frames.of[node]
+        while self.loops and not _is_within(home, self.loops[-1].frame):
+            loop = self.loops[-1]
+            depth = self._enter_path([])
+            self._write_next_values(loop, depth)
+            self.loops.pop()
+            self.path = loop.path
+            released = self._released_after(loop)
+            if released:
+                self._line(loop.depth, f"del {', '.join(released)}")
+
+    def _write_next_values(self, loop: _Loop, depth: int) -> None:
+        """Assigns the loop's variables their next values, and lets go of the names that held these."""
+        values = {node._outputs[0]: node for node in loop.next_values}
+        targets, sources = [], []
+        for head in loop.heads:
+            node = next(values[x] for x in head._inputs if x in values)
+            target, source = self.names[head._outputs[0]], self._input(node, 0)
+            if target != source:
+                targets.append(target)
+                sources.append(source)
+        if not targets:
+            return
+        kept = {self.names[head._outputs[0]] for head in loop.heads}
+        owners = {self.owners.get(node._inputs[0], node._inputs[0]) for node in loop.next_values}
+        own = [self.names[x] for x in owners if self.frames.of.get(x.op) is loop.frame]
+        done = [name for name in sorted(set(own) - kept) if name in sources]
+        text = f"{', '.join(targets)} = {', '.join(sources)}"
+        self._line(depth, text + (f"; del {', '.join(done)}" if done else ""), loop.heads[0])
+
+    def _released_after(self, loop: _Loop) -> list[str]:
+        """Names of values from outside that only the loop still held."""
+        end = self.aliasing.spans[loop.frame][1]
+        names: dict[str, None] = {}
+        if not self.owner_last_use:
+            self._find_owner_last_uses()
+        for node in self.subgraph.nodes[self.aliasing.spans[loop.frame][0] : end + 1]:
+            if node.type not in ENTERS or self.frames.of[node] is not loop.frame:
+                continue
+            owner = self.owners[node._outputs[0]]
+            name, inner = self.names[owner], self.frames.of.get(owner.op)
+            is_local = name[0] in "va" and name[1:].isdigit()
+            if is_local and self.owner_last_use.get(owner, -1) == end and inner is loop.frame.parent:
+                if self.liveness.output(owner) in (loop.condition, TRUE):
+                    names[name] = None
+        return list(names)
 
     def _write_merge(self, node: PlanNode, i: int, depth: int, arguments: list[str]) -> None:
         value, index = node._outputs
@@ -409,6 +533,22 @@ class _Writer:
             words.append(f"f{i}")
             self.segment.copied_fetches.append(self.aliasing.fetch_needs_copy(fetches, i))
         self._line(1, f"return ({', '.join(words)}{',' if len(words) == 1 else ''})")
+
+
+def _inside(condition: Any, outer: Any) -> Any:
+    """What is left to test of a condition where the outer one is known to hold."""
+    if condition == outer:
+        return TRUE
+    if len(outer) != 1:
+        return condition
+    (known,) = outer
+    return frozenset(term - known for term in condition)
+
+
+def _is_within(frame: Frame | None, outer: Frame) -> bool:
+    while frame is not None and frame is not outer:
+        frame = frame.parent
+    return frame is outer
 
 
 def _dead() -> Any:

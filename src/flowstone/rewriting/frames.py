@@ -1,0 +1,206 @@
+"""Frames: which loop each node of a subgraph belongs to (white paper 4.4), and an order in which loops are
+blocks.
+
+A loop is what lies between its Enter and its Exit nodes. Its *head* are the Merges of a first value (Enter)
+with a later one (NextIteration); LoopCond decides in each iteration whether the *body*, all that hangs on the
+true outputs of the Switches it controls, runs again. `Frames` finds the frames by following the edges;
+`order_by_frames` arranges the nodes of every loop as
+
+    Enter …, Merge …, what the predicate needs, LoopCond, Switch …, body, NextIteration …, Exit …
+
+with nested loops as such blocks in turn. Edges from NextIteration to Merge lead back, all others forwards.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable
+
+from flowstone.framework import errors
+from flowstone.framework.subgraph import PlanNode, Subgraph
+
+ENTERS = frozenset({"Enter", "RefEnter"})
+EXITS = frozenset({"Exit", "RefExit"})
+NEXT_ITERATIONS = frozenset({"NextIteration", "RefNextIteration"})
+LOOP_TYPES = ENTERS | EXITS | NEXT_ITERATIONS | {"LoopCond"}
+_MERGES = frozenset({"Merge", "RefMerge"})
+_SWITCHES = frozenset({"Switch", "RefSwitch"})
+
+
+class Frame:
+    """One loop: its `name`, the `parent` frame (None: outside all loops) and how deep it lies."""
+
+    __slots__ = ("depth", "name", "parent")
+
+    def __init__(self, name: str, parent: Frame | None) -> None:
+        self.name, self.parent = name, parent
+        self.depth: int = 1 if parent is None else parent.depth + 1
+
+    def __repr__(self) -> str:
+        return f"<Frame {self.name}>"
+
+
+class Frames:
+    """The frame of every node of `subgraph`; an Exit belongs to the frame that it leads to."""
+
+    def __init__(self, subgraph: Subgraph) -> None:
+        self.of: dict[PlanNode, Frame | None] = {}
+        self._by_name: dict[str, Frame] = {}
+        self.exist = any(node.type in ENTERS for node in subgraph.nodes)
+        if self.exist:
+            for node in subgraph.nodes:
+                self.of[node] = self._frame_of(node)
+
+    def _frame_of(self, node: PlanNode) -> Frame | None:
+        deepest: Frame | None = None
+        for source in (*(x._op for x in node._inputs), *node._control_inputs):
+            frame = self.of.get(source)
+            if frame is not None and (deepest is None or frame.depth > deepest.depth):
+                deepest = frame
+        if node.type in EXITS:
+            if deepest is None:
+                raise errors.InvalidArgumentError(None, None, f"{node.name} leaves a loop that it is not in")
+            return deepest.parent
+        if node.type not in ENTERS:
+            return deepest
+        name = node.attributes["frame_name"]
+        found = self._by_name.get(name)
+        if found is None:
+            found = self._by_name[name] = Frame(name, deepest)
+        elif deepest is not None and found.depth <= deepest.depth:
+            found.parent, found.depth = deepest, deepest.depth + 1
+        return found
+
+    def home(self, node: PlanNode) -> Frame | None:
+        """The frame whose block the node stands in: for an Exit the one that it leaves."""
+        if node.type in EXITS:
+            return self.of[node._inputs[0]._op]
+        return self.of.get(node)
+
+
+def is_head(node: PlanNode) -> bool:
+    """Whether this Merge begins a loop's iterations."""
+    return node.type in _MERGES and any(x._op.type in NEXT_ITERATIONS for x in node._inputs)
+
+
+def is_loop_switch(node: PlanNode) -> bool:
+    """Whether this Switch asks a loop's predicate."""
+    return node.type in _SWITCHES and node._inputs[1]._op.type == "LoopCond"
+
+
+def order_by_frames(subgraph: Subgraph) -> Frames:
+    """Arranges `subgraph.nodes` so that loops are blocks, otherwise in creation order; returns the frames.
+
+    InvalidArgumentError if the nodes outside a loop need one of its results for another of its inputs.
+    """
+    frames = Frames(subgraph)
+    if frames.exist:
+        subgraph.nodes = _arranged(subgraph.nodes, frames)
+    return frames
+
+
+def _arranged(nodes: list[PlanNode], frames: Frames) -> list[PlanNode]:
+    members: dict[Frame | None, list[PlanNode]] = {}
+    children: dict[Frame | None, list[Frame]] = {}
+    for node in nodes:
+        home = frames.home(node)
+        if home not in members:
+            members[home] = []
+            chain = home
+            while chain is not None and chain not in children.setdefault(chain.parent, []):
+                children[chain.parent].append(chain)
+                chain = chain.parent
+        members[home].append(node)
+    return _Region(None, members, children, frames).arranged()
+
+
+class _Region:
+    """One frame's nodes, with the frames directly inside it as single items."""
+
+    def __init__(
+        self,
+        frame: Frame | None,
+        members: dict[Frame | None, list[PlanNode]],
+        children: dict[Frame | None, list[Frame]],
+        frames: Frames,
+    ) -> None:
+        self.frames, self.frame = frames, frame
+        self.inside = [_Region(child, members, children, frames) for child in children.get(frame, ())]
+        self.item_of: dict[PlanNode, PlanNode | _Region] = {node: node for node in members.get(frame, ())}
+        for region in self.inside:
+            for node in region.item_of:
+                self.item_of[node] = region
+        self.nodes = members.get(frame, [])
+        self.order = min(node.order for node in self.item_of)
+
+    def arranged(self) -> list[PlanNode]:
+        """The nodes of this frame and of those inside it."""
+        first = [node for node in self.nodes if node.type in ENTERS] + [n for n in self.nodes if is_head(n)]
+        last = [n for n in self.nodes if n.type in NEXT_ITERATIONS] + [
+            n for n in self.nodes if n.type in EXITS
+        ]
+        fixed = set(first if self.frame else ()) | set(last if self.frame else ())
+        items: list[PlanNode | _Region] = [node for node in self.nodes if node not in fixed]
+        items += self.inside
+        middle = self._sorted(items)
+        if self.frame is None:
+            return middle
+        return first + middle + last
+
+    def _sorted(self, items: list[PlanNode | _Region]) -> list[PlanNode]:
+        """What does not hang on the predicate first, then the body; ties go to creation order."""
+        known = set(items)
+        waiting: dict[PlanNode | _Region, int] = {}
+        dependants: dict[PlanNode | _Region, list[PlanNode | _Region]] = {}
+        for item in items:
+            sources = {self.item_of.get(source) for source in _sources(item)} & known
+            sources.discard(item)
+            waiting[item] = len(sources)
+            for source in sources:
+                dependants.setdefault(source, []).append(item)  # type: ignore[arg-type]
+        in_body = self._body(items, dependants)
+        ready = [(item in in_body, item.order, i, item) for i, item in enumerate(items) if not waiting[item]]
+        heapq.heapify(ready)
+        result: list[PlanNode] = []
+        count = len(items)
+        while ready:
+            item = heapq.heappop(ready)[3]
+            result += item.arranged() if isinstance(item, _Region) else [item]
+            for dependant in dependants.get(item, ()):
+                waiting[dependant] -= 1
+                if not waiting[dependant]:
+                    count += 1
+                    heapq.heappush(ready, (dependant in in_body, dependant.order, count, dependant))
+        if any(waiting.values()):
+            stuck = [n for n, left in waiting.items() if left]
+            names = ", ".join(
+                x.frame.name if isinstance(x, _Region) and x.frame else str(x) for x in stuck[:5]
+            )
+            raise errors.InvalidArgumentError(None, None, f"The graph contains a cycle through: {names}")
+        return result
+
+    @staticmethod
+    def _body(
+        items: list[PlanNode | _Region], dependants: dict[PlanNode | _Region, list[PlanNode | _Region]]
+    ) -> set[PlanNode | _Region]:
+        body: set[PlanNode | _Region] = set()
+        stack: list[PlanNode | _Region] = [
+            item for item in items if isinstance(item, PlanNode) and is_loop_switch(item)
+        ]
+        while stack:
+            item = stack.pop()
+            if item not in body:
+                body.add(item)
+                stack += dependants.get(item, ())
+        return body
+
+
+def _sources(item: PlanNode | _Region) -> Iterable[PlanNode]:
+    if isinstance(item, _Region):
+        for node in item.item_of:
+            yield from _sources(node)
+        return
+    for x in item._inputs:
+        if x._op.type not in NEXT_ITERATIONS:
+            yield x._op
+    yield from item._control_inputs
