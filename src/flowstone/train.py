@@ -1,9 +1,13 @@
-"""`flowstone.train`: optimisers, learning-rate schedules, moving averages and the global step."""
+"""`flowstone.train`: optimisers, learning-rate schedules, moving averages, the global step, and the threads
+that feed a graph.
+"""
 
+from flowstone.training import queue_runner
 from flowstone.training.adadelta import AdadeltaOptimizer
 from flowstone.training.adagrad import AdagradOptimizer
 from flowstone.training.adagrad_da import AdagradDAOptimizer
 from flowstone.training.adam import AdamOptimizer
+from flowstone.training.coordinator import Coordinator, LooperThread
 from flowstone.training.ftrl import FtrlOptimizer
 from flowstone.training.global_step import (
     assert_global_step,
@@ -30,4 +34,5 @@ from flowstone.training.moving_averages import ExponentialMovingAverage
 from flowstone.training.optimizer import Optimizer
 from flowstone.training.proximal_adagrad import ProximalAdagradOptimizer
 from flowstone.training.proximal_gradient_descent import ProximalGradientDescentOptimizer
+from flowstone.training.queue_runner import QueueRunner, add_queue_runner, start_queue_runners
 from flowstone.training.rmsprop import RMSPropOptimizer
