@@ -98,6 +98,7 @@ from flowstone.ops.convolution import *
 from flowstone.ops.diagonals import *
 from flowstone.ops.division import *
 from flowstone.ops.extreme_positions import *
+from flowstone.ops.files import *
 from flowstone.ops.functions import *
 from flowstone.ops.gathering import *
 from flowstone.ops.grids import *
@@ -105,6 +106,7 @@ from flowstone.ops.identities import *
 from flowstone.ops.indexing import *
 from flowstone.ops.initializers import *
 from flowstone.ops.joining import *
+from flowstone.ops.loops import *
 from flowstone.ops.masks import *
 from flowstone.ops.matrices import *
 from flowstone.ops.operators import *
@@ -151,7 +153,7 @@ _MESSAGES = {
     "SummaryMetadata": "summary",
     "TensorInfo": "meta_graph",
 }
-_NAMESPACES = ("app", "flags", "logging", "test", "train")
+_NAMESPACES = ("app", "flags", "logging", "summary", "test", "train")
 
 
 def __getattr__(name: str) -> _Any:

@@ -34,6 +34,7 @@ class CondContext:
         self.graph, self.pred, self.pivot, self.branch = graph, pred, pivot, branch
         self.outer_context = graph._scopes.control_flow_context
         self.name = graph.unique_name("cond_text")
+        self.loop = None if self.outer_context is None else self.outer_context.loop  # innermost one around
         self._inside = {pred, pivot}
         self._switched: dict[Tensor, Tensor] = {}
 
@@ -61,19 +62,29 @@ class CondContext:
     def add_op(self, op: Operation) -> None:
         """Takes notice of an operation created in the branch."""
         inside = self._control_flow_ops_inside
+        if self.loop is not None and op._control_inputs:  # nothing in a frame waits for what is outside it
+            op._control_inputs[:] = [x for x in op._control_inputs if self._runs_beside(x)]
         if not op._inputs and not any(inside(control) for control in op._control_inputs):
             op._control_inputs.append(self.pivot.op)
-        context: CondContext | None = self
+        self.adopt(op)
+        self.graph.prevent_fetching(op)
+
+    def adopt(self, op: Operation) -> None:
+        """Makes the outputs of `op` usable as they are, here and in every context around."""
+        context: Any = self
         while context is not None:
             context._inside.update(op._outputs)
             context = context.outer_context
-        self.graph.prevent_fetching(op)
 
     def _control_flow_ops_inside(self, op: Operation) -> bool:
         context = op._control_flow_context
         while context is not None and context is not self:
             context = context.outer_context
         return context is self
+
+    def _runs_beside(self, op: Operation) -> bool:
+        context = op._control_flow_context
+        return context is not None and context.loop is self.loop
 
     def build(self, function: Callable[[], Any]) -> tuple[Any, Any]:
         """Calls a branch function; returns its result, and that with a tensor of the branch for every

@@ -60,6 +60,12 @@ def _switch_dims(node: Any) -> list[Any]:
     return [node.dims(0), node.dims(0)]
 
 
+def _scalar_dims(node: Any) -> Any:
+    if node.dims(0):
+        raise ValueError(f"Shape must be rank 0 but is rank {len(node.dims(0))}")
+    return ()
+
+
 def _merge_dims(node: Any) -> list[Any]:
     known = [x._dims for x in node._inputs]
     if None in known or len({len(dims) for dims in known}) > 1:
@@ -92,7 +98,7 @@ for _declaration in (enter_op, ref_enter_op):
         lambda node: static_value(node.inputs[0]) if node.attributes["is_constant"] else None
     )
 for _declaration in (exit_op, ref_exit_op, next_iteration_op, ref_next_iteration_op, loop_cond_op):
-    _declaration.infer(lambda node: node.dims(0))
+    _declaration.infer(_scalar_dims if _declaration is loop_cond_op else lambda node: node.dims(0))
     _declaration.kernel(CPU, GPU)(_no_kernel)
     _declaration.value()(lambda node: None)
 for _declaration in (enter_op, ref_enter_op, exit_op, ref_exit_op, next_iteration_op, ref_next_iteration_op):

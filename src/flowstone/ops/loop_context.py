@@ -1,0 +1,151 @@
+"""`WhileContext`: what holds while a loop is built (white paper 4.4).
+
+Tensors from outside come in through an Enter that says the same in every iteration, once each. Nodes that
+would not wait for anything in the iteration wait for its *pivot*: the first Merge while the predicate is
+built, the first Identity afterwards. Nothing in a frame can wait for an operation outside it, so such control
+inputs are replaced: by a node in the loop that takes the operation's value, if it has one."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+from flowstone.framework.graph import Operation
+from flowstone.framework.operation import F
+from flowstone.framework.tensor import Tensor
+
+
+def is_constant_enter(op: Operation) -> bool:
+    """Whether `op` brings a value into a frame that is the same in all iterations."""
+    return op.type in ("Enter", "RefEnter") and op.attributes["is_constant"]
+
+
+class WhileContext:
+    """What is known while a loop is built.
+
+    `name` is that of its frame; `pivot`, the predicate's LoopCond; `pivot_for_pred` and `pivot_for_body`, the
+    tensors that stand for "this iteration has begun"; `loop_enters` and `loop_exits`, the tensors of its loop
+    variables; `outer_context`; `loop`, itself; `_inside`, the tensors that may be used as they are;
+    `_entered`, by outside tensor the one to use in its place. `replay`, in the loop of a gradient, gives the
+    value that a tensor of the forward loop had in the iteration that is gone back through, or None for other
+    tensors."""
+
+    def __init__(
+        self,
+        graph: Any,
+        parallel_iterations: int = 10,
+        back_prop: bool = True,
+        swap_memory: bool = False,
+        name: str = "while_context",
+        maximum_iterations: Any = None,
+    ) -> None:
+        self.graph, self.parallel_iterations, self.back_prop = graph, parallel_iterations, back_prop
+        self.swap_memory, self.maximum_iterations = swap_memory, maximum_iterations
+        self.outer_context = graph._scopes.control_flow_context
+        self.name = graph.unique_name(name)
+        self.pivot: Tensor | None = None
+        self.pivot_for_pred: Tensor | None = None
+        self.pivot_for_body: Tensor | None = None
+        self.loop_enters: list[Tensor] = []
+        self.loop_exits: list[Tensor] = []
+        self.replay: Callable[[Tensor], Tensor | None] | None = None
+        self._inside: set[Tensor] = set()
+        self._entered: dict[Tensor, Tensor] = {}
+
+    def __repr__(self) -> str:
+        return f"<WhileContext {self.name}>"
+
+    @property
+    def loop(self) -> WhileContext:
+        """The innermost loop around what is built in this context."""
+        return self
+
+    def active(self) -> contextlib.AbstractContextManager[None]:
+        """Within the context manager, new operations belong to the loop."""
+        return self.graph._scopes.having(control_flow_context=self)  # type: ignore[no-any-return]
+
+    def add_value(self, tensor: Tensor) -> Tensor:
+        """The tensor that stands for `tensor` in the loop."""
+        if tensor in self._inside:
+            return tensor
+        found = self._entered.get(tensor)
+        if found is None and self.replay is not None:
+            found = self.replay(tensor)
+        if found is None:
+            outer = tensor if self.outer_context is None else self.outer_context.add_value(tensor)
+            found = self._entered.get(outer)
+            if found is None:
+                found = self._entered[outer] = self._constant(outer)
+        self._entered[tensor] = found
+        return found
+
+    def enter(self, tensor: Tensor, is_constant: bool = False, name: str | None = None) -> Tensor:
+        """An Enter of `tensor`, a value of the surrounding context."""
+        declaration = F.RefEnter if is_constant and tensor.dtype.is_ref else F.Enter
+        with self.graph._scopes.having(control_flow_context=None):
+            entered: Tensor = declaration(
+                tensor,
+                frame_name=self.name,
+                is_constant=is_constant,
+                parallel_iterations=self.parallel_iterations,
+                name=name,
+            )
+        entered.op._control_flow_context = self
+        self._inside.add(entered)
+        return entered
+
+    def _constant(self, tensor: Tensor) -> Tensor:
+        """An Enter of an outside value; it waits for what outside nodes wait for where it is made."""
+        controllers = self.graph._scopes.control_dependencies
+        with self.graph.control_dependencies(None):
+            entered = self.enter(tensor, is_constant=True)
+        waits, source = entered.op._control_inputs, tensor.op
+        for controller in controllers:
+            if source not in controller.inside and source not in controller.inputs:
+                waits += [op for op in controller.inputs if op not in waits and not self._encloses(op)]
+        return entered
+
+    def add_op(self, op: Operation) -> None:
+        """Takes notice of an operation created in the loop."""
+        waits = op._control_inputs
+        outside = [control for control in waits if not self._runs(control)] if waits else []
+        for control in outside:
+            waits.remove(control)
+        if not waits and all(is_constant_enter(x.op) for x in op._inputs):
+            pivot = self.pivot_for_body if self.pivot_for_body is not None else self.pivot_for_pred
+            if pivot is not None:
+                waits.append(pivot.op)
+        if outside:
+            waits += self._entered_controls(op, outside)
+        self.adopt(op)
+        self.graph.prevent_fetching(op)
+
+    def adopt(self, op: Operation) -> None:
+        """Makes the outputs of `op` usable as they are, here and in every context around."""
+        context: Any = self
+        while context is not None:
+            context._inside.update(op._outputs)
+            context = context.outer_context
+
+    def _entered_controls(self, op: Operation, outside: list[Operation]) -> list[Operation]:
+        """In place of control inputs from outside, nodes in the loop that take their values."""
+        graph = self.graph
+        scope = graph.get_name_scope() if op.type == "Const" else op.name
+        with (
+            graph.name_scope(scope + "/" if scope else None),
+            graph._scopes.having(control_dependencies=(), control_flow_context=self),
+        ):
+            return [F.Identity(control.outputs[0]).op for control in outside if control.outputs]
+
+    def _runs(self, op: Operation) -> bool:
+        """Whether `op` runs in this loop's frame, not in an inner loop's or outside."""
+        context = op._control_flow_context
+        return context is not None and context.loop is self
+
+    def _encloses(self, op: Operation) -> bool:
+        """Whether `op` belongs to this loop or to something in it."""
+        context = op._control_flow_context
+        while context is not None and context is not self:
+            context = context.outer_context
+        return context is self
