@@ -53,7 +53,7 @@ def _facts() -> dict[str, OpDeclaration]:
 FACTS = _facts()
 
 # Effects that a plan must see although TensorFlow's definition does not tell them.
-MARKED_STATEFUL = frozenset(("CheckNumerics", "Placeholder", "PlaceholderV2"))
+MARKED_STATEFUL = frozenset(("CheckNumerics", "MatchingFiles", "Placeholder", "PlaceholderV2"))
 # TensorFlow's definition says so by mistake: common subexpressions would be merged wrongly.
 NOT_COMMUTATIVE = frozenset(("LeftShift", "RightShift"))
 # TensorFlow 1.4 leaves it free in some ops; later versions name the layouts.
