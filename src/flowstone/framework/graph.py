@@ -16,6 +16,7 @@ from typing import Any
 from flowstone.framework import scope
 from flowstone.framework.collections import Collections, GraphKeys
 from flowstone.framework.device_name import DeviceSpec, canonical_name, merge_names
+from flowstone.framework.function_library import FunctionLibrary
 from flowstone.framework.graph_operation import Operation, current_frames
 from flowstone.framework.operation import OpDeclaration
 from flowstone.framework.tensor import Tensor
@@ -50,7 +51,7 @@ class Graph(Collections):
         self._scopes = scope.Scopes()
         self._unfeedable: set[Any] = set()
         self._unfetchable: set[Any] = set()
-        self._functions: dict[str, Any] = {}
+        self._functions = FunctionLibrary()
         self._device_cache: dict[tuple[Any, ...], str] = {}
         self._last_id = 0
         self.seed: int | None = None

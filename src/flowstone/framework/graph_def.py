@@ -58,7 +58,7 @@ def graph_def(graph: Graph, from_version: int | None = None, add_shapes: bool = 
                 for output in operation._outputs:
                     _write_shape(output._dims, shapes.add())
         if from_version is None or operations:
-            message.library.function.extend(graph._functions.values())
+            graph._functions.write(message.library)
     return message
 
 

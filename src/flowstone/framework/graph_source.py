@@ -4,7 +4,7 @@
 `connect` resolves the inputs and holds them against the declarations. `sort` gives a topological order, ties
 as in the message; the one legal cycle is a loop's, NextIteration into Merge.
 
-Everything wrong with the message is a ValueError that names the node.
+Everything wrong with the message is a ValueError that names the node, an unknown op an `UnknownOpError`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ import heapq
 from collections.abc import Iterator
 from typing import Any
 
+from flowstone.framework import errors
 from flowstone.framework.attributes import REQUIRED
 from flowstone.framework.dtypes import DType
+from flowstone.framework.function_library import FunctionLibrary
 from flowstone.framework.graph import _VALID_OP_NAME, Operation
 from flowstone.framework.graph_def import attribute_from_proto, read_shape
 from flowstone.framework.operation import OpDeclaration, registry
@@ -24,6 +26,13 @@ from flowstone.framework.tensor import Tensor
 _MERGES = frozenset(("Merge", "RefMerge"))
 _NEXT_ITERATIONS = frozenset(("NextIteration", "RefNextIteration"))
 _LIST_LIMIT = 2**20  # tensors in one list: more is a corrupt number
+
+
+class UnknownOpError(errors.NotFoundError, ValueError):
+    """An op that is neither declared nor a function: ValueError in TensorFlow 1, NotFoundError in 2."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(None, None, message)
 
 
 class Source:
@@ -79,7 +88,11 @@ def split_name(name: str) -> tuple[str, int]:
 # ---- nodes
 
 
-def read_nodes(message: Any, producer_op_list: Any) -> dict[str, Source]:
+def read_nodes(message: Any, producer_op_list: Any, library: FunctionLibrary) -> dict[str, Source]:
+    """A source of each node of a GraphDef, by name; an op is a declared one or a function of `library`.
+
+    UnknownOpError for an op that is neither.
+    """
     produced = {op.name: op for op in producer_op_list.op} if producer_op_list is not None else {}
     sources: dict[str, Source] = {}
     for position, node in enumerate(message.node):
@@ -87,9 +100,9 @@ def read_nodes(message: Any, producer_op_list: Any) -> dict[str, Source]:
             raise ValueError(f"Node '{node.name}': Node name contains invalid characters")
         if node.name in sources:
             raise ValueError(f"Node '{node.name}' is not unique")
-        declaration = registry.get(node.op)
+        declaration = registry.get(node.op) or library.declaration(node.op)
         if declaration is None:
-            raise ValueError(f"Op type not registered '{node.op}' for node '{node.name}'")
+            raise UnknownOpError(f"Op type not registered '{node.op}' for node '{node.name}'")
         source = Source(node, position, declaration)
         try:
             _read_attributes(source, produced.get(node.op))

@@ -47,8 +47,9 @@ def import_graph_def(
 
     Raises:
         TypeError: an argument is of a wrong kind.
-        ValueError: the message is malformed, unknown ops included, or its nodes contradict each other or
-            `input_map`, or something that the other arguments name is not there.
+        ValueError: the message is malformed, or its nodes contradict each other or `input_map`, its functions
+            those of the graph, or something that the other arguments name is not there.
+        UnknownOpError: an op is neither declared nor a function.
         RuntimeError: the graph is finalized.
     """
     message = _as_message(graph_def)
@@ -59,13 +60,13 @@ def import_graph_def(
         graph._check_not_finalized()
         with _restored_on_failure(graph), graph.name_scope("import" if name is None else name) as prefix:
             replacements = _convert_input_map(graph, mapped, prefix)
-            sources = read_nodes(message, producer_op_list)
+            graph._functions.add_message(message.library)
+            sources = read_nodes(message, producer_op_list, graph._functions)
             connect(sources, replacements)
             order = sort(sources)
             names = _final_names(graph, sources, prefix)
             _prefix_colocation(sources, names)
             _create_all(graph, order, names)
-            _add_functions(graph, message)
             return None if wanted is None else _find_elements(wanted, sources, replacements)
 
 
@@ -236,17 +237,6 @@ def _merge_shapes(operation: Operation, shapes: list[Dims]) -> None:
             ) from None
 
 
-def _add_functions(graph: Graph, message: Any) -> None:
-    for function in message.library.function:
-        name = function.signature.name
-        known = graph._functions.get(name)
-        if known is not None and known != function:
-            raise ValueError(f"Cannot add function '{name}': a different function of this name exists.")
-        kept = type(function)()
-        kept.CopyFrom(function)
-        graph._functions[name] = kept
-
-
 def _find_elements(
     wanted: list[str], sources: dict[str, Source], replacements: dict[tuple[str, int], Any]
 ) -> list[Any]:
@@ -273,7 +263,7 @@ def _find_element(text: str, sources: dict[str, Source], replacements: dict[tupl
 def _restored_on_failure(graph: Graph) -> Iterator[None]:
     """Takes back every change to the graph if the context ends with an error."""
     count, last_id = len(graph._operations), graph._last_id
-    names, functions = dict(graph._names_in_use), dict(graph._functions)
+    names, functions = dict(graph._names_in_use), graph._functions.snapshot()
     try:
         yield
     except BaseException:
@@ -284,5 +274,6 @@ def _restored_on_failure(graph: Graph) -> Iterator[None]:
             for tensor in operation._inputs:
                 if operation in tensor._consumers:
                     tensor._consumers.remove(operation)
-        graph._last_id, graph._names_in_use, graph._functions = last_id, names, functions
+        graph._last_id, graph._names_in_use = last_id, names
+        graph._functions.restore(functions)
         raise
