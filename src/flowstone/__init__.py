@@ -128,6 +128,7 @@ from flowstone.ops.sparse_segment_reductions import *
 from flowstone.ops.special_functions import *
 from flowstone.ops.template import *
 from flowstone.ops.tensor_contractions import *
+from flowstone.ops.tensor_array import *
 from flowstone.ops.type_checks import *
 from flowstone.ops.variable_collections import *
 from flowstone.ops.variable_scope import *
