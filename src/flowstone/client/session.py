@@ -37,6 +37,7 @@ from flowstone.runtime.device import default_device, local_devices
 from flowstone.runtime.failures import explain
 from flowstone.runtime.plan import Plan, make_plan
 from flowstone.runtime.step import UNLIMITED, Step
+from flowstone.runtime.unit_program import UnitProgram
 
 
 class Target:
@@ -99,6 +100,7 @@ class BaseSession:
         self._plans: dict[Any, Plan] = {}
         self._lock = threading.Lock()
         self._closed: list[BaseException] = []
+        self._steps: weakref.WeakSet[Step] = weakref.WeakSet()
         self._soft_placement = config is not None and config.allow_soft_placement
         self._timeout_ms = 0 if config is None else config.operation_timeout_in_ms
         self._disabled_passes = _disabled_passes(config)
@@ -254,7 +256,7 @@ class BaseSession:
         names.update({f"leave{i}": function for i, function in enumerate(leave)})
         names.update(
             segment=segment, function=segment.function, explain=explain, InferenceMode=_InferenceMode,
-            rebuild=structure.rebuild, unlimited=UNLIMITED, Step=Step, timeout_ms=timeout_ms,
+            rebuild=structure.rebuild, unlimited=UNLIMITED, Step=Step,
         )  # fmt: skip
         values = "".join(f", enter{i}(x{i})" for i in range(len(feeds)))
         results = ", ".join(f"leave{i}(results[{i}])" for i in range(len(leave)))
@@ -263,10 +265,15 @@ class BaseSession:
             names.update(limit=limit, number_of_threads=get_num_threads)
             call = "limited(limit, number_of_threads(), function, arguments)"
             names["limited"] = _limited
+        new_step = "unlimited"
+        if isinstance(segment, UnitProgram):
+            names["new_step"], new_step = self._new_step, f"new_step({timeout_ms})"
+        elif timeout_ms:
+            new_step = f"Step({timeout_ms})"
         source = (
             f"def run({', '.join(f'x{i}' for i in range(len(feeds)))}):\n"
             "    with InferenceMode(True):\n"
-            f"        step = {'Step(timeout_ms)' if timeout_ms else 'unlimited'}\n"
+            f"        step = {new_step}\n"
             f"        arguments = (step{values},)\n"
             "        try:\n"
             f"            results = {call}\n"
@@ -276,6 +283,14 @@ class BaseSession:
         )
         exec(compile(source, "<flowstone runner>", "exec"), names)
         return names["run"]  # type: ignore[no-any-return]
+
+    def _new_step(self, timeout_ms: int) -> Step:
+        """A step that ends with the session, for kernels that wait."""
+        step = Step(timeout_ms)
+        self._steps.add(step)
+        if self._closed:
+            step.cancel(_closed_error())
+        return step
 
     def _plan(
         self,
@@ -356,7 +371,7 @@ class BaseSession:
         self._end(RuntimeError("Attempted to use a closed Session."))
 
     def _cancel(self) -> None:
-        self._end(errors.CancelledError(None, None, "Session has been closed."))
+        self._end(_closed_error())
 
     def _end(self, reason: BaseException) -> None:
         with self._lock:
@@ -364,6 +379,8 @@ class BaseSession:
                 self._closed.append(reason)
             self._runners = {}
             self._plans = {}
+        for step in list(self._steps):
+            step.cancel(_closed_error())
 
     def as_default(self) -> contextlib.AbstractContextManager[Any]:
         """Within the context this is the default session, also for `eval` and `run` of its graph's
@@ -381,6 +398,10 @@ def _limited(limit: Callable[[int], Any], before: int, function: Callable[..., A
         return function(*arguments)
     finally:
         limit(before)
+
+
+def _closed_error() -> errors.CancelledError:
+    return errors.CancelledError(None, None, "Session has been closed.")
 
 
 _MOST_SHAPES = 4  # plans for particular shapes of the feeds, a runner

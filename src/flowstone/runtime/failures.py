@@ -19,11 +19,12 @@ from flowstone.framework.subgraph import PlanNode
 
 if TYPE_CHECKING:
     from flowstone.runtime.segments import Segment
+    from flowstone.runtime.unit_program import UnitProgram
 
 GENERATED_FILE = "<flowstone segment "  # how the file names of generated code begin
 
 
-def explain(error: BaseException, segment: Segment) -> BaseException:
+def explain(error: BaseException, segment: Segment | UnitProgram) -> BaseException:
     """The error to raise instead of `error`; `error` itself where it is not the kernel's (KeyboardInterrupt
     …).
     """
@@ -33,7 +34,7 @@ def explain(error: BaseException, segment: Segment) -> BaseException:
     node = segment.node_at(line) if frame is not None else None
     if node is None:
         return error
-    return located(error, node, [_evaluated(name, frame) for name in segment.arguments[line - 1]])
+    return located(error, node, [_evaluated(name, frame) for name in segment.arguments_at(line)])
 
 
 def located(error: Exception, node: PlanNode, inputs: Sequence[Any] = ()) -> Exception:

@@ -19,13 +19,16 @@ from flowstone.runtime.device import Device, check_requested
 from flowstone.runtime.interpreter import disagreement, interpret
 from flowstone.runtime.segments import Segment, compile_segment
 from flowstone.runtime.threads import wants_one_thread
+from flowstone.runtime.unit_program import UnitProgram
+from flowstone.runtime.units import needs_units
 
 
 class Plan(NamedTuple):
-    """The rewritten subgraph, its compiled segment, and whether the step shall use one intra-op thread."""
+    """The rewritten subgraph, compiled as one segment or a program of several units, and whether the step
+    shall use one intra-op thread."""
 
     subgraph: Subgraph
-    segment: Segment
+    segment: Segment | UnitProgram
     one_thread: bool
 
     def explain(self) -> str:
@@ -57,7 +60,12 @@ def make_plan(
         refine_shapes(subgraph)
     check_requested(subgraph.nodes, devices, soft_placement)
     run_passes(subgraph, disabled_passes)
-    segment = compile_segment(subgraph, environment, watched)
+    one_thread = environment.device.type == "cpu" and wants_one_thread(subgraph)
+    segment: Segment | UnitProgram
+    if needs_units(subgraph):
+        segment = UnitProgram(subgraph, environment, watched)
+    else:
+        segment = compile_segment(subgraph, environment, watched)
     if flags.DEBUG >= 1:
         print(f"plan: {len(subgraph.nodes)} nodes for {len(fetches)} fetches", file=sys.stderr)
     if flags.DEBUG >= 3:
@@ -66,10 +74,10 @@ def make_plan(
         print(segment.source, file=sys.stderr)
     if flags.CHECK >= 2 and all(node.declaration.is_pure for node in subgraph.nodes):
         _compare_every_step(subgraph, segment, environment)
-    return Plan(subgraph, segment, environment.device.type == "cpu" and wants_one_thread(subgraph))
+    return Plan(subgraph, segment, one_thread)
 
 
-def _compare_every_step(subgraph: Subgraph, segment: Segment, environment: Environment) -> None:
+def _compare_every_step(subgraph: Subgraph, segment: Segment | UnitProgram, environment: Environment) -> None:
     """FLOWSTONE_CHECK=2: each step of a plan without effects is also run node by node, and must agree."""
     function = segment.function
 

@@ -78,12 +78,20 @@ class Segment:
         """The node that this source line runs."""
         return self.lines[line - 1] if 0 < line <= len(self.lines) else None
 
+    def arguments_at(self, line: int) -> list[str]:
+        """The local names of the inputs of the node of this source line."""
+        return self.arguments[line - 1]
 
-def compile_segment(subgraph: Subgraph, environment: Environment, watched: bool = False) -> Segment:
+
+def compile_segment(
+    subgraph: Subgraph, environment: Environment, watched: bool = False, returns_references: bool = False
+) -> Segment:
     """Compiles all nodes of `subgraph` for `environment`. Raises InvalidArgumentError where a kernel is
     missing.
+
+    `returns_references`: a fetched reference is returned as the variable itself, not as its buffer.
     """
-    return _Writer(subgraph, environment, watched).write()
+    return _Writer(subgraph, environment, watched, returns_references).write()
 
 
 _WITHOUT_KERNEL = SWITCHES | MERGES | LOOP_TYPES | {"_Arg"}
@@ -102,8 +110,11 @@ class _Loop:
 
 
 class _Writer:
-    def __init__(self, subgraph: Subgraph, environment: Environment, watched: bool) -> None:
+    def __init__(
+        self, subgraph: Subgraph, environment: Environment, watched: bool, returns_references: bool
+    ) -> None:
         self.subgraph, self.environment, self.watched = subgraph, environment, watched
+        self.returns_references = returns_references
         self.segment = Segment()
         self.text: list[str] = []
         self.names: dict[Output, str] = {}
@@ -525,10 +536,10 @@ class _Writer:
         fetches = self.subgraph.fetches
         words = []
         for i, x in enumerate(fetches):
-            name = self.names[x] + (".tensor" if x.dtype.is_ref else "")
+            name = self.names[x] + (".tensor" if x.dtype.is_ref and not self.returns_references else "")
             condition = self.liveness.output(x)
             if condition != TRUE:
-                name = f"{name} if {self._expression(condition)} else {self._global('dead', _dead)}()"
+                name = f"{name} if {self._expression(condition)} else {self._global('dead', dead)}()"
             self._line(1, f"f{i} = {name}", x.op, [])
             words.append(f"f{i}")
             self.segment.copied_fetches.append(self.aliasing.fetch_needs_copy(fetches, i))
@@ -551,7 +562,8 @@ def _is_within(frame: Frame | None, outer: Frame) -> bool:
     return frame is outer
 
 
-def _dead() -> Any:
+def dead() -> Any:
+    """Raises the error of a fetch on a branch that was not taken."""
     raise errors.InvalidArgumentError(
         None, None, "Retval does not have value: it lies on the branch of a conditional that was not taken"
     )

@@ -17,7 +17,7 @@ class Step:
     `state(key, make)` is what kernels of the step share and what ends with it, such as loops' stacks.
     """
 
-    __slots__ = ("_callbacks", "_lock", "_states", "deadline", "error")
+    __slots__ = ("__weakref__", "_callbacks", "_lock", "_states", "deadline", "error")
 
     def __init__(self, timeout_ms: int = 0) -> None:
         self.deadline = time.monotonic() + timeout_ms / 1e3 if timeout_ms > 0 else None

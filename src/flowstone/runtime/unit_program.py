@@ -1,0 +1,176 @@
+"""A program of units: drives an `Executor` on the thread of whoever runs the step.
+
+The thread runs what is ready; where nothing is, it waits for an asynchronous kernel to report, from whatever
+thread, until the step's deadline. So no kernel holds a thread while it waits. The first failure cancels the
+step: kernels that wait give up, nothing new is started, and the error is raised once all have reported.
+"""
+
+from __future__ import annotations
+
+import queue
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from flowstone.framework.kernel import Environment
+from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.runtime.executor import (
+    ASYNCHRONOUS,
+    DEAD,
+    HEAD,
+    MERGE,
+    SEGMENT,
+    SWITCH,
+    Executor,
+    Iteration,
+    Unit,
+)
+from flowstone.runtime.failures import explain, located
+from flowstone.runtime.segments import dead
+from flowstone.runtime.step import Step, deadline_error
+from flowstone.runtime.units import cut
+
+
+class UnitProgram:
+    """A compiled subgraph of several units, with a segment's face: `function(step, *feeds)` returns the
+    fetches, `copied_fetches` says which of them to copy, `source` is the generated code."""
+
+    def __init__(
+        self, subgraph: Subgraph, environment: Environment, watched: bool = False, dynamic: bool = False
+    ) -> None:
+        references = [i for i, x in enumerate(subgraph.fetches) if x.dtype.is_ref]
+        self.graph, self.copied_fetches = cut(subgraph, environment, watched, dynamic)
+        self._references = references
+        self.function = self.run
+
+    @property
+    def source(self) -> str:
+        """The units in order: segments as generated code, the others by name."""
+        return "\n".join(
+            f"# {unit!r}\n{unit.segment.source if unit.segment is not None else ''}"
+            for unit in self.graph.units
+        )
+
+    def node_at(self, line: int) -> PlanNode | None:
+        """None: units name their own nodes in errors."""
+        return None
+
+    def arguments_at(self, line: int) -> list[str]:
+        """None of a line that stands for no node."""
+        return []
+
+    def run(self, step: Step, *feeds: Any) -> tuple[Any, ...]:
+        """Runs one step. Raises the error of the first unit that failed, or why the step was cancelled."""
+        results = _Run(self.graph, step).run(feeds)
+        for i in self._references:
+            results[i] = results[i].tensor
+        return tuple(results)
+
+
+class _Run:
+    def __init__(self, graph: Any, step: Step) -> None:
+        self.step, self.executor = step, Executor(graph)
+        self.reports: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self.started = 0
+        self.error: BaseException | None = None
+
+    def run(self, feeds: Sequence[Any]) -> list[Any]:
+        executor, ready = self.executor, self.executor.ready
+        executor.start(feeds)
+        try:
+            while True:
+                while ready and self.error is None:
+                    self._run_unit(*ready.popleft())
+                if not self.started:
+                    break
+                self._take_report()
+        except BaseException as error:  # an interrupt of the waiting thread
+            self.step.cancel(error if isinstance(error, Exception) else None)
+            raise
+        if self.error is not None:
+            raise self.error
+        results = executor.results()
+        for value in results:
+            if value is DEAD:
+                dead()
+        return results
+
+    def _run_unit(self, unit: Unit, iteration: Iteration) -> None:
+        executor = self.executor
+        arguments = executor.arguments(unit, iteration)
+        if arguments is None:
+            executor.finish(unit, iteration, None)
+            return
+        kind = unit.kind
+        try:
+            if kind == SEGMENT:
+                outputs: Any = unit.call(self.step, *arguments)  # type: ignore[misc]
+            elif kind == ASYNCHRONOUS:
+                self._start(unit, iteration, arguments)
+                return
+            elif kind == SWITCH:
+                value, predicate = _readied(unit, arguments)
+                outputs = (DEAD, value) if bool(predicate) else (value, DEAD)
+            elif kind in (MERGE, HEAD):
+                (value,) = _readied(unit, arguments[:1])
+                outputs = (value, torch.tensor(arguments[1], dtype=torch.int32))
+            else:
+                outputs = _readied(unit, arguments)
+        except Exception as error:
+            self._fail(_explained(error, unit))
+            return
+        executor.finish(unit, iteration, outputs)
+
+    def _start(self, unit: Unit, iteration: Iteration, arguments: list[Any]) -> None:
+        arguments = _readied(unit, arguments)
+        self.started += 1
+        reports = self.reports
+
+        def done(outputs: Any, error: BaseException | None = None) -> None:
+            reports.put((unit, iteration, outputs, error))
+
+        try:
+            unit.call(self.step, done, *arguments)  # type: ignore[misc]
+        except Exception:
+            self.started -= 1
+            raise
+
+    def _take_report(self) -> None:
+        deadline = self.step.deadline
+        try:
+            if deadline is None or self.error is not None:
+                report = self.reports.get()
+            else:
+                report = self.reports.get(timeout=max(0.0, deadline - time.monotonic()))
+        except queue.Empty:
+            self._fail(deadline_error())
+            return
+        unit, iteration, outputs, error = report
+        self.started -= 1
+        if error is not None:
+            self._fail(self.step.error or _explained(error, unit))
+        elif self.error is None:
+            self.executor.finish(unit, iteration, outputs)
+
+    def _fail(self, error: BaseException) -> None:
+        if self.error is None:
+            self.error = error
+            self.step.cancel(error)
+
+
+def _readied(unit: Unit, arguments: list[Any]) -> list[Any]:
+    """The arguments as the kernel wants them: a variable's buffer for it, a copy of what it keeps."""
+    for place in unit.buffers:
+        arguments[place] = getattr(arguments[place], "tensor", arguments[place])
+    for place in unit.copies:
+        value = arguments[place]
+        arguments[place] = value.clone() if isinstance(value, torch.Tensor) else value.copy()
+    return arguments
+
+
+def _explained(error: BaseException, unit: Unit) -> BaseException:
+    if unit.segment is not None:
+        return explain(error, unit.segment)
+    return located(error, unit.node) if isinstance(error, Exception) and unit.node is not None else error

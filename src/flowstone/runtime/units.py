@@ -1,0 +1,356 @@
+"""Units: a subgraph cut at its boundary nodes, into what an executor runs one by one.
+
+Boundary nodes are those with an asynchronous kernel and, where one of these is in a loop or a branch, the
+primitives of control flow as well; elsewhere loops and branches stay inside segments. All other nodes are
+grouped by their *frontier*, the boundary outputs that they reach backwards: such nodes become ready together
+and are dead or alive together, so each group is one segment. Two groups never wait for each other, since
+along an edge frontiers only grow.
+
+Constants, variables and handles are the same object in every step; segments that use one name it, and nobody
+waits for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from flowstone.framework import errors
+from flowstone.framework.kernel import AsyncCall, Environment, Value
+from flowstone.framework.node import Output
+from flowstone.framework.operation import registry
+from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.rewriting.branches import MERGES, SWITCHES, TRUE, Liveness
+from flowstone.rewriting.frames import ENTERS, EXITS, NEXT_ITERATIONS, Frame, is_head, order_by_frames
+from flowstone.runtime.aliasing import Aliasing, Foreign
+from flowstone.runtime.executor import (
+    ASYNCHRONOUS,
+    ENTER,
+    EXIT,
+    HEAD,
+    MERGE,
+    NEXT,
+    SEGMENT,
+    SWITCH,
+    Unit,
+    UnitGraph,
+)
+from flowstone.runtime.failures import located
+from flowstone.runtime.segments import compile_segment
+
+_CONTROL_FLOW = SWITCHES | MERGES | ENTERS | EXITS | NEXT_ITERATIONS
+Frontier = frozenset  # of boundary outputs and of boundary nodes that are only waited for
+
+
+def needs_units(subgraph: Subgraph) -> bool:
+    """Whether the subgraph is more than one segment: it has an asynchronous kernel."""
+    return any(node.declaration.asynchronous for node in subgraph.nodes)
+
+
+def cut(
+    subgraph: Subgraph, environment: Environment, watched: bool = False, dynamic: bool = False
+) -> tuple[UnitGraph, list[bool]]:
+    """The units, compiled for `environment`, and which fetches must be copied before a user gets them.
+
+    `dynamic`: all control flow shall be the executor's, although segments could do it. Changes the subgraph's
+    nodes; raises InvalidArgumentError where a kernel is missing.
+    """
+    return _Cutter(subgraph, environment, watched, dynamic).cut()
+
+
+class _Cutter:
+    def __init__(self, subgraph: Subgraph, environment: Environment, watched: bool, dynamic: bool) -> None:
+        self.subgraph, self.environment, self.watched = subgraph, environment, watched
+        self.frames = order_by_frames(subgraph)
+        self.constants: dict[Output, Any] = {}
+        self.kernels: dict[PlanNode, Any] = {}
+        self.endpoints: dict[Any, int] = {}
+        for node in subgraph.nodes:
+            self._look_for_constant(node)
+        self.aliasing = Aliasing(subgraph, self.constants, self.frames)
+        self.boundary: frozenset[str] = frozenset()
+        self.frontiers: dict[PlanNode, Frontier[Any]] = {}
+        if dynamic or not self._group(dynamic=False):
+            self._drop_loop_conditions()
+            self._group(dynamic=True)
+
+    def _look_for_constant(self, node: PlanNode) -> None:
+        """Notes what is the same object in every step."""
+        if node._inputs or node.type == "_Arg" or not node._outputs or node.declaration.asynchronous:
+            return
+        factory = node.declaration.kernels.get(self.environment.device_type)
+        if factory is None:
+            return
+        try:
+            kernel = factory(node, self.environment)
+        except Exception as error:
+            raise located(error, node) from error
+        if isinstance(kernel, Value):
+            self.constants[node._outputs[0]] = kernel.value
+
+    # ---- grouping
+
+    def _is_boundary(self, node: PlanNode) -> bool:
+        return node.declaration.asynchronous or node.type in self.boundary
+
+    def _is_free(self, node: PlanNode) -> bool:
+        """Whether nobody waits for this node: it stands for a constant, alive everywhere."""
+        return bool(node._outputs) and node._outputs[0] in self.constants and not node._control_inputs
+
+    def _group(self, dynamic: bool) -> bool:
+        """Computes the frontiers. Without `dynamic`, control flow stays in segments: False if it cannot."""
+        self.boundary = _CONTROL_FLOW if dynamic else frozenset()
+        self.frontiers = {}
+        if dynamic or not self.frames.exist:
+            for node in self.subgraph.nodes:
+                self.frontiers[node] = self._frontier((node,))
+        elif not self._group_loops():
+            return False
+        return dynamic or self._keeps_conditions_inside()
+
+    def _frontier(self, nodes: Collection[PlanNode]) -> Frontier[Any]:
+        """The boundary outputs that these nodes, taken together, reach backwards."""
+        inside = set(nodes)
+        found: set[Any] = set()
+        for node in nodes:
+            for x in node._inputs:
+                source = x._op
+                if self._is_boundary(source):
+                    found.add(x)
+                elif source not in inside and source.type != "_Arg":
+                    found |= self.frontiers[source]
+            for control in node._control_inputs:
+                if self._is_boundary(control):
+                    found.add(control)
+                elif control not in inside:
+                    found |= self.frontiers[control]
+        return frozenset(found)
+
+    def _group_loops(self) -> bool:
+        """One frontier for all nodes of an outermost loop; False if one of them is asynchronous."""
+        members: dict[Frame, list[PlanNode]] = {}
+        for node in self.subgraph.nodes:
+            loop = _outermost(self.frames.home(node))
+            if loop is not None:
+                members.setdefault(loop, []).append(node)
+        for node in self.subgraph.nodes:
+            loop = _outermost(self.frames.home(node))
+            if loop is None:
+                self.frontiers[node] = self._frontier((node,))
+            elif node.declaration.asynchronous:
+                return False
+            elif node not in self.frontiers:
+                self.frontiers.update(dict.fromkeys(members[loop], self._frontier(members[loop])))
+        return True
+
+    def _keeps_conditions_inside(self) -> bool:
+        """Whether no asynchronous node, and nothing that goes from one unit to another, is in a branch."""
+        liveness = Liveness(self.subgraph)
+        if liveness.trivial:
+            return True
+        for node in self.subgraph.nodes:
+            if node.declaration.asynchronous and liveness.node(node) != TRUE:
+                return False
+            for x in node._inputs:
+                if liveness.output(x) != TRUE and self._are_apart(node, x._op):
+                    return False
+            for control in node._control_inputs:
+                if liveness.node(control) != TRUE and self._are_apart(node, control):
+                    return False
+        return True
+
+    def _are_apart(self, node: PlanNode, source: PlanNode) -> bool:
+        if self._is_boundary(node) or self._is_boundary(source):
+            return True
+        return not self._is_free(source) and self.frontiers[node] != self.frontiers[source]
+
+    def _drop_loop_conditions(self) -> None:
+        """LoopCond only marks the predicate; the executor's Switches ask the predicate itself."""
+        for node in self.subgraph.nodes:
+            if node.type in SWITCHES and node._inputs[1]._op.type == "LoopCond":
+                node._inputs[1] = node._inputs[1]._op._inputs[0]
+            for i, control in enumerate(node._control_inputs):
+                if control.type == "LoopCond":
+                    node._control_inputs[i] = control._inputs[0]._op
+        self.subgraph.nodes = [node for node in self.subgraph.nodes if node.type != "LoopCond"]
+
+    # ---- units
+
+    def cut(self) -> tuple[UnitGraph, list[bool]]:
+        subgraph = self.subgraph
+        groups: dict[Frontier[Any], list[PlanNode]] = {}
+        for node in subgraph.nodes:
+            if not (self._is_boundary(node) or self._is_free(node) or node.type == "_Arg"):
+                groups.setdefault(self.frontiers[node], []).append(node)
+        self.group_of = {node: frontier for frontier, nodes in groups.items() for node in nodes}
+        wanted = self._wanted_elsewhere(groups)
+        copied: dict[Output, bool] = {}
+        self.units: list[Unit] = []
+        for node in subgraph.nodes:
+            if self._is_boundary(node):
+                self.units.append(self._boundary_unit(node))
+        for frontier, nodes in groups.items():
+            self.units.append(self._segment_unit(frontier, nodes, wanted.get(frontier, []), copied))
+        fetches = [self._endpoint_of(x) for x in subgraph.fetches]
+        feeds = [self._endpoint(x) for x in subgraph.feeds]
+        flags = [copied.get(x, True) for x in subgraph.fetches]
+        return UnitGraph(self.units, len(self.endpoints), feeds, fetches), flags
+
+    def _endpoint(self, key: Any) -> int:
+        """The number of an output's value, or of a group's or a node's having run."""
+        return self.endpoints.setdefault(key, len(self.endpoints))
+
+    def _endpoint_of(self, x: Output) -> int:
+        """The endpoint of a value; a constant, which nobody computes, gets a unit that hands it out."""
+        if not self._is_free(x.op):
+            return self._endpoint(x)
+        endpoint = self._endpoint(x)
+        if not any(endpoint in unit.outputs for unit in self.units):
+            unit = Unit(SEGMENT, x._op.name)
+            value = self.constants[x]
+            unit.call = lambda step: (value,)
+            unit.node = x._op
+            unit.outputs = [endpoint]
+            self.units.append(unit)
+        return endpoint
+
+    def _wanted_elsewhere(self, groups: dict[Frontier[Any], list[PlanNode]]) -> dict[Any, list[Output]]:
+        """By group, the outputs that other units take or the user fetches."""
+        wanted: dict[Any, dict[Output, None]] = {}
+
+        def want(x: Output) -> None:
+            source = x._op
+            if source in self.group_of:
+                wanted.setdefault(self.group_of[source], {})[x] = None
+
+        for node in self.subgraph.nodes:
+            for x in node._inputs:
+                if self._is_boundary(node) or self.group_of.get(node) != self.group_of.get(x._op):
+                    want(x)
+        for x in self.subgraph.fetches:
+            want(x)
+        return {group: list(outputs) for group, outputs in wanted.items()}
+
+    def _waits(self, nodes: list[PlanNode], group: Any) -> list[int]:
+        """Endpoints of the units outside the group that these nodes wait for by control edges."""
+        found: dict[int, None] = {}
+        for node in nodes:
+            for control in node._control_inputs:
+                if self._is_free(control) or control.type == "_Arg":
+                    continue
+                if self._is_boundary(control):
+                    only_output = (
+                        control.type in ENTERS or control.type in EXITS or control.type in NEXT_ITERATIONS
+                    )
+                    found[self._endpoint(control._outputs[0] if only_output else control)] = None
+                elif group is None or self.group_of[control] != group:
+                    found[self._endpoint(self.group_of[control])] = None
+        return list(found)
+
+    def _boundary_unit(self, node: PlanNode) -> Unit:
+        unit = Unit(_kind(node), node.name)
+        unit.node = node
+        for i, x in enumerate(node._inputs):
+            if self._is_free(x._op) and unit.kind not in (MERGE, HEAD):
+                unit.fixed.append((i, self.constants[x]))
+            else:
+                unit.inputs.append(self._endpoint_of(x))
+            if x.dtype.is_ref and not node.input_argument(i).is_ref:
+                unit.buffers.append(i)
+            if self._must_copy(node, i):
+                unit.copies.append(i)
+        unit.waits_for = [e for e in self._waits([node], None) if e not in unit.inputs]
+        unit.outputs = [self._endpoint(x) for x in node._outputs]
+        if unit.kind in (ENTER, EXIT, NEXT):
+            unit.done = -1  # their output says it
+        else:
+            unit.done = self._endpoint(node)
+        if unit.kind == ENTER:
+            unit.frame = node.attributes["frame_name"]
+            unit.is_constant = node.attributes["is_constant"]
+            unit.parallel_iterations = max(1, node.attributes["parallel_iterations"])
+        if unit.kind == ASYNCHRONOUS:
+            unit.call = self._asynchronous_call(node)
+        return unit
+
+    def _must_copy(self, node: PlanNode, i: int) -> bool:
+        """Whether the op keeps this input, whose memory somebody else may change or hand out."""
+        keeps = node.declaration.keeps
+        if not keeps or node.declaration.inputs.index(node.input_argument(i)) not in keeps:
+            return False
+        return any(type(root) is Foreign for root in self.aliasing.roots[node._inputs[i]])
+
+    def _asynchronous_call(self, node: PlanNode) -> Any:
+        factory = node.declaration.kernels.get(self.environment.device_type) or node.declaration.kernels.get(
+            "CPU"
+        )
+        if factory is None:
+            raise errors.InvalidArgumentError(
+                lambda: node.origin.node_def,
+                node.origin,
+                f"No kernel of op {node.type} for device type {self.environment.device_type} "
+                f"(node {node.name})",
+            )
+        try:
+            kernel = factory(node, self.environment)
+        except Exception as error:
+            raise located(error, node) from error
+        assert isinstance(kernel, AsyncCall), f"the kernel of {node.type} is not asynchronous"
+        return kernel.function
+
+    def _segment_unit(
+        self, group: Any, nodes: list[PlanNode], wanted: list[Output], copied: dict[Output, bool]
+    ) -> Unit:
+        """The nodes of one group as a compiled segment, fed with what comes from other units."""
+        unit = Unit(SEGMENT, nodes[0].name)
+        unit.waits_for = self._waits(nodes, group)
+        unit.done = self._endpoint(group)
+        members = set(nodes)
+        inputs: dict[Output, Output] = {}
+        arguments: list[PlanNode] = []
+        constants: dict[PlanNode, None] = {}
+        for node in nodes:
+            for i, x in enumerate(node._inputs):
+                if x._op in members:
+                    continue
+                if self._is_free(x._op):
+                    constants[x._op] = None
+                    continue
+                if x not in inputs:
+                    inputs[x] = _argument(x, len(arguments), arguments)
+                node._inputs[i] = inputs[x]
+            node._control_inputs = [control for control in node._control_inputs if control in members]
+        unit.inputs = [self._endpoint(x) for x in inputs]
+        unit.waits_for = [e for e in unit.waits_for if e not in unit.inputs]
+        unit.outputs = [self._endpoint(x) for x in wanted]
+        part = Subgraph([*constants, *arguments, *nodes], list(inputs.values()), list(wanted), [])
+        unit.segment = compile_segment(part, self.environment, self.watched, returns_references=True)
+        unit.call = unit.segment.function
+        for x, must_copy in zip(wanted, unit.segment.copied_fetches):
+            copied[x] = must_copy
+        return unit
+
+
+def _argument(x: Output, index: int, arguments: list[PlanNode]) -> Output:
+    """A segment's argument for a value of another unit."""
+    attributes = {"T": x.dtype.base_dtype, "index": index}
+    node = PlanNode(registry["_Arg"], f"{x._op.name}:{x.value_index}", [], attributes, (), [], "", 0)
+    node.origin = getattr(x._op, "origin", x._op)
+    arguments.append(node)
+    return node.add_output(x.dtype, x.dims)
+
+
+def _kind(node: PlanNode) -> int:
+    if node.declaration.asynchronous:
+        return ASYNCHRONOUS
+    if node.type in MERGES:
+        return HEAD if is_head(node) else MERGE
+    if node.type in SWITCHES:
+        return SWITCH
+    return ENTER if node.type in ENTERS else EXIT if node.type in EXITS else NEXT
+
+
+def _outermost(frame: Frame | None) -> Frame | None:
+    while frame is not None and frame.parent is not None:
+        frame = frame.parent
+    return frame

@@ -1,0 +1,163 @@
+"""The executor: programs cut into units give what one segment gives, whatever the order; and its events."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+import torch
+
+import flowstone as tf
+from flowstone.framework.containers import ResourceStore
+from flowstone.framework.kernel import Environment
+from flowstone.rewriting.partial_execution import prune
+from flowstone.rewriting.passes import PASSES, run_passes
+from flowstone.runtime.executor import DEAD, HEAD, MERGE, NEXT, SEGMENT, SWITCH, Executor, Unit, UnitGraph
+from flowstone.runtime.segments import compile_segment
+from flowstone.runtime.step import Step
+from flowstone.runtime.unit_program import UnitProgram
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default() as g:
+        yield g
+
+
+def both_ways(fetches, feeds=(), passes=True):
+    """The fetches as one segment computes them, and as units do with all control flow in the executor."""
+    results = []
+    for compiled in (compile_segment, lambda s, e: UnitProgram(s, e, dynamic=True)):
+        subgraph = prune(fetches, [], [x for x, _ in feeds])
+        run_passes(subgraph, () if passes else {p.name for p in PASSES})
+        program = compiled(subgraph, Environment(resources=ResourceStore()))
+        with torch.inference_mode():
+            results.append(program.function(Step(), *[torch.as_tensor(value) for _, value in feeds]))
+    for one, other in zip(*results):
+        np.testing.assert_array_equal(one, other)
+    return results[1]
+
+
+def test_a_counting_loop():
+    i, total = tf.while_loop(
+        lambda i, t: i < 10, lambda i, t: (i + 1, t + i), [tf.constant(0), tf.constant(0)]
+    )
+    assert [int(x) for x in both_ways([i, total])] == [10, 45]
+
+
+def test_a_loop_that_never_runs():
+    x = tf.placeholder(tf.float32, [2])
+    out = tf.while_loop(lambda i, t: i < 0, lambda i, t: (i + 1, t * 2.0), [tf.constant(0), x])
+    i, t = both_ways(list(out), [(x, np.ones(2, "f"))])
+    assert int(i) == 0 and t.tolist() == [1, 1]
+
+
+def collatz(n):
+    """Steps to 1: a loop with a conditional in its body."""
+
+    def body(n, count):
+        return tf.cond(tf.equal(n % 2, 0), lambda: n // 2, lambda: 3 * n + 1), count + 1
+
+    return tf.while_loop(lambda n, c: n > 1, body, [n, tf.constant(0)])[1]
+
+
+@pytest.mark.parametrize("passes", [True, False])
+@pytest.mark.parametrize(("start", "steps"), [(1, 0), (6, 8), (27, 111)])
+def test_a_conditional_in_a_loop(start, steps, passes):
+    n = tf.placeholder(tf.int32, [])
+    assert int(both_ways([collatz(n)], [(n, np.int32(start))], passes)[0]) == steps
+
+
+@pytest.mark.parametrize("taken", [True, False])
+@pytest.mark.parametrize("passes", [True, False])
+def test_a_loop_in_a_branch(taken, passes):
+    p = tf.placeholder(tf.bool, [])
+    x = tf.placeholder(tf.float32, [3])
+
+    def loop():
+        return tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y + x), [tf.constant(0), x])[1]
+
+    out = tf.cond(p, loop, lambda: x - 1.0)
+    value = both_ways([out], [(p, np.bool_(taken)), (x, np.ones(3, "f"))], passes)[0]
+    assert value.tolist() == [4.0 if taken else 0.0] * 3
+
+
+@pytest.mark.parametrize("passes", [True, False])
+def test_nested_loops_that_use_values_of_every_level(passes):
+    x = tf.placeholder(tf.int32, [])
+
+    def outer(i, total):
+        def inner(j, t):
+            return j + 1, t + i * j + x
+
+        return i + 1, tf.while_loop(lambda j, t: j < i, inner, [tf.constant(0), total])[1]
+
+    total = tf.while_loop(lambda i, t: i < 6, outer, [tf.constant(0), tf.constant(0)])[1]
+    expected = sum(i * j + 2 for i in range(6) for j in range(i))
+    assert int(both_ways([total], [(x, np.int32(2))], passes)[0]) == expected
+
+
+@pytest.mark.parametrize("parallel", [1, 2, 10])
+def test_iterations_at_once(parallel):
+    out = tf.while_loop(
+        lambda i, a, b: i < 20,
+        lambda i, a, b: (i + 1, a + 1, b + a),
+        [tf.constant(0), tf.constant(1), tf.constant(0)],
+        parallel_iterations=parallel,
+    )
+    assert [int(v) for v in both_ways(list(out))] == [20, 21, sum(range(1, 21))]
+
+
+def test_any_order_of_units_gives_the_same():
+    n = tf.placeholder(tf.int32, [])
+    fetches = [
+        collatz(n),
+        *tf.while_loop(lambda i, j: i < n, lambda i, j: (i + 1, j + i), [tf.constant(0), n]),
+    ]
+    subgraph = prune(fetches, [], [n])
+    program = UnitProgram(subgraph, Environment(resources=ResourceStore()), dynamic=True)
+    seen = set()
+    for seed in range(20):
+        rng, executor = random.Random(seed), Executor(program.graph, [])
+        executor.start([torch.tensor(9, dtype=torch.int32)])
+        while executor.ready:
+            executor.validate()
+            executor.ready.rotate(rng.randrange(len(executor.ready)))
+            unit, iteration = executor.ready.popleft()
+            arguments = executor.arguments(unit, iteration)
+            executor.finish(unit, iteration, None if arguments is None else outputs_of(unit, arguments))
+        executor.validate()
+        assert executor.root.outstanding == 0
+        seen.add(tuple(int(x) for x in executor.results()))
+    assert len(seen) == 1
+    following = next(unit for unit in program.graph.units if unit.kind == NEXT)
+    story = executor.story(following.name)
+    assert story[0].endswith("[0]: finished") and story[-1].endswith("dead")
+
+
+def outputs_of(unit, arguments):
+    if unit.kind == SEGMENT:
+        return unit.call(Step(), *arguments)
+    if unit.kind == SWITCH:
+        return (DEAD, arguments[0]) if bool(arguments[1]) else (arguments[0], DEAD)
+    if unit.kind in (MERGE, HEAD):
+        return arguments[0], torch.tensor(arguments[1])
+    return arguments
+
+
+def test_a_dead_value_stops_units_up_to_a_merge():
+    source, taker, merge = Unit(SEGMENT, "source"), Unit(SEGMENT, "taker"), Unit(MERGE, "merge")
+    source.outputs, taker.inputs, taker.outputs = [0, 1], [0], [2]
+    merge.inputs, merge.outputs = [2, 1], [3, 4]
+    executor = Executor(UnitGraph([source, taker, merge], 5, [], [3]), [])
+    executor.start([])
+    unit, iteration = executor.ready.popleft()
+    executor.finish(unit, iteration, (DEAD, "alive"))
+    assert {unit.name for unit, _ in executor.ready} == {"taker", "merge"}
+    while executor.ready:
+        unit, iteration = executor.ready.popleft()
+        arguments = executor.arguments(unit, iteration)
+        assert (arguments is None) == (unit is taker)
+        executor.finish(unit, iteration, arguments)
+    assert executor.results() == ["alive"] and executor.story("taker") == ["step: dead"]
