@@ -25,7 +25,6 @@ from flowstone.framework.scope import get_default_graph
 from flowstone.framework.shape import Dims, TensorShape, as_shape, is_compatible, merge
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.casts import cast
-from flowstone.ops.constants import constant
 from flowstone.ops.constants import range as sequence
 from flowstone.ops.identities import identity
 from flowstone.ops.shapes import shape
@@ -69,7 +68,7 @@ class TensorArray:
         self._dynamic_size = dynamic_size or False
         self._infer_shape = infer_shape
         self._shape: list[Dims] = [None if element_shape is None else as_shape(element_shape).dims_tuple]
-        self._size = size if isinstance(size, int) else None
+        self._size = None if self._dynamic_size else size
         self._colocates = colocate_with_first_write_call
         self._home: list[Any] = []  # what the array is placed with; shared by all that write to it
         if handle is None:
@@ -155,8 +154,8 @@ class TensorArray:
 
     def size(self, name: str | None = None) -> Tensor:
         """The number of elements, an int32 scalar."""
-        if not self._dynamic_size and self._size is not None:
-            return constant(self._size, dtypes.int32)
+        if self._size is not None:
+            return convert_to_tensor(self._size, dtypes.int32)
         return F.TensorArraySizeV3(self._handle, self._flow, name=name)  # type: ignore[no-any-return]
 
     def grad(self, source: str, flow: Any = None, name: str | None = None) -> TensorArray:
@@ -224,7 +223,11 @@ class TensorArray:
         value, _ = F.TensorArrayConcatV3(
             self._handle, self._flow, dtype=self._dtype, element_shape_except0=rest, name=name
         )
-        return self._told(value, None if rest is None else (None, *rest))
+        if rest is None:
+            return value  # type: ignore[no-any-return]
+        count, length = static_value(self.size()), self._shape[0][0]  # type: ignore[index]
+        first = None if count is None or length is None else int(count) * length
+        return self._told(value, (first, *rest))
 
     def unstack(self, value: Any, name: str | None = None) -> TensorArray:
         """Writes the rows of `value`, [size, ...], to the slots; use the returned array from then on."""

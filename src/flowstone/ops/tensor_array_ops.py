@@ -221,7 +221,10 @@ def _is_whole(node: Any) -> bool:
     sequence = node._inputs[1]._op
     if sequence.type != "Range" or (sequence.constant(0), sequence.constant(2)) != (0, 1):
         return False
-    size = sequence._inputs[1]._op
+    limit, creation = sequence._inputs[1], handle._op
+    if creation.attributes.get("dynamic_size") is False and creation._inputs[0] is limit:
+        return True
+    size = limit._op
     return size.type.startswith("TensorArraySize") and size._inputs[0] is handle and size._inputs[1] is flow  # type: ignore[no-any-return]
 
 
