@@ -1,0 +1,1 @@
+"""Layers: functions with variables of their own. Recurrent cells, and the functions that run them over time."""

@@ -1,0 +1,396 @@
+"""`Layer`: an object that is called like a function and owns the variables that the first call makes.
+
+A layer has two names. Its *scope* is the variable scope in which its variables lie: taken at the first call
+from ``scope=`` there, else from the layer's base name (its class in snake case, or ``name=``), made unique
+inside the variable scope then in force. Its *name* is the base name made unique in the graph at construction
+(``dense_1``, ``dense_2`` …), or just what was given.
+
+A call enters the layer's variable scope and the name scope that belongs to it, runs `build` with the static
+shapes of the inputs if it is the first, and then `call`. Variables are made by `add_weight`. Subclasses
+override `build` and `call`:
+
+    class Scale(Layer):
+        def build(self, input_shape):
+            self.factor = self.add_weight("factor", [], initializer=ones_initializer())
+            super().build(input_shape)
+
+        def call(self, inputs):
+            return inputs * self.factor
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from flowstone.framework import dtypes, nest
+from flowstone.framework.graph import Graph, GraphKeys
+from flowstone.framework.scope import get_default_graph
+from flowstone.framework.shape import TensorShape
+from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.layers.input_spec import InputSpec
+from flowstone.ops.casts import cast
+from flowstone.ops.partitioned_variables import PartitionedVariable
+from flowstone.ops.shapes import shape as shape_of
+from flowstone.ops.variable_scope import VariableScope, get_variable, variable_scope
+from flowstone.ops.variables import VariableAggregation, VariableSynchronization
+
+__all__ = ["InputSpec", "Layer"]
+
+_INTERNAL_OPTIONS = {"_scope", "_reuse", "input_shape", "batch_input_shape", "batch_size", "weights"}
+_names_taken: WeakKeyDictionary[Graph, Counter[str]] = WeakKeyDictionary()
+
+
+def _snake_case(name: str) -> str:
+    spaced = re.sub(r"(.)([A-Z][a-z0-9]+)", r"\1_\2", name)
+    spaced = re.sub(r"([a-z])([A-Z])", r"\1_\2", spaced).lower()
+    return f"private{spaced}" if spaced.startswith("_") else spaced
+
+
+def _numbered_name(base: str) -> str:
+    """`base` with the next number that it has not had in the default graph."""
+    taken = _names_taken.setdefault(get_default_graph(), Counter())
+    taken[base] += 1
+    return f"{base}_{taken[base]}"
+
+
+class Layer:
+    """The base of layers; see the module.
+
+    Args:
+        trainable: whether `add_weight` puts variables in the collection TRAINABLE_VARIABLES.
+        name: the base name; default: the class's name in snake case.
+        dtype: of the variables; default: that of the first call's first input.
+        activity_regularizer: function of an output giving a loss (or None), which every call adds divided by
+            the size of the batch.
+
+    TypeError for any other keyword.
+    """
+
+    input_spec: InputSpec | list[InputSpec] | None = None
+
+    def __init__(
+        self,
+        trainable: bool = True,
+        name: str | None = None,
+        dtype: Any = None,
+        activity_regularizer: Callable[..., Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        for keyword in kwargs:
+            if keyword not in _INTERNAL_OPTIONS:
+                raise TypeError("Keyword argument not understood:", keyword)
+        self.trainable, self.built = trainable, False
+        self._reuse, self._scope = kwargs.get("_reuse"), None
+        self._base_name = name or _snake_case(type(self).__name__)
+        self._name = name or _numbered_name(self._base_name)
+        self._dtype = None if dtype is None else dtypes.as_dtype(dtype).base_dtype.name
+        self._activity_regularizer = activity_regularizer
+        self._trainable_weights: list[Any] = []
+        self._non_trainable_weights: list[Any] = []
+        self._losses: list[tuple[Any, list[Any] | None]] = []
+        self._updates: list[tuple[Any, list[Any] | None]] = []
+        self._calls: list[tuple[Any, Any]] = []  # inputs and outputs
+        self._graph: Graph | None = None
+        if kwargs.get("_scope"):
+            with variable_scope(kwargs["_scope"]) as captured:
+                self._scope = captured
+
+    # ---- what it is
+
+    name = property(lambda self: self._name, doc="The layer's name, unique in its graph unless given.")
+    dtype = property(
+        lambda self: self._dtype, doc="The variables' element type by name; None before it is known."
+    )
+    activity_regularizer = property(
+        lambda self: self._activity_regularizer, doc="The function that makes a loss of every output, or None."
+    )
+    trainable_variables = property(lambda self: self.trainable_weights, doc="As `trainable_weights`.")
+    non_trainable_variables = property(
+        lambda self: self.non_trainable_weights, doc="As `non_trainable_weights`."
+    )
+    variables = property(lambda self: self.weights, doc="As `weights`.")
+
+    @property
+    def scope_name(self) -> str:
+        """The full name of the variable scope. ValueError before the first call."""
+        if self._scope is None:
+            raise ValueError(
+                f'No name available for layer scope because the layer "{self._name}" has not been used yet. '
+                "The scope name is determined the first time the layer instance is called."
+            )
+        return self._scope.name
+
+    @property
+    def graph(self) -> Graph | None:
+        """The graph of the first call; None before it."""
+        return self._graph
+
+    @property
+    def trainable_weights(self) -> list[Any]:
+        """The variables that training changes; none if the layer is not trainable."""
+        return list(self._trainable_weights) if self.trainable else []
+
+    @property
+    def non_trainable_weights(self) -> list[Any]:
+        """The other variables."""
+        return list(self._non_trainable_weights if self.trainable else self._all_weights())
+
+    @property
+    def weights(self) -> list[Any]:
+        """All variables, the trainable ones first."""
+        return self.trainable_weights + self.non_trainable_weights
+
+    def _all_weights(self) -> list[Any]:
+        return self._trainable_weights + self._non_trainable_weights
+
+    def count_params(self) -> int:
+        """The number of elements of all variables. ValueError before they are made."""
+        if not self.built:
+            raise ValueError(
+                f"You tried to call `count_params` on {self._name}, but the layer isn't built. You can build "
+                f"it manually via: `{self._name}.build(batch_input_shape)`."
+            )
+        return sum(int(np.prod(variable.shape.as_list(), dtype=np.int64)) for variable in self.weights)
+
+    # ---- what subclasses override
+
+    def build(self, input_shape: Any) -> None:
+        """Makes the variables; called once, before the first `call`, with the inputs' static shapes."""
+        self.built = True
+
+    def call(self, inputs: Any, **kwargs: Any) -> Any:
+        """The outputs for `inputs`."""
+        return inputs
+
+    # ---- calling
+
+    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """`call` in the layer's scopes, after `build` the first time; `scope` there names the scope."""
+        self._set_scope(kwargs.pop("scope", None))
+        inputs = nest.map_structure(_as_input, inputs)
+        tensors = [x for x in nest.flatten(inputs, composites=True) if isinstance(x, Tensor)]
+        with self._entered(reuse=True if self.built else self._reuse):
+            self._check(tensors)
+            if not self.built:
+                self._graph = get_default_graph()
+                if self._dtype is None and tensors:
+                    self._dtype = tensors[0].dtype.base_dtype.name
+                self.build(nest.map_structure(_shape_of, inputs))
+                self.built = True
+            outputs = self.call(inputs, *args, **kwargs)
+            self._regularize_activity(outputs, tensors)
+        self._calls.append((inputs, outputs))
+        return outputs
+
+    def apply(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """As calling the layer."""
+        return self(inputs, *args, **kwargs)
+
+    def _set_scope(self, scope: str | VariableScope | None) -> None:
+        if self._scope is not None:
+            return
+        if self._reuse:
+            chosen = variable_scope(self._base_name if scope is None else scope)
+        else:
+            chosen = variable_scope(scope, default_name=self._base_name)
+        with chosen as captured:
+            self._scope = captured
+
+    def _entered(self, reuse: Any) -> _EnteredScope:
+        return _EnteredScope(variable_scope(self._scope, reuse=reuse, auxiliary_name_scope=False))
+
+    def _check(self, tensors: list[Tensor]) -> None:
+        if self.input_spec is not None:
+            specs = self.input_spec if isinstance(self.input_spec, (list, tuple)) else [self.input_spec]
+            for i, (tensor, spec) in enumerate(zip(tensors, specs)):
+                spec.check(tensor, self._name, i)
+
+    def _regularize_activity(self, outputs: Any, inputs: list[Any]) -> None:
+        if self._activity_regularizer is None:
+            return
+        with get_default_graph().name_scope("ActivityRegularizer"):
+            for output in nest.flatten(outputs):
+                loss = self._activity_regularizer(output)
+                if loss is not None:  # a mean over the batch
+                    self.add_loss(loss / cast(shape_of(output)[0], loss.dtype), inputs=inputs)
+
+    # ---- variables
+
+    def add_weight(
+        self,
+        name: str,
+        shape: Any,
+        dtype: Any = None,
+        initializer: Any = None,
+        regularizer: Callable[..., Any] | None = None,
+        trainable: bool | None = None,
+        constraint: Callable[..., Any] | None = None,
+        use_resource: bool | None = None,
+        synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+        aggregation: VariableAggregation = VariableAggregation.NONE,
+        partitioner: Callable[..., Any] | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """A variable `name` of the layer's scope, new or shared as the scope's `reuse` says.
+
+        Defaults come from the scope (initialiser, partitioner …) and the layer (dtype). The loss that
+        `regularizer` gives for a new variable is one of the layer's.
+        """
+        for keyword in kwargs:
+            if keyword not in {"getter", "collections", "experimental_autocast", "caching_device"}:
+                raise TypeError("Unknown keyword argument:", keyword)
+        trainable = True if trainable is None else bool(trainable)
+        self._set_scope(None)
+        graph = get_default_graph()
+        before = len(graph.get_collection_ref(GraphKeys.GLOBAL_VARIABLES))
+        with self._entered(reuse=True if self.built else self._reuse):
+            variable = get_variable(
+                name,
+                shape=shape,
+                dtype=dtypes.as_dtype(dtype or self._dtype or dtypes.float32),
+                initializer=initializer,
+                trainable=trainable and self.trainable,
+                collections=kwargs.get("collections"),
+                caching_device=kwargs.get("caching_device"),
+                partitioner=partitioner,
+                use_resource=use_resource,
+                constraint=constraint,
+                synchronization=synchronization,
+                aggregation=aggregation,
+            )
+            is_new = len(graph.get_collection_ref(GraphKeys.GLOBAL_VARIABLES)) > before
+            if regularizer is not None and is_new:
+                self._regularize(name, variable, regularizer)
+        self._track(variable, trainable)
+        return variable
+
+    def add_variable(self, *args: Any, **kwargs: Any) -> Any:
+        """As `add_weight`."""
+        return self.add_weight(*args, **kwargs)
+
+    def _track(self, variable: Any, trainable: bool) -> None:
+        known = self._all_weights()
+        for part in list(variable) if isinstance(variable, PartitionedVariable) else [variable]:
+            if not any(part is other for other in known):
+                (self._trainable_weights if trainable else self._non_trainable_weights).append(part)
+
+    def _regularize(self, name: str, variable: Any, regularizer: Callable[..., Any]) -> None:
+        with get_default_graph().name_scope(f"{name}/Regularizer"):
+            loss = regularizer(variable)
+        if loss is not None:
+            self.add_loss(loss)
+
+    # ---- losses and updates
+
+    losses = property(lambda self: [loss for loss, _ in self._losses], doc="The losses added so far.")
+    updates = property(lambda self: [update for update, _ in self._updates], doc="The updates added so far.")
+
+    def add_loss(self, losses: Any, inputs: Any = None) -> None:
+        """Adds losses, which depend on `inputs` (None: on none), also to REGULARIZATION_LOSSES."""
+        self._add(self._losses, losses, inputs, GraphKeys.REGULARIZATION_LOSSES)
+
+    def add_update(self, updates: Any, inputs: Any = None) -> None:
+        """Adds operations to run with every training step, also to UPDATE_OPS."""
+        self._add(self._updates, updates, inputs, GraphKeys.UPDATE_OPS)
+
+    def _add(self, where: list[Any], items: Any, inputs: Any, collection: str) -> None:
+        causes = None if inputs is None else nest.flatten(inputs)
+        for item in items if isinstance(items, (list, tuple)) else [items]:
+            where.append((item, causes))
+            graph = get_default_graph()
+            if not any(item is other for other in graph.get_collection_ref(collection)):
+                graph.add_to_collection(collection, item)
+
+    def get_losses_for(self, inputs: Any) -> list[Any]:
+        """The losses that depend on `inputs`; for None, those that depend on no input."""
+        return _caused_by(self._losses, inputs)
+
+    def get_updates_for(self, inputs: Any) -> list[Any]:
+        """The updates that depend on `inputs`; for None, those that depend on no input."""
+        return _caused_by(self._updates, inputs)
+
+    # ---- what it was called with
+
+    input = property(lambda self: self._only(0, "input"), doc="The input of the only call.")
+    output = property(lambda self: self._only(1, "output"), doc="The output of the only call.")
+    input_shape = property(
+        lambda self: nest.map_structure(_shape_of, self._only(0, "input")), doc="The static shape of `input`."
+    )
+    output_shape = property(
+        lambda self: nest.map_structure(_shape_of, self._only(1, "output")),
+        doc="The static shape of `output`.",
+    )
+
+    def get_input_at(self, node_index: int) -> Any:
+        """The input of call number `node_index`. ValueError if there was none."""
+        return self._at(node_index, 0, "input")
+
+    def get_output_at(self, node_index: int) -> Any:
+        """The output of call number `node_index`. ValueError if there was none."""
+        return self._at(node_index, 1, "output")
+
+    def get_input_shape_at(self, node_index: int) -> Any:
+        """The static shape of the input of call number `node_index`."""
+        return nest.map_structure(_shape_of, self.get_input_at(node_index))
+
+    def get_output_shape_at(self, node_index: int) -> Any:
+        """The static shape of the output of call number `node_index`."""
+        return nest.map_structure(_shape_of, self.get_output_at(node_index))
+
+    def _only(self, side: int, what: str) -> Any:
+        if len(self._calls) != 1:
+            problem = "is not connected" if not self._calls else "has multiple inbound nodes"
+            raise AttributeError(
+                f"Layer {self._name} {problem}, hence the notion of layer {what} is ill-defined."
+            )
+        return self._calls[0][side]
+
+    def _at(self, index: int, side: int, what: str) -> Any:
+        if not 0 <= index < len(self._calls):
+            raise ValueError(
+                f"Asked to get {what} at node {index}, but the layer has only "
+                f"{len(self._calls)} inbound nodes."
+            )
+        return self._calls[index][side]
+
+
+class _EnteredScope:
+    """A variable scope together with the name scope made with it."""
+
+    def __init__(self, scope: variable_scope) -> None:
+        self._variables = scope
+        self._names: Any = None
+
+    def __enter__(self) -> VariableScope:
+        scope = self._variables.__enter__()
+        self._names = get_default_graph().name_scope(scope.original_name_scope)
+        self._names.__enter__()
+        return scope
+
+    def __exit__(self, *exception: Any) -> None:
+        try:
+            self._names.__exit__(*exception)
+        finally:
+            self._variables.__exit__(*exception)
+
+
+def _as_input(value: Any) -> Any:
+    """Numbers and arrays become tensors; all else stays as it is."""
+    return convert_to_tensor(value) if isinstance(value, (float, int, np.ndarray, np.generic)) else value
+
+
+def _shape_of(value: Any) -> Any:
+    return value.get_shape() if hasattr(value, "get_shape") else TensorShape([])
+
+
+def _caused_by(items: list[tuple[Any, list[Any] | None]], inputs: Any) -> list[Any]:
+    if inputs is None:
+        return [item for item, causes in items if causes is None]
+    wanted = nest.flatten(inputs)
+    return [item for item, causes in items if causes and any(a is b for a in wanted for b in causes)]

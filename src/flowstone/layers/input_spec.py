@@ -1,0 +1,65 @@
+"""What a layer expects of an input: rank, dtype, sizes of some dimensions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flowstone.framework import dtypes
+from flowstone.framework.tensor import Tensor
+
+__all__ = ["InputSpec"]
+
+
+class InputSpec:
+    """Constraints on one input of a layer; None constrains nothing.
+
+    Args:
+        dtype: the element type.
+        shape: the sizes, None where any will do.
+        ndim, min_ndim, max_ndim: the rank, exactly or within bounds.
+        axes: sizes by dimension, as ``{-1: 64}``.
+    """
+
+    def __init__(
+        self,
+        dtype: Any = None,
+        shape: Any = None,
+        ndim: int | None = None,
+        max_ndim: int | None = None,
+        min_ndim: int | None = None,
+        axes: dict[int, int | None] | None = None,
+    ) -> None:
+        self.dtype, self.shape = dtype, shape
+        self.ndim = len(shape) if shape is not None else ndim
+        self.max_ndim, self.min_ndim = max_ndim, min_ndim
+        self.axes = axes or {}
+
+    def check(self, tensor: Tensor, layer_name: str, index: int = 0) -> None:
+        """Raises ValueError if what is known of `tensor`, the layer's input `index`, contradicts this."""
+        fault = self._fault(tensor)
+        if fault is not None:
+            raise ValueError(
+                f'Input {index} of layer "{layer_name}" is incompatible with the layer: {fault}. '
+                f"Full shape received: {tensor.shape}"
+            )
+
+    def _fault(self, tensor: Tensor) -> str | None:
+        dims = tensor._dims
+        if self.dtype is not None and tensor.dtype.base_dtype != dtypes.as_dtype(self.dtype):
+            return f"expected dtype={self.dtype}, found dtype={tensor.dtype.name}"
+        if dims is None:
+            ranks = (self.ndim, self.min_ndim, self.max_ndim)
+            return "its rank is undefined, but the layer requires a defined rank" if any(ranks) else None
+        if self.ndim is not None and len(dims) != self.ndim:
+            return f"expected ndim={self.ndim}, found ndim={len(dims)}"
+        if self.max_ndim is not None and len(dims) > self.max_ndim:
+            return f"expected max_ndim={self.max_ndim}, found ndim={len(dims)}"
+        if self.min_ndim is not None and len(dims) < self.min_ndim:
+            return f"expected min_ndim={self.min_ndim}, found ndim={len(dims)}"
+        expected = dict(self.axes)
+        if self.shape is not None:
+            expected.update(enumerate(self.shape))
+        for axis, size in expected.items():
+            if size is not None and dims[axis] not in (None, size):
+                return f"expected axis {axis} of input shape to have value {size}, found {dims[axis]}"
+        return None
