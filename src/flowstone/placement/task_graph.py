@@ -1,0 +1,198 @@
+"""A placement problem in packed form: tasks, the tensors between them, and what each costs on each device.
+
+Both the greedy placement and the simulation of a cluster walk these lists again and again, so they hold plain
+integers and floats: task i is node i of the subgraph, in topological order; tensors are numbered over all
+tasks, each task's control edge being one more tensor of no size. The edges back into a loop are left out: one
+iteration stands for all, and the times of a loop's nodes count `ASSUMED_ITERATIONS` of them.
+
+Memory: a tensor's buffer belongs to its *storage*, another tensor where the op hands on its input's memory.
+What state holds between steps is the group's `resident` memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from flowstone.framework.node import Node
+from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.placement.cost_model import CostModel
+from flowstone.placement.device_constraints import Constraints
+from flowstone.placement.devices import Link, Links, PlacementDevice, default_link
+from flowstone.placement.operation_cost import FREE, STATE, Work, is_view, state_size, work
+
+ASSUMED_ITERATIONS = 10
+_PRIMITIVES = ("Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond")
+_FOLLOWERS = frozenset((*_PRIMITIVES, *("Ref" + name for name in _PRIMITIVES)))
+
+
+@dataclass
+class TaskGraph:
+    """Tasks to place; see the module.
+
+    Attributes:
+        devices: the devices, and `links[source][target]` between them.
+        times: microseconds of each task on each device, ``times[device][task]``.
+        inputs: the tensors that each task takes, control edges included.
+        outputs: the tensors that each task makes, the last one its control edge.
+        producer, size: of each tensor, the task that makes it and the bytes that a transfer of it moves.
+        storage, buffer: of each tensor, the one in whose buffer it lies, and the bytes of its own buffer
+            where it is made (0 for what lies elsewhere or in state).
+        group: of each task; tasks of a group share a device.
+        feasible, resident: of each group, the devices that it may use, preferred first, and the bytes that
+            its state holds.
+        kept: tensors in memory until the end of the step (fetches).
+        light: tasks that cost nothing and need nothing that does: they go where they are wanted.
+        follows: control-flow primitives -> the task whose device they share where they may.
+        frame: tasks inside a loop -> the outermost loop's number; a loop stays together where it may.
+    """
+
+    devices: Sequence[PlacementDevice]
+    links: list[list[Link]]
+    times: list[list[float]]
+    inputs: list[tuple[int, ...]]
+    outputs: list[range]
+    producer: list[int]
+    size: list[int]
+    storage: list[int]
+    buffer: list[int]
+    group: list[int]
+    feasible: list[tuple[int, ...]]
+    resident: list[int]
+    kept: frozenset[int] = frozenset()
+    light: list[bool] = field(default_factory=list)
+    follows: dict[int, int] = field(default_factory=dict)
+    frame: dict[int, int] = field(default_factory=dict)
+    consumers: list[list[int]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.light = self.light or [False] * len(self.inputs)
+        self.consumers = [[] for _ in self.size]
+        for task, inputs in enumerate(self.inputs):
+            for tensor in inputs:
+                self.consumers[tensor].append(task)
+
+    @property
+    def has_limits(self) -> bool:
+        """Whether any device's memory is limited."""
+        return any(device.memory_limit is not None for device in self.devices)
+
+    def expand(self, device_of_group: Sequence[int]) -> list[int]:
+        """The device of each task, given each group's."""
+        return [device_of_group[g] for g in self.group]
+
+
+def link_table(devices: Sequence[PlacementDevice], links: Links = default_link) -> list[list[Link]]:
+    """``table[source][target]``; a device reaches itself at once."""
+    here = Link(0.0, 0.0)
+    return [[here if a is b else links(a, b) for b in devices] for a in devices]
+
+
+def task_graph(
+    subgraph: Subgraph,
+    devices: Sequence[PlacementDevice],
+    constraints: Constraints,
+    costs: CostModel,
+    links: Links = default_link,
+) -> TaskGraph:
+    """The placement problem of a subgraph."""
+    packing = _Packing(subgraph, costs)
+    resident = [0] * len(constraints.feasible)
+    for i, size in packing.resident.items():
+        resident[constraints.group[i]] += size
+    frame = _frames(subgraph.nodes, packing) if packing.has_loops else {}
+    times = costs.times_us(subgraph.nodes, packing.works, devices)
+    if frame:
+        times = [_repeated(each, frame) for each in times]
+    return TaskGraph(
+        devices, link_table(devices, links), times, packing.inputs, packing.outputs, packing.producer,
+        packing.size, packing.storage, packing.buffer, constraints.group, constraints.feasible, resident,
+        frozenset(packing.first[x._op] + x._value_index for x in subgraph.fetches),
+        packing.light, packing.follows, frame,
+    )  # fmt: skip
+
+
+class _Packing:
+    """One walk over the nodes, which numbers tensors and collects what `TaskGraph` holds of each."""
+
+    def __init__(self, subgraph: Subgraph, costs: CostModel) -> None:
+        self.costs = costs
+        self.first: dict[Node, int] = {}  # node -> its first tensor
+        self.works: list[Work] = []
+        self.inputs: list[tuple[int, ...]] = []
+        self.outputs: list[range] = []
+        self.producer: list[int] = []
+        self.size: list[int] = []
+        self.storage: list[int] = []
+        self.buffer: list[int] = []
+        self.light: list[bool] = []
+        self.resident: dict[int, int] = {}
+        self.follows: dict[int, int] = {}
+        self.has_loops = False
+        for i, node in enumerate(subgraph.nodes):
+            self._add(i, node)
+
+    def _add(self, i: int, node: PlanNode) -> None:
+        first = self.first
+        # a source that has no number yet is further down: an edge back into a loop
+        inputs = [first[x._op] + x._value_index for x in node._inputs if x._op in first]
+        data = len(inputs)
+        for control in node._control_inputs:
+            if control in first:
+                inputs.append(first[control] + len(control._outputs))
+        kind = node.declaration.name
+        free = kind in FREE
+        self.works.append(_NOTHING if free else work(node))
+        self.light.append(free and all([self.light[self.producer[t]] for t in inputs]))
+        if kind in _FOLLOWERS:
+            self.has_loops = True
+            if data:
+                self.follows[i] = self.producer[inputs[0]]
+        self._add_outputs(i, node, inputs[:data], free)
+        self.inputs.append(tuple(dict.fromkeys(inputs)) if len(inputs) > 1 else tuple(inputs))
+
+    def _add_outputs(self, i: int, node: PlanNode, data: list[int], free: bool) -> None:
+        start = len(self.size)
+        self.first[node] = start
+        self.outputs.append(range(start, start + len(node._outputs) + 1))
+        held = node.declaration.name in STATE
+        if held:
+            self.resident[i] = state_size(node)
+        shares = bool(data) and (free or is_view(node.declaration))
+        for x in node._outputs:
+            size = self.costs.output_size(x)
+            self.size.append(size)
+            self.buffer.append(0 if held or shares else size)
+            self.storage.append(self.storage[data[0]] if shares else len(self.storage))
+        self.size.append(0)
+        self.buffer.append(0)
+        self.storage.append(len(self.storage))
+        self.producer += [i] * (len(node._outputs) + 1)
+
+
+_NOTHING = Work(0.0, 0)
+
+
+def _frames(nodes: Sequence[PlanNode], packing: _Packing) -> dict[int, int]:
+    """task -> number of the outermost loop that it is in."""
+    inside: dict[int, tuple[int, int]] = {}  # task -> (loop, depth)
+    loops: dict[str, int] = {}
+    for i, node in enumerate(nodes):
+        sources = [inside[p] for t in packing.inputs[i] if (p := packing.producer[t]) in inside]
+        loop, depth = max(sources, key=lambda each: each[1], default=(-1, 0))
+        if node.type in ("Exit", "RefExit"):
+            depth -= 1
+        elif node.type in ("Enter", "RefEnter"):
+            if depth == 0:
+                loop = loops.setdefault(node.attributes["frame_name"], len(loops))
+            depth += 1
+        if depth > 0:
+            inside[i] = (loop, depth)
+    return {i: loop for i, (loop, _) in inside.items()}
+
+
+def _repeated(times: list[float], frame: dict[int, int]) -> list[float]:
+    times = list(times)
+    for i in frame:
+        times[i] *= ASSUMED_ITERATIONS
+    return times
