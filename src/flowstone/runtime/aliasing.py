@@ -101,7 +101,7 @@ class Aliasing:
                 roots = frozenset([self._state(owner) if is_state else Foreign("constant")])
             elif node.type in ENTERS or is_head(node):
                 roots = self.roots[node._inputs[0]] | {Foreign("loop")}
-            elif declaration.aliases:
+            elif declaration.aliases or declaration.overlapping:
                 roots = frozenset().union(
                     *(self.roots[node._inputs[j]] for j in _positions(node, declaration.aliases))
                 )
