@@ -1,1 +1,1 @@
-"""Layers: functions with variables of their own. Recurrent cells, and the functions that run them over time."""
+"""Layers: functions with variables of their own. Recurrent cells, and what runs them over time."""

@@ -108,7 +108,8 @@ class Layer:
         lambda self: self._dtype, doc="The variables' element type by name; None before it is known."
     )
     activity_regularizer = property(
-        lambda self: self._activity_regularizer, doc="The function that makes a loss of every output, or None."
+        lambda self: self._activity_regularizer,
+        doc="The function that makes a loss of every output, or None.",
     )
     trainable_variables = property(lambda self: self.trainable_weights, doc="As `trainable_weights`.")
     non_trainable_variables = property(

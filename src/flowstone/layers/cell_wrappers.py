@@ -160,8 +160,8 @@ class DropoutWrapper(CellWrapper):
 
     Args:
         cell: the cell.
-        input_keep_prob, output_keep_prob, state_keep_prob: between 0 and 1, numbers or scalar tensors: how much
-            is kept of the inputs, of the output, and of the state that goes on to the next step.
+        input_keep_prob, output_keep_prob, state_keep_prob: between 0 and 1, numbers or scalar tensors: how
+            much is kept of the inputs, of the output, and of the state that goes on to the next step.
         variational_recurrent: the same elements are dropped at every step (Gal and Ghahramani 2015,
             http://arxiv.org/abs/1512.05287).
         input_size: the size of the inputs, or a nested structure; needed to drop inputs variationally.
@@ -170,8 +170,8 @@ class DropoutWrapper(CellWrapper):
         dropout_state_filter_visitor: function of a part of the state that says whether it may be dropped: a
             bool, or for a structure a structure of bools. Default: all but the memory `c` of LSTMs.
 
-    ValueError for probabilities that are not between 0 and 1 or missing sizes and types, TypeError for a filter
-    that is no function.
+    ValueError for probabilities that are not between 0 and 1 or missing sizes and types, TypeError for a
+    filter that is no function.
     """
 
     def __init__(

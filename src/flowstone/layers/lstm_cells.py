@@ -33,7 +33,7 @@ __all__ = ["BasicLSTMCell", "LSTMCell", "LSTMStateTuple"]
 
 
 class LSTMStateTuple(namedtuple("LSTMStateTuple", ("c", "h"))):
-    """The state of an LSTM cell: memory `c` and output `h`, in this order; also the structure of its sizes."""
+    """The state of an LSTM cell, memory `c` and output `h`; also the structure of its sizes."""
 
     __slots__ = ()
 

@@ -2,11 +2,11 @@
 
 A cell is a layer: the first call makes its variables, below the variable scope in force
 (``basic_rnn_cell/kernel``, ``gru_cell/gates/kernel`` …), later calls use them again. `state_size` and
-`output_size` are sizes without the batch dimension, or nested structures of them; `zero_state` gives a state to
-begin with. The functions of `recurrent` and `dynamic_recurrent` run a cell over the steps of a sequence.
+`output_size` are sizes without the batch dimension, or nested structures of them; `zero_state` gives a state
+to begin with. The functions of `recurrent` and `dynamic_recurrent` run a cell over the steps of a sequence.
 
-This file holds `RNNCell`, the base, and the cells whose state is their output. `lstm_cells` holds those with a
-memory of its own, `cell_wrappers` those made of other cells.
+This file holds `RNNCell`, the base, and the cells whose state is their output. `lstm_cells` holds those with
+a memory of its own, `cell_wrappers` those made of other cells.
 """
 
 from __future__ import annotations
