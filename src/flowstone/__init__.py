@@ -113,6 +113,7 @@ from flowstone.ops.operators import *
 from flowstone.ops.packing import *
 from flowstone.ops.padding import *
 from flowstone.ops.partitioned_variables import *
+from flowstone.ops.queues import *
 from flowstone.ops.random import *
 from flowstone.ops.random_choice import *
 from flowstone.ops.rearranging import *
