@@ -53,6 +53,8 @@ def graph_of(values: list[Any]) -> Graph:
     """The default graph, or the inputs' where they belong to another one; ValueError if they disagree."""
     stack = scope.graphs.items
     graph = stack[-1] if stack else None
+    if graph is not None and graph.building_function:
+        return graph  # type: ignore[no-any-return]  # what is from outside will be captured
     found = None
     for value in values:
         if type(value) is Tensor:

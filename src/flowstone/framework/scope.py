@@ -63,6 +63,22 @@ class DefaultStack(threading.local):
             self.items.pop()
 
 
+functions_in_construction = 0
+
+
+@contextlib.contextmanager
+def capturing() -> Iterator[None]:
+    """Within the context a function's body is built, and tensors from outside must be captured."""
+    global functions_in_construction
+    with _global_lock:
+        functions_in_construction += 1
+    try:
+        yield
+    finally:
+        with _global_lock:
+            functions_in_construction -= 1
+
+
 graphs = DefaultStack()
 sessions = DefaultStack()
 _global_default: list[Any] = []

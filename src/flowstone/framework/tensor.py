@@ -178,6 +178,8 @@ def convert_to_tensor(
     Raises ValueError if it is a tensor of another dtype, TypeError if nothing converts it (to that dtype).
     """
     if type(value) is Tensor:
+        if scope.functions_in_construction and not as_ref:
+            value = _captured(value)
         return value if dtype is None else _with_dtype(value, dtypes.as_dtype(dtype))
     if dtype is not None:
         dtype = dtypes.as_dtype(dtype)
@@ -215,6 +217,14 @@ def convert_to_tensor(
     raise TypeError(
         f"Cannot convert {value!r} with type {type(value)} to Tensor: no conversion function registered."
     )
+
+
+def _captured(tensor: Tensor) -> Tensor:
+    """What stands for a tensor in the function that is being built, if one is."""
+    graph = scope.graphs.get()
+    if graph is None or not graph.building_function or tensor.graph is graph:
+        return tensor
+    return graph.capture(tensor)  # type: ignore[no-any-return]
 
 
 def _with_dtype(tensor: Tensor, dtype: DType) -> Tensor:

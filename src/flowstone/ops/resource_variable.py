@@ -13,7 +13,9 @@ from typing import Any
 
 from flowstone.framework import dtypes
 from flowstone.framework.dtypes import DType
+from flowstone.framework.graph import Graph
 from flowstone.framework.operation import F
+from flowstone.framework.scope import get_default_graph
 from flowstone.framework.shape import TensorShape
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.identities import identity
@@ -73,10 +75,16 @@ class ResourceVariable(Variable):
     @contextlib.contextmanager
     def _beside(self) -> Iterator[None]:
         """Within the context operations are placed where the handle is, without being colocated."""
-        device = self._handle.device
-        devices = (device,) if device else self._graph._scopes.devices
-        with self._graph._scopes.having(colocation=(), devices=devices):
+        device, scopes = self._handle.device, self._place._scopes
+        devices = (device,) if device else scopes.devices
+        with scopes.having(colocation=(), devices=devices):
             yield
+
+    @property
+    def _place(self) -> Graph:
+        """The graph that reads go to: the variable's, or the function that is being built."""
+        graph = get_default_graph()
+        return graph if graph.building_function else self._graph
 
     def _read(self) -> Tensor:
         read = F.ReadVariableOp(self._handle, dtype=self._dtype)
@@ -114,13 +122,13 @@ class ResourceVariable(Variable):
         """The value: a new read, or the cached one."""
         if self._cached_value is not None:
             return self._cached_value
-        with self._graph.as_default(), self._beside():
+        with self._place.as_default(), self._beside():
             return self._read()
 
     def read_value(self) -> Tensor:
         """The value, read where the control dependencies in force say."""
-        with self._graph.as_default():
-            with self._graph.name_scope("Read"), self._beside():
+        with self._place.as_default() as graph:
+            with graph.name_scope("Read"), self._beside():
                 read = self._read()
             return identity(read)
 
@@ -253,7 +261,7 @@ class UpdatedVariable(ResourceVariable):
     def __init__(self, variable: ResourceVariable, update: Any) -> None:
         self.__dict__.update(variable.__dict__)
         self._update, self._cached_value = update, None
-        with self._graph.control_dependencies([update]), self._beside():
+        with self._place.control_dependencies([update]), self._beside():
             self._snapshot = super()._read()
 
     @property
@@ -267,12 +275,12 @@ class UpdatedVariable(ResourceVariable):
         return self._update
 
     def _read(self) -> Tensor:
-        with self._graph.control_dependencies([self._update]):
+        with self._place.control_dependencies([self._update]):
             return super()._read()
 
     def value(self) -> Tensor:
         """The value after the update."""
-        with self._graph.as_default(), self._beside():
+        with self._place.as_default(), self._beside():
             return self._read()
 
     def _as_graph_element(self) -> Tensor:
