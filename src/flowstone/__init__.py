@@ -99,6 +99,7 @@ from flowstone.ops.diagonals import *
 from flowstone.ops.division import *
 from flowstone.ops.extreme_positions import *
 from flowstone.ops.files import *
+from flowstone.ops.functional import *
 from flowstone.ops.functions import *
 from flowstone.ops.gathering import *
 from flowstone.ops.grids import *
@@ -128,8 +129,8 @@ from flowstone.ops.space_moves import *
 from flowstone.ops.sparse_segment_reductions import *
 from flowstone.ops.special_functions import *
 from flowstone.ops.template import *
-from flowstone.ops.tensor_contractions import *
 from flowstone.ops.tensor_array import *
+from flowstone.ops.tensor_contractions import *
 from flowstone.ops.type_checks import *
 from flowstone.ops.variable_collections import *
 from flowstone.ops.variable_scope import *

@@ -31,6 +31,7 @@ from flowstone.ops import (
     embedding,
     extreme_positions,
     files,
+    functional,
     functions,
     gathering,
     grids,
