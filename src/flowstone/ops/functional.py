@@ -1,7 +1,7 @@
 """Functions over the first axis of tensors: `map_fn`, `foldl`, `foldr` and `scan`, as loops in the graph.
 
-Each takes its elements from TensorArrays, one iteration of a `while_loop` an element. `elems` is a tensor or a
-nested structure of tensors whose first dimensions agree; the function then gets a structure of rows.
+Each takes its elements from TensorArrays, one iteration of a `while_loop` an element. `elems` is a tensor or
+a nested structure of tensors whose first dimensions agree; the function then gets a structure of rows.
 
 >>> import flowstone as tf
 >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -39,12 +39,12 @@ def map_fn(
 ) -> Any:
     """The results of `fn` for each row of `elems`, stacked: a structure of tensors [n, ...].
 
-    `elems`: structure of tensors [n, ...]. `dtype`: the structure of the types that `fn` returns, if it is not
-    that of `elems`. `infer_shape`: whether all results of one output have the same static shape. The others are
-    those of `while_loop`.
+    `elems`: structure of tensors [n, ...]. `dtype`: the structure of the types that `fn` returns, if it is
+    not that of `elems`. `infer_shape`: whether all results of one output have the same static shape. The
+    others are those of `while_loop`.
 
-    Raises TypeError if `fn` is not callable or `elems` sparse, ValueError for scalars, no elements, or results
-    whose structure differs from that of `dtype`."""
+    Raises TypeError if `fn` is not callable or `elems` sparse, ValueError for scalars, no elements, or
+    results whose structure differs from that of `dtype`."""
     _check_function(fn)
     with get_default_graph().name_scope(name or "map"):
         rows = _Rows(elems)
@@ -159,8 +159,8 @@ def scan(
 ) -> Any:
     """All values of `foldl` on the way, stacked: a structure like `initializer` of tensors [n, ...].
 
-    `elems`: structure of tensors [n, ...]; `initializer`: structure of tensors; if None, the first value is the
-    first row. `reverse`: from the last row to the first, with each value where its row is. `infer_shape`:
+    `elems`: structure of tensors [n, ...]; `initializer`: structure of tensors; if None, the first value is
+    the first row. `reverse`: from the last row to the first, with each value where its row is. `infer_shape`:
     whether all values of one output have the initial one's static shape.
 
     Raises TypeError if `fn` is not callable, ValueError for scalars, no elements, or a structure that `fn`
@@ -216,7 +216,7 @@ def _check_function(fn: Any) -> None:
 
 
 class _Rows:
-    """The rows of `elems`, a structure of tensors, one by one. ValueError for scalars or no tensors at all."""
+    """The rows of `elems`, a structure of tensors, one by one. ValueError for scalars or no tensors."""
 
     def __init__(self, elems: Any) -> None:
         leaves = nest.flatten(elems)
@@ -244,8 +244,8 @@ class _Rows:
     def unstack(self, in_turn: bool = False, dims_known: bool = False) -> Any:
         """Puts the rows into arrays and returns their number, a Python integer if it is known.
 
-        `in_turn`: each array is filled before the next one is made; `dims_known`: the arrays are told the rows'
-        shape. Both are seen in the graph only."""
+        `in_turn`: each array is filled before the next one is made; `dims_known`: the arrays are told the
+        rows' shape. Both are seen in the graph only."""
         dims = self.tensors[0]._dims
         count = shape(self.tensors[0])[0] if dims is None or dims[0] is None else dims[0]  # type: ignore[index]
         for x in self.tensors:

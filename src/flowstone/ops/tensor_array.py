@@ -57,10 +57,10 @@ class TensorArray:
     ) -> None:
         """An array of `size` (int32 scalar) slots, or, with `handle` and `flow`, one that exists.
 
-        `dynamic_size`: a write past the end makes it longer. `clear_after_read` (default True): an element can
-        be read once, and is freed then. `infer_shape`: all elements have one static shape, `element_shape` or
-        that of the first write, and are checked for it. `colocate_with_first_write_call`: the array lives
-        where the first value that is written does.
+        `dynamic_size`: a write past the end makes it longer. `clear_after_read` (default True): an element
+        can be read once, and is freed then. `infer_shape`: all elements have one static shape,
+        `element_shape` or that of the first write, and are checked for it. `colocate_with_first_write_call`:
+        the array lives where the first value that is written does.
 
         Raises ValueError for a handle together with arguments of a new array, or neither.
         """
@@ -247,8 +247,8 @@ class TensorArray:
         return self._with_flow(flow)
 
     def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
-        """Writes as many rows of `value` as `lengths` (integer vector, [size]) says to each slot, in order; use
-        the returned array from then on.
+        """Writes as many rows of `value` as `lengths` (integer vector, [size]) says to each slot, in order;
+        use the returned array from then on.
         """
         with get_default_graph().name_scope(name or "TensorArraySplit"):
             value = self._converted(value)

@@ -93,7 +93,7 @@ class ArrayElements:
         i = as_int(index)
         elements = self.elements
         if dtype is not self.dtype or not 0 <= i < len(elements):
-            self._make_room(i, dtype, "write to index")
+            self._make_room(i, dtype)
         if value.shape != self._accepted:
             self._accept(i, value)
         if elements[i] is None and not self._read:
@@ -117,7 +117,7 @@ class ArrayElements:
             self._read.add(i)
         return value
 
-    def _make_room(self, i: int, dtype: DType, what: str) -> None:
+    def _make_room(self, i: int, dtype: DType) -> None:
         self.check_open()
         if dtype is not self.dtype:
             raise invalid(
@@ -127,7 +127,8 @@ class ArrayElements:
         size = len(self.elements)
         if i < 0 or not self.dynamic:
             raise invalid(
-                f"TensorArray {self.name}: Tried to {what} {i} but array is not resizeable and size is: {size}"
+                f"TensorArray {self.name}: Tried to write to index {i} but array is not resizeable "
+                f"and size is: {size}"
             )
         self.elements.extend([None] * (i + 1 - size))
 
@@ -147,9 +148,9 @@ class ArrayElements:
         shape = tuple(value.shape)
         if not is_compatible(self.dims, shape):
             raise invalid(
-                f"TensorArray {self.name}: Could not write to TensorArray index {i} because the value shape is "
-                f"{_shape_text(shape)} which is incompatible with the TensorArray's inferred element shape: "
-                f"{_shape_text(self.dims)} (consider setting infer_shape=False)."
+                f"TensorArray {self.name}: Could not write to TensorArray index {i} because the value shape "
+                f"is {_shape_text(shape)} which is incompatible with the TensorArray's inferred element "
+                f"shape: {_shape_text(self.dims)} (consider setting infer_shape=False)."
             )
         if self.identical:
             self.dims = shape
@@ -180,8 +181,8 @@ class ArrayElements:
 
     def _cannot_add(self, i: int, before: Any, shape: Any) -> errors.InvalidArgumentError:
         return invalid(
-            f"TensorArray {self.name}: Could not aggregate to TensorArray index {i} because the existing shape "
-            f"is {_shape_text(before)} but the new input shape is {_shape_text(shape)}."
+            f"TensorArray {self.name}: Could not aggregate to TensorArray index {i} because the existing "
+            f"shape is {_shape_text(before)} but the new input shape is {_shape_text(shape)}."
         )
 
     def _missing(self, i: int) -> Any:
@@ -196,16 +197,16 @@ class ArrayElements:
             raise invalid(
                 f"TensorArray {self.name}: Could not read from TensorArray index {i}.  Furthermore, the "
                 f"element shape is not fully defined: {_shape_text(dims)}.  It is possible you are working "
-                "with a resizeable TensorArray and stop_gradients is not allowing the gradients to be written."
-                "  If you set the full element_shape property on the forward TensorArray, the proper all-zeros "
-                "tensor will be returned instead of incurring this error."
+                "with a resizeable TensorArray and stop_gradients is not allowing the gradients to be "
+                "written.  If you set the full element_shape property on the forward TensorArray, the proper "
+                "all-zeros tensor will be returned instead of incurring this error."
             )
         if self.dtype.torch is None:
             raise invalid(f"tensor_array::TensorSetZero type not supported: {_type_name(self.dtype)}")
         return torch.zeros(dims, dtype=self.dtype.torch, device=self.device)
 
     def _expected_dims(self, i: int) -> Dims:
-        """The shape of the element as far as the array, or the array that it holds the gradients of, tells."""
+        """What the array, or the one that it holds the gradients of, tells of the shape of an element."""
         forward = self.forward
         if forward is None or (self.dims is not None and None not in self.dims):
             return self.dims
@@ -225,17 +226,17 @@ class ArrayElements:
         try:
             joined = torch.stack(values) if dtype.torch is not None else np.stack(values)
         except (RuntimeError, ValueError) as error:
-            raise _inconsistent(values, 0, "") or error
+            raise _inconsistent(values, 0, "") or error from None
         if dims is not None and not is_compatible(dims, tuple(joined.shape[1:])):
             raise invalid(
-                f"TensorArray was passed element_shape {_shape_text(dims)} which does not match the Tensor at "
-                f"index 0: {_shape_text(joined.shape[1:])}"
+                f"TensorArray was passed element_shape {_shape_text(dims)} which does not match the Tensor "
+                f"at index 0: {_shape_text(joined.shape[1:])}"
             )
         return joined
 
     def concatenate(self, dtype: DType, dims: Dims) -> tuple[Any, Any]:
-        """All elements joined along their first axis, and their lengths (int64); `dims` is the shape that each
-        must have but for its first axis.
+        """All elements joined along their first axis, and their lengths (int64); `dims` is the shape that
+        each must have but for its first axis.
         """
         values, _ = self._read_all(None, dtype)
         if not values:
@@ -304,7 +305,7 @@ class ArrayElements:
         if last >= len(self.elements):
             if not self.dynamic and not self.is_closed:
                 raise invalid(f"Max scatter index must be < array size ({last} vs. {len(self.elements)})")
-            self._make_room(last, dtype, "write to index")
+            self._make_room(last, dtype)
         for i, row in zip(places, _rows(value, dtype)):
             self.write(i, row, flow, dtype)
         return flow

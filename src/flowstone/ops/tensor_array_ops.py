@@ -26,7 +26,7 @@ from flowstone.ops.arrays import invalid
 from flowstone.ops.tensor_array_elements import ArrayElements
 
 GENERATIONS = {"": "Ref(string)", "V2": "string", "V3": "resource"}
-_ORDINARY = "dtype: type ; element_shape: shape = ? ; dynamic_size: bool = false ; clear_after_read: bool = true"
+_KIND = "dtype: type ; element_shape: shape = ? ; dynamic_size: bool = false ; clear_after_read: bool = true"
 
 
 def _check_rank(node: Any, i: int, rank: int) -> None:
@@ -78,7 +78,7 @@ def _declare_creation(generation: str) -> None:
     declaration = op(
         "TensorArray" + generation,
         f"size: int32 -> {outputs}",
-        f"{_ORDINARY}{more} ; tensor_array_name: string = ''",
+        f"{_KIND}{more} ; tensor_array_name: string = ''",
         stateful=True,
         host=["size"],
     )
@@ -189,8 +189,7 @@ def _declare_read(generation: str) -> None:
         generation,
         ", index: int32, flow_in: float -> value: dtype",
         "dtype: type",
-        aliases=[2],
-        overlapping=True,  # it stays the array's: not to be overwritten
+        overlapping=True,  # the element stays the array's: nobody may overwrite it
         host=["index"],
     )
 

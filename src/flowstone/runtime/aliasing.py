@@ -76,8 +76,10 @@ class Aliasing:
             for root in roots:
                 if used > self.root_last_use.get(root, -1):
                     self.root_last_use[root] = used
+        self._kept: set[Output] = set()
         for node in subgraph.nodes:
             for index in _positions(node, node.declaration.keeps) if node.declaration.keeps else ():
+                self._kept.add(node._inputs[index])
                 for root in self.roots[node._inputs[index]]:
                     self.root_last_use[root] = FOREVER
 
@@ -153,10 +155,10 @@ class Aliasing:
     def _last_use_of_sharers(self, output: Output, root: Foreign) -> int:
         """The last use of the output or of anything made from it that shares this state with it."""
         here, mine = self.position[output.op], self.roots[output]
-        until = self.last_use.get(output, -1)
+        until = FOREVER if output in self._kept else self.last_use.get(output, -1)
         for other in self._sharers[root]:
             if self.position[other.op] > here and self.roots[other] >= mine:
-                until = max(until, self.last_use.get(other, -1))
+                until = FOREVER if other in self._kept else max(until, self.last_use.get(other, -1))
         return until
 
     def fetch_needs_copy(self, fetches: list[Output], index: int) -> bool:
