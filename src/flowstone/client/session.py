@@ -36,8 +36,8 @@ from flowstone.runtime import threads
 from flowstone.runtime.device import default_device, local_devices
 from flowstone.runtime.failures import explain
 from flowstone.runtime.plan import Plan, make_plan
+from flowstone.runtime.segments import Segment
 from flowstone.runtime.step import UNLIMITED, Step
-from flowstone.runtime.unit_program import UnitProgram
 
 
 class Target:
@@ -94,8 +94,13 @@ class BaseSession:
         self._target = Target.named(target)
         self._target.sessions.add(self)
         self._devices = local_devices(None if config is None else config.device_count)
-        device = default_device(self._devices)
-        self._environment = Environment(device.device_type, device.torch, self._target.resources)
+        states: dict[str, Any] = {}
+        self._environments = {
+            device.name: Environment(device.device_type, device.torch, self._target.resources, states)
+            for device in self._devices
+        }
+        self._environment = self._environments[default_device(self._devices).name]
+        self._assigned: dict[str, str] = {}
         self._runners: dict[Any, Callable[..., Any]] = {}
         self._plans: dict[Any, Plan] = {}
         self._lock = threading.Lock()
@@ -266,7 +271,7 @@ class BaseSession:
             call = "limited(limit, number_of_threads(), function, arguments)"
             names["limited"] = _limited
         new_step = "unlimited"
-        if isinstance(segment, UnitProgram):
+        if not isinstance(segment, Segment):
             names["new_step"], new_step = self._new_step, f"new_step({timeout_ms})"
         elif timeout_ms:
             new_step = f"Step({timeout_ms})"
@@ -309,8 +314,9 @@ class BaseSession:
                     structure.elements,
                     structure.targets,
                     feeds,
-                    self._environment,
+                    self._environments,
                     self._devices,
+                    assigned=self._assigned,
                     feed_dims=shapes,
                     soft_placement=self._soft_placement,
                     watched=watched,

@@ -72,6 +72,7 @@ from flowstone.ops import (
     script,
     segment_reductions,
     selection,
+    send_receive,
     shapes,
     slice_geometry,
     slicing,

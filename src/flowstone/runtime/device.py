@@ -14,11 +14,14 @@ from flowstone.framework.subgraph import PlanNode
 
 
 class Device(NamedTuple):
-    """One device: its full name, its type, and torch's device."""
+    """One device: its full name, its type, torch's device, the bytes it may hold (None: nobody counts), and
+    its speed beside a usual device of its type."""
 
     name: str
     device_type: str
     torch: torch.device
+    memory_limit: int | None = None
+    relative_speed: float = 1.0
 
 
 def local_devices(device_count: Any = None) -> list[Device]:
@@ -27,16 +30,30 @@ def local_devices(device_count: Any = None) -> list[Device]:
     """
     wanted = dict(device_count or {})
     prefix = "/job:localhost/replica:0/task:0/device:"
-    devices = [Device(f"{prefix}CPU:0", CPU, torch.device("cpu"))]
+    cpus = max(1, wanted.get(CPU, 1))
+    devices = [Device(f"{prefix}CPU:{i}", CPU, torch.device("cpu")) for i in range(cpus)]
     gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    if min(gpus, wanted.get(GPU, gpus)) > 0:
-        devices.append(Device(f"{prefix}GPU:0", GPU, torch.device("cuda", 0)))
+    for i in range(min(gpus, wanted.get(GPU, gpus))):
+        memory = torch.cuda.get_device_properties(i).total_memory
+        devices.append(Device(f"{prefix}GPU:{i}", GPU, torch.device("cuda", i), memory))
     return devices
 
 
 def default_device(devices: list[Device]) -> Device:
     """Where nodes run that ask for nothing: a GPU if there is one."""
-    return devices[-1]
+    return next((device for device in devices if device.device_type != CPU), devices[0])
+
+
+def needs_placement(nodes: list[PlanNode], devices: list[Device]) -> bool:
+    """Whether there is anything to decide: several devices of one type, or requests among several devices.
+
+    A GPU alone with the host runs everything that asks for nothing; its plans keep on the host what belongs
+    there (`memory.py`).
+    """
+    if len(devices) == 1:
+        return False
+    types = [device.device_type for device in devices]
+    return len(set(types)) < len(types) or any(node._device for node in nodes)
 
 
 def check_requested(nodes: list[PlanNode], devices: list[Device], soft_placement: bool) -> None:

@@ -2,9 +2,10 @@
 
 A *unit* is a segment, an asynchronous kernel, or one of the primitives of control flow. It becomes ready once
 values for all its inputs have arrived, in the same iteration of the same frame. Dead values, of branches that
-are not taken, make every unit that gets one dead in turn, up to a Merge. `Executor` takes events in (`start`,
-`finish`) and gives instructions out (`ready`); it calls nothing, waits for nothing and knows no thread. Who
-drives it (`unit_program.py`) pops a ready unit, runs it, and reports what came out.
+are not taken, make every unit that gets one dead in turn, up to a Merge; a Send tells the other device.
+`Executor` takes events in (`start`, `finish`) and gives instructions out (`ready`); it calls nothing, waits
+for nothing and knows no thread. Who drives it (`unit_program.py`) pops a ready unit, runs it, and reports
+what came out.
 
 Frames follow the paper: Enter makes a frame's instance in an iteration of the parent's, NextIteration opens
 the next iteration (no more than `parallel_iterations` at once; more are put off), an iteration ends when
@@ -20,8 +21,8 @@ from typing import Any
 
 DEAD: Any = type("Dead", (), {"__repr__": lambda self: "DEAD"})()
 
-SEGMENT, ASYNCHRONOUS, SWITCH, MERGE, HEAD, ENTER, EXIT, NEXT = range(8)
-KINDS = ("segment", "asynchronous", "switch", "merge", "head", "enter", "exit", "next")
+SEGMENT, ASYNCHRONOUS, SWITCH, MERGE, HEAD, ENTER, EXIT, NEXT, SEND, RECEIVE = range(10)
+KINDS = ("segment", "asynchronous", "switch", "merge", "head", "enter", "exit", "next", "send", "receive")
 
 
 class Unit:
@@ -31,7 +32,8 @@ class Unit:
     constant arguments by place; `waits_for`: endpoints of units that it only waits for; `outputs`: endpoints
     of its results; `done`: the endpoint that says that it has run; `buffers`, `copies`: arguments that are a
     variable, of which the unit wants the buffer, and those that it keeps, and must have for itself; `frame`,
-    `is_constant`, `parallel_iterations`: of an Enter.
+    `is_constant`, `parallel_iterations`: of an Enter; `way`: of a Send or Receive, the tensor's name and the
+    two devices'.
     """
 
     __slots__ = (
@@ -51,6 +53,7 @@ class Unit:
         "pending",
         "segment",
         "waits_for",
+        "way",
     )
 
     def __init__(self, kind: int, name: str) -> None:
@@ -66,6 +69,7 @@ class Unit:
         self.buffers: list[int] = []
         self.copies: list[int] = []
         self.frame, self.is_constant, self.parallel_iterations = "", False, 10
+        self.way: tuple[str, str, str] = ("", "", "")
         self.pending = 0
 
     def __repr__(self) -> str:
@@ -114,8 +118,13 @@ class Iteration:
         self.dead: set[Unit] = set()
         self.outstanding = 0
 
+    @property
+    def path(self) -> tuple[tuple[str, int], ...]:
+        """The frames and iterations that it lies in, outermost first."""
+        return () if self.frame is None else (*self.frame.parent.path, (self.frame.name, self.number))
+
     def __repr__(self) -> str:
-        return "step" if self.frame is None else f"{self.frame.parent}/{self.frame.name}[{self.number}]"
+        return "/".join(["step", *(f"{name}[{number}]" for name, number in self.path)])
 
 
 class FrameInstance:
@@ -182,7 +191,7 @@ class Executor:
             if not rest:
                 del values[endpoint]
         if dead:
-            return None
+            return [DEAD] if unit.kind == SEND else None
         for place, value in unit.fixed:
             taken.insert(place, value)
         return taken

@@ -18,13 +18,14 @@ from flowstone.framework.dtypes import from_torch
 from flowstone.framework.subgraph import PlanNode
 
 if TYPE_CHECKING:
+    from flowstone.runtime.partitioned_program import PartitionedProgram
     from flowstone.runtime.segments import Segment
     from flowstone.runtime.unit_program import UnitProgram
 
 GENERATED_FILE = "<flowstone segment "  # how the file names of generated code begin
 
 
-def explain(error: BaseException, segment: Segment | UnitProgram) -> BaseException:
+def explain(error: BaseException, segment: Segment | UnitProgram | PartitionedProgram) -> BaseException:
     """The error to raise instead of `error`; `error` itself where it is not the kernel's (KeyboardInterrupt
     …).
     """

@@ -1,6 +1,7 @@
 """`Plan`: how a session computes one set of fetches from one set of feeds; immutable and cached.
 
-`make_plan` is the pipeline: prune, rewrite, check devices, compile. Nothing of it happens in a step.
+`make_plan` is the pipeline: prune, rewrite, place, partition, compile. Nothing of it happens in a step. A
+plan for one device without asynchronous kernels is one segment, one function call.
 """
 
 from __future__ import annotations
@@ -11,25 +12,32 @@ from typing import Any, NamedTuple
 
 from flowstone.framework import errors, flags
 from flowstone.framework.kernel import Environment
-from flowstone.framework.subgraph import Subgraph
+from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.partition.subgraphs import partition
+from flowstone.placement.node_placement import place, stateful_placement
+from flowstone.rewriting.branches import SWITCHES
 from flowstone.rewriting.partial_execution import prune
 from flowstone.rewriting.passes import run_passes
 from flowstone.rewriting.shape_refinement import refine_shapes
-from flowstone.runtime.device import Device, check_requested
+from flowstone.runtime.device import Device, check_requested, default_device, needs_placement
 from flowstone.runtime.interpreter import disagreement, interpret
+from flowstone.runtime.partitioned_program import PartitionedProgram
 from flowstone.runtime.segments import Segment, compile_segment
 from flowstone.runtime.threads import wants_one_thread
 from flowstone.runtime.unit_program import UnitProgram
 from flowstone.runtime.units import needs_units
 
+Program = Segment | UnitProgram | PartitionedProgram
+
 
 class Plan(NamedTuple):
-    """The rewritten subgraph, compiled as one segment or a program of several units, and whether the step
-    shall use one intra-op thread."""
+    """The rewritten subgraph, compiled as one segment, a program of several units, or one of several devices;
+    whether the step shall use one intra-op thread; and each node's device by its name."""
 
     subgraph: Subgraph
-    segment: Segment | UnitProgram
+    segment: Program
     one_thread: bool
+    placement: dict[str, str]
 
     def explain(self) -> str:
         """The rewrites with their reasons, the final graph and the generated code, as text."""
@@ -41,9 +49,10 @@ def make_plan(
     fetches: Sequence[Any],
     targets: Sequence[Any],
     feeds: Sequence[Any],
-    environment: Environment,
+    environments: dict[str, Environment],
     devices: list[Device],
     *,
+    assigned: dict[str, str] | None = None,
     feed_dims: Sequence[tuple[int, ...]] | None = None,
     soft_placement: bool = False,
     watched: bool = False,
@@ -51,18 +60,34 @@ def make_plan(
 ) -> Plan:
     """Plans the computation of `fetches` and `targets` (of one graph) from `feeds`.
 
-    `feed_dims`: shapes of the fed values; the plan then holds for these shapes alone (ValueError if they
-    contradict the graph's). `watched`: the step checks its deadline before every node. Raises
-    InvalidArgumentError for cycles, devices that do not exist and ops without a kernel.
+    `environments`: by device name. `assigned`: the devices of nodes whose state earlier plans placed; this
+    plan's are added. `feed_dims`: shapes of the fed values; the plan then holds for these shapes alone
+    (ValueError if they contradict the graph's). `watched`: the step checks its deadline before every node.
+    Raises InvalidArgumentError for cycles, devices that do not exist and ops without a kernel.
     """
     subgraph = prune(fetches, targets, feeds, feed_dims)
     if feed_dims:
         refine_shapes(subgraph)
-    check_requested(subgraph.nodes, devices, soft_placement)
-    run_passes(subgraph, disabled_passes)
+    default = default_device(devices)
+    chosen: dict[PlanNode, Device] = {}
+    if needs_placement(subgraph.nodes, devices):
+        run_passes(subgraph, disabled_passes)
+        chosen = place(subgraph, devices, soft_placement, assigned=assigned)
+        if assigned is not None:
+            assigned.update(stateful_placement(chosen))
+    else:
+        check_requested(subgraph.nodes, devices, soft_placement)
+        run_passes(subgraph, disabled_passes)
+    used = set(chosen.values()) or {default}
+    environment = environments[next(iter(used)).name]
+    placement = {node.name: chosen.get(node, default).name for node in subgraph.nodes}
     one_thread = environment.device.type == "cpu" and wants_one_thread(subgraph)
-    segment: Segment | UnitProgram
-    if needs_units(subgraph):
+    segment: Program
+    if len(used) > 1:
+        dynamic = any(node.type in SWITCHES for node in subgraph.nodes)
+        parts = partition(subgraph, chosen)
+        segment = PartitionedProgram(parts, environments, len(subgraph.fetches), watched, dynamic)
+    elif needs_units(subgraph):
         segment = UnitProgram(subgraph, environment, watched)
     else:
         segment = compile_segment(subgraph, environment, watched)
@@ -72,12 +97,12 @@ def make_plan(
         print(subgraph, file=sys.stderr)
     if flags.DEBUG >= 4:
         print(segment.source, file=sys.stderr)
-    if flags.CHECK >= 2 and all(node.declaration.is_pure for node in subgraph.nodes):
+    if flags.CHECK >= 2 and len(used) == 1 and all(node.declaration.is_pure for node in subgraph.nodes):
         _compare_every_step(subgraph, segment, environment)
-    return Plan(subgraph, segment, one_thread)
+    return Plan(subgraph, segment, one_thread, placement)
 
 
-def _compare_every_step(subgraph: Subgraph, segment: Segment | UnitProgram, environment: Environment) -> None:
+def _compare_every_step(subgraph: Subgraph, segment: Program, environment: Environment) -> None:
     """FLOWSTONE_CHECK=2: each step of a plan without effects is also run node by node, and must agree."""
     function = segment.function
 

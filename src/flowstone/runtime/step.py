@@ -8,20 +8,23 @@ from collections.abc import Callable
 from typing import Any
 
 from flowstone.framework import errors
+from flowstone.runtime.rendezvous import Rendezvous
 
 
 class Step:
     """One execution: its deadline (monotonic seconds, or None), and why it must end early, if it must.
 
-    Waiting kernels register with `on_cancel`; `cancel` may be called from any thread and tells them once.
+    `rendezvous` is where its devices meet. Waiting kernels register with `on_cancel`; `cancel` may be called
+    from any thread and tells them once.
     `state(key, make)` is what kernels of the step share and what ends with it, such as loops' stacks.
     """
 
-    __slots__ = ("__weakref__", "_callbacks", "_lock", "_states", "deadline", "error")
+    __slots__ = ("__weakref__", "_callbacks", "_lock", "_states", "deadline", "error", "rendezvous")
 
     def __init__(self, timeout_ms: int = 0) -> None:
         self.deadline = time.monotonic() + timeout_ms / 1e3 if timeout_ms > 0 else None
         self.error: BaseException | None = None
+        self.rendezvous = Rendezvous()
         self._callbacks: dict[int, Callable[[], None]] = {}
         self._states: dict[Any, Any] = {}
         self._lock = threading.Lock()
@@ -46,6 +49,7 @@ class Step:
             self.error = error or errors.CancelledError(None, None, "Step was cancelled.")
             callbacks = list(self._callbacks.values())
             self._callbacks.clear()
+        self.rendezvous.cancel(self.error)
         for callback in callbacks:
             callback()
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import queue
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -21,7 +21,9 @@ from flowstone.runtime.executor import (
     DEAD,
     HEAD,
     MERGE,
+    RECEIVE,
     SEGMENT,
+    SEND,
     SWITCH,
     Executor,
     Iteration,
@@ -81,7 +83,7 @@ class _Run:
         executor.start(feeds)
         try:
             while True:
-                while ready and self.error is None:
+                while ready and self.error is None and self.step.error is None:
                     self._run_unit(*ready.popleft())
                 if not self.started:
                     break
@@ -89,8 +91,9 @@ class _Run:
         except BaseException as error:  # an interrupt of the waiting thread
             self.step.cancel(error if isinstance(error, Exception) else None)
             raise
-        if self.error is not None:
-            raise self.error
+        failure = self.error or self.step.error
+        if failure is not None:
+            raise failure
         results = executor.results()
         for value in results:
             if value is DEAD:
@@ -110,6 +113,15 @@ class _Run:
             elif kind == ASYNCHRONOUS:
                 self._start(unit, iteration, arguments)
                 return
+            elif kind == RECEIVE:
+                self.started += 1
+                done = self._reporter(unit, iteration)
+                self.step.rendezvous.receive((unit.way, iteration.path), done)
+                return
+            elif kind == SEND:
+                value = arguments[0] if arguments[0] is DEAD else _readied(unit, arguments)[0]
+                self.step.rendezvous.send((unit.way, iteration.path), value)
+                outputs = ()
             elif kind == SWITCH:
                 value, predicate = _readied(unit, arguments)
                 outputs = (DEAD, value) if bool(predicate) else (value, DEAD)
@@ -126,16 +138,19 @@ class _Run:
     def _start(self, unit: Unit, iteration: Iteration, arguments: list[Any]) -> None:
         arguments = _readied(unit, arguments)
         self.started += 1
+        try:
+            unit.call(self.step, self._reporter(unit, iteration), *arguments)  # type: ignore[misc]
+        except Exception:
+            self.started -= 1
+            raise
+
+    def _reporter(self, unit: Unit, iteration: Iteration) -> Callable[..., None]:
         reports = self.reports
 
         def done(outputs: Any, error: BaseException | None = None) -> None:
             reports.put((unit, iteration, outputs, error))
 
-        try:
-            unit.call(self.step, done, *arguments)  # type: ignore[misc]
-        except Exception:
-            self.started -= 1
-            raise
+        return done
 
     def _take_report(self) -> None:
         deadline = self.step.deadline

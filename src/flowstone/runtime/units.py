@@ -30,7 +30,9 @@ from flowstone.runtime.executor import (
     HEAD,
     MERGE,
     NEXT,
+    RECEIVE,
     SEGMENT,
+    SEND,
     SWITCH,
     Unit,
     UnitGraph,
@@ -269,7 +271,10 @@ class _Cutter:
             unit.frame = node.attributes["frame_name"]
             unit.is_constant = node.attributes["is_constant"]
             unit.parallel_iterations = max(1, node.attributes["parallel_iterations"])
-        if unit.kind == ASYNCHRONOUS:
+        if unit.kind in (SEND, RECEIVE):
+            attributes = node.attributes
+            unit.way = (attributes["tensor_name"], attributes["send_device"], attributes["recv_device"])
+        elif unit.kind == ASYNCHRONOUS:
             unit.call = self._asynchronous_call(node)
         return unit
 
@@ -342,7 +347,7 @@ def _argument(x: Output, index: int, arguments: list[PlanNode]) -> Output:
 
 def _kind(node: PlanNode) -> int:
     if node.declaration.asynchronous:
-        return ASYNCHRONOUS
+        return {"_Send": SEND, "_Recv": RECEIVE}.get(node.type, ASYNCHRONOUS)
     if node.type in MERGES:
         return HEAD if is_head(node) else MERGE
     if node.type in SWITCHES:

@@ -1,0 +1,32 @@
+"""Send and Receive: the two halves of an edge between devices (white paper 3.2.2). A plan's own ops.
+
+A Send leaves its value at the step's rendezvous under a key of its attributes and of the iteration that it
+runs in; the Receive with the same key takes it from there. Dead values travel too, so a Send runs even if its
+input is dead. Both are the executor's business (`runtime/executor.py`), not kernels.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flowstone.framework.kernel import CPU, GPU
+from flowstone.framework.operation import op
+
+__all__: list[str] = []
+
+_WAY = (
+    "tensor_name: string ; send_device: string ; send_device_incarnation: int = 0 ; recv_device: string ; "
+    "client_terminated: bool = false"
+)
+send = op("_Send", "tensor: T ->", _WAY, T=None, asynchronous=True, stateful=True, keeps=[0])
+receive = op("_Recv", "-> tensor: tensor_type", _WAY, tensor_type=None, asynchronous=True, stateful=True)
+
+
+def _no_kernel(node: Any, env: Any) -> Any:
+    raise AssertionError(f"{node.name}: the executor sends and receives")
+
+
+for _declaration in (send, receive):
+    _declaration.infer(lambda node: None)
+    _declaration.kernel(CPU, GPU)(_no_kernel)
+    _declaration.not_differentiable()

@@ -1,0 +1,136 @@
+"""Loops across devices: each device gets its own control loop (white paper 4.4).
+
+A Receive inside a loop must run once in every iteration, but the loop's predicate, and so the knowledge that
+there is another iteration, is on one device only. So every device that takes part in a frame gets a small
+loop of its own in the same frame:
+
+    Enter(a constant) -> Merge -> Switch(LoopCond(the predicate, received)) -> pivot -> NextIteration
+
+What is received before the predicate is known waits for that Merge; what is received in the body waits for
+the pivot, and is dead with it. A frame inside another one is entered once in each iteration of that, so its
+control loop's constant waits for the outer one's Merge or pivot in turn.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flowstone.framework import dtypes
+from flowstone.framework.operation import registry
+from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.rewriting.frames import ENTERS, EXITS, Frame, Frames, is_head, is_loop_switch
+
+
+class _ControlLoop:
+    """A frame's control nodes on one device: its head's `merge`, what is `asked`, and the body's `pivot`."""
+
+    def __init__(self, merge: PlanNode, asked: PlanNode, pivot: PlanNode) -> None:
+        self.merge, self.asked, self.pivot = merge, asked, pivot
+
+
+class ControlLoops:
+    """The control loops of a subgraph whose nodes are in frame order.
+
+    `add` makes them for all frames that lie on several devices and returns the new nodes, which join
+    `device_of` and `frames`; `trigger` says what a Receive of a value of a frame must wait for. First, what
+    brings a loop's variables in, round and out is put on the devices of their Merges and Switches.
+    """
+
+    def __init__(self, subgraph: Subgraph, frames: Frames, device_of: dict[PlanNode, Any]) -> None:
+        self._subgraph, self._frames, self._device_of = subgraph, frames, device_of
+        self._position = {node: i for i, node in enumerate(subgraph.nodes)}
+        self._loops: dict[tuple[Frame, Any], _ControlLoop] = {}
+        self._predicates: dict[Frame, PlanNode] = {}
+        self._enters: dict[Frame, PlanNode] = {}
+        self._made: list[PlanNode] = []
+        for node in subgraph.nodes:
+            frame = frames.home(node)
+            if frame is not None and node.type == "LoopCond":
+                self._predicates[frame] = node
+            elif frame is not None and node.type in ENTERS:
+                self._enters.setdefault(frame, node)
+
+    def add(self) -> list[PlanNode]:
+        """Makes a control loop on every device of each frame that lies on more than one."""
+        self._gather_variables()
+        devices: dict[Frame, dict[Any, None]] = {}
+        for node in self._subgraph.nodes:
+            frame = self._frames.home(node)
+            while frame is not None:
+                devices.setdefault(frame, {})[self._device_of[node]] = None
+                frame = frame.parent
+        for frame, those in devices.items():
+            if len(those) > 1 and frame in self._predicates:
+                for device in those:
+                    self._loop(frame, device)
+        for node in self._subgraph.nodes:
+            frame = self._frames.of[node]
+            if is_loop_switch(node) and (frame, self._device_of[node]) in self._loops:
+                node._inputs[1] = self._loops[frame, self._device_of[node]].asked._outputs[0]  # type: ignore[index]
+        return self._made
+
+    def _gather_variables(self) -> None:
+        """A value that exists in the first iteration alone, or in the last, cannot be received in each."""
+        device_of = self._device_of
+        for node in self._subgraph.nodes:
+            if is_head(node):
+                for x in node._inputs:
+                    device_of[x._op] = device_of[node]
+            elif node.type in EXITS:
+                device_of[node] = device_of[node._inputs[0]._op]
+
+    def stand_beside(self, node: PlanNode, other: PlanNode) -> None:
+        """Takes notice of a node that was made to run where `other` does."""
+        self._position[node] = self._position.get(other, -1)
+
+    def trigger(self, frame: Frame, source: PlanNode, device: Any) -> PlanNode:
+        """The node on `device` that is alive exactly where `source`, of this frame, may run elsewhere."""
+        loop = self._loop(frame, device)
+        is_in_body = self._position.get(source, -1) > self._position[self._predicates[frame]]
+        return loop.pivot if is_in_body else loop.merge
+
+    def _loop(self, frame: Frame, device: Any) -> _ControlLoop:
+        found = self._loops.get((frame, device))
+        if found is None:
+            found = self._loops[frame, device] = self._make(frame, device)
+        return found
+
+    def _make(self, frame: Frame, device: Any) -> _ControlLoop:
+        enter_like = self._enters[frame]
+        nothing = {"value": np.zeros((), np.float32), "dtype": dtypes.float32}
+        start = self._node("Const", [], nothing, frame, device)
+        self._frames.of[start] = frame.parent
+        if frame.parent is not None:
+            start._control_inputs = [self.trigger(frame.parent, enter_like, device)]
+        attributes = {**enter_like.attributes, "T": dtypes.float32, "is_constant": False}
+        enter = self._node("Enter", [start._outputs[0]], attributes, frame, device)
+        value = enter._outputs[0]
+        merge = self._node("Merge", [value, value], {"T": dtypes.float32, "N": 2}, frame, device, (2,))
+        predicate = self._predicates[frame]
+        asked = self._node("LoopCond", [predicate._inputs[0]], {}, frame, device)
+        switch = self._node(
+            "Switch", [merge._outputs[0], asked._outputs[0]], {"T": dtypes.float32}, frame, device
+        )
+        pivot = self._node("Identity", [switch._outputs[1]], {"T": dtypes.float32}, frame, device)
+        following = self._node("NextIteration", [pivot._outputs[0]], {"T": dtypes.float32}, frame, device)
+        merge._inputs[1] = following._outputs[0]
+        return _ControlLoop(merge, asked, pivot)
+
+    def _node(
+        self,
+        op_type: str,
+        inputs: list[Any],
+        attributes: dict[str, Any],
+        frame: Frame,
+        device: Any,
+        group_sizes: tuple[int, ...] | None = None,
+    ) -> PlanNode:
+        like = self._predicates[frame]
+        name = f"{frame.name}/control/{op_type}"
+        node = self._subgraph.new_node(registry[op_type], inputs, attributes, like, group_sizes, name)
+        self._device_of[node] = device
+        self._frames.of[node] = frame
+        self._made.append(node)
+        return node

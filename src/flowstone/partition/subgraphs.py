@@ -1,0 +1,225 @@
+"""Partition: a placed subgraph as one subgraph a device (white paper 3.2.2).
+
+An edge from one device to another becomes a Send here and a Receive there, one pair for each tensor and
+destination, however many nodes take it. A control edge becomes such a pair for a constant that waits for its
+source. Fed values and constants are simply repeated on every device that uses them. In a loop, a Receive must
+run once in each iteration, so it waits for the loop's control nodes on its device (`distributed_loops.py`).
+
+`show` prints the parts as text, as the tests and `Plan.explain` do.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from flowstone.framework import dtypes, errors
+from flowstone.framework.node import Output
+from flowstone.framework.operation import registry
+from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.partition.distributed_loops import ControlLoops
+from flowstone.rewriting.frames import NEXT_ITERATIONS, order_by_frames
+
+
+class Part(NamedTuple):
+    """What one device runs: its `subgraph`; which of the whole's feeds it takes, and which of the whole's
+    fetches are its own, by position."""
+
+    device: Any
+    subgraph: Subgraph
+    feeds: list[int]
+    fetches: list[int]
+
+
+def partition(subgraph: Subgraph, device_of: Mapping[PlanNode, Any]) -> list[Part]:
+    """The parts, in the order of the devices' names. Nodes of `subgraph` are changed and handed on.
+
+    Raises InvalidArgumentError for a reference or a handle that would leave its device.
+    """
+    return _Partitioner(subgraph, device_of).parts()
+
+
+def show(parts: list[Part]) -> str:
+    """The parts as text, each under its device's name."""
+    return "\n\n".join(f"# {part.device.name}\n{part.subgraph}" for part in parts)
+
+
+class _Partitioner:
+    def __init__(self, subgraph: Subgraph, device_of: Mapping[PlanNode, Any]) -> None:
+        self.subgraph = subgraph
+        self.device_of: dict[PlanNode, Any] = dict(device_of)
+        self.frames = order_by_frames(subgraph)
+        self.nodes: dict[Any, dict[PlanNode, None]] = {}
+        self.repeated: dict[tuple[PlanNode, Any], PlanNode] = {}
+        self.received: dict[tuple[Any, Any], Output] = {}
+        self.loops = ControlLoops(subgraph, self.frames, self.device_of) if self.frames.exist else None
+
+    def parts(self) -> list[Part]:
+        subgraph = self.subgraph
+        nodes = list(subgraph.nodes)
+        if self.loops is not None:
+            nodes += self.loops.add()
+        for node in nodes:
+            self.nodes.setdefault(self.device_of[node], {})[node] = None
+        for node in nodes:
+            self._connect(node)
+        devices = sorted(self.nodes, key=lambda device: device.name)
+        return [self._part(device) for device in devices]
+
+    # ---- edges
+
+    def _connect(self, node: PlanNode) -> None:
+        """Replaces what the node takes or waits for on other devices by what is received on its own."""
+        device = self.device_of[node]
+        for i, x in enumerate(node._inputs):
+            if self.device_of[x._op] is not device:
+                node._inputs[i] = self._brought(x, device, node)
+        for i, control in enumerate(node._control_inputs):
+            if self.device_of[control] is not device:
+                node._control_inputs[i] = self._awaited(control, device)
+
+    def _brought(self, x: Output, device: Any, taker: PlanNode) -> Output:
+        """The value of `x` on `device`."""
+        source = x.op
+        if source.type == "_Arg" or (source.type == "Const" and not source._control_inputs):
+            return self._repeat(source, device)._outputs[x._value_index]  # type: ignore[no-any-return]
+        place = taker._inputs.index(x)
+        if x.dtype is dtypes.resource or (x.dtype.is_ref and taker.input_argument(place).is_ref):
+            raise errors.InvalidArgumentError(
+                lambda: taker.origin.node_def,
+                taker.origin,
+                f"{taker.name} on {device.name} takes a reference or handle of {source.name}, which is on "
+                f"{self.device_of[source].name}; they must be on one device",
+            )
+        key = (x, device)
+        if key not in self.received:
+            self.received[key] = self._transfer(x, device)
+        return self.received[key]
+
+    def _awaited(self, control: PlanNode, device: Any) -> PlanNode:
+        """A node on `device` that runs after `control` does elsewhere."""
+        if control.type == "_Arg" or (control.type == "Const" and not control._control_inputs):
+            return self._repeat(control, device)
+        key = (control, device)
+        if key not in self.received:
+            signal = self._signal(control)
+            self.received[key] = self._transfer(signal._outputs[0], device)
+        return self.received[key].op  # type: ignore[no-any-return]
+
+    def _signal(self, control: PlanNode) -> PlanNode:
+        """A constant that waits for `control`, next to it; one for all that wait elsewhere."""
+        key = (control, None)
+        if key not in self.received:
+            attributes = {"value": np.zeros((), np.float32), "dtype": dtypes.float32}
+            node = self.subgraph.new_node(
+                registry["Const"], [], attributes, like=control, name=f"{control.name}/ran"
+            )
+            node._control_inputs = [control]
+            self._add(node, self.device_of[control])
+            self.frames.of[node] = self.frames.of.get(control)
+            if self.loops is not None:
+                self.loops.stand_beside(node, control)
+            self.received[key] = node._outputs[0]
+        return self.received[key].op  # type: ignore[no-any-return]
+
+    def _transfer(self, x: Output, device: Any) -> Output:
+        source = x.op
+        here = self.device_of[source]
+        attributes = {
+            "tensor_name": x.name,
+            "send_device": here.name,
+            "send_device_incarnation": 0,
+            "recv_device": device.name,
+            "client_terminated": False,
+        }
+        dtype = x.dtype.base_dtype
+        send = self.subgraph.new_node(
+            registry["_Send"], [x], {**attributes, "T": dtype}, like=source, name=f"{source.name}/send"
+        )
+        self._add(send, here)
+        attributes["tensor_type"] = dtype
+        name = f"{source.name}/receive"
+        node = self.subgraph.new_node(registry["_Recv"], [], attributes, like=source, name=name)
+        node._outputs[0]._dims = x._dims
+        self._add(node, device)
+        frame = self.frames.of.get(source)
+        if frame is not None and self.loops is not None:
+            self.frames.of[node] = frame
+            node._control_inputs = [self.loops.trigger(frame, source, device)]
+        return node._outputs[0]  # type: ignore[no-any-return]
+
+    def _repeat(self, node: PlanNode, device: Any) -> PlanNode:
+        """The same constant or fed value on another device."""
+        key = (node, device)
+        if key not in self.repeated:
+            copy = PlanNode(node.declaration, node.name, [], node.attributes, (), [], "", node.order)
+            copy.origin = node.origin
+            for x in node._outputs:
+                copy.add_output(x.dtype, x.dims)
+            self._add(copy, device)
+            self.repeated[key] = copy
+        return self.repeated[key]
+
+    def _add(self, node: PlanNode, device: Any) -> None:
+        self.device_of[node] = device
+        self.nodes.setdefault(device, {})[node] = None
+
+    # ---- parts
+
+    def _part(self, device: Any) -> Part:
+        nodes = list(self.nodes[device])
+        members = set(nodes)
+        whole = self.subgraph
+        feeds: list[int] = []
+        outputs: list[Output] = []
+        for i, x in enumerate(whole.feeds):
+            node = x.op if x.op in members else self.repeated.get((x.op, device))
+            if node is None or node not in members:
+                continue
+            if not _is_used(node, nodes, whole):
+                members.discard(node)
+                continue
+            node.attributes = {**node.attributes, "index": len(feeds)}
+            feeds.append(i)
+            outputs.append(node._outputs[0])
+        ordered = _in_order([node for node in nodes if node in members])
+        fetches = [i for i, x in enumerate(whole.fetches) if x._op in members]
+        part = Subgraph(
+            ordered, outputs, [whole.fetches[i] for i in fetches], [t for t in whole.targets if t in members]
+        )
+        return Part(device, part, feeds, fetches)
+
+
+def _is_used(node: PlanNode, nodes: list[PlanNode], whole: Subgraph) -> bool:
+    x = node._outputs[0]
+    return x in whole.fetches or any(x in other._inputs or node in other._control_inputs for other in nodes)
+
+
+def _in_order(nodes: list[PlanNode]) -> list[PlanNode]:
+    """Topological order, earliest created first; edges from NextIteration lead back and do not count."""
+    members = set(nodes)
+    place = {node: i for i, node in enumerate(nodes)}
+    waiting: dict[PlanNode, int] = {}
+    dependants: dict[PlanNode, list[PlanNode]] = {}
+    for node in nodes:
+        sources = {x.op for x in node._inputs if x._op.type not in NEXT_ITERATIONS}
+        sources |= {*node._control_inputs}
+        sources &= members
+        waiting[node] = len(sources)
+        for source in sources:
+            dependants.setdefault(source, []).append(node)
+    ready = [(node.order, place[node], node) for node in nodes if not waiting[node]]
+    heapq.heapify(ready)
+    ordered = []
+    while ready:
+        node = heapq.heappop(ready)[2]
+        ordered.append(node)
+        for dependant in dependants.get(node, ()):
+            waiting[dependant] -= 1
+            if not waiting[dependant]:
+                heapq.heappush(ready, (dependant.order, place[dependant], dependant))
+    assert len(ordered) == len(nodes), "a part of a partition contains a cycle"
+    return ordered

@@ -1,0 +1,131 @@
+"""A program on several devices: one `UnitProgram` a device, each on a thread of its own, joined by the step's
+rendezvous.
+
+The client's thread runs the first part, threads that are kept between steps the others. The first failure
+cancels the step, which ends all parts.
+"""
+
+from __future__ import annotations
+
+import functools
+import queue
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch._C import _InferenceMode
+
+from flowstone.framework.kernel import Environment
+from flowstone.framework.subgraph import PlanNode
+from flowstone.partition.subgraphs import Part
+from flowstone.runtime import threads
+from flowstone.runtime.step import Step
+from flowstone.runtime.unit_program import UnitProgram
+
+
+class PartitionedProgram:
+    """The compiled parts of a placed subgraph, with a segment's face (see `UnitProgram`)."""
+
+    def __init__(
+        self,
+        parts: Sequence[Part],
+        environments: dict[str, Environment],
+        fetches: int,
+        watched: bool = False,
+        dynamic: bool = False,
+    ) -> None:
+        self.parts = list(parts)
+        self.programs = [
+            UnitProgram(part.subgraph, environments[part.device.name], watched, dynamic) for part in parts
+        ]
+        self.copied_fetches = [True] * fetches
+        for part, program in zip(parts, self.programs):
+            for i, must_copy in zip(part.fetches, program.copied_fetches):
+                self.copied_fetches[i] = must_copy
+        on_cpu = sum(part.device.device_type == "CPU" for part in parts)
+        self._intra_op_threads = max(1, torch.get_num_threads() // on_cpu) if on_cpu else 0
+        self.function = self.run
+
+    @property
+    def source(self) -> str:
+        """The parts' units, each part under its device's name."""
+        return "\n".join(
+            f"# {part.device.name}\n{program.source}" for part, program in zip(self.parts, self.programs)
+        )
+
+    def node_at(self, line: int) -> PlanNode | None:
+        """None: units name their own nodes in errors."""
+        return None
+
+    def arguments_at(self, line: int) -> list[str]:
+        """None of a line that stands for no node."""
+        return []
+
+    def run(self, step: Step, *feeds: Any) -> tuple[Any, ...]:
+        """Runs one step on all devices; raises the first failure."""
+        results: list[Any] = [None] * len(self.copied_fetches)
+        ended: queue.SimpleQueue[None] = queue.SimpleQueue()
+
+        def run_part(part: Part, program: UnitProgram) -> None:
+            try:
+                values = program.run(step, *[feeds[i] for i in part.feeds])
+                for i, value in zip(part.fetches, values):
+                    results[i] = value
+            except Exception as error:
+                step.cancel(error)
+            finally:
+                ended.put(None)
+
+        pairs = list(zip(self.parts, self.programs))
+        for part, program in pairs[1:]:
+            _start(functools.partial(run_part, part, program), self._intra_op_threads)
+        _with_threads(self._intra_op_threads, functools.partial(run_part, *pairs[0]))
+        for _ in pairs:
+            ended.get()
+        if step.error is not None:
+            raise step.error
+        return tuple(results)
+
+
+def _with_threads(count: int, function: Callable[[], None]) -> None:
+    """Calls a part with this many intra-op threads, for this thread alone."""
+    limit, before = threads.limit(), torch.get_num_threads()
+    if not count or limit is None or before == count:
+        function()
+        return
+    limit(count)
+    try:
+        function()
+    finally:
+        limit(before)
+
+
+class _Worker:
+    """A thread that runs one part at a time and waits for the next."""
+
+    idle: list[_Worker] = []
+    lock = threading.Lock()
+
+    def __init__(self) -> None:
+        self._tasks: queue.SimpleQueue[tuple[Callable[[], None], int]] = queue.SimpleQueue()
+        threading.Thread(target=self._run, name="flowstone device", daemon=True).start()
+
+    def give(self, task: Callable[[], None], intra_op_threads: int) -> None:
+        self._tasks.put((task, intra_op_threads))
+
+    def _run(self) -> None:
+        with _InferenceMode(True):
+            while True:
+                task, intra_op_threads = self._tasks.get()
+                _with_threads(intra_op_threads, task)
+                del task
+                with _Worker.lock:
+                    _Worker.idle.append(self)
+
+
+def _start(task: Callable[[], None], intra_op_threads: int) -> None:
+    """Runs `task` on an idle worker, or on a new one: as many as parts run at once are ever made."""
+    with _Worker.lock:
+        worker = _Worker.idle.pop() if _Worker.idle else None
+    (worker or _Worker()).give(task, intra_op_threads)
