@@ -14,7 +14,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from flowstone.placement.task_graph import TaskGraph
@@ -39,12 +39,6 @@ class Simulation(NamedTuple):
 def simulate(tasks: TaskGraph, device_of_group: Sequence[int]) -> Simulation:
     """Runs one step on the placement; `device_of_group`: an index into ``tasks.devices`` a group."""
     return _Run(tasks, device_of_group).simulation()
-
-
-def makespan_us(tasks: TaskGraph, device_of_group: Sequence[int]) -> float:
-    """The time of a step on the placement, without the rest of a `Simulation`."""
-    run = _Run(tasks, device_of_group)
-    return max(run.finish, default=0.0)
 
 
 class _Run:
@@ -153,11 +147,15 @@ def excess_bytes(tasks: TaskGraph, peak_bytes: Sequence[int]) -> int:
     return sum(max(0, peak - limit) for peak, limit in zip(peak_bytes, limits) if limit is not None)
 
 
-def cost(tasks: TaskGraph, device_of_group: Sequence[int]) -> tuple[int, float]:
-    """(bytes over the memory limits, makespan in us): what placements are compared by."""
+Cost = tuple[int, float, int]
+
+
+def cost(tasks: TaskGraph, device_of_group: Sequence[int]) -> Cost:
+    """(bytes over the memory limits, makespan in us, bytes moved): what placements are compared by."""
     run = _Run(tasks, device_of_group)
     excess = excess_bytes(tasks, run.peak_bytes()) if tasks.has_limits else 0
-    return excess, max(run.finish, default=0.0)
+    moved = sum([tasks.size[tensor] for tensor, _ in run.sent])
+    return excess, round(max(run.finish, default=0.0), 6), moved  # rounded: sums in another order are equal
 
 
 # ---- placements to compare with
@@ -181,10 +179,10 @@ def best_single_device(tasks: TaskGraph) -> list[int]:
             busy[groups[g]] += tasks.times[groups[g]][i]
         return max(busy)
 
-    found: tuple[tuple[int, float], list[int]] | None = None
+    found: tuple[Cost, list[int]] | None = None
     candidates = [on_device(tasks, d) for d in range(len(tasks.devices))]
     for least, groups in sorted((bound(groups), groups) for groups in candidates):
-        if found is None or found[0] > (0, least):
+        if found is None or found[0] > (0, least, 0):
             this = cost(tasks, groups)
             if found is None or this < found[0]:
                 found = this, groups
@@ -216,10 +214,3 @@ def exhaustive(tasks: TaskGraph) -> list[int]:
         raise ValueError(f"there are {count} placements, too many to try all")
     placements = map(list, itertools.product(*tasks.feasible))
     return min(placements, key=lambda groups: cost(tasks, groups))
-
-
-def baselines(tasks: TaskGraph, seed: int = 0) -> Iterator[tuple[str, Callable[[], list[int]]]]:
-    """Names and placements to compare with, without the exhaustive search."""
-    yield "single device", lambda: best_single_device(tasks)
-    yield "random", lambda: random_placement(tasks, seed)
-    yield "round robin", lambda: round_robin(tasks)

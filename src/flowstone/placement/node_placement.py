@@ -26,9 +26,15 @@ import heapq
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
-from flowstone.framework import errors
+from flowstone.framework import collector, errors
 from flowstone.framework.subgraph import PlanNode, Subgraph
-from flowstone.placement.cluster_simulator import best_single_device, cost, random_placement, simulate
+from flowstone.placement.cluster_simulator import (
+    Cost,
+    best_single_device,
+    cost,
+    random_placement,
+    simulate,
+)
 from flowstone.placement.cost_model import CostModel
 from flowstone.placement.device_constraints import find_constraints, runs_everything
 from flowstone.placement.devices import Links, PlacementDevice, default_link
@@ -37,7 +43,7 @@ from flowstone.placement.task_graph import TaskGraph, task_graph
 _RANKED = 100_000  # tasks times devices up to which a second walk is made
 _REFINED = 64  # groups with a choice up to which moves are tried
 _ROUNDS = 4  # of moves
-_RESTARTED, _RESTARTS = 16, 4  # groups with a choice up to which moves also start from random placements
+_RESTARTED, _RESTARTS = 16, 8  # groups with a choice up to which moves also start from random placements
 
 Device = TypeVar("Device", bound=PlacementDevice)
 
@@ -62,11 +68,12 @@ def place(
     nodes = subgraph.nodes
     if len(devices) == 1 and runs_everything(nodes, devices[0]):
         return dict.fromkeys(nodes, devices[0])
-    constraints = find_constraints(nodes, devices, soft_placement, assigned)
-    if constraints.are_choices:
-        groups = place_tasks(task_graph(subgraph, devices, constraints, costs or CostModel(), links))
-    else:
-        groups = [feasible[0] for feasible in constraints.feasible]
+    with collector.paused():
+        constraints = find_constraints(nodes, devices, soft_placement, assigned)
+        if constraints.are_choices:
+            groups = place_tasks(task_graph(subgraph, devices, constraints, costs or CostModel(), links))
+        else:
+            groups = [feasible[0] for feasible in constraints.feasible]
     return {node: devices[groups[g]] for node, g in zip(nodes, constraints.group)}
 
 
@@ -81,20 +88,21 @@ def place_tasks(tasks: TaskGraph) -> list[int]:
     ResourceExhaustedError if no placement was found that fits into memory.
     """
     found = _judged(tasks, _candidates(tasks))
-    choices = [g for g, feasible in enumerate(tasks.feasible) if len(feasible) > 1]
-    if len(choices) <= _RESTARTED:
-        found += _judged(tasks, [random_placement(tasks, seed) for seed in range(_RESTARTS)])
-    if len(choices) <= _REFINED:
-        found = [_refined(tasks, choices, *each) for each in found]
-    least, groups = min(found)
+    if not tasks.follows:  # moves would tear loops and conditionals apart
+        found = _improved(tasks, found)
+    least, groups = min(found, key=_by_cost)
     if least[0]:
-        least, groups = min([(least, groups), *_judged(tasks, [_filled(tasks)])])
+        least, groups = min([(least, groups), *_judged(tasks, [_filled(tasks)])], key=_by_cost)
     if least[0]:
         _refuse(tasks, groups)
     return groups
 
 
-_Judged = tuple[tuple[int, float], list[int]]  # (what the simulation says of a placement, the placement)
+_Judged = tuple[Cost, list[int]]  # (what the simulation says of a placement, the placement)
+
+
+def _by_cost(judged: _Judged) -> Cost:
+    return judged[0]
 
 
 def _candidates(tasks: TaskGraph) -> list[list[int]]:
@@ -356,7 +364,17 @@ class _Memory:
 # ---- improvement
 
 
-def _refined(tasks: TaskGraph, choices: list[int], least: tuple[int, float], groups: list[int]) -> _Judged:
+def _improved(tasks: TaskGraph, found: list[_Judged]) -> list[_Judged]:
+    """Small graphs: each placement after the moves that help, and such from a few random ones."""
+    choices = [g for g, feasible in enumerate(tasks.feasible) if len(feasible) > 1]
+    if len(choices) <= _RESTARTED:
+        found = found + _judged(tasks, [random_placement(tasks, seed) for seed in range(_RESTARTS)])
+    if len(choices) <= _REFINED:
+        found = [_refined(tasks, choices, *each) for each in found]
+    return found
+
+
+def _refined(tasks: TaskGraph, choices: list[int], least: Cost, groups: list[int]) -> _Judged:
     """Moves single groups, and pairs that a tensor joins, to another device while that shortens the step."""
     moves = [[g] for g in choices] + _neighbours(tasks, choices)
     for _ in range(_ROUNDS):

@@ -11,7 +11,7 @@ What state holds between steps is the group's `resident` memory.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from flowstone.framework.node import Node
@@ -110,6 +110,24 @@ def task_graph(
         frozenset(packing.first[x._op] + x._value_index for x in subgraph.fetches),
         packing.light, packing.follows, frame,
     )  # fmt: skip
+
+
+def placed_task_graph(
+    subgraph: Subgraph,
+    placement: Mapping[PlanNode, PlacementDevice],
+    costs: CostModel | None = None,
+    links: Links = default_link,
+) -> tuple[TaskGraph, list[int]]:
+    """The problem that a placement solves, each node a group of its own, and the device of each group.
+
+    Devices are those that the placement uses, by name.
+    """
+    used = {device.name: device for device in placement.values()}
+    devices = [used[name] for name in sorted(used)]
+    index = {device.name: d for d, device in enumerate(devices)}
+    chosen = [index[placement[node].name] for node in subgraph.nodes]
+    constraints = Constraints(list(range(len(chosen))), [(d,) for d in chosen])
+    return task_graph(subgraph, devices, constraints, costs or CostModel(), links), chosen
 
 
 class _Packing:
