@@ -112,6 +112,7 @@ class Graph(Collections):
             full_name = name[:-1] if name.endswith("/") else self._checked_unique_name(name)
             context = scopes.control_flow_context
             if context is not None:
+                context = context.context_for(declaration, inputs)
                 with self.name_scope(full_name + "/"):
                     inputs = [context.add_value(tensor) for tensor in inputs]
             operation = Operation(

@@ -24,6 +24,7 @@ from flowstone.framework.operation import F
 from flowstone.framework.shape import TensorShape, merge
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.gradients.aggregation import aggregate, check_method
+from flowstone.gradients.loop_gradients import LoopGradients, ends_back_propagation, is_loop_primitive
 from flowstone.gradients.registration import gradient_function
 from flowstone.ops.constants import constant, zeros, zeros_like
 from flowstone.ops.control_flow import tuple_ as tie_together
@@ -125,7 +126,11 @@ class _Computation:
         targets, sources = [y.op for y in ys], [x.op for x in xs]
         self.between = _between(targets, sources)
         self.pending: dict[Any, int] = dict.fromkeys(self.between, 0)
+        self.loops: LoopGradients | None = None
+        self.has_loops = False
         for op in self.between:
+            if op.type in ("Enter", "RefEnter", "Exit"):
+                self.has_loops = True
             for x in op._inputs:
                 if x._op in self.pending:
                     self.pending[x._op] += 1
@@ -139,20 +144,26 @@ class _Computation:
         for i, (y, flow) in enumerate(zip(self.ys, flows)):
             with self._colocated(y.op):
                 self._arrive(y, _first_gradient(y, flow, i))
-        ready = deque(dict.fromkeys(y.op for y in self.ys if not self.pending.get(y.op)))
+        pending = self.pending
+        loops = self.loops = LoopGradients(self) if self.has_loops else None
+        begun = dict.fromkeys(y.op for y in self.ys if not pending.get(y.op))
+        ready = deque(op for y in begun for op in loops.offer(y)) if loops else deque(begun)
         while ready:
             op = ready.popleft()
-            if op not in self.pending:
+            if op not in pending:
                 continue
-            with self._colocated(op):
+            with self._colocated(op), (loops and loops.context_of(op)) or _UNCHANGED:
                 self._visit(op)
-            pending = self.pending
             for x in op._inputs:
                 source = x._op
                 if source in pending:
                     pending[source] -= 1
                     if not pending[source]:
+                        ready.extend(loops.offer(source) if loops else (source,))
+                    elif op.type == "Exit":  # the Switch of a loop is visited twice
                         ready.append(source)
+        if loops:
+            loops.close()
 
     def _colocated(self, op: Any) -> contextlib.AbstractContextManager[None]:
         return self.graph.colocate_with(op) if self.colocates else _UNCHANGED  # type: ignore[no-any-return]
@@ -171,22 +182,36 @@ class _Computation:
                     grads[:] = [aggregate(grads, self.method, output.op.name)]
         if not found or op in self.stops:
             return
+        if self.has_loops and is_loop_primitive(op):
+            with self.graph.name_scope(op._name + "_grad"):
+                self._hand_on(op, self.loops.gradient(op, [self._arrived_at(x) for x in op._outputs]))
+            return
         function = gradient_function(op)
         if function is None:
             return
         grads = [self._by_output(op, output) for output in op._outputs]
         with self.graph.name_scope(op._name + "_grad"):
             results = self._call(function, op, grads)
+        self._hand_on(op, results)
+
+    def _hand_on(self, op: Any, results: list[Any]) -> None:
         for i, (x, gradient) in enumerate(zip(op._inputs, results)):
             if gradient is not None:
                 _check_shape(op, i, x, gradient)
                 self._arrive(x, gradient)
 
+    def _arrived_at(self, output: Tensor) -> Any:
+        grads = self.arrived.get(output)
+        return None if grads is None else grads[0]
+
     def _by_output(self, op: Any, output: Tensor) -> Any:
         grads = self.arrived.get(output)
         if grads is not None:
             return grads[0]
-        return zeros_for_gradient(op, output) if is_trainable(output) else None
+        if not is_trainable(output):
+            return None
+        zeros = self.loops.zeros(op, output) if self.loops else None
+        return zeros_for_gradient(op, output) if zeros is None else zeros
 
     def _call(self, function: Any, op: Any, grads: list[Any]) -> list[Any]:
         results = function(op, *grads)
@@ -230,7 +255,8 @@ def _between(targets: Iterable[Any], sources: Iterable[Any]) -> dict[Any, None]:
         op = queue.popleft()
         if op in reached and op not in between:
             between[op] = None
-            queue.extend([x._op for x in op._inputs])
+            if not ends_back_propagation(op):
+                queue.extend([x._op for x in op._inputs])
     return between
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from flowstone.framework import dtypes, nest
 from flowstone.framework.composite import IndexedSlices, SparseTensor
 from flowstone.framework.graph import GraphKeys, Operation
-from flowstone.framework.operation import F
+from flowstone.framework.operation import F, OpDeclaration
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.constants import constant
@@ -58,6 +58,10 @@ class CondContext:
             self._inside.add(found)
         self._switched[tensor] = self._switched[outer] = found
         return found
+
+    def context_for(self, declaration: OpDeclaration, inputs: list[Tensor]) -> CondContext:
+        """The context that a new operation belongs to: this one."""
+        return self
 
     def add_op(self, op: Operation) -> None:
         """Takes notice of an operation created in the branch."""

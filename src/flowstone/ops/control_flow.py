@@ -102,7 +102,7 @@ for _declaration in (exit_op, ref_exit_op, next_iteration_op, ref_next_iteration
     _declaration.kernel(CPU, GPU)(_no_kernel)
     _declaration.value()(lambda node: None)
 for _declaration in (enter_op, ref_enter_op, exit_op, ref_exit_op, next_iteration_op, ref_next_iteration_op):
-    _declaration.no_gradient()
+    _declaration.no_gradient()  # `gradients/loop_gradients.py` computes it from the whole loop
 control_trigger_op.infer(lambda node: None)
 control_trigger_op.kernel(CPU, GPU)(lambda node, env: Value(None))
 loop_cond_op.not_differentiable()
@@ -194,7 +194,7 @@ register_tensor_conversion_function(IndexedSlices, _slices_to_tensor)
 @switch_op.gradient
 def _switch_gradient(op: Any, *dys: Any) -> Any:
     context = op._control_flow_context
-    if context is None:
+    if not hasattr(context, "branch"):  # not made by tf.cond
         pred = op.inputs[1]
         if dys[0] is None or dys[1] is None:
             return None, None
@@ -210,7 +210,7 @@ ref_switch_op.gradient(_switch_gradient)
 @merge_op.gradient
 def _merge_gradient(op: Any, dy: Any, _: Any) -> Any:
     context = op.inputs[0].op._control_flow_context
-    if context is not None:
+    if hasattr(context, "branch"):
         return colocated_switch(dy, context.pred, name="cond_grad")
     chosen = [F.Equal(op.outputs[1], i) for i in range(len(op.inputs))]
     return [colocated_switch(dy, test)[1] for test in chosen]
@@ -225,7 +225,7 @@ def zeros_for_gradient(op: Any, output: Tensor) -> Tensor:
     For a branch's Switch the zeros are made on the branch that was not taken.
     """
     context = op._control_flow_context
-    if context is None or op.type not in ("Switch", "RefSwitch"):
+    if not hasattr(context, "branch") or op.type not in ("Switch", "RefSwitch"):
         if output.dtype is dtypes.resource:
             return _filled_zeros(F.VariableShape(output, out_type=dtypes.int32), _variable_type(output))
         return F.ZerosLike(output, name="zeros_like")  # type: ignore[no-any-return]

@@ -8,12 +8,13 @@ inputs are replaced: by a node in the loop that takes the operation's value, if 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
 from typing import Any
 
 from flowstone.framework.graph import Operation
-from flowstone.framework.operation import F
+from flowstone.framework.operation import F, OpDeclaration
 from flowstone.framework.tensor import Tensor
+
+_SHAPES = frozenset({"Shape", "Size", "Rank"})
 
 
 def is_constant_enter(op: Operation) -> bool:
@@ -27,9 +28,10 @@ class WhileContext:
     `name` is that of its frame; `pivot`, the predicate's LoopCond; `pivot_for_pred` and `pivot_for_body`, the
     tensors that stand for "this iteration has begun"; `loop_enters` and `loop_exits`, the tensors of its loop
     variables; `outer_context`; `loop`, itself; `_inside`, the tensors that may be used as they are;
-    `_entered`, by outside tensor the one to use in its place. `replay`, in the loop of a gradient, gives the
-    value that a tensor of the forward loop had in the iteration that is gone back through, or None for other
-    tensors."""
+    `_entered`, by outside tensor the one to use in its place. `history`, in the loop of a gradient, knows the
+    forward loop (`gradients/loop_gradients.py`): `history.replay(tensor)` is the value that one of its
+    tensors had in the iteration that is gone back through, or None for other tensors; `history.place_of`,
+    where to take a tensor's shape."""
 
     def __init__(
         self,
@@ -49,7 +51,7 @@ class WhileContext:
         self.pivot_for_body: Tensor | None = None
         self.loop_enters: list[Tensor] = []
         self.loop_exits: list[Tensor] = []
-        self.replay: Callable[[Tensor], Tensor | None] | None = None
+        self.history: Any = None
         self._inside: set[Tensor] = set()
         self._entered: dict[Tensor, Tensor] = {}
 
@@ -61,6 +63,17 @@ class WhileContext:
         """The innermost loop around what is built in this context."""
         return self
 
+    def context_for(self, declaration: OpDeclaration, inputs: list[Tensor]) -> Any:
+        """The context that a new operation belongs to: this one, or that of the tensor whose shape it takes
+        (white paper 4.1: a gradient should keep no more of the forward values than it needs).
+        """
+        if self.history is None or declaration.name not in _SHAPES or self._is_controlled():
+            return self
+        return self.history.place_of(inputs[0]) or self
+
+    def _is_controlled(self) -> bool:
+        return any(controller.inputs for controller in self.graph._scopes.control_dependencies)
+
     def active(self) -> contextlib.AbstractContextManager[None]:
         """Within the context manager, new operations belong to the loop."""
         return self.graph._scopes.having(control_flow_context=self)  # type: ignore[no-any-return]
@@ -70,8 +83,8 @@ class WhileContext:
         if tensor in self._inside:
             return tensor
         found = self._entered.get(tensor)
-        if found is None and self.replay is not None:
-            found = self.replay(tensor)
+        if found is None and self.history is not None:
+            found = self.history.replay(tensor)
         if found is None:
             outer = tensor if self.outer_context is None else self.outer_context.add_value(tensor)
             found = self._entered.get(outer)
@@ -94,6 +107,18 @@ class WhileContext:
         entered.op._control_flow_context = self
         self._inside.add(entered)
         return entered
+
+    def exit(self, tensor: Tensor, name: str | None = None) -> Tensor:
+        """An Exit of `tensor`, which belongs to the surrounding context."""
+        with self.graph._scopes.having(control_flow_context=None):
+            exited: Tensor = F.Exit(tensor, name=name)
+        self.loop_exits.append(exited)
+        outer = self.outer_context
+        if outer is not None:
+            exited.op._control_flow_context = outer
+            outer.adopt(exited.op)
+            self.graph.prevent_fetching(exited.op)
+        return exited
 
     def _constant(self, tensor: Tensor) -> Tensor:
         """An Enter of an outside value; it waits for what outside nodes wait for where it is made."""

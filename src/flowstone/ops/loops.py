@@ -254,8 +254,8 @@ class _Builder:
             result, leaves = self._body_result(body, self._packed(current))
             for source, merged, x in zip(self.sources, merges, _tensors(leaves)):
                 _close(source, merged, x)
-        context.loop_exits = self._exits([stopped for stopped, _ in switches])
-        return nest.pack_sequence_as(result, _rebuilt(leaves, context.loop_exits))
+            exits = [context.exit(stopped) for stopped, _ in switches]
+        return nest.pack_sequence_as(result, _rebuilt(leaves, exits))
 
     def _packed(self, tensors: list[Tensor]) -> Any:
         return nest.pack_sequence_as(self.structure, _rebuilt(self.leaves, tensors))
@@ -268,18 +268,6 @@ class _Builder:
         leaves = [_leaf(x) for x in nest.flatten(result)]
         _check_kinds(self.leaves, leaves)
         return result, leaves
-
-    def _exits(self, stopped: list[Tensor]) -> list[Tensor]:
-        """The variables for use outside."""
-        context, graph = self.context, self.context.graph
-        with graph._scopes.having(control_flow_context=None):
-            exits = [F.Exit(x) for x in stopped]
-        if context.outer_context is not None:
-            for x in exits:
-                x.op._control_flow_context = context.outer_context
-                context.outer_context.adopt(x.op)
-                graph.prevent_fetching(x.op)
-        return exits
 
 
 def _close(source: Tensor, merged: Tensor, result: Tensor) -> None:
