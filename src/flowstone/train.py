@@ -7,6 +7,16 @@ from flowstone.training.adadelta import AdadeltaOptimizer
 from flowstone.training.adagrad import AdagradOptimizer
 from flowstone.training.adagrad_da import AdagradDAOptimizer
 from flowstone.training.adam import AdamOptimizer
+from flowstone.training.batching import (
+    batch,
+    batch_join,
+    maybe_batch,
+    maybe_batch_join,
+    maybe_shuffle_batch,
+    maybe_shuffle_batch_join,
+    shuffle_batch,
+    shuffle_batch_join,
+)
 from flowstone.training.coordinator import Coordinator, LooperThread
 from flowstone.training.ftrl import FtrlOptimizer
 from flowstone.training.global_step import (
@@ -17,6 +27,14 @@ from flowstone.training.global_step import (
     global_step,
 )
 from flowstone.training.gradient_descent import GradientDescentOptimizer
+from flowstone.training.input_pipelines import (
+    input_producer,
+    limit_epochs,
+    match_filenames_once,
+    range_input_producer,
+    slice_input_producer,
+    string_input_producer,
+)
 from flowstone.training.learning_rate_decay import (
     cosine_decay,
     cosine_decay_restarts,

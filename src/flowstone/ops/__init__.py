@@ -79,6 +79,7 @@ from flowstone.ops import (
     softmax,
     space_moves,
     sparse_segment_reductions,
+    sparse_tensor_maps,
     special_functions,
     stacks,
     stateful,
