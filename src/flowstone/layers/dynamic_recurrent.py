@@ -1,9 +1,9 @@
-"""Recurrences over a tensor of inputs, as a loop: the graph holds the cell once, a step runs it as often as the
-longest sequence asks.
+"""Recurrences over a tensor of inputs, as a loop: the graph holds the cell once, a step runs it as often as
+the longest sequence asks.
 
 The steps' inputs are read from a TensorArray and the outputs written to another. `dynamic_rnn` is the usual
-form, `bidirectional_dynamic_rnn` runs a second cell backwards, and `raw_rnn` leaves it to a function what goes
-in, what comes out and when it ends.
+form, `bidirectional_dynamic_rnn` runs a second cell backwards; `raw_recurrent` leaves it to a function what
+goes in, what comes out and when it ends.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from flowstone.framework import dtypes
 from flowstone.framework.dtypes import DType
 from flowstone.framework.tensor import Tensor
 from flowstone.layers.activations import activation_named
-from flowstone.layers.recurrent_cells import LayerRNNCell, check_floating, input_depth
+from flowstone.layers.recurrent_cells import LayerRNNCell, input_depth
 from flowstone.ops.arithmetic import add, multiply
 from flowstone.ops.clipping import clip_by_value
 from flowstone.ops.constants import constant
@@ -42,7 +42,7 @@ class LSTMStateTuple(namedtuple("LSTMStateTuple", ("c", "h"))):
         """The type of both. TypeError if they differ."""
         c, h = self
         if c.dtype != h.dtype:
-            raise TypeError(f"Inconsistent dtypes for internal state: {c.dtype!r} vs {h.dtype!r}")
+            raise TypeError(f"Inconsistent dtypes for internal state: {c.dtype} vs {h.dtype}")
         return c.dtype  # type: ignore[no-any-return]
 
 
@@ -96,7 +96,6 @@ class BasicLSTMCell(LayerRNNCell):
 
     def call(self, inputs: Any, state: Any) -> tuple[Tensor, Any]:
         """The output [batch, num_units] and the new state."""
-        check_floating(inputs, state)
         axis = constant(1, dtypes.int32)
         c, h = state if self._state_is_tuple else split(state, 2, axis)
         gates = bias_add(matmul(concat([inputs, h], 1), self._kernel), self._bias)
@@ -183,7 +182,6 @@ class LSTMCell(LayerRNNCell):
 
     def call(self, inputs: Any, state: Any) -> tuple[Tensor, Any]:
         """The output [batch, size of h] and the new state."""
-        check_floating(inputs, state)
         c, h = state if self._state_is_tuple else self._parts(state)
         gates = bias_add(matmul(concat([inputs, h], 1), self._kernel), self._bias)
         i, j, f, o = split(gates, 4, 1)

@@ -30,8 +30,8 @@ def raw_rnn(
 ) -> tuple[Any, Any, Any]:
     """Runs `cell` until all sequences are finished; what goes in and comes out is for `loop_fn` to say.
 
-    ``loop_fn(time, cell_output, cell_state, loop_state)`` is called once before the loop, with time 0 and None
-    for the others, and once in the loop, for the step after `time`. It returns
+    ``loop_fn(time, cell_output, cell_state, loop_state)`` is called once before the loop, with time 0 and
+    None for the others, and once in the loop, with what the step before `time` gave. It returns
 
     - finished: bool [batch], which sequences have come to their end,
     - next_input: [batch, depth] or a nested structure,

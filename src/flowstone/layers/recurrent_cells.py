@@ -17,7 +17,7 @@ from typing import Any
 from flowstone.framework import dtypes, nest
 from flowstone.framework.graph import GraphKeys
 from flowstone.framework.scope import get_default_graph
-from flowstone.framework.shape import TensorShape
+from flowstone.framework.shape import as_shape
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.layers.activations import activation_named
 from flowstone.layers.base import InputSpec, Layer
@@ -27,6 +27,7 @@ from flowstone.ops.initializers import Constant, Zeros
 from flowstone.ops.joining import concat, split
 from flowstone.ops.matrices import matmul
 from flowstone.ops.neural_net import bias_add
+from flowstone.ops.partitioned_variables import PartitionedVariable
 from flowstone.ops.shapes import shape as shape_of
 from flowstone.ops.variable_scope import VariableScope, get_variable_scope, variable_scope
 
@@ -65,8 +66,9 @@ class RNNCell(Layer):
 
     def _tracking_getter(self, getter: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         variable = getter(*args, **kwargs)
+        first = next(iter(variable)) if isinstance(variable, PartitionedVariable) else variable
         trainable = get_default_graph().get_collection_ref(GraphKeys.TRAINABLE_VARIABLES)
-        self._track(variable, any(variable is other for other in trainable))
+        self._track(variable, any(first is other for other in trainable))
         return variable
 
     @property
@@ -134,7 +136,8 @@ class LayerRNNCell(RNNCell):
     def __call__(
         self, inputs: Any, state: Any, scope: str | VariableScope | None = None, *args: Any, **kwargs: Any
     ) -> tuple[Any, Any]:
-        """One step: `inputs` [batch, depth]; see `RNNCell`. ValueError if it is no float, or too flat."""
+        """One step: `inputs` [batch, depth]; see `RNNCell`. ValueError for other ranks, or integers."""
+        _check_floating(inputs, state)
         return Layer.__call__(self, inputs, state, *args, scope=scope, **kwargs)
 
     def add_matrix(
@@ -152,21 +155,20 @@ class LayerRNNCell(RNNCell):
         )
 
 
-def input_depth(inputs_shape: TensorShape) -> int:
+def input_depth(inputs_shape: Any) -> int:
     """The last dimension of a cell's inputs. ValueError if it is not known."""
-    depth = inputs_shape.as_list()[-1]
-    if depth is None:
-        shown = f"({', '.join(map(str, inputs_shape.as_list()))})"
-        raise ValueError(f"Expected inputs.shape[-1] to be known, received shape: {shown}")
-    return depth
+    sizes = as_shape(inputs_shape).as_list()
+    if sizes[-1] is None:
+        raise ValueError(f"Expected inputs.shape[-1] to be known, received shape: {tuple(sizes)}")
+    return sizes[-1]
 
 
-def check_floating(*tensors: Any) -> None:
+def _check_floating(*tensors: Any) -> None:
     """Raises ValueError if one of the nested tensors is not of a floating-point or complex type."""
     for tensor in nest.flatten(tensors):
         if isinstance(tensor, Tensor) and not (tensor.dtype.is_floating or tensor.dtype.is_complex):
             raise ValueError(
-                f"RNN cell only supports floating point inputs, but received dtype: {tensor.dtype!r}"
+                f"RNN cell only supports floating point inputs, but received dtype: {tensor.dtype}"
             )
 
 
@@ -214,7 +216,6 @@ class BasicRNNCell(LayerRNNCell):
 
     def call(self, inputs: Any, state: Any) -> tuple[Tensor, Tensor]:
         """Output and new state, both [batch, num_units]."""
-        check_floating(inputs, state)
         output = self._activation(bias_add(matmul(concat([inputs, state], 1), self._kernel), self._bias))
         return output, output
 
@@ -274,7 +275,6 @@ class GRUCell(LayerRNNCell):
 
     def call(self, inputs: Any, state: Any) -> tuple[Tensor, Tensor]:
         """Output and new state, both [batch, num_units]."""
-        check_floating(inputs, state)
         gates = bias_add(matmul(concat([inputs, state], 1), self._gate_kernel), self._gate_bias)
         reset, update = split(sigmoid(gates), 2, 1)
         candidate = bias_add(
