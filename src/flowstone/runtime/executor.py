@@ -201,6 +201,8 @@ class Executor:
         if self.log is not None:
             self.log.append((unit.name, str(iteration), "dead" if outputs is None else "finished"))
         kind = unit.kind
+        if kind == RECEIVE and outputs is not None and outputs[0] is DEAD:
+            outputs = None
         if kind == ENTER:
             self._enter(unit, iteration, DEAD if outputs is None else outputs[0])
         elif kind == EXIT:

@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 from flowstone.framework import errors, flags
 from flowstone.framework.kernel import Environment
 from flowstone.framework.subgraph import PlanNode, Subgraph
-from flowstone.partition.subgraphs import partition
+from flowstone.partition.subgraphs import partition, show
 from flowstone.placement.node_placement import place, stateful_placement
 from flowstone.rewriting.branches import SWITCHES
+from flowstone.rewriting.function_inlining import inline_functions
 from flowstone.rewriting.partial_execution import prune
 from flowstone.rewriting.passes import run_passes
 from flowstone.rewriting.shape_refinement import refine_shapes
@@ -42,7 +43,10 @@ class Plan(NamedTuple):
     def explain(self) -> str:
         """The rewrites with their reasons, the final graph and the generated code, as text."""
         log = "\n".join(f"{name}: {node}: {reason}" for name, node, reason in self.subgraph.log)
-        return f"{log}\n\n{self.subgraph}\n\n{self.segment.source}"
+        graph = (
+            show(self.segment.parts) if isinstance(self.segment, PartitionedProgram) else str(self.subgraph)
+        )
+        return f"{log}\n\n{graph}\n\n{self.segment.source}"
 
 
 def make_plan(
@@ -66,6 +70,7 @@ def make_plan(
     Raises InvalidArgumentError for cycles, devices that do not exist and ops without a kernel.
     """
     subgraph = prune(fetches, targets, feeds, feed_dims)
+    inline_functions(subgraph)
     if feed_dims:
         refine_shapes(subgraph)
     default = default_device(devices)

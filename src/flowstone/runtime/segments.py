@@ -128,6 +128,7 @@ class _Writer:
         self.frames = order_by_frames(subgraph)
         self.liveness = Liveness(subgraph)
         self.loops: list[_Loop] = []
+        self.loop_conditions: dict[Frame | None, Any] = {}
         self.heads: dict[Frame | None, list[PlanNode]] = {}
         for node in subgraph.nodes if self.frames.exist else ():
             if is_head(node):
@@ -355,7 +356,13 @@ class _Writer:
         owner = self.owners.get(x, x)
         if owner not in self.owner_last_use:
             self._find_owner_last_uses()
-        return self.owner_last_use[owner] <= i and self.liveness.output(owner) in (condition, TRUE)
+        return self.owner_last_use[owner] <= i and self._set_where(owner) in (condition, TRUE)
+
+    def _set_where(self, owner: Output) -> Any:
+        """The condition under which the name of `owner` is assigned."""
+        if is_head(owner.op):
+            return self.loop_conditions[self.frames.of[owner.op]]
+        return self.liveness.output(owner)
 
     def _find_owner_last_uses(self) -> None:
         owner_of: dict[Output, Output] = {}
@@ -436,6 +443,7 @@ class _Writer:
                 self._line(depth, f"{name} = {self._input(head, 0)}", head)
             self._line(depth, "while True:", node)
             self.loops.append(_Loop(frame, depth, self.path, self.liveness.node(node), heads))
+            self.loop_conditions[frame] = self.liveness.node(node)
             self.path = []
             if self.watched:
                 self._line(depth + 1, "step.check()", node)
@@ -467,7 +475,11 @@ class _Writer:
             return
         kept = {self.names[head._outputs[0]] for head in loop.heads}
         owners = {self.owners.get(node._inputs[0], node._inputs[0]) for node in loop.next_values}
-        own = [self.names[x] for x in owners if self.frames.of.get(x.op) is loop.frame]
+        own = [
+            self.names[x]
+            for x in owners
+            if self.frames.of.get(x.op) is loop.frame and x not in self.constants
+        ]
         done = [name for name in sorted(set(own) - kept) if name in sources]
         text = f"{', '.join(targets)} = {', '.join(sources)}"
         self._line(depth, text + (f"; del {', '.join(done)}" if done else ""), loop.heads[0])
@@ -524,7 +536,7 @@ class _Writer:
                 self._find_owner_last_uses()
             if self.owner_last_use[owner] == i:
                 done.add(name)
-                set_where = self.liveness.output(owner)
+                set_where = self._set_where(owner)
                 if set_where in (condition, TRUE):
                     self._line(depth, f"del {name}", node)
                 else:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from flowstone.framework import errors
+from flowstone.framework import dtypes, errors
 from flowstone.framework.kernel import AsyncCall, Environment, Value
 from flowstone.framework.node import Output
 from flowstone.framework.operation import registry
@@ -54,8 +54,8 @@ def cut(
 ) -> tuple[UnitGraph, list[bool]]:
     """The units, compiled for `environment`, and which fetches must be copied before a user gets them.
 
-    `dynamic`: all control flow shall be the executor's, although segments could do it. Changes the subgraph's
-    nodes; raises InvalidArgumentError where a kernel is missing.
+    `dynamic`: all control flow shall be the executor's, although segments could do it. Raises
+    InvalidArgumentError where a kernel is missing.
     """
     return _Cutter(subgraph, environment, watched, dynamic).cut()
 
@@ -73,7 +73,6 @@ class _Cutter:
         self.boundary: frozenset[str] = frozenset()
         self.frontiers: dict[PlanNode, Frontier[Any]] = {}
         if dynamic or not self._group(dynamic=False):
-            self._drop_loop_conditions()
             self._group(dynamic=True)
 
     def _look_for_constant(self, node: PlanNode) -> None:
@@ -165,16 +164,6 @@ class _Cutter:
         if self._is_boundary(node) or self._is_boundary(source):
             return True
         return not self._is_free(source) and self.frontiers[node] != self.frontiers[source]
-
-    def _drop_loop_conditions(self) -> None:
-        """LoopCond only marks the predicate; the executor's Switches ask the predicate itself."""
-        for node in self.subgraph.nodes:
-            if node.type in SWITCHES and node._inputs[1]._op.type == "LoopCond":
-                node._inputs[1] = node._inputs[1]._op._inputs[0]
-            for i, control in enumerate(node._control_inputs):
-                if control.type == "LoopCond":
-                    node._control_inputs[i] = control._inputs[0]._op
-        self.subgraph.nodes = [node for node in self.subgraph.nodes if node.type != "LoopCond"]
 
     # ---- units
 
@@ -310,25 +299,20 @@ class _Cutter:
         unit = Unit(SEGMENT, nodes[0].name)
         unit.waits_for = self._waits(nodes, group)
         unit.done = self._endpoint(group)
-        members = set(nodes)
-        inputs: dict[Output, Output] = {}
-        arguments: list[PlanNode] = []
-        constants: dict[PlanNode, None] = {}
+        copies = _Copies(nodes, bool(self.boundary))
         for node in nodes:
-            for i, x in enumerate(node._inputs):
-                if x._op in members:
-                    continue
-                if self._is_free(x._op):
-                    constants[x._op] = None
-                    continue
-                if x not in inputs:
-                    inputs[x] = _argument(x, len(arguments), arguments)
-                node._inputs[i] = inputs[x]
-            node._control_inputs = [control for control in node._control_inputs if control in members]
-        unit.inputs = [self._endpoint(x) for x in inputs]
+            for x in node._inputs:
+                if x.op not in copies.of_node and x not in copies.of_output:
+                    if self._is_free(x.op):
+                        copies.share(x.op)
+                    else:
+                        copies.add_argument(x)
+        for node in nodes:
+            copies.add(node)
+        unit.inputs = [self._endpoint(x) for x in copies.taken]
         unit.waits_for = [e for e in unit.waits_for if e not in unit.inputs]
         unit.outputs = [self._endpoint(x) for x in wanted]
-        part = Subgraph([*constants, *arguments, *nodes], list(inputs.values()), list(wanted), [])
+        part = copies.subgraph(wanted)
         unit.segment = compile_segment(part, self.environment, self.watched, returns_references=True)
         unit.call = unit.segment.function
         for x, must_copy in zip(wanted, unit.segment.copied_fetches):
@@ -336,13 +320,67 @@ class _Cutter:
         return unit
 
 
-def _argument(x: Output, index: int, arguments: list[PlanNode]) -> Output:
-    """A segment's argument for a value of another unit."""
-    attributes = {"T": x.dtype.base_dtype, "index": index}
-    node = PlanNode(registry["_Arg"], f"{x._op.name}:{x.value_index}", [], attributes, (), [], "", 0)
-    node.origin = getattr(x._op, "origin", x._op)
-    arguments.append(node)
-    return node.add_output(x.dtype, x.dims)
+class _Copies:
+    """A segment's own copies of its nodes, of constants that it shares, and arguments for what it takes."""
+
+    def __init__(self, members: list[PlanNode], dynamic: bool) -> None:
+        self._dynamic = dynamic
+        self.of_node: dict[PlanNode, PlanNode | None] = dict.fromkeys(members)
+        self.of_output: dict[Output, Output] = {}
+        self.taken: list[Output] = []
+        self._constants: list[PlanNode] = []
+        self._arguments: list[PlanNode] = []
+        self._nodes: list[PlanNode] = []
+
+    def share(self, constant: PlanNode) -> None:
+        """Makes a constant known by its own name."""
+        self._constants.append(constant)
+        self.of_output.update((x, x) for x in constant._outputs)
+
+    def add_argument(self, x: Output) -> None:
+        """An argument for a value of another unit."""
+        attributes = {"T": x.dtype.base_dtype, "index": len(self._arguments)}
+        node = PlanNode(registry["_Arg"], f"{x.op.name}:{x.value_index}", [], attributes, (), [], "", 0)
+        node.origin = getattr(x.op, "origin", x.op)
+        self._arguments.append(node)
+        self.taken.append(x)
+        self.of_output[x] = node.add_output(x.dtype, x.dims)
+
+    def add(self, node: PlanNode) -> None:
+        """A copy of a member. What a loop's head takes from the next iteration is copied after it."""
+        declaration, attributes = node.declaration, node.attributes
+        if (
+            node.type == "LoopCond" and self._dynamic
+        ):  # marks the predicate, which the executor's Switches ask
+            declaration, attributes = registry["Identity"], {"T": dtypes.bool}
+        controls = [copy for c in node._control_inputs if (copy := self.of_node.get(c)) is not None]
+        copy = PlanNode(
+            declaration,
+            node._name,
+            [self.of_output.get(x, x) for x in node._inputs],
+            attributes,
+            node.group_sizes,
+            controls,
+            node._device,
+            node.order,
+        )
+        copy.origin = node.origin
+        for x in node._outputs:
+            self.of_output[x] = copy.add_output(x.dtype, x.dims)
+        self.of_node[node] = copy
+        self._nodes.append(copy)
+
+    def subgraph(self, wanted: list[Output]) -> Subgraph:
+        """The copies, with `wanted` as fetches."""
+        for node in self._nodes:
+            if is_head(node):
+                node._inputs[:] = [self.of_output.get(x, x) for x in node._inputs]
+        return Subgraph(
+            [*self._constants, *self._arguments, *self._nodes],
+            [self.of_output[x] for x in self.taken],
+            [self.of_output[x] for x in wanted],
+            [],
+        )
 
 
 def _kind(node: PlanNode) -> int:
