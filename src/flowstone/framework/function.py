@@ -37,7 +37,7 @@ _SHARED_COLLECTIONS = (
     GraphKeys.LOCAL_VARIABLES,
     GraphKeys.TRAINABLE_VARIABLES,
 )
-_SHORT_KINDS = {"float": "f", "int": "i", "uint": "u", "complex": "c", "bfloat": "b", "qint": "qi", "quint": "qu"}
+_SHORT_KINDS = {"qint": "qi", "quint": "qu"}  # of other kinds the first letter
 
 
 class FunctionGraph(Graph):
@@ -299,7 +299,7 @@ def _call(
             )
     declaration = graph._functions.declaration(signature.name)
     assert declaration is not None
-    operation = add_operation(declaration, tuple([*values, *captured]), {}, name)
+    operation = add_operation(declaration, (*values, *captured), {}, name)
     operation.attributes["_disable_call_shape_inference"] = True
     return operation
 

@@ -48,9 +48,7 @@ def write_function(
 
 
 class _Writer:
-    def __init__(
-        self, name: str, graph: Graph, inputs: Sequence[Tensor], outputs: Sequence[Tensor]
-    ) -> None:
+    def __init__(self, name: str, graph: Graph, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> None:
         self.message = messages("function_pb2").FunctionDef()
         self.message.signature.name = name
         self.inputs, self.outputs = inputs, outputs
@@ -162,10 +160,10 @@ def _write_arguments(definition: Any, attributes: dict[str, Any], message: Any) 
     for position, argument in enumerate(definition.signature.input_arg):
         types = _types(argument, attributes)
         single = not argument.type_list_attr and not argument.number_attr
-        names[argument.name] = [argument.name if single else f"{argument.name}/{i}" for i in range(len(types))]
-        shapes = definition.arg_attr[position].attr["_output_shapes"].list.shape if (
-            position in definition.arg_attr and "_output_shapes" in definition.arg_attr[position].attr
-        ) else ()
+        count = range(len(types))
+        names[argument.name] = [argument.name if single else f"{argument.name}/{i}" for i in count]
+        told = definition.arg_attr[position].attr if position in definition.arg_attr else {}
+        shapes = told["_output_shapes"].list.shape if "_output_shapes" in told else ()
         for name, dtype in zip(names[argument.name], types):
             node = message.node.add(name=name, op="Placeholder")
             node.attr["dtype"].type = dtype.as_datatype_enum

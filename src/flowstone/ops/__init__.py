@@ -32,6 +32,7 @@ from flowstone.ops import (
     extreme_positions,
     files,
     functional,
+    functional_forms,
     functions,
     gathering,
     grids,
