@@ -45,6 +45,7 @@ class ArrayElements:
 
     __slots__ = (
         "_accepted",
+        "_common",
         "_gradients",
         "_read",
         "clears",
@@ -78,6 +79,7 @@ class ArrayElements:
         self.forward: ArrayElements | None = None
         self.prefix: tuple[int, ...] = ()
         self._accepted: Any = None  # a shape that is known to fit
+        self._common: Any = None  # the shape of all elements, where it must be the same
         self._read: set[int] | None = None if clears else set()
         self._gradients: dict[str, ArrayElements] = {}
 
@@ -88,13 +90,13 @@ class ArrayElements:
 
     # ---- one element
 
-    def write(self, index: Any, value: Any, flow: Any, dtype: DType) -> Any:
-        """Puts `value` into the slot; returns `flow`."""
+    def write(self, index: Any, value: Any, flow: Any, dtype: DType, dims: Dims = None) -> Any:
+        """Puts `value`, whose shape is `dims` if that is known, into the slot; returns `flow`."""
         i = as_int(index)
         elements = self.elements
         if dtype is not self.dtype or not 0 <= i < len(elements):
             self._make_room(i, dtype)
-        if value.shape != self._accepted:
+        if (dims or value.shape) != self._accepted:
             self._accept(i, value)
         if elements[i] is None and not self._read:
             elements[i] = value
@@ -112,7 +114,7 @@ class ArrayElements:
         if value is None or isinstance(value, tuple):
             value = self._missing(i)
         if self._read is None:
-            elements[i] = value.shape
+            elements[i] = self._common or value.shape
         else:
             self._read.add(i)
         return value
@@ -159,6 +161,7 @@ class ArrayElements:
             if expected is not None and not is_compatible(expected, shape):
                 raise self._cannot_add(i, expected, shape)
         self._accepted = value.shape
+        self._common = value.shape if self.identical else None
 
     def _write_again(self, i: int, value: Any) -> None:
         before = self.elements[i]
@@ -220,13 +223,15 @@ class ArrayElements:
         """The elements at `places` (None: all), joined along a new first axis; `dims` is the shape that each
         must have.
         """
-        values, places = self._read_all(places, dtype)
-        if not values:
-            return self._empty(dims, 0, "element shape", "packing")
-        try:
+        joined = self._stack_all() if places is None and dtype is self.dtype else None
+        if joined is None:
+            values = self._read_all(places, dtype)
+            if not values:
+                return self._empty(dims, "element shape", "packing")
+            wrong = _inconsistent(values, 0, "")
+            if wrong is not None:
+                raise wrong
             joined = torch.stack(values) if dtype.torch is not None else np.stack(values)
-        except (RuntimeError, ValueError) as error:
-            raise _inconsistent(values, 0, "") or error from None
         if dims is not None and not is_compatible(dims, tuple(joined.shape[1:])):
             raise invalid(
                 f"TensorArray was passed element_shape {_shape_text(dims)} which does not match the Tensor "
@@ -234,13 +239,27 @@ class ArrayElements:
             )
         return joined
 
+    def _stack_all(self) -> Any:
+        """All elements joined; None where a slot holds no tensor, or their shapes differ."""
+        if self.dtype.torch is None:
+            return None
+        try:
+            joined = torch.stack(self.elements)
+        except (RuntimeError, TypeError):
+            return None
+        if self._read is None:
+            self.elements = [joined.shape[1:]] * len(self.elements)
+        else:
+            self._read.update(range(len(self.elements)))
+        return joined
+
     def concatenate(self, dtype: DType, dims: Dims) -> tuple[Any, Any]:
         """All elements joined along their first axis, and their lengths (int64); `dims` is the shape that
         each must have but for its first axis.
         """
-        values, _ = self._read_all(None, dtype)
+        values = self._read_all(None, dtype)
         if not values:
-            return self._empty(dims, 0, "element_shape_except0", "concatenating"), torch.zeros(0).long()
+            return self._empty(dims, "element_shape_except0", "concatenating"), torch.zeros(0).long()
         for i, value in enumerate(values):
             if not value.shape:
                 raise invalid(
@@ -258,7 +277,7 @@ class ArrayElements:
         joined = torch.cat(values) if dtype.torch is not None else np.concatenate(values)
         return joined, torch.tensor([value.shape[0] for value in values], dtype=torch.int64)
 
-    def _read_all(self, places: Sequence[int] | None, dtype: DType) -> tuple[list[Any], Sequence[int]]:
+    def _read_all(self, places: Sequence[int] | None, dtype: DType) -> list[Any]:
         if dtype is not self.dtype or self.is_closed:
             self.check_open()
             self._check_type_read(dtype)
@@ -277,9 +296,9 @@ class ArrayElements:
                 elements[i] = value.shape
         if self._read is not None:
             self._read.update(places)
-        return values, places
+        return values
 
-    def _empty(self, dims: Dims, length: int, what: str, doing: str) -> Any:
+    def _empty(self, dims: Dims, what: str, doing: str) -> Any:
         if dims is None and self.dims is not None:
             dims = self.dims if what == "element shape" else self.dims[1:]
         if dims is None or None in dims:
@@ -290,24 +309,33 @@ class ArrayElements:
                 f"only static shapes are supported when {doing} zero-size TensorArrays.",
             )
         if self.dtype.torch is None:
-            return np.empty((length, *dims), dtype=object)
-        return torch.zeros((length, *dims), dtype=self.dtype.torch, device=self.device)
+            return np.empty((0, *dims), dtype=object)
+        return torch.zeros((0, *dims), dtype=self.dtype.torch, device=self.device)
 
     def scatter(self, places: Sequence[int], value: Any, flow: Any, dtype: DType) -> Any:
-        """Writes the rows of `value` to `places`; returns `flow`."""
+        """Writes the rows of `value`, as many as there are `places`, to these; returns `flow`."""
         if not value.shape:
             raise invalid("Input value for unpack must be at least a vector but received shape: []")
         if len(places) != value.shape[0]:
             raise invalid(
                 f"Expected len(indices) == values.shape[0], but saw: {len(places)} vs. {value.shape[0]}"
             )
-        last = max(places, default=-1)
-        if last >= len(self.elements):
-            if not self.dynamic and not self.is_closed:
-                raise invalid(f"Max scatter index must be < array size ({last} vs. {len(self.elements)})")
-            self._make_room(last, dtype)
-        for i, row in zip(places, _rows(value, dtype)):
-            self.write(i, row, flow, dtype)
+        if not places:
+            return flow
+        last = max(places)
+        if last >= len(self.elements) and not self.dynamic and not self.is_closed:
+            raise invalid(f"Max scatter index must be < array size ({last} vs. {len(self.elements)})")
+        first = min(places)
+        if last >= len(self.elements) or first < 0 or dtype is not self.dtype:
+            self._make_room(first if first < 0 else last, dtype)
+        rows, elements = _rows(value, dtype), self.elements
+        if rows[0].shape != self._accepted:
+            self._accept(places[0], rows[0])
+        for i, row in zip(places, rows):
+            if elements[i] is None and not self._read:
+                elements[i] = row
+            else:
+                self._write_again(i, row)
         return flow
 
     def split(self, value: Any, lengths: Any, flow: Any, dtype: DType) -> Any:

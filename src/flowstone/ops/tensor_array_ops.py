@@ -175,7 +175,8 @@ def _declare_write(generation: str) -> None:
 
     @declaration.kernel(CPU, GPU)
     def _(node, env):
-        return Call(ArrayElements.write, X0, _index(node, 1, X1), X2, X3, node.attributes["T"])
+        index, dims = _index(node, 1, X1), node.static_shape(2)
+        return Call(ArrayElements.write, X0, index, X2, X3, node.attributes["T"], dims)
 
     @declaration.gradient
     def _(op, flow):
@@ -217,11 +218,15 @@ def _element_dims(node: Any) -> Dims:
 def _is_whole(node: Any) -> bool:
     """Whether a Gather's indices are all of the array, as `TensorArray.stack` asks for."""
     handle, flow = node._inputs[0], node._inputs[2]
-    sequence = node._inputs[1]._op
+    creation, places, sequence = handle._op, node.constant(1), node._inputs[1]._op
+    fixed = creation.attributes.get("dynamic_size") is False
+    if places is not None:
+        size = creation.constant(0) if fixed else None
+        return size is not None and places.tolist() == list(range(int(size)))
     if sequence.type != "Range" or (sequence.constant(0), sequence.constant(2)) != (0, 1):
         return False
-    limit, creation = sequence._inputs[1], handle._op
-    if creation.attributes.get("dynamic_size") is False and creation._inputs[0] is limit:
+    limit = sequence._inputs[1]
+    if fixed and creation._inputs[0] is limit:
         return True
     size = limit._op
     return size.type.startswith("TensorArraySize") and size._inputs[0] is handle and size._inputs[1] is flow  # type: ignore[no-any-return]
