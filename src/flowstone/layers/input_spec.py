@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from flowstone.framework import dtypes
+from flowstone.framework.shape import as_shape
 from flowstone.framework.tensor import Tensor
 
 __all__ = ["InputSpec"]
@@ -29,8 +30,8 @@ class InputSpec:
         min_ndim: int | None = None,
         axes: dict[int, int | None] | None = None,
     ) -> None:
-        self.dtype, self.shape = dtype, shape
-        self.ndim = len(shape) if shape is not None else ndim
+        self.dtype, self.shape = dtype, None if shape is None else as_shape(shape).as_list()
+        self.ndim = ndim if self.shape is None else len(self.shape)
         self.max_ndim, self.min_ndim = max_ndim, min_ndim
         self.axes = axes or {}
 
@@ -46,20 +47,20 @@ class InputSpec:
     def _fault(self, tensor: Tensor) -> str | None:
         dims = tensor._dims
         if self.dtype is not None and tensor.dtype.base_dtype != dtypes.as_dtype(self.dtype):
-            return f"expected dtype={self.dtype}, found dtype={tensor.dtype.name}"
+            return f"expected dtype={self.dtype}, found dtype={tensor.dtype}"
         if dims is None:
-            ranks = (self.ndim, self.min_ndim, self.max_ndim)
-            return "its rank is undefined, but the layer requires a defined rank" if any(ranks) else None
+            return None
         if self.ndim is not None and len(dims) != self.ndim:
             return f"expected ndim={self.ndim}, found ndim={len(dims)}"
         if self.max_ndim is not None and len(dims) > self.max_ndim:
             return f"expected max_ndim={self.max_ndim}, found ndim={len(dims)}"
         if self.min_ndim is not None and len(dims) < self.min_ndim:
             return f"expected min_ndim={self.min_ndim}, found ndim={len(dims)}"
-        expected = dict(self.axes)
-        if self.shape is not None:
-            expected.update(enumerate(self.shape))
-        for axis, size in expected.items():
+        for axis, size in self.axes.items():
             if size is not None and dims[axis] not in (None, size):
                 return f"expected axis {axis} of input shape to have value {size}, found {dims[axis]}"
+        if self.shape is not None and any(
+            size is not None and found not in (None, size) for size, found in zip(self.shape, dims)
+        ):
+            return f"expected shape={tuple(self.shape)}, found shape={tuple(dims)}"
         return None
