@@ -25,6 +25,7 @@ from flowstone.ops.assignments import count_up_to
 from flowstone.ops.casts import cast
 from flowstone.ops.conditionals import Assert
 from flowstone.ops.constants import constant
+from flowstone.ops.constants import range as range_
 from flowstone.ops.files import matching_files
 from flowstone.ops.gathering import gather
 from flowstone.ops.identities import identity
@@ -159,7 +160,7 @@ def range_input_producer(
 ) -> QueueBase:
     """A queue of the integers from 0 to `limit` (a scalar) without it, of its dtype."""
     with get_default_graph().name_scope(name or "input_producer") as scope:
-        numbers = F.Range(0, limit, 1, name="range")
+        numbers = range_(limit)
         return input_producer(
             numbers, [], num_epochs, shuffle, seed, capacity, shared_name,
             f"fraction_of_{capacity}_full", scope,

@@ -195,7 +195,7 @@ class QueueRunner:
 
     def _close(self, sess: Any, close_op: Any) -> None:
         """Runs the operation that closes the queue; that the session is gone does not matter any more."""
-        with contextlib.suppress(errors.CancelledError, RuntimeError):
+        with contextlib.suppress(errors.OpError, RuntimeError):
             sess.make_callable(close_op)()
 
     # ---- messages
