@@ -24,7 +24,7 @@ from flowstone.framework import dtypes, errors, scope
 from flowstone.framework.building import add_operation
 from flowstone.framework.dtypes import DType
 from flowstone.framework.function_def import write_function
-from flowstone.framework.function_library import FunctionDeclaration
+from flowstone.framework.function_library import FunctionBody, FunctionDeclaration
 from flowstone.framework.graph import Graph, GraphKeys, Operation
 from flowstone.framework.operation import F, OpDeclaration
 from flowstone.framework.tensor import Tensor, convert_to_tensor
@@ -151,6 +151,8 @@ class DefinedFunction:
         self._attributes = attributes if noinline is None else {**attributes, "noinline": noinline}
         self._definition: Any = None
         self._graph: FunctionGraph | None = None
+        self._inputs: list[Tensor] = []
+        self._results: list[Tensor] = []
 
     # ---- what it is
 
@@ -212,6 +214,7 @@ class DefinedFunction:
             inputs = [F.Placeholder(dtype=dtype, shape=None, name=name) for name, dtype in types]
             outputs = self._outputs(self._function(*inputs))
         inputs += graph.captures.values()
+        self._inputs, self._results = inputs, outputs
         definition = write_function("", graph, inputs, outputs, self._out_names)
         for key, value in self._attributes.items():
             _write_attribute(definition.attr[f"_{key}"], value)
@@ -249,7 +252,10 @@ class DefinedFunction:
         declaration = library.declaration(self.name)
         if self._python_grad_func is not None and declaration is not None:
             declaration.gradient_function = self._python_grad_func
-        for function in self._built.called:
+        graph = self._built
+        if any(op.type in ("Enter", "RefEnter") for op in graph.get_operations()):
+            library.built[self.name] = FunctionBody(self.name, graph, self._inputs, self._results, [])
+        for function in graph.called:
             if function is not self:
                 function.add_to_graph(g)
         if self._grad_func is not None:

@@ -7,7 +7,8 @@ made here and functions of an imported GraphDef are one thing. A call has no ker
 the body (`rewriting/function_inlining.py`).
 
 `FunctionLibrary` maps names to definitions. `gradients[name]` is the function that computes another one's
-gradient (of the arguments, then the gradients by the results). A definition never changes once it is there.
+gradient (of the arguments, then the gradients by the results). `built[name]` is a body as the user's program
+built it, where a definition does not tell all of it: loops. A definition never changes once it is there.
 """
 
 from __future__ import annotations
@@ -24,16 +25,18 @@ if TYPE_CHECKING:
 
 class FunctionBody:
     """A function as a graph: `inputs` (the arguments' placeholders), `outputs`, and `controls`, operations
-    that run although no output needs them.
+    that run although no output needs them. `operations`: those that a call runs, in an order in which they
+    can; None until somebody asks.
     """
 
-    __slots__ = ("controls", "graph", "inputs", "name", "outputs")
+    __slots__ = ("controls", "graph", "inputs", "name", "operations", "outputs")
 
     def __init__(
         self, name: str, graph: Graph, inputs: list[Tensor], outputs: list[Tensor], controls: list[Operation]
     ) -> None:
         self.name, self.graph, self.inputs, self.outputs = name, graph, inputs, outputs
         self.controls = controls
+        self.operations: list[Operation] | None = None
 
 
 class FunctionDeclaration(OpDeclaration):
@@ -83,6 +86,7 @@ class FunctionLibrary(dict[str, Any]):
         self.gradients: dict[str, str] = {}
         self._declarations: dict[str, OpDeclaration] = {}
         self._bodies: dict[Any, FunctionBody] = {}
+        self.built: dict[str, FunctionBody] = {}
 
     def add(self, definition: Any) -> None:
         """Adds a definition. ValueError if there is a different one of this name."""
@@ -145,8 +149,8 @@ class FunctionLibrary(dict[str, Any]):
         return found
 
     def fresh_body(self, name: str) -> FunctionBody:
-        """A body of its own, to which more may be added."""
-        return self._read(name, {})
+        """A body to which more may be added: a new one, or the graph that the function was built in."""
+        return self.built.get(name) or self._read(name, {})
 
     def _read(self, name: str, attributes: dict[str, Any]) -> FunctionBody:
         from flowstone.framework.function_def import read_body

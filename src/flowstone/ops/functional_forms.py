@@ -111,8 +111,8 @@ symbolic_gradient_op.infer(_gradient_shapes)
 for _declaration in (*_CONDITIONALS, *_LOOPS, *_CALLS, symbolic_gradient_op):
     _declaration.kernel(CPU, GPU)(_no_kernel)
     _declaration.value()(lambda node: [None] * len(node._outputs))
-for _declaration in (*_LOOPS, remote_call):
-    _declaration.no_gradient()
+for_op.no_gradient()
+remote_call.no_gradient()
 
 to_bool.infer(lambda node: ())
 to_bool.not_differentiable()
@@ -164,6 +164,33 @@ def _(op, *dys):
     return [None, *_differentiable(results, inputs)]
 
 
+@while_op.gradient
+@stateless_while.gradient
+def _(op, *dys):
+    """That of a function that is the loop, which runs once more to keep what the gradient needs."""
+    name = _loop_function(op)
+    return symbolic_gradient(op, name, list(op._inputs), list(op._outputs), dys)
+
+
+def _loop_function(op: Any) -> str:
+    """The name of a function that is but this loop."""
+    message = messages("function_pb2").FunctionDef()
+    message.signature.name = f"{op.attributes['body']}_loop"
+    node = message.node_def.add()
+    node.CopyFrom(op.node_def)
+    node.name, node.device = "loop", ""
+    node.ClearField("input")
+    for key in [key for key in node.attr if key.startswith("_")]:
+        del node.attr[key]
+    for i, dtype in enumerate(op.attributes["T"]):
+        message.signature.input_arg.add(name=f"x{i}", type=dtype.as_datatype_enum)
+        message.signature.output_arg.add(name=f"y{i}", type=dtype.as_datatype_enum)
+        node.input.append(f"x{i}")
+        message.ret[f"y{i}"] = f"loop:output:{i}"
+    message.signature.is_stateful = op.declaration.stateful
+    return _add_distinct(op.graph._functions, message)
+
+
 def _branch_gradients(op: Any, names: Any, dys: Any) -> tuple[list[Any], list[str], list[Any], list[Any]]:
     """What the conditional of the branches' gradients takes: inputs, functions, gradients by the results,
     result types.
@@ -204,6 +231,11 @@ def _gradient_function(library: FunctionLibrary, name: str, inputs: Any, flows: 
         message.signature.output_arg.add(name=f"dx{i}", type=dtype.as_datatype_enum)
         node.attr["Tout"].list.type.append(dtype.as_datatype_enum)
         message.ret[f"dx{i}"] = f"gradient:output:{i}"
+    return _add_distinct(library, message)
+
+
+def _add_distinct(library: FunctionLibrary, message: Any) -> str:
+    """Adds a function, under a longer name if a different one has its own; returns the name."""
     while message.signature.name in library and library[message.signature.name] != message:
         message.signature.name += "_"
     library.add(message)

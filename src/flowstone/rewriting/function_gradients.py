@@ -4,21 +4,34 @@
 inputs, and the gradients by the arguments as its outputs. It is the library's own gradient function, if one
 was given for `name`; else the function's nodes with those that `gradients` adds to them. Its forward nodes
 have the same names as the function's, so a plan can take them from a call that it computes anyway.
+
+Two kinds of function are differentiated in another form, since their nodes do not tell enough: one that is
+but the gradient of another (as that one's body with its gradient) and one that is but a While (as
+`tf.while_loop`, whose gradient runs backwards over what stacks have kept).
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from flowstone.framework import dtypes
+from flowstone.framework import dtypes, errors
 from flowstone.framework.function_library import FunctionBody, FunctionLibrary
+from flowstone.framework.graph import Graph
+from flowstone.framework.graph_def import read_shape
 from flowstone.framework.operation import F
+from flowstone.framework.shape import TensorShape
 from flowstone.framework.tensor import convert_to_tensor
 from flowstone.gradients.gradient_computation import gradients, is_trainable
+from flowstone.ops.loops import while_loop
+from flowstone.rewriting.frames import ENTERS
+from flowstone.rewriting.partial_execution import _in_order, _needed
 
 
 def gradient_body(library: FunctionLibrary, name: str, types: Any) -> FunctionBody:
-    """The gradient of function `name`; `types` are those of the gradients by its arguments."""
+    """The gradient of function `name`; `types` are those of the gradients by its arguments.
+
+    InvalidArgumentError if a node of it has no gradient, NotFoundError if the function is not defined.
+    """
     if name in library.gradients:
         return library.body(library.gradients[name])
     key = "gradient", name, tuple(types)
@@ -32,25 +45,15 @@ def _differentiated(library: FunctionLibrary, name: str, types: Any) -> Function
         pairs = [(y, dy) for y, dy in zip(body.outputs, flows) if is_trainable(y)]
         xs = [x for x in body.inputs if is_trainable(x)]
         ys = [y for y, _ in pairs]
-        found = dict(zip(xs, gradients(ys, xs, [dy for _, dy in pairs]))) if ys and xs else {}
+        try:
+            found = dict(zip(xs, gradients(ys, xs, [dy for _, dy in pairs]))) if ys and xs else {}
+        except LookupError as error:
+            raise errors.InvalidArgumentError(None, None, f"Gradient of function {name}: {error}") from error
         results = [_dense(x, found.get(x), dtype) for x, dtype in zip(body.inputs, types)]
-    return FunctionBody(f"gradient of {name}", body.graph, body.inputs + flows, results, [])
-
-
-def _fresh(library: FunctionLibrary, name: str) -> FunctionBody:
-    """A body to add to. A function that is but the gradient of another has the other's body, differentiated,
-    since SymbolicGradient itself says nothing that could be.
-    """
-    definition = library.get(name)
-    nodes = [] if definition is None else definition.node_def
-    if len(nodes) == 1 and nodes[0].op == "SymbolicGradient":
-        node = nodes[0]
-        arguments = [argument.name for argument in definition.signature.input_arg]
-        inner = node.attr["f"].func.name
-        if list(node.input) == arguments and inner not in library.gradients:
-            types = [dtypes.as_dtype(number) for number in node.attr["Tout"].list.type]
-            return _differentiated(library, inner, types)
-    return library.fresh_body(name)
+    gradient = FunctionBody(f"gradient of {name}", body.graph, body.inputs + flows, results, [])
+    needed = _needed(results, [], set()).union(x.op for x in gradient.inputs)
+    gradient.operations = _in_order(needed, set())  # not the function's effects: the call has them
+    return gradient
 
 
 def _dense(x: Any, gradient: Any, dtype: Any) -> Any:
@@ -63,3 +66,69 @@ def _dense(x: Any, gradient: Any, dtype: Any) -> Any:
     if dtype.is_floating or dtype.is_complex or dtype.is_integer or dtype.is_bool:
         return F.ZerosLike(x)
     return x  # a type without zeros; nobody takes it
+
+
+# ---- the forward nodes
+
+
+def _fresh(library: FunctionLibrary, name: str) -> FunctionBody:
+    """A body to add to."""
+    node = _only_node(library, name)
+    if node is not None and node.op == "SymbolicGradient":
+        inner = node.attr["f"].func.name
+        if inner not in library.gradients:
+            types = [dtypes.as_dtype(number) for number in node.attr["Tout"].list.type]
+            return _differentiated(library, inner, types)
+    if node is not None and node.op in ("While", "StatelessWhile"):
+        return _loop(library, name, node)
+    body = library.fresh_body(name)
+    for op in body.graph.get_operations():
+        if op.type in ENTERS and op._control_flow_context is None:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"Gradient of function {name}: it is not known how the loop of {op.name} was built",
+            )
+    return body
+
+
+def _only_node(library: FunctionLibrary, name: str) -> Any:
+    """The node of a function that is nothing but an operation on all its arguments; else None."""
+    definition = library.get(name)
+    if definition is None or len(definition.node_def) != 1:
+        return None
+    node = definition.node_def[0]
+    arguments = [argument.name for argument in definition.signature.input_arg]
+    return node if list(node.input) == arguments else None
+
+
+def _loop(library: FunctionLibrary, name: str, node: Any) -> FunctionBody:
+    """A While as `tf.while_loop`, each of whose iterations calls the condition and the body."""
+    types = [dtypes.as_dtype(number) for number in node.attr["T"].list.type]
+    condition, body = node.attr["cond"].func.name, node.attr["body"].func.name
+    told = [read_shape(shape) for shape in node.attr["output_shapes"].list.shape] or [None] * len(types)
+    graph = Graph()
+    graph._functions = library
+    with graph.as_default():
+        inputs = [
+            F.Placeholder(dtype=dtype, shape=dims, name=f"x{i}")
+            for i, (dtype, dims) in enumerate(zip(types, told))
+        ]
+
+        def go_on(*values: Any) -> Any:
+            (result,) = F.StatefulPartitionedCall(list(values), Tout=[dtypes.bool], f=condition)
+            result.set_shape(())
+            return result
+
+        def step(*values: Any) -> Any:
+            results = F.StatefulPartitionedCall(list(values), Tout=types, f=body)
+            for result, dims in zip(results, told):
+                result._dims = dims
+            return results
+
+        invariants = [TensorShape(dims) for dims in told]
+        outputs = while_loop(go_on, step, inputs, invariants, return_same_structure=True)
+    return FunctionBody(name, graph, inputs, list(outputs), [])
+
+
+__all__ = ["gradient_body"]

@@ -31,6 +31,7 @@ from flowstone.rewriting.call_sites import Expansion, Site, fail
 from flowstone.rewriting.frames import ENTERS, EXITS, NEXT_ITERATIONS, is_head, is_loop_switch
 from flowstone.rewriting.function_gradients import gradient_body
 from flowstone.rewriting.functional_lowering import LOWERINGS
+from flowstone.rewriting.partial_execution import _in_order
 
 
 def inline_functions(subgraph: Subgraph) -> None:
@@ -149,7 +150,7 @@ class Inliner:
             types = node.attributes["Tout"]
             name = node.attributes["f"]
             body = self.located(lambda: gradient_body(library, name, types), node)
-            forward = None if name in library.gradients else name
+            forward = None if name in library.gradients or name in library.built else name
             expansion = self.insert(body, list(node._inputs), site, forward)
         elif node.type in FUNCTIONAL_FORMS:
             inputs = node.group(len(node.declaration.inputs) - 1)
@@ -219,10 +220,11 @@ class _BodyCopy:
         self.values.update(zip(body.inputs, inputs))
         self.given = set(inputs)
         arguments = {x.op for x in body.inputs}
-        waited = {control for op in body.graph._operations for control in op._control_inputs}
+        operations = _operations(body)
+        waited = {control for op in operations for control in op._control_inputs}
         waited.update(body.controls)
         effects: list[PlanNode] = []
-        for op in body.graph._operations:
+        for op in operations:
             if op in arguments:
                 self.by_name[op.name] = _Copied([self.values[op.outputs[0]]], [])
                 continue
@@ -243,7 +245,8 @@ class _BodyCopy:
     def _copy(self, op: Any, waited: bool) -> _Copied:
         inliner, site = self.inliner, self.site
         inputs = [self.values.get(x) for x in op._inputs]
-        controls = [wait for control in op._control_inputs for wait in self.by_name[control.name].waits]
+        awaited = [self.by_name.get(control.name) for control in op._control_inputs]
+        controls = [wait for copied in awaited if copied is not None for wait in copied.waits]
         node = PlanNode(
             op.declaration,
             f"{site.prefix}/{op.name}",
@@ -322,11 +325,12 @@ class _Depths:
 
     def __init__(self, body: FunctionBody) -> None:
         self.arguments = set(body.inputs)
-        self.exist = any(op.type in SWITCHES or op.type in ENTERS for op in body.graph._operations)
+        operations = _operations(body)
+        self.exist = any(op.type in SWITCHES or op.type in ENTERS for op in operations)
         self._of: dict[Any, int] = {}
         self._hidden_effects = False
         if self.exist:
-            for op in body.graph._operations:
+            for op in operations:
                 self._of[op] = self._depth(op)
                 self._hidden_effects |= self._of[op] > 0 and not op.declaration.is_pure
 
@@ -377,6 +381,12 @@ def _check_results(node: PlanNode, outputs: list[Output]) -> None:
                 f"Output {i} of type {x.dtype.base_dtype.name} does not match declared output type "
                 f"{declared.dtype.name}",
             )
+
+
+def _operations(body: FunctionBody) -> list[Any]:
+    if body.operations is None:
+        body.operations = _in_order(set(body.graph._operations), set())
+    return body.operations
 
 
 def _infer(node: PlanNode) -> None:
