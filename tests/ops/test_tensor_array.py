@@ -230,6 +230,74 @@ def test_array_of_gradients_with_shape() -> None:
     assert run(F.TensorArrayReadV3(handle, 1, flow, dtype=tf.float32)).shape == (3, 2)
 
 
+# ---- in loops and branches
+
+
+def test_loop_carries_an_array_in_a_structure() -> None:
+    x = tf.constant([1.0, 2.0])
+
+    def body(i: Any, state: Any) -> Any:
+        even = tf.equal(i % 2, 0)
+        written = tf.cond(even, lambda: state["a"].write(i, x * 2.0), lambda: state["a"].write(i, x * 3.0))
+        return i + 1, {"a": written}
+
+    _, state = tf.while_loop(lambda i, _: i < 4, body, (0, {"a": tf.TensorArray(tf.float32, 4)}))
+    y = state["a"].stack()
+    assert y.shape.as_list() == [4, 2]
+    values, grad = run([y, tf.gradients(y, x)[0]])
+    assert values.tolist() == [[2, 4], [3, 6], [2, 4], [3, 6]] and grad.tolist() == [10, 10]
+
+
+def test_loop_writes_elements_of_different_lengths() -> None:
+    x = tf.constant([1.0, 2.0, 3.0])
+    _, ta = tf.while_loop(
+        lambda i, _: i < 3,
+        lambda i, ta: (i + 1, ta.write(i, tf.fill([i + 1], 1.0) * x[i])),
+        (0, tf.TensorArray(tf.float32, 3, infer_shape=False)),
+    )
+    y = ta.concat()
+    values, grad = run([y, tf.gradients(y * tf.range(6.0), x)[0]])
+    assert values.tolist() == [1, 2, 2, 3, 3, 3] and grad.tolist() == [0, 3, 12]
+
+
+def test_loop_reads_an_element_several_times() -> None:
+    x = tf.constant([1.0, 2.0, 3.0])
+    ta = tf.TensorArray(tf.float32, 3, clear_after_read=False).unstack(x)
+    total = tf.while_loop(
+        lambda i, _: i < 4, lambda i, a: (i + 1, a + ta.read(0) * ta.read(i % 3)), (0, 0.0)
+    )[1]
+    value, grad = run([total, tf.gradients(total, x)[0]])
+    assert value == 7 and grad.tolist() == [9, 1, 1]
+
+
+def test_loop_makes_arrays() -> None:
+    x = tf.constant([1.0, 2.0, 3.0])
+
+    def body(i: Any, a: Any) -> Any:
+        return i + 1, a * tf.reduce_sum(tf.TensorArray(tf.float32, 3).unstack(x * a).stack())
+
+    y = tf.while_loop(lambda i, _: i < 2, body, (0, 1.0))[1]
+    value, grad = run([y, tf.gradients(y, x)[0]])
+    assert value == 216 and grad.tolist() == [108, 108, 108]
+
+
+def test_branches_hand_on_an_array(graph) -> None:
+    p = tf.placeholder(tf.bool, [])
+    ta = tf.TensorArray(tf.float32, 2)
+    chosen = tf.cond(p, lambda: ta.write(0, 3.0), lambda: ta.write(0, 4.0))
+    assert chosen.handle is ta.handle and chosen.flow.op.type == "Merge"
+    stacked = chosen.write(1, 5.0).stack()
+    assert run(stacked, {p: True}).tolist() == [3, 5] and run(stacked, {p: False}).tolist() == [4, 5]
+
+
+def test_gradient_of_a_read_in_a_branch() -> None:
+    x, p = tf.constant([1.0, 2.0]), tf.placeholder(tf.bool, [])
+    ta = tf.TensorArray(tf.float32, 2, clear_after_read=False).unstack(x)
+    y = tf.cond(p, lambda: ta.read(0) * 2.0, lambda: ta.read(1) * 3.0)
+    grad = tf.gradients(y, x)[0]
+    assert run(grad, {p: True}).tolist() == [2, 0] and run(grad, {p: False}).tolist() == [0, 3]
+
+
 # ---- older generations
 
 

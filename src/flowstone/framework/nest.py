@@ -1,7 +1,8 @@
 """Nested structures: lists, tuples, named tuples and dicts (in the order of their sorted keys) with anything
 as leaves.
 
-Composite values (`IndexedSlices`, `SparseTensor`) are leaves too, unless `composites` asks for their tensors.
+Composite values (`IndexedSlices`, `SparseTensor`, a `TensorArray` with its flow) are leaves too, unless
+`composites` asks for their tensors.
 
 >>> flatten({"b": [1, (2, 3)], "a": 0})
 [0, 1, 2, 3]
@@ -37,8 +38,15 @@ def _keys(structure: Mapping[Any, Any]) -> list[Any]:
         raise TypeError("nest only supports dicts with sortable keys.") from None
 
 
+def is_composite(value: Any) -> bool:
+    """Whether it is a value made of tensors that is no plain structure of them."""
+    return isinstance(value, _COMPOSITE) or hasattr(value, "_is_tensor_array")
+
+
 def components(composite: Any) -> list[Any]:
-    """The tensors of a composite value; IndexedSlices without a known shape have two."""
+    """The tensors of a composite value; IndexedSlices without a known shape have two, a TensorArray one."""
+    if hasattr(composite, "_is_tensor_array"):
+        return [composite.flow]
     if isinstance(composite, SparseTensor):
         return [composite.indices, composite.values, composite.dense_shape]
     parts = [composite.values, composite.indices, composite.dense_shape]
@@ -47,14 +55,14 @@ def components(composite: Any) -> list[Any]:
 
 def rebuilt(like: Any, parts: Sequence[Any]) -> Any:
     """A composite value of `parts`, of the kind of `like`."""
-    return type(like)(*parts)
+    return like._with_flow(parts[0]) if hasattr(like, "_is_tensor_array") else type(like)(*parts)
 
 
 def flatten(structure: Any, composites: bool = False) -> list[Any]:
     """The leaves, depth first; with `composites` their tensors in place of composite values."""
     if is_nested(structure):
         return [leaf for child in _children(structure) for leaf in flatten(child, composites)]
-    return components(structure) if composites and isinstance(structure, _COMPOSITE) else [structure]
+    return components(structure) if composites and is_composite(structure) else [structure]
 
 
 def pack_sequence_as(structure: Any, flat_sequence: Sequence[Any], composites: bool = False) -> Any:
@@ -70,7 +78,7 @@ def pack_sequence_as(structure: Any, flat_sequence: Sequence[Any], composites: b
 
 def _packed(structure: Any, leaves: Iterator[Any], composites: bool) -> Any:
     if not is_nested(structure):
-        if composites and isinstance(structure, _COMPOSITE):
+        if composites and is_composite(structure):
             return rebuilt(structure, [next(leaves) for _ in components(structure)])
         return next(leaves)
     if isinstance(structure, Mapping):

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import Any
 
 from flowstone.framework import dtypes, nest
-from flowstone.framework.composite import IndexedSlices, SparseTensor
 from flowstone.framework.graph import GraphKeys, Operation
 from flowstone.framework.operation import F, OpDeclaration
 from flowstone.framework.scope import get_default_graph
@@ -105,7 +104,7 @@ class CondContext:
     def _result(self, value: Any) -> Any:
         if isinstance(value, Operation):
             return with_dependencies([value], self.pivot)
-        if isinstance(value, (IndexedSlices, SparseTensor)):
+        if nest.is_composite(value):
             return nest.rebuilt(value, [self.add_value(part) for part in nest.components(value)])
         return self.add_value(convert_to_tensor(value, as_ref=_is_reference(value)))
 
