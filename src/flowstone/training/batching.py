@@ -270,20 +270,20 @@ def _batched(
 ) -> Any:
     """The common part: a queue that all of `examples` go into, and a batch out of it."""
     with get_default_graph().name_scope(name) as scope:
-        lists = [[convert_to_tensor_or_sparse_tensor(value) for value in row] for row in _as_lists(examples)]
-        keep = _checked_keep_input(keep_input, enqueue_many)
+        lists = [[convert_to_tensor_or_sparse_tensor(value) for value in row] for row in as_lists(examples)]
+        keep = checked_keep_input(keep_input, enqueue_many)
         stored, sparse = store_sparse_tensors(lists, keep, enqueue_many)
-        queue = kind.make(_common_types(stored), _common_shapes(stored, shapes, enqueue_many))
+        queue = kind.make(common_types(stored), common_shapes(stored, shapes, enqueue_many))
         operations = [_enqueue(queue, row, enqueue_many, keep) for row in stored]
         add_queue_runner(QueueRunner(queue, operations * num_threads))
         scalar(kind.summary_name, fraction_full(queue, kind.capacity, kind.spare))
         dequeue = queue.dequeue_up_to if smaller_final else queue.dequeue_many
         dequeued = dequeue(batch_size, name=scope)
         tensors = restore_sparse_tensors(dequeued if isinstance(dequeued, list) else [dequeued], sparse)
-    return _in_form_of(examples[0], tensors)
+    return in_form_of(examples[0], tensors)
 
 
-def _as_lists(examples: Sequence[Example]) -> list[list[Any]]:
+def as_lists(examples: Sequence[Example]) -> list[list[Any]]:
     """The values of each example, dicts in the order of their sorted keys."""
     if not examples:
         raise ValueError("Expected at least one set of tensors")
@@ -299,13 +299,15 @@ def _as_lists(examples: Sequence[Example]) -> list[list[Any]]:
     return lists
 
 
-def _in_form_of(example: Example, tensors: list[Any]) -> Any:
+def in_form_of(example: Example, tensors: list[Any]) -> Any:
+    """The tensors of a batch as a dict if the example is one, a list, or the only one alone."""
     if isinstance(example, dict):
         return dict(zip(sorted(example), tensors))
     return tensors[0] if len(tensors) == 1 else tensors
 
 
-def _checked_keep_input(keep_input: Any, enqueue_many: bool) -> Tensor:
+def checked_keep_input(keep_input: Any, enqueue_many: bool) -> Tensor:
+    """`keep_input` as a tensor. ValueError unless it is a scalar or, with `enqueue_many`, a vector."""
     keep = convert_to_tensor(keep_input)
     rank = keep.shape.ndims
     if rank is None:
@@ -317,7 +319,8 @@ def _checked_keep_input(keep_input: Any, enqueue_many: bool) -> Tensor:
     return keep
 
 
-def _common_types(lists: list[list[Tensor]]) -> list[dtypes.DType]:
+def common_types(lists: list[list[Tensor]]) -> list[dtypes.DType]:
+    """The types of an example's tensors. TypeError if they differ between the lists."""
     types = [tensor.dtype.base_dtype for tensor in lists[0]]
     for row in lists[1:]:
         for dtype, tensor in zip(types, row):
@@ -330,7 +333,7 @@ def _common_types(lists: list[list[Tensor]]) -> list[dtypes.DType]:
     return types
 
 
-def _common_shapes(lists: list[list[Tensor]], shapes: Any, enqueue_many: bool) -> Any:
+def common_shapes(lists: list[list[Tensor]], shapes: Any, enqueue_many: bool) -> Any:
     """The shapes of an example's tensors: those of the first list, which the others' must fit."""
     if shapes is not None:
         return shapes
