@@ -287,3 +287,17 @@ def test_raw_checks_the_state_of_the_first_call() -> None:
 
     with pytest.raises(ValueError, match="don't have the same nested structure"):
         tf.nn.raw_rnn(CELL.BasicLSTMCell(3), loop_fn)
+
+
+# ---- losses of variables made in loops and branches
+
+
+@pytest.mark.parametrize("lengths", [None, [1, 3]])
+def test_regularizers_are_outside_the_recurrence(lengths: Any) -> None:
+    with tf.variable_scope("s", regularizer=tf.nn.l2_loss, initializer=tf.ones_initializer()):
+        dynamic(sequences(), dtype=tf.float32, sequence_length=lengths)
+        static([matrix()] * 2, dtype=tf.float32, sequence_length=lengths, scope="other")
+    losses = tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert session.run(losses) == [21.0, 3.0, 10.5, 0.0] * 2

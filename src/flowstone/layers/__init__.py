@@ -1,1 +1,8 @@
-"""Layers: functions with variables of their own. Recurrent cells, and what runs them over time."""
+"""Layers: functions with variables of their own. Recurrent cells, and what runs them over time.
+
+`flowstone.layers` is also the public namespace.
+"""
+
+from flowstone.layers.base import InputSpec, Layer
+
+__all__ = ["InputSpec", "Layer"]

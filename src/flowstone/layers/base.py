@@ -38,6 +38,7 @@ from flowstone.ops.casts import cast
 from flowstone.ops.partitioned_variables import PartitionedVariable
 from flowstone.ops.shapes import shape as shape_of
 from flowstone.ops.variable_scope import VariableScope, get_variable, variable_scope
+from flowstone.ops.variable_store import outside_control_flow
 from flowstone.ops.variables import VariableAggregation, VariableSynchronization
 
 __all__ = ["InputSpec", "Layer"]
@@ -271,9 +272,19 @@ class Layer:
         self._track(variable, trainable)
         return variable
 
-    def add_variable(self, *args: Any, **kwargs: Any) -> Any:
+    def add_variable(
+        self,
+        name: str,
+        shape: Any,
+        dtype: Any = None,
+        initializer: Any = None,
+        regularizer: Callable[..., Any] | None = None,
+        trainable: bool = True,
+        constraint: Callable[..., Any] | None = None,
+        **kwargs: Any,
+    ) -> Any:
         """As `add_weight`."""
-        return self.add_weight(*args, **kwargs)
+        return self.add_weight(name, shape, dtype, initializer, regularizer, trainable, constraint, **kwargs)
 
     def _track(self, variable: Any, trainable: bool) -> None:
         known = self._all_weights()
@@ -282,7 +293,8 @@ class Layer:
                 (self._trainable_weights if trainable else self._non_trainable_weights).append(part)
 
     def _regularize(self, name: str, variable: Any, regularizer: Callable[..., Any]) -> None:
-        with get_default_graph().name_scope(f"{name}/Regularizer"):
+        graph = get_default_graph()
+        with outside_control_flow(graph), graph.name_scope(f"{name}/Regularizer"):
             loss = regularizer(variable)
         if loss is not None:
             self.add_loss(loss)

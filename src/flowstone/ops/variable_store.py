@@ -22,6 +22,13 @@ def store_of(graph: Graph) -> VariableStore:
     return graph.variable_store  # type: ignore[no-any-return]
 
 
+def outside_control_flow(graph: Graph) -> contextlib.AbstractContextManager[None]:
+    """Within it, nodes belong to no branch or loop: of a loss made in a loop there would be no one value."""
+    if graph._scopes.control_flow_context is None:
+        return contextlib.nullcontext()
+    return graph.control_dependencies(None)
+
+
 def _as_before(**_: Any) -> list[int]:
     """Stands for the partitioner that a partitioned variable was made with."""
     return []
@@ -244,7 +251,11 @@ class VariableStore:
         raise ValueError(f"An initializer for variable {name} of {dtype!r} is required")
 
     def _regularize(self, name: str, variable: Any, regularizer: Callable[..., Any]) -> None:
-        with self._graph.colocate_with(variable.op), self._graph.name_scope(f"{name}/Regularizer/"):
+        with (
+            outside_control_flow(self._graph),
+            self._graph.colocate_with(variable.op),
+            self._graph.name_scope(f"{name}/Regularizer/"),
+        ):
             loss = regularizer(variable)
         if loss is not None:
             self._graph.add_to_collection(GraphKeys.REGULARIZATION_LOSSES, loss)
