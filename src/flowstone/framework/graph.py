@@ -26,6 +26,7 @@ __all__ = ["Graph", "GraphKeys", "Operation"]
 _VALID_OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
 _VALID_SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\\/>-]*$")
 _GRAPH_DEF_VERSION = 24  # TensorFlow 1.4's
+_BETWEEN_CONTEXTS = frozenset({"Enter", "RefEnter", "Exit", "RefExit", "Switch", "RefSwitch"})
 
 
 class _Controller:
@@ -111,7 +112,11 @@ class Graph(Collections):
             scopes = self._scopes
             full_name = name[:-1] if name.endswith("/") else self._checked_unique_name(name)
             context = scopes.control_flow_context
-            if context is not None:
+            if context is None:
+                for tensor in inputs:
+                    if tensor._op._control_flow_context is not None:  # type: ignore[attr-defined]
+                        _check_outside(tensor, declaration.name, full_name)
+            else:
                 context = context.context_for(declaration, inputs)
                 with self.name_scope(full_name + "/"):
                     inputs = [context.add_value(tensor) for tensor in inputs]
@@ -478,6 +483,15 @@ class Graph(Collections):
     @property
     def _container(self) -> str:
         return self._scopes.container
+
+
+def _check_outside(tensor: Tensor, op_type: str, name: str) -> None:
+    """ValueError if `tensor` belongs to a loop. (What leads into contexts and out of loops may take it.)"""
+    if tensor._op._control_flow_context.loop is not None and op_type not in _BETWEEN_CONTEXTS:  # type: ignore[attr-defined]
+        raise ValueError(
+            f"Cannot use '{tensor.op.name}' as input to '{name}' because '{tensor.op.name}' is in a while "
+            "loop. See info log for more details."
+        )
 
 
 def _shape_error(operation: Operation, error: ValueError) -> ValueError:

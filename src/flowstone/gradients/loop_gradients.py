@@ -1,306 +1,20 @@
-"""Gradients through loops: for every forward loop a loop that goes back through its iterations (white paper 4.1, 4.4).
+"""Gradients through loops: what `tf.gradients` does at the primitives of loops (white paper 4.1, 4.4).
 
-A counter is added to the forward loop; the gradient's loop counts it down. What the gradient needs of an
-iteration's values is pushed on a stack there and popped here, last in first out; what is the same in all
-iterations, or known before the step, is taken as it is. Shapes are taken in the forward loop, so that only
-they are pushed. The ring of a loop variable becomes a ring of its gradient:
-
-    forward   Enter -> Merge -> Switch -> Exit          Switch -> body -> NextIteration -> Merge
-    gradient  Exit <- Switch <- Merge <- Enter          Merge <- NextIteration <- body's gradient <- Switch
-
-and the gradient by a value that the loop takes from outside is a sum over the iterations, a ring of its own.
-Pushes come after the forward counter's increment, which is not handed on before them; pops after the
-decrement likewise: so iterations under way at once keep the order of the stacks.
-
-A loop's gradient begins when the gradients by all its results are there. A Switch is visited twice: when the
-gradient by its Exit arrives, and when that by its Identity does, which closes the ring."""
+A loop's gradient (`loop_gradient.py`) begins when the gradients by all its results are there; what has none
+counts as zeros. A Switch is visited twice: when the gradient by its Exit arrives, which begins the ring of
+the variable's gradient, and when that by its Identity does, which closes it. Loops without ``back_prop`` are
+constants. Inside a body that calls `tf.gradients` itself, gradients by what comes from outside are taken as
+they are; those by a loop variable's first value are not defined."""
 
 from __future__ import annotations
 
 import contextlib
 from typing import Any
 
-import numpy as np
-
-from flowstone.framework import dtypes
-from flowstone.framework.composite import IndexedSlices
-from flowstone.framework.node import static_value
-from flowstone.framework.operation import F
-from flowstone.framework.tensor import Tensor, convert_to_tensor
-from flowstone.ops.constants import constant
+from flowstone.framework.tensor import Tensor
+from flowstone.gradients.loop_gradient import LoopGradient, dense, zeros_of
 from flowstone.ops.control_flow import colocated_switch
 from flowstone.ops.loop_context import WhileContext, is_constant_enter
-
-_PASS_THROUGH = frozenset({"Switch", "RefSwitch", "Identity", "RefIdentity"})
-
-
-class LoopGradient:
-    """The gradient of one loop in one computation.
-
-    `forward`, `context`: the contexts of the loop and of its gradient's; `outer`: the gradient of the loop
-    around it or None; `index`: the forward counter after its increment; `open_rings`: of the Switches visited
-    once, the Merge that waits for a gradient from the next iteration.
-    """
-
-    def __init__(self, forward: WhileContext, outer: LoopGradient | None) -> None:
-        if forward.history is not None:
-            raise TypeError("Second-order gradient for while loops not supported.")
-        self.forward, self.outer, self.graph = forward, outer, forward.graph
-        self.open_rings: dict[Any, Tensor] = {}
-        self._push_sync: Any = None
-        self._pop_sync: Any = None
-        count = self._count_forward()
-        around = forward.outer_context if outer is None else outer.context
-        with self._building(around):
-            self.context = WhileContext(
-                self.graph, forward.parallel_iterations, forward.back_prop, forward.swap_memory, forward.name
-            )
-            if outer is not None:
-                count = outer.context.add_value(count)
-        self._count_back(count)
-        self.context.history = self
-
-    def _building(self, context: Any) -> contextlib.AbstractContextManager[None]:
-        """Within the context manager, operations go to `context` and wait for nothing else."""
-        return self.graph._scopes.having(  # type: ignore[no-any-return]
-            control_flow_context=context, control_dependencies=()
-        )
-
-    # ---- counting
-
-    def _count_forward(self) -> Tensor:
-        """Adds a counter to the forward loop; returns its last value."""
-        forward = self.forward
-        with self._building(forward.outer_context):
-            zero = constant(0, dtypes.int32, name="f_count")
-            if self.outer is not None:
-                zero.op._add_control_input(self.outer.index.op)
-        with self._building(forward):
-            merged = self._begin(forward, zero, "f_count", "Merge")
-            stopped, alive = F.Switch(merged, forward.pivot)
-            self.index = F.AddV2(alive, 1, name="Add")
-            self._next_forward = _close(merged, self.index)
-            return forward.exit(stopped, "f_count")
-
-    def _count_back(self, count: Tensor) -> None:
-        """The predicate of the gradient's loop: `count` iterations."""
-        context = self.context
-        with self._building(context.outer_context):
-            one = constant(1, dtypes.int32, name="b_count")
-        with self._building(context):
-            merged = context.pivot_for_pred = self._begin(context, count, "b_count", "Merge")
-            context.pivot = F.LoopCond(F.GreaterEqual(merged, one), name="b_count")
-            stopped, alive = F.Switch(merged, context.pivot)
-            context.pivot_for_body = F.Sub(alive, one)
-            self._next_back = _close(merged, context.pivot_for_body)
-            exited = context.exit(stopped, "b_count")
-        if self.outer is not None:
-            self.outer._after_pops(exited.op)
-
-    def _begin(self, context: WhileContext, start: Tensor, name: str, merge_name: str) -> Tensor:
-        """The Merge of a new ring."""
-        entered = context.enter(start, name=name)
-        self.graph.prevent_fetching(entered.op)
-        merged: Tensor = F.Merge([entered, entered], name=merge_name)[0]
-        return merged
-
-    # ---- values of the forward loop
-
-    def replay(self, tensor: Tensor) -> Tensor | None:
-        """What `tensor` was in the iteration that is gone back through; None if it is not of the loop."""
-        if not self._runs_forward(tensor):
-            return None
-        source = _invariant_source(tensor)
-        if source is not None:
-            return self.context.add_value(source)
-        value = static_value(tensor)
-        if isinstance(value, np.ndarray):
-            with self._building(self.context):
-                return constant(value, tensor.dtype.base_dtype)
-        return self._pop(self._push(tensor), tensor)
-
-    def place_of(self, tensor: Tensor) -> Any:
-        """The forward context in which the shape of `tensor` is to be taken, lest all of it be pushed; or
-        None.
-        """
-        if self._runs_forward(tensor) and _invariant_source(tensor) is None:
-            return tensor.op._control_flow_context
-        return None
-
-    def _runs_forward(self, tensor: Tensor) -> bool:
-        context = tensor.op._control_flow_context
-        return context is not None and context.loop is self.forward
-
-    def _push(self, tensor: Tensor) -> Tensor:
-        """Has the forward loop push `tensor`; returns the stack."""
-        context = tensor.op._control_flow_context
-        with self._building(None), self.graph.colocate_with(tensor.op, ignore_existing=True):
-            stack: Tensor = F.StackV2(
-                constant(-1, dtypes.int32), elem_type=tensor.dtype.base_dtype, name="f_acc"
-            )
-        with self._building(context):
-            pushed = F.StackPushV2(stack, tensor, swap_memory=self.forward.swap_memory).op
-        pushed._add_control_input(self.index.op)
-        if context is self.forward:
-            self._next_forward._add_control_input(pushed)
-        else:  # in a branch: what waits for it must not die with it
-            if self._push_sync is None:
-                self._push_sync = self._trigger("f_sync", self.forward)
-                self._next_forward._add_control_input(self._push_sync)
-            self._push_sync._add_control_input(pushed)
-        return stack
-
-    def _pop(self, stack: Tensor, tensor: Tensor) -> Tensor:
-        with self._building(self.context):
-            branch = tensor.op._control_flow_context
-            if branch is not self.forward:  # nothing was pushed if it was not taken
-                stack = colocated_switch(stack, branch.pred)[branch.branch]
-            popped: Tensor = F.StackPopV2(stack, elem_type=tensor.dtype.base_dtype)
-        popped._dims = tensor._dims
-        self._after_pops(popped.op)
-        return popped
-
-    def _after_pops(self, op: Any) -> None:
-        """Has the next iteration back wait for `op`."""
-        if self._pop_sync is None:
-            self._pop_sync = self._trigger("b_sync", self.context)
-            self._next_back._add_control_input(self._pop_sync)
-        self._pop_sync._add_control_input(op)
-
-    def _trigger(self, name: str, context: WhileContext) -> Any:
-        with self._building(None):
-            trigger = F.ControlTrigger(name=name)
-        trigger._control_flow_context = context
-        return trigger
-
-    def zeros_like(self, tensor: Tensor) -> Tensor:
-        """Zeros of the shape of a tensor of the forward loop, in the gradient's."""
-        with self._building(self.context):
-            return _zeros(tensor, "zeros")
-
-    # ---- rings
-
-    def enter_result(self, result: Tensor, gradient: Any) -> Tensor:
-        """The gradient by one of the loop's results, at the loop's end."""
-        entered = self.context.enter(_dense(gradient), name="b_exit")
-        entered._dims = result._dims
-        self.graph.prevent_fetching(entered.op)
-        return entered
-
-    def visit_switch(self, switch: Any, gradients: list[Any]) -> list[Any]:
-        """At the first visit, begins the ring of a variable's gradient; at the second, closes it."""
-        merged = self.open_rings.get(switch)
-        if merged is None:
-            self.open_rings[switch] = merged = F.Merge([gradients[0], gradients[0]], name="b_switch")[0]
-            return [merged, None]
-        if gradients[1] is not None:
-            _close(self.open_rings.pop(switch), _dense(gradients[1]))
-        return [None, None]
-
-    def visit_merge(self, gradient: Tensor) -> list[Any]:
-        """The gradients by a variable's first value, and by the one from the iteration before."""
-        return list(colocated_switch(gradient, self.context.pivot))
-
-    def close_rings(self) -> None:
-        """Closes what nothing arrived for: a variable that the body does not use."""
-        for switch, merged in self.open_rings.items():
-            zeros = self.zeros_like(switch.outputs[1])
-            with self._building(self.context):
-                _close(merged, zeros)
-        self.open_rings.clear()
-
-    def accumulate(self, enter: Any, gradient: Any) -> Any:
-        """The sum over all iterations of the gradient by what a constant Enter takes."""
-        source = enter.inputs[0]
-        if isinstance(gradient, IndexedSlices):
-            return self._accumulate_slices(source, gradient)
-        with self._building(self.context.outer_context):
-            zeros = _zeros(source, "b_acc", gradient.dtype)
-        merged = self._begin(self.context, zeros, "b_acc", "b_acc")
-        stopped, alive = F.Switch(merged, self.context.pivot)
-        _close(merged, F.AddV2(alive, gradient, name="Add"))
-        return self.context.exit(stopped, "b_acc")
-
-    def _accumulate_slices(self, source: Tensor, gradient: IndexedSlices) -> IndexedSlices:
-        """The same for slices, which are joined; the first is one of zeros."""
-        values, indices, shape = gradient.values, gradient.indices, gradient.dense_shape
-        with self._building(self.context.outer_context):
-            starts = [constant([0], indices.dtype), _zero_slice(source, values)]
-            if shape is not None:
-                starts.append(_first_shape(source, shape))
-        dims = [(None,), None if values._dims is None else (None, *values._dims[1:]), None]
-        rings = []
-        for start, known in zip(starts, dims):
-            merged = self._begin(self.context, start, "b_acc", "b_acc")
-            merged.op.inputs[0]._dims = merged._dims = known
-            rings.append((merged, *F.Switch(merged, self.context.pivot)))
-        following = [
-            F.ConcatV2([rings[0][2], indices], 0, name="concat"),
-            F.ConcatV2([rings[1][2], values], 0, name="concat"),
-        ]
-        if shape is not None:
-            following.append(F.Maximum(shape, rings[2][2]))
-        for (merged, _, _), value in zip(rings, following):
-            _close(merged, value)
-        exits = [self.context.exit(stopped, "b_acc") for _, stopped, _ in rings]
-        return IndexedSlices(exits[1], exits[0], exits[2] if shape is not None else None)
-
-
-def _close(merged: Tensor, value: Tensor) -> Any:
-    """Leads `value` to the next iteration; returns the NextIteration."""
-    following = F.NextIteration(value)
-    merged.op._update_input(1, following)
-    return following.op
-
-
-def _invariant_source(tensor: Tensor) -> Tensor | None:
-    """What a tensor of a loop stands for if it is the same in all iterations: a value outside."""
-    op = tensor.op
-    while op.type in _PASS_THROUGH:
-        op = op.inputs[0].op
-    return op.inputs[0] if is_constant_enter(op) else None
-
-
-def _dense(gradient: Any) -> Tensor:
-    return gradient if isinstance(gradient, Tensor) else convert_to_tensor(gradient)
-
-
-def _zeros(like: Tensor, name: str, dtype: Any = None) -> Tensor:
-    """Zeros of the shape of a tensor, or of the variable behind a handle (of which `dtype` is the type)."""
-    dtype = like.dtype.base_dtype if dtype is None else dtype
-    dims = _variable_dims(like) if like.dtype is dtypes.resource else like._dims
-    if dims is not None and None not in dims:
-        return constant(0, dtype, dims, name)
-    shape = F.VariableShape(like) if like.dtype is dtypes.resource else F.Shape(like)
-    return F.Fill(shape, constant(0, dtype), name=name)  # type: ignore[no-any-return]
-
-
-def _variable_dims(handle: Tensor) -> Any:
-    op = handle.op
-    while "shape" not in op.attributes:
-        if not op.inputs:
-            return None
-        op = op.inputs[0].op
-    return op.attributes["shape"]
-
-
-def _zero_slice(source: Tensor, values: Tensor) -> Tensor:
-    dims = values._dims
-    if dims is not None and None not in dims[1:]:
-        return constant(0, values.dtype, (1, *dims[1:]), "b_acc")
-    shape = F.VariableShape(source) if source.dtype is dtypes.resource else F.Shape(source)
-    sizes = F.ConcatV2([constant([1], dtypes.int32), shape[1:]], 0, name="concat")  # type: ignore[index]
-    return F.Fill(sizes, constant(0, values.dtype), name="b_acc")  # type: ignore[no-any-return]
-
-
-def _first_shape(source: Tensor, shape: Tensor) -> Tensor:
-    rank = None if shape._dims is None else shape._dims[0]
-    if rank is not None:
-        return constant(0, shape.dtype, (rank,))
-    return F.ZerosLike(F.Shape(source, out_type=shape.dtype))  # type: ignore[no-any-return]
-
-
-# ---- all loops of one computation
 
 
 class LoopGradients:
@@ -368,8 +82,8 @@ class LoopGradients:
         if any(arrived.get(op.outputs[0]) for op in exits):
             for op in exits:
                 if not arrived.get(op.outputs[0]):
-                    with loop._building(loop.context.outer_context):
-                        arrived[op.outputs[0]] = [_zeros(op.outputs[0], "zeros")]
+                    with loop.building(loop.context.outer_context):
+                        arrived[op.outputs[0]] = [zeros_of(op.outputs[0], "zeros")]
 
     def zeros(self, op: Any, output: Tensor) -> Tensor | None:
         """Zeros in the gradient's loop for an output without a gradient; None outside loops."""
@@ -406,7 +120,7 @@ class LoopGradients:
             return [gradients[0]]
         if is_constant_enter(op):
             return [loop.accumulate(op, gradients[0])]
-        return [loop.context.exit(_dense(gradients[0]))]
+        return [loop.context.exit(dense(gradients[0]))]
 
 
 def _loop_left(op: Any) -> Any:
@@ -442,8 +156,8 @@ def _gradient_in_the_body(op: Any, gradients: list[Any]) -> list[Any]:
         while source.type in ("Merge", "Switch", "Enter"):
             source = source.inputs[0].op
         raise ValueError(
-            f"Cannot compute gradient inside while loop with respect to op '{source.name}'. We do not support "
-            "taking the gradient wrt or through the initial value of a loop variable. Gradients can be "
-            "computed through loop invariants or wrt the input parameters to the loop body."
+            f"Cannot compute gradient inside while loop with respect to op '{source.name}'. We do not "
+            "support taking the gradient wrt or through the initial value of a loop variable. Gradients can "
+            "be computed through loop invariants or wrt the input parameters to the loop body."
         )
     return [None] * len(op.inputs)

@@ -121,7 +121,16 @@ class WhileContext:
         return exited
 
     def _constant(self, tensor: Tensor) -> Tensor:
-        """An Enter of an outside value; it waits for what outside nodes wait for where it is made."""
+        """An Enter of an outside value; it waits for what outside nodes wait for where it is made.
+
+        ValueError if it is of a loop that this one is not in.
+        """
+        inner, around = tensor.op._control_flow_context, self.outer_context
+        if inner is not None and inner.loop not in (None, None if around is None else around.loop):
+            raise ValueError(
+                f"Cannot use '{tensor.op.name}' as input to '{self.graph.get_name_scope()}' because they are "
+                "in different while loops. See info log for more details."
+            )
         controllers = self.graph._scopes.control_dependencies
         with self.graph.control_dependencies(None):
             entered = self.enter(tensor, is_constant=True)
