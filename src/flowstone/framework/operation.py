@@ -29,6 +29,7 @@ gradient  ``f(op, *dys)`` -> gradients by the inputs; or `not_differentiable()` 
           flows), or `no_gradient()` (asking is an error)                               the three
 fold      ``f(node)`` -> an Output that equals the node's, an array (a constant), None  no
 value     ``f(node)`` -> what is known before the step, see `node.static_value`         no
+number    the arithmetic on Python numbers, for scalars in loops: ``"{0} + {1}"``        no
 ========  ============================================================================  ==========
 
 Traits: `stateful` (has effects or hidden state: never folded, merged, or dropped in favour of another),
@@ -37,7 +38,8 @@ all that makes it stateful: between two changes, equal reads are equal), `keeps`
 whose memory the op holds on to after it has run, in a stack or a queue), `aliases` (inputs whose memory an
 output may share), `broadcasts` (element-wise over inputs that broadcast against each other), `overlapping`
 (an output shows one element of it in several places, so nobody may overwrite it), `asynchronous`, `host`
-(names of arguments that live in host memory on every device).
+(names of arguments that live in host memory on every device), `numbers` (names of arguments that kernels also
+take as Python numbers).
 """
 
 from __future__ import annotations
@@ -131,6 +133,7 @@ class OpDeclaration:
         broadcasts: bool = False,
         asynchronous: bool = False,
         host: Iterable[str] = (),
+        numbers: Iterable[str] = (),
         **types: tuple[DType, ...] | None,
     ) -> None:
         self.name = name
@@ -143,7 +146,8 @@ class OpDeclaration:
         self.stateful, self.commutative, self.asynchronous = stateful, commutative, asynchronous
         self.broadcasts, self.reads, self.keeps = broadcasts, frozenset(reads), frozenset(keeps)
         self.mutates, self.aliases, self.overlapping = frozenset(mutates), frozenset(aliases), overlapping
-        self.host = frozenset(host)
+        self.host, self.numbers = frozenset(host), frozenset(numbers)
+        self.number_text, self.number_overflows, self.number_integers_only = "", False, False
         self.kernels: dict[str, Kernel] = {}
         self.infer_function: Callable[[Any], Any] | None = None
         self.gradient_function: Callable[..., Any] | None = None
@@ -197,6 +201,19 @@ class OpDeclaration:
         """Sets the local identity, such as x + 0 = x."""
         self.fold_function = function
         return function
+
+    def number(self, text: str, overflows: bool = False, integers_only: bool = False) -> OpDeclaration:
+        """Sets the arithmetic on scalars as Python text over ``{0}``, ``{1}`` …; see `runtime/numbers.py`.
+
+        `overflows`: the result may be larger than its type, or need rounding. `integers_only`: it is not what
+        floating point does.
+        """
+        self.number_text, self.number_overflows, self.number_integers_only = (
+            f"({text})",
+            overflows,
+            integers_only,
+        )
+        return self
 
     def value(self, *needs: int) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
         """Decorator: what is known of the output (a list: of each output) before a step.

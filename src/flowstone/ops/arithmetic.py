@@ -61,6 +61,7 @@ add_op = op(
     "Add", "x: T, y: T -> z: T", T=(*FLOATS_AND_COMPLEX, *SIGNED_INTEGERS, dtypes.uint8, dtypes.string)
 )
 add_op.infer(broadcast_shape)
+add_op.number("{0} + {1}", overflows=True)
 
 
 @add_op.kernel(CPU, GPU)
@@ -75,6 +76,7 @@ def _join_strings(x, y):
 
 
 add_v2 = binary("AddV2", torch.add, torch.Tensor.add_, adapter=modular, commutative=True)
+add_v2.number("{0} + {1}", overflows=True)
 
 
 @add_op.gradient
@@ -111,6 +113,7 @@ def _unless(node, number, is_neutral):
 
 
 sub_op = binary("Sub", torch.sub, torch.Tensor.sub_, adapter=modular)
+sub_op.number("{0} - {1}", overflows=True)
 
 
 @sub_op.gradient
@@ -125,6 +128,7 @@ def _(node):
 
 
 mul_op = binary("Mul", torch.mul, torch.Tensor.mul_, adapter=modular, commutative=True)
+mul_op.number("{0} * {1}", overflows=True)
 
 
 @mul_op.gradient

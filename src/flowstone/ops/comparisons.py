@@ -36,6 +36,10 @@ less_op = _comparison("Less", torch.lt)
 less_equal_op = _comparison("LessEqual", torch.le)
 greater_op = _comparison("Greater", torch.gt)
 greater_equal_op = _comparison("GreaterEqual", torch.ge)
+less_op.number("{0} < {1}")
+less_equal_op.number("{0} <= {1}")
+greater_op.number("{0} > {1}")
+greater_equal_op.number("{0} >= {1}")
 
 
 def _compare_bytes(function):
@@ -84,6 +88,8 @@ def _equality(name, function, of_strings, otherwise):
 
 equal_op = _equality("Equal", torch.eq, np.equal, False)
 not_equal_op = _equality("NotEqual", torch.ne, np.not_equal, True)
+equal_op.number("{0} == {1}")
+not_equal_op.number("{0} != {1}")
 
 approximate_equal_op = op(
     "ApproximateEqual", "x: T, y: T -> z: bool", "tolerance: float = 1e-05", T=ALL_NUMBERS, commutative=True
@@ -120,9 +126,12 @@ def _logic(name, function):
 
 logical_and_op = _logic("LogicalAnd", torch.logical_and)
 logical_or_op = _logic("LogicalOr", torch.logical_or)
+logical_and_op.number("{0} and {1}")
+logical_or_op.number("{0} or {1}")
 logical_not_op = op("LogicalNot", "x: bool -> y: bool")
 logical_not_op.infer(same_shape)
 logical_not_op.kernel(CPU, GPU)(lambda node, env: Call(torch.logical_not, X0))
+logical_not_op.number("not {0}")
 logical_not_op.not_differentiable()
 
 # ---- choice

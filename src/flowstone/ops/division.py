@@ -102,11 +102,13 @@ truncate_div_op = _quotient(
     "TruncateDiv", ARITHMETIC, _truncated_quotient, Call(torch.trunc, Call(torch.div, X0, X1))
 )
 floor_div_op = _quotient("FloorDiv", ARITHMETIC, _floored_quotient, _FLOORED)
+floor_div_op.number("{0} // {1}", overflows=True, integers_only=True)
 truncate_mod_op = _quotient(
     "TruncateMod", (*FLOATS, dtypes.int32, dtypes.int64), _truncated_remainder, torch.fmod
 )
 mod_op = _quotient("Mod", (*FLOATS, dtypes.int32, dtypes.int64), _truncated_remainder, torch.fmod)
 floor_mod_op = _quotient("FloorMod", REAL, _floored_remainder, torch.remainder)
+floor_mod_op.number("{0} % {1}", integers_only=True)
 mod_op.no_gradient()
 truncate_mod_op.no_gradient()
 truncate_div_op.gradient(lambda op, dz: (None, None))

@@ -143,6 +143,7 @@ _TOLD_BETTER: tuple[tuple[str, Callable[[Sequence[Any]], str]], ...] = (
     ("must match the size of tensor b", _different_shapes),
     ("shapes cannot be multiplied", _different_sizes),
     ("index out of range in self", _outside),
+    (" by zero", lambda values: "Integer division by zero"),
     ("ZeroDivisionError", lambda values: "Integer division by zero"),
     ("Boolean value of Tensor with more than one value", lambda values: "The predicate must be a scalar"),
 )

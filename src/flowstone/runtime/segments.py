@@ -27,6 +27,7 @@ before every node.
 
 from __future__ import annotations
 
+import array
 import keyword
 import re
 from collections.abc import Callable
@@ -45,12 +46,14 @@ from flowstone.rewriting.frames import (
     LOOP_TYPES,
     NEXT_ITERATIONS,
     Frame,
+    Frames,
     is_head,
     order_by_frames,
 )
 from flowstone.runtime.aliasing import Aliasing
 from flowstone.runtime.failures import GENERATED_FILE, located
 from flowstone.runtime.memory import Memory
+from flowstone.runtime.numbers import ROUNDING_CELL, Numbers
 
 _DEEPEST_NESTING = 60  # Python allows 100 levels of indentation
 _count = 0
@@ -94,6 +97,7 @@ def compile_segment(
     return _Writer(subgraph, environment, watched, returns_references).write()
 
 
+_NO_FRAMES = Frames(Subgraph([], [], [], []))
 _WITHOUT_KERNEL = SWITCHES | MERGES | LOOP_TYPES | {"_Arg"}
 _RENAMING = SWITCHES | ENTERS | EXITS  # the output is the input under another name
 
@@ -128,6 +132,14 @@ class _Writer:
         self.frames = order_by_frames(subgraph)
         self.liveness = Liveness(subgraph)
         self.loops: list[_Loop] = []
+        on_cpu = environment.device.type == "cpu"
+        self.numbers = Numbers(subgraph, self.frames if on_cpu else _NO_FRAMES)
+        self.number_names: dict[Output, str] = {}
+        self.rounds = False
+        self.subgraph_enters: dict[Frame | None, list[Output]] = {}
+        for node in subgraph.nodes if self.frames.exist else ():
+            if node.type in ENTERS:
+                self.subgraph_enters.setdefault(self.frames.of[node], []).append(node._outputs[0])
         self.loop_conditions: dict[Frame | None, Any] = {}
         self.heads: dict[Frame | None, list[PlanNode]] = {}
         for node in subgraph.nodes if self.frames.exist else ():
@@ -162,6 +174,10 @@ class _Writer:
         global _count
         _count += 1
         segment = self.segment
+        if self.rounds:
+            self.text.insert(1, f" {ROUNDING_CELL} = {self._global('array', array.array)}('f', (0.0,))")
+            segment.lines.insert(1, None)
+            segment.arguments.insert(1, [])
         segment.source = "\n".join(self.text) + "\n"
         segment.filename = f"{GENERATED_FILE}{_count}>"
         exec(compile(segment.source, segment.filename, "exec"), segment.globals)
@@ -242,7 +258,7 @@ class _Writer:
             return
         if node.type in SWITCHES or node.type in ENTERS or node.type in EXITS:
             for output in node._outputs:
-                self.names[output] = self._switched(node, output)
+                self._carry(node, output)
                 self.owners[output] = self.owners.get(node._inputs[0], node._inputs[0])
             return
         if node.type in NEXT_ITERATIONS:
@@ -255,11 +271,14 @@ class _Writer:
             return
         depth = self._enter(node)
         if node.type == "LoopCond":
-            self._line(depth, f"if not {self._input(node, 0)}: break", node)
+            self._line(depth, f"if not {self._number(node._inputs[0]) or self._input(node, 0)}: break", node)
+            return
+        if node._outputs and node._outputs[0] in self.numbers.outputs:
+            self._write_number(node, depth)
             return
         if self.watched:
             self._line(depth, "step.check()", node)
-        arguments = [self._input(node, j) for j in range(len(node._inputs))]
+        arguments = [self._argument(node, j) for j in range(len(node._inputs))]
         if node.type in MERGES:
             self._write_merge(node, i, depth, arguments)
         else:
@@ -385,7 +404,7 @@ class _Writer:
         if output in self.liveness.predicates and output not in self.predicate_names:
             name = f"p{len(self.predicate_names)}"
             self.predicate_names[output] = name
-            value = self.names[output] + (".tensor" if output.dtype.is_ref else "")
+            value = self._number(output) or self.names[output] + (".tensor" if output.dtype.is_ref else "")
             self._line(self._enter(output.op), f"{name} = bool({value})", output.op)
 
     def _test(self, term: Any) -> list[str]:
@@ -440,13 +459,87 @@ class _Writer:
                 name = f"v{len(self.names)}"
                 self.names[head._outputs[0]] = name
                 self.names[head._outputs[1]] = "None"
-                self._line(depth, f"{name} = {self._input(head, 0)}", head)
+                if head._outputs[0] in self.numbers:
+                    self.number_names[head._outputs[0]] = name
+                    first = self._number(head._inputs[0]._op._inputs[0]) or f"{self._input(head, 0)}.item()"
+                else:
+                    first = self._input(head, 0)
+                self._line(depth, f"{name} = {first}", head)
+            self._write_entered_numbers(frame, depth)
             self._line(depth, "while True:", node)
             self.loops.append(_Loop(frame, depth, self.path, self.liveness.node(node), heads))
             self.loop_conditions[frame] = self.liveness.node(node)
             self.path = []
             if self.watched:
                 self._line(depth + 1, "step.check()", node)
+
+    def _write_entered_numbers(self, frame: Frame, depth: int) -> None:
+        """Scalars that come into the loop from outside, as numbers."""
+        for x in self.subgraph_enters.get(frame, ()):
+            if x in self.numbers.entered and x not in self.number_names:
+                outside = x.op._inputs[0]
+                name = self._number(outside)
+                if name is None:
+                    name = f"n{len(self.number_names)}"
+                    self._line(depth, f"{name} = {self.names[outside]}.item()", x.op)
+                self.number_names[x] = name
+
+    # ---- numbers
+
+    def _number(self, x: Output, source: Output | None = None) -> str | None:
+        """The text of a number: of `x`, or of `source` if `x` is one; None where `x` is a tensor."""
+        if x not in self.numbers:
+            return None
+        x = x if source is None else source
+        return self.numbers.constants.get(x) or self.number_names.get(x)
+
+    def _argument(self, node: PlanNode, i: int) -> str:
+        """The expression for input `i`, a number where the declaration takes one and there is one."""
+        x = node._inputs[i]
+        if self.frames.exist and node.input_argument(i).name in node.declaration.numbers:
+            return self._number(x) or self._input(node, i)
+        return self._input(node, i)
+
+    def _write_number(self, node: PlanNode, depth: int) -> None:
+        output = node._outputs[0]
+        if node.type in MERGES:
+            name = self.names[output] = self.number_names[output] = f"v{len(self.names)}"
+            self.names[node._outputs[1]] = "None"
+            conditions = [self.liveness.output(x) for x in node._inputs]
+            live = [j for j, condition in enumerate(conditions) if condition != FALSE]
+            words = [self._number(x) or "None" for x in node._inputs]
+            self._line(depth, f"{name} = {self._choice(live, conditions, words)}", node)
+            return
+        arguments = [self._number(x) or "None" for x in node._inputs]
+        if node.type == "Identity":
+            self.names[output] = self.number_names[output] = arguments[0]
+            return
+        name = self.names[output] = self.number_names[output] = f"v{len(self.names)}"
+        text = self.numbers.expression(node, arguments)
+        if self.numbers.needs_rounding(node):
+            text = f"{ROUNDING_CELL}[0] = {text}; {name} = {ROUNDING_CELL}[0]"
+            self.rounds = True
+        else:
+            text = f"{name} = {text}"
+        self._line(depth, text, node)
+        self._note_predicate(output)
+
+    def _carry(self, node: PlanNode, output: Output) -> None:
+        """The output of a Switch, Enter or Exit is its input under another name, number or tensor."""
+        data = node._inputs[0]
+        number = self._number(data)
+        if number is not None and output in self.numbers.outputs:
+            self.number_names[output] = number
+            if output not in self.numbers.entered:
+                self.names[output] = number
+                return
+        if data in self.numbers.outputs and data not in self.numbers.entered:
+            kind = self._global(output.dtype.name, output.dtype.torch)
+            make = self._global("tensor", torch.tensor)
+            self.names[output] = f"v{len(self.names)}"
+            self._line(self._enter(node), f"{self.names[output]} = {make}({number}, dtype={kind})", node)
+        else:
+            self.names[output] = self._switched(node, output)
 
     def _end_loops_before(self, node: PlanNode | None, i: int) -> None:
         """Ends the loops that `node`, at place `i`, does not stand in."""
@@ -467,7 +560,8 @@ class _Writer:
         targets, sources = [], []
         for head in loop.heads:
             node = next(values[x] for x in head._inputs if x in values)
-            target, source = self.names[head._outputs[0]], self._input(node, 0)
+            target, source = self.names[head._outputs[0]], self._number(head._outputs[0], node._inputs[0])
+            source = source or self._input(node, 0)
             if target != source:
                 targets.append(target)
                 sources.append(source)

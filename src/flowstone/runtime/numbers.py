@@ -1,0 +1,139 @@
+"""Numbers: a loop's scalars that generated code keeps as Python numbers.
+
+Counters, predicates and scalar sums cost more as tensors than what they count: an ATen call is 0.8 µs,
+Python's own arithmetic a twentieth of that. Inside a loop on the CPU a scalar is a number if the ops that
+make it have their arithmetic declared (`OpDeclaration.number`) and all that take it take numbers: such ops,
+the loop's predicate, a Switch, and arguments that a declaration names in ``numbers=``. Results are what the
+tensors would hold: int32 and int64 wrap around, float32 is rounded after every operation (a float64 result of
+two float32 operands, rounded once more, is correctly rounded for + - and *).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from flowstone.framework import dtypes
+from flowstone.framework.node import Output
+from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.rewriting.branches import MERGES, SWITCHES
+from flowstone.rewriting.frames import ENTERS, EXITS, NEXT_ITERATIONS, Frames, is_head
+
+_BITS = {dtypes.int32: 32, dtypes.int64: 64}
+_TYPES = frozenset((*_BITS, dtypes.float32, dtypes.bool))
+_CARRIERS = SWITCHES | ENTERS | EXITS | NEXT_ITERATIONS | {"Identity"}
+ROUNDING_CELL = "cell"  # the local name of the one-element float32 array that rounds
+
+
+class Numbers:
+    """Which outputs of a subgraph in frame order are numbers.
+
+    `outputs`: those that are; `constants`: the literal of each constant scalar; `entered`: scalars that come
+    into a loop, of which there is a number beside the tensor.
+    """
+
+    def __init__(self, subgraph: Subgraph, frames: Frames) -> None:
+        self._frames = frames
+        self.outputs: set[Output] = set()
+        self.entered: set[Output] = set()
+        self.constants: dict[Output, str] = {}
+        self._takers: dict[Output, list[tuple[PlanNode, int]]] = {}
+        if not frames.exist:
+            return
+        for node in subgraph.nodes:
+            self._consider(node)
+            for i, x in enumerate(node._inputs):
+                self._takers.setdefault(x, []).append((node, i))
+        while self._drop_unfit():
+            pass
+        self.entered = {x for x in self.outputs if self._is_constant_enter(x.op)}
+
+    def __contains__(self, x: Output) -> bool:
+        return x in self.outputs or x in self.constants
+
+    # ---- which could be
+
+    def _consider(self, node: PlanNode) -> None:
+        if node.type == "Const" and _is_scalar(node._outputs[0]):
+            literal = _literal(node)
+            if literal is not None:
+                self.constants[node._outputs[0]] = literal
+            return
+        if self._frames.of[node] is None or not all(_is_scalar(x) for x in node._outputs):
+            return  # outside all loops, where an Exit leads to as well
+        if self._could_be(node):
+            self.outputs.update(node._outputs[:1] if node.type in MERGES else node._outputs)
+
+    def _could_be(self, node: PlanNode) -> bool:
+        """Whether the node makes numbers if its inputs are numbers (a loop's head is trusted at first)."""
+        if node.type in ENTERS or is_head(node):
+            return _is_scalar(node._outputs[0])
+        if node.type in MERGES:
+            return all(x in self for x in node._inputs) and not self._takers.get(node._outputs[1])
+        if node.type in _CARRIERS:
+            return node._inputs[0] in self
+        declaration = node.declaration
+        if not declaration.number_text or not all(x in self for x in node._inputs):
+            return False
+        return not (declaration.number_integers_only and node.dtype(0).is_floating)
+
+    # ---- which are
+
+    def _drop_unfit(self) -> bool:
+        """Drops outputs whose maker or takers do not fit; whether there were any."""
+        unfit = [x for x in self.outputs if not self._fits(x)]
+        self.outputs.difference_update(unfit)
+        return bool(unfit)
+
+    def _fits(self, x: Output) -> bool:
+        node = x.op
+        if is_head(node):
+            makes = all(self._could_enter(y) for y in node._inputs)
+        else:
+            makes = self._could_be(node)
+        return makes and (
+            self._is_constant_enter(node) or all(self._takes(*t) for t in self._takers.get(x, ()))
+        )
+
+    def _could_enter(self, y: Output) -> bool:
+        return y in self or y.op.type in ENTERS
+
+    @staticmethod
+    def _is_constant_enter(node: PlanNode) -> bool:
+        """A scalar from outside: it stays a tensor as well, for those that want one."""
+        return node.type in ENTERS and bool(node.attributes["is_constant"])
+
+    def _takes(self, node: PlanNode, i: int) -> bool:
+        """Whether input `i` of `node` may be a number."""
+        if node.type == "LoopCond" or node.type in EXITS or (node.type in SWITCHES and i == 1):
+            return True
+        if node.type in ENTERS:
+            return True
+        if node.input_argument(i).name in node.declaration.numbers:
+            return True
+        return bool(node._outputs) and node._outputs[0] in self.outputs
+
+    # ---- as text
+
+    def expression(self, node: PlanNode, arguments: list[str]) -> str:
+        """The node's result as Python text, before rounding to float32 (see `needs_rounding`)."""
+        text = node.declaration.number_text.format(*arguments)
+        bits = _BITS.get(node._outputs[0].dtype)
+        if bits is None or not node.declaration.number_overflows:
+            return text
+        half = 1 << (bits - 1)
+        return f"({text} + {half} & {2 * half - 1}) - {half}"
+
+    @staticmethod
+    def needs_rounding(node: PlanNode) -> bool:
+        """Whether the result must be rounded to float32."""
+        return node._outputs[0].dtype is dtypes.float32 and node.declaration.number_overflows
+
+
+def _is_scalar(x: Output) -> bool:
+    return x._dims == () and x.dtype in _TYPES
+
+
+def _literal(node: PlanNode) -> str | None:
+    value: Any = node.attributes["value"].item()
+    return None if isinstance(value, float) and not math.isfinite(value) else repr(value)

@@ -1,0 +1,120 @@
+"""Loops' scalars as Python numbers: which are, and that they are what tensors would be, to the bit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import flowstone as tf
+from flowstone.framework.kernel import Environment
+from flowstone.rewriting.frames import order_by_frames
+from flowstone.rewriting.partial_execution import prune
+from flowstone.rewriting.passes import run_passes
+from flowstone.runtime.numbers import Numbers
+from flowstone.runtime.segments import compile_segment
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default() as g:
+        yield g
+
+
+def numbers_of(fetches, feeds=()):
+    subgraph = run_passes(prune(fetches, [], list(feeds)))
+    frames = order_by_frames(subgraph)
+    return {x.op.name.rpartition("/")[2] for x in Numbers(subgraph, frames).outputs}
+
+
+def source_of(fetches, feeds=()):
+    return compile_segment(run_passes(prune(fetches, [], list(feeds))), Environment()).source
+
+
+def test_a_counter_and_its_predicate_are_numbers_and_vectors_are_not():
+    x = tf.placeholder(tf.float32, [3])
+    out = tf.while_loop(lambda i, v: i < 10, lambda i, v: (i + 1, v * 2.0), [tf.constant(0), x])[1]
+    found = numbers_of([out], [x])
+    assert {"Less", "add", "Merge"} <= found and "mul" not in found
+    assert "item" not in source_of([out], [x])
+
+
+def test_a_scalar_that_a_tensor_op_takes_stays_a_tensor():
+    x = tf.placeholder(tf.float32, [3])
+    out = tf.while_loop(
+        lambda i, s, v: i < 10, lambda i, s, v: (i + 1, s * 2.0, v * s), [tf.constant(0), tf.constant(1.0), x]
+    )[2]
+    found = numbers_of([out], [x])
+    assert "add" in found and "mul" not in found
+
+
+def test_a_limit_from_outside_is_read_once():
+    n = tf.placeholder(tf.int32, [])
+    out = tf.while_loop(lambda i: i < n, lambda i: i + 1, [tf.constant(0)])
+    assert source_of([out], [n]).count(".item()") == 1
+    with tf.Session() as session:
+        assert session.run(out, {n: 7}) == 7
+
+
+@pytest.mark.parametrize("dtype", [tf.int32, tf.int64])
+def test_integers_wrap_around(dtype):
+    start = np.iinfo(dtype.as_numpy_dtype).max - 2
+    out = tf.while_loop(
+        lambda i, k: k < 5,
+        lambda i, k: (i * 3 + i - k, k + 1),
+        [tf.constant(start, dtype), tf.constant(0, dtype)],
+    )
+    assert {"mul", "sub"} <= numbers_of(list(out))
+    value = np.array(start, dtype.as_numpy_dtype)
+    with np.errstate(over="ignore"):
+        for k in range(5):
+            value = value * dtype.as_numpy_dtype(3) + value - dtype.as_numpy_dtype(k)
+    with tf.Session() as session:
+        assert session.run(out[0]) == value
+
+
+def test_float32_is_rounded_after_every_operation():
+    x = tf.placeholder(tf.float32, [])
+    out = tf.while_loop(lambda a, i: i < 40, lambda a, i: (a * 1.1 - 0.3 + a, i + 1), [x, tf.constant(0)])[0]
+    assert {"mul", "sub"} <= numbers_of([out], [x])
+    value = np.float32(0.7)
+    for _ in range(40):
+        value = value * np.float32(1.1) - np.float32(0.3) + value
+    with tf.Session() as session:
+        assert session.run(out, {x: 0.7}) == value
+
+
+def test_overflow_and_nan():
+    big = tf.while_loop(
+        lambda a, i: i < 200, lambda a, i: (a * 10.0, i + 1), [tf.constant(1.0), tf.constant(0)]
+    )[0]
+    nan = tf.while_loop(lambda a, i: i < 3, lambda a, i: (a - a, i + 1), [big, tf.constant(0)])[0]
+    with tf.Session() as session:
+        assert session.run(big) == np.inf and np.isnan(session.run(nan))
+
+
+def test_floor_division_by_zero_names_the_node():
+    n = tf.placeholder(tf.int32, [])
+    out = tf.while_loop(lambda i: i < 3, lambda i: i + tf.floordiv(10, n), [tf.constant(0)])
+    with tf.Session() as session:
+        assert session.run(out, {n: 4}) == 4
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"Integer division by zero(.|\n)*FloorDiv"):
+            session.run(out, {n: 0})
+        assert session.run(out, {n: 10}) == 3
+
+
+def test_branches_nested_loops_and_logic():
+    n = tf.placeholder(tf.int32, [])
+
+    def body(i, odd, total):
+        inner = tf.while_loop(
+            lambda j: tf.logical_and(j < i, tf.logical_not(j > 3)), lambda j: j + 1, [tf.constant(0)]
+        )
+        return i + 1, tf.cond(tf.equal(i % 2, 1), lambda: odd + 1, lambda: odd), total + inner
+
+    out = tf.while_loop(lambda i, *_: i < n, body, [tf.constant(0)] * 3)
+    assert (
+        "tensor("
+        not in source_of(list(out), [n]).split("while True")[-1].split("break", 1)[1].split("del")[0]
+    )
+    with tf.Session() as session:
+        assert session.run(out, {n: 9}) == (9, 4, sum(min(i, 4) for i in range(9)))
