@@ -270,6 +270,17 @@ def test_loop_reads_an_element_several_times() -> None:
     assert value == 7 and grad.tolist() == [9, 1, 1]
 
 
+def test_loop_writes_its_counters() -> None:
+    def body(i: Any, total: Any, counts: Any, totals: Any) -> Any:
+        total = total + tf.cast(i, tf.float32) * 0.5
+        return i + 1, total, counts.write(i, i * i), totals.write(i, total)
+
+    arrays = tf.TensorArray(tf.int32, 3), tf.TensorArray(tf.float32, 3)
+    _, total, counts, totals = tf.while_loop(lambda i, *_: i < 3, body, (0, 0.0, *arrays))
+    final, squares, sums = run([total, counts.stack(), totals.stack()])
+    assert (final, squares.tolist(), sums.tolist()) == (1.5, [0, 1, 4], [0, 0.5, 1.5])
+
+
 def test_loop_makes_arrays() -> None:
     x = tf.constant([1.0, 2.0, 3.0])
 
