@@ -23,6 +23,28 @@ WIDER = {"float32": "float64", "complex64": "complex128"}
 _CHOSEN = "tests/gradients/test_gradient_computation.py differentiates what is chosen"
 _VARIABLE = "reads a variable; tests/gradients/test_gradient_computation.py"
 SKIPPED = {
+    **dict.fromkeys(
+        (
+            "Case",
+            "If",
+            "PartitionedCall",
+            "StatefulPartitionedCall",
+            "StatelessCase",
+            "StatelessIf",
+            "StatelessWhile",
+            "SymbolicGradient",
+            "While",
+        ),
+        "calls functions; tests/ops/test_functions.py",
+    ),
+    **dict.fromkeys(
+        (
+            f"TensorArray{kind}{generation}"
+            for kind in ("Concat", "Gather", "Read", "Scatter", "Split", "Write")
+            for generation in ("", "V2", "V3")
+        ),
+        "of an array; tests/ops/test_tensor_array.py",
+    ),
     "ArgMax": "gives integers",
     "ArgMin": "gives integers",
     "DebugGradientIdentity": "for debuggers",

@@ -18,7 +18,8 @@ from flowstone.placement.cluster_simulator import (
 )
 from flowstone.placement.cost_model import CostModel
 from flowstone.placement.devices import Link, SimulatedDevice
-from flowstone.placement.node_placement import place, place_tasks, ranks, stateful_placement
+from flowstone.placement.greedy_walk import ranks
+from flowstone.placement.node_placement import place, place_tasks, stateful_placement
 from flowstone.placement.synthetic_graphs import random_cluster, random_tasks
 from flowstone.placement.task_graph import placed_task_graph
 from flowstone.rewriting.partial_execution import prune

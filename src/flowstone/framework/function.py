@@ -63,7 +63,7 @@ class FunctionGraph(Graph):
         return True
 
     @property
-    def variable_store(self) -> Any:  # type: ignore[override]
+    def variable_store(self) -> Any:
         """The outer graph's, but what it makes is made there, and resource variables are read there."""
         store = self.outer.variable_store
         return None if store is None else _OuterStore(self, store)
@@ -78,7 +78,7 @@ class FunctionGraph(Graph):
         group_sizes: tuple[int, ...], name: str, **options: Any,
     ) -> Operation:  # fmt: skip
         """As in every graph, but inputs from outside are captured. TypeError if one must be a reference."""
-        if any(x._op.graph is not self for x in inputs):
+        if any(x.op.graph is not self for x in inputs):
             if declaration.has_references:
                 types = ", ".join(f"tf.{x._dtype.base_dtype.name}" for x in inputs)
                 raise TypeError(
@@ -86,7 +86,7 @@ class FunctionGraph(Graph):
                     "references it expects: a function's arguments are values"
                 )
             base = name[:-1] if name.endswith("/") else name
-            inputs = [x if x._op.graph is self else self.capture(x, f"{base}/placeholder") for x in inputs]
+            inputs = [x if x.op.graph is self else self.capture(x, f"{base}/placeholder") for x in inputs]
         if name.endswith("/") and name[:-1] in self._by_name:  # a scope of the outer graph
             name = name[:-1].rpartition("/")[2]
         return super().create(declaration, inputs, attributes, group_sizes, name, **options)
@@ -99,7 +99,7 @@ class FunctionGraph(Graph):
             with self.as_default(), self.control_dependencies(None), self.device(None):
                 found = F.Placeholder(dtype=dtype, shape=tensor._dims, name=name)
             self.captures[tensor] = found
-        return found  # type: ignore[no-any-return]
+        return found
 
     def colocate_with(self, op: Any, ignore_existing: bool = False) -> Any:
         """As in every graph; what is outside has no place inside, so nothing is colocated with it."""

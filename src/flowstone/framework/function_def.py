@@ -163,7 +163,7 @@ def _write_arguments(definition: Any, attributes: dict[str, Any], message: Any) 
         count = range(len(types))
         names[argument.name] = [argument.name if single else f"{argument.name}/{i}" for i in count]
         told = definition.arg_attr[position].attr if position in definition.arg_attr else {}
-        shapes = told["_output_shapes"].list.shape if "_output_shapes" in told else ()
+        shapes: Any = told["_output_shapes"].list.shape if "_output_shapes" in told else ()
         for name, dtype in zip(names[argument.name], types):
             node = message.node.add(name=name, op="Placeholder")
             node.attr["dtype"].type = dtype.as_datatype_enum

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import torch
 
 from flowstone.framework import dtypes, errors
 from flowstone.framework.kernel import Call, Input
@@ -43,6 +44,21 @@ def boxed(value: Any) -> np.ndarray[Any, Any]:
     holder = np.empty((), dtype=object)
     holder[()] = value
     return holder
+
+
+def is_handle(node: Any, i: int = 0) -> bool:
+    """Whether input `i` holds handles: one is the bare object, several are an array of objects."""
+    return node.dtype(i) in (dtypes.resource, dtypes.variant)
+
+
+def unboxing(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function` of arrays of objects as a function of handles, one of which comes out bare."""
+
+    def on_handles(*values: Any) -> Any:
+        result = function(*(x if isinstance(x, torch.Tensor) else boxed(x) for x in values))
+        return result[()] if result.ndim == 0 else result
+
+    return on_handles
 
 
 def boxing(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -14,7 +14,17 @@ from flowstone.framework.operation import F, op
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.shape import is_compatible, merge
 from flowstone.framework.tensor import Tensor, convert_to_tensor
-from flowstone.ops.arrays import boxed, in_signed, invalid, is_text, product, replaced, sizes_of
+from flowstone.ops.arrays import (
+    boxed,
+    in_signed,
+    invalid,
+    is_handle,
+    is_text,
+    product,
+    replaced,
+    sizes_of,
+    unboxing,
+)
 from flowstone.ops.constants import constant
 from flowstone.ops.joining import concat
 from flowstone.ops.shapes import reshape, shape, size, squeeze
@@ -102,6 +112,8 @@ def _gather_kernel(node: Any, axis: int, batch: int) -> Any:
     params, indices = node.dims(0), node.dims(1)
     if is_text(node):
         return lambda params, indices, *_: _gather_text(params, indices, axis)
+    if is_handle(node):
+        return unboxing(lambda params, indices, *_: _gather_text(params, indices, axis))
     if not batch and params is not None and indices is not None and node.dtype(1) is not dtypes.int16:
         if len(indices) == 1:
             return Call(torch.index_select, X0, axis, X1)

@@ -22,9 +22,11 @@ from flowstone.ops.arrays import (
     computed,
     elements,
     invalid,
+    is_handle,
     is_text,
     replaced,
     scalar_element,
+    unboxing,
 )
 from flowstone.ops.constants import constant
 
@@ -51,6 +53,8 @@ def _(node, env):
     axis, count = node.attributes["axis"], len(node.inputs)
     if is_text(node):
         return lambda *xs: np.stack(xs, axis)
+    if is_handle(node):
+        return unboxing(lambda *xs: np.stack(xs, axis))
     return call_on_list(torch.stack, 0, count, axis)
 
 

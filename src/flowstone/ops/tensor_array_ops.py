@@ -166,6 +166,7 @@ def _declare_write(generation: str) -> None:
         keeps=[2],
         aliases=[3],
         host=["index"],
+        numbers=["index"],
     )
 
     @declaration.infer
@@ -192,6 +193,7 @@ def _declare_read(generation: str) -> None:
         "dtype: type",
         overlapping=True,  # the element stays the array's: nobody may overwrite it
         host=["index"],
+        numbers=["index"],
     )
 
     @declaration.infer

@@ -86,7 +86,7 @@ def _lower_branches(
     has_effects = any(end.name.endswith("/done") for end in ends)
     waits = []
     if has_effects or not outputs:
-        waits = [_merge(inliner, [end._outputs[0] for end in ends], node, f"{site.prefix}/done")._op]
+        waits = [_merge(inliner, [end._outputs[0] for end in ends], node, f"{site.prefix}/done").op]
     return Expansion(outputs, waits)
 
 
@@ -221,7 +221,7 @@ class _Loop:
             next_value = self._add("NextIteration", results[i])
             merges[i]._inputs[1] = next_value
         outputs = [self._add("Exit", exits[i]) if i in exits else x for i, x in enumerate(inputs)]
-        return Expansion(outputs, [outputs[changing[0]]._op])
+        return Expansion(outputs, [outputs[changing[0]].op])
 
     def _enter(
         self, inputs: list[Output], changing: list[int], shapes: Sequence[Any]

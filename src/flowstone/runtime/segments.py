@@ -481,7 +481,7 @@ class _Writer:
                 name = self._number(outside)
                 if name is None:
                     name = f"n{len(self.number_names)}"
-                    self._line(depth, f"{name} = {self.names[outside]}.item()", x.op)
+                    self._line(depth, f"{name} = {self._input(x.op, 0)}.item()", x.op)
                 self.number_names[x] = name
 
     # ---- numbers
