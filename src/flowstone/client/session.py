@@ -35,8 +35,8 @@ from flowstone.framework.tensor import Tensor
 from flowstone.runtime import threads
 from flowstone.runtime.device import default_device, local_devices
 from flowstone.runtime.failures import explain
+from flowstone.runtime.generated_code import Segment
 from flowstone.runtime.plan import Plan, make_plan
-from flowstone.runtime.segments import Segment
 from flowstone.runtime.step import UNLIMITED, Step
 
 

@@ -18,8 +18,8 @@ from flowstone.framework.dtypes import from_torch
 from flowstone.framework.subgraph import PlanNode
 
 if TYPE_CHECKING:
+    from flowstone.runtime.generated_code import Segment
     from flowstone.runtime.partitioned_program import PartitionedProgram
-    from flowstone.runtime.segments import Segment
     from flowstone.runtime.unit_program import UnitProgram
 
 GENERATED_FILE = "<flowstone segment "  # how the file names of generated code begin

@@ -21,9 +21,10 @@ from flowstone.rewriting.partial_execution import prune
 from flowstone.rewriting.passes import run_passes
 from flowstone.rewriting.shape_refinement import refine_shapes
 from flowstone.runtime.device import Device, check_requested, default_device, needs_placement
+from flowstone.runtime.generated_code import Segment
 from flowstone.runtime.interpreter import disagreement, interpret
 from flowstone.runtime.partitioned_program import PartitionedProgram
-from flowstone.runtime.segments import Segment, compile_segment
+from flowstone.runtime.segments import compile_segment
 from flowstone.runtime.threads import wants_one_thread
 from flowstone.runtime.unit_program import UnitProgram
 from flowstone.runtime.units import needs_units
