@@ -19,7 +19,7 @@ _PYTHON = {
     "client": "",
     "client.device_lib": "client.devices runtime.device",
     "client.session": "client.session flowstone",
-    "client.timeline": "tools.timeline",
+    "client.timeline": "client.timeline",
     "data": "data",
     "data.ops": "",
     "data.ops.dataset_ops": "data",

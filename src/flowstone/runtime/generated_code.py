@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from flowstone.framework.node import Output
 from flowstone.framework.subgraph import PlanNode
 from flowstone.runtime.failures import GENERATED_FILE
 
@@ -59,6 +60,12 @@ class Code:
         self.segment.lines.append(node)
         self.segment.arguments.append(arguments or [])
 
+    def computation(
+        self, depth: int, text: str, node: PlanNode, arguments: list[str], results: Sequence[str]
+    ) -> None:
+        """Adds the line that computes `node` into the locals `results` (``_``: nobody takes that output)."""
+        self.line(depth, text, node, arguments)
+
     def insert_first(self, text: str) -> None:
         """Adds a line before all but the function's head."""
         self._text.insert(1, " " + text)
@@ -72,6 +79,10 @@ class Code:
             name = f"{name}_{len(names)}"
         names[name] = value
         return name
+
+    def constant(self, output: Output, value: Any) -> str:
+        """The global of an output that is this object in every step."""
+        return self.name(identifier(output.op.name, "c"), value)
 
     def literal(self, value: Any) -> str:
         """The expression of an argument known at plan time."""

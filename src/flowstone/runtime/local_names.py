@@ -14,7 +14,7 @@ from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.rewriting.branches import SWITCHES, TRUE, Liveness
 from flowstone.rewriting.frames import ENTERS, EXITS, Frame, Frames, is_head
 from flowstone.runtime.aliasing import Aliasing
-from flowstone.runtime.generated_code import Code, identifier
+from flowstone.runtime.generated_code import Code
 from flowstone.runtime.memory import Memory
 
 RENAMING = SWITCHES | ENTERS | EXITS  # the output is the input under another name
@@ -46,7 +46,7 @@ class LocalNames:
     def add_constant(self, output: Output, value: Any) -> None:
         """The output is this object in every step."""
         self.constants[output] = value
-        self.of[output] = self._code.name(identifier(output.op.name, "c"), value)
+        self.of[output] = self._code.constant(output, value)
 
     def owner(self, output: Output) -> Output:
         """The output that was computed, of those that share its name."""

@@ -185,7 +185,7 @@ class LoopBlocks:
             self._rounds = True
         else:
             text = f"{name} = {self._numbers.expression(node, arguments)}"
-        self._code.line(depth, text, node)
+        self._code.computation(depth, text, node, [], [name])
 
     def hand_on(self, node: PlanNode, output: Output) -> None:
         """The output of a Switch, Enter or Exit is its input under another name, number or tensor."""

@@ -12,7 +12,7 @@ Constants, variables and kernels are globals of that function; values are its lo
 A variable's buffer is read as ``W.tensor`` where it is consumed, so a consumer sees it as it is then.
 Conditions become ``if`` blocks (`conditional_blocks.py`); a Merge is a conditional expression. Loops become
 ``while`` blocks (`loop_blocks.py`). With `watched=True`, another compilation of the same nodes, the step's
-deadline is checked before every node.
+deadline is checked before every node; a third one records a trace (`tracing.py`).
 """
 
 from __future__ import annotations
@@ -35,31 +35,39 @@ from flowstone.runtime.local_names import RENAMING, LocalNames
 from flowstone.runtime.loop_blocks import LoopBlocks
 from flowstone.runtime.memory import Memory
 from flowstone.runtime.numbers import Numbers
+from flowstone.runtime.tracing import TracedCode
 
 _NO_FRAMES = Frames(Subgraph([], [], [], []))
 _WITHOUT_KERNEL = SWITCHES | MERGES | LOOP_TYPES | {"_Arg"}
 
 
 def compile_segment(
-    subgraph: Subgraph, environment: Environment, watched: bool = False, returns_references: bool = False
+    subgraph: Subgraph,
+    environment: Environment,
+    watched: bool = False,
+    returns_references: bool = False,
+    traced_device: str = "",
 ) -> Segment:
     """Compiles all nodes of `subgraph` for `environment`. Raises InvalidArgumentError where a kernel is
     missing.
 
     `returns_references`: a fetched reference is returned as the variable itself, not as its buffer.
+    `traced_device`: the steps are `TracedStep`s, and the segment runs on the device of this name.
     """
-    return _Writer(subgraph, environment, watched).write(returns_references)
+    return _Writer(subgraph, environment, watched, traced_device).write(returns_references)
 
 
 class _Writer:
-    def __init__(self, subgraph: Subgraph, environment: Environment, watched: bool) -> None:
+    def __init__(
+        self, subgraph: Subgraph, environment: Environment, watched: bool, traced_device: str
+    ) -> None:
         self.subgraph, self.environment, self.watched = subgraph, environment, watched
         on_cpu = environment.device.type == "cpu"
         self.memory = None if on_cpu else Memory(environment, subgraph.feeds)
         self.kernels: dict[PlanNode, Any] = {}
         self.frames = order_by_frames(subgraph)
         self.liveness = Liveness(subgraph)
-        self.code = Code()
+        self.code = TracedCode(traced_device) if traced_device else Code()
         self.names = LocalNames(subgraph, self.code, self.liveness, self.frames, self.memory)
         self.blocks = ConditionalBlocks(self.code, self.liveness)
         numbers = Numbers(subgraph, self.frames if on_cpu else _NO_FRAMES)
@@ -144,7 +152,7 @@ class _Writer:
             released = self._released(node, i, targets)
             if released:
                 text += f"; del {', '.join(released)}"
-            self.code.line(depth, text, node, arguments)
+            self.code.computation(depth, text, node, arguments, targets)
         for output in node._outputs:
             self._note_predicate(output)
 
@@ -234,14 +242,17 @@ class _Writer:
 
     def _write_merge(self, node: PlanNode, i: int, depth: int, arguments: list[str]) -> None:
         value, index = node._outputs
-        text = f"{self.names.new(value)} = {self.blocks.choice(node._inputs, arguments)}"
+        chosen = self.names.new(value)
+        text = f"{chosen} = {self.blocks.choice(node._inputs, arguments)}"
         place = self.names.new(index)
         if index in self.aliasing.last_use:
             places = [
                 self.code.name(f"i{j}", torch.tensor(j, dtype=torch.int32)) for j in range(len(arguments))
             ]
             text += f"; {place} = {self.blocks.choice(node._inputs, places)}"
-        self.code.line(depth, text, node, [])
+        else:
+            place = "_"
+        self.code.computation(depth, text, node, [], [chosen, place])
         self._release_merged(node, i, depth)
 
     def _release_merged(self, node: PlanNode, i: int, depth: int) -> None:
