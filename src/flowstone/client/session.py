@@ -26,14 +26,14 @@ from flowstone.client.feeds_fetches import (
     feed_elements,
     fetch_converter,
 )
+from flowstone.client.placement_view import PlacementLog, describe_placement
 from flowstone.framework import errors, flags, scope
 from flowstone.framework.containers import ResourceStore
 from flowstone.framework.graph import Graph, Operation
-from flowstone.framework.kernel import Environment
 from flowstone.framework.shape import is_compatible
 from flowstone.framework.tensor import Tensor
 from flowstone.runtime import threads
-from flowstone.runtime.device import default_device, local_devices
+from flowstone.runtime.device import Device, default_device, local_devices
 from flowstone.runtime.failures import explain
 from flowstone.runtime.generated_code import Segment
 from flowstone.runtime.plan import Plan, make_plan
@@ -93,11 +93,10 @@ class BaseSession:
         self._graph, self._config, self._target_name = graph, config, target
         self._target = Target.named(target)
         self._target.sessions.add(self)
-        self._devices = local_devices(None if config is None else config.device_count)
+        self._devices = _devices(config)
         states: dict[str, Any] = {}
         self._environments = {
-            device.name: Environment(device.device_type, device.torch, self._target.resources, states)
-            for device in self._devices
+            device.name: device.environment(self._target.resources, states) for device in self._devices
         }
         self._environment = self._environments[default_device(self._devices).name]
         self._assigned: dict[str, str] = {}
@@ -108,6 +107,8 @@ class BaseSession:
         self._steps: weakref.WeakSet[Step] = weakref.WeakSet()
         self._soft_placement = config is not None and config.allow_soft_placement
         self._timeout_ms = 0 if config is None else config.operation_timeout_in_ms
+        self._compresses = config is not None and config.graph_options.enable_bfloat16_sendrecv
+        self._placement_log = PlacementLog() if config is not None and config.log_device_placement else None
         self._disabled_passes = _disabled_passes(config)
 
     # ---- properties
@@ -128,7 +129,9 @@ class BaseSession:
         return self._target_name
 
     def list_devices(self) -> list[Any]:
-        """The devices that steps may use: named tuples with `name` and `device_type`."""
+        """The devices that steps may use: named tuples with `name`, `device_type`, `memory_limit_bytes`,
+        `incarnation` and `statistics()`.
+        """
         return list(self._devices)
 
     # ---- running
@@ -251,9 +254,8 @@ class BaseSession:
         timeout_ms: int = 0,
     ) -> Callable[..., Any]:
         segment = plan.segment
-        device = self._environment.device
         enter = [
-            feed_converter(tensor, device, shapes[i] if shapes and _is_open(tensor) else None)
+            feed_converter(tensor, plan.feed_device, shapes[i] if shapes and _is_open(tensor) else None)
             for i, tensor in enumerate(feeds)
         ]
         leave = [fetch_converter(t, c) for t, c in zip(structure.elements, segment.copied_fetches)]
@@ -320,8 +322,11 @@ class BaseSession:
                     feed_dims=shapes,
                     soft_placement=self._soft_placement,
                     watched=watched,
+                    compresses=self._compresses,
                     disabled_passes=self._disabled_passes,
                 )
+                if self._placement_log is not None:
+                    self._placement_log.add(plan, self._graph)
             return plan
 
     def make_callable(
@@ -361,6 +366,26 @@ class BaseSession:
         known = all(value is not None for _, value in pairs)
         shapes = tuple(np.shape(value) for _, value in pairs) if known and pairs else None
         return self._plan(structure, [tensor for tensor, _ in pairs], False, shapes).explain()
+
+    def explain_placement(self, fetches: Any, feed_dict: Any = None, picture: Any = None) -> str:
+        """Which device runs each node of a step, and when by the cost model, as a table.
+
+        `feed_dict`: values by tensor, or only the tensors. `picture`: a path to draw it to (PNG, SVG or PDF
+        by its ending; ImportError without matplotlib). Nothing runs. See docs/placement.md.
+        """
+        structure = FetchStructure(self._graph, fetches)
+        feeds = [tensor for key in feed_dict or () for tensor, _ in feed_elements(self._graph, key, None)]
+        with self._lock:
+            return describe_placement(
+                structure.elements,
+                structure.targets,
+                feeds,
+                self._devices,
+                picture,
+                assigned=self._assigned,
+                soft_placement=self._soft_placement,
+                disabled_passes=self._disabled_passes,
+            )
 
     # ---- life
 
@@ -404,6 +429,12 @@ def _limited(limit: Callable[[int], Any], before: int, function: Callable[..., A
         return function(*arguments)
     finally:
         limit(before)
+
+
+def _devices(config: Any) -> list[Device]:
+    if config is None:
+        return local_devices()
+    return local_devices(config.device_count, config.gpu_options.per_process_gpu_memory_fraction)
 
 
 def _closed_error() -> errors.CancelledError:

@@ -135,11 +135,12 @@ class Environment:
     """What a kernel factory may know of the place its kernel will run at.
 
     `device_type` (CPU, GPU or a registered type), `device` (torch's), `resources` (the session's or target's
-    named state; None while folding constants) and `states` (objects that kernels of one session share between
-    plans, such as random generators, by node name).
+    named state; None while folding constants), `states` (objects that kernels of one session share between
+    plans, such as random generators, by node name) and `memory` (of a device of a registered type, what its
+    `open` returned; else None).
     """
 
-    __slots__ = ("device", "device_type", "resources", "states")
+    __slots__ = ("device", "device_type", "memory", "resources", "states")
 
     def __init__(
         self,
@@ -147,11 +148,13 @@ class Environment:
         device: torch.device | None = None,
         resources: ResourceStore | None = None,
         states: dict[str, Any] | None = None,
+        memory: Any = None,
     ) -> None:
         self.device_type = device_type
         self.device = torch.device("cpu") if device is None else device
         self.resources = resources
         self.states = {} if states is None else states
+        self.memory = memory
 
     def state(self, node: Node, make: Callable[[], Any]) -> Any:
         """The object that the kernels of this node share across plans of one session; made on first use."""

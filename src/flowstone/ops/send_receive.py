@@ -2,7 +2,8 @@
 
 A Send leaves its value at the step's rendezvous under a key of its attributes and of the iteration that it
 runs in; the Receive with the same key takes it from there. Dead values travel too, so a Send runs even if its
-input is dead. Both are the executor's business (`runtime/executor.py`), not kernels.
+input is dead. Both are the executor's business (`runtime/executor.py`), not kernels. The kind for host memory
+leaves a value that only steers control flow where Python can read it.
 """
 
 from __future__ import annotations
@@ -20,13 +21,17 @@ _WAY = (
 )
 send = op("_Send", "tensor: T ->", _WAY, T=None, asynchronous=True, stateful=True, keeps=[0])
 receive = op("_Recv", "-> tensor: tensor_type", _WAY, tensor_type=None, asynchronous=True, stateful=True)
+host_send = op("_HostSend", "tensor: T ->", _WAY, T=None, asynchronous=True, stateful=True, keeps=[0])
+host_receive = op(
+    "_HostRecv", "-> tensor: tensor_type", _WAY, tensor_type=None, asynchronous=True, stateful=True
+)
 
 
 def _no_kernel(node: Any, env: Any) -> Any:
     raise AssertionError(f"{node.name}: the executor sends and receives")
 
 
-for _declaration in (send, receive):
+for _declaration in (send, receive, host_send, host_receive):
     _declaration.infer(lambda node: None)
     _declaration.kernel(CPU, GPU)(_no_kernel)
     _declaration.not_differentiable()

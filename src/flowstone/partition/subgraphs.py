@@ -2,8 +2,14 @@
 
 An edge from one device to another becomes a Send here and a Receive there, one pair for each tensor and
 destination, however many nodes take it. A control edge becomes such a pair for a constant that waits for its
-source. Fed values and constants are simply repeated on every device that uses them. In a loop, a Receive must
-run once in each iteration, so it waits for the loop's control nodes on its device (`distributed_loops.py`).
+source. Constants are simply repeated on every device that uses them, and so are fed values on CPUs: other
+devices receive them from the host. In a loop, a Receive must run once in each iteration, so it waits for the
+loop's control nodes on its device (`distributed_loops.py`). A predicate that only steers control flow is
+received in host memory (``_HostRecv``). Receives that copy are delayed until shortly before their values are
+needed (`receive_scheduling.py`).
+
+With `compresses`, 32-bit floats cross as their upper 16 bits, conversion nodes doing that on either side
+(white paper 5.5): the lower bits of the mantissa are cut off here and filled with zeros there.
 
 `show` prints the parts as text, as the tests and `Plan.explain` do.
 """
@@ -17,11 +23,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from flowstone.framework import dtypes, errors
+from flowstone.framework.kernel import CPU, GPU
 from flowstone.framework.node import Output
 from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.partition.distributed_loops import ControlLoops
-from flowstone.rewriting.frames import NEXT_ITERATIONS, order_by_frames
+from flowstone.partition.receive_scheduling import delay_receives
+from flowstone.rewriting.branches import SWITCHES, TRUE, Liveness
+from flowstone.rewriting.frames import NEXT_ITERATIONS, Frames, order_by_frames
 
 
 class Part(NamedTuple):
@@ -34,12 +43,22 @@ class Part(NamedTuple):
     fetches: list[int]
 
 
-def partition(subgraph: Subgraph, device_of: Mapping[PlanNode, Any]) -> list[Part]:
+def partition(
+    subgraph: Subgraph,
+    device_of: Mapping[PlanNode, Any],
+    host: Any = None,
+    compresses: bool = False,
+    delays: bool = True,
+) -> list[Part]:
     """The parts, in the order of the devices' names. Nodes of `subgraph` are changed and handed on.
+
+    `host`: the device by which feeds enter and fetches leave where the others do not share its memory (the
+    first CPU in use if None). `compresses`: floats cross in 16 bits. `delays`: Receives that copy wait until
+    they are needed.
 
     Raises InvalidArgumentError for a reference or a handle that would leave its device.
     """
-    return _Partitioner(subgraph, device_of).parts()
+    return _Partitioner(subgraph, device_of, host, compresses).parts(delays)
 
 
 def show(parts: list[Part]) -> str:
@@ -48,24 +67,36 @@ def show(parts: list[Part]) -> str:
 
 
 class _Partitioner:
-    def __init__(self, subgraph: Subgraph, device_of: Mapping[PlanNode, Any]) -> None:
-        self.subgraph = subgraph
+    def __init__(
+        self, subgraph: Subgraph, device_of: Mapping[PlanNode, Any], host: Any, compresses: bool
+    ) -> None:
+        self.subgraph, self.compresses = subgraph, compresses
         self.device_of: dict[PlanNode, Any] = dict(device_of)
+        if host is None:
+            host = next((d for d in self.device_of.values() if d.device_type == CPU), None)
+        self.host = host
+        for x in subgraph.feeds:
+            if host is not None and self.device_of[x.op].device_type != CPU:
+                self.device_of[x.op] = host
         self.frames = order_by_frames(subgraph)
         self.nodes: dict[Any, dict[PlanNode, None]] = {}
         self.repeated: dict[tuple[PlanNode, Any], PlanNode] = {}
-        self.received: dict[tuple[Any, Any], Output] = {}
+        self.received: dict[tuple[Any, Any, bool], Output] = {}
         self.loops = ControlLoops(subgraph, self.frames, self.device_of) if self.frames.exist else None
 
-    def parts(self) -> list[Part]:
+    def parts(self, delays: bool) -> list[Part]:
         subgraph = self.subgraph
         nodes = list(subgraph.nodes)
+        steady = _steady(subgraph, self.frames) if delays else frozenset()
         if self.loops is not None:
             nodes += self.loops.add()
         for node in nodes:
             self.nodes.setdefault(self.device_of[node], {})[node] = None
         for node in nodes:
             self._connect(node)
+        subgraph.fetches = [self._fetched(x) for x in subgraph.fetches]
+        if delays:
+            delay_receives(self.nodes, steady)
         devices = sorted(self.nodes, key=lambda device: device.name)
         return [self._part(device) for device in devices]
 
@@ -75,16 +106,24 @@ class _Partitioner:
         """Replaces what the node takes or waits for on other devices by what is received on its own."""
         device = self.device_of[node]
         for i, x in enumerate(node._inputs):
-            if self.device_of[x._op] is not device:
+            if self.device_of[x.op] is not device:
                 node._inputs[i] = self._brought(x, device, node)
         for i, control in enumerate(node._control_inputs):
             if self.device_of[control] is not device:
                 node._control_inputs[i] = self._awaited(control, device)
 
+    def _fetched(self, x: Output) -> Output:
+        """A fetch as the session takes it: in memory that it can read."""
+        if self.device_of[x.op].device_type in (CPU, GPU) or self.host is None:
+            return x
+        if _is_plain_constant(x.op):
+            return self._repeat(x.op, self.host)._outputs[0]  # type: ignore[no-any-return]
+        return self._received(x, self.host, False)
+
     def _brought(self, x: Output, device: Any, taker: PlanNode) -> Output:
         """The value of `x` on `device`."""
         source = x.op
-        if source.type == "_Arg" or (source.type == "Const" and not source._control_inputs):
+        if _is_plain_constant(source) or (source.type == "_Arg" and device.device_type == CPU):
             return self._repeat(source, device)._outputs[x._value_index]  # type: ignore[no-any-return]
         place = taker._inputs.index(x)
         if x.dtype is dtypes.resource or (x.dtype.is_ref and taker.input_argument(place).is_ref):
@@ -94,24 +133,25 @@ class _Partitioner:
                 f"{taker.name} on {device.name} takes a reference or handle of {source.name}, which is on "
                 f"{self.device_of[source].name}; they must be on one device",
             )
-        key = (x, device)
+        steers = taker.type == "LoopCond" or (taker.type in SWITCHES and place == 1)
+        return self._received(x, device, steers and device.device_type != CPU)
+
+    def _received(self, x: Output, device: Any, in_host_memory: bool) -> Output:
+        key = (x, device, in_host_memory)
         if key not in self.received:
-            self.received[key] = self._transfer(x, device)
+            self.received[key] = self._transfer(x, device, in_host_memory)
         return self.received[key]
 
     def _awaited(self, control: PlanNode, device: Any) -> PlanNode:
         """A node on `device` that runs after `control` does elsewhere."""
-        if control.type == "_Arg" or (control.type == "Const" and not control._control_inputs):
+        if _is_plain_constant(control) or (control.type == "_Arg" and device.device_type == CPU):
             return self._repeat(control, device)
-        key = (control, device)
-        if key not in self.received:
-            signal = self._signal(control)
-            self.received[key] = self._transfer(signal._outputs[0], device)
-        return self.received[key].op  # type: ignore[no-any-return]
+        signal = self._signal(control)._outputs[0]
+        return self._received(signal, device, False).op  # type: ignore[no-any-return]
 
     def _signal(self, control: PlanNode) -> PlanNode:
         """A constant that waits for `control`, next to it; one for all that wait elsewhere."""
-        key = (control, None)
+        key = (control, None, False)
         if key not in self.received:
             attributes = {"value": np.zeros((), np.float32), "dtype": dtypes.float32}
             node = self.subgraph.new_node(
@@ -125,30 +165,50 @@ class _Partitioner:
             self.received[key] = node._outputs[0]
         return self.received[key].op  # type: ignore[no-any-return]
 
-    def _transfer(self, x: Output, device: Any) -> Output:
-        source = x.op
-        here = self.device_of[source]
+    def _transfer(self, x: Output, device: Any, in_host_memory: bool) -> Output:
+        source, here = x.op, self.device_of[x.op]
+        dims, is_float = x._dims, x.dtype.base_dtype is dtypes.float32
+        compressed = self.compresses and is_float and x.dims != () and _can_convert(here, device)
+        name = x.name
+        if compressed:
+            cut = self._conversion(x, dtypes.bfloat16, source, here, "truncate")
+            x = cut
         attributes = {
-            "tensor_name": x.name,
+            "tensor_name": f"{name}/host" if in_host_memory else name,
             "send_device": here.name,
             "send_device_incarnation": 0,
             "recv_device": device.name,
             "client_terminated": False,
         }
         dtype = x.dtype.base_dtype
+        kinds = ("_HostSend", "_HostRecv") if in_host_memory else ("_Send", "_Recv")
         send = self.subgraph.new_node(
-            registry["_Send"], [x], {**attributes, "T": dtype}, like=source, name=f"{source.name}/send"
+            registry[kinds[0]], [x], {**attributes, "T": dtype}, like=source, name=f"{source.name}/send"
         )
         self._add(send, here)
         attributes["tensor_type"] = dtype
-        name = f"{source.name}/receive"
-        node = self.subgraph.new_node(registry["_Recv"], [], attributes, like=source, name=name)
-        node._outputs[0]._dims = x._dims
-        self._add(node, device)
+        receive = self.subgraph.new_node(
+            registry[kinds[1]], [], attributes, like=source, name=f"{source.name}/receive"
+        )
+        received: Output = receive._outputs[0]
+        received._dims = dims
+        self._add(receive, device)
         frame = self.frames.of.get(source)
         if frame is not None and self.loops is not None:
-            self.frames.of[node] = frame
-            node._control_inputs = [self.loops.trigger(frame, source, device)]
+            self.frames.of[receive] = frame
+            receive._control_inputs = [self.loops.trigger(frame, source, device)]
+        return self._conversion(received, dtypes.float32, source, device, "fill") if compressed else received
+
+    def _conversion(self, x: Output, dtype: dtypes.DType, like: PlanNode, device: Any, word: str) -> Output:
+        """A 32-bit float without the lower half of its bits, or such a one with zeros in their place."""
+        attributes = {"SrcT": x.dtype.base_dtype, "DstT": dtype, "Truncate": True}
+        node = self.subgraph.new_node(
+            registry["Cast"], [x], attributes, like=like, name=f"{like.name}/{word}"
+        )
+        self._add(node, device)
+        self.frames.of[node] = self.frames.of.get(like)
+        if self.loops is not None:
+            self.loops.stand_beside(node, like)
         return node._outputs[0]  # type: ignore[no-any-return]
 
     def _repeat(self, node: PlanNode, device: Any) -> PlanNode:
@@ -191,6 +251,25 @@ class _Partitioner:
             ordered, outputs, [whole.fetches[i] for i in fetches], [t for t in whole.targets if t in members]
         )
         return Part(device, part, feeds, fetches)
+
+
+def _is_plain_constant(node: PlanNode) -> bool:
+    return node.type == "Const" and not node._control_inputs
+
+
+def _can_convert(source: Any, target: Any) -> bool:
+    kernels = registry["Cast"].kernels
+    return source.device_type in kernels and target.device_type in kernels
+
+
+def _steady(subgraph: Subgraph, frames: Frames) -> frozenset[PlanNode]:
+    """The nodes that run exactly once in every step."""
+    liveness = Liveness(subgraph)
+    return frozenset(
+        node
+        for node in subgraph.nodes
+        if frames.of.get(node) is None and (liveness.trivial or liveness.node(node) == TRUE)
+    )
 
 
 def _is_used(node: PlanNode, nodes: list[PlanNode], whole: Subgraph) -> bool:

@@ -20,7 +20,9 @@ from flowstone.framework.kernel import Environment
 from flowstone.framework.subgraph import PlanNode
 from flowstone.partition.subgraphs import Part
 from flowstone.runtime import threads
+from flowstone.runtime.executor import RECEIVE, SEND
 from flowstone.runtime.step import Step
+from flowstone.runtime.transfers import transfer
 from flowstone.runtime.unit_program import UnitProgram
 
 
@@ -43,9 +45,21 @@ class PartitionedProgram:
         for part, program in zip(parts, self.programs):
             for i, must_copy in zip(part.fetches, program.copied_fetches):
                 self.copied_fetches[i] = must_copy
+        self._join(environments)
         on_cpu = sum(part.device.device_type == "CPU" for part in parts)
         self._intra_op_threads = max(1, torch.get_num_threads() // on_cpu) if on_cpu else 0
         self.function = self.run
+
+    def _join(self, environments: dict[str, Environment]) -> None:
+        """Gives Sends and Receives between devices with memories of their own what moves the values."""
+        device_of = {part.device.name: part.device for part in self.parts}
+        for program in self.programs:
+            for unit in program.graph.units:
+                if unit.kind in (SEND, RECEIVE):
+                    _, source, target = unit.way
+                    to_host = unit.node.type in ("_HostSend", "_HostRecv")
+                    way = transfer(device_of[source], device_of[target], environments, to_host)
+                    unit.call = way.leave if unit.kind == SEND else way.enter
 
     @property
     def source(self) -> str:

@@ -10,15 +10,17 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import torch
+
 from flowstone.framework import errors, flags
-from flowstone.framework.kernel import Environment
+from flowstone.framework.kernel import CPU, GPU, Environment
 from flowstone.framework.subgraph import PlanNode, Subgraph
-from flowstone.partition.subgraphs import partition, show
+from flowstone.partition.subgraphs import Part, partition, show
 from flowstone.placement.node_placement import place, stateful_placement
 from flowstone.rewriting.branches import SWITCHES
 from flowstone.rewriting.function_inlining import inline_functions
 from flowstone.rewriting.partial_execution import prune
-from flowstone.rewriting.passes import run_passes
+from flowstone.rewriting.passes import PASSES, run_passes
 from flowstone.rewriting.shape_refinement import refine_shapes
 from flowstone.runtime.device import Device, check_requested, default_device, needs_placement
 from flowstone.runtime.generated_code import Segment
@@ -34,12 +36,14 @@ Program = Segment | UnitProgram | PartitionedProgram
 
 class Plan(NamedTuple):
     """The rewritten subgraph, compiled as one segment, a program of several units, or one of several devices;
-    whether the step shall use one intra-op thread; and each node's device by its name."""
+    whether the step shall use one intra-op thread; each node's device by its name; and torch's device that
+    fed values are brought to."""
 
     subgraph: Subgraph
     segment: Program
     one_thread: bool
     placement: dict[str, str]
+    feed_device: torch.device
 
     def explain(self) -> str:
         """The rewrites with their reasons, the final graph and the generated code, as text."""
@@ -61,6 +65,7 @@ def make_plan(
     feed_dims: Sequence[tuple[int, ...]] | None = None,
     soft_placement: bool = False,
     watched: bool = False,
+    compresses: bool = False,
     disabled_passes: frozenset[str] = flags.DISABLED_PASSES,
 ) -> Plan:
     """Plans the computation of `fetches` and `targets` (of one graph) from `feeds`.
@@ -68,30 +73,34 @@ def make_plan(
     `environments`: by device name. `assigned`: the devices of nodes whose state earlier plans placed; this
     plan's are added. `feed_dims`: shapes of the fed values; the plan then holds for these shapes alone
     (ValueError if they contradict the graph's). `watched`: the step checks its deadline before every node.
+    `compresses`: 32-bit floats go from device to device in 16 bits.
     Raises InvalidArgumentError for cycles, devices that do not exist and ops without a kernel.
     """
-    subgraph = prune(fetches, targets, feeds, feed_dims)
-    inline_functions(subgraph)
-    if feed_dims:
-        refine_shapes(subgraph)
+    subgraph, chosen = placed_subgraph(
+        fetches,
+        targets,
+        feeds,
+        devices,
+        assigned=assigned,
+        feed_dims=feed_dims,
+        soft_placement=soft_placement,
+        disabled_passes=disabled_passes,
+    )
     default = default_device(devices)
-    chosen: dict[PlanNode, Device] = {}
-    if needs_placement(subgraph.nodes, devices):
-        run_passes(subgraph, disabled_passes)
-        chosen = place(subgraph, devices, soft_placement, assigned=assigned)
-        if assigned is not None:
-            assigned.update(stateful_placement(chosen))
-    else:
-        check_requested(subgraph.nodes, devices, soft_placement)
-        run_passes(subgraph, disabled_passes)
+    if assigned is not None and chosen:
+        assigned.update(stateful_placement(chosen))
     used = set(chosen.values()) or {default}
     environment = environments[next(iter(used)).name]
     placement = {node.name: chosen.get(node, default).name for node in subgraph.nodes}
+    in_parts = len(used) > 1 or not {CPU, GPU}.issuperset(device.device_type for device in used)
+    if chosen and not in_parts:
+        run_passes(subgraph, disabled_passes | (PASS_NAMES - FUSIONS))
     one_thread = environment.device.type == "cpu" and wants_one_thread(subgraph)
     segment: Program
-    if len(used) > 1:
+    if in_parts:
         dynamic = any(node.type in SWITCHES for node in subgraph.nodes)
-        parts = partition(subgraph, chosen)
+        parts = partition(subgraph, chosen, devices[0], compresses)
+        _fuse_within(parts, subgraph, disabled_passes)
         segment = PartitionedProgram(parts, environments, len(subgraph.fetches), watched, dynamic)
     elif needs_units(subgraph):
         segment = UnitProgram(subgraph, environment, watched)
@@ -105,7 +114,48 @@ def make_plan(
         print(segment.source, file=sys.stderr)
     if flags.CHECK >= 2 and len(used) == 1 and all(node.declaration.is_pure for node in subgraph.nodes):
         _compare_every_step(subgraph, segment, environment)
-    return Plan(subgraph, segment, one_thread, placement)
+    feed_device = devices[0].torch if in_parts else environment.device
+    return Plan(subgraph, segment, one_thread, placement, feed_device)
+
+
+FUSIONS = frozenset({"fuse_biases", "fuse_losses", "group_updates"})
+PASS_NAMES = frozenset(each.name for each in PASSES)
+
+
+def placed_subgraph(
+    fetches: Sequence[Any],
+    targets: Sequence[Any],
+    feeds: Sequence[Any],
+    devices: list[Device],
+    *,
+    assigned: dict[str, str] | None = None,
+    feed_dims: Sequence[tuple[int, ...]] | None = None,
+    soft_placement: bool = False,
+    disabled_passes: frozenset[str] = flags.DISABLED_PASSES,
+) -> tuple[Subgraph, dict[PlanNode, Device]]:
+    """The rewritten subgraph, and the devices of its nodes: none where there is nothing to decide.
+
+    Where there is, fusion is left for later: nodes become one only on one device. For arguments and errors
+    see `make_plan`.
+    """
+    subgraph = prune(fetches, targets, feeds, feed_dims)
+    inline_functions(subgraph)
+    if feed_dims:
+        refine_shapes(subgraph)
+    if needs_placement(subgraph.nodes, devices):
+        run_passes(subgraph, disabled_passes | FUSIONS)
+        return subgraph, place(subgraph, devices, soft_placement, assigned=assigned)
+    check_requested(subgraph.nodes, devices, soft_placement)
+    run_passes(subgraph, disabled_passes)
+    return subgraph, {}
+
+
+def _fuse_within(parts: Sequence[Part], subgraph: Subgraph, disabled_passes: frozenset[str]) -> None:
+    """Nodes become one only on one device, and where kernels for the result exist."""
+    for part in parts:
+        if part.device.device_type in (CPU, GPU):
+            run_passes(part.subgraph, disabled_passes | (PASS_NAMES - FUSIONS))
+            subgraph.log += part.subgraph.log
 
 
 def _compare_every_step(subgraph: Subgraph, segment: Program, environment: Environment) -> None:

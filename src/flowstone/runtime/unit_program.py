@@ -119,7 +119,11 @@ class _Run:
                 self.step.rendezvous.receive((unit.way, iteration.path), done)
                 return
             elif kind == SEND:
-                value = arguments[0] if arguments[0] is DEAD else _readied(unit, arguments)[0]
+                value = arguments[0]
+                if value is not DEAD:
+                    (value,) = _readied(unit, arguments)
+                    if unit.call is not None:
+                        value = unit.call(value)
                 self.step.rendezvous.send((unit.way, iteration.path), value)
                 outputs = ()
             elif kind == SWITCH:
@@ -167,6 +171,12 @@ class _Run:
         if error is not None:
             self._fail(self.step.error or _explained(error, unit))
         elif self.error is None:
+            if unit.kind == RECEIVE and unit.call is not None and outputs[0] is not DEAD:
+                try:
+                    outputs = (unit.call(outputs[0]),)
+                except Exception as failure:
+                    self._fail(_explained(failure, unit))
+                    return
             self.executor.finish(unit, iteration, outputs)
 
     def _fail(self, error: BaseException) -> None:

@@ -269,6 +269,8 @@ class _Cutter:
 
     def _must_copy(self, node: PlanNode, i: int) -> bool:
         """Whether the op keeps this input, whose memory somebody else may change or hand out."""
+        if self.environment.memory is not None:  # buffers of registered types do not change
+            return False
         keeps = node.declaration.keeps
         if not keeps or node.declaration.inputs.index(node.input_argument(i)) not in keeps:
             return False
@@ -383,9 +385,12 @@ class _Copies:
         )
 
 
+_TRANSFERS = {"_Send": SEND, "_HostSend": SEND, "_Recv": RECEIVE, "_HostRecv": RECEIVE}
+
+
 def _kind(node: PlanNode) -> int:
     if node.declaration.asynchronous:
-        return {"_Send": SEND, "_Recv": RECEIVE}.get(node.type, ASYNCHRONOUS)
+        return _TRANSFERS.get(node.type, ASYNCHRONOUS)
     if node.type in MERGES:
         return HEAD if is_head(node) else MERGE
     if node.type in SWITCHES:

@@ -1,0 +1,112 @@
+"""How a value gets from one device of this process to another (white paper 3.2.2).
+
+A transfer has two halves: `leave` runs where the Send is, on its part's thread, `enter` where the Receive is.
+None of them waits for a GPU unless a host kernel is about to read what comes from there:
+
+- between CPU devices nothing is copied: they share memory;
+- from the host to a GPU, `enter` copies from pinned memory on a stream of its own, for which the GPU's other
+  work waits, not the thread;
+- from a GPU to the host, `leave` starts the copy into pinned memory; `enter` waits for its event;
+- between GPUs, `enter` copies directly;
+- devices of registered types copy out and in where the Receive is, so that a delayed Receive
+  (`partition/receive_scheduling.py`) does not occupy the receiver's memory.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+
+from flowstone.framework.kernel import CPU, GPU, Environment
+from flowstone.runtime.device import Device
+
+Move = Callable[[Any], Any]
+
+
+class Transfer(NamedTuple):
+    """The two halves of a way; None where there is nothing to do."""
+
+    leave: Move | None
+    enter: Move | None
+
+
+def transfer(
+    source: Device, target: Device, environments: dict[str, Environment], to_host: bool = False
+) -> Transfer:
+    """The way from one device to another; `to_host`: only to host memory beside the target."""
+    leave: Move | None = None
+    moves: list[Move] = []
+    if source.device_type == GPU and (target.device_type != GPU or to_host):
+        leave = _start_copy_from_gpu
+        moves.append(_finish_copy)
+    elif source.device_type not in (CPU, GPU):
+        moves.append(functools.partial(_copy_out, environments[source.name].memory))
+    if target.device_type == GPU and not to_host:
+        moves.append(functools.partial(_copy_to_gpu, target.torch))
+    elif target.device_type != CPU and not to_host:
+        moves.append(environments[target.name].memory.copy_in)
+    if not moves:
+        return Transfer(leave, None)
+    return Transfer(leave, moves[0] if len(moves) == 1 else functools.partial(_in_turn, moves))
+
+
+def _in_turn(moves: list[Move], value: Any) -> Any:
+    for move in moves:
+        value = move(value)
+    return value
+
+
+def _copy_out(memory: Any, value: Any) -> Any:
+    """A host tensor; control values of loops are on the host already."""
+    return value if isinstance(value, torch.Tensor) else memory.copy_out(value)
+
+
+class _Parcel(NamedTuple):
+    """Pinned memory that a GPU writes to, and the event that says when it has."""
+
+    value: torch.Tensor
+    event: Any
+
+
+@functools.cache
+def _copy_stream(device: torch.device) -> Any:
+    return torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+
+
+def _start_copy_from_gpu(value: Any) -> Any:
+    if not (isinstance(value, torch.Tensor) and value.is_cuda):
+        return value
+    stream = _copy_stream(value.device)
+    stream.wait_stream(torch.cuda.current_stream(value.device))
+    with torch.cuda.stream(stream):
+        pinned = torch.empty(value.shape, dtype=value.dtype, pin_memory=True)
+        pinned.copy_(value, non_blocking=True)
+        value.record_stream(stream)
+        event = torch.cuda.Event()  # type: ignore[no-untyped-call]
+        event.record(stream)
+    return _Parcel(pinned, event)
+
+
+def _finish_copy(parcel: Any) -> Any:
+    if type(parcel) is not _Parcel:
+        return parcel
+    parcel.event.synchronize()
+    return parcel.value
+
+
+def _copy_to_gpu(device: torch.device, value: Any) -> Any:
+    if not isinstance(value, torch.Tensor) or value.device == device:
+        return value
+    stream = _copy_stream(device)
+    with torch.cuda.stream(stream):
+        pinned = value if value.is_cuda else value.pin_memory()
+        if value.is_cuda:
+            stream.wait_stream(torch.cuda.current_stream(value.device))
+        moved = pinned.to(device, non_blocking=True)
+    current = torch.cuda.current_stream(device)
+    current.wait_stream(stream)
+    moved.record_stream(current)
+    return moved
