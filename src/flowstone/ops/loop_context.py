@@ -22,6 +22,13 @@ def is_constant_enter(op: Operation) -> bool:
     return op.type in ("Enter", "RefEnter") and op.attributes["is_constant"]
 
 
+def close_off(op: Operation) -> None:
+    """Makes it an error to fetch an operation that may run never or many times, or to feed its outputs."""
+    op.graph.prevent_fetching(op)
+    for output in op._outputs:
+        op.graph.prevent_feeding(output)
+
+
 class WhileContext:
     """What is known while a loop is built.
 
@@ -62,6 +69,11 @@ class WhileContext:
     def loop(self) -> WhileContext:
         """The innermost loop around what is built in this context."""
         return self
+
+    @property
+    def pivot_now(self) -> Tensor | None:
+        """The tensor that stands for "this iteration has begun" in what is being built."""
+        return self.pivot_for_pred if self.pivot_for_body is None else self.pivot_for_body
 
     def context_for(self, declaration: OpDeclaration, inputs: list[Tensor]) -> Any:
         """The context that a new operation belongs to: this one, or that of the tensor whose shape it takes
@@ -106,6 +118,7 @@ class WhileContext:
             )
         entered.op._control_flow_context = self
         self._inside.add(entered)
+        self.graph.prevent_feeding(entered)
         return entered
 
     def exit(self, tensor: Tensor, name: str | None = None) -> Tensor:
@@ -117,7 +130,7 @@ class WhileContext:
         if outer is not None:
             exited.op._control_flow_context = outer
             outer.adopt(exited.op)
-            self.graph.prevent_fetching(exited.op)
+            close_off(exited.op)
         return exited
 
     def _constant(self, tensor: Tensor) -> Tensor:
@@ -147,13 +160,13 @@ class WhileContext:
         for control in outside:
             waits.remove(control)
         if not waits and all(is_constant_enter(x.op) for x in op._inputs):
-            pivot = self.pivot_for_body if self.pivot_for_body is not None else self.pivot_for_pred
+            pivot = self.pivot_now
             if pivot is not None:
                 waits.append(pivot.op)
         if outside:
             waits += self._entered_controls(op, outside)
         self.adopt(op)
-        self.graph.prevent_fetching(op)
+        close_off(op)
 
     def adopt(self, op: Operation) -> None:
         """Makes the outputs of `op` usable as they are, here and in every context around."""

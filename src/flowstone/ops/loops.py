@@ -32,7 +32,7 @@ from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.constants import constant
 from flowstone.ops.control_flow import colocated_switch
 from flowstone.ops.control_flow import merge as merge_values
-from flowstone.ops.loop_context import WhileContext
+from flowstone.ops.loop_context import WhileContext, is_constant_enter
 
 __all__ = ["while_loop"]
 
@@ -55,7 +55,8 @@ def while_loop(
 
     `loop_vars`: a list or tuple of nested structures of tensors, `IndexedSlices`, `SparseTensor` and
     TensorArrays; `body` returns the same structure with the same dtypes. A variable's static shape may not
-    change, unless `shape_invariants` (the same structure of TensorShapes) says what stays known of it.
+    change, unless `shape_invariants` (the same structure of TensorShapes) says what stays known of it: for
+    slices that of their values, for a sparse tensor that of its `dense_shape`.
     `parallel_iterations`: how many may be under way at once; `back_prop`: whether gradients are wanted;
     `swap_memory`: whether what gradients need may leave the device's memory; `maximum_iterations`: a scalar
     integer. Returns the variables, or the only one itself unless `return_same_structure`.
@@ -183,21 +184,34 @@ def _invariant_dims(structure: Any, leaves: list[Any], invariants: Any) -> list[
 
 def _own_dims(leaf: Any) -> list[Dims]:
     if isinstance(leaf, SparseTensor):
-        return _part_dims(leaf, None)
+        return _sparse_dims(leaf.dense_shape._dims)
     return [part._dims for part in _parts(leaf)]
 
 
 def _part_dims(leaf: Any, shape: Any) -> list[Dims]:
+    """What a shape says of a variable: the shape of a tensor, of the values of slices, of the dense shape of
+    a sparse tensor.
+    """
     if shape is not None and not isinstance(shape, TensorShape):
         raise TypeError(f"'shape' must be one of TypeSpec, TensorShape or None. Received: {type(shape)}")
     dims = None if shape is None else shape.dims_tuple
     if isinstance(leaf, SparseTensor):
-        rank = len(dims) if dims is not None else (leaf.dense_shape._dims or (None,))[0]
-        return [(None, rank), (None,), (rank,)]
+        return _sparse_dims(dims)
     if isinstance(leaf, IndexedSlices):
-        known = [dims, None if dims is None else dims[:1], None if dims is None else (len(dims),)]
+        known = [dims, (None,), (None,)] if dims is None else [dims, dims[:1], (len(dims),)]
         return known[: len(_parts(leaf))]
     return [leaf.flow._dims] if _is_array(leaf) else [dims]
+
+
+def _sparse_dims(dims: Dims) -> list[Dims]:
+    """Of indices, values and dense shape, where `dims` is the last one's."""
+    if dims is not None and len(dims) != 1:
+        raise ValueError(
+            f"Expected a shape with 1 dimension. Obtained: {TensorShape.from_dims(dims)} which has "
+            f"{len(dims)} dimensions."
+        )
+    rank = None if dims is None else dims[0]
+    return [(None, rank), (None,), (rank,)]
 
 
 def _less_or_equally_specific(general: Dims, special: Dims) -> bool:
@@ -237,6 +251,9 @@ class _Builder:
         self.sources = sources if outer is None else [outer.add_value(x) for x in sources]
         invariants = _invariant_dims(self.structure, self.leaves, shape_invariants)
         self.enters = [context.enter(x) for x in self.sources]
+        for source, entered in zip(self.sources, self.enters):
+            if is_constant_enter(source.op):  # it is there before the iteration around begins
+                entered.op._control_inputs.append(outer.pivot_now.op)
         _set_dims(sources, self.enters, invariants)
         context.loop_enters = self.enters
 

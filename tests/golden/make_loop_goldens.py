@@ -1,0 +1,72 @@
+"""Ask TensorFlow what the programs of `tests/ops/loop_programs.py` give.
+
+Run with a Python that has TensorFlow 2 (the files came from 2.21):
+`python tests/golden/make_loop_goldens.py`. `tests/golden/loops/values.json` has by program what
+`loop_programs.run` gives, and by mistake the class of the error; ``nodes.txt`` what `node_lines` gives, below
+a line ``# program``; ``from_tensorflow.pbtxt`` is the graph of `loop_programs.exchanged`. Then imports and
+runs ``from_flowstone.pbtxt``, the same graph as `tests/ops/test_loops.py` holds Flowstone's export to. Ends
+with an error if a message lacks the words that it should have, or that graph's values differ.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import sys
+
+os.environ.update(CUDA_VISIBLE_DEVICES="", TF_CPP_MIN_LOG_LEVEL="3", TF_USE_LEGACY_KERAS="1")
+FOLDER = pathlib.Path(__file__).parent / "loops"
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "ops"))
+
+import numpy as np  # noqa: E402
+import tensorflow.compat.v1 as tf  # noqa: E402
+from google.protobuf import text_format  # noqa: E402
+
+import loop_programs  # noqa: E402
+
+
+def mistakes() -> dict[str, str]:
+    """By program the class of the error."""
+    found = {}
+    for name, (words, _) in loop_programs.MISTAKES.items():
+        found[name], message = loop_programs.refusal(tf, name)
+        if words not in message:
+            raise SystemExit(f"{name}: {words!r} is not in {found[name]}: {message}")
+    return found
+
+
+def exchange() -> None:
+    """Writes TensorFlow's graph; runs both."""
+    with tf.Graph().as_default() as graph:
+        loop_programs.exchanged(tf)
+        text = text_format.MessageToString(graph.as_graph_def())
+    (FOLDER / "from_tensorflow.pbtxt").write_text(text)
+    for path in (FOLDER / "from_tensorflow.pbtxt", FOLDER / "from_flowstone.pbtxt"):
+        if path.exists():
+            message = text_format.Parse(path.read_text(), tf.GraphDef())
+            with tf.Graph().as_default(), tf.Session() as session:
+                tf.import_graph_def(message, name="")
+                for start, expected in loop_programs.EXCHANGED_VALUES.items():
+                    found = session.run(["result:0", "slope:0"], {"x:0": start})
+                    np.testing.assert_allclose(found, expected, rtol=1e-6, err_msg=str(path))
+
+
+def main() -> None:
+    tf.disable_v2_behavior()
+    tf.disable_control_flow_v2()
+    tf.logging.set_verbosity(tf.logging.FATAL)
+    values = {name: loop_programs.run(tf, name) for name in loop_programs.PROGRAMS}
+    lines = [
+        line for name in loop_programs.NAMED for line in (f"# {name}", *loop_programs.node_lines(tf, name))
+    ]
+    FOLDER.mkdir(exist_ok=True)
+    exchange()
+    text = ",\n".join(f"{json.dumps(key)}: {json.dumps(value)}" for key, value in values.items())
+    refused = json.dumps(mistakes(), indent=1)
+    (FOLDER / "values.json").write_text(f'{{"programs": {{\n{text}\n}},\n"mistakes": {refused}}}\n')
+    (FOLDER / "nodes.txt").write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()
