@@ -22,6 +22,7 @@ from flowstone.partition.subgraphs import Part
 from flowstone.runtime import threads
 from flowstone.runtime.executor import RECEIVE, SEND
 from flowstone.runtime.step import Step
+from flowstone.runtime.traced_units import unit_program
 from flowstone.runtime.transfers import transfer
 from flowstone.runtime.unit_program import UnitProgram
 
@@ -36,10 +37,18 @@ class PartitionedProgram:
         fetches: int,
         watched: bool = False,
         dynamic: bool = False,
+        traced: bool = False,
     ) -> None:
         self.parts = list(parts)
         self.programs = [
-            UnitProgram(part.subgraph, environments[part.device.name], watched, dynamic) for part in parts
+            unit_program(
+                part.subgraph,
+                environments[part.device.name],
+                watched,
+                dynamic,
+                part.device.name if traced else "",
+            )
+            for part in parts
         ]
         self.copied_fetches = [True] * fetches
         for part, program in zip(parts, self.programs):

@@ -16,6 +16,7 @@ from flowstone.framework import errors, flags
 from flowstone.framework.kernel import CPU, GPU, Environment
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.partition.subgraphs import Part, partition, show
+from flowstone.placement.cost_model import CostModel
 from flowstone.placement.node_placement import place, stateful_placement
 from flowstone.rewriting.branches import SWITCHES
 from flowstone.rewriting.function_inlining import inline_functions
@@ -28,6 +29,7 @@ from flowstone.runtime.interpreter import disagreement, interpret
 from flowstone.runtime.partitioned_program import PartitionedProgram
 from flowstone.runtime.segments import compile_segment
 from flowstone.runtime.threads import wants_one_thread
+from flowstone.runtime.traced_units import unit_program
 from flowstone.runtime.unit_program import UnitProgram
 from flowstone.runtime.units import needs_units
 
@@ -44,6 +46,13 @@ class Plan(NamedTuple):
     one_thread: bool
     placement: dict[str, str]
     feed_device: torch.device
+
+    @property
+    def parts(self) -> dict[str, Subgraph]:
+        """What each device runs, by the device's name."""
+        if isinstance(self.segment, PartitionedProgram):
+            return {part.device.name: part.subgraph for part in self.segment.parts}
+        return {next(iter(self.placement.values()), ""): self.subgraph}
 
     def explain(self) -> str:
         """The rewrites with their reasons, the final graph and the generated code, as text."""
@@ -65,7 +74,9 @@ def make_plan(
     feed_dims: Sequence[tuple[int, ...]] | None = None,
     soft_placement: bool = False,
     watched: bool = False,
+    traced: bool = False,
     compresses: bool = False,
+    costs: CostModel | None = None,
     disabled_passes: frozenset[str] = flags.DISABLED_PASSES,
 ) -> Plan:
     """Plans the computation of `fetches` and `targets` (of one graph) from `feeds`.
@@ -73,7 +84,8 @@ def make_plan(
     `environments`: by device name. `assigned`: the devices of nodes whose state earlier plans placed; this
     plan's are added. `feed_dims`: shapes of the fed values; the plan then holds for these shapes alone
     (ValueError if they contradict the graph's). `watched`: the step checks its deadline before every node.
-    `compresses`: 32-bit floats go from device to device in 16 bits.
+    `traced`: the steps are `TracedStep`s. `compresses`: 32-bit floats go from device to device in 16 bits.
+    `costs`: what placement goes by, beside its own estimates.
     Raises InvalidArgumentError for cycles, devices that do not exist and ops without a kernel.
     """
     subgraph, chosen = placed_subgraph(
@@ -84,13 +96,16 @@ def make_plan(
         assigned=assigned,
         feed_dims=feed_dims,
         soft_placement=soft_placement,
+        costs=costs,
         disabled_passes=disabled_passes,
     )
     default = default_device(devices)
     if assigned is not None and chosen:
         assigned.update(stateful_placement(chosen))
     used = set(chosen.values()) or {default}
-    environment = environments[next(iter(used)).name]
+    device_name = next(iter(used)).name
+    environment = environments[device_name]
+    traced_device = device_name if traced else ""
     placement = {node.name: chosen.get(node, default).name for node in subgraph.nodes}
     in_parts = len(used) > 1 or not {CPU, GPU}.issuperset(device.device_type for device in used)
     if chosen and not in_parts:
@@ -101,11 +116,11 @@ def make_plan(
         dynamic = any(node.type in SWITCHES for node in subgraph.nodes)
         parts = partition(subgraph, chosen, devices[0], compresses)
         _fuse_within(parts, subgraph, disabled_passes)
-        segment = PartitionedProgram(parts, environments, len(subgraph.fetches), watched, dynamic)
+        segment = PartitionedProgram(parts, environments, len(subgraph.fetches), watched, dynamic, traced)
     elif needs_units(subgraph):
-        segment = UnitProgram(subgraph, environment, watched)
+        segment = unit_program(subgraph, environment, watched, False, traced_device)
     else:
-        segment = compile_segment(subgraph, environment, watched)
+        segment = compile_segment(subgraph, environment, watched, False, traced_device)
     if flags.DEBUG >= 1:
         print(f"plan: {len(subgraph.nodes)} nodes for {len(fetches)} fetches", file=sys.stderr)
     if flags.DEBUG >= 3:
@@ -131,6 +146,7 @@ def placed_subgraph(
     assigned: dict[str, str] | None = None,
     feed_dims: Sequence[tuple[int, ...]] | None = None,
     soft_placement: bool = False,
+    costs: CostModel | None = None,
     disabled_passes: frozenset[str] = flags.DISABLED_PASSES,
 ) -> tuple[Subgraph, dict[PlanNode, Device]]:
     """The rewritten subgraph, and the devices of its nodes: none where there is nothing to decide.
@@ -144,7 +160,7 @@ def placed_subgraph(
         refine_shapes(subgraph)
     if needs_placement(subgraph.nodes, devices):
         run_passes(subgraph, disabled_passes | FUSIONS)
-        return subgraph, place(subgraph, devices, soft_placement, assigned=assigned)
+        return subgraph, place(subgraph, devices, soft_placement, costs, assigned=assigned)
     check_requested(subgraph.nodes, devices, soft_placement)
     run_passes(subgraph, disabled_passes)
     return subgraph, {}

@@ -40,10 +40,15 @@ class UnitProgram:
     fetches, `copied_fetches` says which of them to copy, `source` is the generated code."""
 
     def __init__(
-        self, subgraph: Subgraph, environment: Environment, watched: bool = False, dynamic: bool = False
+        self,
+        subgraph: Subgraph,
+        environment: Environment,
+        watched: bool = False,
+        dynamic: bool = False,
+        traced_device: str = "",
     ) -> None:
         references = [i for i, x in enumerate(subgraph.fetches) if x.dtype.is_ref]
-        self.graph, self.copied_fetches = cut(subgraph, environment, watched, dynamic)
+        self.graph, self.copied_fetches = cut(subgraph, environment, watched, dynamic, traced_device)
         self._references = references
         self.function = self.run
 
@@ -65,20 +70,27 @@ class UnitProgram:
 
     def run(self, step: Step, *feeds: Any) -> tuple[Any, ...]:
         """Runs one step. Raises the error of the first unit that failed, or why the step was cancelled."""
-        results = _Run(self.graph, step).run(feeds)
+        results = self.begin(step).run(feeds)
         for i in self._references:
             results[i] = results[i].tensor
         return tuple(results)
 
+    def begin(self, step: Step) -> UnitRun:
+        """A run of the units, not yet started."""
+        return UnitRun(Executor(self.graph), step)
 
-class _Run:
-    def __init__(self, graph: Any, step: Step) -> None:
-        self.step, self.executor = step, Executor(graph)
+
+class UnitRun:
+    """One run of the units of `executor`'s program."""
+
+    def __init__(self, executor: Executor, step: Step) -> None:
+        self.step, self.executor = step, executor
         self.reports: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.started = 0
         self.error: BaseException | None = None
 
     def run(self, feeds: Sequence[Any]) -> list[Any]:
+        """Runs all units; returns the fetches."""
         executor, ready = self.executor, self.executor.ready
         executor.start(feeds)
         try:

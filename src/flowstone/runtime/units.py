@@ -50,19 +50,31 @@ def needs_units(subgraph: Subgraph) -> bool:
 
 
 def cut(
-    subgraph: Subgraph, environment: Environment, watched: bool = False, dynamic: bool = False
+    subgraph: Subgraph,
+    environment: Environment,
+    watched: bool = False,
+    dynamic: bool = False,
+    traced_device: str = "",
 ) -> tuple[UnitGraph, list[bool]]:
     """The units, compiled for `environment`, and which fetches must be copied before a user gets them.
 
     `dynamic`: all control flow shall be the executor's, although segments could do it. Raises
     InvalidArgumentError where a kernel is missing.
     """
-    return _Cutter(subgraph, environment, watched, dynamic).cut()
+    return _Cutter(subgraph, environment, watched, dynamic, traced_device).cut()
 
 
 class _Cutter:
-    def __init__(self, subgraph: Subgraph, environment: Environment, watched: bool, dynamic: bool) -> None:
-        self.subgraph, self.environment, self.watched = subgraph, environment, watched
+    def __init__(
+        self,
+        subgraph: Subgraph,
+        environment: Environment,
+        watched: bool,
+        dynamic: bool,
+        traced_device: str,
+    ) -> None:
+        self.subgraph, self.environment = subgraph, environment
+        self.watched, self.traced_device = watched, traced_device
         self.frames = order_by_frames(subgraph)
         self.constants: dict[Output, Any] = {}
         self.kernels: dict[PlanNode, Any] = {}
@@ -315,7 +327,7 @@ class _Cutter:
         unit.waits_for = [e for e in unit.waits_for if e not in unit.inputs]
         unit.outputs = [self._endpoint(x) for x in wanted]
         part = copies.subgraph(wanted)
-        unit.segment = compile_segment(part, self.environment, self.watched, returns_references=True)
+        unit.segment = compile_segment(part, self.environment, self.watched, True, self.traced_device)
         unit.call = unit.segment.function
         for x, must_copy in zip(wanted, unit.segment.copied_fetches):
             copied[x] = must_copy

@@ -1,0 +1,99 @@
+"""Traced programs of units: what of a step happens between segments.
+
+Asynchronous kernels, Send and Receive and the executor's control flow are events of their own, from the time
+their unit was started to that of its report; what was dead leaves none. A segment records its nodes itself,
+and is told here since when its unit was ready.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from flowstone.framework.kernel import Environment
+from flowstone.framework.subgraph import Subgraph
+from flowstone.runtime.executor import DEAD, RECEIVE, SEGMENT, Executor, Iteration, Unit, UnitGraph
+from flowstone.runtime.step import Step
+from flowstone.runtime.tracing import Trace, TracedStep, now
+from flowstone.runtime.unit_program import UnitProgram, UnitRun
+
+
+class TracedUnitProgram(UnitProgram):
+    """A `UnitProgram` for steps with a trace, on the device of this name."""
+
+    def __init__(
+        self,
+        subgraph: Subgraph,
+        environment: Environment,
+        watched: bool = False,
+        dynamic: bool = False,
+        traced_device: str = "",
+    ) -> None:
+        super().__init__(subgraph, environment, watched, dynamic, traced_device)
+        self._device = traced_device
+
+    def begin(self, step: Step) -> UnitRun:
+        """A run of the units that records a trace."""
+        assert isinstance(step, TracedStep)
+        for unit in self.graph.units:
+            for place, value in unit.fixed:
+                step.trace.record_constant(self._device, unit.node._inputs[place].op, [value])
+        return _TracedRun(_TracedExecutor(self.graph, step.trace, self._device), step)
+
+
+def unit_program(
+    subgraph: Subgraph, environment: Environment, watched: bool, dynamic: bool, traced_device: str
+) -> UnitProgram:
+    """A program of units, for steps with a trace if `traced_device` is the name of its device."""
+    kind = TracedUnitProgram if traced_device else UnitProgram
+    return kind(subgraph, environment, watched, dynamic, traced_device)
+
+
+class _TracedRun(UnitRun):
+    def _reporter(self, unit: Unit, iteration: Iteration) -> Callable[..., None]:
+        done, executor = super()._reporter(unit, iteration), self.executor
+        assert isinstance(executor, _TracedExecutor)
+        ends = executor.ends
+
+        def done_now(outputs: Any, error: BaseException | None = None) -> None:
+            ends[unit, iteration] = now()
+            done(outputs, error)
+
+        return done_now
+
+
+class _TracedExecutor(Executor):
+    """Knows of each unit that is under way when it was ready, when it was started and when it reported."""
+
+    def __init__(self, graph: UnitGraph, trace: Trace, device: str) -> None:
+        super().__init__(graph)
+        self.ends: dict[tuple[Unit, Iteration], int] = {}
+        self._trace, self._device = trace, device
+        self._ready: dict[tuple[Unit, Iteration], int] = {}
+        self._starts: dict[tuple[Unit, Iteration], int] = {}
+
+    def _make_ready(self, unit: Unit, iteration: Iteration) -> None:
+        super()._make_ready(unit, iteration)
+        self._ready[unit, iteration] = now()
+
+    def arguments(self, unit: Unit, iteration: Iteration) -> list[Any] | None:
+        """What the unit takes; from now on it is running."""
+        start = self._starts[unit, iteration] = now()
+        if unit.kind == SEGMENT:
+            self._trace.units_ready[self._device] = self._ready.get((unit, iteration), start)
+        return super().arguments(unit, iteration)
+
+    def finish(self, unit: Unit, iteration: Iteration, outputs: Sequence[Any] | None) -> None:
+        """A unit has run: an event, unless it was dead or a segment."""
+        key = (unit, iteration)
+        end = self.ends.pop(key, 0) or now()
+        start = self._starts.pop(key, end)
+        ready = self._ready.pop(key, start)
+        is_dead = outputs is None or (unit.kind == RECEIVE and outputs[0] is DEAD)
+        if outputs is not None and not is_dead and unit.node is not None:
+            if unit.kind == SEGMENT:
+                self._trace.record_constant(self._device, unit.node, outputs)
+            else:
+                values = [None if value is DEAD else value for value in outputs]
+                self._trace.record(self._device, unit.node, ready, start, end, values)
+        super().finish(unit, iteration, outputs)
