@@ -18,6 +18,7 @@ from flowstone.rewriting.common_subexpression import merge_common_subexpressions
 from flowstone.rewriting.constant_folding import apply_identities, fold_constants
 from flowstone.rewriting.fusion import fuse_biases, fuse_losses
 from flowstone.rewriting.invariants import check
+from flowstone.rewriting.memory_schedule import schedule_memory
 from flowstone.rewriting.patterns import remove_unneeded
 from flowstone.rewriting.update_grouping import group_updates
 
@@ -39,6 +40,7 @@ PASSES = (
     Pass("fuse_biases", fuse_biases, "a product, its bias and its rectifier in one kernel"),
     Pass("fuse_losses", fuse_losses, "the mean of the soft-max cross entropies in one kernel"),
     Pass("group_updates", group_updates, "small updates with the same numbers in one call"),
+    Pass("schedule_memory", schedule_memory, "an order of low peak memory, where values are large"),
 )
 
 

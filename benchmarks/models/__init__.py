@@ -1,0 +1,1 @@
+"""Models in the TensorFlow 1 API whose training steps are measured; each builds into the default graph."""
