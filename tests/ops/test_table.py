@@ -102,6 +102,7 @@ EXEMPT: dict[str, str] = {
     ),
     "FakeQueue": "tests/ops/test_queues.py",
     **dict.fromkeys(
+        (f"Barrier{k}" for k in ("", "Close", "IncompleteSize", "InsertMany", "ReadySize", "TakeMany")),
         (f"Stack{kind}{version}" for kind in ("", "Close", "Pop", "Push") for version in ("", "V2")),
         "tests/ops/test_stacks.py",
     ),

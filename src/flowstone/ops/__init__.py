@@ -12,6 +12,7 @@ from flowstone.ops import (
     arrays,
     assignments,
     average_pooling,
+    barriers,
     bitwise,
     broadcasting,
     casts,
