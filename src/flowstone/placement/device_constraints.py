@@ -11,6 +11,7 @@ resource's handle to each other. A group may run on the devices that
 A node that takes a buffer or handle goes where that is. Its own request counts only where the handle, a
 resource, has none. With *soft placement* a device that does not exist or has no kernel gives way to the best
 one in the requested task that has, and requests that contradict each other lose the index, or type and index.
+A stack that the gradient of a loop wants beside a value may be elsewhere if not all types here have stacks.
 
     constraints = find_constraints(subgraph.nodes, devices, soft_placement=False)
     constraints.feasible[constraints.group[i]]     # indices into devices, preferred first
@@ -32,6 +33,7 @@ from flowstone.framework.subgraph import PlanNode
 from flowstone.placement.devices import PlacementDevice, by_priority
 
 _CLASS_PREFIX = "loc:@"
+_STACKS = frozenset({"Stack", "StackV2"})
 _FIELDS = ("job", "replica", "task", "device_type", "device_index")
 _CALLED = {
     "job": "jobs",
@@ -67,7 +69,7 @@ def find_constraints(
     `assigned`: devices' full names by the names of nodes that earlier plans placed. InvalidArgumentError as
     the module says.
     """
-    groups = _Groups(nodes)
+    groups = _Groups(nodes, frozenset(device.device_type for device in devices))
     finder = _Finder(nodes, devices, soft_placement, groups, assigned or {})
     return Constraints(*finder.find())
 
@@ -90,18 +92,22 @@ class _Groups:
     """Union-find over the positions of nodes, with what joined them.
 
     `parent`: the forest; `joined`: positions in groups of several; `takers`: position -> the kinds of what a
-    node takes that lives elsewhere, "reference" or "resource".
+    node takes that lives elsewhere, "reference" or "resource"; `free`: positions of stacks that need not be
+    where the gradient asked for them, because some type here has no stacks.
     """
 
-    def __init__(self, nodes: Sequence[PlanNode]) -> None:
+    def __init__(self, nodes: Sequence[PlanNode], types: frozenset[str]) -> None:
         self.nodes = nodes
+        self.free: set[int] = set()
         self.parent = list(range(len(nodes)))
         self.takers: dict[int, str] = {}
         index = {node: i for i, node in enumerate(nodes)}
         first_of_class: dict[str, int] = {}
         resource = dtypes.resource
         for i, node in enumerate(nodes):
-            for name in node.attributes.get("_class", ()):
+            if node.type in _STACKS and not types.issubset(node.declaration.kernels):
+                self.free.add(i)
+            for name in node.attributes.get("_class", ()) if i not in self.free else ():
                 if isinstance(name, str) and name.startswith(_CLASS_PREFIX):
                     self.join(first_of_class.setdefault(name[len(_CLASS_PREFIX) :], i), i)
             has_references = node.declaration.has_references
@@ -250,6 +256,8 @@ class _Finder:
         """What the members ask for together; None if nobody asks."""
         takers = self.groups.takers
         request: _Request | None = None
+        if self.groups.free and not self.groups.free.isdisjoint(members):
+            return None
         for member in members:
             device = self.nodes[member]._device
             if device and (len(members) == 1 or member not in takers):
