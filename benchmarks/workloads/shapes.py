@@ -26,3 +26,37 @@ def network():
 def block_input():
     """The image batch of graph_building."""
     return _random.rand(1, 8, 8, 8).astype(np.float32)
+
+
+# ---- control flow
+
+ITERATIONS, LOOP_UNITS, CONDITIONALS = 1000, 32, 100
+
+
+def loop_values():
+    """The loop's matrix and first vector."""
+    matrix = _random.rand(LOOP_UNITS, LOOP_UNITS).astype(np.float32) / LOOP_UNITS
+    return matrix, _random.rand(LOOP_UNITS, 1).astype(np.float32)
+
+
+# ---- queues
+
+EXAMPLE, QUEUE_BATCH = 784, 128
+
+
+def examples(count):
+    """Images and labels."""
+    return _random.rand(count, EXAMPLE).astype(np.float32), _random.randint(0, 10, count).astype(np.int32)
+
+
+# ---- LSTM language models: layers, units, time steps
+
+LANGUAGE_MODELS = {"language_model_small": (1, 200, 20), "language_model_large": (2, 650, 50)}
+SENTENCES, VOCABULARY = 20, 10_000
+
+
+def language_model():
+    """Layers, units and time steps of the model that WORKLOAD names, with a batch of words and next words."""
+    layers, units, steps = LANGUAGE_MODELS[os.environ["WORKLOAD"]]
+    words = _random.randint(0, VOCABULARY, (2, SENTENCES, steps))
+    return layers, units, steps, words[0], words[1]

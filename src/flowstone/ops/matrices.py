@@ -92,6 +92,14 @@ def _shaped_product(a, b, rows, inner, columns, dtype, env):
     return _call_of(torch.mm, a, b, dtype, env)
 
 
+def product_of(a: Any, b: Any) -> Any:
+    """The product of two matrices whose sizes only the step knows."""
+    if a.dtype is torch.float32 and a.device.type == "cpu" and min(*a.shape, *b.shape) > 1:
+        if a.numel() * b.shape[1] >= _LARGE and _onednn_is_faster():
+            return torch.ops.mkldnn._linear_pointwise.default(a, b.t(), None, "none", (), "")
+    return torch.mm(a, b)
+
+
 def _onednn(x, turned_y, bias=None, activation="none"):
     """x times the transpose of `turned_y`, by oneDNN."""
     return Call(torch.ops.mkldnn._linear_pointwise.default, x, turned_y, bias, activation, (), "")

@@ -18,8 +18,10 @@ from flowstone.rewriting.common_subexpression import merge_common_subexpressions
 from flowstone.rewriting.constant_folding import apply_identities, fold_constants
 from flowstone.rewriting.fusion import fuse_biases, fuse_losses
 from flowstone.rewriting.invariants import check
+from flowstone.rewriting.loop_accumulators import stack_accumulators
 from flowstone.rewriting.memory_schedule import schedule_memory
 from flowstone.rewriting.patterns import remove_unneeded
+from flowstone.rewriting.sums import join_slices, stack_products
 from flowstone.rewriting.update_grouping import group_updates
 
 
@@ -37,6 +39,9 @@ PASSES = (
     Pass("narrow_broadcasts", narrow_broadcasts, "repeat an operand only where the op does not do it itself"),
     Pass("merge_common_subexpressions", merge_common_subexpressions, "equal pure nodes become one"),
     Pass("remove_unneeded", remove_unneeded, "drop what neither a fetch, a target nor an effect needs"),
+    Pass("join_slices", join_slices, "concatenate the gradients of slices that tile a tensor"),
+    Pass("stack_products", stack_products, "one product of stacked operands instead of a sum of products"),
+    Pass("stack_accumulators", stack_accumulators, "the same for products that a loop adds up"),
     Pass("fuse_biases", fuse_biases, "a product, its bias and its rectifier in one kernel"),
     Pass("fuse_losses", fuse_losses, "the mean of the soft-max cross entropies in one kernel"),
     Pass("group_updates", group_updates, "small updates with the same numbers in one call"),

@@ -1,0 +1,97 @@
+"""Sums of matrix products over the iterations of a loop, as few products of stacked operands.
+
+Plans only: `rewriting/loop_accumulators.py` lets a loop hand on a `ProductSum` where it handed on the sum.
+Its operands are kept until they are larger than their product, so memory stays bounded however long the loop.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from flowstone.framework import dtypes
+from flowstone.framework.kernel import CPU, GPU, X0, X1, X2, Call
+from flowstone.framework.operation import op
+from flowstone.ops.matrices import product_of
+
+__all__: list[str] = []
+
+_STACKED = 2  # operands are multiplied when they are so many times larger than the product
+
+
+class ProductSum:
+    """``initial + a₁'b₁ + a₂'b₂ + …``, the products being of operands transposed or not."""
+
+    __slots__ = ("_a", "_b", "_initial", "_kept", "_total", "_transposed")
+
+    def __init__(self, initial: Any, transpose_a: bool, transpose_b: bool) -> None:
+        self._initial, self._transposed = initial, (transpose_a, transpose_b)
+        self._total: Any = None
+        self._a: list[Any] = []
+        self._b: list[Any] = []
+        self._kept = 0  # elements
+
+    def add(self, a: Any, b: Any) -> ProductSum:
+        """Adds the product of these; they must not be changed afterwards."""
+        self._a.append(a)
+        self._b.append(b)
+        self._kept += a.numel() + b.numel()
+        if self._kept > _STACKED * self._initial.numel():
+            self._multiply()
+        return self
+
+    def _multiply(self) -> None:
+        transpose_a, transpose_b = self._transposed
+        a, b = torch.cat(self._a, 0 if transpose_a else 1), torch.cat(self._b, 1 if transpose_b else 0)
+        product = product_of(a.t() if transpose_a else a, b.t() if transpose_b else b)
+        self._total = product if self._total is None else self._total.add_(product)
+        self._a, self._b, self._kept = [], [], 0
+
+    def total(self, from_zero: bool) -> Any:
+        """The sum so far; `from_zero`: the initial value is known to be zero."""
+        if self._a:
+            self._multiply()
+        if self._total is None:
+            return self._initial.clone()
+        return self._total if from_zero else self._total.add_(self._initial)
+
+
+product_sum_op = op(
+    "_ProductSum",
+    "initial: T -> handle: resource",
+    "transpose_a: bool = false ; transpose_b: bool = false",
+    T=None,
+    stateful=True,
+    keeps=[0],
+)
+product_sum_op.infer(lambda node: ())
+product_sum_op.not_differentiable()
+
+
+@product_sum_op.kernel(CPU, GPU)
+def _(node, env):
+    return Call(ProductSum, X0, node.attributes["transpose_a"], node.attributes["transpose_b"])
+
+
+add_op = op(
+    "_ProductSumAdd",
+    "handle: resource, a: T, b: T -> same: resource",
+    T=None,
+    stateful=True,
+    mutates=[0],
+    keeps=[1, 2],
+)
+add_op.infer(lambda node: ())
+add_op.not_differentiable()
+add_op.kernel(CPU, GPU)(lambda node, env: Call(ProductSum.add, X0, X1, X2))
+
+total_op = op(
+    "_ProductSumTotal",
+    "handle: resource -> sum: T",
+    "T: type ; shape: shape ; from_zero: bool = false",
+    stateful=True,
+)
+total_op.infer(lambda node: node.attributes["shape"])
+total_op.not_differentiable()
+total_op.kernel(CPU, GPU)(lambda node, env: Call(ProductSum.total, X0, node.attributes["from_zero"]))

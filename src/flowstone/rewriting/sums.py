@@ -1,0 +1,205 @@
+"""Sums of many terms that are better computed otherwise; gradients of unrolled recurrences are full of them.
+
+- A sum of products ``X₁ᵀD₁ + X₂ᵀD₂ + …`` (the gradient by a weight that every time step uses) is one product
+  of the stacked operands, where the stacks are smaller than the products.
+- A sum of gradients of slices that tile a tensor is their concatenation.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from flowstone.framework import dtypes
+from flowstone.framework.node import Output
+from flowstone.framework.operation import registry
+from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.ops.slice_geometry import PythonSlice, dense_entries
+from flowstone.ops.slicing import masks_of
+from flowstone.rewriting.patterns import Replacement, remove_unneeded, rewrite
+
+_FEWEST = 3  # terms for which stacking is worth while
+
+
+# ---- products
+
+
+def stack_products(subgraph: Subgraph) -> None:
+    """Computes matrix products that are only added up as one product of their operands, stacked."""
+    if not any(_is_sum(node) for node in subgraph.nodes):
+        return
+    consumers = subgraph.consumers()
+    fetched = set(subgraph.fetches)
+
+    def rule(node: PlanNode) -> Replacement | None:
+        if not _is_sum(node) or node.dtype(0).is_complex:
+            return None
+        groups: dict[Any, list[Output]] = {}
+        for x in node._inputs:
+            alone = len(consumers.get(x, ())) == 1 and x not in fetched
+            key = _product_key(x.op) if alone else None
+            if key is not None:
+                groups.setdefault(key, []).append(x)
+        stacked = [group for group in groups.values() if len(group) >= _FEWEST and _saves_memory(group)]
+        if not stacked:
+            return None
+        added: list[PlanNode] = []
+        rest = [x for x in node._inputs if not any(x in group for group in stacked)]
+        terms = [_stacked(subgraph, node, group, added) for group in stacked] + rest
+        if len(terms) == 1:
+            return Replacement(terms, "one product of stacked operands", tuple(added))
+        attributes = {**node.attributes, "N": len(terms)}
+        total = subgraph.new_node(node.declaration, terms, attributes, like=node, group_sizes=(len(terms),))
+        return Replacement(list(total._outputs), "products of stacked operands", (*added, total))
+
+    rewrite(subgraph, "stack_products", rule)
+    remove_unneeded(subgraph)
+
+
+def _is_sum(node: PlanNode) -> bool:
+    return node.type == "AddN" and len(node._inputs) >= _FEWEST
+
+
+def _product_key(node: PlanNode) -> Any:
+    """What products must share to be stacked: how they are transposed, and the result's shape."""
+    if node.type != "MatMul":
+        return None
+    a, b, result = node.static_shape(0), node.static_shape(1), node._outputs[0]._dims
+    if a is None or b is None or result is None:
+        return None
+    return node.attributes["transpose_a"], node.attributes["transpose_b"], result
+
+
+def _contracted(node: PlanNode) -> int:
+    """The axis of the first operand over which a product sums."""
+    return 0 if node.attributes["transpose_a"] else 1
+
+
+def _saves_memory(group: list[Output]) -> bool:
+    """Whether the stacks are smaller than the products."""
+    operands = sum(_elements(x) for term in group for x in term.op._inputs)
+    return operands <= sum(_elements(term) for term in group)
+
+
+def _elements(x: Output) -> int:
+    dims: Any = x._dims
+    return math.prod(dims)
+
+
+def _stacked(subgraph: Subgraph, node: PlanNode, group: list[Output], added: list[PlanNode]) -> Output:
+    products = [x.op for x in group]
+    first = products[0]
+    axes = _contracted(first), 1 if first.attributes["transpose_b"] else 0
+    operands = [
+        _concatenation(subgraph, node, [product._inputs[i] for product in products], axis, added)
+        for i, axis in enumerate(axes)
+    ]
+    product = subgraph.new_node(
+        first.declaration, operands, first.attributes, like=first, name=f"{node.name}/product"
+    )
+    controls = [control for each in products for control in each._control_inputs]
+    product._control_inputs = list(dict.fromkeys(controls))
+    product.order = node.order
+    added.append(product)
+    output: Output = product._outputs[0]
+    return output
+
+
+def _concatenation(
+    subgraph: Subgraph, node: PlanNode, parts: list[Output], axis: int, added: list[PlanNode]
+) -> Output:
+    dtype = parts[0].dtype.base_dtype
+    where = _constant(subgraph, node, np.array(axis, np.int32), f"{node.name}/axis")
+    attributes = {"N": len(parts), "T": dtype, "Tidx": dtypes.int32}
+    joined = subgraph.new_node(
+        registry["ConcatV2"],
+        [*parts, where._outputs[0]],
+        attributes,
+        like=node,
+        group_sizes=(len(parts), 1),
+        name=f"{node.name}/stack",
+    )
+    added += [where, joined]
+    output: Output = joined._outputs[0]
+    return output
+
+
+def _constant(subgraph: Subgraph, like: PlanNode, value: Any, name: str) -> PlanNode:
+    attributes = {"value": value, "dtype": dtypes.as_dtype(value.dtype)}
+    return subgraph.new_node(registry["Const"], [], attributes, like=like, name=name)
+
+
+# ---- slices
+
+
+def join_slices(subgraph: Subgraph) -> None:
+    """Concatenates gradients of slices that together make the whole tensor, instead of adding them padded."""
+    if not any(node.type == "StridedSliceGrad" for node in subgraph.nodes):
+        return
+
+    def rule(node: PlanNode) -> Replacement | None:
+        if node.type != "AddN" or len(node._inputs) < 2:
+            return None
+        places = [_place(x.op) for x in node._inputs]
+        if any(place is None for place in places):
+            return None
+        ordered: list[Any] = sorted(zip(places, node._inputs), key=lambda item: item[0])
+        (axis, _, _, shrunk), _ = ordered[0]
+        if len({(place[0], place[3]) for place, _ in ordered}) != 1:
+            return None
+        dims = node._outputs[0]._dims
+        end = 0
+        for (_, first, last, _), _ in ordered:
+            if first != end:
+                return None
+            end = last
+        if dims is None or end != dims[axis]:
+            return None
+        parts = [x.op._inputs[4] for _, x in ordered]
+        return _joined(subgraph, node, parts, axis, shrunk)
+
+    rewrite(subgraph, "join_slices", rule)
+    remove_unneeded(subgraph)
+
+
+def _place(node: PlanNode) -> tuple[int, int, int, bool] | None:
+    """Of a slice's gradient: the one axis that is sliced, from where to where, and whether it is gone."""
+    if node.type != "StridedSliceGrad" or node._control_inputs:
+        return None
+    known = [node.constant(i) for i in range(4)]
+    if any(value is None for value in known):
+        return None
+    sizes, begin, end, strides = [np.asarray(value).tolist() for value in known]
+    entries = dense_entries(len(sizes), begin, end, strides, masks_of(node))
+    if len(entries) != len(sizes):
+        return None
+    found = None
+    for axis, (entry, size) in enumerate(zip(entries, sizes)):
+        if type(entry) is PythonSlice:
+            first, last, step = entry.indices(size)
+            shrunk = False
+        else:
+            first, shrunk, step = entry + size if entry < 0 else entry, True, 1
+            last = first + 1
+        if step != 1:
+            return None
+        if (first, last) == (0, size) and not shrunk:
+            continue
+        if found is not None:
+            return None
+        found = axis, first, last, shrunk
+    return found
+
+
+def _joined(subgraph: Subgraph, node: PlanNode, parts: list[Output], axis: int, shrunk: bool) -> Replacement:
+    reason = "the slices make the whole"
+    if not shrunk:
+        added: list[PlanNode] = []
+        return Replacement([_concatenation(subgraph, node, parts, axis, added)], reason, tuple(added))
+    attributes = {"N": len(parts), "T": parts[0].dtype.base_dtype, "axis": axis}
+    packed = subgraph.new_node(
+        registry["Pack"], parts, attributes, like=node, group_sizes=(len(parts),), name=f"{node.name}/stack"
+    )
+    return Replacement(list(packed._outputs), reason, (packed,))

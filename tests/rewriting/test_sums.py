@@ -1,0 +1,176 @@
+"""Sums of products and of slices' gradients: graph text before and after, equal results without passes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flowstone as tf
+from flowstone.framework import flags
+from flowstone.rewriting.invariants import check
+from flowstone.rewriting.partial_execution import prune
+from flowstone.rewriting.passes import PASSES, run_passes
+
+RNG = np.random.default_rng(5)
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default() as g:
+        yield g
+
+
+def values(*dims: int) -> Any:
+    return RNG.standard_normal(dims).astype("f")
+
+
+def text(fetches: Any, feeds: Any, *names: str) -> list[str]:
+    """The graph after only the passes of these names."""
+    subgraph = prune(fetches, [], feeds)
+    run_passes(subgraph, {p.name for p in PASSES} - set(names))
+    check(subgraph)
+    return str(subgraph).splitlines()
+
+
+def agree(monkeypatch: Any, fetches: Any, feed: Any, *names: str) -> str:
+    """Computes with and without the passes, which must agree; returns the log of the plan with them."""
+    with tf.Session() as s:
+        with_passes = s.run(fetches, feed)
+        log = s.explain(fetches, feed)
+    from flowstone.runtime import plan
+
+    monkeypatch.setattr(plan, "run_passes", lambda g, disabled: run_passes(g, disabled | frozenset(names)))
+    with tf.Session() as s:
+        without = s.run(fetches, feed)
+    for a, b in zip(with_passes, without):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4)
+    return log
+
+
+def products(transposed: tuple[bool, bool], count: int = 4) -> tuple[Any, list[Any]]:
+    shapes = [(2, 9) if transposed[0] else (9, 2), (8, 2) if transposed[1] else (2, 8)]
+    operands = [[tf.constant(values(*shape)) for shape in shapes] for _ in range(count)]
+    terms = [tf.matmul(a, b, transposed[0], transposed[1]) for a, b in operands]
+    return tf.add_n(terms, name="sum"), terms
+
+
+@pytest.mark.parametrize("transposed", [(False, False), (True, False), (False, True), (True, True)])
+def test_a_sum_of_products_is_one_product(monkeypatch, transposed) -> None:
+    total, _ = products(transposed)
+    x = tf.placeholder(tf.float32, [9, 8], name="x")
+    lines = text([total], [], "stack_products")
+    assert [line.split(" = ")[1].split("(")[0] for line in lines[8:-1]] == [
+        "Const", "ConcatV2", "Const", "ConcatV2", "MatMul",
+    ]  # fmt: skip
+    monkeypatch.setattr(flags, "DISABLED_PASSES", frozenset({"fold_constants"}))
+    agree(monkeypatch, [total + x], {x: values(9, 8)}, "stack_products")
+
+
+def test_products_that_others_want_stay() -> None:
+    total, terms = products((True, False), 3)
+    assert "ConcatV2" not in str(text([total, terms[0]], [], "stack_products"))
+
+
+def test_products_smaller_than_their_operands_stay() -> None:
+    x = [tf.placeholder(tf.float32, [50, 3]) for _ in range(4)]
+    total = tf.add_n([tf.matmul(a, a, transpose_a=True) for a in x])
+    assert "ConcatV2" not in str(text([total], x, "stack_products"))
+
+
+def test_other_terms_of_the_sum_stay(monkeypatch) -> None:
+    x = [tf.placeholder(tf.float32, [2, 9]) for _ in range(3)]
+    y = tf.placeholder(tf.float32, [9, 9])
+    total = tf.add_n([y, *[tf.matmul(a, a, transpose_a=True) for a in x]])
+    lines = text([total], [*x, y], "stack_products")
+    assert sum("MatMul(" in line for line in lines) == 1 and sum("AddN(" in line for line in lines) == 1
+    feed = {**{a: values(2, 9) for a in x}, y: values(9, 9)}
+    assert "products of stacked operands" in agree(monkeypatch, [total], feed, "stack_products")
+
+
+def test_an_unrolled_recurrence(monkeypatch) -> None:
+    x = tf.placeholder(tf.float32, [4, 6, 5])
+    w = tf.placeholder(tf.float32, [13, 8])
+    h = tf.zeros([4, 8])
+    for t in range(6):
+        h = tf.tanh(tf.matmul(tf.concat([x[:, t, :], h], 1), w))
+    gradients = tf.gradients(tf.reduce_sum(h * h), [w, x])
+    feed = {x: values(4, 6, 5), w: values(13, 8) * 0.1}
+    log = agree(monkeypatch, gradients, feed, "stack_products", "join_slices")
+    assert "join_slices" in log and "stack_products" in log
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("order", [[0, 1, 2], [2, 0, 1]])
+def test_gradients_of_slices_that_tile_are_joined(monkeypatch, axis, order) -> None:
+    x = tf.placeholder(tf.float32, [3, 3, 2])
+    rows = [tf.square(x[i] if axis == 0 else x[:, i]) * float(i + 1) for i in order]
+    gradient = tf.gradients(rows, x)[0]
+    assert "join_slices" in agree(monkeypatch, [gradient], {x: values(3, 3, 2)}, "join_slices")
+    lines = text([gradient], [x], "fold_constants", "join_slices")
+    assert any("Pack(" in line for line in lines) and not any("StridedSliceGrad" in line for line in lines)
+
+
+def test_ranges_are_concatenated_and_gaps_are_left(monkeypatch) -> None:
+    x = tf.placeholder(tf.float32, [6, 2])
+    gradient = tf.gradients([tf.exp(piece) for piece in (x[:2], x[2:5], x[-1:])], x)[0]
+    assert "join_slices" in agree(monkeypatch, [gradient], {x: values(6, 2)}, "join_slices")
+    for pieces in ([x[:2], x[3:]], [x[:3], x[2:]], [x[::2], x[1::2]]):
+        gap = tf.gradients([tf.exp(piece) for piece in pieces], x)[0]
+        assert "ConcatV2" not in str(text([gap], [x], "join_slices"))
+        agree(monkeypatch, [gap], {x: values(6, 2)}, "join_slices")
+
+
+# ---- sums that loops make
+
+
+def recurrence(steps: Any, rows: int = 2, columns: int = 7) -> tuple[Any, Any, Any]:
+    w = tf.placeholder_with_default(values(columns, columns) * 0.3, [columns, columns], name="w")
+    x = tf.placeholder(tf.float32, [rows, columns], name="x")
+    _, h = tf.while_loop(lambda i, h: i < steps, lambda i, h: (i + 1, tf.tanh(tf.matmul(h, w))), [0, x])
+    return w, x, h
+
+
+@pytest.mark.parametrize("steps", [0, 1, 3, 40])
+def test_a_loops_sum_of_products(monkeypatch, steps) -> None:
+    steps_fed = tf.placeholder(tf.int32, [])
+    w, x, h = recurrence(steps_fed)
+    gradients = tf.gradients(tf.reduce_sum(h), [w, x])
+    log = agree(monkeypatch, [*gradients, h], {x: values(2, 7), steps_fed: steps}, "stack_accumulators")
+    assert "multiplies stacked operands" in log and "ProductSum" in log
+
+
+def test_a_sum_that_begins_with_something(monkeypatch) -> None:
+    x, start = tf.placeholder(tf.float32, [2, 9]), tf.placeholder(tf.float32, [9, 9])
+    _, total = tf.while_loop(
+        lambda i, _: i < 5,
+        lambda i, total: (i + 1, total + tf.matmul(x * tf.cast(i, tf.float32), x, transpose_a=True)),
+        [0, start],
+    )
+    log = agree(monkeypatch, [total], {x: values(2, 9), start: values(9, 9)}, "stack_accumulators")
+    assert "multiplies stacked operands" in log
+
+
+def test_a_sum_that_the_loop_looks_at_stays() -> None:
+    x = tf.placeholder(tf.float32, [2, 9])
+    _, total = tf.while_loop(
+        lambda i, total: tf.logical_and(i < 5, total[0, 0] < 3.0),
+        lambda i, total: (i + 1, total + tf.matmul(x, x, transpose_a=True)),
+        [0, tf.zeros([9, 9])],
+    )
+    assert "_ProductSum" not in str(text([total], [x], *[p.name for p in PASSES]))
+
+
+def test_on_several_devices_as_on_one() -> None:
+    w, x, h = recurrence(4)
+    with tf.device("/cpu:1"):
+        gradients = tf.gradients(tf.reduce_sum(h), [w, x])
+    feed = {x: values(2, 7), w: values(7, 7)}
+    results = []
+    for count in (2, 1):
+        config = tf.ConfigProto(device_count={"CPU": count}, allow_soft_placement=True)
+        with tf.Session(config=config) as s:
+            results.append(s.run([*gradients, h], feed))
+    for a, b in zip(*results):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
