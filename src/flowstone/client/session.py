@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,14 @@ from flowstone.client.feeds_fetches import (
     fetch_converter,
 )
 from flowstone.client.placement_view import PlacementLog, describe_placement
+from flowstone.client.run_metadata import (
+    Measurements,
+    check_thread_pool,
+    is_plain,
+    start_trace,
+    with_feeds,
+    write_metadata,
+)
 from flowstone.framework import errors, flags, scope
 from flowstone.framework.containers import ResourceStore
 from flowstone.framework.graph import Graph, Operation
@@ -38,6 +46,7 @@ from flowstone.runtime.failures import explain
 from flowstone.runtime.generated_code import Segment
 from flowstone.runtime.plan import Plan, make_plan
 from flowstone.runtime.step import UNLIMITED, Step
+from flowstone.runtime.tracing import Trace, TracedStep
 
 
 class Target:
@@ -110,6 +119,7 @@ class BaseSession:
         self._compresses = config is not None and config.graph_options.enable_bfloat16_sendrecv
         self._placement_log = PlacementLog() if config is not None and config.log_device_placement else None
         self._disabled_passes = _disabled_passes(config)
+        self._measurements = Measurements.wanted(config)
 
     # ---- properties
 
@@ -142,12 +152,14 @@ class BaseSession:
         `fetches`: tensors, operations, variables, names, sparse values, or nested lists, tuples and dicts of
         them.
         `feed_dict`: values for tensors (by tensor or name), in place of what the graph would compute.
-        `options`: RunOptions; its time limit is in ``timeout_in_ms``.
+        `options`: RunOptions: a time limit (``timeout_in_ms``), a trace of the step (``trace_level``), the
+        graph of each device (``output_partition_graphs``). `run_metadata`: the RunMetadata that is to tell of
+        the step; see docs/tracing.md.
 
         Raises RuntimeError if the session is closed, TypeError and ValueError for fetches and feeds that do
         not fit the graph, and the errors of `flowstone.errors` for what fails in the step.
         """
-        if options is None and not self._timeout_ms:
+        if options is None and run_metadata is None and not self._timeout_ms:
             try:
                 if type(fetches) is list:
                     key: Any = (list, *fetches) if feed_dict is None else (list, *fetches, None, *feed_dict)
@@ -161,9 +173,14 @@ class BaseSession:
                 pass
             else:
                 return runner(*values)
-        return self._run_slowly(fetches, feed_dict, options)
+        elif not self._timeout_ms and self._measurements is None and is_plain(options):
+            result = self.run(fetches, feed_dict)
+            if run_metadata is not None:
+                run_metadata.Clear()
+            return result
+        return self._run_slowly(fetches, feed_dict, options, run_metadata)
 
-    def _run_slowly(self, fetches: Any, feed_dict: Any, options: Any) -> Any:
+    def _run_slowly(self, fetches: Any, feed_dict: Any, options: Any, run_metadata: Any) -> Any:
         """The first run of these fetches and feeds, or one with options: plans, and remembers the runner."""
         self._check_usable()
         if feed_dict is not None and not hasattr(feed_dict, "items"):
@@ -172,11 +189,46 @@ class BaseSession:
         pairs: list[tuple[Tensor, Any]] = []
         for key, value in (feed_dict or {}).items():
             pairs += feed_elements(self._graph, key, value)
-        timeout_ms = (options.timeout_in_ms if options is not None else 0) or self._timeout_ms
-        run = self._runner(structure, [tensor for tensor, _ in pairs], timeout_ms)
-        if not timeout_ms and options is None:
+        feeds, values = [tensor for tensor, _ in pairs], [value for _, value in pairs]
+        if options is not None or run_metadata is not None or self._measurements is not None:
+            return self._run_described(structure, feeds, values, options, run_metadata)
+        run = self._runner(structure, feeds, self._timeout_ms)
+        if not self._timeout_ms:
             self._remember(fetches, feed_dict, run)
-        return run(*[value for _, value in pairs])
+        return run(*values)
+
+    def _run_described(
+        self,
+        structure: FetchStructure,
+        feeds: list[Tensor],
+        values: Sequence[Any],
+        options: Any,
+        metadata: Any,
+    ) -> Any:
+        """A step with options, or of which to tell."""
+        check_thread_pool(options, self._config)
+        timeout_ms = (options.timeout_in_ms if options is not None else 0) or self._timeout_ms
+        measurements = self._measurements
+        key = (tuple(structure.elements), tuple(structure.targets), tuple(feeds))
+        is_measured = measurements is not None and measurements.is_due(key)
+        is_traced = is_measured or (options is not None and options.trace_level > 0)
+        wants_graphs = options is not None and options.output_partition_graphs
+        if not is_traced and not wants_graphs:
+            result = self._runner(structure, feeds, timeout_ms)(*values)
+            if metadata is not None:
+                metadata.Clear()
+            return result
+        plan, shapes = self._plan_for_values(structure, feeds, values, timeout_ms > 0, is_traced)
+        trace = start_trace(plan, self._devices) if is_traced else None
+        result = self._compiled(structure, feeds, plan, shapes, timeout_ms, trace)(*values)
+        if trace is not None:
+            trace.finish()
+            if measurements is not None and is_measured and measurements.add(key, trace):
+                self._forget_plans(key)
+        if metadata is not None:
+            costs = measurements.costs if measurements is not None and is_measured else None
+            write_metadata(metadata, plan, trace, wants_graphs, costs)
+        return result
 
     def _remember(self, fetches: Any, feed_dict: Any, run: Callable[..., Any]) -> None:
         """Makes `run` found by identity, where fetches are a leaf or a flat list and feed keys are plain."""
@@ -252,6 +304,7 @@ class BaseSession:
         plan: Plan,
         shapes: tuple[tuple[int, ...], ...] | None,
         timeout_ms: int = 0,
+        trace: Trace | None = None,
     ) -> Callable[..., Any]:
         segment = plan.segment
         enter = [
@@ -259,10 +312,11 @@ class BaseSession:
             for i, tensor in enumerate(feeds)
         ]
         leave = [fetch_converter(t, c) for t, c in zip(structure.elements, segment.copied_fetches)]
+        function = segment.function if trace is None else with_feeds(plan, trace)
         names: dict[str, Any] = {f"enter{i}": function for i, function in enumerate(enter)}
         names.update({f"leave{i}": function for i, function in enumerate(leave)})
         names.update(
-            segment=segment, function=segment.function, explain=explain, InferenceMode=_InferenceMode,
+            segment=segment, function=function, explain=explain, InferenceMode=_InferenceMode,
             rebuild=structure.rebuild, unlimited=UNLIMITED, Step=Step,
         )  # fmt: skip
         values = "".join(f", enter{i}(x{i})" for i in range(len(feeds)))
@@ -273,8 +327,9 @@ class BaseSession:
             call = "limited(limit, number_of_threads(), function, arguments)"
             names["limited"] = _limited
         new_step = "unlimited"
-        if not isinstance(segment, Segment):
-            names["new_step"], new_step = self._new_step, f"new_step({timeout_ms})"
+        if trace is not None or not isinstance(segment, Segment):
+            names.update(new_step=self._new_step, trace=trace)
+            new_step = f"new_step({timeout_ms}, trace)"
         elif timeout_ms:
             new_step = f"Step({timeout_ms})"
         source = (
@@ -291,9 +346,9 @@ class BaseSession:
         exec(compile(source, "<flowstone runner>", "exec"), names)
         return names["run"]  # type: ignore[no-any-return]
 
-    def _new_step(self, timeout_ms: int) -> Step:
+    def _new_step(self, timeout_ms: int, trace: Trace | None) -> Step:
         """A step that ends with the session, for kernels that wait."""
-        step = Step(timeout_ms)
+        step = Step(timeout_ms) if trace is None else TracedStep(trace, timeout_ms)
         self._steps.add(step)
         if self._closed:
             step.cancel(_closed_error())
@@ -305,10 +360,11 @@ class BaseSession:
         feeds: list[Tensor],
         watched: bool,
         shapes: tuple[tuple[int, ...], ...] | None = None,
+        traced: bool = False,
     ) -> Plan:
         if len(set(feeds)) < len(feeds):
             raise errors.InvalidArgumentError(None, None, "A tensor is fed twice under two names.")
-        key = (tuple(structure.elements), tuple(structure.targets), tuple(feeds), watched, shapes)
+        key = (tuple(structure.elements), tuple(structure.targets), tuple(feeds), watched, shapes, traced)
         with self._lock:
             plan = self._plans.get(key)
             if plan is None:
@@ -322,12 +378,38 @@ class BaseSession:
                     feed_dims=shapes,
                     soft_placement=self._soft_placement,
                     watched=watched,
+                    traced=traced,
+                    costs=None if self._measurements is None else self._measurements.costs,
                     compresses=self._compresses,
                     disabled_passes=self._disabled_passes,
                 )
                 if self._placement_log is not None:
                     self._placement_log.add(plan, self._graph)
             return plan
+
+    def _plan_for_values(
+        self,
+        structure: FetchStructure,
+        feeds: list[Tensor],
+        values: Sequence[Any],
+        watched: bool,
+        traced: bool,
+    ) -> tuple[Plan, tuple[tuple[int, ...], ...] | None]:
+        """The plan that a step with these values has, and the shapes that it is for, if for these alone."""
+        key = (tuple(structure.elements), tuple(structure.targets), tuple(feeds))
+        known = sum(other[:3] == key for other in list(self._plans))
+        if not watched and known < _MOST_PLANS and any(_is_open(tensor) for tensor in feeds):
+            shapes = tuple(np.shape(value) for value in values)
+            if all(is_compatible(shape, tensor.dims) for tensor, shape in zip(feeds, shapes)):
+                with contextlib.suppress(ValueError):  # the general plan says what is wrong, and where
+                    return self._plan(structure, feeds, watched, shapes, traced), shapes
+        return self._plan(structure, feeds, watched, None, traced), None
+
+    def _forget_plans(self, key: tuple[Any, ...]) -> None:
+        """The plans of these elements, targets and feeds are made again when they are needed."""
+        if len(self._devices) > 1:
+            with self._lock:
+                self._plans = {other: plan for other, plan in self._plans.items() if other[:3] != key}
 
     def make_callable(
         self, fetches: Any, feed_list: Any = None, accept_options: bool = False
@@ -340,11 +422,16 @@ class BaseSession:
             raise TypeError("Argument `feed_list` must be a list or tuple.")
         structure = FetchStructure(self._graph, fetches)
         feeds = [tensor for key in feed_list or () for tensor, _ in feed_elements(self._graph, key, None)]
-        run = self._runner(structure, feeds)
+        if self._measurements is None:
+            run = self._runner(structure, feeds)
+        else:
+            run = lambda *values: self._run_described(structure, feeds, values, None, None)  # noqa: E731
         if accept_options:
             return lambda *values, options=None, run_metadata=None: (
-                run if options is None else self._runner(structure, feeds, options.timeout_in_ms)
-            )(*values)
+                run(*values)
+                if options is None and run_metadata is None
+                else self._run_described(structure, feeds, values, options, run_metadata)
+            )
         closed, check = self._closed, self._check_usable
 
         def call(*values: Any) -> Any:
@@ -442,6 +529,7 @@ def _closed_error() -> errors.CancelledError:
 
 
 _MOST_SHAPES = 4  # plans for particular shapes of the feeds, a runner
+_MOST_PLANS = 4 * _MOST_SHAPES  # of the same fetches and feeds, before no more shapes are told apart
 
 
 def _is_open(tensor: Tensor) -> bool:

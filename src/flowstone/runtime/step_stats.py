@@ -16,6 +16,7 @@ from flowstone.framework.subgraph import PlanNode
 from flowstone.framework.tensor_proto import messages
 from flowstone.runtime.tracing import Buffer, Event, Trace
 
+_RECEIVES = ("_Recv", "_HostRecv")
 Nodes = Mapping[str, Mapping[str, PlanNode]]  # device name -> node name -> the node as it was partitioned
 
 
@@ -25,9 +26,11 @@ def step_stats(trace: Trace, nodes: Nodes) -> Any:
     by_device: dict[str, list[Event]] = {device: [] for device in sorted(nodes)}
     for event in sorted(trace.events, key=lambda event: event.start):
         by_device.setdefault(event.device, []).append(event)
+    addresses = {device: _addresses(events) for device, events in by_device.items()}
     for device, events in by_device.items():
         own = message.dev_stats.add(device=device)
-        writer = _Writer(trace, nodes.get(device, {}), _allocator(device))
+        elsewhere = set().union(*(found for other, found in addresses.items() if other != device))
+        writer = _Writer(trace, nodes.get(device, {}), _allocator(device), elsewhere)
         for event in events:
             writer.write(event, own.node_stats.add())
             own.thread_names[event.thread] = trace.thread_names[event.thread]
@@ -39,6 +42,10 @@ def step_stats(trace: Trace, nodes: Nodes) -> Any:
 def is_computed(trace: Trace, event: Event) -> bool:
     """Whether the node of an event was computed in the step, and not there from the beginning."""
     return event.start != trace.begin or event.end != trace.begin
+
+
+def _addresses(events: Iterable[Event]) -> set[int]:
+    return {buffer.address for event in events for buffer in event.outputs if buffer is not None}
 
 
 def _allocator(device: str) -> str:
@@ -68,10 +75,16 @@ def _write_times(stats: Any, epoch: int, ready: int, start: int, end: int) -> No
 
 
 class _Writer:
-    """Writes the events of one device in their order; remembers the memory of values by ``name:index``."""
+    """Writes the events of one device in their order; remembers the memory of values by ``name:index``.
 
-    def __init__(self, trace: Trace, nodes: Mapping[str, PlanNode], allocator: str) -> None:
+    `elsewhere`: addresses of values of other devices; what is received may lie there.
+    """
+
+    def __init__(
+        self, trace: Trace, nodes: Mapping[str, PlanNode], allocator: str, elsewhere: set[int]
+    ) -> None:
         self._trace, self._nodes, self._allocator = trace, nodes, allocator
+        self._elsewhere = elsewhere
         self._places: dict[str, tuple[int, int]] = {}  # the address and the allocation's number
         self._allocations = 0
 
@@ -81,15 +94,17 @@ class _Writer:
         stats.thread_id = event.thread
         _write_times(stats, self._trace.epoch, event.ready, event.start, event.end)
         shared = dict(self._input_places(node))
+        taken = self._elsewhere if node.type in _RECEIVES else shared
         total = 0
         for index, (output, buffer) in enumerate(zip(node._outputs, event.outputs)):
             if buffer is None:
                 continue
-            is_new = bool(buffer.address) and buffer.address not in shared and not node.declaration.aliases
-            if is_new:
+            number = shared.get(buffer.address, 0)
+            if buffer.address and not number:
                 self._allocations += 1
-                total += buffer.allocated
-            number = shared.get(buffer.address, self._allocations if buffer.address else 0)
+                number = self._allocations
+                if buffer.address not in taken and not node.declaration.aliases:
+                    total += buffer.allocated
             self._places[f"{node.name}:{index}"] = (buffer.address, number)
             self._write_output(output, buffer, number, stats.output.add(slot=index))
         if not is_computed(self._trace, event):
@@ -117,7 +132,7 @@ class _Writer:
 def label(node: PlanNode) -> str:
     """``name = Op(inputs)``, as TensorFlow labels a run of a node."""
     words = [x.name.removesuffix(":0") for x in node._inputs]
-    if node.type in ("_Recv", "_HostRecv"):
+    if node.type in _RECEIVES:
         words.append(node.name.removesuffix("/receive") + "/send")
     words += [f"^{control.name}" for control in node._control_inputs]
     return f"{node.name} = {node.type}({', '.join(words)})"

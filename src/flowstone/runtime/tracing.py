@@ -106,10 +106,14 @@ class Trace:
         self.thread_names: dict[int, str] = {}
         self.units_ready: dict[str, int] = {}
         self.epoch = time.time_ns() - now()  # of the clock
-        self.begin = now()
+        self.begin = 0
         self._clocks = {name: _KernelClock(device) for name, device in (gpus or {}).items()}
         self._constants: set[tuple[str, str]] = set()
         self._pending: list[tuple[Event, Any, Any]] = []
+
+    def restart(self) -> None:
+        """The step begins now."""
+        self.begin = now()
 
     def record(
         self, device: str, node: PlanNode, ready: int, start: int, end: int, values: Sequence[Any]

@@ -1,0 +1,150 @@
+"""What a session tells about a step: RunMetadata, and the costs that it measures.
+
+RunOptions ask for a trace or for the partition graphs of one step. `ConfigProto.graph_options` asks for
+costs: after ``build_cost_model_after`` runs of the same fetches and feeds, every ``build_cost_model``-th one
+is traced. What its nodes took is recorded in the session's cost model, returned as
+``RunMetadata.cost_graph``, and goes into the placement of later plans; what was planned before it was
+measured is planned once more.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable
+from typing import Any
+
+from flowstone.framework import errors
+from flowstone.framework.graph_def import node_def
+from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.tensor_proto import messages
+from flowstone.placement.cost_model import CostModel
+from flowstone.placement.devices import PlacementDevice
+from flowstone.runtime.device import Device
+from flowstone.runtime.plan import Plan
+from flowstone.runtime.step_stats import is_computed, step_stats
+from flowstone.runtime.tracing import Event, Trace
+
+
+def is_plain(options: Any) -> bool:
+    """Whether RunOptions (or None) ask for nothing."""
+    return options is None or not (
+        options.trace_level
+        or options.timeout_in_ms
+        or options.output_partition_graphs
+        or options.inter_op_thread_pool > 0
+    )
+
+
+def check_thread_pool(options: Any, config: Any) -> None:
+    """InvalidArgumentError for a thread pool that the session's configuration does not have."""
+    pool = 0 if options is None else options.inter_op_thread_pool
+    pools = 1 if config is None else max(1, len(config.session_inter_op_thread_pool))
+    if pool >= pools:
+        raise errors.InvalidArgumentError(None, None, f"Invalid inter_op_thread_pool: {pool}")
+
+
+class Measurements:
+    """The costs that a session measures: every `every`-th run of the same fetches after the first `after`."""
+
+    def __init__(self, every: int, after: int) -> None:
+        self.costs = CostModel()
+        self._every, self._after = every, after
+        self._runs: dict[Hashable, int] = {}
+        self._measured: set[Hashable] = set()
+        self._lock = threading.Lock()
+
+    @classmethod
+    def wanted(cls, config: Any) -> Measurements | None:
+        """As a ConfigProto asks for; None if it does not."""
+        if config is None or config.graph_options.build_cost_model <= 0:
+            return None
+        return cls(config.graph_options.build_cost_model, config.graph_options.build_cost_model_after)
+
+    def is_due(self, key: Hashable) -> bool:
+        """Counts a run of these fetches; whether it is to be measured."""
+        with self._lock:
+            run = self._runs[key] = self._runs.get(key, 0) + 1
+        return run > self._after and (run - self._after) % self._every == 0
+
+    def add(self, key: Hashable, trace: Trace) -> bool:
+        """Records what the nodes took; whether these fetches were never measured before."""
+        with self._lock:
+            for event in trace.events:
+                self._record(event, trace)
+            is_first = key not in self._measured
+            self._measured.add(key)
+        return is_first
+
+    def _record(self, event: Event, trace: Trace) -> None:
+        node = event.node
+        if node.declaration.asynchronous or not is_computed(trace, event):  # that is waiting, not work
+            return
+        start, end = event.kernels or (event.start, event.end)
+        sizes = {i: buffer.size for i, buffer in enumerate(event.outputs) if buffer is not None}
+        self.costs.record(node.name, event.device, (end - start) / 1e3, sizes)
+
+
+def start_trace(plan: Plan, devices: list[Device]) -> Trace:
+    """A trace for a step of the plan."""
+    used = plan.parts
+    return Trace({d.name: d.torch for d in devices if d.name in used and d.torch.type == "cuda"})
+
+
+def with_feeds(plan: Plan, trace: Trace) -> Callable[..., Any]:
+    """The plan's function, which also records what it is fed with."""
+    function, feeds, placement = plan.segment.function, plan.subgraph.feeds, plan.placement
+
+    def run(step: Any, *values: Any) -> Any:
+        trace.restart()
+        for x, value in zip(feeds, values):
+            if x.op.name in placement:
+                trace.record_constant(placement[x.op.name], x.op, [value])
+        return function(step, *values)
+
+    return run
+
+
+def write_metadata(
+    message: Any, plan: Plan, trace: Trace | None, wants_graphs: bool, costs: CostModel | None
+) -> None:
+    """Replaces the contents of a RunMetadata: by StepStats if there is a trace, the graph of each device if
+    wanted, a CostGraphDef if there are costs.
+    """
+    message.Clear()
+    if trace is not None:
+        nodes = {device: {node.name: node for node in part.nodes} for device, part in plan.parts.items()}
+        message.step_stats.CopyFrom(step_stats(trace, nodes))
+    if wants_graphs:
+        for device, part in plan.parts.items():
+            message.partition_graphs.add().CopyFrom(partition_graph(part, device))
+    if costs is not None:
+        message.cost_graph.CopyFrom(_cost_graph(plan, costs))
+
+
+def partition_graph(part: Subgraph, device: str) -> Any:
+    """What one device runs, as a GraphDef."""
+    message = messages("graph_pb2").GraphDef()
+    for node in part.nodes:
+        definition = message.node.add()
+        definition.CopyFrom(node_def(node))  # type: ignore[arg-type]
+        definition.device = device
+    return message
+
+
+class _Place:
+    """A device as far as a cost graph names it."""
+
+    memory_limit, relative_speed = None, 1.0
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.device_type = name.rpartition("/device:")[2].partition(":")[0]
+
+
+def _cost_graph(plan: Plan, costs: CostModel) -> Any:
+    nodes: list[PlanNode] = []
+    placement: dict[PlanNode, PlacementDevice] = {}
+    for device, part in plan.parts.items():
+        nodes += part.nodes
+        placement.update(dict.fromkeys(part.nodes, _Place(device)))
+    return costs.cost_graph(Subgraph(nodes, [], plan.subgraph.fetches, plan.subgraph.targets), placement)
