@@ -127,6 +127,7 @@ from flowstone.ops.shapes import *
 from flowstone.ops.slicing import *
 from flowstone.ops.space_moves import *
 from flowstone.ops.sparse_segment_reductions import *
+from flowstone.ops.sparse_to_dense import *
 from flowstone.ops.special_functions import *
 from flowstone.ops.template import *
 from flowstone.ops.tensor_array import *

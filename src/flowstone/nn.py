@@ -6,6 +6,14 @@ from flowstone.layers.raw_recurrent import raw_rnn
 from flowstone.layers.recurrent import static_bidirectional_rnn, static_rnn, static_state_saving_rnn
 from flowstone.ops.activations import crelu, elu, leaky_relu, relu, relu6, selu, softplus, softsign, swish
 from flowstone.ops.activations import swish as silu
+from flowstone.ops.candidate_sampling import (
+    all_candidate_sampler,
+    compute_accidental_hits,
+    fixed_unigram_candidate_sampler,
+    learned_unigram_candidate_sampler,
+    log_uniform_candidate_sampler,
+    uniform_candidate_sampler,
+)
 from flowstone.ops.convolution_layers import (
     atrous_conv2d,
     atrous_conv2d_transpose,
@@ -64,6 +72,7 @@ from flowstone.ops.pooling_layers import (
     pool,
 )
 from flowstone.ops.ranking import in_top_k, top_k
+from flowstone.ops.sampled_losses import nce_loss, sampled_softmax_loss
 from flowstone.ops.softmax import (
     log_softmax,
     sigmoid_cross_entropy_with_logits,
