@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 _LABEL = re.compile(r"(?P<name>\S+) = (?P<op>[^\s(]+)\((?P<inputs>.*)\)$")
 _COPIED = re.compile(r"/_\d+$")  # what TensorFlow's partitioner adds to the name of what it receives
 _KERNELS = "/stream:all"  # where a GPU's kernels are, beside the device with the times of their launches
-_TIMES = ("schedule", "gpu", "all")
 
 
 class AllocationMaximum(NamedTuple):
@@ -112,7 +111,7 @@ class Timeline:
 
         `show_dataflow`: arrows for tensors. `show_memory`: tensors as objects, and the memory of each
         allocator over time. `op_time`: when a node on a GPU is shown: while its launches were made
-        ("schedule"), while its kernels ran ("gpu"), or both ("all"); anything else is "schedule".
+        ("schedule"), while its kernels ran ("gpu"), or both ("all", as is anything else).
         """
         analysis = self.analyze_step_stats(show_dataflow, show_memory, op_time)
         return analysis.chrome_trace.format_to_string(pretty=True)
@@ -136,7 +135,7 @@ class _Analysis:
             self.trace.add_process(f"{device.device} Tensors", 2 * i + 2)
             is_kernel = "/stream" in device.device or "/memcpy" in device.device
             devices.append((device.device, [_Run(node, is_kernel, clock) for node in device.node_stats]))
-        if op_time in _TIMES[1:]:
+        if op_time != "schedule":
             _move_to_kernels(devices, op_time)
         for i, (name, runs) in enumerate(devices):
             _assign_rows(runs, 2 * i + 1, clock.is_fine)
