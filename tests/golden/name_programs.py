@@ -30,6 +30,10 @@ DIFFERENCES: dict[str, dict[str, str]] = {
         "softmax_cross_entropy_with_logits_sg": "matrices are not reshaped to matrices",
         "zero_fraction": "counted once, as in 1.4; TensorFlow 2 has a branch for large tensors",
     },
+    "sampled_losses": {
+        "sampled_losses/zeros_like": "an op also where the shape is known",
+        "softmax_cross_entropy_with_logits": "matrices are not reshaped to matrices",
+    },
     "shapes": {
         "LinSpace": "an op, as in 1.4",
         "linspace": "an op, as in 1.4",
@@ -386,6 +390,21 @@ def random_values(tf: Any) -> Rest:
     tf.truncated_normal([2], stddev=0.1, name="t")
     tf.random_shuffle(tf.range(4))
     tf.multinomial([[0.0, 1.0]], 3)
+    return None
+
+
+@program
+def sampled_losses(tf: Any) -> Rest:
+    weights = tf.get_variable("w", [20, 4], use_resource=True)
+    biases = tf.get_variable("b", [20], use_resource=True)
+    inputs = tf.placeholder(tf.float32, [3, 4], name="x")
+    labels = tf.placeholder(tf.int32, [3, 2], name="y")
+    tf.nn.nce_loss(weights, biases, labels, inputs, 5, 20, num_true=2)
+    one = tf.placeholder(tf.int64, [3, 1], name="one")
+    tf.nn.sampled_softmax_loss(weights, biases, one, inputs, 5, 20)
+    tf.nn.uniform_candidate_sampler(one, 1, 4, True, 20, name="u")
+    hits = tf.nn.compute_accidental_hits(one, [1, 2, 3], 1)
+    tf.sparse_to_dense(hits[0], [3], hits[2], validate_indices=False)
     return None
 
 
