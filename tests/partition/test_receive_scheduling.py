@@ -1,9 +1,9 @@
-"""Delayed Receives: where the control edges lie, that nothing gets slower or circular, and the memory it saves."""
+"""Delayed Receives: where the control edges lie, that no cycle comes of it, and the memory it saves."""
 
 from __future__ import annotations
 
+import importlib
 import random
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +14,10 @@ from flowstone.partition.receive_scheduling import RECEIVES, delay_receives, sim
 from flowstone.partition.subgraphs import partition
 from flowstone.placement.devices import Link, SimulatedDevice
 from flowstone.rewriting.partial_execution import prune
+from flowstone.runtime import plan
 from flowstone.runtime.device_types import memory_of, register_device_type, unregister_device_type
 
-sys.path.append(str(Path(__file__).parents[2] / "examples" / "example_device"))
+EXAMPLE = Path(__file__).parents[2] / "examples" / "example_device"
 TASK = "/job:localhost/replica:0/task:0"
 CPU = SimulatedDevice(f"{TASK}/device:CPU:0")
 LANE = SimulatedDevice(f"{TASK}/device:LANE:0", "LANE")
@@ -31,8 +32,8 @@ def graph():
 
 
 def chain(device=None):
-    """A chain of products on another device, with matrices that the CPU computes at the start, the one that is
-    needed last first."""
+    """A chain of products on another device, with matrices that the CPU computes at the start, the one that
+    is needed last first."""
     x = tf.placeholder(tf.float32, [SIZE, SIZE], name="x")
     with tf.device("/cpu:0"):
         weights = [tf.add(x, i / 10, name=f"w{i}") for i in reversed(range(LAYERS))][::-1]
@@ -82,9 +83,8 @@ def test_the_simulated_step_needs_less_memory_and_hardly_more_time():
 
 def measured_peak(delays, monkeypatch):
     """The most that the example device held in a step."""
-    import example_device
-    from flowstone.runtime import plan
-
+    monkeypatch.syspath_prepend(EXAMPLE)
+    example_device = importlib.import_module("example_device")
     with tf.Graph().as_default():
         x, y = chain("/device:ARENA:0")
         monkeypatch.setattr(plan, "partition", lambda *args: partition(*args, delays=delays))

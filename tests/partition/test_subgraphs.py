@@ -1,4 +1,4 @@
-"""Partitioning as text before and after: one Send and Receive a tensor and destination, loops, compression."""
+"""Partitioning as text before and after: one pair for a tensor and destination, loops, compression."""
 
 from __future__ import annotations
 
