@@ -18,6 +18,7 @@ from flowstone.training.batching import (
     shuffle_batch_join,
 )
 from flowstone.training.coordinator import Coordinator, LooperThread
+from flowstone.training.device_setter import replica_device_setter
 from flowstone.training.ftrl import FtrlOptimizer
 from flowstone.training.global_step import (
     assert_global_step,

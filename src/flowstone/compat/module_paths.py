@@ -17,7 +17,7 @@ from __future__ import annotations
 _PYTHON = {
     "": "flowstone",
     "client": "",
-    "client.device_lib": "client.devices runtime.device",
+    "client.device_lib": "client.devices",
     "client.session": "client.session flowstone",
     "client.timeline": "client.timeline",
     "data": "data",
@@ -73,7 +73,7 @@ _PYTHON = {
     "ops.control_flow_ops": "flowstone compat.internals ops.control_flow ops.loops",
     "ops.control_flow_util": "ops.control_flow",
     "ops.ctc_ops": "nn",
-    "ops.data_flow_ops": "flowstone ops.queues ops.barriers ops.stateful",
+    "ops.data_flow_ops": "flowstone ops.queues ops.barriers ops.staging_areas ops.stateful",
     "ops.embedding_ops": "nn",
     "ops.functional_ops": "flowstone",
     "ops.gen_array_ops": "raw_ops flowstone ops.arrays",
@@ -183,6 +183,8 @@ _CONTRIB = {
     "learn.python.learn.datasets": "",
     "learn.python.learn.datasets.mnist": "compat.mnist",
     "rnn": "nn.rnn_cell nn",
+    "staging": "ops.staging_areas",
+    "training": "training.device_setter train",
     "util": "flowstone compat.internals",
 }
 

@@ -135,9 +135,9 @@ class Graph(Collections):
                 attributes["container"] = scopes.container
             if scopes.attributes or scopes.gradient_overrides:
                 self._apply_attribute_scopes(operation, scopes)
-            if device is None and (scopes.devices or scopes.colocation):
-                self._apply_device_scopes(operation, scopes)
             self._make_outputs(operation, infer)
+            if device is None and (scopes.devices or scopes.colocation):
+                self._apply_device_scopes(operation, scopes)  # functions see the outputs
             self._register(operation)
             if context is not None:
                 context.add_op(operation)
