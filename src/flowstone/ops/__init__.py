@@ -89,6 +89,8 @@ from flowstone.ops import (
     sparse_to_dense,
     special_functions,
     stacks,
+    staging,
+    staging_areas,
     stateful,
     summaries,
     template,
