@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import random
 import threading
 import time
 
 import numpy as np
 import pytest
 import torch
+from tests.runtime import test_random_programs as random_programs
 
 import flowstone as tf
 from flowstone.framework.containers import ResourceStore
 from flowstone.framework.kernel import Environment
 from flowstone.rewriting.partial_execution import prune
 from flowstone.runtime.segments import compile_segment
+from flowstone.runtime.step_stats import step_stats
+from flowstone.runtime.tracing import Trace, TracedStep
 
+GPU = "/job:localhost/replica:0/task:0/device:GPU:0"
 CPU = "/job:localhost/replica:0/task:0/device:CPU:{}"
 FULL = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
 
@@ -265,6 +270,29 @@ def test_partition_graphs_without_a_trace():
     assert not metadata.step_stats.dev_stats
 
 
+@pytest.mark.parametrize("devices", [1, 2])
+@pytest.mark.parametrize("seed", range(12))
+def test_random_programs_compute_the_same_with_a_trace(seed, devices):
+    rng = random.Random(1000 + seed)
+    given = random_programs.start(rng)
+    statements = random_programs.program(rng, len(given), rng.randint(3, 8), 2, queues=True)
+    feeds = [tf.placeholder(tf.int32, [3]) for _ in given]
+    result = random_programs.build(statements, feeds, devices)
+    options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE, timeout_in_ms=60_000)
+    options.output_partition_graphs = True
+    metadata = tf.RunMetadata()
+    with session(devices) as sess:
+        value = sess.run(result, dict(zip(feeds, given)), options, metadata)
+    with np.errstate(over="ignore"):
+        np.testing.assert_array_equal(value, random_programs.evaluate(statements, given))
+    graphs = {graph_def.node[0].device: graph_def for graph_def in metadata.partition_graphs}
+    for device in metadata.step_stats.dev_stats:
+        known = {node.name: node.op for node in graphs[device.device].node}
+        for node in device.node_stats:
+            kind = node.timeline_label.partition(" = ")[2].partition("(")[0]
+            assert known.get(node.node_name) == kind
+
+
 # ---- metadata and options
 
 
@@ -402,6 +430,44 @@ def test_later_plans_are_placed_by_measured_costs():
 
 
 # ---- GPUs
+
+
+class Mark:
+    """A CUDA event of a stream that is never behind."""
+
+    def __init__(self, enable_timing):
+        self.at = 0
+
+    def record(self, stream):
+        self.at = time.perf_counter_ns()
+
+    def synchronize(self):
+        assert self.at
+
+    def elapsed_time(self, later):
+        return (later.at - self.at) / 1e6
+
+
+def test_kernels_are_listed_a_second_time(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "Event", Mark)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda device: None)
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda device: None)
+    x = tf.placeholder(tf.float32, [8], name="x")
+    subgraph = prune([tf.negative(tf.exp(x, name="e"), name="n")], [], [x])
+    segment = compile_segment(subgraph, Environment(resources=ResourceStore()), traced_device=GPU)
+    trace = Trace({GPU: torch.device("cuda", 0)})
+    trace.restart()
+    (value,) = segment.function(TracedStep(trace), torch.zeros(8))
+    assert value.tolist() == [-1.0] * 8
+    trace.finish()
+    launched, kernels = step_stats(trace, {GPU: {node.name: node for node in subgraph.nodes}}).dev_stats
+    assert (launched.device, kernels.device) == (GPU, f"{GPU}/stream:all")
+    assert [node.node_name for node in launched.node_stats] == ["e", "n"]
+    assert [node.node_name for node in kernels.node_stats] == ["e:Exp", "n:Neg"]
+    for launch, kernel in zip(launched.node_stats, kernels.node_stats):
+        assert abs(launch.all_start_nanos - kernel.all_start_nanos) < 10**6
+        assert kernel.all_end_rel_nanos > 0
+    assert launched.node_stats[0].memory[0].allocator_name == "GPU_0"
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")

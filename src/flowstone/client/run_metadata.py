@@ -92,13 +92,14 @@ def start_trace(plan: Plan, devices: list[Device]) -> Trace:
 
 def with_feeds(plan: Plan, trace: Trace) -> Callable[..., Any]:
     """The plan's function, which also records what it is fed with."""
-    function, feeds, placement = plan.segment.function, plan.subgraph.feeds, plan.placement
+    function, names = plan.segment.function, [x.op.name for x in plan.subgraph.feeds]
 
     def run(step: Any, *values: Any) -> Any:
         trace.restart()
-        for x, value in zip(feeds, values):
-            if x.op.name in placement:
-                trace.record_constant(placement[x.op.name], x.op, [value])
+        fed = dict(zip(names, values))
+        for device, part in plan.parts.items():
+            for x in part.feeds:
+                trace.record_constant(device, x.op, [fed[x.op.name]])
         return function(step, *values)
 
     return run
