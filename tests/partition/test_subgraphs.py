@@ -146,6 +146,14 @@ def test_what_steers_control_flow_stays_in_host_memory():
     assert shown.count("_HostRecv") == 1
 
 
+def test_a_gpu_receives_shapes_in_host_memory():
+    x, n = tf.placeholder(tf.float32, [6], name="x"), tf.placeholder(tf.int32, [], name="n")
+    y = tf.reshape(x, tf.stack([n, -1], name="shape"), name="y")
+    gpu = SimulatedDevice(f"{TASK}/device:GPU:0", "GPU")
+    shown = text(parts_of(prune([y], [], [x, n]), {"y": gpu}, host=DEVICES[0]))
+    assert "_HostRecv() shape:0/host CPU:0->GPU:0" in shown and "_Recv() x:0 CPU:0->GPU:0" in shown
+
+
 @pytest.mark.parametrize("use_resource", [False, True])
 def test_references_and_handles_stay(use_resource):
     v = tf.get_variable("v", [2], use_resource=use_resource)

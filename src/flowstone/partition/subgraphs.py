@@ -4,9 +4,9 @@ An edge from one device to another becomes a Send here and a Receive there, one 
 destination, however many nodes take it. A control edge becomes such a pair for a constant that waits for its
 source. Constants are simply repeated on every device that uses them, and so are fed values on CPUs: other
 devices receive them from the host. In a loop, a Receive must run once in each iteration, so it waits for the
-loop's control nodes on its device (`distributed_loops.py`). A predicate that only steers control flow is
-received in host memory (``_HostRecv``). Receives that copy are delayed until shortly before their values are
-needed (`receive_scheduling.py`).
+loop's control nodes on its device (`distributed_loops.py`). What only steers control flow, and what a GPU's
+kernel wants on the host, is received in host memory (``_HostRecv``). Receives that copy are delayed until
+shortly before their values are needed (`receive_scheduling.py`).
 
 With `compresses`, 32-bit floats cross as their upper 16 bits, conversion nodes doing that on either side
 (white paper 5.5): the lower bits of the mantissa are cut off here and filled with zeros there.
@@ -134,7 +134,8 @@ class _Partitioner:
                 f"{self.device_of[source].name}; they must be on one device",
             )
         steers = taker.type == "LoopCond" or (taker.type in SWITCHES and place == 1)
-        return self._received(x, device, steers and device.device_type != CPU)
+        wants_host = device.device_type == GPU and taker.input_argument(place).name in taker.declaration.host
+        return self._received(x, device, wants_host or (steers and device.device_type != CPU))
 
     def _received(self, x: Output, device: Any, in_host_memory: bool) -> Output:
         key = (x, device, in_host_memory)
