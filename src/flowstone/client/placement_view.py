@@ -54,5 +54,5 @@ def describe_placement(
     subgraph, chosen = placed_subgraph(fetches, targets, feeds, devices, **options)
     placement = chosen or dict.fromkeys(subgraph.nodes, default_device(devices))
     if picture is not None:
-        draw_placement(subgraph, placement, picture)
-    return placement_table(subgraph, placement)
+        draw_placement(subgraph, placement, picture, options.get("costs"))
+    return placement_table(subgraph, placement, options.get("costs"))

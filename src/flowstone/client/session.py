@@ -190,9 +190,9 @@ class BaseSession:
         for key, value in (feed_dict or {}).items():
             pairs += feed_elements(self._graph, key, value)
         feeds, values = [tensor for tensor, _ in pairs], [value for _, value in pairs]
-        if options is not None or run_metadata is not None or self._measurements is not None:
+        if options is not None or run_metadata is not None:
             return self._run_described(structure, feeds, values, options, run_metadata)
-        run = self._runner(structure, feeds, self._timeout_ms)
+        run = self._measured_runner(structure, feeds)
         if not self._timeout_ms:
             self._remember(fetches, feed_dict, run)
         return run(*values)
@@ -207,28 +207,55 @@ class BaseSession:
     ) -> Any:
         """A step with options, or of which to tell."""
         check_thread_pool(options, self._config)
+        is_measured = self._measurements is not None and self._measurements.is_due(_key(structure, feeds))
+        if is_measured or (options is not None and (options.trace_level or options.output_partition_graphs)):
+            return self._run_traced(structure, feeds, values, is_measured, options, metadata)
         timeout_ms = (options.timeout_in_ms if options is not None else 0) or self._timeout_ms
-        measurements = self._measurements
-        key = (tuple(structure.elements), tuple(structure.targets), tuple(feeds))
-        is_measured = measurements is not None and measurements.is_due(key)
+        result = self._runner(structure, feeds, timeout_ms)(*values)
+        if metadata is not None:
+            metadata.Clear()
+        return result
+
+    def _run_traced(
+        self,
+        structure: FetchStructure,
+        feeds: list[Tensor],
+        values: Sequence[Any],
+        is_measured: bool,
+        options: Any = None,
+        metadata: Any = None,
+    ) -> Any:
+        """A step that is measured, traced, or shows its partition graphs."""
+        timeout_ms = (options.timeout_in_ms if options is not None else 0) or self._timeout_ms
         is_traced = is_measured or (options is not None and options.trace_level > 0)
-        wants_graphs = options is not None and options.output_partition_graphs
-        if not is_traced and not wants_graphs:
-            result = self._runner(structure, feeds, timeout_ms)(*values)
-            if metadata is not None:
-                metadata.Clear()
-            return result
         plan, shapes = self._plan_for_values(structure, feeds, values, timeout_ms > 0, is_traced)
         trace = start_trace(plan, self._devices) if is_traced else None
         result = self._compiled(structure, feeds, plan, shapes, timeout_ms, trace)(*values)
+        costs = None
         if trace is not None:
             trace.finish()
-            if measurements is not None and is_measured and measurements.add(key, trace):
-                self._forget_plans(key)
+        if trace is not None and is_measured and self._measurements is not None:
+            costs = self._measurements.costs
+            if self._measurements.add(_key(structure, feeds), trace):
+                self._forget_plans(_key(structure, feeds))
         if metadata is not None:
-            costs = measurements.costs if measurements is not None and is_measured else None
+            wants_graphs = options is not None and options.output_partition_graphs
             write_metadata(metadata, plan, trace, wants_graphs, costs)
         return result
+
+    def _measured_runner(self, structure: FetchStructure, feeds: list[Tensor]) -> Callable[..., Any]:
+        """A function of the feeds' values that runs a step, and measures it when that is due."""
+        measurements = self._measurements
+        if measurements is None:
+            return self._runner(structure, feeds, self._timeout_ms)
+        key, plain = _key(structure, feeds), self._runner(structure, feeds, self._timeout_ms)
+
+        def run(*values: Any) -> Any:
+            if measurements.is_due(key):
+                return self._run_traced(structure, feeds, values, True)
+            return plain(*values)
+
+        return run
 
     def _remember(self, fetches: Any, feed_dict: Any, run: Callable[..., Any]) -> None:
         """Makes `run` found by identity, where fetches are a leaf or a flat list and feed keys are plain."""
@@ -364,7 +391,7 @@ class BaseSession:
     ) -> Plan:
         if len(set(feeds)) < len(feeds):
             raise errors.InvalidArgumentError(None, None, "A tensor is fed twice under two names.")
-        key = (tuple(structure.elements), tuple(structure.targets), tuple(feeds), watched, shapes, traced)
+        key = (*_key(structure, feeds), watched, shapes, traced)
         with self._lock:
             plan = self._plans.get(key)
             if plan is None:
@@ -396,7 +423,7 @@ class BaseSession:
         traced: bool,
     ) -> tuple[Plan, tuple[tuple[int, ...], ...] | None]:
         """The plan that a step with these values has, and the shapes that it is for, if for these alone."""
-        key = (tuple(structure.elements), tuple(structure.targets), tuple(feeds))
+        key = _key(structure, feeds)
         known = sum(other[:3] == key for other in list(self._plans))
         if not watched and known < _MOST_PLANS and any(_is_open(tensor) for tensor in feeds):
             shapes = tuple(np.shape(value) for value in values)
@@ -410,6 +437,7 @@ class BaseSession:
         if len(self._devices) > 1:
             with self._lock:
                 self._plans = {other: plan for other, plan in self._plans.items() if other[:3] != key}
+                self._runners = {}
 
     def make_callable(
         self, fetches: Any, feed_list: Any = None, accept_options: bool = False
@@ -422,10 +450,11 @@ class BaseSession:
             raise TypeError("Argument `feed_list` must be a list or tuple.")
         structure = FetchStructure(self._graph, fetches)
         feeds = [tensor for key in feed_list or () for tensor, _ in feed_elements(self._graph, key, None)]
-        if self._measurements is None:
-            run = self._runner(structure, feeds)
-        else:
-            run = lambda *values: self._run_described(structure, feeds, values, None, None)  # noqa: E731
+        run = (
+            self._runner(structure, feeds)
+            if self._measurements is None
+            else self._measured_runner(structure, feeds)
+        )
         if accept_options:
             return lambda *values, options=None, run_metadata=None: (
                 run(*values)
@@ -455,7 +484,8 @@ class BaseSession:
         return self._plan(structure, [tensor for tensor, _ in pairs], False, shapes).explain()
 
     def explain_placement(self, fetches: Any, feed_dict: Any = None, picture: Any = None) -> str:
-        """Which device runs each node of a step, and when by the cost model, as a table.
+        """Which device runs each node of a step, and when by the cost model (measured costs, if the session
+        measures), as a table.
 
         `feed_dict`: values by tensor, or only the tensors. `picture`: a path to draw it to (PNG, SVG or PDF
         by its ending; ImportError without matplotlib). Nothing runs. See docs/placement.md.
@@ -471,6 +501,7 @@ class BaseSession:
                 picture,
                 assigned=self._assigned,
                 soft_placement=self._soft_placement,
+                costs=None if self._measurements is None else self._measurements.costs,
                 disabled_passes=self._disabled_passes,
             )
 
@@ -505,6 +536,11 @@ class BaseSession:
         elements.
         """
         return scope.sessions.entered(self)
+
+
+def _key(structure: FetchStructure, feeds: list[Tensor]) -> tuple[Any, ...]:
+    """What plans of the same fetches and feeds have in common."""
+    return tuple(structure.elements), tuple(structure.targets), tuple(feeds)
 
 
 def _limited(limit: Callable[[int], Any], before: int, function: Callable[..., Any], arguments: Any) -> Any:
