@@ -82,6 +82,7 @@ from flowstone.framework.versions import GIT_VERSION as __git_version__
 from flowstone.framework.versions import VERSION as __version__
 from flowstone.gradients import *
 from flowstone.ops.accumulations import *
+from flowstone.ops.accumulators import *
 from flowstone.ops.arithmetic import *
 from flowstone.ops.assignments import *
 from flowstone.ops.broadcasting import *

@@ -106,6 +106,22 @@ EXEMPT: dict[str, str] = {
         "tests/ops/test_barriers.py",
     ),
     **dict.fromkeys(
+        (
+            *(
+                "SparseConditionalAccumulator",
+                "SparseAccumulatorApplyGradient",
+                "SparseAccumulatorTakeGradient",
+            ),
+            *("ConditionalAccumulator", "ResourceConditionalAccumulator"),
+            *(
+                f"{generation}Accumulator{kind}"
+                for generation in ("", "Resource")
+                for kind in ("ApplyGradient", "NumAccumulated", "SetGlobalStep", "TakeGradient")
+            ),
+        ),
+        "tests/ops/test_accumulators.py",
+    ),
+    **dict.fromkeys(
         ("Stage", "StageClear", "StagePeek", "StageSize", "Unstage"), "tests/ops/test_staging.py"
     ),
     **dict.fromkeys(

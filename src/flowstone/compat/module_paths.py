@@ -73,7 +73,7 @@ _PYTHON = {
     "ops.control_flow_ops": "flowstone compat.internals ops.control_flow ops.loops",
     "ops.control_flow_util": "ops.control_flow",
     "ops.ctc_ops": "nn",
-    "ops.data_flow_ops": "flowstone ops.queues ops.barriers ops.staging_areas ops.stateful",
+    "ops.data_flow_ops": "flowstone ops.queues ops.accumulators ops.barriers ops.staging_areas ops.stateful",
     "ops.embedding_ops": "nn",
     "ops.functional_ops": "flowstone",
     "ops.gen_array_ops": "raw_ops flowstone ops.arrays",

@@ -7,6 +7,8 @@ Importing this package declares every op; a declaration that lacks an obligatory
 from flowstone.framework.operation import registry
 from flowstone.ops import (
     accumulations,
+    accumulator_ops,
+    accumulators,
     activations,
     arithmetic,
     arrays,
