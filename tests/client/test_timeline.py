@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import json
 from pathlib import Path
 
@@ -115,3 +116,8 @@ def test_the_trace_is_found_where_tensorflow_has_it():
 def test_what_is_not_step_stats_is_refused(nothing):
     with pytest.raises(AttributeError):
         Timeline(nothing).generate_chrome_trace_format()
+
+
+def test_the_documentation_says_what_happens():
+    document = Path(__file__).parents[2] / "docs/tracing.md"
+    assert doctest.testfile(str(document), module_relative=False).failed == 0
