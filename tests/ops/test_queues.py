@@ -537,9 +537,7 @@ def test_blocks_come_out_as_views_and_go_back_in_order() -> None:
 
 
 def test_slots_grow_and_are_used_again() -> None:
-    import random
-
-    storage = SlotStorage([()], 1000, random.Random(3))
+    storage = SlotStorage([()], 1000, 3)
     seen: list[int] = []
     for start in range(0, 400, 100):
         storage.put((torch.arange(start, start + 100),), 0, 100)

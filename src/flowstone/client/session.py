@@ -40,6 +40,7 @@ from flowstone.framework.containers import ResourceStore
 from flowstone.framework.graph import Graph, Operation
 from flowstone.framework.shape import is_compatible
 from flowstone.framework.tensor import Tensor
+from flowstone.rewriting.passes import with_memory_optimization
 from flowstone.runtime import threads
 from flowstone.runtime.device import Device, default_device, local_devices
 from flowstone.runtime.failures import explain
@@ -112,6 +113,7 @@ class BaseSession:
         self._runners: dict[Any, Callable[..., Any]] = {}
         self._plans: dict[Any, Plan] = {}
         self._lock = threading.Lock()
+        self.turns = threading.Lock()  # whose holder repeats short steps (`client/repetition.py`)
         self._closed: list[BaseException] = []
         self._steps: weakref.WeakSet[Step] = weakref.WeakSet()
         self._soft_placement = config is not None and config.allow_soft_placement
@@ -354,8 +356,8 @@ class BaseSession:
             call = "limited(limit, number_of_threads(), function, arguments)"
             names["limited"] = _limited
         new_step = "unlimited"
-        if trace is not None or not isinstance(segment, Segment):
-            names.update(new_step=self._new_step, trace=trace)
+        if trace is not None or not isinstance(segment, Segment) or segment.waits:
+            names.update(new_step=self.new_step, trace=trace)
             new_step = f"new_step({timeout_ms}, trace)"
         elif timeout_ms:
             new_step = f"Step({timeout_ms})"
@@ -373,7 +375,14 @@ class BaseSession:
         exec(compile(source, "<flowstone runner>", "exec"), names)
         return names["run"]  # type: ignore[no-any-return]
 
-    def _new_step(self, timeout_ms: int, trace: Trace | None) -> Step:
+    def plan_of(self, operation: Operation) -> Plan | None:
+        """The plan of running `operation` alone; None if its steps are measured."""
+        self._check_usable()
+        if self._measurements is not None:
+            return None
+        return self._plan(FetchStructure(self._graph, operation), [], False)
+
+    def new_step(self, timeout_ms: int = 0, trace: Trace | None = None) -> Step:
         """A step that ends with the session, for kernels that wait."""
         step = Step(timeout_ms) if trace is None else TracedStep(trace, timeout_ms)
         self._steps.add(step)
@@ -578,9 +587,13 @@ def _is_variable(item: Any) -> bool:
 
 
 def _disabled_passes(config: Any) -> frozenset[str]:
-    if config is not None and config.graph_options.optimizer_options.opt_level < 0:  # L0
-        return flags.DISABLED_PASSES | {"fold_constants", "apply_identities", "merge_common_subexpressions"}
-    return flags.DISABLED_PASSES
+    disabled = flags.DISABLED_PASSES
+    if config is None:
+        return disabled
+    options = config.graph_options
+    if options.optimizer_options.opt_level < 0:  # L0
+        disabled |= {"fold_constants", "apply_identities", "merge_common_subexpressions"}
+    return with_memory_optimization(disabled, options.rewrite_options.memory_optimization)
 
 
 class Session(BaseSession):

@@ -120,12 +120,15 @@ class AsyncCall:
     that waits registers ``remove = step.on_cancel(callback)``; if the step ends early it calls `callback()`,
     and the kernel then gives up what it waits for and calls `done` with a CancelledError. The kernel calls
     ``remove()`` when it is done. Only declarations with the trait ``asynchronous`` return one.
+
+    `at_once(*inputs)`, if given, does it if it need not wait, and returns the tuple of outputs, or True if
+    there are none; a false value if it would wait, having changed nothing.
     """
 
-    __slots__ = ("function",)
+    __slots__ = ("at_once", "function")
 
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self.function = function
+    def __init__(self, function: Callable[..., Any], at_once: Callable[..., Any] | None = None) -> None:
+        self.function, self.at_once = function, at_once
 
 
 Kernel = Callable[["Node", "Environment"], Any]

@@ -19,7 +19,7 @@ from flowstone.framework.kernel import CPU, GPU, AsyncCall, Value
 from flowstone.framework.operation import OpDeclaration, op
 from flowstone.ops.arrays import invalid
 from flowstone.ops.queue_state import UNLIMITED, Queue
-from flowstone.ops.queue_storage import BlockStorage, HeapStorage, ListStorage, SlotStorage
+from flowstone.ops.queue_storage import SINGLE, BlockStorage, HeapStorage, ListStorage, SlotStorage
 
 _SHARING = "container: string = '' ; shared_name: string = ''"
 _COMMON = (
@@ -67,10 +67,11 @@ def _make_random(node: Any, env: Any, name: str) -> Queue:
     if 0 <= capacity <= spare:
         raise invalid(f"min_after_dequeue {spare} must be < capacity {capacity}")
     seeds = _seeds(node)
-    generator = random.Random(None if seeds == (0, 0) else seeds[0] * 2654435761 + seeds[1])
-    storage: Any = ListStorage(generator)
+    seed = None if seeds == (0, 0) else seeds[0] * 2654435761 + seeds[1]
+    storage: Any = ListStorage(random.Random(seed))
     if attributes["shapes"]:
-        storage = SlotStorage(attributes["shapes"], capacity if capacity >= 0 else UNLIMITED, generator)
+        most = capacity if capacity >= 0 else UNLIMITED
+        storage = SlotStorage(attributes["shapes"], most, None if seed is None else abs(seed))
     return _make(node, env, name, "RandomShuffleQueue", storage, spare)
 
 
@@ -226,7 +227,10 @@ def _enqueue_kernel(many: bool) -> Any:
                     _signature_mismatch(queue, f"{type_names(types)}->", f"{type_names(queue.dtypes)}->"),
                 )
 
-        return AsyncCall(enqueue)
+        def at_once(queue: Queue, *components: Any) -> bool:
+            return queue.dtypes == types and queue.enqueue_at_once(components, many)
+
+        return AsyncCall(enqueue, at_once)
 
     return factory
 
@@ -248,7 +252,11 @@ def _dequeue_kernel(node: Any, env: Any) -> AsyncCall:
         else:
             queue.dequeue_many(step, done, int(n), up_to)
 
-    return AsyncCall(dequeue)
+    def at_once(queue: Queue, n: Any = SINGLE) -> Any:
+        n = int(n)
+        return queue.dequeue_at_once(n, up_to) if queue.dtypes == types and n >= SINGLE else None
+
+    return AsyncCall(dequeue, at_once)
 
 
 def _close_kernel(node: Any, env: Any) -> AsyncCall:
@@ -271,21 +279,24 @@ _COMPONENTS = "{handle}, components: *Tcomponents ->"
 _OUTPUTS = "components: *component_types"
 
 queue_enqueue, queue_enqueue_v2 = _declare(
-    "QueueEnqueue", _COMPONENTS, _ENQUEUE, lambda node: None, _enqueue_kernel(False), asynchronous=True
-)
+    "QueueEnqueue", _COMPONENTS, _ENQUEUE, lambda node: None, _enqueue_kernel(False),
+    asynchronous=True, keeps=[1],
+)  # fmt: skip
 queue_enqueue_many, queue_enqueue_many_v2 = _declare(
-    "QueueEnqueueMany", _COMPONENTS, _ENQUEUE, lambda node: None, _enqueue_kernel(True), asynchronous=True
-)
+    "QueueEnqueueMany", _COMPONENTS, _ENQUEUE, lambda node: None, _enqueue_kernel(True),
+    asynchronous=True, keeps=[1],
+)  # fmt: skip
 queue_dequeue, queue_dequeue_v2 = _declare(
-    "QueueDequeue", "{handle} -> " + _OUTPUTS, _DEQUEUE, _infer_dequeue, _dequeue_kernel, asynchronous=True
-)
+    "QueueDequeue", "{handle} -> " + _OUTPUTS, _DEQUEUE, _infer_dequeue, _dequeue_kernel,
+    asynchronous=True, overlapping=True,
+)  # fmt: skip
 queue_dequeue_many, queue_dequeue_many_v2 = _declare(
     "QueueDequeueMany", "{handle}, n: int32 -> " + _OUTPUTS, _DEQUEUE, _infer_dequeue, _dequeue_kernel,
-    asynchronous=True, host=["n"],
+    asynchronous=True, overlapping=True, host=["n"],
 )  # fmt: skip
 queue_dequeue_up_to, queue_dequeue_up_to_v2 = _declare(
     "QueueDequeueUpTo", "{handle}, n: int32 -> " + _OUTPUTS, _DEQUEUE, _infer_dequeue, _dequeue_kernel,
-    asynchronous=True, host=["n"],
+    asynchronous=True, overlapping=True, host=["n"],
 )  # fmt: skip
 queue_close, queue_close_v2 = _declare(
     "QueueClose", "{handle} ->", "cancel_pending_enqueues: bool = false", lambda node: None, _close_kernel,

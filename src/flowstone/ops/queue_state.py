@@ -149,8 +149,10 @@ class Queue:
 
     @property
     def size(self) -> int:
-        """How many elements are in it."""
-        return self._storage.size  # type: ignore[no-any-return]
+        """How many elements are in it; those that a waiting dequeue will get are not."""
+        size: int = self._storage.size
+        first: Any = next(iter(self._dequeues), None)
+        return size if first is None else size - min(first.wanted - first.taken, max(size - self._spare, 0))
 
     @property
     def tensor(self) -> np.ndarray[Any, Any]:
@@ -167,13 +169,11 @@ class Queue:
     def enqueue(self, step: Any, done: Done, components: tuple[Any, ...], many: bool = False) -> None:
         """Puts in an element, or the rows of a batch; `done` is told when all are in.
 
-        Copies what it keeps. InvalidArgumentError (through `done`) for shapes that do not fit, CancelledError
-        where the queue is closed.
+        What it is given must stay as it is. InvalidArgumentError (through `done`) for shapes that do not fit,
+        CancelledError where the queue is closed.
         """
         try:
             start, stop = self._checked_rows(components) if many else self._checked_element(components)
-            if self._storage.keeps:
-                components = _copied(components)
             with self._lock:
                 attempt, finished = self._put(done, components, start, stop)
         except Exception as error:
@@ -183,6 +183,30 @@ class Queue:
         if attempt is not None and not attempt.is_settled:
             self._register(step, attempt)
 
+    def enqueue_at_once(self, components: tuple[Any, ...], many: bool = False) -> bool:
+        """Puts in an element, or the rows of a batch, if there is room; errors are left to `enqueue`."""
+        try:
+            start, stop = self._checked_rows(components) if many else self._checked_element(components)
+        except errors.InvalidArgumentError:
+            return False
+        count = 1 if start < 0 else stop - start
+        with self._lock:
+            if self._enqueues or self.is_closed or count > self.capacity - self._storage.size or not count:
+                return False
+            self._storage.put(components, start, stop)
+            finished = self._serve() if self._can_serve() else None
+        if finished:
+            self._settle(finished)
+        return True
+
+    def _can_serve(self) -> bool:
+        """Whether the first dequeue in line can be finished now, or must make room."""
+        if not self._dequeues:
+            return False
+        first: Any = next(iter(self._dequeues))
+        size = self._storage.size
+        return size - self._spare >= first.wanted - first.taken or size >= self.capacity
+
     def _put(self, done: Done, components: tuple[Any, ...], start: int, stop: int) -> Any:
         """The attempt that must wait, or None, and those that this one finishes."""
         count = 1 if start < 0 else stop - start
@@ -190,11 +214,9 @@ class Queue:
         if not self._enqueues and not self.is_closed and count <= self.capacity - storage.size:
             if count:
                 storage.put(components, start, stop)
-            finished = self._serve() if self._dequeues else []
+            finished = self._serve() if self._can_serve() else []
             finished.append((Attempt(done), None))
             return None, finished
-        if not storage.keeps:
-            components = _copied(components)
         attempt = EnqueueAttempt(done, components, start, stop)
         self._enqueues[attempt] = None
         return attempt, self._serve()
@@ -242,6 +264,21 @@ class Queue:
             done(None if refusal else self._empty_batch(), refusal)
         else:
             self._take(step, DequeueAttempt(done, wanted, up_to, self._join))
+
+    def dequeue_at_once(self, wanted: int, up_to: bool = False) -> tuple[Any, ...] | None:
+        """The element, or the batch of `wanted` elements, if they are there; None if not, or for errors."""
+        attempt = DequeueAttempt(_nobody, wanted, up_to, self._join)
+        needed = attempt.wanted
+        if not needed or (wanted >= 0 and self.shapes is None):
+            return None
+        with self._lock:
+            if self._dequeues or needed > self._storage.size - (0 if self.is_closed else self._spare):
+                return None
+            attempt.chunks = self._storage.take(needed)
+            finished = self._serve() if self._enqueues else None
+        if finished:
+            self._settle(finished)
+        return attempt.outputs()
 
     def _take(self, step: Any, attempt: DequeueAttempt) -> None:
         with self._lock:
@@ -411,6 +448,10 @@ class Queue:
 _WAITS: Any = object()
 
 
+def _nobody(outputs: Any, error: Any) -> None:
+    """Is told how an attempt ended whose caller knows."""
+
+
 def _settled(line: OrderedDict[Attempt, None], what: str) -> list[tuple[Attempt, BaseException | None]]:
     """Ends all attempts of a line."""
     error = _cancelled(f"{what} operation was cancelled")
@@ -419,15 +460,6 @@ def _settled(line: OrderedDict[Attempt, None], what: str) -> list[tuple[Attempt,
         attempt.is_settled = True
     line.clear()
     return ended
-
-
-def _copied(components: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(
-        [
-            c.clone(memory_format=torch.contiguous_format) if isinstance(c, torch.Tensor) else c.copy()
-            for c in components
-        ]
-    )
 
 
 def _invalid(message: str) -> errors.InvalidArgumentError:

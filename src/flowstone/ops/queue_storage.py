@@ -97,8 +97,6 @@ def _join_padded_component(chunks: Sequence[Chunk], i: int) -> Any:
 class BlockStorage:
     """First in, first out; keeps the chunks it is given. `size`: elements."""
 
-    keeps = True  # what `put` is given must stay as it is
-
     def __init__(self) -> None:
         self.size = 0
         self._chunks: deque[Chunk] = deque()
@@ -135,8 +133,6 @@ class BlockStorage:
 class ListStorage:
     """Random order, elements one by one; `generator` draws."""
 
-    keeps = True
-
     def __init__(self, generator: random.Random) -> None:
         self._elements: list[Chunk] = []
         self._generator = generator
@@ -167,77 +163,80 @@ class ListStorage:
         self._elements += chunks
 
 
+_SINGLES = 256
+
+
 class SlotStorage:
     """Random order; every element is a row of one tensor a component, so a batch is one gather.
 
-    `shapes` are the components' shapes; the tensors grow with what is held, up to `capacity` rows.
+    `shapes` are the components' shapes; the tensors grow with what is held, up to `capacity` rows. `seed`
+    (None: none) makes the drawing repeatable. Single elements become rows many at a time.
     """
 
-    keeps = False  # `put` copies
-
-    def __init__(self, shapes: Sequence[tuple[int, ...]], capacity: int, generator: random.Random) -> None:
-        self._shapes, self._capacity, self._generator = shapes, capacity, generator
+    def __init__(self, shapes: Sequence[tuple[int, ...]], capacity: int, seed: Any) -> None:
+        self._shapes, self._capacity = shapes, capacity
+        self._generator = np.random.default_rng(seed)
         self._rows: list[Any] = []
-        self._taken: list[int] = []  # slots that hold an element, in the order the drawing made
-        self._free: list[int] = []
-
-    @property
-    def size(self) -> int:
-        """How many elements it holds."""
-        return len(self._taken)
+        self._slots = np.arange(0)  # the first `_filled` hold an element, the others are free
+        self._filled = 0
+        self._singles: list[Chunk] = []  # that are no rows yet
+        self.size = 0
 
     def put(self, components: tuple[Any, ...], start: int, stop: int) -> None:
-        """Copies the elements of a chunk."""
-        count = 1 if start < 0 else stop - start
-        if len(self._free) < count:
-            self._grow(components, count)
-        slots = self._free[-count:]
-        del self._free[-count:]
-        self._taken += slots
-        first = slots[0] if count and slots == list(range(slots[0], slots[0] + count)) else SINGLE
-        for rows, component in zip(self._rows, components):
-            if start < 0:
-                rows[slots[0]] = component
-            elif first >= 0:
-                rows[first : first + count] = component[start:stop]
-            elif isinstance(rows, torch.Tensor):
-                rows.index_copy_(0, torch.tensor(slots, device=rows.device), component[start:stop])
-            else:
-                rows[slots] = component[start:stop]
+        """Adds the elements of a chunk."""
+        if start >= 0:
+            self.size += stop - start
+            self._fill(components, start, stop)
+            return
+        self.size += 1
+        self._singles.append((components, start, stop))
+        if len(self._singles) >= _SINGLES:
+            self._fill_singles()
 
-    def _grow(self, components: tuple[Any, ...], count: int) -> None:
-        held = len(self._taken) + len(self._free)
-        needed = len(self._taken) + count
-        size = max(min(max(2 * held, needed, 32), self._capacity), needed)
-        grown: list[Any] = []
-        for i, (component, shape) in enumerate(zip(components, self._shapes)):
-            is_tensor = isinstance(component, torch.Tensor)
-            rows = (
-                component.new_empty((size, *shape)) if is_tensor else np.empty((size, *shape), dtype=object)
-            )
-            if held:
-                rows[:held] = self._rows[i]
-            grown.append(rows)
+    def _fill_singles(self) -> None:
+        singles, self._singles = self._singles, []
+        self._fill(join(singles), 0, len(singles))
+
+    def _fill(self, components: tuple[Any, ...], start: int, stop: int) -> None:
+        first = self._filled
+        self._filled += stop - start
+        if self._filled > len(self._slots):
+            self._grow(components)
+        slots = self._slots[first : self._filled]
+        for rows, component in zip(self._rows, components):
+            values = component[start:stop]
+            if isinstance(rows, np.ndarray):
+                rows[slots] = values.numpy() if isinstance(values, torch.Tensor) else values
+            else:
+                rows[torch.as_tensor(slots, device=rows.device)] = values
+
+    def _grow(self, components: tuple[Any, ...]) -> None:
+        held = len(self._slots)
+        size = max(min(max(2 * held, self._filled, 32), self._capacity), self._filled)
+        grown = [_rows_like(c, (size, *shape)) for c, shape in zip(components, self._shapes)]
+        for old, new in zip(self._rows, grown):
+            new[:held] = old
         self._rows = grown
-        self._free += range(held, size)
+        self._slots = np.concatenate([self._slots, np.arange(held, size)])
 
     def take(self, count: int) -> list[Chunk]:
-        """Removes `count` elements, each drawn at random: one chunk."""
-        taken, slots, draw = self._taken, [], self._generator.random
-        for _ in range(count):
-            i = int(draw() * len(taken))
-            taken[i], taken[-1] = taken[-1], taken[i]
-            slots.append(taken.pop())
-        self._free += slots
-        return [(tuple([self._gather(rows, slots) for rows in self._rows]), 0, count)]
-
-    @staticmethod
-    def _gather(rows: Any, slots: list[int]) -> Any:
-        if isinstance(rows, torch.Tensor):
-            return rows.index_select(0, torch.tensor(slots, device=rows.device))
-        gathered = rows[slots]
-        rows[slots] = None  # lets the text go
-        return gathered
+        """Removes `count` elements drawn at random: one chunk."""
+        if self._singles:
+            self._fill_singles()
+        slots, left = self._slots, self.size - count
+        if count == 1:
+            places = int(self._generator.random() * self.size)
+            drawn = slots[places : places + 1].copy()
+            slots[places] = slots[left]
+        else:
+            places = self._generator.choice(self.size, count, replace=False)
+            drawn = slots[places]
+            stays = np.ones(count, bool)  # of the last places, which move to the gaps before them
+            stays[places[places >= left] - left] = False
+            slots[places[places < left]] = slots[left : self.size][stays]
+        slots[left : self.size] = drawn
+        self.size = self._filled = left
+        return [(tuple([_gathered(rows, drawn) for rows in self._rows]), 0, count)]
 
     def put_back(self, chunks: Sequence[Chunk]) -> None:
         """Adds what `take` gave."""
@@ -245,10 +244,26 @@ class SlotStorage:
             self.put(*chunk)
 
 
+def _rows_like(component: Any, shape: tuple[int, ...]) -> Any:
+    """Room for elements: an array, or where NumPy lacks the type or the memory, a tensor."""
+    if not isinstance(component, torch.Tensor):
+        return np.empty(shape, dtype=object)
+    rows = component.new_empty(shape)
+    return rows if rows.device.type != "cpu" or rows.dtype is torch.bfloat16 else rows.numpy()
+
+
+def _gathered(rows: Any, slots: Any) -> Any:
+    if isinstance(rows, torch.Tensor):
+        return rows[torch.as_tensor(slots, device=rows.device)]
+    gathered = rows[slots]
+    if gathered.dtype == object:
+        rows[slots] = None  # lets the text go
+        return gathered
+    return torch.from_numpy(gathered)
+
+
 class HeapStorage:
     """Smallest first component (a scalar) first; among equals, first in, first out."""
-
-    keeps = True
 
     def __init__(self) -> None:
         self._heap: list[tuple[int, int, Chunk]] = []

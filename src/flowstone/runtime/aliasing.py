@@ -8,7 +8,8 @@ that the step does not own. From roots and last uses follow three decisions, all
 - a read of state is copied if something that shares it is used after a later node changes that state
   (a *resource* variable's read gives the value at the time of the read; a *reference* that is only
   identity-copied stays an alias, as in TensorFlow 1);
-- a fetch is copied if it shares memory with a feed, a constant, state or another fetch.
+- a fetch is copied if it shares memory with a feed, a constant, state or another fetch;
+- what an asynchronous op keeps is copied if it shares memory with a feed or state.
 
 What comes into a loop from outside or from an earlier iteration is never overwritten in it, and lives until
 the loop ends; what an op *keeps* (in a stack, an array, a queue) is not overwritten at all.
@@ -77,11 +78,13 @@ class Aliasing:
                 if used > self.root_last_use.get(root, -1):
                     self.root_last_use[root] = used
         self._kept: set[Output] = set()
+        self._kept_roots: set[Any] = set()
         for node in subgraph.nodes:
             for index in _positions(node, node.declaration.keeps) if node.declaration.keeps else ():
                 self._kept.add(node._inputs[index])
-                for root in self.roots[node._inputs[index]]:
-                    self.root_last_use[root] = FOREVER
+                self._kept_roots |= self.roots[node._inputs[index]]
+        for root in self._kept_roots:
+            self.root_last_use[root] = FOREVER
 
     def _state(self, owner: Any) -> Foreign:
         found = self._foreign.get(id(owner))
@@ -161,10 +164,19 @@ class Aliasing:
                 until = FOREVER if other in self._kept else max(until, self.last_use.get(other, -1))
         return until
 
+    def must_copy_kept(self, node: PlanNode, i: int) -> bool:
+        """Whether the op keeps its input `i`, whose memory may change after the step."""
+        keeps = node.declaration.keeps
+        if not keeps or node.declaration.inputs.index(node.input_argument(i)) not in keeps:
+            return False
+        return any(
+            type(root) is Foreign and root.kind in ("feed", "state") for root in self.roots[node._inputs[i]]
+        )
+
     def fetch_needs_copy(self, fetches: list[Output], index: int) -> bool:
         """Whether fetch `index` must be copied before the user gets it."""
         roots = self.roots[fetches[index]]
-        if any(type(root) is Foreign for root in roots):
+        if any(type(root) is Foreign or root in self._kept_roots for root in roots):
             return True
         return any(
             i != index and x is not fetches[index] and roots & self.roots[x] for i, x in enumerate(fetches)

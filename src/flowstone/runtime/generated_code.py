@@ -23,10 +23,11 @@ class Segment:
 
     `function(step, *feeds)` returns the fetches as a tuple; `source` is its text; `node_at(line)` the node of
     a line; `copied_fetches[i]` says whether fetch i must be copied before a user gets it;
-    `arguments_at(line)` the local names of the node's inputs, for error messages.
+    `arguments_at(line)` the local names of the node's inputs, for error messages; `waits` whether a kernel
+    may wait, so that the step must be one that can be cancelled.
     """
 
-    __slots__ = ("arguments", "copied_fetches", "filename", "function", "globals", "lines", "source")
+    __slots__ = ("arguments", "copied_fetches", "filename", "function", "globals", "lines", "source", "waits")
 
     def __init__(self) -> None:
         self.lines: list[PlanNode | None] = []
@@ -34,6 +35,7 @@ class Segment:
         self.globals: dict[str, Any] = {}
         self.copied_fetches: list[bool] = []
         self.source = self.filename = ""
+        self.waits = False
         self.function: Callable[..., Any] = lambda: None
 
     def node_at(self, line: int) -> PlanNode | None:

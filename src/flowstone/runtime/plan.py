@@ -23,6 +23,7 @@ from flowstone.rewriting.function_inlining import inline_functions
 from flowstone.rewriting.partial_execution import prune
 from flowstone.rewriting.passes import PASSES, run_passes
 from flowstone.rewriting.shape_refinement import refine_shapes
+from flowstone.runtime.awaiting import latest
 from flowstone.runtime.device import Device, check_requested, default_device, needs_placement
 from flowstone.runtime.generated_code import Segment
 from flowstone.runtime.interpreter import disagreement, interpret
@@ -117,7 +118,7 @@ def make_plan(
         parts = partition(subgraph, chosen, devices[0], compresses)
         _fuse_within(parts, subgraph, disabled_passes)
         segment = PartitionedProgram(parts, environments, len(subgraph.fetches), watched, dynamic, traced)
-    elif needs_units(subgraph):
+    elif needs_units(subgraph) and not latest(subgraph):
         segment = unit_program(subgraph, environment, watched, False, traced_device)
     else:
         segment = compile_segment(subgraph, environment, watched, False, traced_device)

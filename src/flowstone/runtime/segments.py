@@ -22,12 +22,13 @@ from typing import Any
 import torch
 
 from flowstone.framework import errors
-from flowstone.framework.kernel import Call, Environment, Input, StepCall, Value
+from flowstone.framework.kernel import AsyncCall, Call, Environment, Input, StepCall, Value
 from flowstone.framework.node import Output
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.rewriting.branches import FALSE, MERGES, SWITCHES, TRUE, Liveness
 from flowstone.rewriting.frames import LOOP_TYPES, NEXT_ITERATIONS, Frames, is_head, order_by_frames
 from flowstone.runtime.aliasing import Aliasing
+from flowstone.runtime.awaiting import awaited
 from flowstone.runtime.conditional_blocks import ConditionalBlocks
 from flowstone.runtime.failures import located
 from flowstone.runtime.generated_code import Code, Segment, identifier
@@ -178,6 +179,8 @@ class _Writer:
 
     def _call(self, node: PlanNode, arguments: list[str]) -> str:
         kernel = self.kernels[node]
+        if isinstance(kernel, AsyncCall):
+            return self._awaited(node, kernel, arguments)
         if isinstance(kernel, StepCall):
             function = self._kernel_name(node, kernel.function)
             return f"{function}({', '.join(['step', *arguments])})"
@@ -188,6 +191,17 @@ class _Writer:
                 kernel = variant
                 break
         return self._finished(node, self._call_text(node, kernel, arguments))
+
+    def _awaited(self, node: PlanNode, kernel: AsyncCall, arguments: list[str]) -> str:
+        self.code.segment.waits = True
+        for i, x in enumerate(node._inputs):
+            if self.aliasing.must_copy_kept(node, i):
+                arguments[i] += ".copy()" if x.dtype.torch is None else ".clone()"
+        waiting = f"{self.code.name('awaited', awaited)}({self._kernel_name(node, kernel.function)}, step"
+        waiting = f"{', '.join([waiting, *arguments])})"
+        if kernel.at_once is None:
+            return waiting
+        return f"{self._kernel_name(node, kernel.at_once)}({', '.join(arguments)}) or {waiting}"
 
     def _kernel_name(self, node: PlanNode, function: Any) -> str:
         """A global for the function, called as it is or, where that says nothing, as the op."""
@@ -223,7 +237,8 @@ class _Writer:
         targets = [self.names.of[o] if o in self.aliasing.last_use else "_" for o in outputs]
         if set(targets) <= {"_"}:
             return call, []
-        trailing = "," if len(outputs) == 1 and node.declaration.outputs[0].is_list else ""
+        is_tuple = node.declaration.outputs[0].is_list or node.declaration.asynchronous
+        trailing = "," if len(outputs) == 1 and is_tuple else ""
         return f"{', '.join(targets)}{trailing} = {call}", targets
 
     def _released(self, node: PlanNode, i: int, targets: list[str]) -> list[str]:

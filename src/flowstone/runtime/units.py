@@ -22,7 +22,7 @@ from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.rewriting.branches import MERGES, SWITCHES, TRUE, Liveness
 from flowstone.rewriting.frames import ENTERS, EXITS, NEXT_ITERATIONS, Frame, is_head, order_by_frames
-from flowstone.runtime.aliasing import Aliasing, Foreign
+from flowstone.runtime.aliasing import Aliasing
 from flowstone.runtime.executor import (
     ASYNCHRONOUS,
     ENTER,
@@ -280,13 +280,10 @@ class _Cutter:
         return unit
 
     def _must_copy(self, node: PlanNode, i: int) -> bool:
-        """Whether the op keeps this input, whose memory somebody else may change or hand out."""
+        """Whether the op keeps this input, whose memory may change."""
         if self.environment.memory is not None:  # buffers of registered types do not change
             return False
-        keeps = node.declaration.keeps
-        if not keeps or node.declaration.inputs.index(node.input_argument(i)) not in keeps:
-            return False
-        return any(type(root) is Foreign for root in self.aliasing.roots[node._inputs[i]])
+        return self.aliasing.must_copy_kept(node, i)
 
     def _asynchronous_call(self, node: PlanNode) -> Any:
         factory = node.declaration.kernels.get(self.environment.device_type) or node.declaration.kernels.get(

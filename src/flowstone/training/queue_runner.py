@@ -21,6 +21,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from flowstone.client.repetition import repeat
 from flowstone.client.session import BaseSession
 from flowstone.framework import errors, logging, scope
 from flowstone.framework.graph import GraphKeys
@@ -158,12 +159,7 @@ class QueueRunner:
 
     def _run(self, sess: Any, enqueue_op: Any, coord: Coordinator | None) -> None:
         try:
-            enqueue = sess.make_callable(enqueue_op)
-            if coord is None:
-                while True:
-                    enqueue()
-            while not coord.should_stop():
-                enqueue()
+            repeat(sess, enqueue_op, _never if coord is None else coord.should_stop)
         except self._queue_closed_exception_types:
             if self._ended(sess) == 0:
                 self._close(sess, self._close_op)
@@ -220,6 +216,10 @@ class QueueRunner:
     def from_proto(queue_runner_def: Any, import_scope: str | None = None) -> QueueRunner:
         """The runner that a QueueRunnerDef describes, with the default graph's operations."""
         return QueueRunner(queue_runner_def=queue_runner_def, import_scope=import_scope)
+
+
+def _never() -> bool:
+    return False
 
 
 def _checked_types(types: Any) -> tuple[type[errors.OpError], ...]:

@@ -1,0 +1,73 @@
+"""Awaiting: an asynchronous kernel inside a segment, on the thread that runs the step.
+
+Where a step has one asynchronous kernel only, and it runs when all that does not need its results has run,
+nobody would use the thread while it waits. `latest` arranges a subgraph so; generated code then calls
+
+    v3, v4 = awaited(dequeue, step, Queue, n)
+
+which returns at once if the kernel need not wait.
+"""
+
+from __future__ import annotations
+
+import time
+from _thread import allocate_lock
+from collections.abc import Callable
+from typing import Any
+
+from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.rewriting.branches import SWITCHES
+from flowstone.rewriting.frames import ENTERS
+from flowstone.runtime.step import Step, deadline_error
+
+
+def awaited(start: Callable[..., None], step: Step, *inputs: Any) -> Any:
+    """The outputs of an asynchronous kernel; raises its error, or why the step ended before."""
+    report: list[Any] = []
+    reported = allocate_lock()
+    reported.acquire()
+
+    def done(outputs: Any, error: BaseException | None = None) -> None:
+        report.append((outputs, error))
+        reported.release()
+
+    start(step, done, *inputs)
+    if not report:
+        _wait(step, reported)
+    outputs, error = report[0]
+    if error is not None:
+        raise step.error or error
+    return outputs
+
+
+def _wait(step: Step, reported: Any) -> None:
+    turn = step.turn
+    if turn is not None:
+        turn.release()
+    try:
+        if step.deadline is None:
+            reported.acquire()
+        elif not reported.acquire(timeout=max(0.0, step.deadline - time.monotonic())):
+            step.cancel(deadline_error())
+            reported.acquire()
+    except BaseException as error:  # an interrupt of the waiting thread
+        step.cancel(error if isinstance(error, Exception) else None)
+        raise
+    finally:
+        if turn is not None:
+            turn.acquire()
+
+
+def latest(subgraph: Subgraph) -> bool:
+    """Arranges the nodes for one segment, if they can be one: the only asynchronous kernel runs once, and
+    after all that does not depend on it."""
+    waiting = [node for node in subgraph.nodes if node.declaration.asynchronous]
+    if len(waiting) != 1 or any(node.type in SWITCHES or node.type in ENTERS for node in subgraph.nodes):
+        return False
+    dependent: set[PlanNode] = set(waiting)
+    for node in subgraph.nodes:
+        sources = (*(x.op for x in node._inputs), *node._control_inputs)
+        if any(source in dependent for source in sources):
+            dependent.add(node)
+    subgraph.nodes.sort(key=dependent.__contains__)
+    return True
