@@ -9,7 +9,8 @@ variable             meaning
                      reason
 ``FLOWSTONE_CHECK``  1 checks the graph's invariants after every pass; 2 also runs each step node by node
                      and compares the results with the generated code's
-``FLOWSTONE_PASSES`` comma-separated names of rewriting passes to switch off, each with a leading ``-``
+``FLOWSTONE_PASSES`` comma-separated names of rewriting passes, each with a leading ``-`` to switch it off or,
+                     for those that are off by default (`OPTIONAL_PASSES`), ``+`` to switch it on
 ==================== ======================================================================================
 """
 
@@ -28,6 +29,10 @@ def _integer(name: str) -> int:
 
 DEBUG: int = _integer("FLOWSTONE_DEBUG")
 CHECK: int = _integer("FLOWSTONE_CHECK")
-DISABLED_PASSES: frozenset[str] = frozenset(
-    word[1:] for word in os.environ.get("FLOWSTONE_PASSES", "").split(",") if word.startswith("-")
-)
+OPTIONAL_PASSES = frozenset(
+    {"recompute_activations", "recompute_hinted", "swap_activations", "swap_hinted"}
+)  # they trade time for memory
+_PASSES = os.environ.get("FLOWSTONE_PASSES", "").split(",")
+DISABLED_PASSES: frozenset[str] = (
+    OPTIONAL_PASSES - {word[1:] for word in _PASSES if word.startswith("+")}
+) | frozenset(word[1:] for word in _PASSES if word.startswith("-"))

@@ -21,6 +21,7 @@ from flowstone.rewriting.invariants import check
 from flowstone.rewriting.loop_accumulators import stack_accumulators
 from flowstone.rewriting.memory_schedule import schedule_memory
 from flowstone.rewriting.patterns import remove_unneeded
+from flowstone.rewriting.recomputation import recompute_activations, recompute_hinted
 from flowstone.rewriting.sums import join_slices, stack_products
 from flowstone.rewriting.update_grouping import group_updates
 
@@ -46,6 +47,8 @@ PASSES = (
     Pass("fuse_losses", fuse_losses, "the mean of the soft-max cross entropies in one kernel"),
     Pass("group_updates", group_updates, "small updates with the same numbers in one call"),
     Pass("schedule_memory", schedule_memory, "an order of low peak memory, where values are large"),
+    Pass("recompute_hinted", recompute_hinted, "compute what the program marks again for gradients"),
+    Pass("recompute_activations", recompute_activations, "compute activations again, not hold them"),
 )
 
 
@@ -74,3 +77,18 @@ def run_passes(
 
 def _print_change(name: str, before: str, after: str) -> None:
     print(f"--- {name}\n{before}\n+++\n{after}", file=sys.stderr)
+
+
+_BY_MEMORY_OPTIMIZATION: dict[int, frozenset[str]] = {
+    2: frozenset({"recompute_hinted", "swap_hinted"}),  # MANUAL
+    3: frozenset({"recompute_activations", "swap_activations"}),  # HEURISTICS
+    4: frozenset({"swap_activations"}),  # SWAPPING_HEURISTICS
+    5: frozenset({"recompute_activations"}),  # RECOMPUTATION_HEURISTICS
+}
+
+
+def with_memory_optimization(disabled: frozenset[str], kind: int) -> frozenset[str]:
+    """The disabled passes where `kind` (RewriterConfig.MemOptType) switches some on or off."""
+    if kind == 1:
+        return disabled | flags.OPTIONAL_PASSES | {"schedule_memory"}
+    return disabled - _BY_MEMORY_OPTIMIZATION.get(kind, frozenset())
