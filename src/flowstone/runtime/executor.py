@@ -33,7 +33,8 @@ class Unit:
     of its results; `done`: the endpoint that says that it has run; `buffers`, `copies`: arguments that are a
     variable, of which the unit wants the buffer, and those that it keeps, and must have for itself; `frame`,
     `is_constant`, `parallel_iterations`: of an Enter; `way`: of a Send or Receive, the tensor's name and the
-    two devices'.
+    two devices'. Its graph adds `pending`, how many endpoints it waits for, and `takes_all`: nobody else uses
+    its inputs, and no argument is fixed.
     """
 
     __slots__ = (
@@ -52,6 +53,7 @@ class Unit:
         "parallel_iterations",
         "pending",
         "segment",
+        "takes_all",
         "waits_for",
         "way",
     )
@@ -70,7 +72,7 @@ class Unit:
         self.copies: list[int] = []
         self.frame, self.is_constant, self.parallel_iterations = "", False, 10
         self.way: tuple[str, str, str] = ("", "", "")
-        self.pending = 0
+        self.pending, self.takes_all = 0, False
 
     def __repr__(self) -> str:
         return f"<{KINDS[self.kind]} {self.name}>"
@@ -79,27 +81,34 @@ class Unit:
 class UnitGraph:
     """The units of a program and who takes what.
 
-    `takers[endpoint]`: units that wait for it; `uses[endpoint]`: how often it is an argument or fetched;
-    `enters[frame]`: how many Enter units a frame has; `feeds`, `fetches`: endpoints, in order; `sources`: the
-    units that wait for nothing.
+    `takers[endpoint]`: units that wait for it, but for Merges, which are in `merges[endpoint]`;
+    `uses[endpoint]`: how often it is an argument or fetched; `enters[frame]`: how many Enter units a frame
+    has; `feeds`, `fetches`: endpoints, in order; `sources`: the units that wait for nothing.
     """
 
     def __init__(self, units: list[Unit], endpoints: int, feeds: list[int], fetches: list[int]) -> None:
         self.units, self.feeds, self.fetches = units, feeds, fetches
         self.takers: list[list[Unit]] = [[] for _ in range(endpoints)]
+        self.merges: list[list[Unit]] = [[] for _ in range(endpoints)]
         self.uses = [0] * endpoints
         self.enters: dict[str, int] = {}
         for unit in units:
             awaited = dict.fromkeys([*unit.inputs, *unit.waits_for])
             unit.pending = len(awaited)
+            waiting = self.merges if unit.kind in (MERGE, HEAD) else self.takers
             for endpoint in awaited:
-                self.takers[endpoint].append(unit)
+                waiting[endpoint].append(unit)
             for endpoint in unit.inputs if unit.kind not in (MERGE, HEAD) else ():
                 self.uses[endpoint] += 1
             if unit.kind == ENTER:
                 self.enters[unit.frame] = self.enters.get(unit.frame, 0) + 1
         for endpoint in fetches:
             self.uses[endpoint] += 1
+        for unit in units:
+            unit.takes_all = not unit.fixed and all(self.uses[endpoint] == 1 for endpoint in unit.inputs)
+            unit.takes_all &= unit.kind not in (MERGE, HEAD)
+            if unit.done >= 0 and not self.takers[unit.done] and not self.merges[unit.done]:
+                unit.done = -1
         self.sources = [unit for unit in units if not unit.pending]
 
 
@@ -178,6 +187,8 @@ class Executor:
 
     def arguments(self, unit: Unit, iteration: Iteration) -> list[Any] | None:
         """The values that a ready unit takes; None if it is dead, and only to be reported finished."""
+        if unit.takes_all and not (iteration.dead and unit in iteration.dead):
+            return list(map(iteration.values.pop, unit.inputs))
         if unit.kind in (MERGE, HEAD):
             merging = iteration.merges[unit]
             return None if merging.chosen is None or unit in iteration.dead else list(merging.chosen)
@@ -201,20 +212,18 @@ class Executor:
         if self.log is not None:
             self.log.append((unit.name, str(iteration), "dead" if outputs is None else "finished"))
         kind = unit.kind
-        if kind == RECEIVE and outputs is not None and outputs[0] is DEAD:
-            outputs = None
-        if kind == ENTER:
-            self._enter(unit, iteration, DEAD if outputs is None else outputs[0])
-        elif kind == EXIT:
-            self._exit(unit, iteration, DEAD if outputs is None else outputs[0])
-        elif kind == NEXT:
-            if outputs is not None:
-                self._next(unit, iteration, outputs[0])
-        else:
-            for i, endpoint in enumerate(unit.outputs):
-                self._arrive(iteration, endpoint, DEAD if outputs is None else outputs[i])
+        if ENTER <= kind <= NEXT:
+            self._pass_on(unit, iteration, DEAD if outputs is None else outputs[0])
+        elif outputs is None or (kind == RECEIVE and outputs[0] is DEAD):
+            for endpoint in unit.outputs:
+                self._arrive(iteration, endpoint, DEAD)
             if unit.done >= 0:
-                self._arrive(iteration, unit.done, DEAD if outputs is None else None)
+                self._arrive(iteration, unit.done, DEAD)
+        else:
+            for endpoint, value in zip(unit.outputs, outputs):
+                self._arrive(iteration, endpoint, value)
+            if unit.done >= 0:
+                self._arrive(iteration, unit.done, None)
         iteration.outstanding -= 1
         if not iteration.outstanding:
             self._end_if_over(iteration)
@@ -230,19 +239,22 @@ class Executor:
         self.ready.append((unit, iteration))
 
     def _arrive(self, iteration: Iteration, endpoint: int, value: Any) -> None:
-        if self.graph.uses[endpoint]:
+        graph = self.graph
+        if graph.uses[endpoint]:
             iteration.values[endpoint] = value
-        waiting = iteration.waiting
-        for unit in self.graph.takers[endpoint]:
-            if unit.kind == MERGE or unit.kind == HEAD:
-                self._arrive_at_merge(unit, iteration, endpoint, value)
-                continue
-            if value is DEAD:
-                iteration.dead.add(unit)
-            rest = waiting.get(unit, unit.pending) - 1
-            waiting[unit] = rest
-            if not rest:
-                self._make_ready(unit, iteration)
+        takers = graph.takers[endpoint]
+        if value is DEAD:
+            iteration.dead.update(takers)
+        for unit in takers:
+            if unit.pending > 1:
+                waiting = iteration.waiting
+                waiting[unit] = rest = waiting.get(unit, unit.pending) - 1
+                if rest:
+                    continue
+            iteration.outstanding += 1
+            self.ready.append((unit, iteration))
+        for unit in graph.merges[endpoint]:
+            self._arrive_at_merge(unit, iteration, endpoint, value)
 
     def _arrive_at_merge(self, unit: Unit, iteration: Iteration, endpoint: int, value: Any) -> None:
         merging = iteration.merges.get(unit)
@@ -253,15 +265,25 @@ class Executor:
             if value is DEAD:
                 iteration.dead.add(unit)
         else:
-            merging.data -= unit.inputs.count(endpoint) if unit.kind == MERGE else 1
+            inputs = unit.inputs
+            merging.data -= inputs.count(endpoint) if unit.kind == MERGE else 1
             if value is not DEAD and merging.chosen is None:
-                merging.chosen = (value, unit.inputs.index(endpoint))
+                merging.chosen = (value, inputs.index(endpoint))
         decided = merging.chosen is not None or not merging.data
         if decided and not merging.controls and not merging.fired:
             merging.fired = True
             self._make_ready(unit, iteration)
 
     # ---- frames
+
+    def _pass_on(self, unit: Unit, iteration: Iteration, value: Any) -> None:
+        """The value goes into, out of, or round a loop; nothing comes of a dead one for the next iteration."""
+        if unit.kind == ENTER:
+            self._enter(unit, iteration, value)
+        elif unit.kind == EXIT:
+            self._exit(unit, iteration, value)
+        elif value is not DEAD:
+            self._next(unit, iteration, value)
 
     def _enter(self, unit: Unit, parent: Iteration, value: Any) -> None:
         key = (unit.frame, parent)

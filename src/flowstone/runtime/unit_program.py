@@ -96,7 +96,11 @@ class UnitRun:
         try:
             while True:
                 while ready and self.error is None and self.step.error is None:
-                    self._run_unit(*ready.popleft())
+                    unit, iteration = ready.popleft()
+                    if unit.kind == SEGMENT:
+                        self._run_segment(unit, iteration)
+                    else:
+                        self._run_unit(unit, iteration)
                 if not self.started:
                     break
                 self._take_report()
@@ -112,6 +116,17 @@ class UnitRun:
                 dead()
         return results
 
+    def _run_segment(self, unit: Unit, iteration: Iteration) -> None:
+        arguments = self.executor.arguments(unit, iteration)
+        outputs = None
+        if arguments is not None:
+            try:
+                outputs = unit.call(self.step, *arguments)  # type: ignore[misc]
+            except Exception as error:
+                self._fail(_explained(error, unit))
+                return
+        self.executor.finish(unit, iteration, outputs)
+
     def _run_unit(self, unit: Unit, iteration: Iteration) -> None:
         executor = self.executor
         arguments = executor.arguments(unit, iteration)
@@ -120,9 +135,8 @@ class UnitRun:
             return
         kind = unit.kind
         try:
-            if kind == SEGMENT:
-                outputs: Any = unit.call(self.step, *arguments)  # type: ignore[misc]
-            elif kind == ASYNCHRONOUS:
+            outputs: Any
+            if kind == ASYNCHRONOUS:
                 self._start(unit, iteration, arguments)
                 return
             elif kind == RECEIVE:
@@ -142,8 +156,12 @@ class UnitRun:
                 value, predicate = _readied(unit, arguments)
                 outputs = (DEAD, value) if bool(predicate) else (value, DEAD)
             elif kind in (MERGE, HEAD):
-                (value,) = _readied(unit, arguments[:1])
-                outputs = (value, torch.tensor(arguments[1], dtype=torch.int32))
+                place = arguments.pop()
+                is_wanted = executor.graph.uses[unit.outputs[1]]
+                outputs = (
+                    *_readied(unit, arguments),
+                    torch.tensor(place, dtype=torch.int32) if is_wanted else None,
+                )
             else:
                 outputs = _readied(unit, arguments)
         except Exception as error:
@@ -199,11 +217,12 @@ class UnitRun:
 
 def _readied(unit: Unit, arguments: list[Any]) -> list[Any]:
     """The arguments as the kernel wants them: a variable's buffer for it, a copy of what it keeps."""
-    for place in unit.buffers:
-        arguments[place] = getattr(arguments[place], "tensor", arguments[place])
-    for place in unit.copies:
-        value = arguments[place]
-        arguments[place] = value.clone() if isinstance(value, torch.Tensor) else value.copy()
+    if unit.buffers or unit.copies:
+        for place in unit.buffers:
+            arguments[place] = getattr(arguments[place], "tensor", arguments[place])
+        for place in unit.copies:
+            value = arguments[place]
+            arguments[place] = value.clone() if isinstance(value, torch.Tensor) else value.copy()
     return arguments
 
 
