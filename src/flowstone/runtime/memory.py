@@ -3,6 +3,9 @@
 Shapes, axes, strings and what is computed from host values alone stay on the host, whose kernels compute
 them; all else is on the device. An op's declaration names the arguments that it wants or leaves in host
 memory (``host=``). Segments ask `environment_for` in the order of the nodes and `target_of` for each input.
+Where a segment's arguments are, which may come from another segment, a queue or another device, is not known,
+nor where the values of branches and loops are: they are moved wherever a kernel wants them, which costs
+nothing where they are there already.
 """
 
 from __future__ import annotations
@@ -22,11 +25,13 @@ class Memory:
     def __init__(self, environment: Environment, feeds: Iterable[Output]) -> None:
         self._device = environment
         self._host = Environment(CPU, torch.device("cpu"), environment.resources, environment.states)
+        self._known: set[Output] = set()  # the outputs of nodes that have been asked for
         self._on_host = {output for output in feeds if output.dtype.torch is None}
 
     def environment_for(self, node: PlanNode) -> Environment:
         """Where `node` is computed; its outputs are from then on known to be there."""
         on_host = self._is_for_host(node)
+        self._known.update(node._outputs)
         for output, argument in zip(node._outputs, node.declaration.outputs):
             if on_host or argument.name in node.declaration.host:
                 self._on_host.add(output)
@@ -50,7 +55,9 @@ class Memory:
         wants_host = node.input_argument(i).name in node.declaration.host or (
             bool(node._outputs) and all(output in self._on_host for output in node._outputs)
         )
-        is_there = wants_host == (x in self._on_host)
-        if is_there or (x in self._on_host and x.dims == ()):  # ATen takes host scalars on any device
-            return None
+        if x not in self._known:
+            if x.dims == () and not wants_host:
+                return None
+        elif wants_host == (x in self._on_host) or (x in self._on_host and x.dims == ()):
+            return None  # ATen takes host scalars on any device
         return self._host.device if wants_host else self._device.device
