@@ -31,13 +31,13 @@ from flowstone.rewriting.state_access import input_positions
 ASSUMED_SIZE = 32  # of an unknown dimension
 ASSUMED_ELEMENTS = 1024  # of an unknown rank
 
-_NOT_OF_THE_STEP = frozenset({"Const", "_Arg"})
+_NOT_OF_THE_STEP = frozenset({"Const", "_Arg", "_CopyToHost"})
 
 Block = tuple[PlanNode, ...]
 
 
 def size_of(output: Output) -> int:
-    """Bytes of an output's value; 0 for references, handles, strings, constants and fed values."""
+    """Bytes of an output's value; 0 for references, handles, strings, constants, fed and swapped values."""
     dtype = output._dtype
     if dtype.is_ref or dtype.torch is None or output._op.declaration.name in _NOT_OF_THE_STEP:
         return 0

@@ -23,6 +23,7 @@ from flowstone.rewriting.memory_schedule import schedule_memory
 from flowstone.rewriting.patterns import remove_unneeded
 from flowstone.rewriting.recomputation import recompute_activations, recompute_hinted
 from flowstone.rewriting.sums import join_slices, stack_products
+from flowstone.rewriting.swapping import swap_activations, swap_hinted
 from flowstone.rewriting.update_grouping import group_updates
 
 
@@ -49,6 +50,8 @@ PASSES = (
     Pass("schedule_memory", schedule_memory, "an order of low peak memory, where values are large"),
     Pass("recompute_hinted", recompute_hinted, "compute what the program marks again for gradients"),
     Pass("recompute_activations", recompute_activations, "compute activations again, not hold them"),
+    Pass("swap_hinted", swap_hinted, "hold what the program marks on the host until gradients need it"),
+    Pass("swap_activations", swap_activations, "hold activations on the host until gradients need them"),
 )
 
 
