@@ -5,7 +5,7 @@ step has times when it cannot use the whole device: here its input is read and d
 small operations keep one core busy. Another step fills these gaps. The program trains with one client and
 then with several, and says how much sooner the same number of steps was done.
 
-    600 steps: 1 client 2.1 s, 3 clients 1.5 s, 1.4 times as fast, test accuracy 91.1%
+    600 steps: 1 client 1.2 s, 3 clients 0.7 s, 1.6 times as fast, test accuracy 91.1%
 """
 
 from __future__ import annotations
