@@ -264,13 +264,20 @@ def _can_convert(source: Any, target: Any) -> bool:
 
 
 def _steady(subgraph: Subgraph, frames: Frames) -> frozenset[PlanNode]:
-    """The nodes that run exactly once in every step."""
+    """The nodes that run exactly once in every step, before any loop that they depend on has begun.
+
+    What comes after a loop is left out: a Receive that waits for it might be wanted inside that loop.
+    """
     liveness = Liveness(subgraph)
-    return frozenset(
-        node
-        for node in subgraph.nodes
-        if frames.of.get(node) is None and (liveness.trivial or liveness.node(node) == TRUE)
-    )
+    after_loops: set[PlanNode] = set()
+    found = []
+    for node in subgraph.nodes:
+        sources = [*(x._op for x in node._inputs), *node._control_inputs]
+        if frames.of.get(node) is not None or any(source in after_loops for source in sources):
+            after_loops.add(node)
+        elif liveness.trivial or liveness.node(node) == TRUE:
+            found.append(node)
+    return frozenset(found)
 
 
 def _is_used(node: PlanNode, nodes: list[PlanNode], whole: Subgraph) -> bool:
