@@ -96,6 +96,7 @@ from flowstone.ops.conditionals import *
 from flowstone.ops.constants import *
 from flowstone.ops.control_flow import *
 from flowstone.ops.convolution import *
+from flowstone.ops.critical_sections import *
 from flowstone.ops.diagonals import *
 from flowstone.ops.division import *
 from flowstone.ops.extreme_positions import *

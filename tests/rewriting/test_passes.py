@@ -130,6 +130,17 @@ def test_an_identity_that_waits_is_kept():
         assert session.run(after_assignment) == 5.0
 
 
+def test_an_identity_whose_constant_waits_is_kept():
+    v = tf.Variable(1.0, name="v")
+    x = tf.placeholder(tf.float32, [])
+    with tf.control_dependencies([tf.assign(v, 5.0)]):
+        same = x + 0.0  # the zero waits, and nothing else does
+    with tf.Session() as session:
+        session.run(v.initializer)
+        assert session.run(same, {x: 2.0}) == 2.0
+        assert session.run(v) == 5.0
+
+
 def test_common_subexpressions():
     x = tf.placeholder(tf.float32, [2], name="x")
     y = tf.placeholder(tf.float32, [2], name="y")

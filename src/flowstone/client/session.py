@@ -355,10 +355,11 @@ class BaseSession:
             names.update(limit=limit, number_of_threads=get_num_threads)
             call = "limited(limit, number_of_threads(), function, arguments)"
             names["limited"] = _limited
-        new_step = "unlimited"
+        new_step, cancel = "unlimited", ""
         if trace is not None or not isinstance(segment, Segment) or segment.waits:
             names.update(new_step=self.new_step, trace=trace)
             new_step = f"new_step({timeout_ms}, trace)"
+            cancel = "            step.cancel(error)\n"  # for what holds on to something until the step ends
         elif timeout_ms:
             new_step = f"Step({timeout_ms})"
         source = (
@@ -368,7 +369,7 @@ class BaseSession:
             f"        arguments = (step{values},)\n"
             "        try:\n"
             f"            results = {call}\n"
-            "        except Exception as error:\n"
+            f"        except Exception as error:\n{cancel}"
             "            raise explain(error, segment) from None\n"
             f"        return rebuild(({results}{',' if len(leave) == 1 else ''}))\n"
         )

@@ -61,7 +61,7 @@ class WaitingList:
 
     def __init__(self, what: str, in_order: bool = False) -> None:
         self._what, self._in_order = what, in_order
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # an attempt may end another, of a step that is cancelled
         self._waits: dict[_Wait, None] = {}  # as a set that keeps the order
         self._released = False
 
@@ -111,8 +111,10 @@ class WaitingList:
         while moved:
             moved = False
             for wait in list(self._waits):
+                if wait.is_settled:
+                    continue
                 if wait.advance():
-                    del self._waits[wait]
+                    self._waits.pop(wait, None)
                     finished.append(wait)
                     moved = moved or wait.error is None
                 elif self._in_order:

@@ -85,6 +85,8 @@ def apply_identities(subgraph: Subgraph) -> None:
             return None
         if isinstance(equal, np.ndarray):
             return _constants(subgraph, node, [equal], "a constant by identity")
+        if any(x is not equal and x._op._control_inputs for x in node._inputs):
+            return None  # the other input, dropped, is what the node waits for
         return Replacement([equal], "equals its input", controls=tuple(node._control_inputs))
 
     rewrite(subgraph, "apply_identities", rule)
