@@ -2,15 +2,16 @@
 
 A Send leaves its value at the step's rendezvous under a key of its attributes and of the iteration that it
 runs in; the Receive with the same key takes it from there. Dead values travel too, so a Send runs even if its
-input is dead. Both are the executor's business (`runtime/executor.py`), not kernels. The kind for host memory
-leaves a value that only steers control flow where Python can read it.
+input is dead. Both are the executor's business (`runtime/executor.py`), but a Send that runs exactly once may
+also be a line of a segment: so its value is under way while the segment computes others. The kind for host
+memory leaves a value that only steers control flow where Python can read it.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from flowstone.framework.kernel import CPU, GPU
+from flowstone.framework.kernel import CPU, GPU, StepCall
 from flowstone.framework.operation import op
 
 __all__: list[str] = []
@@ -33,5 +34,19 @@ def _no_kernel(node: Any, env: Any) -> Any:
 
 for _declaration in (send, receive, host_send, host_receive):
     _declaration.infer(lambda node: None)
-    _declaration.kernel(CPU, GPU)(_no_kernel)
     _declaration.not_differentiable()
+for _declaration in (receive, host_send, host_receive):
+    _declaration.kernel(CPU, GPU)(_no_kernel)
+send.kernel(GPU)(_no_kernel)
+
+
+@send.kernel(CPU)
+def _(node: Any, env: Any) -> Any:
+    attributes = node.attributes
+    way = (attributes["tensor_name"], attributes["send_device"], attributes["recv_device"])
+    key = (way, ())
+
+    def send(step: Any, value: Any) -> None:
+        step.rendezvous.send(key, value)
+
+    return StepCall(send)

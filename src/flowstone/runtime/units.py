@@ -4,7 +4,8 @@ Boundary nodes are those with an asynchronous kernel and, where one of these is 
 primitives of control flow as well; elsewhere loops and branches stay inside segments. All other nodes are
 grouped by their *frontier*, the boundary outputs that they reach backwards: such nodes become ready together
 and are dead or alive together, so each group is one segment. Two groups never wait for each other, since
-along an edge frontiers only grow.
+along an edge frontiers only grow. On a CPU a Send of what its own segment computes is a line of that segment,
+so that the value is under way while the segment goes on; not so where control flow is the executor's.
 
 Constants, variables and handles are the same object in every step; segments that use one name it, and nobody
 waits for it.
@@ -16,7 +17,7 @@ from collections.abc import Collection
 from typing import Any
 
 from flowstone.framework import dtypes, errors
-from flowstone.framework.kernel import AsyncCall, Environment, Value
+from flowstone.framework.kernel import CPU, AsyncCall, Environment, Value
 from flowstone.framework.node import Output
 from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import PlanNode, Subgraph
@@ -83,6 +84,7 @@ class _Cutter:
             self._look_for_constant(node)
         self.aliasing = Aliasing(subgraph, self.constants, self.frames)
         self.boundary: frozenset[str] = frozenset()
+        self.sends_inside = False
         self.frontiers: dict[PlanNode, Frontier[Any]] = {}
         if dynamic or not self._group(dynamic=False):
             self._group(dynamic=True)
@@ -104,6 +106,9 @@ class _Cutter:
     # ---- grouping
 
     def _is_boundary(self, node: PlanNode) -> bool:
+        if node.type == "_Send" and self.sends_inside:
+            source = node._inputs[0]._op
+            return source.type == "_Arg" or self._is_boundary(source)
         return node.declaration.asynchronous or node.type in self.boundary
 
     def _is_free(self, node: PlanNode) -> bool:
@@ -113,6 +118,7 @@ class _Cutter:
     def _group(self, dynamic: bool) -> bool:
         """Computes the frontiers. Without `dynamic`, control flow stays in segments: False if it cannot."""
         self.boundary = _CONTROL_FLOW if dynamic else frozenset()
+        self.sends_inside = not dynamic and self.environment.device_type == CPU
         self.frontiers = {}
         if dynamic or not self.frames.exist:
             for node in self.subgraph.nodes:
