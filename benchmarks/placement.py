@@ -1,11 +1,13 @@
 """How good placements are, on simulated clusters: prints what `results/placement.md` holds.
 
-    .venv/bin/python benchmarks/placement.py [--markdown FILE] [--seeds 30]
+    .venv/bin/python benchmarks/placement.py [--markdown FILE] [--seeds 30] [--measured [STEPS]]
 
 First table: a training step of an Inception-sized and of an LSTM-sized graph, simulated on clusters of tens
 of devices, placed by the greedy simulation, wholly on the best device, in turn (round robin) and at random.
 Second table: small random graphs, the greedy placement's time over that of the best of all placements.
 Times are simulated, so that they are the same on every machine; only "to place" is measured.
+With `--measured` there is a third table: what the simulation says with measured costs, and what steps take
+on two CPU devices of this machine (`simulated_and_measured.py`).
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import flowstone as tf
+import simulated_and_measured
 from flowstone.framework.subgraph import Subgraph
 from flowstone.placement.cluster_simulator import (
     best_single_device,
@@ -196,6 +199,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--markdown", type=Path)
     parser.add_argument("--seeds", type=int, default=30)
+    parser.add_argument("--measured", type=int, nargs="?", const=60, default=0, metavar="STEPS")
     arguments = parser.parse_args()
     lines = [
         "# Placement on simulated clusters",
@@ -209,6 +213,13 @@ def main() -> None:
         *small(arguments.seeds),
         "",
     ]
+    if arguments.measured:
+        lines += [
+            f"Simulated with measured costs, and measured: two CPU devices, {arguments.measured} steps each.",
+            "",
+            *simulated_and_measured.rows(arguments.measured),
+            "",
+        ]
     text = "\n".join(lines)
     print(text)
     if arguments.markdown:
