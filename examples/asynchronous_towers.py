@@ -5,7 +5,7 @@ variables are on one device. But here every replica has an update of its own and
 which applies its gradients whenever they are ready. Nobody waits; gradients may be of values that another
 replica has meanwhile changed. It converges all the same, though not to the same numbers twice.
 
-    4 replicas: test accuracy 91.3 %, 600 updates (150 148 152 150) in 0.9 s
+    4 replicas: test accuracy 92.1%, 2000 updates (739 433 421 407) in 0.8 s
 """
 
 from __future__ import annotations

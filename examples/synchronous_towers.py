@@ -5,7 +5,7 @@ the computation of the loss and its gradients, for its share of the batch. The g
 update is applied: the step computes exactly what one device would compute for the whole batch. One client
 thread drives it all, since the towers are parts of one graph that run at the same time.
 
-    4 towers: loss 0.106, test accuracy 95.9 %, 300 steps in 1.4 s
+    4 towers: loss 0.238, test accuracy 91.2%, 300 steps in 0.6 s
 """
 
 from __future__ import annotations

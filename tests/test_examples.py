@@ -73,6 +73,29 @@ def test_synchronous_towers_end_with_the_weights_of_one_device(example: Example)
         np.testing.assert_allclose(four, one, atol=1e-5)
 
 
+def test_towers_compute_and_variables_cross_once(example: Example) -> None:
+    """Every tower's device multiplies, and receives each of the four variables exactly once a step."""
+    towers = example("synchronous_towers")
+    with tf.Graph().as_default():
+        graph = towers.build(3, 6, 0.1)
+        with tf.Session(config=tf.ConfigProto(device_count={"CPU": 3})) as session:
+            session.run(tf.global_variables_initializer())
+            metadata = tf.RunMetadata()
+            session.run(
+                [graph.loss, graph.train],
+                {graph.images: np.zeros([6, 784]), graph.labels: np.zeros([6])},
+                options=tf.RunOptions(output_partition_graphs=True),
+                run_metadata=metadata,
+            )
+    parts = {part.node[0].device[-5:]: list(part.node) for part in metadata.partition_graphs}
+    assert sorted(parts) == ["CPU:0", "CPU:1", "CPU:2"]
+    for device in ("CPU:1", "CPU:2"):
+        received = [node.attr["tensor_name"].s for node in parts[device] if node.op == "_Recv"]
+        variables = [name for name in received if name.startswith(b"model/")]
+        assert len(variables) == len(set(variables)) == 4
+        assert sum("MatMul" in node.op for node in parts[device]) >= 2
+
+
 def test_synchronous_towers_as_a_program(tmp_path: Path) -> None:
     line = summary_of("synchronous_towers.py", "--steps", "60", "--towers", "2", folder=tmp_path)
     match = re.fullmatch(r"2 towers: loss (.+), test accuracy (.+)%, 60 steps in .+ s", line)
