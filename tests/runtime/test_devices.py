@@ -277,3 +277,14 @@ def test_placement_respects_the_limit(arena):
         assert "ARENA" not in session.explain_placement(y, [x])
         value = np.eye(256, dtype=np.float32)
         np.testing.assert_array_equal(session.run(y, {x: value}), value)
+
+
+def test_a_predicate_made_on_it_steers_there(package, arena):
+    """The executor asks for a host value, never for a buffer."""
+    kernels = {**package.KERNELS, "Less": package._kernel(torch.lt)}
+    arena(kernels=kernels)
+    x = tf.placeholder(tf.float32, [])
+    with on_arena():
+        y = tf.cond(x < 3.0, lambda: tf.square(x), lambda: tf.negative(x))
+    with tf.Session(config=tf.ConfigProto(operation_timeout_in_ms=60_000)) as session:
+        assert [session.run(y, {x: value}) for value in (2.0, 4.0)] == [4.0, -4.0]

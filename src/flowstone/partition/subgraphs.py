@@ -107,7 +107,9 @@ class _Partitioner:
         device = self.device_of[node]
         for i, x in enumerate(node._inputs):
             if self.device_of[x.op] is not device:
-                node._inputs[i] = self._brought(x, device, node)
+                node._inputs[i] = self._brought(x, device, node, i)
+            elif device.device_type not in (CPU, GPU) and _steers(node, i) and x.op.type != "LoopCond":
+                node._inputs[i] = self._received(x, device, True)
         for i, control in enumerate(node._control_inputs):
             if self.device_of[control] is not device:
                 node._control_inputs[i] = self._awaited(control, device)
@@ -120,12 +122,11 @@ class _Partitioner:
             return self._repeat(x.op, self.host)._outputs[0]  # type: ignore[no-any-return]
         return self._received(x, self.host, False)
 
-    def _brought(self, x: Output, device: Any, taker: PlanNode) -> Output:
-        """The value of `x` on `device`."""
+    def _brought(self, x: Output, device: Any, taker: PlanNode, place: int) -> Output:
+        """The value of `x` on `device`, for input `place` of `taker`."""
         source = x.op
         if _is_plain_constant(source) or (source.type == "_Arg" and device.device_type == CPU):
             return self._repeat(source, device)._outputs[x._value_index]  # type: ignore[no-any-return]
-        place = taker._inputs.index(x)
         if x.dtype is dtypes.resource or (x.dtype.is_ref and taker.input_argument(place).is_ref):
             raise errors.InvalidArgumentError(
                 lambda: taker.origin.node_def,
@@ -133,9 +134,9 @@ class _Partitioner:
                 f"{taker.name} on {device.name} takes a reference or handle of {source.name}, which is on "
                 f"{self.device_of[source].name}; they must be on one device",
             )
-        steers = taker.type == "LoopCond" or (taker.type in SWITCHES and place == 1)
         wants_host = device.device_type == GPU and taker.input_argument(place).name in taker.declaration.host
-        return self._received(x, device, wants_host or (steers and device.device_type != CPU))
+        in_host_memory = wants_host or (_steers(taker, place) and device.device_type != CPU)
+        return self._received(x, device, in_host_memory)
 
     def _received(self, x: Output, device: Any, in_host_memory: bool) -> Output:
         key = (x, device, in_host_memory)
@@ -256,6 +257,11 @@ class _Partitioner:
 
 def _is_plain_constant(node: PlanNode) -> bool:
     return node.type == "Const" and not node._control_inputs
+
+
+def _steers(node: PlanNode, place: int) -> bool:
+    """Whether the executor asks for the value of this input."""
+    return node.type == "LoopCond" or (node.type in SWITCHES and place == 1)
 
 
 def _can_convert(source: Any, target: Any) -> bool:

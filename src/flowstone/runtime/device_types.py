@@ -134,7 +134,7 @@ def memory_of(name: str, index: int) -> DeviceMemory:
         return found
 
 
-# ---- what every type has: constants, what hands its input on, and what only is waited for
+# ---- what every type has: constants, what hands its input on, and what is only waited for
 
 
 def _constant(node: Any, env: Any) -> Value:
@@ -145,10 +145,15 @@ def _same(x: Any) -> Any:
     return x
 
 
+def _by_executor(node: Any, env: Any) -> Any:
+    raise AssertionError(f"{node.name}: the executor hands these values on")
+
+
 _PLAIN: dict[str, Kernel] = {
     "Const": _constant,
     "Identity": lambda node, env: _same,
     "StopGradient": lambda node, env: _same,
     "PreventGradient": lambda node, env: _same,
     "NoOp": lambda node, env: Value(None),
+    **dict.fromkeys(("Switch", "Merge", "Enter", "Exit", "NextIteration"), _by_executor),
 }
