@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 import threading
-from itertools import islice
 from typing import Protocol
 
 import numpy as np
@@ -140,8 +139,8 @@ def drawn_once(
         block = distribution.draw(count + count // 2 + 1, generator).tolist()
         found.update(dict.fromkeys(block))
         if len(found) >= count:
-            chosen = list(islice(found, count))
-            return torch.tensor(chosen), tries + block.index(chosen[-1]) + 1
+            chosen = np.fromiter(found, np.int64, count)
+            return torch.from_numpy(chosen), tries + block.index(chosen[-1]) + 1
         tries += len(block)
 
 
