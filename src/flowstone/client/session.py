@@ -26,6 +26,7 @@ from flowstone.client.feeds_fetches import (
     feed_elements,
     fetch_converter,
 )
+from flowstone.client.partial_run import PartialRun, fed_tensors
 from flowstone.client.placement_view import PlacementLog, describe_placement
 from flowstone.client.run_metadata import (
     Measurements,
@@ -116,6 +117,7 @@ class BaseSession:
         self.turns = threading.Lock()  # whose holder repeats short steps (`client/repetition.py`)
         self._closed: list[BaseException] = []
         self._steps: weakref.WeakSet[Step] = weakref.WeakSet()
+        self._partial_runs: dict[str, PartialRun] = {}
         self._soft_placement = config is not None and config.allow_soft_placement
         self._timeout_ms = 0 if config is None else config.operation_timeout_in_ms
         self._compresses = config is not None and config.graph_options.enable_bfloat16_sendrecv
@@ -448,6 +450,48 @@ class BaseSession:
             with self._lock:
                 self._plans = {other: plan for other, plan in self._plans.items() if other[:3] != key}
                 self._runners = {}
+
+    def partial_run_setup(self, fetches: Any, feeds: Any = None) -> str:
+        """Begins a step whose `feeds` (a list of tensors) and `fetches` come in several calls of
+        `partial_run`.
+
+        Returns its handle. What needs no feed begins to run. Raises InvalidArgumentError for nothing to
+        fetch and for what is both fed and fetched, TypeError and ValueError as `run`.
+        """
+        self._check_usable()
+        structure = FetchStructure(self._graph, fetches)
+        tensors = [tensor for key in feeds or () for tensor in fed_tensors(self._graph, key)]
+        with self._lock:
+            run = PartialRun(self, structure, tensors)
+            handle = f"partial_run_{id(run)}_{len(self._partial_runs)}"
+            self._partial_runs[handle] = run
+        return handle
+
+    def partial_run(self, handle: str, fetches: Any, feed_dict: Any = None) -> Any:
+        """Goes on with the step that `partial_run_setup` began: gives it feeds, returns fetches as `run`
+        does.
+
+        Each tensor is fed and fetched once. Raises InvalidArgumentError for a handle that is unknown or
+        done, for what was not named at the beginning, was given or taken before or cannot be computed yet;
+        RuntimeError for operations among the fetches; errors of the step, which end it.
+        """
+        self._check_usable()
+        structure = FetchStructure(self._graph, fetches)
+        if structure.targets:
+            raise RuntimeError(
+                "partial_run() requires empty `target_list`. "
+                f"Received: target_list={structure.targets} (non-empty)"
+            )
+        items = (feed_dict or {}).items()
+        pairs = [pair for key, value in items for pair in feed_elements(self._graph, key, value)]
+        run = self._partial_runs.get(handle)
+        if run is None:
+            raise errors.InvalidArgumentError(None, None, "Must run 'setup' before performing partial runs!")
+        try:
+            return run.run(structure, pairs, self._timeout_ms)
+        finally:
+            if run.is_over:
+                self._partial_runs.pop(handle, None)
 
     def make_callable(
         self, fetches: Any, feed_list: Any = None, accept_options: bool = False

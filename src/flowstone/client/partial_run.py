@@ -1,0 +1,271 @@
+"""Partial runs: one step whose feeds are given, and whose fetches are taken, in several calls.
+
+`PartialRun` plans the step once, for all feeds and fetches together, and starts it on a thread of its own. A
+fed tensor becomes a Receive from the client, a fetched one a Send to it (white paper 4.2), so each call
+leaves values at the step's rendezvous and takes others from there; every node runs once, as soon as what it
+needs is there, whichever call brings it. The thread ends with the step: when all is done, when
+something fails, or when the session is closed or forgotten.
+
+=============  ============================================================================================
+of the caller  refused with
+=============  ============================================================================================
+feed           InvalidArgumentError: not named when the run was set up, or fed before
+fetch          InvalidArgumentError: not named when it was set up, fetched before, or not to be computed from
+               what has been fed so far
+=============  ============================================================================================
+
+A refused call changes nothing. A failure of a node ends the run; its error is raised by the call under way.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from flowstone.client.feeds_fetches import (
+    FetchStructure,
+    feed_converter,
+    feed_elements,
+    fetch_converter,
+)
+from flowstone.framework import errors, nest
+from flowstone.framework.graph import Graph, Operation
+from flowstone.framework.kernel import CPU, GPU
+from flowstone.framework.operation import registry
+from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.tensor import Tensor
+from flowstone.partition.subgraphs import partition
+from flowstone.placement.node_placement import stateful_placement
+from flowstone.rewriting.branches import SWITCHES
+from flowstone.runtime.device import default_device
+from flowstone.runtime.executor import DEAD
+from flowstone.runtime.partitioned_program import PartitionedProgram
+from flowstone.runtime.plan import placed_subgraph
+from flowstone.runtime.segments import dead
+from flowstone.runtime.step import Step, deadline_error
+from flowstone.runtime.unit_program import UnitProgram
+
+if TYPE_CHECKING:
+    from flowstone.client.session import BaseSession
+
+
+class PartialRun:
+    """One step under way."""
+
+    def __init__(self, session: BaseSession, structure: FetchStructure, feeds: list[Tensor]) -> None:
+        """Plans and starts it. InvalidArgumentError for nothing to fetch, and for what is fed and fetched."""
+        if not structure.elements and not structure.targets:
+            raise _invalid("Must specify at least one target to fetch or execute.")
+        for tensor in feeds:
+            if tensor in structure.elements:
+                raise _invalid(f"{tensor.name} is both fed and fetched.")
+        self._unfed, self._unfetched = dict.fromkeys(feeds), dict.fromkeys(structure.elements)
+        self._feeds, self._known = frozenset(feeds), frozenset((*feeds, *structure.elements))
+        program, self._device = _program(session, structure, feeds)
+        self._way = _way(session._devices[0].name)
+        self._step = session.new_step()
+        self._ended: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        weakref.finalize(self, self._step.cancel, None)
+        threading.Thread(
+            target=_run, args=(program, self._step, self._ended), name="flowstone partial run", daemon=True
+        ).start()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all feeds were given and all fetches taken, or the step has failed."""
+        return (not self._unfed and not self._unfetched) or self._step.error is not None
+
+    def run(self, fetches: FetchStructure, feeds: Sequence[tuple[Tensor, Any]], timeout_ms: int = 0) -> Any:
+        """Gives these feeds, waits for these fetches, and returns them in their form.
+
+        `timeout_ms`: how long to wait (0: as long as it takes); DeadlineExceededError after that ends the
+        run.
+        """
+        with self._lock:
+            values = [feed_converter(tensor, self._device)(value) for tensor, value in feeds]
+            self._check([tensor for tensor, _ in feeds], fetches.elements)
+            for (tensor, _), value in zip(feeds, values):
+                del self._unfed[tensor]
+                self._step.rendezvous.send(self._way("feed", tensor), _kept(value))
+            for tensor in fetches.elements:
+                del self._unfetched[tensor]
+            results = [
+                fetch_converter(tensor, True)(self._received(tensor, timeout_ms))
+                for tensor in fetches.elements
+            ]
+            if not self._unfed and not self._unfetched:
+                self._end()
+        return fetches.rebuild(results)
+
+    def _received(self, tensor: Tensor, timeout_ms: int) -> Any:
+        arrived: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._step.rendezvous.receive(
+            self._way("fetch", tensor), lambda values, error=None: arrived.put((values, error))
+        )
+        try:
+            values, error = arrived.get(timeout=timeout_ms / 1e3 if timeout_ms else None)
+        except queue.Empty:
+            self._step.cancel(deadline_error())
+            values, error = arrived.get()
+        if error is not None:
+            self._end()
+            raise error
+        if values[0] is DEAD:
+            self._step.cancel()
+            dead()
+        return values[0]
+
+    def _end(self) -> None:
+        """Waits for the rest of the step, and raises its failure."""
+        error = self._ended.get()
+        self._ended.put(error)
+        if error is not None:
+            raise error
+
+    # ---- what may be asked
+
+    def _check(self, feeds: list[Tensor], fetches: list[Tensor]) -> None:
+        for kind, tensors, open_ones, done in (
+            ("feed", feeds, self._unfed, "fed"),
+            ("fetch", fetches, self._unfetched, "fetched"),
+        ):
+            for tensor in tensors:
+                if tensor not in self._known:
+                    raise _invalid(f"The {kind} {tensor.name} was not specified in partial_run_setup.")
+                if tensor not in open_ones:
+                    raise _invalid(f"The {kind} {tensor.name} has already been {done}.")
+        unfed = {tensor for tensor in self._unfed if tensor not in feeds}
+        missing = _first_of(fetches, unfed, self._feeds - unfed)
+        if missing is not None and self._step.error is None:
+            raise _invalid(
+                f"Fetch {missing.name} can't be computed from the feeds that have been fed so far."
+            )
+
+
+def fed_tensors(graph: Graph, key: Any) -> list[Tensor]:
+    """The tensors that this item of a list of feeds stands for. TypeError or ValueError for what cannot be
+    fed.
+    """
+    if nest.is_composite(key):
+        return [tensor for part in nest.components(key) for tensor in fed_tensors(graph, part)]
+    return [tensor for tensor, _ in feed_elements(graph, key, None)]
+
+
+def _first_of(fetches: Sequence[Tensor], unfed: set[Tensor], fed: frozenset[Tensor]) -> Tensor | None:
+    """One of `unfed` that `fetches` depend on, or None; what is `fed` depends on nothing."""
+    waiting: list[Tensor | Operation] = list(fetches)
+    seen: set[Any] = set()
+    while waiting:
+        item = waiting.pop()
+        if item in unfed:
+            return item  # type: ignore[return-value]
+        if item in fed:
+            continue
+        operation = item.op if isinstance(item, Tensor) else item
+        if operation not in seen:
+            seen.add(operation)
+            waiting += [*operation._inputs, *operation._control_inputs]
+    return None
+
+
+# ---- the program
+
+
+def _program(
+    session: BaseSession, structure: FetchStructure, feeds: list[Tensor]
+) -> tuple[Any, torch.device]:
+    """The step's program, and the device that feeds go to."""
+    devices, environments = session._devices, session._environments
+    subgraph, chosen = placed_subgraph(
+        structure.elements,
+        structure.targets,
+        feeds,
+        devices,
+        assigned=session._assigned,
+        soft_placement=session._soft_placement,
+        disabled_passes=session._disabled_passes,
+    )
+    if chosen:
+        session._assigned.update(stateful_placement(chosen))
+    host = devices[0]
+    _connect_client(subgraph, feeds, structure.elements, host, chosen)
+    used = set(chosen.values()) or {default_device(devices)}
+    if len(used) > 1 or not {CPU, GPU}.issuperset(device.device_type for device in used):
+        dynamic = any(node.type in SWITCHES for node in subgraph.nodes)
+        parts = partition(subgraph, chosen, host)
+        return PartitionedProgram(parts, environments, 0, False, dynamic), host.torch
+    environment = environments[next(iter(used)).name]
+    return UnitProgram(subgraph, environment), environment.device
+
+
+def _connect_client(
+    subgraph: Subgraph, feeds: list[Tensor], fetches: list[Tensor], host: Any, chosen: dict[PlanNode, Any]
+) -> None:
+    """Has feeds received from the client, and fetches sent to it."""
+
+    def transfer(
+        kind: str, op: str, tensor: Tensor, inputs: list[Any], like: PlanNode, **types: Any
+    ) -> PlanNode:
+        attributes = {
+            "tensor_name": f"{kind} {tensor.name}",
+            "send_device": host.name,
+            "send_device_incarnation": 0,
+            "recv_device": host.name,
+            "client_terminated": True,
+            **types,
+        }
+        node = subgraph.new_node(registry[op], inputs, attributes, like, name=f"{like.name}/{kind}")
+        if chosen:
+            chosen[node] = host
+        return node
+
+    received: dict[Any, PlanNode] = {}
+    for tensor, x in zip(feeds, subgraph.feeds):
+        node = transfer("feed", "_Recv", tensor, [], x.op, tensor_type=x.dtype.base_dtype)
+        node._outputs[0]._dims = x.dims
+        received[x.op] = node
+        chosen.pop(x.op, None)
+    subgraph.nodes[:] = [received.get(node, node) for node in subgraph.nodes]
+    for node in subgraph.nodes:
+        node._inputs[:] = [received[x.op]._outputs[0] if x.op in received else x for x in node._inputs]
+        node._control_inputs[:] = [received.get(control, control) for control in node._control_inputs]
+    for tensor, x in zip(fetches, subgraph.fetches):
+        x = received[x.op]._outputs[0] if x.op in received else x
+        send = transfer("fetch", "_Send", tensor, [x], x.op, T=x.dtype.base_dtype)
+        subgraph.nodes.append(send)
+        subgraph.targets.append(send)
+    subgraph.feeds, subgraph.fetches = [], []
+
+
+def _way(host: str) -> Callable[[str, Tensor], Any]:
+    """The key under which a feed or fetch meets its Receive or Send."""
+    return lambda kind, tensor: ((f"{kind} {tensor.name}", host, host), ())
+
+
+def _run(program: Any, step: Step, ended: queue.SimpleQueue[BaseException | None]) -> None:
+    """The thread's function; holds nothing of the session, so that it may be forgotten."""
+    failure: BaseException | None = None
+    try:
+        with torch.inference_mode():
+            program.function(step)
+    except Exception as error:
+        failure = error
+        step.cancel(error)
+    ended.put(failure)
+
+
+def _kept(value: Any) -> Any:
+    """A copy: the caller may change the array before the step uses it."""
+    if isinstance(value, torch.Tensor):
+        return value.clone()
+    return value.copy() if hasattr(value, "copy") else value
+
+
+def _invalid(message: str) -> errors.InvalidArgumentError:
+    return errors.InvalidArgumentError(None, None, message)
