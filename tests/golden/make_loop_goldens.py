@@ -1,11 +1,13 @@
-"""Ask TensorFlow what the programs of `tests/ops/loop_programs.py` give.
+"""Ask TensorFlow what the programs of `tests/ops/loop_programs.py` give, and those of
+`tests/gradients/loop_gradient_programs.py`.
 
 Run with a Python that has TensorFlow 2 (the files came from 2.21):
 `python tests/golden/make_loop_goldens.py`. `tests/golden/loops/values.json` has by program what
 `loop_programs.run` gives, and by mistake the class of the error; ``nodes.txt`` what `node_lines` gives, below
-a line ``# program``; ``from_tensorflow.pbtxt`` is the graph of `loop_programs.exchanged`. Then imports and
-runs ``from_flowstone.pbtxt``, the same graph as `tests/ops/test_loops.py` holds Flowstone's export to. Ends
-with an error if a message lacks the words that it should have, or that graph's values differ.
+a line ``# program``; ``gradients.json`` and ``gradient_nodes.txt`` are the same of gradients.
+``from_tensorflow.pbtxt`` is the graph of `loop_programs.exchanged`. Then imports and runs
+``from_flowstone.pbtxt``, the same graph as `tests/ops/test_loops.py` holds Flowstone's export to. Ends with
+an error if a message lacks the words that it should have, or that graph's values differ.
 """
 
 from __future__ import annotations
@@ -14,11 +16,14 @@ import json
 import os
 import pathlib
 import sys
+from typing import Any
 
 os.environ.update(CUDA_VISIBLE_DEVICES="", TF_CPP_MIN_LOG_LEVEL="3", TF_USE_LEGACY_KERAS="1")
 FOLDER = pathlib.Path(__file__).parent / "loops"
-sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "ops"))
+for room in ("ops", "gradients"):
+    sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / room))
 
+import loop_gradient_programs  # noqa: E402
 import numpy as np  # noqa: E402
 import tensorflow.compat.v1 as tf  # noqa: E402
 from google.protobuf import text_format  # noqa: E402
@@ -56,16 +61,27 @@ def main() -> None:
     tf.disable_v2_behavior()
     tf.disable_control_flow_v2()
     tf.logging.set_verbosity(tf.logging.FATAL)
-    values = {name: loop_programs.run(tf, name) for name in loop_programs.PROGRAMS}
-    lines = [
-        line for name in loop_programs.NAMED for line in (f"# {name}", *loop_programs.node_lines(tf, name))
-    ]
     FOLDER.mkdir(exist_ok=True)
     exchange()
-    text = ",\n".join(f"{json.dumps(key)}: {json.dumps(value)}" for key, value in values.items())
     refused = json.dumps(mistakes(), indent=1)
-    (FOLDER / "values.json").write_text(f'{{"programs": {{\n{text}\n}},\n"mistakes": {refused}}}\n')
-    (FOLDER / "nodes.txt").write_text("\n".join(lines) + "\n")
+    values = f'{{"programs": {values_of(loop_programs)},\n"mistakes": {refused}}}\n'
+    (FOLDER / "values.json").write_text(values)
+    (FOLDER / "nodes.txt").write_text(nodes_of(loop_programs))
+    (FOLDER / "gradients.json").write_text(values_of(loop_gradient_programs) + "\n")
+    (FOLDER / "gradient_nodes.txt").write_text(nodes_of(loop_gradient_programs))
+
+
+def values_of(module: Any) -> str:
+    """What the programs of a module give, a line each."""
+    found = {name: module.run(tf, name) for name in module.PROGRAMS}
+    lines = (f"{json.dumps(key)}: {json.dumps(value)}" for key, value in found.items())
+    return "{\n" + ",\n".join(lines) + "\n}"
+
+
+def nodes_of(module: Any) -> str:
+    """The nodes of a module's named programs."""
+    lines = [line for name in module.NAMED for line in (f"# {name}", *module.node_lines(tf, name))]
+    return "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":

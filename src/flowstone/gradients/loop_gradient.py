@@ -41,8 +41,6 @@ class LoopGradient:
     """
 
     def __init__(self, forward: WhileContext, outer: LoopGradient | None) -> None:
-        if forward.history is not None:
-            raise TypeError("Second-order gradient for while loops not supported.")
         self.forward, self.outer, self.graph = forward, outer, forward.graph
         self.open_rings: dict[Any, Tensor] = {}
         self._push_sync: Any = None
@@ -136,6 +134,8 @@ class LoopGradient:
             stack: Tensor = F.StackV2(
                 constant(-1, dtypes.int32), elem_type=tensor.dtype.base_dtype, name="f_acc"
             )
+        with self.building(self.forward):
+            self.forward.add_value(stack)
         with self.building(context):
             pushed = F.StackPushV2(stack, tensor, swap_memory=self.forward.swap_memory).op
         pushed._add_control_input(self.index.op)
@@ -174,7 +174,7 @@ class LoopGradient:
     def zeros_like(self, tensor: Tensor) -> Tensor:
         """Zeros of the shape of a tensor of the forward loop, in the gradient's."""
         with self.building(self.context):
-            return zeros_of(tensor, "zeros")
+            return zeros_of(tensor, "Const")
 
     # ---- rings
 

@@ -3,8 +3,9 @@
 A loop's gradient (`loop_gradient.py`) begins when the gradients by all its results are there; what has none
 counts as zeros. A Switch is visited twice: when the gradient by its Exit arrives, which begins the ring of
 the variable's gradient, and when that by its Identity does, which closes it. Loops without ``back_prop`` are
-constants. Inside a body that calls `tf.gradients` itself, gradients by what comes from outside are taken as
-they are; those by a loop variable's first value are not defined."""
+constants; a loop that is itself a gradient has none. Inside a body that calls `tf.gradients` itself,
+gradients by what comes from outside are taken as they are; those by a loop variable's first value are not
+defined."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ class LoopGradients:
         for op in list(pending):
             if op.type == "Exit":
                 forward = _loop_left(op)
-                if forward is not None and forward.back_prop:
+                if forward is not None and forward.back_prop and forward.history is None:
                     self._waiting[forward] = self._waiting.get(forward, 0) + 1
         for forward in list(self._waiting):
             self._deferred[forward] = []
@@ -107,7 +108,10 @@ class LoopGradients:
         """The gradients by the inputs of a loop primitive, given those by its outputs (or None)."""
         kind = op.type
         if kind == "Exit":
-            loop = self.of.get(_loop_left(op))
+            forward = _loop_left(op)
+            if forward is not None and forward.history is not None:
+                raise TypeError("Second-order gradient for while loops not supported.")
+            loop = self.of.get(forward)
             return [None if loop is None else loop.enter_result(op.outputs[0], gradients[0])]
         loop = self._gradient_of(op._control_flow_context)
         if loop is None:
