@@ -139,8 +139,10 @@ def _refuse(tasks: TaskGraph, groups: list[int]) -> None:
 
 
 def _improved(tasks: TaskGraph, found: list[_Judged]) -> list[_Judged]:
-    """Small graphs: each placement after the moves that help, and such from a few random ones."""
+    """Small graphs with few choices: each placement after the moves that help, and such from random ones."""
     choices = [g for g, feasible in enumerate(tasks.feasible) if len(feasible) > 1]
+    if len(choices) * len(tasks.devices) * len(tasks.inputs) > _BUDGET:
+        return found
     if len(choices) <= _RESTARTED:
         found = found + _judged(tasks, [random_placement(tasks, seed) for seed in range(_RESTARTS)])
     if len(choices) <= _REFINED:
