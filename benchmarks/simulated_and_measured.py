@@ -4,6 +4,7 @@ Each model runs with every second step measured (`docs/tracing.md`); the steps i
 timed as a whole. The fastest tenth of both counts, because other programs share the machine: the mean of the
 untraced steps, and each node's mean in the traced ones. These times go into the simulation of the placement
 that the steps had; what is no node any more at run time (merged, or read in place) costs nothing there.
+Two models have kernels that only sleep, and so compare placements without a fight for cores.
 `placement.py --measured` prints the table.
 """
 
@@ -106,11 +107,46 @@ def inception_modules(batch: int = 8, modules: int = 3) -> Model:
     return [tf.reduce_mean(y)], [], {x: random_floats(batch, 28, 28, 64)}
 
 
+def sleep(milliseconds: float, *inputs: tf.Tensor) -> tf.Tensor:
+    """The first input, a while later."""
+
+    def kernel(*values: np.ndarray) -> np.ndarray:
+        time.sleep(milliseconds / 1e3)
+        return values[0]
+
+    output = tf.py_func(kernel, inputs, tf.float32, stateful=False)
+    output.set_shape(inputs[0].shape)
+    return output
+
+
+def sleeping_modules(modules: int = 3) -> Model:
+    """Branches of two kernels each, placed by flowstone with the costs of the first steps."""
+    x = y = tf.placeholder(tf.float32, [4])
+    for _ in range(modules):
+        y = tf.add_n([sleep(b, sleep(a, y)) for a, b in ((2, 1), (10, 1), (8, 2), (5, 1))])
+    return [y], [], {x: random_floats(4)}
+
+
+def sleeping_recurrence(steps: int = 8) -> Model:
+    """Two layers of a recurrence, a device each: the second follows a step behind the first."""
+    x = tf.placeholder(tf.float32, [4])
+    inputs = [x] * steps
+    for layer in range(2):
+        with tf.device(f"/cpu:{layer}"):
+            outputs = [sleep(4, inputs[0])]
+            for value in inputs[1:]:
+                outputs.append(sleep(4, value, outputs[-1]))
+            inputs = outputs
+    return [inputs[-1]], [], {x: random_floats(4)}
+
+
 MODELS: dict[str, Callable[[], Model]] = {
     "two towers": towers,
     "stacked LSTM, a layer a device": stacked_lstm,
     "convolutions, data-parallel": data_parallel,
     "inception modules, placed by measured costs": inception_modules,
+    "sleeping modules, placed by measured costs": sleeping_modules,
+    "sleeping recurrence, a layer a device": sleeping_recurrence,
 }
 
 # ---- measuring
