@@ -288,3 +288,44 @@ def test_a_predicate_made_on_it_steers_there(package, arena):
         y = tf.cond(x < 3.0, lambda: tf.square(x), lambda: tf.negative(x))
     with tf.Session(config=tf.ConfigProto(operation_timeout_in_ms=60_000)) as session:
         assert [session.run(y, {x: value}) for value in (2.0, 4.0)] == [4.0, -4.0]
+
+
+def test_training_on_it_gives_what_the_cpu_gives(arena):
+    """What the arena has no kernels for, variables and most of the gradient, stays on the CPU."""
+
+    def train(device_count):
+        with tf.Graph().as_default():
+            tf.set_random_seed(3)
+            x, y = tf.placeholder(tf.float32, [64, 200]), tf.placeholder(tf.float32, [64, 1])
+            hidden = tf.tanh(_dense(x, 200))
+            loss = tf.reduce_mean(tf.square(_dense(hidden, 1) - y))
+            step = tf.train.MomentumOptimizer(0.05, 0.9).minimize(loss)
+            with tf.Session(config=tf.ConfigProto(device_count=device_count)) as session:
+                session.run(tf.global_variables_initializer())
+                rng = np.random.RandomState(0)
+                given = {x: rng.randn(64, 200), y: rng.randn(64, 1)}
+                return [session.run([loss, step], given)[0] for _ in range(10)]
+
+    memory = arena(relative_speed=20.0)
+    expected, found = train({"ARENA": 0}), train({})
+    np.testing.assert_allclose(found, expected, rtol=1e-4)  # other products, in another order
+    assert found[-1] < 0.5 * found[0]
+    assert memory.statistics().allocations > 50, "it took part"
+
+
+def _dense(x, width):
+    w = tf.get_variable(f"w{width}", [x.shape[1], width], initializer=tf.random_normal_initializer(0, 0.05))
+    return tf.matmul(x, w) + tf.get_variable(f"b{width}", [width], initializer=tf.zeros_initializer())
+
+
+def test_steps_on_it_can_be_traced(arena):
+    arena()
+    x = tf.placeholder(tf.float32, [4])
+    with on_arena():
+        y = tf.exp(tf.square(x, name="s"), name="e")
+    metadata = tf.RunMetadata()
+    with tf.Session() as session:
+        options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
+        session.run(y, {x: np.zeros(4)}, options=options, run_metadata=metadata)
+    names = {stats.device: {n.node_name for n in stats.node_stats} for stats in metadata.step_stats.dev_stats}
+    assert {"s", "e"} <= names[f"{TASK}/device:ARENA:0"]
