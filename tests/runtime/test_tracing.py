@@ -12,6 +12,7 @@ import torch
 from tests.runtime import test_random_programs as random_programs
 
 import flowstone as tf
+from flowstone.framework import flags
 from flowstone.framework.containers import ResourceStore
 from flowstone.framework.kernel import Environment
 from flowstone.rewriting.partial_execution import prune
@@ -355,6 +356,14 @@ def test_a_failure_in_a_traced_step_names_its_node():
     with session() as sess, pytest.raises(tf.errors.InvalidArgumentError, match="node bad_product") as caught:
         sess.run(y, {x: np.ones((2, 3), np.float32)}, FULL)
     assert caught.value.op is y.op
+
+
+def test_traced_steps_are_compared_with_the_interpreter_unless_they_loop(monkeypatch):
+    monkeypatch.setattr(flags, "CHECK", 2)
+    x = tf.placeholder(tf.float32, [2], name="x")
+    _, y = tf.while_loop(lambda i, u: i < 3, lambda i, u: (i + 1, u * 2.0), [0, x])
+    assert traced(y, {x: [1.0, 2.0]})[0].tolist() == [8.0, 16.0]
+    assert traced(tf.exp(x), {x: [0.0, 0.0]})[0].tolist() == [1.0, 1.0]
 
 
 def test_a_step_without_a_trace_pays_nothing():
