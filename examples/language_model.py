@@ -5,8 +5,8 @@ soft-max gives the probability of each word to be the next. The state at the end
 one begins, so gradients reach back twenty words and memory reaches further. Shows the perplexity of the
 training batches, then measures it on text that was kept apart and lets the model go on by itself.
 
-    and the lord said unto moses , and the lord spake unto the children of israel : and the priest ...
-    validation perplexity 102.9 of 3,000 words, 500 steps in 21 s
+    and the lord said unto our strength shall hath know the priest is nothing . i may bless thee , and …
+    validation perplexity 102.6 of 3,000 words, 500 steps in 25 s
 """
 
 from __future__ import annotations

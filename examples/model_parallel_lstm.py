@@ -5,7 +5,7 @@ same batch: here a deep LSTM with a layer on each device, unrolled in time. Whil
 layer 2 is at character t - 1; a layer's output crosses to the next device as soon as it is known. The numbers
 are those of one device.
 
-    2 layers on 2 devices: loss 1.93 of 3.61 at random, 100 steps in 4.5 s
+    2 layers on 2 devices: loss 2.10 of 3.61 at random, 100 steps in 3.3 s
 """
 
 from __future__ import annotations

@@ -68,6 +68,25 @@ def test_training_by_noise_contrast_finds_the_classes() -> None:
         assert session.run(right).tolist() == list(range(20))
 
 
+def test_partitioned_variables_are_looked_up_by_parts() -> None:
+    """The loss of a partitioned variable is that of the whole table, and its parts get sparse gradients."""
+    table = np.random.RandomState(2).randn(10, 3).astype(np.float32)
+    sampled = (np.int64([9, 4]), np.float32([[0.5], [0.3]]), np.float32([0.5, 0.2]))
+    with tf.Graph().as_default(), tf.Session() as session:
+        parts = tf.get_variable("w", initializer=table, partitioner=tf.fixed_size_partitioner(3))
+        losses = [
+            tf.nn.nce_loss(
+                w, tf.zeros([10]), [[1], [8]], tf.ones([2, 3]), 2, 10, 1, sampled, partition_strategy="div"
+            )
+            for w in (parts, tf.constant(table))
+        ]
+        gradients = tf.gradients(losses[0], list(parts))
+        session.run(tf.global_variables_initializer())
+        by_parts, whole = session.run(losses)
+    np.testing.assert_allclose(by_parts, whole, rtol=1e-6)
+    assert [type(gradient) for gradient in gradients] == [tf.IndexedSlices] * 3
+
+
 def test_gradients_touch_only_looked_up_rows() -> None:
     """A step of training leaves the rows of classes that were not looked at as they were."""
     with tf.Graph().as_default(), tf.Session() as session:
