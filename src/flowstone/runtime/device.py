@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import secrets
+import random
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -99,7 +99,7 @@ _HOST = torch.device("cpu")
 
 @cache
 def _incarnation(name: str) -> int:
-    return secrets.randbits(62) + 1
+    return random.SystemRandom().getrandbits(62) + 1
 
 
 @cache
