@@ -99,6 +99,15 @@ def test_an_entry_point_registers_its_type(package, monkeypatch):
     assert "ARENA" not in registry["MatMul"].kernels
 
 
+def test_a_broken_package_is_warned_about(monkeypatch, caplog):
+    point = EntryPoint("arena", "no_such_package:ARENA", device_types.ENTRY_POINTS)
+    monkeypatch.setattr(device_types, "entry_points", lambda group: [point])
+    monkeypatch.setattr(device_types, "_loaded", False)
+    assert device_types.device_types() == []
+    assert "no_such_package:ARENA cannot be used: ModuleNotFoundError" in caplog.text
+    assert local_devices()[0].device_type == "CPU"
+
+
 def test_the_package_declares_its_entry_point():
     text = (EXAMPLE.parent / "pyproject.toml").read_text(encoding="utf-8")
     assert f'[project.entry-points."{device_types.ENTRY_POINTS}"]\narena = "example_device:ARENA"' in text

@@ -3,12 +3,13 @@
 A package names an object with the attributes of `DeviceType` in the entry point group ``flowstone.devices``:
 
     [project.entry-points."flowstone.devices"]
-    lane = "example_device:LANE"
+    arena = "example_device:ARENA"
 
-The first session of the process loads all of them; `register_device_type` does the same by hand. A device is
-``/device:NAME:i``, with i from 0 to `count()` - 1. Its values are *buffers*, whatever objects it makes; only
-the kernels of the type ever see one. Values come and go through Send and Receive alone, as host tensors
-(`torch.Tensor`, on the CPU): `copy_in` makes a buffer of one, `copy_out` one of a buffer. So:
+The first session of the process loads all of them, with a warning for one that fails; `register_device_type`
+does the same by hand, and raises. A device is ``/device:NAME:i``, with i from 0 to `count()` - 1. Its values
+are *buffers*, whatever objects it makes; only the kernels of the type ever see one. Values come and go through
+Send and Receive alone, as host tensors (`torch.Tensor`, on the CPU): `copy_in` makes a buffer of one, `copy_out`
+one of a buffer. So:
 
 - feeds enter and fetches leave by the host, as do strings, variables and all else without a kernel here;
 - constants are copied in when a plan is made;
@@ -29,6 +30,7 @@ from typing import Any, NamedTuple, Protocol
 import torch
 
 from flowstone.framework.kernel import CPU, GPU, Kernel, Value
+from flowstone.framework.logging import warning
 from flowstone.framework.operation import registry
 from flowstone.framework.values import to_runtime
 
@@ -121,7 +123,10 @@ def device_types() -> list[DeviceType]:
         must_load, _loaded = not _loaded, True
     if must_load:
         for entry_point in entry_points(group=ENTRY_POINTS):
-            register_device_type(entry_point.load())
+            try:
+                register_device_type(entry_point.load())
+            except Exception as error:  # a package that is broken takes no other device away
+                warning("the device type of entry point %s cannot be used: %r", entry_point.value, error)
     return list(_types.values())
 
 
