@@ -7,9 +7,9 @@ A package names an object with the attributes of `DeviceType` in the entry point
 
 The first session of the process loads all of them, with a warning for one that fails; `register_device_type`
 does the same by hand, and raises. A device is ``/device:NAME:i``, with i from 0 to `count()` - 1. Its values
-are *buffers*, whatever objects it makes; only the kernels of the type ever see one. Values come and go through
-Send and Receive alone, as host tensors (`torch.Tensor`, on the CPU): `copy_in` makes a buffer of one, `copy_out`
-one of a buffer. So:
+are *buffers*, whatever objects it makes; only the kernels of the type ever see one. Values come and go
+through Send and Receive alone, as host tensors (`torch.Tensor`, on the CPU): `copy_in` makes a buffer of one,
+`copy_out` one of a buffer. So:
 
 - feeds enter and fetches leave by the host, as do strings, variables and all else without a kernel here;
 - constants are copied in when a plan is made;
