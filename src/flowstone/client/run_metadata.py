@@ -25,16 +25,6 @@ from flowstone.runtime.step_stats import is_computed, step_stats
 from flowstone.runtime.tracing import Event, Trace
 
 
-def is_plain(options: Any) -> bool:
-    """Whether RunOptions (or None) ask for nothing."""
-    return options is None or not (
-        options.trace_level
-        or options.timeout_in_ms
-        or options.output_partition_graphs
-        or options.inter_op_thread_pool > 0
-    )
-
-
 def check_thread_pool(options: Any, config: Any) -> None:
     """InvalidArgumentError for a thread pool that the session's configuration does not have."""
     pool = 0 if options is None else options.inter_op_thread_pool

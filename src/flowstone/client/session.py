@@ -19,6 +19,7 @@ import numpy as np
 from torch import get_num_threads
 from torch._C import _InferenceMode
 
+from flowstone.client.described_runs import is_open, is_plain, measured_runner, plan_key, run_described
 from flowstone.client.feeds_fetches import (
     FetchStructure,
     OtherShape,
@@ -28,14 +29,7 @@ from flowstone.client.feeds_fetches import (
 )
 from flowstone.client.partial_run import PartialRun, fed_tensors
 from flowstone.client.placement_view import PlacementLog, describe_placement
-from flowstone.client.run_metadata import (
-    Measurements,
-    check_thread_pool,
-    is_plain,
-    start_trace,
-    with_feeds,
-    write_metadata,
-)
+from flowstone.client.run_metadata import Measurements, with_feeds
 from flowstone.framework import errors, flags, scope
 from flowstone.framework.containers import ResourceStore
 from flowstone.framework.graph import Graph, Operation
@@ -195,71 +189,11 @@ class BaseSession:
             pairs += feed_elements(self._graph, key, value)
         feeds, values = [tensor for tensor, _ in pairs], [value for _, value in pairs]
         if options is not None or run_metadata is not None:
-            return self._run_described(structure, feeds, values, options, run_metadata)
-        run = self._measured_runner(structure, feeds)
+            return run_described(self, structure, feeds, values, options, run_metadata)
+        run = measured_runner(self, structure, feeds)
         if not self._timeout_ms:
             self._remember(fetches, feed_dict, run)
         return run(*values)
-
-    def _run_described(
-        self,
-        structure: FetchStructure,
-        feeds: list[Tensor],
-        values: Sequence[Any],
-        options: Any,
-        metadata: Any,
-    ) -> Any:
-        """A step with options, or of which to tell."""
-        check_thread_pool(options, self._config)
-        is_measured = self._measurements is not None and self._measurements.is_due(_key(structure, feeds))
-        if is_measured or (options is not None and (options.trace_level or options.output_partition_graphs)):
-            return self._run_traced(structure, feeds, values, is_measured, options, metadata)
-        timeout_ms = (options.timeout_in_ms if options is not None else 0) or self._timeout_ms
-        result = self._runner(structure, feeds, timeout_ms)(*values)
-        if metadata is not None:
-            metadata.Clear()
-        return result
-
-    def _run_traced(
-        self,
-        structure: FetchStructure,
-        feeds: list[Tensor],
-        values: Sequence[Any],
-        is_measured: bool,
-        options: Any = None,
-        metadata: Any = None,
-    ) -> Any:
-        """A step that is measured, traced, or shows its partition graphs."""
-        timeout_ms = (options.timeout_in_ms if options is not None else 0) or self._timeout_ms
-        is_traced = is_measured or (options is not None and options.trace_level > 0)
-        plan, shapes = self._plan_for_values(structure, feeds, values, timeout_ms > 0, is_traced)
-        trace = start_trace(plan, self._devices) if is_traced else None
-        result = self._compiled(structure, feeds, plan, shapes, timeout_ms, trace)(*values)
-        costs = None
-        if trace is not None:
-            trace.finish()
-        if trace is not None and is_measured and self._measurements is not None:
-            costs = self._measurements.costs
-            if self._measurements.add(_key(structure, feeds), trace):
-                self._forget_plans(_key(structure, feeds))
-        if metadata is not None:
-            wants_graphs = options is not None and options.output_partition_graphs
-            write_metadata(metadata, plan, trace, wants_graphs, costs)
-        return result
-
-    def _measured_runner(self, structure: FetchStructure, feeds: list[Tensor]) -> Callable[..., Any]:
-        """A function of the feeds' values that runs a step, and measures it when that is due."""
-        measurements = self._measurements
-        if measurements is None:
-            return self._runner(structure, feeds, self._timeout_ms)
-        key, plain = _key(structure, feeds), self._runner(structure, feeds, self._timeout_ms)
-
-        def run(*values: Any) -> Any:
-            if measurements.is_due(key):
-                return self._run_traced(structure, feeds, values, True)
-            return plain(*values)
-
-        return run
 
     def _remember(self, fetches: Any, feed_dict: Any, run: Callable[..., Any]) -> None:
         """Makes `run` found by identity, where fetches are a leaf or a flat list and feed keys are plain."""
@@ -284,7 +218,7 @@ class BaseSession:
         """A function of the feeds' values that runs a step and returns the results in the structure's
         form.
         """
-        if not timeout_ms and any(_is_open(tensor) for tensor in feeds):
+        if not timeout_ms and any(is_open(tensor) for tensor in feeds):
             return self._runner_by_shape(structure, feeds)
         return self._compiled(
             structure, feeds, self._plan(structure, feeds, timeout_ms > 0), None, timeout_ms
@@ -339,7 +273,7 @@ class BaseSession:
     ) -> Callable[..., Any]:
         segment = plan.segment
         enter = [
-            feed_converter(tensor, plan.feed_device, shapes[i] if shapes and _is_open(tensor) else None)
+            feed_converter(tensor, plan.feed_device, shapes[i] if shapes and is_open(tensor) else None)
             for i, tensor in enumerate(feeds)
         ]
         leave = [fetch_converter(t, c) for t, c in zip(structure.elements, segment.copied_fetches)]
@@ -403,7 +337,7 @@ class BaseSession:
     ) -> Plan:
         if len(set(feeds)) < len(feeds):
             raise errors.InvalidArgumentError(None, None, "A tensor is fed twice under two names.")
-        key = (*_key(structure, feeds), watched, shapes, traced)
+        key = (*plan_key(structure, feeds), watched, shapes, traced)
         with self._lock:
             plan = self._plans.get(key)
             if plan is None:
@@ -425,24 +359,6 @@ class BaseSession:
                 if self._placement_log is not None:
                     self._placement_log.add(plan, self._graph)
             return plan
-
-    def _plan_for_values(
-        self,
-        structure: FetchStructure,
-        feeds: list[Tensor],
-        values: Sequence[Any],
-        watched: bool,
-        traced: bool,
-    ) -> tuple[Plan, tuple[tuple[int, ...], ...] | None]:
-        """The plan that a step with these values has, and the shapes that it is for, if for these alone."""
-        key = _key(structure, feeds)
-        known = sum(other[:3] == key for other in list(self._plans))
-        if not watched and known < _MOST_PLANS and any(_is_open(tensor) for tensor in feeds):
-            shapes = tuple(np.shape(value) for value in values)
-            if all(is_compatible(shape, tensor.dims) for tensor, shape in zip(feeds, shapes)):
-                with contextlib.suppress(ValueError):  # the general plan says what is wrong, and where
-                    return self._plan(structure, feeds, watched, shapes, traced), shapes
-        return self._plan(structure, feeds, watched, None, traced), None
 
     def _forget_plans(self, key: tuple[Any, ...]) -> None:
         """The plans of these elements, targets and feeds are made again when they are needed."""
@@ -504,16 +420,12 @@ class BaseSession:
             raise TypeError("Argument `feed_list` must be a list or tuple.")
         structure = FetchStructure(self._graph, fetches)
         feeds = [tensor for key in feed_list or () for tensor, _ in feed_elements(self._graph, key, None)]
-        run = (
-            self._runner(structure, feeds)
-            if self._measurements is None
-            else self._measured_runner(structure, feeds)
-        )
+        run = measured_runner(self, structure, feeds)
         if accept_options:
             return lambda *values, options=None, run_metadata=None: (
                 run(*values)
                 if options is None and run_metadata is None
-                else self._run_described(structure, feeds, values, options, run_metadata)
+                else run_described(self, structure, feeds, values, options, run_metadata)
             )
         closed, check = self._closed, self._check_usable
 
@@ -592,11 +504,6 @@ class BaseSession:
         return scope.sessions.entered(self)
 
 
-def _key(structure: FetchStructure, feeds: list[Tensor]) -> tuple[Any, ...]:
-    """What plans of the same fetches and feeds have in common."""
-    return tuple(structure.elements), tuple(structure.targets), tuple(feeds)
-
-
 def _limited(limit: Callable[[int], Any], before: int, function: Callable[..., Any], arguments: Any) -> Any:
     """Calls the step with one intra-op thread, for this thread alone."""
     if before == 1:
@@ -619,12 +526,6 @@ def _closed_error() -> errors.CancelledError:
 
 
 _MOST_SHAPES = 4  # plans for particular shapes of the feeds, a runner
-_MOST_PLANS = 4 * _MOST_SHAPES  # of the same fetches and feeds, before no more shapes are told apart
-
-
-def _is_open(tensor: Tensor) -> bool:
-    """Whether the static shape leaves something to the fed value."""
-    return tensor.dtype.base_dtype.torch is not None and (tensor.dims is None or None in tensor.dims)
 
 
 def _is_variable(item: Any) -> bool:

@@ -1,0 +1,129 @@
+"""Runs with options, runs of which to tell, and runs that are measured: what `Session.run` does but seldom.
+
+They take the way of every run (plan, runner), with plans of their own where a step is traced. See
+docs/tracing.md.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from flowstone.client.feeds_fetches import FetchStructure
+from flowstone.client.run_metadata import check_thread_pool, start_trace, write_metadata
+from flowstone.framework.shape import is_compatible
+from flowstone.framework.tensor import Tensor
+from flowstone.runtime.plan import Plan
+
+if TYPE_CHECKING:
+    from flowstone.client.session import BaseSession
+
+_MOST_PLANS = 16  # of the same fetches and feeds, before traces tell no more shapes apart
+
+
+def is_plain(options: Any) -> bool:
+    """Whether RunOptions (or None) ask for nothing."""
+    return options is None or not (
+        options.trace_level
+        or options.timeout_in_ms
+        or options.output_partition_graphs
+        or options.inter_op_thread_pool > 0
+    )
+
+
+def is_open(tensor: Tensor) -> bool:
+    """Whether the static shape leaves something to the fed value."""
+    return tensor.dtype.base_dtype.torch is not None and (tensor.dims is None or None in tensor.dims)
+
+
+def plan_key(structure: FetchStructure, feeds: Sequence[Tensor]) -> tuple[Any, Any, Any]:
+    """What plans of the same fetches and feeds have in common."""
+    return tuple(structure.elements), tuple(structure.targets), tuple(feeds)
+
+
+def run_described(
+    session: BaseSession,
+    structure: FetchStructure,
+    feeds: list[Tensor],
+    values: Sequence[Any],
+    options: Any,
+    metadata: Any,
+) -> Any:
+    """Runs a step with RunOptions (or None), and replaces the contents of the RunMetadata (or None)."""
+    check_thread_pool(options, session._config)
+    measurements = session._measurements
+    is_measured = measurements is not None and measurements.is_due(plan_key(structure, feeds))
+    if is_measured or (options is not None and (options.trace_level or options.output_partition_graphs)):
+        return _run_traced(session, structure, feeds, values, is_measured, options, metadata)
+    timeout_ms = (options.timeout_in_ms if options is not None else 0) or session._timeout_ms
+    result = session._runner(structure, feeds, timeout_ms)(*values)
+    if metadata is not None:
+        metadata.Clear()
+    return result
+
+
+def measured_runner(
+    session: BaseSession, structure: FetchStructure, feeds: list[Tensor]
+) -> Callable[..., Any]:
+    """A function of the feeds' values that runs a step, and measures it when that is due."""
+    plain, measurements = session._runner(structure, feeds, session._timeout_ms), session._measurements
+    if measurements is None:
+        return plain
+    key = plan_key(structure, feeds)
+
+    def run(*values: Any) -> Any:
+        if measurements.is_due(key):
+            return _run_traced(session, structure, feeds, values, True)
+        return plain(*values)
+
+    return run
+
+
+def _run_traced(
+    session: BaseSession,
+    structure: FetchStructure,
+    feeds: list[Tensor],
+    values: Sequence[Any],
+    is_measured: bool,
+    options: Any = None,
+    metadata: Any = None,
+) -> Any:
+    """A step that is measured, traced, or shows its partition graphs."""
+    timeout_ms = (options.timeout_in_ms if options is not None else 0) or session._timeout_ms
+    is_traced = is_measured or (options is not None and options.trace_level > 0)
+    plan, shapes = _plan_for_values(session, structure, feeds, values, timeout_ms > 0, is_traced)
+    trace = start_trace(plan, session._devices) if is_traced else None
+    result = session._compiled(structure, feeds, plan, shapes, timeout_ms, trace)(*values)
+    costs = None
+    if trace is not None:
+        trace.finish()
+        if is_measured and session._measurements is not None:
+            costs = session._measurements.costs
+            if session._measurements.add(plan_key(structure, feeds), trace):
+                session._forget_plans(plan_key(structure, feeds))
+    if metadata is not None:
+        wants_graphs = options is not None and options.output_partition_graphs
+        write_metadata(metadata, plan, trace, wants_graphs, costs)
+    return result
+
+
+def _plan_for_values(
+    session: BaseSession,
+    structure: FetchStructure,
+    feeds: list[Tensor],
+    values: Sequence[Any],
+    watched: bool,
+    traced: bool,
+) -> tuple[Plan, tuple[tuple[int, ...], ...] | None]:
+    """The plan that a step with these values has, and the shapes that it is for, if for these alone."""
+    key = plan_key(structure, feeds)
+    known = sum(other[:3] == key for other in list(session._plans))
+    if not watched and known < _MOST_PLANS and any(is_open(tensor) for tensor in feeds):
+        shapes = tuple(np.shape(value) for value in values)
+        if all(is_compatible(shape, tensor.dims) for tensor, shape in zip(feeds, shapes)):
+            with contextlib.suppress(ValueError):  # the general plan says what is wrong, and where
+                return session._plan(structure, feeds, watched, shapes, traced), shapes
+    return session._plan(structure, feeds, watched, None, traced), None
