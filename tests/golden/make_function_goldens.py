@@ -2,9 +2,10 @@
 
 Run with a Python that has TensorFlow 2 (the files came from 2.21):
 `python tests/golden/make_function_goldens.py`. Writes `tests/golden/functions/*.pbtxt`, GraphDefs with a
-library, and `values.json`: by graph, for each feed, what its fetches are. Then imports and runs
-`from_flowstone.pbtxt`, which `tests/framework/test_function.py` holds Flowstone's export to; ends with an
-error if TensorFlow computes something else than it says.
+library, and `values.json`: by graph, for each feed, what its fetches are; of the programs in
+`tests/ops/function_programs.py` what they give (`programs.json`) and their nodes (`nodes.txt`). Then imports
+and runs `from_flowstone.pbtxt`, which `tests/ops/test_functions.py` holds Flowstone's export to; ends with an
+error if TensorFlow computes something else than it says, or a message lacks the words that it should have.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -24,6 +26,9 @@ from tensorflow.python.framework import function
 from tensorflow.python.ops import functional_ops
 
 FOLDER = pathlib.Path(__file__).parent / "functions"
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "ops"))
+
+import function_programs  # noqa: E402
 
 
 def x() -> Any:
@@ -166,6 +171,23 @@ def check_export() -> None:
     np.testing.assert_allclose(found, [29.0, 18.0, 5.0])
 
 
+def programs() -> None:
+    """Writes what the programs give."""
+    modules = tf, function, functional_ops
+    values = {name: function_programs.run(modules, name) for name in function_programs.PROGRAMS}
+    refused = {}
+    for name, (words, _) in function_programs.MISTAKES.items():
+        refused[name], message = function_programs.refusal(modules, name)
+        if words not in message:
+            raise SystemExit(f"{name}: {words!r} is not in {refused[name]}: {message}")
+    text = json.dumps({"programs": values, "mistakes": refused}, indent=1)
+    (FOLDER / "programs.json").write_text(text + "\n")
+    lines = []
+    for name in function_programs.NAMED:
+        lines += [f"# {name}", *function_programs.node_lines(modules, name)]
+    (FOLDER / "nodes.txt").write_text("\n".join(lines) + "\n")
+
+
 if __name__ == "__main__":
     tf.disable_v2_behavior()
     tf.enable_control_flow_v2()
@@ -174,3 +196,5 @@ if __name__ == "__main__":
     (FOLDER / "values.json").write_text(json.dumps(values, indent=1) + "\n")
     if (FOLDER / "from_flowstone.pbtxt").exists():
         check_export()
+    tf.disable_control_flow_v2()
+    programs()

@@ -245,7 +245,7 @@ def _add_distinct(library: FunctionLibrary, message: Any) -> str:
 # ---- building
 
 
-def _used(functions: list[Any], inputs: Any) -> list[Tensor]:
+def _used(functions: list[Any], inputs: Any) -> list[Any]:
     """The inputs and what the functions captured, which must be the same; adds them to the default graph."""
     graph = get_default_graph()
     captured = [list(function.captured_inputs) for function in functions]
@@ -253,7 +253,7 @@ def _used(functions: list[Any], inputs: Any) -> list[Tensor]:
         function.add_to_graph(graph)
     if any(extra != captured[0] for extra in captured):
         raise ValueError("The functions must capture the same tensors, in the same order.")
-    return [convert_to_tensor(x) for x in inputs] + captured[0]
+    return [*inputs, *captured[0]]
 
 
 def _result_types(function: Any) -> list[Any]:

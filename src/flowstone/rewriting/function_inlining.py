@@ -30,7 +30,7 @@ from flowstone.rewriting.branches import MERGES, SWITCHES
 from flowstone.rewriting.call_sites import Expansion, Site, fail
 from flowstone.rewriting.frames import ENTERS, EXITS, NEXT_ITERATIONS, is_head, is_loop_switch
 from flowstone.rewriting.function_gradients import gradient_body
-from flowstone.rewriting.functional_lowering import LOWERINGS
+from flowstone.rewriting.functional_lowering import LOWERINGS, check_results
 from flowstone.rewriting.partial_execution import _in_order
 
 
@@ -157,7 +157,7 @@ class Inliner:
             expansion = self.call(node.attributes["f"], list(inputs), site)
         else:
             expansion = self.call(node.type, list(node._inputs), site, node.attributes)
-        _check_results(node, expansion.outputs)
+        check_results(node, expansion.outputs)
         return expansion
 
     def call(
@@ -368,18 +368,6 @@ def _check_call(body: FunctionBody, inputs: list[Output], site: Site) -> None:
                 call,
                 f"Argument {i} of function {body.name} has type {x.dtype.base_dtype.name}, expected "
                 f"{argument.dtype.base_dtype.name}",
-            )
-
-
-def _check_results(node: PlanNode, outputs: list[Output]) -> None:
-    if len(outputs) != len(node._outputs):
-        fail(node, f"The function returns {len(outputs)} values, but the node has {len(node._outputs)}")
-    for i, (x, declared) in enumerate(zip(outputs, node._outputs)):
-        if x.dtype.base_dtype is not declared.dtype.base_dtype:
-            fail(
-                node,
-                f"Output {i} of type {x.dtype.base_dtype.name} does not match declared output type "
-                f"{declared.dtype.name}",
             )
 
 

@@ -76,6 +76,7 @@ def _lower_branches(
         prefix = f"branch_{i}"
         mark = inliner.identity(alive, node, f"{site.prefix}/{prefix}/pivot")
         expansion = inliner.call(names[i], values, site.branch(mark, prefix))
+        check_results(node, expansion.outputs)
         results[i] = expansion.outputs
         end = f"{site.prefix}/{prefix}/done"
         ends.append(inliner.identity(alive, node, end, expansion.effects) if expansion.effects else mark)
@@ -119,6 +120,19 @@ def _as_bool(inliner: Inliner, x: Output, node: PlanNode, site: Site) -> Output:
 def _constant(inliner: Inliner, value: Any, dtype: Any, node: PlanNode, name: str) -> Output:
     array = np.array(value, dtype.as_numpy_dtype)
     return inliner.add("Const", [], node, name, value=array, dtype=dtype)._outputs[0]  # type: ignore[no-any-return]
+
+
+def check_results(node: PlanNode, outputs: list[Output]) -> None:
+    """InvalidArgumentError unless a function's results are what the node that calls it promises."""
+    if len(outputs) != len(node._outputs):
+        fail(node, f"The function returns {len(outputs)} values, but the node has {len(node._outputs)}")
+    for i, (x, declared) in enumerate(zip(outputs, node._outputs)):
+        if x.dtype.base_dtype is not declared.dtype.base_dtype:
+            fail(
+                node,
+                f"Output {i} of type {x.dtype.base_dtype.name} does not match declared output type "
+                f"{declared.dtype.name}",
+            )
 
 
 # ---- loops
