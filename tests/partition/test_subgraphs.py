@@ -164,6 +164,18 @@ def test_references_and_handles_stay(use_resource):
         parts_of(subgraph, dict.fromkeys(names, DEVICES[1]))
 
 
+def test_parts_keep_the_order_of_the_whole():
+    """A schedule of low peak memory would be lost otherwise."""
+    x = tf.placeholder(tf.float32, [2], name="x")
+    first, second = tf.exp(x, name="first"), tf.square(x, name="second")
+    there = tf.negative(second, name="there")
+    subgraph = prune([first, there], [], [x])
+    nodes = {node.name: node for node in subgraph.nodes}
+    subgraph.nodes = [nodes[name] for name in ("x", "second", "there", "first")]
+    here, _ = parts_of(subgraph, {"there": DEVICES[1]})
+    assert [node.name for node in here.subgraph.nodes] == ["x", "second", "second/send", "first"]
+
+
 # ---- compression
 
 

@@ -99,6 +99,38 @@ def test_a_fetch_and_a_feed_on_every_device():
     assert [v.tolist() for v in values] == [[1, 2], [1, 2], [2, 3], [3, 4]]
 
 
+@pytest.mark.parametrize("apart", [False, True])
+def test_nodes_are_fused_on_one_device_only(apart):
+    x = tf.placeholder(tf.float32, [20, 30])
+    with cpu(1):
+        product = tf.matmul(x, tf.Variable(tf.ones([30, 40]), name="w"))
+    with cpu(2 if apart else 1):
+        y = tf.nn.relu(product + tf.Variable(tf.ones([40]), name="b"))
+    with cpu(0):
+        z = tf.reduce_sum(y)
+    with tf.Session(config=CONFIG) as session:
+        session.run(tf.global_variables_initializer())
+        assert ("_FusedMatMul" in session.explain(z, [x])) is not apart
+        assert session.run(z, {x: np.ones((20, 30))}) == 20 * 40 * 31
+
+
+def test_sums_of_products_are_stacked_on_one_device_only():
+    x = tf.placeholder(tf.float32, [50, 60])
+    w = tf.placeholder(tf.float32, [60, 70])
+    products = []
+    for i in range(3):
+        with cpu(i):
+            products.append(tf.matmul(tf.square(x) if i else x, w, name=f"product{i}"))
+    with cpu(0):
+        total = tf.add_n(products)
+    with tf.Session(config=CONFIG) as session:
+        text = session.explain(total, [x, w])
+        value = session.run(total, {x: np.ones((50, 60)), w: np.ones((60, 70))})
+    for i in range(3):
+        assert f"# product{i}\n" in text, "each product is where it was asked for"
+    np.testing.assert_array_equal(value, np.full((50, 70), 180))
+
+
 def test_dead_values_cross():
     p, x = tf.placeholder(tf.bool, []), tf.placeholder(tf.float32, [])
 

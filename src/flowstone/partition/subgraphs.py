@@ -79,6 +79,10 @@ class _Partitioner:
             if host is not None and self.device_of[x.op].device_type != CPU:
                 self.device_of[x.op] = host
         self.frames = order_by_frames(subgraph)
+        self.rank: dict[Any, int] = {}  # the place of each node and, for those made beside one, by its order
+        for i, node in enumerate(subgraph.nodes):
+            self.rank[node] = i
+            self.rank.setdefault(node.order, i)
         self.nodes: dict[Any, dict[PlanNode, None]] = {}
         self.repeated: dict[tuple[PlanNode, Any], PlanNode] = {}
         self.received: dict[tuple[Any, Any, bool], Output] = {}
@@ -247,7 +251,7 @@ class _Partitioner:
             node.attributes = {**node.attributes, "index": len(feeds)}
             feeds.append(i)
             outputs.append(node._outputs[0])
-        ordered = _in_order([node for node in nodes if node in members])
+        ordered = _in_order([node for node in nodes if node in members], self.rank)
         fetches = [i for i, x in enumerate(whole.fetches) if x._op in members]
         part = Subgraph(
             ordered, outputs, [whole.fetches[i] for i in fetches], [t for t in whole.targets if t in members]
@@ -291,8 +295,13 @@ def _is_used(node: PlanNode, nodes: list[PlanNode], whole: Subgraph) -> bool:
     return x in whole.fetches or any(x in other._inputs or node in other._control_inputs for other in nodes)
 
 
-def _in_order(nodes: list[PlanNode]) -> list[PlanNode]:
-    """Topological order, earliest created first; edges from NextIteration lead back and do not count."""
+def _in_order(nodes: list[PlanNode], rank: Mapping[Any, int]) -> list[PlanNode]:
+    """Topological order, otherwise the whole subgraph's; edges from NextIteration lead back and do not
+    count."""
+
+    def key(node: PlanNode) -> tuple[int, int, PlanNode]:
+        return rank[node] if node in rank else rank.get(node.order, 0), place[node], node
+
     members = set(nodes)
     place = {node: i for i, node in enumerate(nodes)}
     waiting: dict[PlanNode, int] = {}
@@ -304,7 +313,7 @@ def _in_order(nodes: list[PlanNode]) -> list[PlanNode]:
         waiting[node] = len(sources)
         for source in sources:
             dependants.setdefault(source, []).append(node)
-    ready = [(node.order, place[node], node) for node in nodes if not waiting[node]]
+    ready = [key(node) for node in nodes if not waiting[node]]
     heapq.heapify(ready)
     ordered = []
     while ready:
@@ -313,6 +322,6 @@ def _in_order(nodes: list[PlanNode]) -> list[PlanNode]:
         for dependant in dependants.get(node, ()):
             waiting[dependant] -= 1
             if not waiting[dependant]:
-                heapq.heappush(ready, (dependant.order, place[dependant], dependant))
+                heapq.heappush(ready, key(dependant))
     assert len(ordered) == len(nodes), "a part of a partition contains a cycle"
     return ordered

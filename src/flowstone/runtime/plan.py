@@ -135,8 +135,13 @@ def make_plan(
     return Plan(subgraph, segment, one_thread, placement, feed_device)
 
 
-FUSIONS = frozenset({"fuse_biases", "fuse_losses", "group_updates"})
 PASS_NAMES = frozenset(each.name for each in PASSES)
+# The passes that make one node of several, which may be on different devices; and those for parts of a graph,
+# whose loops are no longer whole.
+FUSIONS = PASS_NAMES & {
+    "join_slices", "stack_products", "stack_accumulators", "fuse_biases", "fuse_losses", "group_updates",
+}  # fmt: skip
+_FUSIONS_OF_PARTS = FUSIONS - {"stack_accumulators"}
 
 
 def placed_subgraph(
@@ -172,7 +177,7 @@ def _fuse_within(parts: Sequence[Part], subgraph: Subgraph, disabled_passes: fro
     """Nodes become one only on one device, and where kernels for the result exist."""
     for part in parts:
         if part.device.device_type in (CPU, GPU):
-            run_passes(part.subgraph, disabled_passes | (PASS_NAMES - FUSIONS))
+            run_passes(part.subgraph, disabled_passes | (PASS_NAMES - _FUSIONS_OF_PARTS))
             subgraph.log += part.subgraph.log
 
 
