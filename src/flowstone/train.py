@@ -55,3 +55,4 @@ from flowstone.training.proximal_adagrad import ProximalAdagradOptimizer
 from flowstone.training.proximal_gradient_descent import ProximalGradientDescentOptimizer
 from flowstone.training.queue_runner import QueueRunner, add_queue_runner, start_queue_runners
 from flowstone.training.rmsprop import RMSPropOptimizer
+from flowstone.training.sync_replicas import SyncReplicasOptimizer
