@@ -7,7 +7,7 @@ The first generation hands its handle on by reference, the second as a resource.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from flowstone.framework.errors import InvalidArgumentError
 from flowstone.framework.kernel import CPU, GPU, X0, X1, Call
@@ -17,35 +17,39 @@ __all__: list[str] = []
 
 
 class Stack:
-    """The values of one stack in one step: at most `limit` (negative: any number)."""
+    """The values of one stack in one step: at most `limit` (negative: any number); none once `closed`."""
 
-    __slots__ = ("_values", "limit", "name")
+    __slots__ = ("_values", "closed", "limit", "name")
 
     def __init__(self, name: str, limit: int = -1) -> None:
         self.name, self.limit = name, limit
+        self.closed = False
         self._values: list[Any] = []
 
     def __repr__(self) -> str:
         return f"<Stack {self.name} with {len(self._values)} values>"
 
     def push(self, value: Any) -> Any:
-        """Puts `value` on top; returns it. InvalidArgumentError if the stack is full."""
+        """Puts `value` on top; returns it. InvalidArgumentError if the stack is full or closed."""
         if 0 <= self.limit <= len(self._values):
-            raise InvalidArgumentError(
-                None, None, f"Stack[{self.name}] overflowed its max_size ({self.limit})"
-            )
+            self._fail(f"overflowed its max_size ({self.limit})")
         self._values.append(value)
         return value
 
     def pop(self) -> Any:
         """Takes the top value off. InvalidArgumentError if there is none."""
         if not self._values:
-            raise InvalidArgumentError(None, None, f"Stack[{self.name}] is empty when calling Pop().")
+            self._fail("is empty when calling Pop().")
         return self._values.pop()
 
     def close(self) -> None:
-        """Drops all values."""
+        """Drops all values; nothing can be pushed or popped any more."""
         self._values.clear()
+        self.closed, self.limit = True, 0
+
+    def _fail(self, problem: str) -> NoReturn:
+        text = "has already been closed." if self.closed else problem
+        raise InvalidArgumentError(None, None, f"Stack[{self.name}] {text}")
 
 
 def _declare(generation: str, handle: str) -> None:
