@@ -36,8 +36,16 @@ SCRIPTS = {  # workload: the script's stem
     "perceptron": "network",
     "graph_building": "graph_building",
     "import_time": "import_time",
+    "control_flow": "control_flow",
+    "queues": "queues",
+    "language_model_small": "language_model",
+    "language_model_large": "language_model",
+    "devices": "devices",
 }
-VARIANTS = {("network", "torch"): ["", "compile"]}  # the best variant counts
+VARIANTS = {  # the best variant counts
+    ("network", "torch"): ["", "compile"],
+    ("language_model", "torch"): ["", "cell"],
+}
 
 
 def script(workload: str, implementation: str) -> Path:
@@ -59,7 +67,10 @@ def measure(workload: str, implementation: str, variant: str, seconds: float) ->
         BENCHMARK_SECONDS=str(seconds),
         TF_USE_LEGACY_KERAS="1",
     )
-    command = [INTERPRETERS[implementation], str(script(workload, implementation))]
+    program = script(workload, implementation)
+    if not program.exists():
+        return {}
+    command = [INTERPRETERS[implementation], str(program)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     if done.returncode:
         print(
@@ -96,7 +107,7 @@ def table(figures: dict[str, list[float]], implementations: list[str]) -> str:
         best = min((values[name] for name in peers if values[name] is not None), default=None)
         own = values.get("flowstone")
         ratio = f"{own / best:.2f}" if own is not None and best else "-"
-        if metric == "ops":
+        if metric == "ops" or unit == "x":
             ratio = "-"
         shown = ["-" if values[name] is None else f"{values[name]:.4g}" for name in [*peers, "flowstone"]]
         rows.append([workload, metric, unit, *shown, ratio])

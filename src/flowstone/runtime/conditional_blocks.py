@@ -77,7 +77,7 @@ class ConditionalBlocks:
     def read_predicate(self, output: Output, value: str) -> None:
         """Reads the predicate from the expression `value`."""
         name = self._predicates[output] = f"p{len(self._predicates)}"
-        self._code.line(self.enter(output.op), f"{name} = bool({value})", output.op)
+        self._code.line(self.enter(output.op), f"{name} = {value}", output.op)
 
     def expression(self, condition: Any) -> str:
         """The condition as one Python expression."""

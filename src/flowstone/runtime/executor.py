@@ -277,7 +277,7 @@ class Executor:
     # ---- frames
 
     def _pass_on(self, unit: Unit, iteration: Iteration, value: Any) -> None:
-        """The value goes into, out of, or round a loop; nothing comes of a dead one for the next iteration."""
+        """The value goes into, out of, or round a loop; a dead one begins no further iteration."""
         if unit.kind == ENTER:
             self._enter(unit, iteration, value)
         elif unit.kind == EXIT:

@@ -1,4 +1,4 @@
-"""Numbers: a loop's scalars that generated code keeps as Python numbers.
+"""Numbers: scalars that generated code keeps as Python numbers: a loop's, and what decides conditionals.
 
 Counters, predicates and scalar sums cost more as tensors than what they count: an ATen call is 0.8 µs,
 Python's own arithmetic a twentieth of that. Inside a loop on the CPU a scalar is a number if the ops that
@@ -6,6 +6,8 @@ make it have their arithmetic declared (`OpDeclaration.number`) and all that tak
 the loop's predicate, a Switch, and arguments that a declaration names in ``numbers=``. Results are what the
 tensors would hold: int32 and int64 wrap around, float32 is rounded after every operation (a float64 result of
 two float32 operands, rounded once more, is correctly rounded for + - and *).
+
+Outside loops a comparison is made on numbers where only Switches ask for its result: they need a Python bool.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from flowstone.rewriting.frames import ENTERS, EXITS, NEXT_ITERATIONS, Frames, i
 
 _BITS = {dtypes.int32: 32, dtypes.int64: 64}
 _TYPES = frozenset((*_BITS, dtypes.float32, dtypes.bool))
+_COMPARED = _TYPES | {dtypes.float64}
 _CARRIERS = SWITCHES | ENTERS | EXITS | NEXT_ITERATIONS | {"Identity"}
 ROUNDING_CELL = "cell"  # the local name of the one-element float32 array that rounds
 
@@ -29,7 +32,7 @@ class Numbers:
     """Which outputs of a subgraph in frame order are numbers.
 
     `outputs`: those that are; `constants`: the literal of each constant scalar; `entered`: scalars that come
-    into a loop, of which there is a number beside the tensor.
+    into a loop, of which there is a number beside the tensor; `decisions`: those that only decide.
     """
 
     def __init__(self, subgraph: Subgraph, frames: Frames) -> None:
@@ -37,13 +40,18 @@ class Numbers:
         self.outputs: set[Output] = set()
         self.entered: set[Output] = set()
         self.constants: dict[Output, str] = {}
+        self.decisions: set[Output] = set()
         self._takers: dict[Output, list[tuple[PlanNode, int]]] = {}
-        if not frames.exist:
+        if not any(node.type in SWITCHES for node in subgraph.nodes):
             return
         for node in subgraph.nodes:
             self._consider(node)
             for i, x in enumerate(node._inputs):
                 self._takers.setdefault(x, []).append((node, i))
+        fetched = set(subgraph.fetches)
+        for node in reversed(subgraph.nodes):
+            if self._only_decides(node) and node._outputs[0] not in fetched:
+                self.decisions.add(node._outputs[0])
         while self._drop_unfit():
             pass
         self.entered = {x for x in self.outputs if self._is_constant_enter(x.op)}
@@ -59,7 +67,7 @@ class Numbers:
             if literal is not None:
                 self.constants[node._outputs[0]] = literal
             return
-        if self._frames.of[node] is None or not all(_is_scalar(x) for x in node._outputs):
+        if self._frames.of.get(node) is None or not all(_is_scalar(x) for x in node._outputs):
             return  # outside all loops, where an Exit leads to as well
         if self._could_be(node):
             self.outputs.update(node._outputs[:1] if node.type in MERGES else node._outputs)
@@ -113,6 +121,27 @@ class Numbers:
             return True
         return bool(node._outputs) and node._outputs[0] in self.outputs
 
+    # ---- decisions
+
+    def _only_decides(self, node: PlanNode) -> bool:
+        """Whether it is a comparison, or logic, of scalars outside loops that only Switches ask for."""
+        if not node.declaration.number_text or self._frames.of.get(node) is not None:
+            return False
+        (output,) = node._outputs
+        if output.dtype is not dtypes.bool or not all(_is_scalar(x, _COMPARED) for x in node._inputs):
+            return False
+        takers = self._takers.get(output, [])
+        return bool(takers) and all(self._asks(taker, i) for taker, i in takers)
+
+    def _asks(self, taker: PlanNode, i: int) -> bool:
+        """Whether input `i` only decides: nobody takes the value that a Switch hands on."""
+        if taker.type not in SWITCHES:
+            return bool(taker._outputs) and taker._outputs[0] in self.decisions
+        if i == 1:
+            return True
+        pivots = [pivot for x in taker._outputs for pivot, _ in self._takers.get(x, [])]
+        return all(pivot.type == "Identity" and not self._takers.get(pivot._outputs[0]) for pivot in pivots)
+
     # ---- as text
 
     def expression(self, node: PlanNode, arguments: list[str]) -> str:
@@ -130,10 +159,13 @@ class Numbers:
         return node._outputs[0].dtype is dtypes.float32 and node.declaration.number_overflows
 
 
-def _is_scalar(x: Output) -> bool:
-    return x._dims == () and x.dtype in _TYPES
+def _is_scalar(x: Output, types: frozenset[Any] = _TYPES) -> bool:
+    return x._dims == () and x.dtype in types
 
 
 def _literal(node: PlanNode) -> str | None:
     value: Any = node.attributes["value"].item()
     return None if isinstance(value, float) and not math.isfinite(value) else repr(value)
+
+
+NO_NUMBERS = Numbers(Subgraph([], [], [], []), Frames(Subgraph([], [], [], [])))

@@ -26,7 +26,7 @@ from flowstone.framework.kernel import AsyncCall, Call, Environment, Input, Step
 from flowstone.framework.node import Output
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.rewriting.branches import FALSE, MERGES, SWITCHES, TRUE, Liveness
-from flowstone.rewriting.frames import LOOP_TYPES, NEXT_ITERATIONS, Frames, is_head, order_by_frames
+from flowstone.rewriting.frames import LOOP_TYPES, NEXT_ITERATIONS, is_head, order_by_frames
 from flowstone.runtime.aliasing import Aliasing
 from flowstone.runtime.awaiting import awaited
 from flowstone.runtime.conditional_blocks import ConditionalBlocks
@@ -35,10 +35,9 @@ from flowstone.runtime.generated_code import Code, Segment, identifier
 from flowstone.runtime.local_names import RENAMING, LocalNames
 from flowstone.runtime.loop_blocks import LoopBlocks
 from flowstone.runtime.memory import Memory
-from flowstone.runtime.numbers import Numbers
+from flowstone.runtime.numbers import NO_NUMBERS, Numbers
 from flowstone.runtime.tracing import TracedCode
 
-_NO_FRAMES = Frames(Subgraph([], [], [], []))
 _WITHOUT_KERNEL = SWITCHES | MERGES | LOOP_TYPES | {"_Arg"}
 
 
@@ -71,9 +70,9 @@ class _Writer:
         self.code = TracedCode(traced_device) if traced_device else Code()
         self.names = LocalNames(subgraph, self.code, self.liveness, self.frames, self.memory)
         self.blocks = ConditionalBlocks(self.code, self.liveness)
-        numbers = Numbers(subgraph, self.frames if on_cpu else _NO_FRAMES)
+        self.numbers = Numbers(subgraph, self.frames) if on_cpu else NO_NUMBERS
         self.loops = LoopBlocks(
-            subgraph, self.frames, numbers, self.code, self.names, self.blocks, self.liveness
+            subgraph, self.frames, self.numbers, self.code, self.names, self.blocks, self.liveness
         )
 
     def write(self, returns_references: bool) -> Segment:
@@ -149,7 +148,7 @@ class _Writer:
         if node.type in MERGES:
             self._write_merge(node, i, depth, arguments)
         else:
-            text, targets = self._assigned(node, self._call(node, arguments))
+            text, targets = self._assigned(node, self._computed(node, arguments))
             released = self._released(node, i, targets)
             if released:
                 text += f"; del {', '.join(released)}"
@@ -173,9 +172,20 @@ class _Writer:
     def _note_predicate(self, output: Output) -> None:
         if self.blocks.is_new_predicate(output):
             value = self.names.of[output] + (".tensor" if output.dtype.is_ref else "")
-            self.blocks.read_predicate(output, self.loops.number(output) or value)
+            number = self.loops.number(output)
+            is_bool = number is not None or output in self.numbers.decisions
+            self.blocks.read_predicate(output, number or value if is_bool else f"bool({value})")
 
     # ---- calls
+
+    def _computed(self, node: PlanNode, arguments: list[str]) -> str:
+        if not node._outputs or node._outputs[0] not in self.numbers.decisions:
+            return self._call(node, arguments)
+        numbers = [
+            self.numbers.constants.get(x) or (words if x in self.numbers.decisions else f"{words}.item()")
+            for x, words in zip(node._inputs, arguments)
+        ]
+        return self.numbers.expression(node, numbers)
 
     def _call(self, node: PlanNode, arguments: list[str]) -> str:
         kernel = self.kernels[node]
