@@ -199,7 +199,7 @@ class LoopBlocks:
                 return
         if data in numbers.outputs and data not in numbers.entered:
             depth = self._blocks.enter(node)
-            kind = self._code.name(output.dtype.name, output.dtype.torch)
+            kind = self._code.name(f"torch_{output.dtype.name}", output.dtype.torch)
             make = self._code.name("tensor", torch.tensor)
             self._code.line(depth, f"{names.new(output)} = {make}({number}, dtype={kind})", node)
         elif data.dtype.is_ref and not output.dtype.is_ref:

@@ -122,11 +122,13 @@ class _Writer:
         elif node.type in RENAMING:
             for output in node._outputs:
                 self.loops.hand_on(node, output)
+                self._note_predicate(output)
         elif node.type in NEXT_ITERATIONS:
             self.loops.add_next_value(node)
         elif is_head(node):
             if self.loops.is_begun_by(node):
                 self.loops.begin(node, self.watched)
+            self._note_predicate(node._outputs[0])
         elif not self._needs_no_code(node):
             self._write_computation(node, i)
 
