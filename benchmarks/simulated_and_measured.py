@@ -22,9 +22,8 @@ from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.placement.cluster_simulator import simulate
 from flowstone.placement.cost_model import CostModel
 from flowstone.placement.task_graph import placed_task_graph
-from flowstone.rewriting.partial_execution import prune
-from flowstone.rewriting.passes import run_passes
 from flowstone.runtime.device import Device, local_devices
+from flowstone.runtime.plan import placed_subgraph
 
 Model = tuple[list[Any], list[Any], dict[tf.Tensor, np.ndarray]]  # fetches, targets, feeds
 
@@ -196,9 +195,9 @@ def span(stats: Any) -> float:
 def simulated_us(model: Model, costs: CostModel, devices: dict[str, str]) -> float:
     """The makespan on the placement that the steps had, by their costs."""
     fetches, targets, feeds = model
-    subgraph = prune(fetches, targets, list(feeds))
-    run_passes(subgraph)
-    by_name = {device.name: device for device in local_devices({"CPU": 2, "GPU": 0})}
+    local = local_devices({"CPU": 2, "GPU": 0})
+    subgraph, _ = placed_subgraph(fetches, targets, list(feeds), local)
+    by_name = {device.name: device for device in local}
     placement = placed(subgraph, {name: by_name[device] for name, device in devices.items()})
     for node in subgraph.nodes:
         if costs.measured_us(node.name, placement[node].name) is None:
