@@ -7,6 +7,7 @@ import pytest
 
 import flowstone as tf
 from flowstone.framework import flags
+from flowstone.rewriting import memory_schedule
 from flowstone.rewriting.invariants import check
 from flowstone.rewriting.memory_estimate import peak_memory
 from flowstone.rewriting.memory_schedule import lower_peak, schedule_memory, split_sums
@@ -15,7 +16,8 @@ from flowstone.rewriting.state_access import StateAccess, order_edges
 
 
 @pytest.fixture(autouse=True)
-def graph():
+def graph(monkeypatch):
+    monkeypatch.setattr(memory_schedule, "WORTHWHILE", 0)
     with tf.Graph().as_default() as g:
         yield g
 
@@ -62,12 +64,17 @@ def test_an_order_that_is_no_better_is_left_alone():
     assert str(subgraph) == before and not subgraph.log
 
 
-def test_small_steps_are_left_alone():
+def test_small_steps_are_left_alone(monkeypatch):
+    monkeypatch.setattr(memory_schedule, "WORTHWHILE", 80_005)
     x = tf.placeholder(tf.float32, [2, 100])
-    subgraph = prune([tf.reduce_sum(tf.matmul(x, x, transpose_a=True)) for _ in range(2)], [], [x])
+    products = [tf.matmul(x, x, transpose_a=True) for _ in range(2)]
+    subgraph = prune([tf.reduce_sum(product) for product in products], [], [x])
     before = str(subgraph)
     schedule_memory(subgraph)
     assert str(subgraph) == before
+    monkeypatch.setattr(memory_schedule, "WORTHWHILE", 80_004)
+    schedule_memory(subgraph)
+    assert str(subgraph) != before
 
 
 def test_control_edges_hold():

@@ -7,7 +7,7 @@ import pytest
 
 import flowstone as tf
 from flowstone.framework import flags
-from flowstone.rewriting import recomputation
+from flowstone.rewriting import memory_schedule, recomputation
 from flowstone.rewriting.invariants import check
 from flowstone.rewriting.memory_estimate import peak_memory
 from flowstone.rewriting.memory_schedule import lower_peak
@@ -22,6 +22,7 @@ NO, MANUAL, HEURISTICS, RECOMPUTATION, SCHEDULING = 1, 2, 3, 5, 6
 @pytest.fixture(autouse=True)
 def graph(monkeypatch):
     monkeypatch.setattr(recomputation, "WORTHWHILE", 0)
+    monkeypatch.setattr(memory_schedule, "WORTHWHILE", 0)
     with tf.Graph().as_default() as g:
         yield g
 

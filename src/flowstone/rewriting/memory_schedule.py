@@ -1,4 +1,4 @@
-"""An order of execution for low peak memory (white paper 5.2), by list scheduling.
+"""An order of execution for low peak memory (white paper 4.1, 5.2), by list scheduling.
 
 Among the nodes that could run next, those that free memory go first, the most freeing one before others;
 what needs memory waits for its turn in the given order (*release early*), or for there to be nothing that
@@ -22,7 +22,7 @@ from flowstone.rewriting.branches import Liveness
 from flowstone.rewriting.memory_estimate import Block, blocks_of, peak_memory, shares, size_of
 from flowstone.rewriting.state_access import order_edges
 
-WORTHWHILE = 8 << 20  # bytes of values in all, below which a step's order is left alone
+WORTHWHILE = 32 << 20  # bytes of estimated peak, below which a step's order is left alone
 _LARGE_TERM = 256 << 10  # bytes of one term of a sum; adding smaller ones in one call is faster
 _LEAST_SAVING = 0.02  # of the peak
 
@@ -40,6 +40,8 @@ def lower_peak(subgraph: Subgraph) -> None:
     """Arranges the nodes in the order of the lowest estimated peak, if it is lower than that of their own."""
     given = blocks_of(subgraph)
     before = lowest = peak_memory(subgraph, given)
+    if before < WORTHWHILE:
+        return
     chosen = None
     problem = _Problem(subgraph, given)
     for name, strategy in (("release early", _release_early), ("grow least", _grow_least)):

@@ -1,4 +1,4 @@
-"""Recomputation of activations: memory for time (white paper 5.2).
+"""Recomputation of activations: memory for time (white paper 4.1).
 
 Chen et al., "Training deep nets with sublinear memory cost", 2016; Griewank & Walther's checkpointing, one
 level of it. The forward part of the step is cut into segments of about equal stashes (`stashes.py`), where

@@ -1,4 +1,4 @@
-"""Swapping: activations wait for their gradients in the host's memory, not in a GPU's (white paper 5.2).
+"""Swapping: activations wait for their gradients in the host's memory, not in a GPU's (white paper 4.1).
 
 A stash (`stashes.py`) goes to the host after its last use in the forward part and comes back before the first
 gradient that uses it. Stashes that are alive at the estimated peak go, the largest first, until the peak is
