@@ -377,6 +377,11 @@ def two_functions_of_one_name(tf: Any, functions: Any, forms: Any) -> Any:
     return functions.Defun(tf.float32, func_name="Squared")(lambda a: a + 1.0)(x(tf))
 
 
+@mistake("an op with the same name already exists")
+def function_with_the_name_of_an_op(tf: Any, functions: Any, forms: Any) -> Any:
+    return functions.Defun(tf.float32, func_name="Square")(lambda a: a + 1.0)(x(tf))
+
+
 # ---- running
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from flowstone.framework import dtypes, errors
-from flowstone.framework.operation import Argument, F, OpDeclaration
+from flowstone.framework.operation import Argument, F, OpDeclaration, registry
 
 if TYPE_CHECKING:
     from flowstone.framework.graph import Graph, Operation
@@ -89,10 +89,14 @@ class FunctionLibrary(dict[str, Any]):
         self.built: dict[str, FunctionBody] = {}
 
     def add(self, definition: Any) -> None:
-        """Adds a definition. ValueError if there is a different one of this name."""
+        """Adds a definition. ValueError if there is a different one, or an op, of this name."""
         name = definition.signature.name
         known = self.get(name)
         if known is None:
+            if name in registry:
+                raise ValueError(
+                    f"Cannot add function '{name}' because an op with the same name already exists."
+                )
             kept = type(definition)()
             kept.CopyFrom(definition)
             self[name] = kept

@@ -302,7 +302,7 @@ class _BodyCopy:
             bound.add(node)
             return
         takes_argument = any(x in self.depths.arguments for x in op._inputs)
-        if takes_argument or not op.declaration.is_pure:
+        if takes_argument or not op.declaration.is_pure or op.type in ENTERS:
             binding = site.controls if takes_argument else site.binding()
             node._control_inputs = list(dict.fromkeys([*node._control_inputs, *binding]))
             bound.add(node)
