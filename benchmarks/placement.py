@@ -199,7 +199,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--markdown", type=Path)
     parser.add_argument("--seeds", type=int, default=30)
-    parser.add_argument("--measured", type=int, nargs="?", const=60, default=0, metavar="STEPS")
+    parser.add_argument("--measured", type=int, nargs="?", const=30, default=0, metavar="STEPS")
     arguments = parser.parse_args()
     lines = [
         "# Placement on simulated clusters",
@@ -216,6 +216,7 @@ def main() -> None:
     if arguments.measured:
         lines += [
             f"Simulated with measured costs, and measured: two CPU devices, {arguments.measured} steps each.",
+            "What else runs on the machine lengthens steps more than it lengthens their nodes.",
             "",
             *simulated_and_measured.rows(arguments.measured),
             "",
