@@ -61,3 +61,106 @@ def test_the_number_of_threads_is_put_back():
     thread.join()
     assert seen == [1, 1]
     assert afterwards == [3, 3]
+
+
+def threads_of_steps(run) -> list[int]:
+    """What `run(watch)` sees, where `watch(x)` is a tensor like `x` whose computation takes the number of
+    threads down."""
+    seen: list[int] = []
+
+    def watch(x):
+        def note(value):
+            seen.append(torch.get_num_threads())
+            return value
+
+        return tf.py_func(note, [x], x.dtype)
+
+    failures: list[BaseException] = []
+    graph = tf.get_default_graph()
+
+    def work() -> None:  # in a thread of its own, as above
+        torch.get_num_threads()
+        limit()(5)
+        try:
+            with graph.as_default():
+                run(watch)
+            assert torch.get_num_threads() == 5
+        except BaseException as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert not failures, failures
+    return seen
+
+
+def threads_config(count: int, **options) -> tf.ConfigProto:
+    return tf.ConfigProto(intra_op_parallelism_threads=count, **options)
+
+
+needs_limit = pytest.mark.skipif(limit() is None, reason="torch's OpenMP runtime is not to be found here")
+
+
+@needs_limit
+@pytest.mark.parametrize(("asked", "expected"), [(0, 5), (1, 1), (3, 3), (7, 7)])
+def test_a_session_has_the_threads_that_its_configuration_asks_for(asked, expected):
+    def run(watch):
+        x = tf.placeholder(tf.float32, [None])
+        y = watch(x)
+        with tf.Session(config=threads_config(asked)) as session:
+            session.run(y, {x: [1.0]})
+            session.run(y, {x: [1.0, 2.0]})
+            session.run(y, {x: [1.0]}, options=tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE))
+            session.make_callable(y, [x])([2.0])
+            handle = session.partial_run_setup([y], [x])
+            session.partial_run(handle, y, {x: [1.0]})
+
+    *seen, in_partial_run = threads_of_steps(run)
+    assert seen == [expected] * 4
+    if asked:
+        assert in_partial_run == expected
+
+
+@needs_limit
+def test_queue_runners_have_the_threads_of_their_session():
+    def run(watch):
+        queue = tf.FIFOQueue(3, [tf.float32], [[]])
+        fill = queue.enqueue([watch(tf.constant(1.0))])
+        runner = tf.train.QueueRunner(queue, [fill])
+        coordinator = tf.train.Coordinator()
+        with tf.Session(config=threads_config(3)) as session:
+            started = runner.create_threads(session, coordinator, start=True)
+            assert session.run(queue.dequeue()) == 1.0
+            coordinator.request_stop()
+            coordinator.join(started)
+
+    seen = threads_of_steps(run)
+    assert seen and set(seen) == {3}
+
+
+@needs_limit
+@pytest.mark.parametrize(("asked", "expected"), [(0, 2), (1, 1), (3, 1), (6, 3)])
+def test_devices_share_the_threads(asked, expected):
+    def run(watch):
+        with tf.device("/cpu:0"):
+            a = watch(tf.constant(1.0))
+        with tf.device("/cpu:1"):
+            b = watch(tf.constant(2.0))
+        with tf.Session(config=threads_config(asked, device_count={"CPU": 2})) as session:
+            assert session.run([a, b]) == [1.0, 2.0]
+
+    assert threads_of_steps(run) == [expected] * 2
+
+
+@needs_limit
+def test_small_steps_keep_to_one_thread_whatever_the_configuration_says():
+    def run(watch):
+        x = tf.placeholder(tf.float32, [100, 300])
+        product = tf.matmul(x, tf.zeros([300, 10]))
+        y = watch(product)
+        y.set_shape([100, 10])
+        with tf.Session(config=threads_config(4)) as session:
+            session.run(y, {x: np.zeros((100, 300), np.float32)})
+
+    assert threads_of_steps(run) == [1]

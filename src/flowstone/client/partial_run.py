@@ -42,6 +42,7 @@ from flowstone.framework.tensor import Tensor
 from flowstone.partition.subgraphs import partition
 from flowstone.placement.node_placement import stateful_placement
 from flowstone.rewriting.branches import SWITCHES
+from flowstone.runtime import threads
 from flowstone.runtime.device import default_device
 from flowstone.runtime.executor import DEAD
 from flowstone.runtime.partitioned_program import PartitionedProgram
@@ -73,7 +74,10 @@ class PartialRun:
         self._lock = threading.Lock()
         weakref.finalize(self, self._step.cancel, None)
         threading.Thread(
-            target=_run, args=(program, self._step, self._ended), name="flowstone partial run", daemon=True
+            target=_run,
+            args=(program, self._step, self._ended, session.intra_op_threads),
+            name="flowstone partial run",
+            daemon=True,
         ).start()
 
     @property
@@ -248,12 +252,14 @@ def _way(host: str) -> Callable[[str, Tensor], Any]:
     return lambda kind, tensor: ((f"{kind} {tensor.name}", host, host), ())
 
 
-def _run(program: Any, step: Step, ended: queue.SimpleQueue[BaseException | None]) -> None:
+def _run(
+    program: Any, step: Step, ended: queue.SimpleQueue[BaseException | None], intra_op_threads: int
+) -> None:
     """The thread's function; holds nothing of the session, so that it may be forgotten."""
     failure: BaseException | None = None
     try:
         with torch.inference_mode():
-            program.function(step)
+            threads.run_with(intra_op_threads, lambda: program.function(step))
     except Exception as error:
         failure = error
         step.cancel(error)

@@ -17,6 +17,7 @@ from typing import Any
 from torch._C import _InferenceMode
 
 from flowstone.client.session import BaseSession
+from flowstone.runtime import threads
 from flowstone.runtime.failures import explain
 from flowstone.runtime.generated_code import Segment
 from flowstone.runtime.step import Step
@@ -38,7 +39,8 @@ def repeat(session: BaseSession, operation: Any, should_stop: Callable[[], bool]
     step = session.new_step()
     try:
         with _InferenceMode(True):
-            _repeat(plan.segment.function, step, _Turn(session.turns), should_stop)
+            function, turn = plan.segment.function, _Turn(session.turns)
+            threads.run_with(session.intra_op_threads, lambda: _repeat(function, step, turn, should_stop))
     except Exception as error:
         raise explain(error, plan.segment) from None
     if step.error is not None:

@@ -114,6 +114,7 @@ class BaseSession:
         self._partial_runs: dict[str, PartialRun] = {}
         self._soft_placement = config is not None and config.allow_soft_placement
         self._timeout_ms = 0 if config is None else config.operation_timeout_in_ms
+        self.intra_op_threads = 0 if config is None else max(0, config.intra_op_parallelism_threads)
         self._compresses = config is not None and config.graph_options.enable_bfloat16_sendrecv
         self._placement_log = PlacementLog() if config is not None and config.log_device_placement else None
         self._disabled_passes = _disabled_passes(config)
@@ -287,10 +288,10 @@ class BaseSession:
         values = "".join(f", enter{i}(x{i})" for i in range(len(feeds)))
         results = ", ".join(f"leave{i}(results[{i}])" for i in range(len(leave)))
         call = "function(*arguments)"
-        if plan.one_thread and (limit := threads.limit()) is not None:
-            names.update(limit=limit, number_of_threads=get_num_threads)
-            call = "limited(limit, number_of_threads(), function, arguments)"
-            names["limited"] = _limited
+        intra_op_threads = 1 if plan.one_thread else self.intra_op_threads
+        if intra_op_threads and (limit := threads.limit()) is not None:
+            names.update(limit=limit, number_of_threads=get_num_threads, limited=_limited)
+            call = f"limited(limit, number_of_threads(), {intra_op_threads}, function, arguments)"
         new_step, cancel = "unlimited", ""
         if trace is not None or not isinstance(segment, Segment) or segment.waits:
             names.update(new_step=self.new_step, trace=trace)
@@ -504,11 +505,13 @@ class BaseSession:
         return scope.sessions.entered(self)
 
 
-def _limited(limit: Callable[[int], Any], before: int, function: Callable[..., Any], arguments: Any) -> Any:
-    """Calls the step with one intra-op thread, for this thread alone."""
-    if before == 1:
+def _limited(
+    limit: Callable[[int], Any], before: int, count: int, function: Callable[..., Any], arguments: Any
+) -> Any:
+    """Calls the step with `count` intra-op threads, for this thread alone."""
+    if before == count:
         return function(*arguments)
-    limit(1)
+    limit(count)
     try:
         return function(*arguments)
     finally:

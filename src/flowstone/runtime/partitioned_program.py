@@ -1,8 +1,8 @@
 """A program on several devices: one `UnitProgram` a device, each on a thread of its own, joined by the step's
 rendezvous.
 
-The client's thread runs the first part, threads that are kept between steps the others. The first failure
-cancels the step, which ends all parts.
+The client's thread runs the first part, threads that are kept between steps the others. CPU devices share
+the intra-op threads that the client's thread has. The first failure cancels the step, which ends all parts.
 """
 
 from __future__ import annotations
@@ -55,8 +55,7 @@ class PartitionedProgram:
             for i, must_copy in zip(part.fetches, program.copied_fetches):
                 self.copied_fetches[i] = must_copy
         self._join(environments)
-        on_cpu = sum(part.device.device_type == "CPU" for part in parts)
-        self._intra_op_threads = max(1, torch.get_num_threads() // on_cpu) if on_cpu else 0
+        self._on_cpu = sum(part.device.device_type == "CPU" for part in parts)
         self.function = self.run
 
     def _join(self, environments: dict[str, Environment]) -> None:
@@ -101,27 +100,15 @@ class PartitionedProgram:
                 ended.put(None)
 
         pairs = list(zip(self.parts, self.programs))
+        intra_op_threads = max(1, torch.get_num_threads() // self._on_cpu) if self._on_cpu else 0
         for part, program in pairs[1:]:
-            _start(functools.partial(run_part, part, program), self._intra_op_threads)
-        _with_threads(self._intra_op_threads, functools.partial(run_part, *pairs[0]))
+            _start(functools.partial(run_part, part, program), intra_op_threads)
+        threads.run_with(intra_op_threads, functools.partial(run_part, *pairs[0]))
         for _ in pairs:
             ended.get()
         if step.error is not None:
             raise step.error
         return tuple(results)
-
-
-def _with_threads(count: int, function: Callable[[], None]) -> None:
-    """Calls a part with this many intra-op threads, for this thread alone."""
-    limit, before = threads.limit(), torch.get_num_threads()
-    if not count or limit is None or before == count:
-        function()
-        return
-    limit(count)
-    try:
-        function()
-    finally:
-        limit(before)
 
 
 class _Worker:
@@ -141,7 +128,7 @@ class _Worker:
         with _InferenceMode(True):
             while True:
                 task, intra_op_threads = self._tasks.get()
-                _with_threads(intra_op_threads, task)
+                threads.run_with(intra_op_threads, task)
                 del task
                 with _Worker.lock:
                     _Worker.idle.append(self)

@@ -1,10 +1,15 @@
-"""Intra-op threads: small steps run on the caller's thread alone.
+"""Intra-op threads: small steps run on the caller's thread alone, others on as many as the session says.
 
 ATen, MKL and oneDNN start an OpenMP team for products and convolutions that take a few microseconds; waking
 it costs more than it gives, and on a busy machine up to a hundredfold. `wants_one_thread` decides at plan
 time, from static shapes. `limit` is OpenMP's own call for the number of threads of *this* thread's parallel
 regions: 0.15 µs, and other threads and the user's other torch code never see it (`torch.set_num_threads` also
 changes what later threads start with).
+
+``ConfigProto.intra_op_parallelism_threads`` bounds the steps of a session in the same way, 0 being torch's
+own number: it is the number of threads of every step but the small ones. ``inter_op_parallelism_threads``
+bounds nothing: a step has one thread a device, the client's own for the first, and each is needed, since what
+one device waits for another computes. A graph on one device runs on the client's thread.
 """
 
 from __future__ import annotations
@@ -54,6 +59,18 @@ def _work(node: PlanNode) -> float | None:
     sizes.sort(reverse=True)
     three = (sizes + sizes[:1] * 2)[:3]
     return math.sqrt(three[0] * three[1] * three[2])
+
+
+def run_with(count: int, function: Callable[[], Any]) -> Any:
+    """Calls `function` with `count` intra-op threads (0: as many as there are), for this thread alone."""
+    set_threads, before = limit(), torch.get_num_threads()
+    if not count or set_threads is None or before == count:
+        return function()
+    set_threads(count)
+    try:
+        return function()
+    finally:
+        set_threads(before)
 
 
 @functools.cache
