@@ -12,7 +12,6 @@ from flowstone.rewriting.invariants import check
 from flowstone.rewriting.memory_estimate import peak_memory
 from flowstone.rewriting.memory_schedule import lower_peak, schedule_memory, split_sums
 from flowstone.rewriting.partial_execution import prune
-from flowstone.rewriting.state_access import StateAccess, order_edges
 
 
 @pytest.fixture(autouse=True)
@@ -132,25 +131,6 @@ def test_reads_before_and_after_a_change_stay_there(use_resource):
     assert results[0] == results[1]
     np.testing.assert_allclose(results[0][0], (initial @ initial).sum(), rtol=1e-4)
     np.testing.assert_allclose(results[0][1], 2 * (initial + initial @ initial).sum(), rtol=1e-4)
-
-
-def test_state_access_names_states_and_keeps_effects_in_order():
-    v = tf.Variable(1.0, name="v")
-    w = tf.get_variable("w", initializer=2.0, use_resource=True)
-    total = v + w
-    a = tf.random_uniform([], name="a")
-    b = tf.random_uniform([], name="b")
-    with tf.control_dependencies([total]):
-        changes = [tf.assign(v, a), w.assign(b)]
-    subgraph = prune([total], [c.op for c in changes], [])
-    nodes = {node.name: node for node in subgraph.nodes}
-    access = StateAccess(subgraph.nodes)
-    assert access.reads[nodes["add"]] == {("", "v"), ("", "w")}
-    assert sorted(access.writes[n] for n in access.writes) == [{("", "v")}, {("", "w")}]
-    assert [node.name for node in access.effects] == ["a/RandomUniform", "b/RandomUniform"]
-    edges = {(a.name, b.name) for a, b in order_edges(subgraph.nodes)}
-    assert ("a/RandomUniform", "b/RandomUniform") in edges
-    assert ("add", "Assign") in edges and ("v/read", "Assign") in edges
 
 
 def test_sums_of_large_terms_become_chains():

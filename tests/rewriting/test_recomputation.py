@@ -50,17 +50,6 @@ def session(memory_optimization):
     return tf.Session(config=config)
 
 
-def test_stashes_are_what_waits_for_gradients():
-    x, loss = chain(4)
-    subgraph = passed(tf.gradients(loss, tf.trainable_variables()), [x])
-    stashes = Stashes(subgraph)
-    assert [stash.value.op.name for stash in stashes.found] == ["layer0", "layer1", "layer2", "layer3"]
-    assert {stash.size for stash in stashes.found} == {64 * 32 * 4}
-    lates = [stash.late for stash in stashes.found]
-    assert lates == sorted(lates, reverse=True)
-    assert not subgraph.nodes[stashes.turn].name.startswith("gradients/")
-
-
 def test_text_before_and_after():
     x = tf.placeholder(tf.float32, [8, 4], name="x")
     y = x
