@@ -49,6 +49,16 @@ def over_devices(x, p):
     return tf.while_loop(lambda i, y: i < 2, body, [0, x])[1]
 
 
+def gradients_in_a_loop(x, p):
+    """A value is stacked up only in iterations that take its branch; the loop goes on in the others too."""
+    y = over_devices(x, p)
+    return tf.concat([y, *tf.gradients(y, x)], 0)
+
+
+def concat(*parts):
+    return np.concatenate(parts)
+
+
 @pytest.mark.parametrize("taken", [True, False])
 @pytest.mark.parametrize("devices", [1, 3])
 @pytest.mark.parametrize(
@@ -58,7 +68,11 @@ def over_devices(x, p):
         (loop_variable, ((A * A + A) * A, 2 * A * A + A)),
         (from_outside_two_loops, (5 * A, -3 * A)),
         (from_a_loop, (A - 1, A + 1)),
-        (over_devices, ((A**3) ** 2 * A, (A**2 + A) ** 2 + A)),
+        (over_devices, (A**7, (A**2 + A) ** 2 + A)),
+        (
+            gradients_in_a_loop,
+            (concat(A**7, 7 * A**6), concat((A**2 + A) ** 2 + A, 2 * (A**2 + A) * (2 * A + 1) + 1)),
+        ),
     ],
 )
 def test_predicates_and_loops(build, expected, devices, taken):

@@ -2,7 +2,8 @@
 
 A *unit* is a segment, an asynchronous kernel, or one of the primitives of control flow. It becomes ready once
 values for all its inputs have arrived, in the same iteration of the same frame. Dead values, of branches that
-are not taken, make every unit that gets one dead in turn, up to a Merge; a Send tells the other device.
+are not taken, make every unit that gets one dead in turn, up to a Merge; a Send tells the other device, and a
+ControlTrigger runs all the same.
 `Executor` takes events in (`start`, `finish`) and gives instructions out (`ready`); it calls nothing, waits
 for nothing and knows no thread. Who drives it (`unit_program.py`) pops a ready unit, runs it, and reports
 what came out.
@@ -21,8 +22,11 @@ from typing import Any
 
 DEAD: Any = type("Dead", (), {"__repr__": lambda self: "DEAD"})()
 
-SEGMENT, ASYNCHRONOUS, SWITCH, MERGE, HEAD, ENTER, EXIT, NEXT, SEND, RECEIVE = range(10)
-KINDS = ("segment", "asynchronous", "switch", "merge", "head", "enter", "exit", "next", "send", "receive")
+SEGMENT, ASYNCHRONOUS, SWITCH, MERGE, HEAD, ENTER, EXIT, NEXT, SEND, RECEIVE, TRIGGER = range(11)
+KINDS = (
+    "segment", "asynchronous", "switch", "merge", "head", "enter", "exit", "next", "send", "receive",
+    "trigger",
+)  # fmt: skip
 
 
 class Unit:
@@ -201,7 +205,7 @@ class Executor:
             left[endpoint] = rest
             if not rest:
                 del values[endpoint]
-        if dead:
+        if dead and unit.kind != TRIGGER:
             return [DEAD] if unit.kind == SEND else None
         for place, value in unit.fixed:
             taken.insert(place, value)

@@ -35,13 +35,14 @@ from flowstone.runtime.executor import (
     SEGMENT,
     SEND,
     SWITCH,
+    TRIGGER,
     Unit,
     UnitGraph,
 )
 from flowstone.runtime.failures import located
 from flowstone.runtime.segments import compile_segment
 
-_CONTROL_FLOW = SWITCHES | MERGES | ENTERS | EXITS | NEXT_ITERATIONS
+_CONTROL_FLOW = SWITCHES | MERGES | ENTERS | EXITS | NEXT_ITERATIONS | {"ControlTrigger"}
 Frontier = frozenset  # of boundary outputs and of boundary nodes that are only waited for
 
 
@@ -410,6 +411,8 @@ def _kind(node: PlanNode) -> int:
         return HEAD if is_head(node) else MERGE
     if node.type in SWITCHES:
         return SWITCH
+    if node.type == "ControlTrigger":
+        return TRIGGER
     return ENTER if node.type in ENTERS else EXIT if node.type in EXITS else NEXT
 
 
