@@ -221,3 +221,23 @@ def test_sharing_by_name() -> None:
         alien = F.BarrierTakeMany(one.barrier_ref, 1, component_types=[tf.int32])
         refused(session, alien, wrong, "Signature mismatch, have: string_ref, int32->int64, string, int32")
         refused(session, F.Barrier(component_types=[tf.int32]), wrong, "shapes must be specified")
+
+
+def test_many_threads_lose_nothing() -> None:
+    b = Barrier((tf.int64, tf.int64, tf.string))
+    keys, values, text = tf.placeholder(tf.string), tf.placeholder(tf.int64), tf.placeholder(tf.string)
+    inserts = [b.insert_many(0, keys, values), b.insert_many(1, keys, values), b.insert_many(2, keys, text)]
+    names = [f"k{i}" for i in range(120)]
+    with tf.Session() as session:
+        takers = [Running(session, b.take_many(10)) for _ in range(12)]
+        steps = []
+        for component in range(3):
+            order = np.random.default_rng(component).permutation(120)
+            for rows in order.reshape(12, 10):
+                given = {keys: [names[i] for i in rows]}
+                given |= {text: [names[i] for i in rows]} if component == 2 else {values: rows + component}
+                steps.append(Running(session, [inserts[component]], given))
+        assert [step.ended() for step in steps] == [[None]] * 36
+        taken = [pair for taker in takers for pair in pairs(taker.ended())]
+        assert sorted(taken) == sorted((k, i, i + 1, k.encode()) for i, k in enumerate(names))
+        assert sizes(session, b) == [0, 0]

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from flowstone.framework.kernel import CPU, GPU, AsyncCall, Value
+from flowstone.framework.kernel import CPU, AsyncCall, Value
 from flowstone.framework.operation import op
 from flowstone.ops.accumulator_state import Accumulator, DenseAccumulator, SparseAccumulator
 from flowstone.ops.arrays import invalid
@@ -102,7 +102,7 @@ def _declare(
         traits["dtype"] = ALL_NUMBERS
     declaration = op(name, signature, attributes, **traits)
     declaration.infer(infer or (lambda node: None))
-    declaration.kernel(CPU, GPU)(kernel)
+    declaration.kernel(CPU)(kernel)
     declaration.not_differentiable()
 
 

@@ -38,7 +38,7 @@ class Accumulator:
         self.name, self.dtype, self.dims, self.is_mean = name, dtype, dims, is_mean
         self.count = 0
         self.time_step = 0
-        self.waiting = WaitingList("TakeGradient", in_order=True)
+        self.waiting = WaitingList("TakeGradient")
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}: {self.count} gradients>"

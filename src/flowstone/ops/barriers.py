@@ -20,7 +20,7 @@ import torch
 
 from flowstone.framework import dtypes as _dtypes
 from flowstone.framework.graph import Operation
-from flowstone.framework.kernel import CPU, GPU, AsyncCall, StepCall, Value
+from flowstone.framework.kernel import CPU, AsyncCall, StepCall, Value
 from flowstone.framework.node import static_value
 from flowstone.framework.operation import F, op
 from flowstone.framework.shape import TensorShape, as_shape
@@ -70,7 +70,7 @@ barrier_op = op(
     stateful=True,
 )
 barrier_op.infer(lambda node: (2,))
-barrier_op.kernel(CPU, GPU)(_make_barrier)
+barrier_op.kernel(CPU)(_make_barrier)
 
 insert_many_op = op(
     "BarrierInsertMany",
@@ -82,7 +82,7 @@ insert_many_op = op(
 insert_many_op.infer(lambda node: None)
 
 
-@insert_many_op.kernel(CPU, GPU)
+@insert_many_op.kernel(CPU)
 def _(node: Any, env: Any) -> StepCall:
     component, dtype = node.attributes["component_index"], node.attributes["T"]
 
@@ -109,7 +109,7 @@ take_many_op = op(
 take_many_op.infer(lambda node: [None] * (2 + len(node.attributes["component_types"])))
 
 
-@take_many_op.kernel(CPU, GPU)
+@take_many_op.kernel(CPU)
 def _(node: Any, env: Any) -> AsyncCall:
     attributes = node.attributes
     types, small = attributes["component_types"], attributes["allow_small_batch"]
@@ -134,18 +134,18 @@ close_op = op("BarrierClose", f"{_REFERENCE} ->", "cancel_pending_enqueues: bool
 close_op.infer(lambda node: None)
 
 
-@close_op.kernel(CPU, GPU)
+@close_op.kernel(CPU)
 def _(node: Any, env: Any) -> StepCall:
     cancel = node.attributes["cancel_pending_enqueues"]
     return StepCall(lambda step, barrier: barrier.close(step, cancel))
 
 
 ready_size_op = op("BarrierReadySize", f"{_REFERENCE} -> size: int32", mutates=[0])
-ready_size_op.kernel(CPU, GPU)(
+ready_size_op.kernel(CPU)(
     lambda node, env: lambda barrier: torch.tensor(barrier.ready_size, dtype=torch.int32)
 )
 incomplete_size_op = op("BarrierIncompleteSize", f"{_REFERENCE} -> size: int32", mutates=[0])
-incomplete_size_op.kernel(CPU, GPU)(
+incomplete_size_op.kernel(CPU)(
     lambda node, env: lambda barrier: torch.tensor(barrier.incomplete_size, dtype=torch.int32)
 )
 for _declaration in (ready_size_op, incomplete_size_op):

@@ -21,7 +21,7 @@ import weakref
 from typing import Any
 
 from flowstone.framework import errors
-from flowstone.framework.kernel import CPU, GPU, AsyncCall, StepCall, Value
+from flowstone.framework.kernel import CPU, AsyncCall, StepCall, Value
 from flowstone.framework.operation import op
 from flowstone.ops.queue_ops import find_resource
 from flowstone.ops.queue_state import Done
@@ -36,7 +36,7 @@ class Mutex:
     def __init__(self, name: str) -> None:
         self.name = name
         self.is_locked = False
-        self.waiting = WaitingList("MutexLock", in_order=True)
+        self.waiting = WaitingList("MutexLock")
 
     def __repr__(self) -> str:
         return f"<Mutex {self.name}{' (locked)' if self.is_locked else ''}>"
@@ -104,17 +104,15 @@ mutex_op = op(
     "MutexV2", "-> resource: resource", "container: string = '' ; shared_name: string = ''", stateful=True
 )
 mutex_op.infer(lambda node: ())
-mutex_op.kernel(CPU, GPU)(_mutex)
+mutex_op.kernel(CPU)(_mutex)
 
 mutex_lock_op = op("MutexLock", "mutex: resource -> mutex_lock: variant", stateful=True, asynchronous=True)
 mutex_lock_op.infer(lambda node: ())
-mutex_lock_op.kernel(CPU, GPU)(
-    lambda node, env: AsyncCall(lambda step, done, mutex: mutex.acquire(step, done))
-)
+mutex_lock_op.kernel(CPU)(lambda node, env: AsyncCall(lambda step, done, mutex: mutex.acquire(step, done)))
 
 consume_mutex_lock_op = op("ConsumeMutexLock", "mutex_lock: variant ->", stateful=True)
 consume_mutex_lock_op.infer(lambda node: None)
-consume_mutex_lock_op.kernel(CPU, GPU)(lambda node, env: MutexLock.release)
+consume_mutex_lock_op.kernel(CPU)(lambda node, env: MutexLock.release)
 
 # ---- the white paper's Table 1
 
@@ -148,11 +146,11 @@ def _release(step: Any, mutex: Mutex) -> None:
 
 mutex_acquire_op = op("MutexAcquire", "mutex: resource ->", stateful=True, asynchronous=True)
 mutex_acquire_op.infer(lambda node: None)
-mutex_acquire_op.kernel(CPU, GPU)(lambda node, env: AsyncCall(_acquire))
+mutex_acquire_op.kernel(CPU)(lambda node, env: AsyncCall(_acquire))
 
 mutex_release_op = op("MutexRelease", "mutex: resource ->", stateful=True)
 mutex_release_op.infer(lambda node: None)
-mutex_release_op.kernel(CPU, GPU)(lambda node, env: StepCall(_release))
+mutex_release_op.kernel(CPU)(lambda node, env: StepCall(_release))
 
 for _declaration in (mutex_op, mutex_lock_op, consume_mutex_lock_op, mutex_acquire_op, mutex_release_op):
     _declaration.not_differentiable()

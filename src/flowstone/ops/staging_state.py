@@ -1,7 +1,8 @@
 """Staging areas as runtime objects: tuples of tensors put aside, first in first out or by key.
 
 Both kinds hold at most `capacity` tuples and `memory_limit` bytes (0: any number); who puts more waits, who
-takes what is not there waits, and each change lets go on whoever can (`waiting.py`). In a map a tuple may
+takes what is not there waits, and each change lets go on whoever can (`waiting.py`); those who wait for the
+same are served in order. In a map a tuple may
 come component by component; until it has all of them it is *incomplete*, and takers of its key wait. It may
 be taken component by component too.
 
@@ -85,7 +86,7 @@ class StagingBuffer(_Store):
             self.bytes += size
             return ()
 
-        self.waiting.start(step, done, attempt)
+        self.waiting.start(step, done, attempt, "put")
 
     def take(self, step: Any, done: Done, check: Check = _accept) -> None:
         """Removes the first tuple; `done` is told it. A tuple that `check` refuses stays."""
@@ -98,7 +99,7 @@ class StagingBuffer(_Store):
             self.bytes -= _size(values)
             return values
 
-        self.waiting.start(step, done, attempt)
+        self.waiting.start(step, done, attempt, "take")
 
     def peek(self, step: Any, done: Done, index: int, check: Check = _accept) -> None:
         """The tuple at place `index` (0: first), once there is one; it stays."""
@@ -109,7 +110,7 @@ class StagingBuffer(_Store):
             check(self._tuples[index])
             return self._tuples[index]
 
-        self.waiting.start(step, done, attempt)
+        self.waiting.start(step, done, attempt, ("peek", index))
 
     def clear(self) -> None:
         """Drops all tuples."""
@@ -170,7 +171,7 @@ class StagingMap(_Store):
             self.bytes += size
             return ()
 
-        self.waiting.start(step, done, attempt)
+        self.waiting.start(step, done, attempt, "put" if is_whole else "part")
 
     def _add(self, key: int, indices: Sequence[int], values: Sequence[Any], count: int) -> None:
         held = self._incomplete.get(key) or [None] * count
@@ -211,7 +212,7 @@ class StagingMap(_Store):
             self.bytes -= _size(values)
             return (torch.tensor(chosen), *values) if key is None else values
 
-        self.waiting.start(step, done, attempt)
+        self.waiting.start(step, done, attempt, ("take", key))
 
     def peek(self, step: Any, done: Done, key: int, indices: Sequence[int], check: Check = _accept) -> None:
         """As `take` of this key; the components stay."""
@@ -223,7 +224,7 @@ class StagingMap(_Store):
             check(values)
             return values
 
-        self.waiting.start(step, done, attempt)
+        self.waiting.start(step, done, attempt, ("peek", key))
 
     def _next_key(self) -> int | None:
         if not self._complete:

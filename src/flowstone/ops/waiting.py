@@ -1,10 +1,10 @@
 """`WaitingList`: attempts on one object that wait, without a thread, until the object has changed.
 
 An attempt is a function that does its work and returns its outputs, raises, or returns `WAITS` having changed
-nothing. It is tried when it comes, and again after every change by others, under the object's lock; who
-waits is told without it. With `in_order` an attempt is served only after all that came before it (gradients
-are taken first come, first served); otherwise each waits for its own condition (the keys of a map). An
-attempt whose step is cancelled, or over time, leaves the list as if it had not been there.
+nothing. It is tried when it comes, and again after changes by others, under the object's lock; who waits is
+told without it. Attempts of one *line* wait for the same, so they are served first come, first served, and
+only the first is tried; attempts that wait for different things, such as the keys of a map, have lines of
+their own. An attempt whose step is cancelled, or over time, leaves its line as if it had not been there.
 
 >>> from types import SimpleNamespace
 >>> step = SimpleNamespace(on_cancel=lambda callback: lambda: None)
@@ -17,7 +17,7 @@ took a letter
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import torch
@@ -31,11 +31,11 @@ WAITS: Any = type("Waits", (), {"__repr__": lambda self: "WAITS"})()
 class _Wait(Attempt):
     """An attempt with the function that it tries; `result` or `error` once it is settled."""
 
-    __slots__ = ("error", "result", "try_it")
+    __slots__ = ("error", "line", "result", "try_it")
 
-    def __init__(self, done: Done, try_it: Callable[[], Any]) -> None:
+    def __init__(self, done: Done, try_it: Callable[[], Any], line: Hashable) -> None:
         super().__init__(done)
-        self.try_it = try_it
+        self.try_it, self.line = try_it, line
         self.result: Any = None
         self.error: BaseException | None = None
 
@@ -59,26 +59,26 @@ class WaitingList:
     `what` is what a cancelled attempt is called in its CancelledError.
     """
 
-    def __init__(self, what: str, in_order: bool = False) -> None:
-        self._what, self._in_order = what, in_order
+    def __init__(self, what: str) -> None:
+        self._what = what
         self._lock = threading.RLock()  # an attempt may end another, of a step that is cancelled
-        self._waits: dict[_Wait, None] = {}  # as a set that keeps the order
+        self._lines: dict[Hashable, dict[_Wait, None]] = {}  # of sets that keep the order
         self._released = False
 
     def __len__(self) -> int:
-        return len(self._waits)
+        return sum(map(len, list(self._lines.values())))
 
-    def start(self, step: Any, done: Done, try_it: Callable[[], Any]) -> None:
-        """Makes an attempt for `step`: `done` is told its outputs, or its error, once."""
-        wait = _Wait(done, try_it)
+    def start(self, step: Any, done: Done, try_it: Callable[[], Any], line: Hashable = None) -> None:
+        """Makes an attempt for `step`, in this line: `done` is told its outputs, or its error, once."""
+        wait = _Wait(done, try_it, line)
         with self._lock:
             if self._released:
                 wait.error, wait.is_settled = self._cancelled(), True
                 finished = [wait]
-            elif not (self._in_order and self._waits) and wait.advance():
+            elif line not in self._lines and wait.advance():
                 finished = [wait] + ([] if wait.error else self._serve())
             else:
-                self._waits[wait] = None
+                self._lines.setdefault(line, {})[wait] = None
                 finished = []
         _tell(finished)
         if not wait.is_settled:
@@ -96,8 +96,8 @@ class WaitingList:
         """Ends all attempts, now and later, with CancelledError: the object's container is dropped."""
         with self._lock:
             self._released = True
-            finished = list(self._waits)
-            self._waits.clear()
+            finished = [wait for line in self._lines.values() for wait in line]
+            self._lines.clear()
             for wait in finished:
                 wait.error, wait.is_settled = self._cancelled(), True
         _tell(finished)
@@ -105,21 +105,27 @@ class WaitingList:
     # ---- under the lock
 
     def _serve(self) -> list[_Wait]:
-        """Tries all until none gets any further; gives those that are settled."""
+        """Tries the first of each line until none gets any further; gives those that are settled."""
         finished: list[_Wait] = []
         moved = True
         while moved:
             moved = False
-            for wait in list(self._waits):
-                if wait.is_settled:
-                    continue
-                if wait.advance():
-                    self._waits.pop(wait, None)
-                    finished.append(wait)
-                    moved = moved or wait.error is None
-                elif self._in_order:
-                    break
+            for line in list(self._lines.values()):
+                while line:
+                    wait = next(iter(line))
+                    if not wait.is_settled:
+                        if not wait.advance():
+                            break
+                        finished.append(wait)
+                        moved = moved or wait.error is None
+                    self._leave(wait)
         return finished
+
+    def _leave(self, wait: _Wait) -> None:
+        line = self._lines.get(wait.line, {})
+        line.pop(wait, None)
+        if not line:
+            self._lines.pop(wait.line, None)
 
     def _cancelled(self) -> errors.CancelledError:
         return errors.CancelledError(None, None, f"{self._what} operation was cancelled")
@@ -139,7 +145,7 @@ class WaitingList:
             if wait.is_settled:
                 return
             wait.error, wait.is_settled = self._cancelled(), True
-            del self._waits[wait]
+            self._leave(wait)
             finished = [wait, *self._serve()]
         _tell(finished)
 
