@@ -74,12 +74,27 @@ class ControlLoops:
     def _gather_variables(self) -> None:
         """A value that exists in the first iteration alone, or in the last, cannot be received in each."""
         device_of = self._device_of
-        for node in self._subgraph.nodes:
+        taken: set[PlanNode] = set()  # what brings a variable in or round, that has its device
+        for node in list(self._subgraph.nodes):
             if is_head(node):
-                for x in node._inputs:
-                    device_of[x._op] = device_of[node]
+                for i, x in enumerate(node._inputs):
+                    if x._op in taken and device_of[x._op] is not device_of[node]:
+                        node._inputs[i] = self._repeated(x._op, device_of[node])._outputs[0]
+                    else:
+                        taken.add(x._op)
+                        device_of[x._op] = device_of[node]
             elif node.type in EXITS:
                 device_of[node] = device_of[node._inputs[0]._op]
+
+    def _repeated(self, node: PlanNode, device: Any) -> PlanNode:
+        """An Enter or NextIteration that two variables share, once more on another device."""
+        copy = self._subgraph.new_node(node.declaration, list(node._inputs), node.attributes, node)
+        copy._control_inputs = list(node._control_inputs)
+        self._device_of[copy] = device
+        self._frames.of[copy] = self._frames.of[node]
+        self.stand_beside(copy, node)
+        self._made.append(copy)
+        return copy
 
     def stand_beside(self, node: PlanNode, other: PlanNode) -> None:
         """Takes notice of a node that was made to run where `other` does."""

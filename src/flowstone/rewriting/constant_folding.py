@@ -15,6 +15,7 @@ from flowstone.framework.node import static_value
 from flowstone.framework.operation import evaluate, registry
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.framework.values import to_numpy
+from flowstone.rewriting.frames import ENTERS
 from flowstone.rewriting.patterns import Replacement, rewrite
 
 LARGEST_CONSTANT_BYTES = (
@@ -29,6 +30,8 @@ def fold_constants(subgraph: Subgraph) -> None:
         declaration = node.declaration
         if not declaration.is_pure or not node._outputs or node.type in ("Const", "_Arg"):
             return None
+        if node.type in ENTERS and node._inputs[0]._op._control_inputs:
+            return None  # inside the loop, a constant cannot wait for what is outside
         if declaration._value_function is not None:
             known = [static_value(output) for output in node._outputs]
             if all([isinstance(value, np.ndarray) for value in known]):
