@@ -230,6 +230,23 @@ def test_in_loops_and_branches() -> None:
         assert [int(session.run(branch, {flag: taken})) for taken in (False, True)] == [-1, 110]
 
 
+def test_on_two_devices() -> None:
+    section = tf.CriticalSection()
+    with tf.device("/cpu:1"):
+        v = tf.get_variable("v", [], tf.int32, initializer=tf.zeros_initializer(), use_resource=True)
+
+        def add_slowly() -> Any:
+            return v.assign(tf.py_func(lambda x: x, [v.read_value()], tf.int32) + 1).op
+
+        done = section.execute(add_slowly)
+    config = tf.ConfigProto(device_count={"CPU": 2})
+    with tf.Session(config=config) as session:
+        session.run(v.initializer)
+        for step in [Running(session, done) for _ in range(10)]:
+            assert step.ended() is None
+        assert session.run(v) == 10
+
+
 def test_mistakes_while_building() -> None:
     v = tf.get_variable("v", [], initializer=tf.zeros_initializer(), use_resource=True)
     one, other = tf.CriticalSection(), tf.CriticalSection(shared_name="zz")

@@ -107,7 +107,8 @@ class CriticalSection:
             self._record(lock.op, created, exclusive_resource_access)
             flat = [_converted(result) for result in nest.flatten(results)]
             with graph.control_dependencies([_after(result) for result in flat]):
-                consumed = F.ConsumeMutexLock(lock)
+                with graph.colocate_with(self._handle.op):
+                    consumed = F.ConsumeMutexLock(lock)
                 gated = tuple_(flat) if flat else []
             with graph.control_dependencies([consumed]):
                 released = [_after(result) for result in gated]
