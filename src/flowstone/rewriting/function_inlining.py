@@ -91,9 +91,7 @@ class Inliner:
 
     def _pivot(self, call: PlanNode) -> PlanNode | None:
         """A node that is alive where a call of the user's graph is."""
-        if not self.conditional or not call._inputs:
-            return None
-        return self.alive_with(call._inputs[0], call)
+        return self.alive_with_inputs(call) if self.conditional else None
 
     # ---- nodes
 
@@ -126,6 +124,14 @@ class Inliner:
         if x.op.type not in SWITCHES:
             return x.op  # type: ignore[no-any-return]
         return self.identity(x, like, f"{like.name}/pivot")
+
+    def alive_with_inputs(self, call: PlanNode) -> PlanNode | None:
+        """A node that is alive where all inputs of a call are; None if it has none."""
+        sources = dict.fromkeys(call._inputs)
+        alive = [self.alive_with(x, call) for x in sources]
+        if len(alive) < 2:
+            return alive[0] if alive else None
+        return self.identity(call._inputs[0], call, f"{call.name}/pivot", alive[1:])
 
     def done(self, call: PlanNode, expansion: Expansion) -> PlanNode:
         """A node that runs when all of a call has."""
@@ -265,7 +271,7 @@ class _BodyCopy:
         self._bind(op, node)
         if is_call(node):
             _infer(node)
-            pivot = site.pivot if node not in inliner.bound else self._pivot_of(node)
+            pivot = self._pivot_of(node) if self.depths.exist or node in inliner.bound else site.pivot
             expansion = inliner.expand(node, (*site.callers, self.body.name), site.library, pivot)
             waits = expansion.effects
             if waited:
@@ -277,10 +283,10 @@ class _BodyCopy:
         return _Copied(node._outputs, [node])
 
     def _pivot_of(self, node: PlanNode) -> PlanNode | None:
-        """Inside a body every input is alive or dead with it, unless it has conditionals of its own."""
+        """A node that is alive where a call in the body is; None if the body always runs, as a whole."""
         if self.site.pivot is None and not self.depths.exist:
             return None
-        return self.inliner.alive_with(node._inputs[0], node) if node._inputs else self.site.pivot
+        return self.inliner.alive_with_inputs(node) or self.site.pivot
 
     def _attributes(self, op: Any) -> dict[str, Any]:
         attributes: dict[str, Any] = op.attributes
@@ -303,7 +309,8 @@ class _BodyCopy:
             return
         takes_argument = any(x in self.depths.arguments for x in op._inputs)
         if takes_argument or not op.declaration.is_pure or op.type in ENTERS:
-            binding = site.controls if takes_argument else site.binding()
+            begins_loop = op.type in ENTERS  # all of a frame is alive where the call is, or none
+            binding = site.controls if takes_argument and not begins_loop else site.binding()
             node._control_inputs = list(dict.fromkeys([*node._control_inputs, *binding]))
             bound.add(node)
 
