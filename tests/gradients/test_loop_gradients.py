@@ -224,8 +224,8 @@ SMOOTH: list[Callable[..., Any]] = [
 class RandomProgram:
     """Branches, loops, arrays and smooth functions, nested; all values are vectors of two doubles."""
 
-    def __init__(self, seed: int) -> None:
-        self.random = random.Random(seed)
+    def __init__(self, seed: int, devices: int = 0) -> None:
+        self.random, self.places, self.devices = random.Random(seed), random.Random(seed), devices
 
     def statements(self, values: list[Any], count: Any, size: int, depth: int) -> Any:
         """The last of `size` more values; `count`, an integer tensor, decides what branches are taken."""
@@ -238,7 +238,9 @@ class RandomProgram:
         a, b = (self.random.choice(values[-4:]) for _ in range(2))
         kind = self.random.choice(["op", "op", "cond", "loop", "array"]) if depth else "op"
         if kind == "op":
-            return self.random.choice(SMOOTH)(a, b)
+            operation = self.random.choice(SMOOTH)
+            with tf.device(f"/cpu:{self.places.randrange(4) % self.devices}" if self.devices else None):
+                return operation(a, b)
         if kind == "cond":
             taken = tf.equal(count % self.random.randint(2, 3), 0)
             size = self.random.randint(1, 2)
@@ -286,3 +288,20 @@ def test_random_programs_have_the_slopes_of_difference_quotients(seed: int) -> N
         ]
         found = np.zeros(2) if slope is None else session.run(slope, {x: at})
     np.testing.assert_allclose(found, quotients, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("seed", range(12, 27))
+def test_random_programs_have_the_same_slopes_on_several_devices(seed: int) -> None:
+    found = []
+    for devices in (1, 2, 3):
+        with tf.Graph().as_default():
+            x = tf.placeholder(tf.float64, [2])
+            start = [x, tf.constant([0.3, -0.7], tf.float64)]
+            count = tf.placeholder_with_default(seed, [])
+            y = RandomProgram(seed, devices).statements(start, count, 3, 2)
+            slopes = [y if slope is None else slope for slope in tf.gradients(y, x)]
+            config = tf.ConfigProto(device_count={"CPU": devices}, operation_timeout_in_ms=30_000)
+            with tf.Session(config=config) as session:
+                found.append(session.run([y, *slopes], {x: [0.4, -0.6]}))
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-12)
+    np.testing.assert_allclose(found[2], found[0], rtol=1e-12)
