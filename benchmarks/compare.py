@@ -41,10 +41,17 @@ SCRIPTS = {  # workload: the script's stem
     "language_model_small": "language_model",
     "language_model_large": "language_model",
     "devices": "devices",
+    "lenet": "convolutional",
+    "alexnet": "convolutional",
+    "googlenet": "convolutional",
+    "vgg_a": "convolutional",
+    "resnet50": "convolutional",
+    "memory": "convolutional",
 }
 VARIANTS = {  # the best variant counts
     ("network", "torch"): ["", "compile"],
     ("language_model", "torch"): ["", "cell"],
+    ("convolutional", "torch"): ["", "channels_last", "compile", "compile_channels_last"],
 }
 
 
@@ -66,6 +73,8 @@ def measure(workload: str, implementation: str, variant: str, seconds: float) ->
         VARIANT=variant,
         BENCHMARK_SECONDS=str(seconds),
         TF_USE_LEGACY_KERAS="1",
+        NVIDIA_TF32_OVERRIDE="0",  # full float32 on a GPU, in every implementation
+        JAX_DEFAULT_MATMUL_PRECISION="highest",
     )
     program = script(workload, implementation)
     if not program.exists():
