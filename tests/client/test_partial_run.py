@@ -238,6 +238,7 @@ def test_waits_are_ended_by_deadlines_and_by_closing(g: Graph) -> None:
 
 
 def test_a_forgotten_session_leaves_no_thread(g: Graph) -> None:
+    until(lambda: not partial_threads())
     session = tf.Session()
     g.setup(session)
     assert partial_threads() == 1

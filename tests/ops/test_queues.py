@@ -509,6 +509,19 @@ def test_a_resource_queue_as_a_reference() -> None:
         assert s.run(F.QueueSize(F.FakeQueue(q.queue_ref))) == 1
 
 
+def test_a_fetch_is_nobody_elses_memory() -> None:
+    queues = [tf.FIFOQueue(3, [tf.float32], shapes=[[2]]), tf.FIFOQueue(3, [tf.float32])]
+    x = tf.placeholder(tf.float32, [2])
+    doubled = x * 2.0
+    puts, taken = [queue.enqueue(doubled) for queue in queues], [queue.dequeue() for queue in queues]
+    for chosen in (puts[:1], puts[1:], puts):
+        with tf.Session() as session:
+            session.run([doubled, *chosen], {x: [1.0, 2.0]})[0][:] = -1.0
+            for put, got in zip(puts, taken):
+                if put in chosen:
+                    assert session.run(got).tolist() == [2.0, 4.0]
+
+
 def test_one_of_several_queues() -> None:
     q1, q2 = tf.FIFOQueue(3, [tf.float32], shapes=[[3]]), tf.FIFOQueue(3, [tf.float32], shapes=[[2]])
     i = tf.placeholder(tf.int32, [])

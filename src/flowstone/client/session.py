@@ -377,9 +377,9 @@ class BaseSession:
         """
         self._check_usable()
         structure = FetchStructure(self._graph, fetches)
-        tensors = [tensor for key in feeds or () for tensor in fed_tensors(self._graph, key)]
+        tensors = dict.fromkeys(tensor for key in feeds or () for tensor in fed_tensors(self._graph, key))
         with self._lock:
-            run = PartialRun(self, structure, tensors)
+            run = PartialRun(self, structure, list(tensors))
             handle = f"partial_run_{id(run)}_{len(self._partial_runs)}"
             self._partial_runs[handle] = run
         return handle

@@ -203,7 +203,8 @@ class _Cutter:
             self.units.append(self._segment_unit(frontier, nodes, wanted.get(frontier, []), copied))
         fetches = [self._endpoint_of(x) for x in subgraph.fetches]
         feeds = [self._endpoint(x) for x in subgraph.feeds]
-        flags = [copied.get(x, True) for x in subgraph.fetches]
+        needs_copy, fetched = self.aliasing.fetch_needs_copy, subgraph.fetches
+        flags = [copied.get(x, True) or needs_copy(fetched, i) for i, x in enumerate(fetched)]
         return UnitGraph(self.units, len(self.endpoints), feeds, fetches), flags
 
     def _endpoint(self, key: Any) -> int:
