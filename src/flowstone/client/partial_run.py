@@ -174,7 +174,7 @@ def _first_of(fetches: Sequence[Tensor], unfed: set[Tensor], fed: frozenset[Tens
         operation = item.op if isinstance(item, Tensor) else item
         if operation not in seen:
             seen.add(operation)
-            waiting += [*operation._inputs, *operation._control_inputs]
+            waiting += reversed([*operation._inputs, *operation._control_inputs])
     return None
 
 

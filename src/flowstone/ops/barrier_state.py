@@ -151,7 +151,7 @@ class BarrierState:
                 None,
                 None,
                 f"Barrier {self.name} is closed, but attempted to insert a brand new key: {_text(new[0])}.  "
-                f"Pending enqueues cancelled: 0.  Insertion index: {component}.  "
+                f"Pending enqueues cancelled: 0.  Insertion index: {keys.index(new[0])}.  "
                 f"Number of incomplete keys: {len(self._incomplete)}.",
             )
         seen: set[bytes] = set()
