@@ -123,6 +123,17 @@ def test_gradients_in_a_body_go_no_further_back_than_the_iteration() -> None:
         repeat(3, lambda i, y: y + tf.gradients(y * x, x)[0], x)
 
 
+def test_the_gradient_of_an_imported_loop_is_refused(graph) -> None:
+    x = tf.constant(1.5, name="x")
+    repeat(3, lambda i, y: y * x, x)
+    message = graph.as_graph_def()
+    with tf.Graph().as_default():
+        x, y = tf.import_graph_def(message, return_elements=["x:0", "while/Exit_1:0"])
+        assert run(y) == 1.5**4
+        with pytest.raises(ValueError, match="the loop that 'import/while/Exit_1' leaves"):
+            tf.gradients(y, x)
+
+
 # ---- what the graph and the session show
 
 

@@ -109,7 +109,12 @@ class LoopGradients:
         kind = op.type
         if kind == "Exit":
             forward = _loop_left(op)
-            if forward is not None and forward.history is not None:
+            if forward is None:
+                raise ValueError(
+                    f"Cannot compute the gradient through the loop that '{op.name}' leaves: a loop of a "
+                    "GraphDef has none. Build the loop here, or add its gradient before exporting it."
+                )
+            if forward.history is not None:
                 raise TypeError("Second-order gradient for while loops not supported.")
             loop = self.of.get(forward)
             return [None if loop is None else loop.enter_result(op.outputs[0], gradients[0])]
