@@ -281,6 +281,22 @@ def test_second_derivatives_of_functions() -> None:
     assert run(tf.gradients(slope, x))[0].tolist() == [3.0, -9.0, 12.0]
 
 
+def test_the_gradient_of_an_imported_function_with_a_loop_is_refused(graph) -> None:
+    def looping(a):
+        return tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * a), [0, a])[1]
+
+    x = tf.constant(2.0)
+    y = Defun(tf.float32, func_name="Loops", shape_func=lambda op: [()])(looping)(x)
+    (slope,) = tf.gradients(y, x)
+    assert run([y, slope]) == [16.0, 32.0]
+    message = graph.as_graph_def()
+    with tf.Graph().as_default():
+        y, slope = tf.import_graph_def(message, return_elements=[y.name, slope.name])
+        assert run(y) == 16.0
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Gradient of function Loops"):
+            run(slope)
+
+
 def test_an_unused_result_needs_no_gradient() -> None:
     @Defun(tf.float32)
     def both(a):
