@@ -171,6 +171,15 @@ def test_updates_of_concurrent_steps_are_not_lost() -> None:
         assert session.run(v) == 20
 
 
+def test_results_are_those_within_the_section() -> None:
+    section = tf.CriticalSection()
+    v = tf.get_variable("v", [], tf.int32, initializer=tf.zeros_initializer(), use_resource=True)
+    results = [section.execute(lambda: v.assign_add(1)) for _ in range(5)]
+    with tf.Session() as session:
+        session.run(v.initializer)
+        assert sorted(session.run(results)) == [1, 2, 3, 4, 5]
+
+
 def test_inputs_come_before_the_lock() -> None:
     section = tf.CriticalSection()
     slow, quick = tf.FIFOQueue(1, [tf.float32]), tf.constant(1.0)

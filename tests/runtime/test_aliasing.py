@@ -149,3 +149,20 @@ def test_in_place_results_on_one_branch_leave_the_other_whole():
         np.testing.assert_allclose(session.run(y, {x: [0, 1], p: taken}), np.exp([0, 1]) + shift, rtol=1e-6)
         both = session.run([y, e], {x: [0, 1], p: taken})
         np.testing.assert_allclose(both[1], np.exp([0, 1]), rtol=1e-6)
+
+
+def test_a_read_keeps_its_value_while_its_step_waits_and_another_unit_writes():
+    v = tf.get_variable("v", [], initializer=tf.zeros_initializer(), use_resource=True)
+    read = v.read_value()
+    last = read
+    for _ in range(2):  # two kernels that may wait: the step has several units
+        with tf.control_dependencies([last]):
+            last = tf.FIFOQueue(9, [tf.float32]).enqueue(1.0)
+    with tf.control_dependencies([last]):
+        added = v.assign_add(1.0)
+    with tf.control_dependencies([added]):
+        later = read * 1.0
+    with tf.Session() as session:
+        session.run(v.initializer)
+        assert session.run([read, added, later]) == [0.0, 1.0, 0.0]
+        assert session.run([read, added, later]) == [1.0, 2.0, 1.0]

@@ -106,7 +106,10 @@ class CriticalSection:
             self._wait_for_inputs(lock.op, created)
             self._record(lock.op, created, exclusive_resource_access)
             flat = [_converted(result) for result in nest.flatten(results)]
-            with graph.control_dependencies([_after(result) for result in flat]):
+            ready = [_after(result) for result in flat]
+            # a variable's value is that within the section: it is not read again
+            flat = [x if isinstance(x, (Tensor, Operation)) else y for x, y in zip(flat, ready)]
+            with graph.control_dependencies(ready):
                 with graph.colocate_with(self._handle.op):
                     consumed = F.ConsumeMutexLock(lock)
                 gated = tuple_(flat) if flat else []

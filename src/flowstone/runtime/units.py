@@ -13,7 +13,7 @@ waits for it.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 from flowstone.framework import dtypes, errors
@@ -334,9 +334,25 @@ class _Cutter:
         part = copies.subgraph(wanted)
         unit.segment = compile_segment(part, self.environment, self.watched, True, self.traced_device)
         unit.call = unit.segment.function
+        outlasting = [i for i, x in enumerate(wanted) if self.aliasing.must_copy_read(x.op)]
+        if outlasting:
+            unit.call = _copying(unit.segment.function, outlasting)
         for x, must_copy in zip(wanted, unit.segment.copied_fetches):
             copied[x] = must_copy
         return unit
+
+
+def _copying(function: Callable[..., Any], places: list[int]) -> Callable[..., Any]:
+    """A segment's function whose results at `places`, values of state, other units will change before all
+    have used them."""
+
+    def call(step: Any, *arguments: Any) -> list[Any]:
+        results = list(function(step, *arguments))
+        for i in places:
+            results[i] = results[i].clone()
+        return results
+
+    return call
 
 
 class _Copies:
