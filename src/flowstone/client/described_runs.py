@@ -14,9 +14,12 @@ import numpy as np
 
 from flowstone.client.feeds_fetches import FetchStructure
 from flowstone.client.run_metadata import check_thread_pool, start_trace, write_metadata
+from flowstone.client.step_observation import WARM_UP, StepObserver, current_observer
 from flowstone.framework.shape import is_compatible
 from flowstone.framework.tensor import Tensor
+from flowstone.runtime.explanation import machine_text, profile_text
 from flowstone.runtime.plan import Plan
+from flowstone.runtime.tracing import Trace
 
 if TYPE_CHECKING:
     from flowstone.client.session import BaseSession
@@ -69,6 +72,48 @@ def measured_runner(
     session: BaseSession, structure: FetchStructure, feeds: list[Tensor]
 ) -> Callable[..., Any]:
     """A function of the feeds' values that runs a step, and measures it when that is due."""
+    plain, observer = _measured_runner(session, structure, feeds), current_observer()
+    return plain if observer is None else observed_runner(session, structure, feeds, plain, observer)
+
+
+def observed_runner(
+    session: BaseSession,
+    structure: FetchStructure,
+    feeds: list[Tensor],
+    plain: Callable[..., Any],
+    observer: StepObserver,
+) -> Callable[..., Any]:
+    """`plain`, a function of the feeds' values that runs a step, of which some are traced for `observer`."""
+
+    def traced(*values: Any) -> tuple[Any, Plan, Trace]:
+        timeout_ms = session._timeout_ms
+        plan, shapes = _plan_for_values(session, structure, feeds, values, timeout_ms > 0, True)
+        trace = start_trace(plan, session._devices)
+        result = session._compiled(structure, feeds, plan, shapes, timeout_ms, trace)(*values)
+        trace.finish()
+        return result, plan, trace
+
+    by_shape = any(is_open(tensor) for tensor in feeds)
+    return observer.runner(session, structure, feeds, by_shape, plain, traced)
+
+
+def explain_by_steps(
+    session: BaseSession, structure: FetchStructure, feeds: list[Tensor], values: Sequence[Any], steps: int
+) -> str:
+    """Runs steps, and says where the time and memory of the last `steps` of them went."""
+    observer = StepObserver(steps, spread=False)
+    run = observed_runner(session, structure, feeds, _measured_runner(session, structure, feeds), observer)
+    for _ in range(1 + WARM_UP + 2 * steps):
+        run(*values)
+    (kind,) = observer.kinds()
+    measured = kind.explanation().profile
+    assert measured is not None
+    return f"{profile_text(measured)}\n\n{machine_text([measured])}"
+
+
+def _measured_runner(
+    session: BaseSession, structure: FetchStructure, feeds: list[Tensor]
+) -> Callable[..., Any]:
     plain, measurements = session._runner(structure, feeds, session._timeout_ms), session._measurements
     if measurements is None:
         return plain

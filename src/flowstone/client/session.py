@@ -19,7 +19,14 @@ import numpy as np
 from torch import get_num_threads
 from torch._C import _InferenceMode
 
-from flowstone.client.described_runs import is_open, is_plain, measured_runner, plan_key, run_described
+from flowstone.client.described_runs import (
+    explain_by_steps,
+    is_open,
+    is_plain,
+    measured_runner,
+    plan_key,
+    run_described,
+)
 from flowstone.client.feeds_fetches import (
     FetchStructure,
     OtherShape,
@@ -437,18 +444,30 @@ class BaseSession:
 
         return call
 
-    def explain(self, fetches: Any, feed_dict: Any = None) -> str:
+    def explain(self, fetches: Any, feed_dict: Any = None, measure: bool = False, steps: int = 5) -> str:
         """How a step with these fetches and feeds runs: rewrites with reasons, final graph, generated code.
 
         `feed_dict`: values by tensor (the plan is then the one for their shapes), or only the tensors.
         """
         structure = FetchStructure(self._graph, fetches)
+        `measure`: also where its time and memory go, and how far from the machine's floor each node is, for
+        which it is run: a few times to warm up, then `steps` times with a trace, with all its effects on
+        variables and queues. Otherwise nothing runs. See docs/explain.md.
+
+        Raises ValueError for `measure` without the values of the feeds, and what `run` does.
         if not isinstance(feed_dict, dict):
             feed_dict = dict.fromkeys(feed_dict or ())
         pairs = [pair for key, value in feed_dict.items() for pair in feed_elements(self._graph, key, value)]
         known = all(value is not None for _, value in pairs)
         shapes = tuple(np.shape(value) for _, value in pairs) if known and pairs else None
-        return self._plan(structure, [tensor for tensor, _ in pairs], False, shapes).explain()
+        feeds = [tensor for tensor, _ in pairs]
+        text = self._plan(structure, feeds, False, shapes).explain()
+        if not measure:
+            return text
+        self._check_usable()
+        if not known or steps < 1:
+            raise ValueError("To measure steps, explain needs the values of all feeds, and steps >= 1.")
+        return f"{text}\n{explain_by_steps(self, structure, feeds, [value for _, value in pairs], steps)}"
 
     def explain_placement(self, fetches: Any, feed_dict: Any = None, picture: Any = None) -> str:
         """Which device runs each node of a step, and when by the cost model (measured costs, if the session

@@ -117,6 +117,21 @@ def _product(node: Node) -> float:
     return 2.0 * math.sqrt(counts / max(batch, 1))
 
 
+def _product_sum(node: Node) -> float:
+    """The products that were handed to the sum, which are made together at the latest when it is taken."""
+    operations, handle = 0.0, node._inputs[0]
+    while handle.op.type == "_ProductSumAdd":
+        counts = math.prod(_count(x) for x in handle.op._inputs[1:])
+        operations += 2.0 * math.sqrt(counts * _count(node._outputs[0]))
+        handle = handle.op._inputs[0]
+    return operations
+
+
+def _product_update(node: Node) -> float:
+    """2 m n k for the product of a and b that changes a variable; a handle's variable counts as assumed."""
+    return 2.0 * math.sqrt(math.prod(_count(node._inputs[i]) for i in (0, 2, 3)))
+
+
 def _convolution(
     result: Callable[[Node], Output], kernel: Callable[[Node], Output]
 ) -> Callable[[Node], float]:
@@ -157,20 +172,26 @@ def _by_filter(build: Callable[..., Callable[[Node], float]]) -> Callable[[Node]
 
 _TABLE: tuple[tuple[str, Callable[[Node], float]], ...] = (
     ("MatMul BatchMatMul BatchMatMulV2 _FusedMatMul", _product),
-    ("Conv2D Conv3D", _forward(_convolution)),
+    ("_ProductSum _ProductSumAdd", lambda node: 0.0),
+    ("_ProductSumTotal", _product_sum),
+    ("_ApplyProduct _ResourceApplyProduct", _product_update),
+    ("Conv2D Conv3D _BiasedConv2D", _forward(_convolution)),
     ("Conv2DBackpropInput Conv3DBackpropInputV2", _by_input(_convolution)),
     ("Conv2DBackpropFilter Conv3DBackpropFilterV2", _by_filter(_convolution)),
     ("DepthwiseConv2dNative", _forward(_depthwise)),
     ("DepthwiseConv2dNativeBackpropInput", _by_input(_depthwise)),
     ("DepthwiseConv2dNativeBackpropFilter", _by_filter(_depthwise)),
-    ("MaxPool MaxPoolV2 AvgPool MaxPool3D AvgPool3D MaxPoolWithArgmax", _pooling),
-    ("MaxPoolGrad MaxPoolGradV2 AvgPoolGrad MaxPool3DGrad AvgPool3DGrad", _elements(4)),
+    ("MaxPool MaxPoolV2 AvgPool MaxPool3D AvgPool3D MaxPoolWithArgmax _MaxPoolWithPlaces", _pooling),
+    ("_MaxPoolGradAtPlaces MaxPoolGrad MaxPoolGradV2 AvgPoolGrad MaxPool3DGrad AvgPool3DGrad", _elements(4)),
     (
         "Exp Expm1 Log Log1p Tanh Sigmoid Pow Sqrt Rsqrt Sin Cos Erf Erfc Elu Selu Softplus Lgamma",
         _elements(8),
     ),
     ("Softmax LogSoftmax RandomUniform RandomStandardNormal TruncatedNormal", _elements(10)),
-    ("SoftmaxCrossEntropyWithLogits SparseSoftmaxCrossEntropyWithLogits", _elements(15)),
+    (
+        "SoftmaxCrossEntropyWithLogits SparseSoftmaxCrossEntropyWithLogits _SoftmaxCrossEntropyTotal",
+        _elements(15),
+    ),
     ("FusedBatchNorm FusedBatchNormV2 FusedBatchNormV3", _elements(8)),
     ("FusedBatchNormGrad FusedBatchNormGradV2 FusedBatchNormGradV3", _elements(12)),
     ("LRN LRNGrad", _elements(20)),

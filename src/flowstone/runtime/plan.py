@@ -59,10 +59,14 @@ class Plan(NamedTuple):
     def explain(self) -> str:
         """The rewrites with their reasons, the final graph and the generated code, as text."""
         log = "\n".join(f"{name}: {node}: {reason}" for name, node, reason in self.subgraph.log)
-        graph = (
-            show(self.segment.parts) if isinstance(self.segment, PartitionedProgram) else str(self.subgraph)
-        )
-        return f"{log}\n\n{graph}\n\n{self.segment.source}"
+        return f"{log}\n\n{self.graph_text}\n\n{self.segment.source}"
+
+    @property
+    def graph_text(self) -> str:
+        """The final graph, a line a node; of several devices the part of each."""
+        if isinstance(self.segment, PartitionedProgram):
+            return show(self.segment.parts)
+        return str(self.subgraph)
 
 
 def make_plan(

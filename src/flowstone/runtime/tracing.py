@@ -111,6 +111,12 @@ class Trace:
         self._constants: set[tuple[str, str]] = set()
         self._pending: list[tuple[Event, Any, Any]] = []
 
+    @property
+    def duration_ms(self) -> float:
+        """From the beginning of the step to the end of its last node."""
+        ends = [event.kernels[1] if event.kernels else event.end for event in self.events]
+        return (max(ends, default=self.begin) - self.begin) / 1e6
+
     def restart(self) -> None:
         """The step begins now."""
         self.begin = now()

@@ -30,6 +30,11 @@ _RUNNER_FILES = frozenset({__file__, runpy.__file__, "<frozen runpy>"})
 def declare(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `flowstone run`."""
     parser.usage = "flowstone run (program.py | -m package.module | -) [arguments]"
+    declare_program(parser)
+
+
+def declare_program(parser: argparse.ArgumentParser) -> None:
+    """Adds what names a program and its arguments: `as_module`, `program`, `arguments`."""
     parser.add_argument("-m", dest="as_module", action="store_true", help="the program is a module's name")
     parser.add_argument("program", help="a Python file or a folder with __main__.py; - reads standard input")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the program's own arguments")

@@ -1,0 +1,212 @@
+"""Watching the steps that a program runs: how often, for how long, and a few of each kind traced.
+
+    observer = StepObserver(steps=5)
+    with observer.watching():
+        ...                                     # any sessions of any thread
+    for kind in observer.kinds():               # the most expensive first
+        print(explanation_text(kind.explanation()))
+
+A *kind* is what one session runs for the same fetches, feeds and, where the graph leaves them open, shapes of
+feeds. Its first step is traced, for the sake of what runs but once; then `WARM_UP` steps run as ever, the
+next `steps` are traced, and all others run as ever and are timed; with `spread`, others come between those
+traced, so that a moment in which the machine was busy does not count for all. No step is run that the
+program does not run. What the program traces or limits itself (RunOptions), partial runs and the steps of
+queue runners are not watched. The observer keeps the sessions that it has seen.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from torch import get_num_threads
+
+from flowstone.client.feeds_fetches import FetchStructure
+from flowstone.framework.kernel import CPU, GPU
+from flowstone.framework.shape import format_dims
+from flowstone.framework.tensor import Tensor
+from flowstone.runtime.device import Device
+from flowstone.runtime.explanation import Explanation
+from flowstone.runtime.machine import Machine, measured_machine
+from flowstone.runtime.partitioned_program import PartitionedProgram
+from flowstone.runtime.plan import Plan
+from flowstone.runtime.step_profile import profile
+from flowstone.runtime.tracing import Trace
+
+if TYPE_CHECKING:
+    from flowstone.client.session import BaseSession
+
+WARM_UP = 3  # steps that are not traced, before the others
+_LONGEST_DISTANCE = 32  # from one traced step to the next
+
+Shapes = tuple[tuple[int, ...], ...] | None
+TracedStep = Callable[..., tuple[Any, Plan, Trace]]
+
+
+class StepKind:
+    """The steps of one kind: `fetches` and `feeds` by name, `runs`, and what was measured of them.
+
+    `durations_ms` are those of steps without a trace, the first of which, where planning is, not among them.
+    `plan` makes the plan of such a step.
+    """
+
+    def __init__(
+        self,
+        fetches: Sequence[str],
+        feeds: Sequence[str],
+        plan: Callable[[], Plan],
+        devices: Sequence[Device],
+        intra_op_threads: int,
+    ) -> None:
+        self.fetches, self.feeds, self.plan = tuple(fetches), tuple(feeds), plan
+        self.runs = 0
+        self.durations_ms = array("d")
+        self._devices, self._threads = devices, intra_op_threads or get_num_threads()
+        self._first: list[tuple[Plan, Trace]] = []
+        self._later: list[tuple[Plan, Trace]] = []
+        self._has_planned = False
+        self._lock = threading.Lock()
+
+    def run(
+        self, values: Sequence[Any], plain: Callable[..., Any], traced: TracedStep, numbers: frozenset[int]
+    ) -> Any:
+        """Runs a step, and traces it if its number is one of these."""
+        with self._lock:
+            number = self.runs
+            self.runs += 1
+        if number in numbers:
+            result, plan, trace = traced(*values)
+            (self._later if number else self._first).append((plan, trace))
+            return result
+        start = time.perf_counter_ns()
+        result = plain(*values)
+        length = time.perf_counter_ns() - start
+        with self._lock:
+            if self._has_planned:
+                self.durations_ms.append(length / 1e6)
+            self._has_planned = True
+        return result
+
+    @property
+    def total_ms(self) -> float:
+        """What all its steps took, without planning: the median for each that was not timed."""
+        known = list(self.durations_ms) or [trace.duration_ms for _, trace in self._later or self._first]
+        usual = float(np.median(known or [0.0]))
+        return sum(self.durations_ms) + (self.runs - len(self.durations_ms)) * usual
+
+    def explanation(self) -> Explanation:
+        """Everything about its steps. Measures the machine where no other explanation has."""
+        plan, traces = self.plan(), self._later or self._first
+        measured = None
+        if traces:
+            machines = _machines(plan, self._devices, self._threads)
+            traced_plan = traces[-1][0]
+            measured = profile(traced_plan, [trace for _, trace in traces], machines, self.durations_ms)
+        is_cold = not self._later
+        return Explanation(self.fetches, self.feeds, self.runs, self.total_ms, is_cold, plan, measured)
+
+
+def _machines(plan: Plan, devices: Sequence[Device], intra_op_threads: int) -> dict[str, Machine]:
+    """The models of the devices that the plan uses, with the threads that its step has on them."""
+    used = [device for device in devices if device.name in plan.parts]
+    count = 1 if plan.one_thread else intra_op_threads
+    if isinstance(plan.segment, PartitionedProgram):
+        count = max(1, count // max(1, sum(device.device_type == CPU for device in used)))
+    kinds = {CPU: ("cpu", count), GPU: ("cuda", 1)}
+    return {d.name: measured_machine(*kinds[d.device_type]) for d in used if d.device_type in kinds}
+
+
+class StepObserver:
+    """Watches steps, and traces `steps` of each kind after its warm-up."""
+
+    def __init__(self, steps: int, spread: bool = True) -> None:
+        self._numbers = frozenset([0, *_later_numbers(steps, spread)])
+        self._kinds: dict[Any, StepKind] = {}
+        self._lock = threading.Lock()
+
+    def kinds(self) -> list[StepKind]:
+        """Those that were seen, by the time that their steps took in all, longest first."""
+        return sorted(self._kinds.values(), key=lambda kind: -kind.total_ms)
+
+    def runner(
+        self,
+        session: BaseSession,
+        structure: FetchStructure,
+        feeds: Sequence[Tensor],
+        by_shape: bool,
+        plain: Callable[..., Any],
+        traced: TracedStep,
+    ) -> Callable[..., Any]:
+        """`plain`, a function of the feeds' values that runs a step, watched; `traced` runs a step with a
+        trace and returns its result, plan and finished trace. `by_shape`: each combination of the feeds'
+        shapes is a kind of its own.
+        """
+        elements = (session, tuple(structure.elements), tuple(structure.targets), tuple(feeds))
+
+        def run(*values: Any) -> Any:
+            shapes = tuple([np.shape(value) for value in values]) if by_shape else None
+            kind = self._kinds.get((elements, shapes))
+            if kind is None:
+                kind = self._new_kind(session, structure, feeds, elements, shapes)
+            return kind.run(values, plain, traced, self._numbers)
+
+        return run
+
+    def _new_kind(
+        self,
+        session: BaseSession,
+        structure: FetchStructure,
+        feeds: Sequence[Tensor],
+        elements: Any,
+        shapes: Shapes,
+    ) -> StepKind:
+        def plan() -> Plan:
+            try:
+                return session._plan(structure, list(feeds), False, shapes)
+            except ValueError:  # the shapes contradict: what ran is the plan for all
+                return session._plan(structure, list(feeds), False)
+
+        names = [_name(item) for item in (*structure.elements, *structure.targets)]
+        known = shapes or [tensor.dims for tensor in feeds]
+        fed = [_name(x) + format_dims(dims).replace(" ", "") for x, dims in zip(feeds, known)]
+        with self._lock:
+            kind = StepKind(names, fed, plan, session.list_devices(), session.intra_op_threads)
+            return self._kinds.setdefault((elements, shapes), kind)
+
+    @contextlib.contextmanager
+    def watching(self) -> Iterator[None]:
+        """In this context, all steps of the process are watched that sessions begin to run in it."""
+        global _observer
+        before, _observer = _observer, self
+        try:
+            yield
+        finally:
+            _observer = before
+
+
+def _later_numbers(steps: int, spread: bool) -> Iterator[int]:
+    """The numbers of the steps that are traced after the first."""
+    number, distance = 1 + WARM_UP, 2 if spread else 1
+    for _ in range(steps):
+        yield number
+        number += distance
+        if spread:
+            distance = min(2 * distance, _LONGEST_DISTANCE)
+
+
+def _name(item: Any) -> str:
+    name: str = item.name
+    return name.removesuffix(":0")
+
+
+_observer: StepObserver | None = None
+
+
+def current_observer() -> StepObserver | None:
+    """Who watches the steps of this process."""
+    return _observer

@@ -1,0 +1,273 @@
+"""Where the milliseconds and megabytes of a step go, and how far its nodes are from the machine's floor.
+
+A `StepProfile` is made of the traces of a few steps of one plan. Each node has the median of its times in
+these steps, all its runs in a step (of a loop) taken together, and the shapes, allocations, operations and
+bytes of the last one. Operations and bytes are counted by `placement/operation_cost.py`, from the shapes that
+were seen and not from the static ones; `machine.py` says how long they take at least.
+
+Memory is followed through the last trace: what a node allocates is held until the last node that takes it, or
+a view of it, has ended. Variables, constants and feeds are counted apart. Where control flow inside a segment
+takes a value, which no trace shows, it is held until the same node makes its next one. A kernel's scratch
+memory is not seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from flowstone.framework.node import Node, Output
+from flowstone.framework.shape import format_dims
+from flowstone.framework.subgraph import PlanNode
+from flowstone.placement.operation_cost import FREE, Work, work
+from flowstone.rewriting.memory_estimate import peak_memory
+from flowstone.runtime.machine import Floor, Machine
+from flowstone.runtime.plan import Plan
+from flowstone.runtime.step_stats import is_computed
+from flowstone.runtime.tracing import Buffer, Event, Trace
+
+
+class NodeProfile(NamedTuple):
+    """A node in a step: its `runs`, their `ms` and `floor_ms` in all (0.0 without a floor), the `bound` that
+    makes the floor ("" for none), `operations` (floating point), `traffic` (bytes read and written),
+    `allocated` (bytes). `inputs` and `outputs` are types with shapes; `user_line` is ``file:line`` or "".
+    `waits`: its kernel may wait for others, and its time is no work.
+    """
+
+    name: str
+    type: str
+    device: str
+    user_line: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    runs: int
+    ms: float
+    floor_ms: float
+    bound: str
+    operations: float
+    traffic: int
+    allocated: int
+    waits: bool
+
+    @property
+    def ratio(self) -> float:
+        """How many times the floor it takes; 0.0 where there is none."""
+        return self.ms / self.floor_ms if self.floor_ms else 0.0
+
+
+class MemoryProfile(NamedTuple):
+    """Bytes: `state` (variables and constants), `fed`, the step's values when they are most (`peak`; the
+    plan's estimate of it, `estimated_peak`), and `allocated` in the whole step. `held` are the values at the
+    peak: (name, type with shape, bytes), largest first.
+    """
+
+    state: int
+    fed: int
+    peak: int
+    estimated_peak: int
+    allocated: int
+    held: tuple[tuple[str, str, int], ...]
+
+
+class StepProfile(NamedTuple):
+    """`step_ms`: the median of steps without a trace (of traced ones where there were none); `traced_steps`:
+    how many were traced; `nodes`, the most expensive first; the devices' `machines` by device name.
+    """
+
+    step_ms: float
+    traced_steps: int
+    nodes: tuple[NodeProfile, ...]
+    memory: MemoryProfile
+    machines: dict[str, Machine]
+
+    @property
+    def node_ms(self) -> float:
+        """What all nodes take, one after the other."""
+        return sum(node.ms for node in self.nodes)
+
+
+def profile(
+    plan: Plan, traces: Sequence[Trace], machines: dict[str, Machine], durations_ms: Sequence[float] = ()
+) -> StepProfile:
+    """The profile of steps of `plan`. `traces`: finished, one at least. `machines`: by device name; nodes of
+    other devices have no floor. `durations_ms`: of steps without a trace.
+    """
+    times = [_times(trace) for trace in traces]
+    events = [event for event in traces[-1].events if is_computed(traces[-1], event)]
+    events.sort(key=lambda event: event.end)
+    constants = [event for event in traces[-1].events if not is_computed(traces[-1], event)]
+    memory = _MemoryWalk(plan, events, constants)
+    by_node: dict[tuple[str, str], list[int]] = {}
+    for i, event in enumerate(events):
+        by_node.setdefault((event.device, event.node.name), []).append(i)
+    shapes = _Shapes(plan, [*constants, *events])
+    nodes = [
+        _node_profile(
+            [events[i] for i in own],
+            float(np.median([each.get(key, 0.0) for each in times])),
+            sum(memory.allocated[i] for i in own),
+            shapes,
+            machines.get(key[0]),
+        )
+        for key, own in by_node.items()
+    ]
+    nodes.sort(key=lambda node: (-node.ms, node.name))
+    steps = list(durations_ms) or [trace.duration_ms for trace in traces]
+    return StepProfile(float(np.median(steps)), len(traces), tuple(nodes), memory.profile(), machines)
+
+
+def _times(trace: Trace) -> dict[tuple[str, str], float]:
+    """Milliseconds by device and node name; those of the kernels on a GPU."""
+    found: dict[tuple[str, str], float] = {}
+    for event in trace.events:
+        start, end = event.kernels or (event.start, event.end)
+        key = event.device, event.node.name
+        found[key] = found.get(key, 0.0) + (end - start) / 1e6
+    return found
+
+
+def _node_profile(
+    events: Sequence[Event], ms: float, allocated: int, shapes: _Shapes, machine: Machine | None
+) -> NodeProfile:
+    event, runs = events[-1], len(events)
+    node = shapes.node(event)
+    waits = node.declaration.asynchronous
+    done, floor = Work(0.0, 0), Floor(0.0, "")
+    if node.type not in FREE and not waits:
+        done = work(node)
+        if machine is not None:
+            floor = machine.floor(done.operations, done.size, "Conv" in node.type)
+    line = event.node.origin.user_line
+    return NodeProfile(
+        node.name,
+        node.type,
+        event.device,
+        f"{line[0]}:{line[1]}" if line else "",
+        tuple(map(_type_text, event.node._inputs, [x._dims for x in node._inputs])),
+        tuple(map(_type_text, node._outputs, [x._dims for x in node._outputs])),
+        runs,
+        ms,
+        floor.seconds * 1e3 * runs,
+        floor.bound,
+        done.operations * runs,
+        done.size * runs,
+        allocated,
+        waits,
+    )
+
+
+def _type_text(output: Output, dims: tuple[int | None, ...] | None) -> str:
+    return output._dtype.base_dtype.name + format_dims(dims).replace(" ", "")
+
+
+class _Shapes:
+    """The shapes that were seen in a trace, by device and the output's name."""
+
+    def __init__(self, plan: Plan, events: Iterable[Event]) -> None:
+        self._partitioned = {
+            (device, node.name): node for device, part in plan.parts.items() for node in part.nodes
+        }
+        self._seen: dict[tuple[str, str], tuple[int, ...]] = {}
+        for event in events:
+            for output, buffer in zip(event.node._outputs, event.outputs):
+                if buffer is not None and _has_shape(output):
+                    self._seen[event.device, output.name] = buffer.shape
+
+    def node(self, event: Event) -> Node:
+        """The event's node with the shapes of this trace; variables stand for their handles."""
+        original = self._partitioned.get((event.device, event.node.name), event.node)
+        node = Node(
+            original.declaration, original.name, [self._of(event.device, x) for x in original._inputs],
+            original.attributes, original.group_sizes, [], original.device, original.order,
+        )  # fmt: skip
+        node._outputs = [self._of(event.device, x) for x in original._outputs]
+        return node
+
+    def _of(self, device: str, x: Output) -> Output:
+        if x.op.type == "VarHandleOp":
+            attributes = x.op.attributes
+            return Output(x.op, x.value_index, attributes["dtype"], attributes.get("shape"))
+        return Output(x.op, x.value_index, x._dtype, self._seen.get((device, x.name), x._dims))
+
+
+def _has_shape(output: Output) -> bool:
+    """Whether a trace says the shape of such values."""
+    return output._dtype.base_dtype.torch is not None
+
+
+class _MemoryWalk:
+    """Follows the step's memory; `allocated[i]` are the bytes that event i took newly."""
+
+    def __init__(self, plan: Plan, events: Sequence[Event], constants: Sequence[Event]) -> None:
+        self._plan, self._events = plan, events
+        self._state: dict[int, int] = {}  # bytes by address
+        self._fed: dict[int, int] = {}
+        for event in constants:
+            kept = self._fed if event.node.type == "_Arg" else self._state
+            kept.update({b.address: b.allocated for b in event.outputs if b is not None and b.address})
+        self._last = self._last_uses()
+        self._live: dict[int, tuple[int, int, str, str]] = {}  # bytes, until which event, name, type
+        self._peak, self._held = 0, list(self._live.values())
+        self.allocated = [self._run(i, event) for i, event in enumerate(events)]
+
+    def profile(self) -> MemoryProfile:
+        """What was found."""
+        held = sorted(((name, kind, size) for size, _, name, kind in self._held), key=lambda x: -x[2])
+        estimate = sum(peak_memory(part) for part in self._plan.parts.values())
+        state, fed = sum(self._state.values()), sum(self._fed.values())
+        return MemoryProfile(state, fed, self._peak, estimate, sum(self.allocated), tuple(held))
+
+    def _last_uses(self) -> dict[tuple[int, int], int]:
+        """By event and output: the last event that takes the value."""
+        seen = {(event.device, event.node.name) for event in self._events}
+        unseen: set[tuple[str, str]] = set()  # outputs that somebody takes whom no trace shows
+        fetched: set[tuple[str, str]] = set()
+        for device, part in self._plan.parts.items():
+            fetched.update((device, x.name) for x in part.fetches)
+            for x, consumers in part.consumers().items():
+                if any((device, node.name) not in seen for node in consumers):
+                    unseen.add((device, x.name))
+        last: dict[tuple[int, int], int] = {}
+        latest: dict[tuple[str, str], tuple[int, int]] = {}
+        for i, event in enumerate(self._events):
+            for x in event.node._inputs:
+                producer = latest.get((event.device, x.name))
+                if producer is not None:
+                    last[producer] = i
+            for slot, output in enumerate(event.node._outputs):
+                key = event.device, output.name
+                if key in unseen and key in latest:
+                    last[latest[key]] = i
+                latest[key] = (i, slot)
+        for key, producer in latest.items():
+            if key in unseen or key in fetched:
+                last[producer] = len(self._events)
+        return last
+
+    def _run(self, i: int, event: Event) -> int:
+        total = 0
+        for slot, (output, buffer) in enumerate(zip(event.node._outputs, event.outputs)):
+            if buffer is not None and self._is_of_the_step(event.node, buffer):
+                until = self._last.get((i, slot), i)
+                kind = _type_text(output, buffer.shape)
+                if buffer.address in self._live:
+                    size, before, name, kind = self._live[buffer.address]
+                    self._live[buffer.address] = size, max(before, until), name, kind
+                else:
+                    self._live[buffer.address] = buffer.allocated, until, output.name, kind
+                    total += buffer.allocated
+        alive = sum(size for size, *_ in self._live.values())
+        if alive > self._peak:
+            self._peak, self._held = alive, list(self._live.values())
+        self._live = {address: each for address, each in self._live.items() if each[1] > i}
+        return total
+
+    def _is_of_the_step(self, node: PlanNode, buffer: Buffer) -> bool:
+        if not buffer.address or buffer.address in self._fed or buffer.address in self._state:
+            return False
+        if node.type == "ReadVariableOp" or any(x._dtype.is_ref for x in node._outputs):
+            self._state[buffer.address] = buffer.allocated
+            return False
+        return True

@@ -1,0 +1,116 @@
+"""Runs a TensorFlow 1 program as `flowstone run` does, then explains the steps that took most of its time.
+
+    flowstone explain [options] program.py [arguments]
+    flowstone explain [options] -m package.module [arguments]
+    flowstone explain [options] - [arguments] < program.py
+
+For each kind of step (fetches, feeds and their shapes): the rewrites with their reasons, where the
+milliseconds and the megabytes of a step go by op type and by node, and how far each is from the machine's
+floor. A few of the program's own steps are traced for that; none is run besides. The explanation follows the
+program's own output, also where the program fails or is interrupted. See docs/explain.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from flowstone.client.step_observation import StepKind, StepObserver
+from flowstone.runtime.explanation import Explanation, explanation_record, explanation_text, machine_text
+from flowstone.tools import run
+
+NAME = "explain"
+SUMMARY = "run a program, then tell how its steps run and where their time and memory go"
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `flowstone explain`."""
+    parser.usage = "flowstone explain [options] (program.py | -m package.module | -) [arguments]"
+    parser.add_argument("--top", type=_count, default=2, metavar="N", help="how many kinds of step (2)")
+    parser.add_argument("--steps", type=_count, default=5, metavar="K", help="trace K steps of a kind (5)")
+    parser.add_argument("--nodes", type=_count, default=10, metavar="N", help="list N nodes of a kind (10)")
+    parser.add_argument("--graph", action="store_true", help="show the graphs after rewriting")
+    parser.add_argument("--code", action="store_true", help="show the generated code")
+    parser.add_argument("--json", metavar="FILE", help="write all of it to FILE, too")
+    run.declare_program(parser)
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1, not {number}")
+    return number
+
+
+def execute(options: argparse.Namespace) -> int:
+    """Runs the program, then prints the explanation; returns the program's exit status, 2 if there is no
+    such file, or if there is no folder for the JSON file.
+    """
+    problem = _problem(options)
+    if problem:
+        print(f"flowstone explain: {problem}", file=sys.stderr)
+        return 2
+    observer = StepObserver(options.steps)
+    status: int | SystemExit = 0
+    with observer.watching():
+        try:
+            status = run.execute(options)
+        except SystemExit as exit_of_program:
+            status = exit_of_program
+    _tell(observer.kinds(), options)
+    if isinstance(status, SystemExit):
+        raise status
+    return status
+
+
+def _problem(options: argparse.Namespace) -> str:
+    """What is wrong with the arguments, which is better said before the program runs than after."""
+    if not options.as_module and options.program != "-" and not os.path.exists(options.program):
+        return f"no such file: {options.program}"
+    if options.json is not None and not Path(options.json).absolute().parent.is_dir():
+        return f"no such folder: {Path(options.json).absolute().parent}"
+    return ""
+
+
+def _tell(kinds: Sequence[StepKind], options: argparse.Namespace) -> None:
+    """Prints the explanation of the first kinds, and writes the JSON file."""
+    sys.stdout.flush()
+    explained = [kind.explanation() for kind in kinds[: options.top]]
+    with contextlib.suppress(BrokenPipeError):
+        print(f"\n{_overview(kinds, len(explained))}")
+        for number, explanation in enumerate(explained, 1):
+            text = explanation_text(explanation, options.nodes, options.graph, options.code)
+            print(f"\n[{number}] {text}")
+        machine = machine_text([each.profile for each in explained if each.profile is not None])
+        print(f"\n{machine}" if machine else "")
+    if options.json is not None:
+        with open(options.json, "w", encoding="utf-8") as file:
+            json.dump(_record(kinds, explained), file, indent=1)
+            file.write("\n")
+
+
+def _overview(kinds: Sequence[StepKind], explained: int) -> str:
+    if not kinds:
+        return "The program ran no steps that could be watched."
+    total = sum(kind.total_ms for kind in kinds)
+    shown = sum(kind.total_ms for kind in kinds[:explained])
+    steps = sum(kind.runs for kind in kinds)
+    share = shown / total if total else 1.0
+    return (
+        f"{steps} step{'s' if steps != 1 else ''} of {len(kinds)} kind{'s' if len(kinds) != 1 else ''} took "
+        f"{total / 1e3:.3f} s; of these {share:.0%} are explained here"
+    )
+
+
+def _record(kinds: Sequence[StepKind], explained: Sequence[Explanation]) -> dict[str, object]:
+    return {
+        "kinds": len(kinds),
+        "steps": sum(kind.runs for kind in kinds),
+        "total_ms": sum(kind.total_ms for kind in kinds),
+        "explanations": [explanation_record(explanation) for explanation in explained],
+    }
