@@ -47,11 +47,17 @@ SCRIPTS = {  # workload: the script's stem
     "vgg_a": "convolutional",
     "resnet50": "convolutional",
     "memory": "convolutional",
+    "skip_gram": "skip_gram",
+    "gru_language_model": "gru_language_model",
+    "transformer_block": "transformer_block",
 }
 VARIANTS = {  # the best variant counts
     ("network", "torch"): ["", "compile"],
     ("language_model", "torch"): ["", "cell"],
     ("convolutional", "torch"): ["", "channels_last", "compile", "compile_channels_last"],
+    ("skip_gram", "torch"): ["", "compile"],
+    ("gru_language_model", "torch"): ["", "cell", "compile"],
+    ("transformer_block", "torch"): ["", "compile"],
 }
 
 
