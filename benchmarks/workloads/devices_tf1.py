@@ -1,8 +1,7 @@
-"""Two CPU devices against one, each with one intra-op thread: steps a second of work that could be parallel."""
+"""Two CPU devices, or two threads of steps, against one; each device with one intra-op thread."""
 
 import os
 import threading
-import time
 
 os.environ["OMP_NUM_THREADS"] = "1"
 

@@ -1,4 +1,4 @@
-"""LSTM language models: one training step, unrolled (static) and as while_loop with TensorArrays (dynamic)."""
+"""LSTM language models: a training step, unrolled (static) and as while_loop with TensorArrays (dynamic)."""
 
 from tf1 import tf  # isort: skip
 from shapes import SENTENCES, VOCABULARY, language_model

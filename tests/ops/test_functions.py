@@ -6,6 +6,7 @@ the programs in `function_programs.py`.
 
 from __future__ import annotations
 
+import gc
 import json
 from pathlib import Path
 from typing import Any
@@ -353,6 +354,7 @@ def test_only_the_taken_branch_has_effects() -> None:
 
     p = tf.placeholder(tf.bool, [])
     (y,) = functional_forms.If(p, [tf.constant(1.0)], noting("Taken"), noting("Other"))
+    gc.collect()  # the graphs in which the branches were built
     run(y, {p: False})
     run(y, {p: True})
     assert seen == ["Other", "Taken"]

@@ -133,7 +133,7 @@ def test_a_model_trains_the_same_without_the_passes(name, use_resource, dtype):
     inputs = RNG.normal(size=[16, 40]).astype(dtype.as_numpy_dtype)
     labels = np.eye(4, dtype=inputs.dtype)[RNG.integers(0, 4, 16)]
     trained = {}
-    for disabled in ((), ("fuse_biases", "fuse_losses", "group_updates")):
+    for disabled in ((), ("fuse_biases", "fuse_losses", "fuse_updates", "group_updates")):
         with tf.Graph().as_default():
             tf.set_random_seed(1)
             x, y = tf.placeholder(dtype, [None, 40]), tf.placeholder(dtype, [None, 4])
@@ -153,9 +153,43 @@ def test_a_model_trains_the_same_without_the_passes(name, use_resource, dtype):
                 session.run(tf.global_variables_initializer())
                 losses = [session.run([train, loss], {x: inputs, y: labels})[1] for _ in range(12)]
                 used = session.explain([train, loss], {x: inputs, y: labels})
-                assert ("_Grouped" in used) == (not disabled) and ("_FusedMatMul" in used) == (not disabled)
+                updates = "ApplyProduct" if name == "sgd" else "_Grouped"
+                assert (updates in used) == (not disabled) and ("_FusedMatMul" in used) == (not disabled)
                 trained[bool(disabled)] = losses, session.run(tf.global_variables())
     tolerance = 1e-5 if dtype is tf.float32 else 1e-12
     for fused, plain in zip((trained[False][0], *trained[False][1]), (trained[True][0], *trained[True][1])):
         np.testing.assert_allclose(fused, plain, rtol=tolerance, atol=tolerance)
     assert trained[False][0][-1] < trained[False][0][0]
+
+
+@pytest.mark.parametrize("activation", [None, tf.nn.relu, tf.tanh, tf.sigmoid])
+@pytest.mark.parametrize("layout", ["NHWC", "NCHW"])
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+@pytest.mark.parametrize("dtype", [tf.float32, tf.float64])
+def test_a_convolution_takes_its_bias_and_activation(activation, layout, padding, dtype):
+    x = tf.placeholder(dtype, [2, 7, 6, 3] if layout == "NHWC" else [2, 3, 7, 6])
+    w, b = tf.placeholder(dtype, [3, 2, 3, 4]), tf.placeholder(dtype, [4])
+    strides = [1, 2, 1, 1] if layout == "NHWC" else [1, 1, 2, 1]
+    y = tf.nn.conv2d(x, w, strides, padding, data_format=layout)
+    y = tf.nn.bias_add(y, b, data_format=layout)
+    if activation is not None:
+        y = activation(y)
+    lines = text([y], [x, w, b], "fuse_biases")
+    assert "_BiasedConv2D" in lines[3] and len(lines) == 5
+    feed = {p: RNG.standard_normal(p.shape.as_list()) for p in (x, w, b)}
+    with tf.Session() as s:
+        fused = s.run(y, feed)
+        plain = s.run([y, y.op.inputs[0], tf.identity(y.op.inputs[0])], feed)[0]
+    np.testing.assert_allclose(fused, plain, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("activation", [tf.tanh, tf.sigmoid])
+def test_a_product_takes_its_activation(activation):
+    x, w = tf.placeholder(tf.float32, [64, 128]), tf.placeholder(tf.float32, [128, 96])
+    b = tf.placeholder(tf.float32, [96])
+    y = activation(tf.matmul(x, w) + b)
+    assert "_FusedMatMul" in text([y], [x, w, b], "fuse_biases")[3]
+    feed = {p: RNG.standard_normal(p.shape.as_list()) * 0.1 for p in (x, w, b)}
+    with tf.Session() as s:
+        plain = s.run([y, y.op.inputs[0]], feed)[0]
+        np.testing.assert_allclose(s.run(y, feed), plain, rtol=1e-5, atol=1e-6)

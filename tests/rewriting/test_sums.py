@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 import flowstone as tf
+from agreement import agree, text
 from flowstone.framework import flags
-from flowstone.rewriting.invariants import check
-from flowstone.rewriting.partial_execution import prune
-from flowstone.rewriting.passes import PASSES, run_passes
+from flowstone.rewriting.passes import PASSES
 
 RNG = np.random.default_rng(5)
 
@@ -24,29 +23,6 @@ def graph():
 
 def values(*dims: int) -> Any:
     return RNG.standard_normal(dims).astype("f")
-
-
-def text(fetches: Any, feeds: Any, *names: str) -> list[str]:
-    """The graph after only the passes of these names."""
-    subgraph = prune(fetches, [], feeds)
-    run_passes(subgraph, {p.name for p in PASSES} - set(names))
-    check(subgraph)
-    return str(subgraph).splitlines()
-
-
-def agree(monkeypatch: Any, fetches: Any, feed: Any, *names: str) -> str:
-    """Computes with and without the passes, which must agree; returns the log of the plan with them."""
-    with tf.Session() as s:
-        with_passes = s.run(fetches, feed)
-        log = s.explain(fetches, feed)
-    from flowstone.runtime import plan
-
-    monkeypatch.setattr(plan, "run_passes", lambda g, disabled: run_passes(g, disabled | frozenset(names)))
-    with tf.Session() as s:
-        without = s.run(fetches, feed)
-    for a, b in zip(with_passes, without):
-        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4)
-    return log
 
 
 def products(transposed: tuple[bool, bool], count: int = 4) -> tuple[Any, list[Any]]:

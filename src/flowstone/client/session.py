@@ -47,6 +47,7 @@ from flowstone.runtime import threads
 from flowstone.runtime.device import Device, default_device, local_devices
 from flowstone.runtime.failures import explain
 from flowstone.runtime.generated_code import Segment
+from flowstone.runtime.pages import keep_pages
 from flowstone.runtime.plan import Plan, make_plan
 from flowstone.runtime.step import UNLIMITED, Step
 from flowstone.runtime.tracing import Trace, TracedStep
@@ -105,6 +106,7 @@ class BaseSession:
         self._graph, self._config, self._target_name = graph, config, target
         self._target = Target.named(target)
         self._target.sessions.add(self)
+        keep_pages()
         self._devices = _devices(config)
         states: dict[str, Any] = {}
         self._environments = {
@@ -448,13 +450,13 @@ class BaseSession:
         """How a step with these fetches and feeds runs: rewrites with reasons, final graph, generated code.
 
         `feed_dict`: values by tensor (the plan is then the one for their shapes), or only the tensors.
-        """
-        structure = FetchStructure(self._graph, fetches)
         `measure`: also where its time and memory go, and how far from the machine's floor each node is, for
         which it is run: a few times to warm up, then `steps` times with a trace, with all its effects on
         variables and queues. Otherwise nothing runs. See docs/explain.md.
 
         Raises ValueError for `measure` without the values of the feeds, and what `run` does.
+        """
+        structure = FetchStructure(self._graph, fetches)
         if not isinstance(feed_dict, dict):
             feed_dict = dict.fromkeys(feed_dict or ())
         pairs = [pair for key, value in feed_dict.items() for pair in feed_elements(self._graph, key, value)]

@@ -75,7 +75,7 @@ _PYTHON = {
     "ops.ctc_ops": "nn",
     "ops.data_flow_ops": "flowstone ops.queues ops.accumulators ops.barriers ops.staging_areas ops.stateful",
     "ops.embedding_ops": "nn",
-    "ops.functional_ops": "flowstone",
+    "ops.functional_ops": "flowstone.ops.functional_forms",
     "ops.gen_array_ops": "raw_ops flowstone ops.arrays",
     "ops.gen_math_ops": "raw_ops flowstone ops.elementwise ops.reductions",
     "ops.gen_nn_ops": "raw_ops nn ops.neural_net ops.convolution",

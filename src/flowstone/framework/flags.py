@@ -11,6 +11,7 @@ variable             meaning
                      and compares the results with the generated code's
 ``FLOWSTONE_PASSES`` comma-separated names of rewriting passes, each with a leading ``-`` to switch it off or,
                      for those that are off by default (`OPTIONAL_PASSES`), ``+`` to switch it on
+``FLOWSTONE_KEEP_PAGES`` 0 lets the C library give freed memory back to the system (`runtime/pages.py`)
 ==================== ======================================================================================
 """
 
@@ -19,8 +20,8 @@ from __future__ import annotations
 import os
 
 
-def _integer(name: str) -> int:
-    text = os.environ.get(name, "0")
+def _integer(name: str, default: int = 0) -> int:
+    text = os.environ.get(name, str(default))
     try:
         return int(text)
     except ValueError:
@@ -29,6 +30,7 @@ def _integer(name: str) -> int:
 
 DEBUG: int = _integer("FLOWSTONE_DEBUG")
 CHECK: int = _integer("FLOWSTONE_CHECK")
+KEEP_PAGES: int = _integer("FLOWSTONE_KEEP_PAGES", 1)
 OPTIONAL_PASSES = frozenset(
     {"recompute_activations", "recompute_hinted", "swap_activations", "swap_hinted"}
 )  # they trade time for memory

@@ -42,7 +42,9 @@ def _hessian(gradient: Any, x: Any, options: dict[str, Any]) -> Any:
     for i in range(count):
         element = F.Reshape(F.Slice(flat, [i], [1]), constant([], dtypes.int32))
         (row,) = gradients(element, x, **options)
-        rows.append(F.ZerosLike(gradient) if row is None else row)
+        if row is None:
+            raise ValueError(f"None values not supported: no gradient in row {i} of the Hessian by {x.name}")
+        rows.append(row)
     if not rows:
         return constant(0, x.dtype.base_dtype, shape=shape + shape)
     return F.Reshape(F.Pack(rows), constant(shape + shape, dtypes.int32))

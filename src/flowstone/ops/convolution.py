@@ -34,12 +34,12 @@ _TRANSPOSED = {1: torch.conv_transpose1d, 2: torch.conv_transpose2d, 3: torch.co
 _FORWARD = {2: torch.conv2d, 3: torch.conv3d}
 _backward = torch.ops.aten.convolution_backward.default
 
-_IMAGE = (
+IMAGE = (
     "strides: list(int) ; use_cudnn_on_gpu: bool = true ; padding: string in ['SAME', 'VALID', 'EXPLICIT'] ; "
     "explicit_paddings: list(int) = [] ; data_format: string in ['NHWC', 'NCHW'] = 'NHWC' ; "
     "dilations: list(int) = [1, 1, 1, 1]"
 )
-_DEPTHWISE = _IMAGE.replace("use_cudnn_on_gpu: bool = true ; ", "")
+_DEPTHWISE = IMAGE.replace("use_cudnn_on_gpu: bool = true ; ", "")
 _VOLUME = (
     "strides: list(int) >= 5 ; padding: string in ['SAME', 'VALID'] ; "
     "data_format: string in ['NDHWC', 'NCDHW'] = 'NDHWC' ; dilations: list(int) = [1, 1, 1, 1, 1]"
@@ -465,7 +465,7 @@ def _convolution_family(names, rank, attributes, types, depthwise=False):
 
 
 conv2d_op, conv2d_backprop_input_op, conv2d_backprop_filter_op = _convolution_family(
-    ("Conv2D", "Conv2DBackpropInput", "Conv2DBackpropFilter"), 4, _IMAGE, FLOATS
+    ("Conv2D", "Conv2DBackpropInput", "Conv2DBackpropFilter"), 4, IMAGE, FLOATS
 )
 depthwise_op, depthwise_backprop_input_op, depthwise_backprop_filter_op = _convolution_family(
     ("DepthwiseConv2dNative", "DepthwiseConv2dNativeBackpropInput", "DepthwiseConv2dNativeBackpropFilter"),

@@ -183,11 +183,17 @@ def _conj_y(dtype):
 
 
 def _call_sigmoid_gradient(dtype):
-    return Call(torch.mul, X1, Call(torch.mul, X0, Call(torch.rsub, X0, 1)))
+    if dtype.is_complex:
+        return Call(torch.mul, X1, Call(torch.mul, X0, Call(torch.rsub, X0, 1)))
+    backward = torch.ops.aten.sigmoid_backward
+    return Call(backward.default, X1, X0).or_in_place(1, backward.grad_input, X1, X0, grad_input=X1)
 
 
 def _call_tanh_gradient(dtype):
-    return Call(torch.mul, X1, Call(torch.rsub, Call(torch.square, X0), 1))
+    if dtype.is_complex:
+        return Call(torch.mul, X1, Call(torch.rsub, Call(torch.square, X0), 1))
+    backward = torch.ops.aten.tanh_backward
+    return Call(backward.default, X1, X0).or_in_place(1, backward.grad_input, X1, X0, grad_input=X1)
 
 
 def _call_sqrt_gradient(dtype):

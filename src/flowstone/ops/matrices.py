@@ -68,6 +68,7 @@ def _with_leaf(side, change):
 
 _NARROW = 32  # columns; a product with fewer is computed the other way round
 _LONG = 512  # terms of each sum; from here oneDNN does not care how few the columns are
+_FEW_TERMS = 32  # of each sum; a product of so few is bound by memory
 _LARGE = 500_000  # multiplications; from here oneDNN's set-up pays where its kernels are faster
 
 
@@ -90,6 +91,13 @@ def _shaped_product(a, b, rows, inner, columns, dtype, env):
         if by_onednn:
             return _onednn(a, _turned(b))
     return _call_of(torch.mm, a, b, dtype, env)
+
+
+def is_best_by_blas(rows: int, terms: int, columns: int, dtype: Any) -> bool:
+    """Whether BLAS computes a product as fast as anything here, its accumulation counted as a gain."""
+    if dtype is not dtypes.float32 or not _onednn_is_faster():
+        return True
+    return terms <= _FEW_TERMS or rows * terms * columns < 10 * _LARGE
 
 
 def product_of(a: Any, b: Any) -> Any:
@@ -176,6 +184,12 @@ def _(op, dz):
     return da, db
 
 
+ACTIVATED = {  # in place, by the op's name
+    "": lambda x: x,
+    "Relu": torch.relu_,
+    "Tanh": torch.tanh_,
+    "Sigmoid": torch.sigmoid_,
+}
 fused_matmul_op = op(
     "_FusedMatMul",
     "a: T, b: T, bias: T -> product: T",
@@ -189,17 +203,14 @@ fused_matmul_op.not_differentiable()
 @fused_matmul_op.kernel(CPU, GPU)
 def _(node, env):
     """activation(a b + bias): by oneDNN in the product's own pass, elsewhere in place after it."""
-    product, is_relu = _product_call(node, env), node.attributes["activation"] == "Relu"
+    product, activation = _product_call(node, env), node.attributes["activation"]
     if type(product) is Call and product.function is torch.ops.mkldnn._linear_pointwise.default:
-        return _onednn(*product.arguments[:2], X2, "relu" if is_relu else "none")
+        return _onednn(*product.arguments[:2], X2, activation.lower() or "none")
+    activate = ACTIVATED[activation]
     if type(product) is not Call:
-        return lambda a, b, bias: _activated(product(a, b).add_(bias), is_relu)
+        return lambda a, b, bias: activate(product(a, b).add_(bias))
     total = Call(torch.Tensor.add_, product, X2)
-    return Call(torch.relu_, total) if is_relu else total
-
-
-def _activated(x, is_relu):
-    return torch.relu_(x) if is_relu else x
+    return Call(activate, total) if activation else total
 
 
 # ---- BatchMatMul

@@ -52,6 +52,8 @@ _numbers = itertools.count()
 def _register(graph: Graph, call: Callable[..., Any]) -> str:
     token = f"pyfunc_{next(_numbers)}"
     function = _functions[token] = _Function(call)
+    while graph.building_function:  # whose graph is let go once the function is in the library
+        graph = graph.outer
     _held.setdefault(graph, []).append(function)
     return token
 

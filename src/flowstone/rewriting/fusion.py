@@ -1,6 +1,7 @@
 """Fusion: several nodes as one kernel that makes one pass over the data.
 
-- A matrix product, the addition of a bias to its rows, and the rectifier after that.
+- A matrix product or convolution, the addition of a bias to its columns or channels, and the activation after
+  that.
 - The mean or the sum of the soft-max cross entropies of a batch, over few classes: the losses of the
   examples, which nobody else wants, are never made.
 """
@@ -17,9 +18,14 @@ from flowstone.rewriting.patterns import Replacement, remove_unneeded, rewrite
 _MOST_EXAMPLES = 4096  # so many terms at once are added as exactly as in two stages
 
 
+_FUSED = {"MatMul": "_FusedMatMul", "Conv2D": "_BiasedConv2D"}
+_ACTIVATIONS = frozenset(("Relu", "Tanh", "Sigmoid"))
+
+
 def fuse_biases(subgraph: Subgraph) -> None:
-    """Gives a product whose only taker adds a vector to its rows that vector, and the rectifier after it."""
-    if not any(node.type == "MatMul" for node in subgraph.nodes):
+    """Gives a product or convolution whose only taker adds a vector to its columns or channels that vector,
+    and the activation after it."""
+    if not any(node.type in _FUSED for node in subgraph.nodes):
         return
     consumers = subgraph.consumers()
     wanted = set(subgraph.fetches)
@@ -28,22 +34,25 @@ def fuse_biases(subgraph: Subgraph) -> None:
         return len(consumers.get(x, ())) == 1 and x not in wanted
 
     def rule(node: PlanNode) -> Replacement | None:
-        if node.type == "Relu":
+        if node.type in _ACTIVATIONS:
             inner = node._inputs[0]._op
-            if inner.type != "_FusedMatMul" or inner.attributes["activation"] or not is_alone(added[inner]):
+            if inner not in added or inner.attributes["activation"] or not is_alone(added[inner]):
                 return None
-            inputs, attributes = inner._inputs, {**inner.attributes, "activation": "Relu"}
-            controls, reason = inner._control_inputs, "rectifies only a product with its bias"
+            declaration = inner.declaration
+            inputs, attributes = inner._inputs, {**inner.attributes, "activation": node.type}
+            controls, reason = inner._control_inputs, "the activation of nothing else"
         else:
             found = _product_and_bias(node)
             if found is None or not is_alone(found[0]):
                 return None
             product, bias = found[0]._op, found[1]
+            declaration = registry[_FUSED[product.type]]
             inputs = [*product._inputs, bias]
-            attributes = {key: product.attributes[key] for key in ("transpose_a", "transpose_b", "T")}
+            known = declaration.attributes.keys() | {"T"}
+            attributes = {key: value for key, value in product.attributes.items() if key in known}
             attributes["activation"] = ""
             controls, reason = product._control_inputs, "adds a vector to the rows of a product"
-        new = subgraph.new_node(registry["_FusedMatMul"], list(inputs), attributes, like=node)
+        new = subgraph.new_node(declaration, list(inputs), attributes, like=node)
         new._control_inputs = list(controls)
         added[new] = node._outputs[0]
         return Replacement([new._outputs[0]], reason, (new,))
@@ -54,13 +63,19 @@ def fuse_biases(subgraph: Subgraph) -> None:
 
 
 def _product_and_bias(node: PlanNode) -> tuple[Output, Output] | None:
-    """The MatMul's output and the vector, of a node that adds the latter to the rows of the former."""
+    """The output of the product, and the vector, of a node that adds the latter to the rows of the former."""
     if node.type not in ("Add", "AddV2", "BiasAdd"):
         return None
     for x, other in (node._inputs, node._inputs[::-1]):
-        columns = x._dims[1] if x._dims is not None and len(x._dims) == 2 else None
-        if x._op.type == "MatMul" and columns is not None and other._dims == (columns,):
-            return (x, other) if x.dtype.is_floating else None
+        product = x._op
+        if product.type not in _FUSED or not x.dtype.is_floating or x._dims is None:
+            continue
+        layout = product.attributes.get("data_format", "NHWC")
+        channels = x._dims[1 if layout == "NCHW" else -1]
+        if layout != node.attributes.get("data_format", "NHWC"):
+            continue
+        if channels is not None and other._dims == (channels,):
+            return x, other
     return None
 
 

@@ -21,9 +21,11 @@ from flowstone.rewriting.invariants import check
 from flowstone.rewriting.loop_accumulators import stack_accumulators
 from flowstone.rewriting.memory_schedule import schedule_memory
 from flowstone.rewriting.patterns import remove_unneeded
+from flowstone.rewriting.pooling_fusion import keep_places, pool_first
 from flowstone.rewriting.recomputation import recompute_activations, recompute_hinted
 from flowstone.rewriting.sums import join_slices, stack_products
 from flowstone.rewriting.swapping import swap_activations, swap_hinted
+from flowstone.rewriting.update_fusion import fuse_updates
 from flowstone.rewriting.update_grouping import group_updates
 
 
@@ -44,8 +46,11 @@ PASSES = (
     Pass("join_slices", join_slices, "concatenate the gradients of slices that tile a tensor"),
     Pass("stack_products", stack_products, "one product of stacked operands instead of a sum of products"),
     Pass("stack_accumulators", stack_accumulators, "the same for products that a loop adds up"),
-    Pass("fuse_biases", fuse_biases, "a product, its bias and its rectifier in one kernel"),
+    Pass("pool_first", pool_first, "activations after the pooling that shrinks their input"),
+    Pass("keep_places", keep_places, "a pooling remembers its maxima for its gradient"),
+    Pass("fuse_biases", fuse_biases, "a product or convolution, its bias and its activation in one kernel"),
     Pass("fuse_losses", fuse_losses, "the mean of the soft-max cross entropies in one kernel"),
+    Pass("fuse_updates", fuse_updates, "a product that is only subtracted from a variable, in one kernel"),
     Pass("group_updates", group_updates, "small updates with the same numbers in one call"),
     Pass("schedule_memory", schedule_memory, "an order of low peak memory, where values are large"),
     Pass("recompute_hinted", recompute_hinted, "compute what the program marks again for gradients"),

@@ -20,6 +20,7 @@ from __future__ import annotations
 from typing import Any
 
 from flowstone.framework.node import Output
+from flowstone.framework.shape import num_elements
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.rewriting.frames import ENTERS, NEXT_ITERATIONS, Frame, Frames, is_head
 
@@ -123,8 +124,13 @@ class Aliasing:
         x = node._inputs[index]
         if node._inputs.count(x) > 1:
             return False
-        here = self.position[node]
-        return all(type(root) is Output and self.root_last_use[root] <= here for root in self.roots[x])
+        here, size = self.position[node], num_elements(x._dims) or 0
+        for root in self.roots[x]:
+            if type(root) is not Output or self.root_last_use[root] > here:
+                return False
+            if (num_elements(root._dims) or 0) > size:  # the result would hold all of it
+                return False
+        return True
 
     def must_copy_read(self, node: PlanNode) -> bool:
         """Whether the output of `node`, which shares memory with state, must be a copy: it outlives a

@@ -77,8 +77,9 @@ class Code:
     def name(self, name: str, value: Any) -> str:
         """The global of this value: `name`, or like it where that is another value's."""
         names = self.segment.globals
-        if name in names and names[name] is not value:
-            name = f"{name}_{len(names)}"
+        base, number = name, len(names)
+        while name in names and names[name] is not value:
+            name, number = f"{base}_{number}", number + 1
         names[name] = value
         return name
 

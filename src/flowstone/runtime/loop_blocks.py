@@ -132,7 +132,7 @@ class LoopBlocks:
             for x in owners
             if self._frames.of.get(x.op) is loop.frame and x not in self._names.constants
         ]
-        done = [name for name in sorted(set(own) - kept) if name in sources]
+        done = [name for name in sorted(set(own) - kept - {"None"}) if name in sources]
         text = f"{', '.join(targets)} = {', '.join(sources)}"
         self._code.line(depth, text + (f"; del {', '.join(done)}" if done else ""), heads[0])
 

@@ -49,6 +49,7 @@ class Numbers:
             for i, x in enumerate(node._inputs):
                 self._takers.setdefault(x, []).append((node, i))
         fetched = set(subgraph.fetches)
+        self.outputs -= fetched
         for node in reversed(subgraph.nodes):
             if self._only_decides(node) and node._outputs[0] not in fetched:
                 self.decisions.add(node._outputs[0])

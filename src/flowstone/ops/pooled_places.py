@@ -1,0 +1,69 @@
+"""Max pooling that keeps where the maxima were, for its gradient.
+
+Plans only: `rewriting/pooling_fusion.py` makes these of a MaxPool and the MaxPoolGrad that would otherwise
+find the maxima again. `suits` says of which; places are positions in ATen's channels-first planes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from flowstone.framework.kernel import CPU, GPU, Call, Input
+from flowstone.framework.operation import op
+from flowstone.ops.pooling import FLOATS, PADDINGS, WINDOW, attribute_window, infer_pooled, spatial_lengths
+
+__all__: list[str] = []
+
+_ATTRIBUTES = f"{WINDOW}{PADDINGS} ; data_format: string in ['NHWC', 'NCHW'] = 'NHWC'"
+_backward = torch.ops.aten.max_pool2d_with_indices_backward.default
+
+
+def suits(node: Any) -> bool:
+    """Whether ATen pools this MaxPool's images as they are, in shapes that are known."""
+    dims = node.static_shape(0)
+    if dims is None or 0 in dims or node.dtype(0) not in FLOATS or node.attributes["padding"] == "EXPLICIT":
+        return False
+    window = attribute_window(node)
+    return window.channel_size == 1 and window.arrange(spatial_lengths(window, dims))[3] is None
+
+
+def _arguments(node):
+    window = attribute_window(node)
+    _, padding, ceil, _ = window.arrange(spatial_lengths(window, node.static_shape(0)))
+    first = [Call(torch.permute, Input(i), window.to_first) if window.last else Input(i) for i in range(3)]
+    return window, first, (window.sizes, window.strides, padding, (1, 1), ceil)
+
+
+pool_op = op("_MaxPoolWithPlaces", "input: T -> output: T, places: int64", _ATTRIBUTES, T=FLOATS)
+pool_op.infer(lambda node: [infer_pooled(attribute_window, 4)(node)] * 2)
+pool_op.not_differentiable()
+
+
+@pool_op.kernel(CPU, GPU)
+def _(node, env):
+    window, _, (sizes, strides, padding, ones, ceil) = _arguments(node)
+    to_first, to_last, last = window.to_first, window.to_last, window.last
+
+    def pool(x):
+        if not last:
+            return torch._C._nn.max_pool2d_with_indices(x, sizes, strides, padding, ones, ceil)
+        maxima, places = torch._C._nn.max_pool2d_with_indices(
+            x.permute(to_first), sizes, strides, padding, ones, ceil
+        )
+        return maxima.permute(to_last), places.permute(to_last)
+
+    return pool
+
+
+grad_op = op("_MaxPoolGradAtPlaces", "input: T, places: int64, grad: T -> output: T", _ATTRIBUTES, T=FLOATS)
+grad_op.infer(lambda node: node.dims(0))
+grad_op.not_differentiable()
+
+
+@grad_op.kernel(CPU, GPU)
+def _(node, env):
+    window, (x, places, dy), arguments = _arguments(node)
+    call = Call(_backward, dy, x, *arguments, places)
+    return Call(torch.permute, call, window.to_last) if window.last else call

@@ -1,0 +1,148 @@
+"""Max pooling beside its neighbours.
+
+- An activation that never decreases may come after the pooling of its input: the maxima are the same, and
+  there are fewer of them. In a training step its gradient moves along, before the pooling's.
+- A pooling whose gradient is wanted keeps where its maxima were.
+
+Tanh and Sigmoid stay where they are: a convolution before them computes them for next to nothing.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from flowstone.framework.node import Output
+from flowstone.framework.operation import registry
+from flowstone.framework.shape import num_elements
+from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.ops.pooled_places import suits
+from flowstone.rewriting.branches import Liveness
+
+_NEVER_DECREASING = {"Relu": "ReluGrad", "Relu6": "Relu6Grad", "Elu": "EluGrad", "Selu": "SeluGrad"}
+
+
+class _Site(NamedTuple):
+    """An activation that is only pooled, and in training the gradients of both."""
+
+    activation: PlanNode
+    pool: PlanNode
+    pool_gradient: PlanNode | None
+    activation_gradient: PlanNode | None
+
+
+def pool_first(subgraph: Subgraph) -> None:
+    """Moves activations behind the pooling that alone takes them."""
+    candidates = [node for node in subgraph.nodes if node.type in _NEVER_DECREASING]
+    if not candidates or not any(node.type == "MaxPool" for node in subgraph.nodes):
+        return
+    if not Liveness(subgraph).trivial:
+        return
+    consumers = subgraph.consumers()
+    waited = {control for node in subgraph.nodes for control in node._control_inputs} | set(subgraph.targets)
+    places: dict[PlanNode, list[PlanNode]] = {}
+    replaced: dict[Output, Output] = {}
+    for node in candidates:
+        site = _site(node, consumers)
+        if site is None or not _is_free(site, waited, subgraph):
+            continue
+        _move(subgraph, site, places, replaced)
+        subgraph.log.append(("pool_first", node.name, f"after {site.pool.name}: fewer elements"))
+    _apply(subgraph, places, replaced)
+
+
+def _site(activation: PlanNode, consumers: dict[Output, list[PlanNode]]) -> _Site | None:
+    y = activation._outputs[0]
+    takers = {node.type: node for node in consumers.get(y, [])}
+    if len(takers) != len(consumers.get(y, [])) or "MaxPool" not in takers or not y.dtype.is_floating:
+        return None
+    pool = takers.pop("MaxPool")
+    before, after = num_elements(y._dims), num_elements(pool._outputs[0]._dims)
+    if before is None or after is None or after >= before:
+        return None
+    if not takers:
+        return _Site(activation, pool, None, None)
+    pool_gradient = takers.pop("MaxPoolGrad", None)
+    gradient = takers.pop(_NEVER_DECREASING[activation.type], None)
+    if pool_gradient is None or gradient is None or takers:
+        return None
+    fits = pool_gradient._inputs[:2] == [y, pool._outputs[0]] and gradient._inputs == [
+        pool_gradient._outputs[0],
+        y,
+    ]
+    alone = len(consumers[pool_gradient._outputs[0]]) == 1
+    return _Site(activation, pool, pool_gradient, gradient) if fits and alone else None
+
+
+def _is_free(site: _Site, waited: set[PlanNode], subgraph: Subgraph) -> bool:
+    """Whether nobody else looks at what the nodes make, or waits for them."""
+    nodes = [node for node in site if node is not None]
+    hidden = {site.activation._outputs[0]}
+    if site.pool_gradient is not None:
+        hidden.add(site.pool_gradient._outputs[0])
+    return not hidden.intersection(subgraph.fetches) and not any(
+        node in waited or node._control_inputs for node in nodes
+    )
+
+
+def _move(
+    subgraph: Subgraph, site: _Site, places: dict[PlanNode, list[PlanNode]], replaced: dict[Output, Output]
+) -> None:
+    def like(node: PlanNode, *inputs: Output) -> PlanNode:
+        return subgraph.new_node(node.declaration, list(inputs), node.attributes, like=node)
+
+    x = site.activation._inputs[0]
+    pool = like(site.pool, replaced.get(x, x))
+    activation = like(site.activation, pool._outputs[0])
+    places[site.activation], places[site.pool] = [], [pool, activation]
+    replaced[site.pool._outputs[0]] = activation._outputs[0]
+    if site.pool_gradient is not None and site.activation_gradient is not None:
+        dy = site.pool_gradient._inputs[2]
+        first = like(site.activation_gradient, replaced.get(dy, dy), activation._outputs[0])
+        second = like(site.pool_gradient, pool._inputs[0], pool._outputs[0], first._outputs[0])
+        places[site.pool_gradient], places[site.activation_gradient] = [], [first, second]
+        replaced[site.activation_gradient._outputs[0]] = second._outputs[0]
+
+
+def keep_places(subgraph: Subgraph) -> None:
+    """Lets a MaxPool tell its gradient where the maxima were."""
+    gradients: dict[Output, list[PlanNode]] = {}
+    for node in subgraph.nodes:
+        if node.type == "MaxPoolGrad":
+            gradients.setdefault(node._inputs[1], []).append(node)
+    if not gradients or not Liveness(subgraph).trivial:
+        return
+    places: dict[PlanNode, list[PlanNode]] = {}
+    replaced: dict[Output, Output] = {}
+    for pool in subgraph.nodes:
+        takers = gradients.get(pool._outputs[0], []) if pool.type == "MaxPool" else []
+        takers = [node for node in takers if node._inputs[0] is pool._inputs[0]]
+        if not takers or not suits(pool):
+            continue
+        keys = ("ksize", "strides", "padding", "data_format", "T")
+        if any(node.attributes[key] != pool.attributes[key] for node in takers for key in keys):
+            continue
+        attributes = {key: pool.attributes[key] for key in keys}
+        new = subgraph.new_node(registry["_MaxPoolWithPlaces"], list(pool._inputs), attributes, like=pool)
+        new._control_inputs = list(pool._control_inputs)
+        places[pool], replaced[pool._outputs[0]] = [new], new._outputs[0]
+        for node in takers:
+            inputs = [node._inputs[0], new._outputs[1], node._inputs[2]]
+            gradient = subgraph.new_node(registry["_MaxPoolGradAtPlaces"], inputs, attributes, like=node)
+            gradient._control_inputs = list(node._control_inputs)
+            places[node], replaced[node._outputs[0]] = [gradient], gradient._outputs[0]
+        subgraph.log.append(("keep_places", pool.name, "its gradient need not find the maxima again"))
+    _apply(subgraph, places, replaced)
+
+
+def _apply(
+    subgraph: Subgraph, places: dict[PlanNode, list[PlanNode]], replaced: dict[Output, Output]
+) -> None:
+    if not places:
+        return
+    stand_in = {node: new[-1] for node, new in places.items() if new}
+    subgraph.nodes = [new for node in subgraph.nodes for new in places.get(node, [node])]
+    for node in subgraph.nodes:
+        node._inputs[:] = [replaced.get(x, x) for x in node._inputs]
+        node._control_inputs = [stand_in.get(control, control) for control in node._control_inputs]
+    subgraph.fetches = [replaced.get(x, x) for x in subgraph.fetches]
+    subgraph.targets = [stand_in.get(target, target) for target in subgraph.targets]

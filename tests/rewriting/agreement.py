@@ -1,0 +1,55 @@
+"""What tests of rewriting passes share: the graph after some passes, and steps with and without them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import flowstone as tf
+from flowstone.framework import flags
+from flowstone.rewriting.invariants import check
+from flowstone.rewriting.partial_execution import prune
+from flowstone.rewriting.passes import PASSES, run_passes
+from flowstone.runtime import plan
+
+
+def text(fetches: Any, feeds: Any, *names: str, targets: Any = ()) -> list[str]:
+    """The graph's lines after only the passes of these names."""
+    subgraph = prune(fetches, list(targets), feeds)
+    run_passes(subgraph, {p.name for p in PASSES} - set(names))
+    check(subgraph)
+    return str(subgraph).splitlines()
+
+
+def ops(lines: list[str]) -> list[str]:
+    """The ops of a graph's lines."""
+    return [line.split(" = ")[1].split("(")[0] for line in lines if " = " in line]
+
+
+def agree(
+    monkeypatch: Any, fetches: Any, feed: Any, *names: str, setup: Any = None, tolerance: float = 1e-4
+) -> str:
+    """Computes with and without the passes, which must agree; returns how the plan with them came about.
+
+    `setup` is run first in each session.
+    """
+    everything = flags.DISABLED_PASSES
+    results, logs = [], []
+    for disabled in (everything, everything | frozenset(names)):
+        monkeypatch.setattr(plan, "run_passes", _with(disabled))
+        with tf.Session() as s:
+            if setup is not None:
+                s.run(setup)
+            logs.append(s.explain(fetches, feed))
+            results.append([s.run(fetches, feed) for _ in range(2)])
+    for a, b in zip(*results):
+        for x, y in zip(a, b):
+            if x is not None:
+                np.testing.assert_allclose(x, y, rtol=tolerance, atol=tolerance)
+    assert not any(f"{name}:" in logs[1] for name in names)
+    return logs[0]
+
+
+def _with(disabled: frozenset[str]) -> Any:
+    return lambda subgraph, others=frozenset(): run_passes(subgraph, disabled | others)

@@ -1,0 +1,82 @@
+"""Pooling before activations, and places of maxima kept: graph text, equal results, and where not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flowstone as tf
+from agreement import agree, ops, text
+
+RNG = np.random.default_rng(13)
+BOTH = ("pool_first", "keep_places")
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default() as g:
+        yield g
+
+
+def images(*dims: int) -> Any:
+    return RNG.standard_normal(dims).astype("f")
+
+
+def pooled(activation: Any, layout: str = "NHWC", size: int = 2, padding: str = "VALID") -> Any:
+    dims = [2, 9, 8, 3] if layout == "NHWC" else [2, 3, 9, 8]
+    x = tf.placeholder(tf.float32, dims, name="x")
+    window = [1, size, size, 1] if layout == "NHWC" else [1, 1, size, size]
+    strides = [1, 2, 2, 1] if layout == "NHWC" else [1, 1, 2, 2]
+    y = tf.nn.max_pool(activation(x), window, strides, padding, data_format=layout)
+    return x, y
+
+
+@pytest.mark.parametrize("activation", [tf.nn.relu, tf.nn.relu6, tf.nn.elu, tf.nn.selu])
+@pytest.mark.parametrize("padding", ["VALID", "SAME"])
+@pytest.mark.parametrize("size", [2, 3])
+def test_activations_that_never_decrease_come_after(monkeypatch, activation, padding, size) -> None:
+    x, y = pooled(activation, padding=padding, size=size)
+    gradient = tf.gradients(
+        tf.square(y) * tf.placeholder_with_default(images(*y.shape.as_list()), y.shape), x
+    )[0]
+    feed = {x: images(2, 9, 8, 3)}
+    log = agree(monkeypatch, [y, gradient], feed, *BOTH)
+    assert "pool_first: " in log
+    lines = ops(text([y], [x], "pool_first"))
+    assert lines[-2] == "MaxPool" and lines[-1] == activation(x).op.type
+    assert "keep_places: " in log
+
+
+@pytest.mark.parametrize("layout", ["NHWC", "NCHW"])
+@pytest.mark.parametrize("padding", ["VALID", "SAME"])
+@pytest.mark.parametrize("size", [2, 3])
+def test_places_are_kept_for_the_gradient(monkeypatch, layout, padding, size) -> None:
+    x, y = pooled(lambda x: x, layout, size, padding)
+    gradient = tf.gradients(tf.exp(y), x)[0]
+    ties = np.round(images(*x.shape.as_list()))
+    log = agree(monkeypatch, [y, gradient], {x: ties}, "keep_places")
+    assert "keep_places: " in log and "_MaxPoolGradAtPlaces" in log
+
+
+def test_what_others_look_at_stays() -> None:
+    x, y = pooled(tf.nn.relu)
+    active = y.op.inputs[0]
+    assert ops(text([y, active], [x], "pool_first")) == ["_Arg", "Relu", "MaxPool"]
+    assert ops(text([y, tf.reduce_sum(active)], [x], "pool_first"))[1:3] == ["Relu", "MaxPool"]
+    x, y = pooled(tf.tanh)
+    assert ops(text([y], [x], "pool_first")) == ["_Arg", "Tanh", "MaxPool"]
+    x, y = pooled(lambda x: -x)
+    assert ops(text([y], [x], "pool_first")) == ["_Arg", "Neg", "MaxPool"]
+    x = tf.placeholder(tf.float32, [1, 4, 4, 1])
+    same = tf.nn.max_pool(tf.nn.relu(x), [1, 3, 3, 1], [1, 1, 1, 1], "SAME")
+    assert ops(text([same], [x], "pool_first")) == ["_Arg", "Relu", "MaxPool"]
+
+
+def test_second_derivatives_and_unknown_shapes_find_the_maxima_as_before(monkeypatch) -> None:
+    x = tf.placeholder(tf.float32, [None, 6, 6, 2])
+    y = tf.nn.max_pool(tf.nn.relu(x), [1, 2, 2, 1], [1, 2, 2, 1], "VALID")
+    first = tf.gradients(y * y * y, x)[0]
+    second = tf.gradients(first, x)[0]
+    agree(monkeypatch, [first, second], {x: images(3, 6, 6, 2)}, *BOTH)
