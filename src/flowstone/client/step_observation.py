@@ -196,7 +196,7 @@ def _later_numbers(steps: int, spread: bool) -> Iterator[int]:
         yield number
         number += distance
         if spread:
-            distance = min(2 * distance, _LONGEST_DISTANCE)
+            distance = min(distance + 1, _LONGEST_DISTANCE)
 
 
 def _name(item: Any) -> str:

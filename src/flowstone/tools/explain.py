@@ -87,7 +87,8 @@ def _tell(kinds: Sequence[StepKind], options: argparse.Namespace) -> None:
             text = explanation_text(explanation, options.nodes, options.graph, options.code)
             print(f"\n[{number}] {text}")
         machine = machine_text([each.profile for each in explained if each.profile is not None])
-        print(f"\n{machine}" if machine else "")
+        if machine:
+            print(f"\n{machine}")
     if options.json is not None:
         with open(options.json, "w", encoding="utf-8") as file:
             json.dump(_record(kinds, explained), file, indent=1)
