@@ -85,12 +85,17 @@ def _shaped_product(a, b, rows, inner, columns, dtype, env):
     """
     if env.device.type == "cpu" and dtype is dtypes.float32 and inner > 1:
         by_onednn = rows * inner * columns >= _LARGE and rows > 1 and _onednn_is_faster()
-        if columns <= _NARROW < rows and not (by_onednn and inner >= _LONG):
+        if is_narrow(rows, columns) and not (by_onednn and inner >= _LONG):
             turned = _onednn(_turned(b), a) if by_onednn else Call(torch.mm, _turned(b), _turned(a))
             return Call(torch.t, turned)
         if by_onednn:
             return _onednn(a, _turned(b))
     return _call_of(torch.mm, a, b, dtype, env)
+
+
+def is_narrow(rows: int, columns: int) -> bool:
+    """Whether a matrix is better computed, and kept, column by column."""
+    return columns <= _NARROW < rows
 
 
 def is_best_by_blas(rows: int, terms: int, columns: int, dtype: Any) -> bool:
