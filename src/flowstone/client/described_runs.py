@@ -14,6 +14,7 @@ import numpy as np
 
 from flowstone.client.feeds_fetches import FetchStructure
 from flowstone.client.run_metadata import check_thread_pool, start_trace, write_metadata
+from flowstone.client.runners import compiled_runner, is_open
 from flowstone.client.step_observation import WARM_UP, StepObserver, current_observer
 from flowstone.framework.shape import is_compatible
 from flowstone.framework.tensor import Tensor
@@ -35,11 +36,6 @@ def is_plain(options: Any) -> bool:
         or options.output_partition_graphs
         or options.inter_op_thread_pool > 0
     )
-
-
-def is_open(tensor: Tensor) -> bool:
-    """Whether the static shape leaves something to the fed value."""
-    return tensor.dtype.base_dtype.torch is not None and (tensor.dims is None or None in tensor.dims)
 
 
 def plan_key(structure: FetchStructure, feeds: Sequence[Tensor]) -> tuple[Any, Any, Any]:
@@ -89,7 +85,7 @@ def observed_runner(
         timeout_ms = session._timeout_ms
         plan, shapes = _plan_for_values(session, structure, feeds, values, timeout_ms > 0, True)
         trace = start_trace(plan, session._devices)
-        result = session._compiled(structure, feeds, plan, shapes, timeout_ms, trace)(*values)
+        result = compiled_runner(session, structure, feeds, plan, shapes, timeout_ms, trace)(*values)
         trace.finish()
         return result, plan, trace
 
@@ -103,7 +99,7 @@ def explain_by_steps(
     """Runs steps, and says where the time and memory of the last `steps` of them went."""
     observer = StepObserver(steps, spread=False)
     run = observed_runner(session, structure, feeds, _measured_runner(session, structure, feeds), observer)
-    for _ in range(1 + WARM_UP + 2 * steps):
+    for _ in range(WARM_UP + 2 * steps + 1):
         run(*values)
     (kind,) = observer.kinds()
     measured = kind.explanation().profile
@@ -141,7 +137,7 @@ def _run_traced(
     is_traced = is_measured or (options is not None and options.trace_level > 0)
     plan, shapes = _plan_for_values(session, structure, feeds, values, timeout_ms > 0, is_traced)
     trace = start_trace(plan, session._devices) if is_traced else None
-    result = session._compiled(structure, feeds, plan, shapes, timeout_ms, trace)(*values)
+    result = compiled_runner(session, structure, feeds, plan, shapes, timeout_ms, trace)(*values)
     costs = None
     if trace is not None:
         trace.finish()

@@ -21,22 +21,17 @@ from torch._C import _InferenceMode
 
 from flowstone.client.described_runs import (
     explain_by_steps,
-    is_open,
     is_plain,
     measured_runner,
     plan_key,
     run_described,
 )
-from flowstone.client.feeds_fetches import (
-    FetchStructure,
-    OtherShape,
-    feed_converter,
-    feed_elements,
-    fetch_converter,
-)
+from flowstone.client.feeds_fetches import FetchStructure, feed_elements
 from flowstone.client.partial_run import PartialRun, fed_tensors
 from flowstone.client.placement_view import PlacementLog, describe_placement
-from flowstone.client.run_metadata import Measurements, with_feeds
+from flowstone.client.run_metadata import Measurements
+from flowstone.client.runners import compiled_runner, is_open, runner_by_shape
+from flowstone.client.target import Target
 from flowstone.framework import errors, flags, scope
 from flowstone.framework.containers import ResourceStore
 from flowstone.framework.graph import Graph, Operation
@@ -51,40 +46,6 @@ from flowstone.runtime.pages import keep_pages
 from flowstone.runtime.plan import Plan, make_plan
 from flowstone.runtime.step import UNLIMITED, Step
 from flowstone.runtime.tracing import Trace, TracedStep
-
-
-class Target:
-    """What sessions of one target share: their resources. The default target "" gives each session its
-    own.
-    """
-
-    _shared: dict[str, Target] = {}
-    _lock = threading.Lock()
-
-    def __init__(self) -> None:
-        self.resources = ResourceStore()
-        self.sessions: weakref.WeakSet[BaseSession] = weakref.WeakSet()
-
-    @classmethod
-    def named(cls, name: str) -> Target:
-        """The target of this name. NotFoundError for a kind of target that does not exist."""
-        if not name:
-            return cls()
-        if name != "local":
-            raise errors.NotFoundError(
-                None,
-                None,
-                f"No session factory registered for the target {name!r}; there are '' and 'local'.",
-            )
-        with cls._lock:
-            return cls._shared.setdefault(name, cls())
-
-    def reset(self, containers: Iterable[str]) -> None:
-        """Drops containers (all if none is named) and ends the target's sessions."""
-        self.resources.reset(containers)
-        for session in list(self.sessions):
-            session._cancel()
-
 
 _LEAVES = (Tensor, Operation, str)
 
@@ -229,98 +190,10 @@ class BaseSession:
         form.
         """
         if not timeout_ms and any(is_open(tensor) for tensor in feeds):
-            return self._runner_by_shape(structure, feeds)
-        return self._compiled(
-            structure, feeds, self._plan(structure, feeds, timeout_ms > 0), None, timeout_ms
+            return runner_by_shape(self, structure, feeds)
+        return compiled_runner(
+            self, structure, feeds, self._plan(structure, feeds, timeout_ms > 0), None, timeout_ms
         )
-
-    def _runner_by_shape(self, structure: FetchStructure, feeds: list[Tensor]) -> Callable[..., Any]:
-        """A runner with a plan for each of the first few combinations of the feeds' shapes, and one for all
-        others.
-        """
-        variants: dict[tuple[tuple[int, ...], ...], Callable[..., Any]] = {}
-        latest: Callable[..., Any] | None = None
-        general: Callable[..., Any] | None = None
-
-        def find(values: tuple[Any, ...]) -> Callable[..., Any]:
-            nonlocal general
-            try:
-                shapes = tuple(np.shape(value) for value in values)
-                for tensor, shape in zip(feeds, shapes):
-                    if not is_compatible(shape, tensor.dims):
-                        raise ValueError
-                if shapes not in variants and len(variants) < _MOST_SHAPES:
-                    plan = self._plan(structure, feeds, False, shapes)
-                    variants[shapes] = self._compiled(structure, feeds, plan, shapes)
-                if shapes in variants:
-                    return variants[shapes]
-            except ValueError:  # shapes that contradict: the general plan says what is wrong, and where
-                pass
-            if general is None:
-                general = self._compiled(structure, feeds, self._plan(structure, feeds, False), None)
-            return general
-
-        def run(*values: Any) -> Any:
-            nonlocal latest
-            if latest is not None:
-                try:
-                    return latest(*values)
-                except OtherShape:
-                    pass
-            latest = find(values)
-            return latest(*values)
-
-        return run
-
-    def _compiled(
-        self,
-        structure: FetchStructure,
-        feeds: list[Tensor],
-        plan: Plan,
-        shapes: tuple[tuple[int, ...], ...] | None,
-        timeout_ms: int = 0,
-        trace: Trace | None = None,
-    ) -> Callable[..., Any]:
-        segment = plan.segment
-        enter = [
-            feed_converter(tensor, plan.feed_device, shapes[i] if shapes and is_open(tensor) else None)
-            for i, tensor in enumerate(feeds)
-        ]
-        leave = [fetch_converter(t, c) for t, c in zip(structure.elements, segment.copied_fetches)]
-        function = segment.function if trace is None else with_feeds(plan, trace)
-        names: dict[str, Any] = {f"enter{i}": function for i, function in enumerate(enter)}
-        names.update({f"leave{i}": function for i, function in enumerate(leave)})
-        names.update(
-            segment=segment, function=function, explain=explain, InferenceMode=_InferenceMode,
-            rebuild=structure.rebuild, unlimited=UNLIMITED, Step=Step,
-        )  # fmt: skip
-        values = "".join(f", enter{i}(x{i})" for i in range(len(feeds)))
-        results = ", ".join(f"leave{i}(results[{i}])" for i in range(len(leave)))
-        call = "function(*arguments)"
-        intra_op_threads = 1 if plan.one_thread else self.intra_op_threads
-        if intra_op_threads and (limit := threads.limit()) is not None:
-            names.update(limit=limit, number_of_threads=get_num_threads, limited=_limited)
-            call = f"limited(limit, number_of_threads(), {intra_op_threads}, function, arguments)"
-        new_step, cancel = "unlimited", ""
-        if trace is not None or not isinstance(segment, Segment) or segment.waits:
-            names.update(new_step=self.new_step, trace=trace)
-            new_step = f"new_step({timeout_ms}, trace)"
-            cancel = "            step.cancel(error)\n"  # for what holds on to something until the step ends
-        elif timeout_ms:
-            new_step = f"Step({timeout_ms})"
-        source = (
-            f"def run({', '.join(f'x{i}' for i in range(len(feeds)))}):\n"
-            "    with InferenceMode(True):\n"
-            f"        step = {new_step}\n"
-            f"        arguments = (step{values},)\n"
-            "        try:\n"
-            f"            results = {call}\n"
-            f"        except Exception as error:\n{cancel}"
-            "            raise explain(error, segment) from None\n"
-            f"        return rebuild(({results}{',' if len(leave) == 1 else ''}))\n"
-        )
-        exec(compile(source, "<flowstone runner>", "exec"), names)
-        return names["run"]  # type: ignore[no-any-return]
 
     def plan_of(self, operation: Operation) -> Plan | None:
         """The plan of running `operation` alone; None if its steps are measured."""
@@ -526,19 +399,6 @@ class BaseSession:
         return scope.sessions.entered(self)
 
 
-def _limited(
-    limit: Callable[[int], Any], before: int, count: int, function: Callable[..., Any], arguments: Any
-) -> Any:
-    """Calls the step with `count` intra-op threads, for this thread alone."""
-    if before == count:
-        return function(*arguments)
-    limit(count)
-    try:
-        return function(*arguments)
-    finally:
-        limit(before)
-
-
 def _devices(config: Any) -> list[Device]:
     if config is None:
         return local_devices()
@@ -547,9 +407,6 @@ def _devices(config: Any) -> list[Device]:
 
 def _closed_error() -> errors.CancelledError:
     return errors.CancelledError(None, None, "Session has been closed.")
-
-
-_MOST_SHAPES = 4  # plans for particular shapes of the feeds, a runner
 
 
 def _is_variable(item: Any) -> bool:

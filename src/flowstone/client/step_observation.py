@@ -7,11 +7,11 @@
         print(explanation_text(kind.explanation()))
 
 A *kind* is what one session runs for the same fetches, feeds and, where the graph leaves them open, shapes of
-feeds. Its first step is traced, for the sake of what runs but once; then `WARM_UP` steps run as ever, the
-next `steps` are traced, and all others run as ever and are timed; with `spread`, others come between those
-traced, so that a moment in which the machine was busy does not count for all. No step is run that the
-program does not run. What the program traces or limits itself (RunOptions), partial runs and the steps of
-queue runners are not watched. The observer keeps the sessions that it has seen.
+feeds. Its first step is traced, for the sake of what runs but once. After a warm-up steps are traced again
+and again, ever more rarely, and the last few count: those at the beginning are not what a program runs most,
+and a moment in which the machine was busy does not spoil all. The other steps run as ever, and are timed. No
+step is run that the program does not run. What the program traces or limits itself (RunOptions), partial runs
+and the steps of queue runners are not watched. The observer keeps the sessions that it has seen.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import contextlib
 import threading
 import time
 from array import array
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -42,14 +43,15 @@ if TYPE_CHECKING:
     from flowstone.client.session import BaseSession
 
 WARM_UP = 3  # steps that are not traced, before the others
-_LONGEST_DISTANCE = 32  # from one traced step to the next
+_DISTANCE = 2  # from one traced step to the next, or as far as a quarter of all steps so far
 
 Shapes = tuple[tuple[int, ...], ...] | None
 TracedStep = Callable[..., tuple[Any, Plan, Trace]]
 
 
 class StepKind:
-    """The steps of one kind: `fetches` and `feeds` by name, `runs`, and what was measured of them.
+    """The steps of one kind: `fetches` and `feeds` by name, `runs`, and what was measured of them. The last
+    `steps` that are traced count; with `spread`, they come ever more rarely.
 
     `durations_ms` are those of steps without a trace, the first of which, where planning is, not among them.
     `plan` makes the plan of such a step.
@@ -62,24 +64,28 @@ class StepKind:
         plan: Callable[[], Plan],
         devices: Sequence[Device],
         intra_op_threads: int,
+        steps: int,
+        spread: bool,
     ) -> None:
         self.fetches, self.feeds, self.plan = tuple(fetches), tuple(feeds), plan
         self.runs = 0
         self.durations_ms = array("d")
         self._devices, self._threads = devices, intra_op_threads or get_num_threads()
         self._first: list[tuple[Plan, Trace]] = []
-        self._later: list[tuple[Plan, Trace]] = []
+        self._later: deque[tuple[Plan, Trace]] = deque(maxlen=steps)
+        self._next_traced, self._spread = 1 + WARM_UP, spread
         self._has_planned = False
         self._lock = threading.Lock()
 
-    def run(
-        self, values: Sequence[Any], plain: Callable[..., Any], traced: TracedStep, numbers: frozenset[int]
-    ) -> Any:
-        """Runs a step, and traces it if its number is one of these."""
+    def run(self, values: Sequence[Any], plain: Callable[..., Any], traced: TracedStep) -> Any:
+        """Runs a step, and traces it if it is its turn."""
         with self._lock:
             number = self.runs
             self.runs += 1
-        if number in numbers:
+            is_next = number == self._next_traced
+            if is_next:
+                self._next_traced += max(_DISTANCE, number // 4) if self._spread else _DISTANCE
+        if is_next or not number:
             result, plan, trace = traced(*values)
             (self._later if number else self._first).append((plan, trace))
             return result
@@ -101,7 +107,7 @@ class StepKind:
 
     def explanation(self) -> Explanation:
         """Everything about its steps. Measures the machine where no other explanation has."""
-        plan, traces = self.plan(), self._later or self._first
+        plan, traces = self.plan(), list(self._later or self._first)
         measured = None
         if traces:
             machines = _machines(plan, self._devices, self._threads)
@@ -122,10 +128,10 @@ def _machines(plan: Plan, devices: Sequence[Device], intra_op_threads: int) -> d
 
 
 class StepObserver:
-    """Watches steps, and traces `steps` of each kind after its warm-up."""
+    """Watches steps; `steps` and `spread` say which traces of a kind count (see `StepKind`)."""
 
     def __init__(self, steps: int, spread: bool = True) -> None:
-        self._numbers = frozenset([0, *_later_numbers(steps, spread)])
+        self._steps, self._spread = steps, spread
         self._kinds: dict[Any, StepKind] = {}
         self._lock = threading.Lock()
 
@@ -153,7 +159,7 @@ class StepObserver:
             kind = self._kinds.get((elements, shapes))
             if kind is None:
                 kind = self._new_kind(session, structure, feeds, elements, shapes)
-            return kind.run(values, plain, traced, self._numbers)
+            return kind.run(values, plain, traced)
 
         return run
 
@@ -175,7 +181,15 @@ class StepObserver:
         known = shapes or [tensor.dims for tensor in feeds]
         fed = [_name(x) + format_dims(dims).replace(" ", "") for x, dims in zip(feeds, known)]
         with self._lock:
-            kind = StepKind(names, fed, plan, session.list_devices(), session.intra_op_threads)
+            kind = StepKind(
+                names,
+                fed,
+                plan,
+                session.list_devices(),
+                session.intra_op_threads,
+                self._steps,
+                self._spread,
+            )
             return self._kinds.setdefault((elements, shapes), kind)
 
     @contextlib.contextmanager
@@ -187,16 +201,6 @@ class StepObserver:
             yield
         finally:
             _observer = before
-
-
-def _later_numbers(steps: int, spread: bool) -> Iterator[int]:
-    """The numbers of the steps that are traced after the first."""
-    number, distance = 1 + WARM_UP, 2 if spread else 1
-    for _ in range(steps):
-        yield number
-        number += distance
-        if spread:
-            distance = min(distance + 1, _LONGEST_DISTANCE)
 
 
 def _name(item: Any) -> str:
