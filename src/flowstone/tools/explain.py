@@ -32,7 +32,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `flowstone explain`."""
     parser.usage = "flowstone explain [options] (program.py | -m package.module | -) [arguments]"
     parser.add_argument("--top", type=_count, default=2, metavar="N", help="how many kinds of step (2)")
-    parser.add_argument("--steps", type=_count, default=5, metavar="K", help="trace K steps of a kind (5)")
+    parser.add_argument("--steps", type=_count, default=5, metavar="K", help="by the last K traces (5)")
     parser.add_argument("--nodes", type=_count, default=10, metavar="N", help="list N nodes of a kind (10)")
     parser.add_argument("--graph", action="store_true", help="show the graphs after rewriting")
     parser.add_argument("--code", action="store_true", help="show the generated code")
