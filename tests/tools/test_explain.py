@@ -86,7 +86,7 @@ def test_a_program_is_run_and_its_steps_are_explained(tmp_path: Path) -> None:
     assert re.search(r"^  fuse_losses +1  only loss takes the losses", training, re.MULTILINE)
     assert re.search(r"^  MatMul +\d +[\d.]+ [mu]s +\d+% ", training, re.MULTILINE)
     assert re.search(
-        r"call +MatMul    program.py:10\n      logits\(float32\[8,20\], float32\[20,5\]\) ->", training
+        r"call +MatMul  program.py:10\n      logits\(float32\[8,20\], float32\[20,5\]\) ->", training
     )
     assert "variables and constants" in training and "fed values 800 B" in training
     assert text.count("Gflop/s, convolution") == 1

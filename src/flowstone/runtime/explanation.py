@@ -23,6 +23,7 @@ from flowstone.runtime.step_profile import MemoryProfile, NodeProfile, StepProfi
 WIDTH = 100  # columns
 _MOST_TYPES = 15
 _MOST_HELD = 5
+_LONGEST_PATH = 34
 
 
 class Explanation(NamedTuple):
@@ -237,8 +238,8 @@ def _node_table(profile: StepProfile, count: int) -> str:
         head = f"  {_time(node.ms):>9}  {share:>5}  {floor:>9}  {ratio:>7}  {node.bound or '-':7}  "
         runs = f" ({node.runs} runs)" if node.runs > 1 else ""
         place = f" on {node.device.rpartition('/device:')[2]}" if devices else ""
-        where = f"    {_short_path(node.user_line)}" if node.user_line else ""
-        lines.append(_clipped(f"{head}{node.type}{runs}{place}{where}", WIDTH))
+        where = f"  {_short_path(node.user_line)}" if node.user_line else ""
+        lines.append(head + _clipped(f"{node.type}{runs}{place}", WIDTH - len(head) - len(where)) + where)
         types = f"({', '.join(node.inputs)}) -> {', '.join(node.outputs) or 'nothing'}"
         if len(node.name) + len(types) + 6 <= WIDTH:
             lines.append(f"      {node.name}{types}")
@@ -250,9 +251,9 @@ def _node_table(profile: StepProfile, count: int) -> str:
 
 
 def _short_path(line: str) -> str:
-    """A path below the current folder from there."""
-    folder = os.getcwd() + os.sep
-    return line.removeprefix(folder)
+    """The line's file from the current folder, if it is in there, and of a long path the end."""
+    text = line.removeprefix(os.getcwd() + os.sep)
+    return text if len(text) <= _LONGEST_PATH else "…" + text[1 - _LONGEST_PATH :]
 
 
 def _memory_text(memory: MemoryProfile) -> str:
