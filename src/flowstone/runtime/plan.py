@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from flowstone.framework import errors, flags
+from flowstone.framework import collector, errors, flags
 from flowstone.framework.kernel import CPU, GPU, Environment
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.partition.subgraphs import Part, partition, show
@@ -69,6 +69,7 @@ class Plan(NamedTuple):
         return str(self.subgraph)
 
 
+@collector.paused()
 def make_plan(
     fetches: Sequence[Any],
     targets: Sequence[Any],
