@@ -137,11 +137,11 @@ class Liveness:
         return found
 
     def _computed_meaning(self, predicate: Output) -> tuple[Condition[Any], Condition[Any]]:
-        decisive, negated = _decisive(predicate)
-        meaning = self._index_meaning(decisive) or _constant_meaning(decisive)
+        source, negated = decisive(predicate)
+        meaning = self._index_meaning(source) or _constant_meaning(source)
         if meaning is None:
-            self.predicates.add(decisive)
-            meaning = literal(decisive, False), literal(decisive, True)
+            self.predicates.add(source)
+            meaning = literal(source, False), literal(source, True)
         return (meaning[1], meaning[0]) if negated else meaning
 
     def _index_meaning(self, predicate: Output) -> tuple[Condition[Any], Condition[Any]] | None:
@@ -161,7 +161,7 @@ class Liveness:
         return None
 
 
-def _decisive(predicate: Output) -> tuple[Output, bool]:
+def decisive(predicate: Output) -> tuple[Output, bool]:
     """The output whose value a predicate is, and whether it is its negation."""
     negated = False
     while True:

@@ -32,6 +32,8 @@ def fold_constants(subgraph: Subgraph) -> None:
             return None
         if node.type in ENTERS and node._inputs[0]._op._control_inputs:
             return None  # inside the loop, a constant cannot wait for what is outside
+        if node.type == "PlaceholderWithDefault" and node._inputs[0]._op.type == "Const":
+            return Replacement([node._inputs[0]], "is not fed")
         if declaration._value_function is not None:
             known = [static_value(output) for output in node._outputs]
             if all([isinstance(value, np.ndarray) for value in known]):

@@ -16,6 +16,7 @@ from flowstone.framework.subgraph import Subgraph
 from flowstone.rewriting.broadcasts import narrow_broadcasts
 from flowstone.rewriting.common_subexpression import merge_common_subexpressions
 from flowstone.rewriting.constant_folding import apply_identities, fold_constants
+from flowstone.rewriting.dead_branches import remove_dead_branches
 from flowstone.rewriting.fusion import fuse_biases, fuse_losses
 from flowstone.rewriting.invariants import check
 from flowstone.rewriting.loop_accumulators import stack_accumulators
@@ -25,6 +26,7 @@ from flowstone.rewriting.pooling_fusion import keep_places, pool_first
 from flowstone.rewriting.recomputation import recompute_activations, recompute_hinted
 from flowstone.rewriting.sums import join_slices, stack_products
 from flowstone.rewriting.swapping import swap_activations, swap_hinted
+from flowstone.rewriting.transposes import cancel_transposes
 from flowstone.rewriting.update_fusion import fuse_updates
 from flowstone.rewriting.update_grouping import group_updates
 
@@ -39,8 +41,10 @@ class Pass(NamedTuple):
 
 PASSES = (
     Pass("fold_constants", fold_constants, "compute what does not depend on the step"),
+    Pass("remove_dead_branches", remove_dead_branches, "of a decided conditional only what is taken"),
     Pass("apply_identities", apply_identities, "x + 0 = x, Identity, and other local identities of the ops"),
     Pass("narrow_broadcasts", narrow_broadcasts, "repeat an operand only where the op does not do it itself"),
+    Pass("cancel_transposes", cancel_transposes, "transposes and reshapes meet, and one or none is left"),
     Pass("merge_common_subexpressions", merge_common_subexpressions, "equal pure nodes become one"),
     Pass("remove_unneeded", remove_unneeded, "drop what neither a fetch, a target nor an effect needs"),
     Pass("join_slices", join_slices, "concatenate the gradients of slices that tile a tensor"),
