@@ -41,6 +41,7 @@ SCRIPTS = {  # workload: the script's stem
     "language_model_small": "language_model",
     "language_model_large": "language_model",
     "devices": "devices",
+    "executor": "executor",
     "lenet": "convolutional",
     "alexnet": "convolutional",
     "googlenet": "convolutional",

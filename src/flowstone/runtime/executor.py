@@ -87,7 +87,8 @@ class UnitGraph:
 
     `takers[endpoint]`: units that wait for it, but for Merges, which are in `merges[endpoint]`;
     `uses[endpoint]`: how often it is an argument or fetched; `enters[frame]`: how many Enter units a frame
-    has; `feeds`, `fetches`: endpoints, in order; `sources`: the units that wait for nothing.
+    has; `feeds`, `fetches`: endpoints, in order; `sources`: the units that wait for nothing;
+    `arrivals[endpoint]`: whether it is used, its takers and its Merges.
     """
 
     def __init__(self, units: list[Unit], endpoints: int, feeds: list[int], fetches: list[int]) -> None:
@@ -113,6 +114,7 @@ class UnitGraph:
             unit.takes_all &= unit.kind not in (MERGE, HEAD)
             if unit.done >= 0 and not self.takers[unit.done] and not self.merges[unit.done]:
                 unit.done = -1
+        self.arrivals = list(zip(map(bool, self.uses), self.takers, self.merges))
         self.sources = [unit for unit in units if not unit.pending]
 
 
@@ -243,10 +245,9 @@ class Executor:
         self.ready.append((unit, iteration))
 
     def _arrive(self, iteration: Iteration, endpoint: int, value: Any) -> None:
-        graph = self.graph
-        if graph.uses[endpoint]:
+        is_used, takers, merges = self.graph.arrivals[endpoint]
+        if is_used:
             iteration.values[endpoint] = value
-        takers = graph.takers[endpoint]
         if value is DEAD:
             iteration.dead.update(takers)
         for unit in takers:
@@ -257,7 +258,7 @@ class Executor:
                     continue
             iteration.outstanding += 1
             self.ready.append((unit, iteration))
-        for unit in graph.merges[endpoint]:
+        for unit in merges:
             self._arrive_at_merge(unit, iteration, endpoint, value)
 
     def _arrive_at_merge(self, unit: Unit, iteration: Iteration, endpoint: int, value: Any) -> None:
