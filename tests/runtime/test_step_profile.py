@@ -221,3 +221,61 @@ def test_an_observer_numbers_the_steps_that_it_traces():
             for _ in range(20):
                 run([1.0])
             assert seen == expected
+
+
+def test_fused_nodes_count_what_they_do():
+    x = tf.placeholder(tf.float32, [40, 60], name="x")
+    labels = tf.placeholder(tf.float32, [40, 10], name="labels")
+    w = tf.Variable(tf.zeros([60, 10]))
+    loss = tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(labels=labels, logits=tf.matmul(x, w)))
+    train = tf.train.GradientDescentOptimizer(0.5).minimize(loss)
+    feeds = {x: np.ones((40, 60), np.float32), labels: np.ones((40, 10), np.float32)}
+    with session() as sess:
+        sess.run(tf.global_variables_initializer())
+        found = profiled(sess, [train, loss], feeds)
+    products = [each for each in found.nodes if each.type in ("MatMul", "_ApplyProduct")]
+    assert [each.operations for each in products] == [2 * 40 * 60 * 10] * 2
+    (losses,) = [each for each in found.nodes if each.type == "_SoftmaxCrossEntropyTotal"]
+    assert losses.operations == 15 * 400
+
+
+def test_a_convolution_with_bias_counts_as_one():
+    image = tf.placeholder(tf.float32, [2, 16, 16, 8])
+    filters = tf.Variable(tf.ones([3, 3, 8, 16]))
+    biased = tf.nn.bias_add(tf.nn.conv2d(image, filters, [1, 1, 1, 1], "SAME"), tf.ones([16]))
+    pooled = tf.nn.max_pool(tf.nn.relu(biased), [1, 2, 2, 1], [1, 2, 2, 1], "VALID")
+    with session() as sess:
+        sess.run(filters.initializer)
+        found = profiled(sess, pooled, {image: np.ones((2, 16, 16, 8), np.float32)})
+    (convolution,) = [each for each in found.nodes if "Conv2D" in each.type]
+    assert convolution.operations == 2 * 2 * 16 * 16 * 16 * 9 * 8
+    (pooling,) = [each for each in found.nodes if "MaxPool" in each.type]
+    assert pooling.operations == 4 * 2 * 8 * 8 * 16
+
+
+def test_a_sum_of_stacked_products_has_their_operations():
+    w = tf.Variable(tf.ones([30, 20]))
+    xs = [tf.placeholder(tf.float32, [10, 30]) for _ in range(6)]
+    loss = tf.add_n([tf.reduce_sum(tf.square(tf.matmul(x, w))) for x in xs])
+    (gradient,) = tf.gradients(loss, [w])
+    with session() as sess:
+        sess.run(w.initializer)
+        found = profiled(sess, gradient, {x: np.ones((10, 30), np.float32) for x in xs})
+    products = [each for each in found.nodes if "MatMul" in each.type or "Product" in each.type]
+    assert sum(each.operations for each in products) == 2 * 6 * 2 * 10 * 30 * 20
+
+
+def test_the_products_that_a_loop_adds_up_have_their_operations():
+    x = tf.placeholder(tf.float32, [4, 30])
+    w = tf.Variable(tf.ones([30, 30]) * 0.1)
+    _, y = tf.while_loop(lambda i, h: i < 5, lambda i, h: (i + 1, tf.tanh(tf.matmul(h, w))), [0, x])
+    (gradient,) = tf.gradients(tf.reduce_sum(y), [w])
+    with session() as sess:
+        sess.run(w.initializer)
+        found = profiled(sess, gradient, {x: np.ones((4, 30), np.float32)})
+    kinds = ("MatMul", "_ProductSum", "_ProductSumAdd", "_ProductSumTotal")
+    counted = {each.type: 0.0 for each in found.nodes if each.type in kinds}
+    for each in found.nodes:
+        if each.type in kinds:
+            counted[each.type] += each.operations
+    assert sum(counted.values()) == pytest.approx(3 * 5 * 2 * 4 * 30 * 30, rel=0.1), counted

@@ -112,7 +112,8 @@ class StepKind:
         if traces:
             machines = _machines(plan, self._devices, self._threads)
             traced_plan = traces[-1][0]
-            measured = profile(traced_plan, [trace for _, trace in traces], machines, self.durations_ms)
+            of_this_plan = [trace for other, trace in traces if other is traced_plan]
+            measured = profile(traced_plan, of_this_plan, machines, self.durations_ms)
         is_cold = not self._later
         return Explanation(self.fetches, self.feeds, self.runs, self.total_ms, is_cold, plan, measured)
 

@@ -117,14 +117,11 @@ def _product(node: Node) -> float:
     return 2.0 * math.sqrt(counts / max(batch, 1))
 
 
-def _product_sum(node: Node) -> float:
-    """The products that were handed to the sum, which are made together at the latest when it is taken."""
-    operations, handle = 0.0, node._inputs[0]
-    while handle.op.type == "_ProductSumAdd":
-        counts = math.prod(_count(x) for x in handle.op._inputs[1:])
-        operations += 2.0 * math.sqrt(counts * _count(node._outputs[0]))
-        handle = handle.op._inputs[0]
-    return operations
+def _added_product(node: Node) -> float:
+    """2 m n k for the product of a and b, which share the dimension k, their first one if both have it."""
+    a, b = (x._dims or (None, None) for x in node._inputs[1:])
+    shared = a[0] if a[0] == b[0] else a[-1]
+    return 2.0 * _count(node._inputs[1]) * _count(node._inputs[2]) / (shared or ASSUMED_SIZE)
 
 
 def _product_update(node: Node) -> float:
@@ -172,8 +169,7 @@ def _by_filter(build: Callable[..., Callable[[Node], float]]) -> Callable[[Node]
 
 _TABLE: tuple[tuple[str, Callable[[Node], float]], ...] = (
     ("MatMul BatchMatMul BatchMatMulV2 _FusedMatMul", _product),
-    ("_ProductSum _ProductSumAdd", lambda node: 0.0),
-    ("_ProductSumTotal", _product_sum),
+    ("_ProductSumAdd", _added_product),
     ("_ApplyProduct _ResourceApplyProduct", _product_update),
     ("Conv2D Conv3D _BiasedConv2D", _forward(_convolution)),
     ("Conv2DBackpropInput Conv3DBackpropInputV2", _by_input(_convolution)),

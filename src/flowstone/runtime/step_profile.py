@@ -94,15 +94,14 @@ def profile(
     """The profile of steps of `plan`. `traces`: finished, one at least. `machines`: by device name; nodes of
     other devices have no floor. `durations_ms`: of steps without a trace.
     """
-    times = [_times(trace) for trace in traces]
-    events = [event for event in traces[-1].events if is_computed(traces[-1], event)]
-    events.sort(key=lambda event: event.end)
-    constants = [event for event in traces[-1].events if not is_computed(traces[-1], event)]
+    every = [_partitioned(plan, trace) for trace in traces]
+    times = [_times(computed) for computed, _ in every]
+    events, constants = every[-1]
     memory = _MemoryWalk(plan, events, constants)
-    by_node: dict[tuple[str, str], list[int]] = {}
+    by_node: dict[tuple[str, PlanNode], list[int]] = {}
     for i, event in enumerate(events):
-        by_node.setdefault((event.device, event.node.name), []).append(i)
-    shapes = _Shapes(plan, [*constants, *events])
+        by_node.setdefault((event.device, event.node), []).append(i)
+    shapes = _Shapes([*constants, *events])
     nodes = [
         _node_profile(
             [events[i] for i in own],
@@ -118,12 +117,27 @@ def profile(
     return StepProfile(float(np.median(steps)), len(traces), tuple(nodes), memory.profile(), machines)
 
 
-def _times(trace: Trace) -> dict[tuple[str, str], float]:
-    """Milliseconds by device and node name; those of the kernels on a GPU."""
-    found: dict[tuple[str, str], float] = {}
+def _partitioned(plan: Plan, trace: Trace) -> tuple[list[Event], list[Event]]:
+    """The events of what was computed, by their end, and of what was there before, with the nodes of the
+    plan's parts: those of units have other inputs. Names alone do not tell a plan's nodes apart.
+    """
+    own = {node for part in plan.parts.values() for node in part.nodes}
+    named = {(device, node.name): node for device, part in plan.parts.items() for node in part.nodes}
+    computed: list[Event] = []
+    constants: list[Event] = []
     for event in trace.events:
+        if event.node not in own:
+            event = event._replace(node=named.get((event.device, event.node.name), event.node))
+        (computed if is_computed(trace, event) else constants).append(event)
+    return sorted(computed, key=lambda event: event.end), constants
+
+
+def _times(events: Iterable[Event]) -> dict[tuple[str, PlanNode], float]:
+    """Milliseconds by device and node; those of the kernels on a GPU."""
+    found: dict[tuple[str, PlanNode], float] = {}
+    for event in events:
         start, end = event.kernels or (event.start, event.end)
-        key = event.device, event.node.name
+        key = event.device, event.node
         found[key] = found.get(key, 0.0) + (end - start) / 1e6
     return found
 
@@ -163,21 +177,18 @@ def _type_text(output: Output, dims: tuple[int | None, ...] | None) -> str:
 
 
 class _Shapes:
-    """The shapes that were seen in a trace, by device and the output's name."""
+    """The shapes that were seen in a trace, by device and output."""
 
-    def __init__(self, plan: Plan, events: Iterable[Event]) -> None:
-        self._partitioned = {
-            (device, node.name): node for device, part in plan.parts.items() for node in part.nodes
-        }
-        self._seen: dict[tuple[str, str], tuple[int, ...]] = {}
+    def __init__(self, events: Iterable[Event]) -> None:
+        self._seen: dict[tuple[str, Output], tuple[int, ...]] = {}
         for event in events:
             for output, buffer in zip(event.node._outputs, event.outputs):
                 if buffer is not None and _has_shape(output):
-                    self._seen[event.device, output.name] = buffer.shape
+                    self._seen[event.device, output] = buffer.shape
 
     def node(self, event: Event) -> Node:
         """The event's node with the shapes of this trace; variables stand for their handles."""
-        original = self._partitioned.get((event.device, event.node.name), event.node)
+        original = event.node
         node = Node(
             original.declaration, original.name, [self._of(event.device, x) for x in original._inputs],
             original.attributes, original.group_sizes, [], original.device, original.order,
@@ -189,7 +200,7 @@ class _Shapes:
         if x.op.type == "VarHandleOp":
             attributes = x.op.attributes
             return Output(x.op, x.value_index, attributes["dtype"], attributes.get("shape"))
-        return Output(x.op, x.value_index, x._dtype, self._seen.get((device, x.name), x._dims))
+        return Output(x.op, x.value_index, x._dtype, self._seen.get((device, x), x._dims))
 
 
 def _has_shape(output: Output) -> bool:
@@ -221,23 +232,23 @@ class _MemoryWalk:
 
     def _last_uses(self) -> dict[tuple[int, int], int]:
         """By event and output: the last event that takes the value."""
-        seen = {(event.device, event.node.name) for event in self._events}
-        unseen: set[tuple[str, str]] = set()  # outputs that somebody takes whom no trace shows
-        fetched: set[tuple[str, str]] = set()
+        seen = {(event.device, event.node) for event in self._events}
+        unseen: set[tuple[str, Output]] = set()  # what somebody takes whom no trace shows
+        fetched: set[tuple[str, Output]] = set()
         for device, part in self._plan.parts.items():
-            fetched.update((device, x.name) for x in part.fetches)
+            fetched.update((device, x) for x in part.fetches)
             for x, consumers in part.consumers().items():
-                if any((device, node.name) not in seen for node in consumers):
-                    unseen.add((device, x.name))
+                if any((device, node) not in seen for node in consumers):
+                    unseen.add((device, x))
         last: dict[tuple[int, int], int] = {}
-        latest: dict[tuple[str, str], tuple[int, int]] = {}
+        latest: dict[tuple[str, Output], tuple[int, int]] = {}
         for i, event in enumerate(self._events):
             for x in event.node._inputs:
-                producer = latest.get((event.device, x.name))
+                producer = latest.get((event.device, x))
                 if producer is not None:
                     last[producer] = i
             for slot, output in enumerate(event.node._outputs):
-                key = event.device, output.name
+                key = event.device, output
                 if key in unseen and key in latest:
                     last[latest[key]] = i
                 latest[key] = (i, slot)
