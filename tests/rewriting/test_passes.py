@@ -121,6 +121,35 @@ def test_identities():
     ]
 
 
+@pytest.mark.parametrize(
+    "dtype, function",
+    [
+        (tf.float32, lambda x: tf.negative(-x)),
+        (tf.bool, lambda x: tf.logical_not(tf.logical_not(x))),
+        (tf.int32, lambda x: tf.bitwise.invert(tf.bitwise.invert(x))),
+        (tf.complex64, lambda x: tf.conj(tf.conj(x))),
+        (tf.float32, lambda x: x**1.0 - 0.0),
+        (tf.int32, lambda x: x // 1 * 1),
+        (tf.float32, lambda x: tf.div(x / 1.0, 1.0)),
+        (tf.int64, lambda x: tf.truncatediv(x, tf.constant(1, tf.int64))),
+    ],
+)
+def test_what_is_undone_exactly(dtype, function):
+    x = tf.placeholder(dtype, [2], name="x")
+    _, after = rewritten([function(x)], [x], "apply_identities", "remove_unneeded")
+    assert lines(after)[1:] == ["return %0"]
+
+
+def test_what_special_values_forbid_stays():
+    x = tf.placeholder(tf.float32, [2], name="x")
+    for y, kind in ((x * 0.0, "Mul"), (x - x, "Sub"), (x / x, "RealDiv"), (x // 1.0, "FloorDiv")):
+        _, after = rewritten([y], [x], "apply_identities", "remove_unneeded")
+        assert f"= {kind}(" in after
+    with tf.Session() as session:
+        values = session.run([x * 0.0, x - x], {x: [float("inf"), float("nan")]})
+        assert all(str(value) == "nan" for row in values for value in row)
+
+
 def test_an_identity_that_waits_is_kept():
     v = tf.Variable(1.0, name="v")
     with tf.control_dependencies([tf.assign(v, 5.0)]):

@@ -35,6 +35,7 @@ from flowstone.ops.elementwise import (
     same_shape,
     sum_to,
     unary,
+    undone,
 )
 from flowstone.ops.unsigned_integers import divided, modular, ordered
 
@@ -257,6 +258,7 @@ def _(node):
 
 neg_op = unary("Neg", torch.neg, SIGNED, in_place=torch.Tensor.neg_)
 neg_op.gradient(lambda op, dy: (F.Neg(dy),))
+neg_op.fold(undone)
 abs_op = unary("Abs", torch.abs, (*FLOATS, *SIGNED_INTEGERS), in_place=torch.Tensor.abs_)
 abs_op.gradient(lambda op, dy: (F.Mul(dy, F.Sign(op.inputs[0])),))
 square_op = unary("Square", torch.square, ARITHMETIC, in_place=torch.Tensor.square_, adapter=modular)
@@ -288,6 +290,11 @@ def _(op, dy):
 
 pow_op = op("Pow", "x: T, y: T -> z: T", T=SIGNED)
 pow_op.infer(broadcast_shape)
+
+
+@pow_op.fold
+def _(node):
+    return same_as(node, 0) if is_constant(node.constant(1), 1) else None
 
 
 @pow_op.kernel(CPU, GPU)

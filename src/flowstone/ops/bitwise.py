@@ -15,7 +15,7 @@ from flowstone.framework import dtypes
 from flowstone.framework.kernel import CPU, GPU, X0, X1, Call
 from flowstone.framework.operation import op
 from flowstone.framework.tensor import Tensor
-from flowstone.ops.elementwise import binary, broadcast_shape, unary
+from flowstone.ops.elementwise import binary, broadcast_shape, unary, undone
 from flowstone.ops.unsigned_integers import modular
 
 __all__ = ["bitwise_and", "bitwise_or", "bitwise_xor", "invert", "left_shift", "right_shift"]
@@ -30,6 +30,7 @@ bitwise_xor_op = binary(
     "BitwiseXor", torch.bitwise_xor, types=_INTEGERS, commutative=True
 ).not_differentiable()
 invert_op = unary("Invert", torch.bitwise_not, _INTEGERS, adapter=modular).not_differentiable()
+invert_op.fold(undone)
 
 
 def _shift(name, make):

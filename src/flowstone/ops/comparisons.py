@@ -16,7 +16,15 @@ from flowstone.framework.kernel import CPU, GPU, X0, X1, X2, Call
 from flowstone.framework.operation import F, op
 from flowstone.framework.shape import broadcast, merge
 from flowstone.framework.tensor import Tensor, convert_to_tensor
-from flowstone.ops.elementwise import ALL_NUMBERS, REAL, broadcast_shape, constant_like, same_shape, sum_to
+from flowstone.ops.elementwise import (
+    ALL_NUMBERS,
+    REAL,
+    broadcast_shape,
+    constant_like,
+    same_shape,
+    sum_to,
+    undone,
+)
 from flowstone.ops.unsigned_integers import needs_help, ordered
 
 __all__ = [
@@ -133,6 +141,7 @@ logical_not_op.infer(same_shape)
 logical_not_op.kernel(CPU, GPU)(lambda node, env: Call(torch.logical_not, X0))
 logical_not_op.number("not {0}")
 logical_not_op.not_differentiable()
+logical_not_op.fold(undone)
 
 # ---- choice
 

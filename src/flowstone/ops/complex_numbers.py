@@ -11,7 +11,7 @@ from flowstone.framework.building import graph_of
 from flowstone.framework.kernel import CPU, GPU, X0, X1, Call
 from flowstone.framework.operation import F, op
 from flowstone.framework.tensor import Tensor, convert_to_tensor
-from flowstone.ops.elementwise import broadcast_shape, same_shape, sum_to
+from flowstone.ops.elementwise import broadcast_shape, same_shape, sum_to, undone
 
 __all__ = ["angle", "complex", "conj", "imag", "real"]
 
@@ -69,6 +69,7 @@ conj_op = op("Conj", "input: T -> output: T", "T: type in [complex64, complex128
 conj_op.infer(same_shape)
 conj_op.kernel(CPU, GPU)(lambda node, env: Call(torch.conj_physical, X0))
 conj_op.gradient(lambda op, dy: (F.Conj(dy),))
+conj_op.fold(undone)
 
 complex_op = op(
     "Complex",

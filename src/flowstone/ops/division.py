@@ -116,8 +116,15 @@ floor_div_op.gradient(lambda op, dz: (None, None))
 
 
 @real_div_op.fold
+@div_op.fold
 def _(node):
     return same_as(node, 0) if is_constant(node.constant(1), 1) else None
+
+
+@floor_div_op.fold
+@truncate_div_op.fold
+def _(node):
+    return same_as(node, 0) if node.dtype(0).is_integer and is_constant(node.constant(1), 1) else None
 
 
 @div_op.gradient

@@ -119,6 +119,12 @@ def binary_call(
     return call
 
 
+def undone(node: Any) -> Any:
+    """Local identity of an op that is its own inverse: the input of the same op just before."""
+    inner = node.inputs[0].op
+    return inner.inputs[0] if inner.type == node.type and not inner.inputs[0].dtype.is_ref else None
+
+
 def keeps_shape(x: Dims, other: Dims) -> bool:
     """Whether broadcasting with `other` certainly leaves the shape `x` as it is."""
     if x is None or other is None or len(other) > len(x):
