@@ -16,11 +16,13 @@ from flowstone.framework.subgraph import Subgraph
 from flowstone.rewriting.broadcasts import narrow_broadcasts
 from flowstone.rewriting.common_subexpression import merge_common_subexpressions
 from flowstone.rewriting.constant_folding import apply_identities, fold_constants
+from flowstone.rewriting.control_edges import drop_waits
 from flowstone.rewriting.dead_branches import remove_dead_branches
 from flowstone.rewriting.fusion import fuse_biases, fuse_losses
 from flowstone.rewriting.invariants import check
 from flowstone.rewriting.loop_accumulators import stack_accumulators
 from flowstone.rewriting.memory_schedule import schedule_memory
+from flowstone.rewriting.normalization_fusion import fold_normalizations
 from flowstone.rewriting.patterns import remove_unneeded
 from flowstone.rewriting.pooling_fusion import keep_places, pool_first
 from flowstone.rewriting.recomputation import recompute_activations, recompute_hinted
@@ -47,11 +49,13 @@ PASSES = (
     Pass("cancel_transposes", cancel_transposes, "transposes and reshapes meet, and one or none is left"),
     Pass("merge_common_subexpressions", merge_common_subexpressions, "equal pure nodes become one"),
     Pass("remove_unneeded", remove_unneeded, "drop what neither a fetch, a target nor an effect needs"),
+    Pass("drop_waits", drop_waits, "wait only where effects or state make it matter"),
     Pass("join_slices", join_slices, "concatenate the gradients of slices that tile a tensor"),
     Pass("stack_products", stack_products, "one product of stacked operands instead of a sum of products"),
     Pass("stack_accumulators", stack_accumulators, "the same for products that a loop adds up"),
     Pass("pool_first", pool_first, "activations after the pooling that shrinks their input"),
     Pass("keep_places", keep_places, "a pooling remembers its maxima for its gradient"),
+    Pass("fold_normalizations", fold_normalizations, "filters are scaled instead of images"),
     Pass("fuse_biases", fuse_biases, "a product or convolution, its bias and its activation in one kernel"),
     Pass("fuse_losses", fuse_losses, "the mean of the soft-max cross entropies in one kernel"),
     Pass("fuse_updates", fuse_updates, "a product that is only subtracted from a variable, in one kernel"),

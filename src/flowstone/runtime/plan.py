@@ -144,8 +144,8 @@ PASS_NAMES = frozenset(each.name for each in PASSES)
 # The passes that make one node of several, which may be on different devices; and those for parts of a graph,
 # whose loops are no longer whole.
 FUSIONS = PASS_NAMES & {
-    "join_slices", "stack_products", "stack_accumulators", "pool_first", "keep_places", "fuse_biases",
-    "fuse_losses", "fuse_updates", "group_updates",
+    "join_slices", "stack_products", "stack_accumulators", "pool_first", "keep_places",
+    "fold_normalizations", "fuse_biases", "fuse_losses", "fuse_updates", "group_updates",
 }  # fmt: skip
 _FUSIONS_OF_PARTS = FUSIONS - {"stack_accumulators"}
 
