@@ -150,3 +150,17 @@ def test_on_several_devices_as_on_one() -> None:
             results.append(s.run([*gradients, h], feed))
     for a, b in zip(*results):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+
+
+def test_recurrences_of_cells(monkeypatch) -> None:
+    """Whose gradients' tuples wait for the products."""
+    x = tf.placeholder(tf.float32, [4, 5, 6])
+    outputs, _ = tf.nn.dynamic_rnn(tf.nn.rnn_cell.BasicLSTMCell(9), x, dtype=tf.float32)
+    variables = tf.trainable_variables()
+    train = tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_sum(outputs * outputs))
+    with tf.control_dependencies([train]):
+        after = [tf.identity(v.read_value()) for v in variables]
+    constants = [tf.constant(values(*v.shape.as_list())) for v in variables]
+    setup = tf.group(*[v.assign(c) for v, c in zip(variables, constants)])
+    log = agree(monkeypatch, [outputs, *after], {x: values(4, 5, 6)}, "stack_accumulators", setup=setup)
+    assert "multiplies stacked operands" in log

@@ -19,6 +19,9 @@ from flowstone.framework.node import Output
 from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.rewriting.frames import ENTERS, EXITS, NEXT_ITERATIONS, is_head, is_loop_switch
+from flowstone.rewriting.patterns import redirected
+
+_LARGE = 1024  # elements of a product of unknown operands
 
 
 class _Accumulator(NamedTuple):
@@ -42,18 +45,22 @@ def stack_accumulators(subgraph: Subgraph) -> None:
     fetched = set(subgraph.fetches)
     before: dict[PlanNode, list[PlanNode]] = {}  # nodes of the loop: what takes their places
     replaced: dict[Output, Output] = {}
+    stand_ins: dict[PlanNode, list[PlanNode]] = {}  # of nodes that others wait for
     for head in subgraph.nodes:
         found = _accumulator(head, consumers) if is_head(head) else None
-        if found is None or any(node in waited for node in found):
+        if found is None or any(node in waited for node in (*found[:3], found.next)):
             continue
         if any(x in fetched for node in found[:-1] for x in node._outputs) or not _saves_work(found):
             continue
-        _replace(subgraph, found, before, replaced)
+        stand_ins.update(_replace(subgraph, found, before, replaced))
         subgraph.log.append(("stack_accumulators", found.add.name, "multiplies stacked operands"))
     if before:
         subgraph.nodes = [new for node in subgraph.nodes for new in before.get(node, [node])]
         for node in subgraph.nodes:
             node._inputs[:] = [replaced.get(x, x) for x in node._inputs]
+            if node._control_inputs:
+                node._control_inputs = _redirected(node._control_inputs, stand_ins)
+        subgraph.targets = _redirected(subgraph.targets, stand_ins)
         subgraph.fetches = [replaced.get(x, x) for x in subgraph.fetches]
 
 
@@ -88,8 +95,10 @@ def _accumulator(head: PlanNode, consumers: dict[Output, list[PlanNode]]) -> _Ac
 def _saves_work(found: _Accumulator) -> bool:
     sizes: list[Any] = [found.product.static_shape(0), found.product.static_shape(1)]
     result: Any = found.product._outputs[0]._dims
-    if None in sizes or result is None or found.enter.static_shape(0) != result:
+    if result is None or None in result or found.enter.static_shape(0) != result:
         return False
+    if None in sizes:  # the step will see; the sum multiplies as soon as the operands are larger
+        return bool(math.prod(result) >= _LARGE)
     return bool(sum(math.prod(dims) for dims in sizes) < math.prod(result))
 
 
@@ -98,7 +107,8 @@ def _replace(
     found: _Accumulator,
     places: dict[PlanNode, list[PlanNode]],
     replaced: dict[Output, Output],
-) -> None:
+) -> dict[PlanNode, list[PlanNode]]:
+    """Puts the new nodes in place; returns what those who waited for the old ones wait for now."""
     dtype = found.product.dtype(0)
     initial = found.enter._inputs[0]
 
@@ -119,6 +129,7 @@ def _replace(
     switch = node("Switch", [merge._outputs[0], found.switch._inputs[1]], found.switch, resource)
     operands = list(found.product._inputs)
     added = node("_ProductSumAdd", [switch._outputs[1], *operands], found.add, {"T": dtype})
+    added._control_inputs += found.product._control_inputs
     following = node("NextIteration", [added._outputs[0]], found.next, resource)
     merge._inputs[1] = following._outputs[0]
     leaving = node("Exit", [switch._outputs[0]], found.exit, resource)
@@ -127,4 +138,14 @@ def _replace(
     attributes = {"T": dtype, "shape": found.product._outputs[0]._dims, "from_zero": from_zero}
     total = node("_ProductSumTotal", [leaving._outputs[0]], found.exit, attributes, "/total")
     places[found.product] = []
+    added._control_inputs = list(dict.fromkeys([*added._control_inputs, *found.product._control_inputs]))
     replaced[found.exit._outputs[0]] = total._outputs[0]
+    sources = dict.fromkeys([*(x.op for x in operands), *found.product._control_inputs])
+    return {found.product: list(sources), found.add: [added], found.exit: [total]}
+
+
+def _redirected(waited: list[PlanNode], stand_ins: dict[PlanNode, list[PlanNode]]) -> list[PlanNode]:
+    found: dict[PlanNode, None] = {}
+    for node in waited:
+        found.update(dict.fromkeys(stand_ins.get(node, (node,))))
+    return list(found)

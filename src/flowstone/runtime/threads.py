@@ -28,10 +28,10 @@ from flowstone.framework.shape import num_elements
 from flowstone.framework.subgraph import PlanNode, Subgraph
 
 # Multiplications of a product, as estimated by `_work`. Below the first no kernel starts a team anyway; from
-# the second on a team pays: [100, 784] x [784, 10] takes 24 µs on one thread and 20 on two, a 3x3 convolution
-# of 8x8x8 takes 6.5 and 8.3.
+# the second on a team pays: [100, 784] x [784, 10] takes 23 µs on one thread and 22 on two, [128, 128] x
+# [128, 64] 20 and 19, [1024, 256] x [256, 64] 143 and 87.
 _NEVER_PARALLEL = 10_000
-_WORTH_A_TEAM = 500_000
+_WORTH_A_TEAM = 1_500_000
 
 
 def wants_one_thread(subgraph: Subgraph) -> bool:
