@@ -19,7 +19,6 @@ from flowstone.framework.node import Output
 from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.rewriting.frames import ENTERS, EXITS, NEXT_ITERATIONS, is_head, is_loop_switch
-from flowstone.rewriting.patterns import redirected
 
 _LARGE = 1024  # elements of a product of unknown operands
 

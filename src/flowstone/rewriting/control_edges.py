@@ -1,0 +1,70 @@
+"""Control edges that say nothing: gradients and optimisers add many, and they keep other passes from moving.
+
+A node that waits for another has to only for what that one does, or follows: a change or a use of state, or
+another effect. Where all of these come before the node anyway, through what it takes, the edge is dropped.
+Among conditionals and loops the edge stays if it says when the node is alive; a loop's variables count as
+effects, since the iteration before may hold some. A node that takes nothing waits as it did: it may stand for
+a group, and in a loop the edge alone says where it belongs.
+"""
+
+from __future__ import annotations
+
+from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.rewriting.branches import MERGES, TRUE, Liveness, conjunction
+from flowstone.rewriting.frames import is_head
+from flowstone.rewriting.patterns import remove_unneeded
+from flowstone.rewriting.state_access import StateAccess
+
+
+def drop_waits(subgraph: Subgraph) -> None:
+    """Removes control edges that order nothing."""
+    if not any(node._control_inputs for node in subgraph.nodes):
+        return
+    access, liveness = StateAccess(subgraph.nodes), Liveness(subgraph)
+    number = 0
+    before: dict[PlanNode, int] = {}  # of each node, as a set of bits: what matters in it and before it
+    for node in subgraph.nodes:
+        seen = 0
+        for x in node._inputs:
+            seen |= before.get(x._op, 0)  # none yet for what a loop's iteration before hands on
+        if node._control_inputs:
+            seen = _without_idle_waits(subgraph, node, seen, before, liveness)
+        if _matters(node, access):
+            seen |= 1 << number
+            number += 1
+        before[node] = seen
+    remove_unneeded(subgraph)
+
+
+def _without_idle_waits(
+    subgraph: Subgraph, node: PlanNode, seen: int, before: dict[PlanNode, int], liveness: Liveness
+) -> int:
+    """Drops the node's idle control edges; returns what matters before the node."""
+    kept = []
+    may_drop = bool(node._inputs) and node.type not in MERGES
+    for control in node._control_inputs:
+        if may_drop and not before[control] & ~seen and _says_nothing(node, control, liveness):
+            continue
+        kept.append(control)
+        seen |= before[control]
+    if len(kept) < len(node._control_inputs):
+        count = len(node._control_inputs) - len(kept)
+        subgraph.log.append(("drop_waits", node.name, f"{count} of its control edges order nothing"))
+        node._control_inputs = kept
+    return seen
+
+
+def _says_nothing(node: PlanNode, control: PlanNode, liveness: Liveness) -> bool:
+    """Whether the node is alive only where the control is, even without the edge."""
+    if liveness.trivial or liveness.node(control) == TRUE:
+        return True
+    alive = TRUE
+    for x in node._inputs:
+        alive = conjunction(alive, liveness.output(x))
+    return conjunction(alive, liveness.node(control)) == alive
+
+
+def _matters(node: PlanNode, access: StateAccess) -> bool:
+    """Whether something must not move from one side of the node to the other."""
+    declaration = node.declaration
+    return node in access.reads or not declaration.is_pure or bool(declaration.reads) or is_head(node)
