@@ -9,13 +9,15 @@ import pytest
 
 import flowstone as tf
 from agreement import agree, ops, text
+from flowstone.rewriting import normalization_fusion
 
 RNG = np.random.default_rng(19)
 NAME = "fold_normalizations"
 
 
 @pytest.fixture(autouse=True)
-def graph():
+def graph(monkeypatch):
+    monkeypatch.setattr(normalization_fusion, "_FEWEST", 64)
     with tf.Graph().as_default() as g:
         yield g
 
@@ -102,6 +104,13 @@ def test_large_filters_of_small_images_stay() -> None:
     x = tf.placeholder(tf.float32, [1, 2, 2, 64])
     y = tf.nn.conv2d(x, tf.Variable(tf.zeros([3, 3, 64, 4])), [1] * 4, "SAME")
     assert "FusedBatchNormV3" in ops(text([normalized(y, moments(4))], [x], NAME))
+
+
+def test_small_images_stay(monkeypatch) -> None:
+    x, _ = image()
+    y = normalized(convolved(x), moments(4))
+    monkeypatch.setattr(normalization_fusion, "_FEWEST", 2 * 6 * 7 * 4 + 1)
+    assert "FusedBatchNormV3" in ops(text([y], [x], NAME))
 
 
 def test_what_others_take_stays(monkeypatch) -> None:

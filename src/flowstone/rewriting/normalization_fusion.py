@@ -6,8 +6,8 @@
 and ``Conv2D(x, w) [+ b]`` times a vector over the channels, which `tf.nn.batch_normalization` makes, likewise
 ``Conv2D(x, w * s) [+ b * s]``; the bias then goes the way of all biases (`fusion.py`). Where weights and
 moments are constants, the new ones are constants as well; else they are made at each step, and the image must
-have more elements than the filter. What is saved is a pass over the image that makes another: for 1x1
-convolutions half of the time.
+be large and have more elements than the filter. What is saved is a pass over the image that makes another:
+for 1x1 convolutions half of the time.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ from flowstone.rewriting.patterns import Replacement, remove_unneeded, rewrite
 
 _NORMALIZATIONS = frozenset({"FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"})
 _CONVOLUTIONS = frozenset({"Conv2D", "DepthwiseConv2dNative"})
+
+_FEWEST = 1 << 15  # elements of an image below which the new filter takes longer to make than it saves
 
 
 class _Source(NamedTuple):
@@ -162,4 +164,5 @@ def _pays(convolution: PlanNode, factors: list[Output]) -> bool:
         return False
     if all(x._op.type == "Const" for x in (convolution._inputs[1], *factors)):
         return True
-    return bool(math.prod(kernel) < math.prod(n for n in image if n is not None))
+    elements = math.prod(n for n in image if n is not None)
+    return math.prod(kernel) < elements and (None in image or elements >= _FEWEST)
