@@ -80,3 +80,24 @@ def test_second_derivatives_and_unknown_shapes_find_the_maxima_as_before(monkeyp
     first = tf.gradients(y * y * y, x)[0]
     second = tf.gradients(first, x)[0]
     agree(monkeypatch, [first, second], {x: images(3, 6, 6, 2)}, *BOTH)
+
+
+@pytest.mark.parametrize("taken", [True, False])
+def test_beside_and_within_conditionals(monkeypatch: Any, taken: bool) -> None:
+    x = tf.placeholder(tf.float32, [2, 8, 8, 3])
+    chosen, labels = tf.placeholder(tf.bool, []), tf.one_hot([0, 2], 4)
+    filters = tf.get_variable("w", [3, 3, 3, 4], initializer=tf.constant_initializer(images(3, 3, 3, 4)))
+
+    def layer(x: Any) -> Any:
+        y = tf.nn.relu(tf.nn.conv2d(x, filters, [1, 1, 1, 1], "SAME"))
+        return tf.nn.max_pool(y, [1, 2, 2, 1], [1, 2, 2, 1], "SAME")
+
+    y = tf.cond(chosen, lambda: layer(x), lambda: 0.5 * layer(2.0 * x)) + layer(x)
+    logits = tf.reduce_sum(y, [1, 2])
+    loss = tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(labels=labels, logits=logits))
+    gradients = tf.gradients(loss, [x, filters])
+    feed = {x: images(2, 8, 8, 3), chosen: taken}
+    names = ("pool_first", "keep_places", "fuse_losses")
+    setup = tf.global_variables_initializer()
+    log = agree(monkeypatch, [loss, *gradients], feed, *names, setup=setup)
+    assert all(f"{name}:" in log for name in names)

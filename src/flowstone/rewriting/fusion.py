@@ -82,8 +82,9 @@ def _product_and_bias(node: PlanNode) -> tuple[Output, Output] | None:
 def fuse_losses(subgraph: Subgraph) -> None:
     """Gives a soft-max cross entropy whose losses are only averaged or summed its average or sum."""
     candidates = [node for node in subgraph.nodes if _has_few_classes(node)]
-    if not candidates or not Liveness(subgraph).trivial:
+    if not candidates:
         return
+    liveness = Liveness(subgraph)
     consumers = subgraph.consumers()
     stand_in: dict[PlanNode, PlanNode] = {}
     replaced: dict[Output, Output] = {}
@@ -93,6 +94,8 @@ def fuse_losses(subgraph: Subgraph) -> None:
         if len(takers) != 1 or loss in subgraph.fetches or not _is_total(takers[0]):
             continue
         total = takers[0]
+        if liveness.node(total) != liveness.node(node):
+            continue
         divisor = loss._dims[0] if total.type == "Mean" else 1
         fused = subgraph.new_node(
             registry["_SoftmaxCrossEntropyTotal"],

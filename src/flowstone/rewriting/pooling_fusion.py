@@ -4,6 +4,9 @@
   there are fewer of them. In a training step its gradient moves along, before the pooling's.
 - A pooling whose gradient is wanted keeps where its maxima were.
 
+Among conditionals and loops the new nodes are alive where those were whose places they take: they have the
+same sources.
+
 Tanh and Sigmoid stay where they are: a convolution before them computes them for next to nothing.
 """
 
@@ -16,7 +19,6 @@ from flowstone.framework.operation import registry
 from flowstone.framework.shape import num_elements
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.ops.pooled_places import suits
-from flowstone.rewriting.branches import Liveness
 
 _NEVER_DECREASING = {"Relu": "ReluGrad", "Relu6": "Relu6Grad", "Elu": "EluGrad", "Selu": "SeluGrad"}
 
@@ -34,8 +36,6 @@ def pool_first(subgraph: Subgraph) -> None:
     """Moves activations behind the pooling that alone takes them."""
     candidates = [node for node in subgraph.nodes if node.type in _NEVER_DECREASING]
     if not candidates or not any(node.type == "MaxPool" for node in subgraph.nodes):
-        return
-    if not Liveness(subgraph).trivial:
         return
     consumers = subgraph.consumers()
     waited = {control for node in subgraph.nodes for control in node._control_inputs} | set(subgraph.targets)
@@ -109,7 +109,7 @@ def keep_places(subgraph: Subgraph) -> None:
     for node in subgraph.nodes:
         if node.type == "MaxPoolGrad":
             gradients.setdefault(node._inputs[1], []).append(node)
-    if not gradients or not Liveness(subgraph).trivial:
+    if not gradients:
         return
     places: dict[PlanNode, list[PlanNode]] = {}
     replaced: dict[Output, Output] = {}
