@@ -58,6 +58,23 @@ def test_transposes_of_unknown_ranks_stay(monkeypatch, rank_is_known) -> None:
     agree(monkeypatch, [y], {x: values(2, 3)}, NAME)
 
 
+@pytest.mark.parametrize("use_resource", [False, True])
+def test_variables_are_read_when_they_were(monkeypatch, use_resource) -> None:
+    v = tf.Variable(values(2, 3, 4), use_resource=use_resource)
+    twice = [
+        tf.transpose(tf.transpose(v, order), other)
+        for order, other in (([2, 0, 1], [1, 2, 0]), ([2, 1, 0],) * 2)
+    ]
+    turned = tf.transpose(tf.transpose(v, [1, 0, 2]), [2, 0, 1])
+    product = tf.matmul(tf.transpose(v[0]), tf.transpose(values(5, 3)))
+    before = [*twice, turned, product, tf.exp(twice[0])]
+    with tf.control_dependencies(before):
+        after = tf.assign_add(v, tf.ones([2, 3, 4]))
+    assert "cancel_transposes: " in agree(
+        monkeypatch, [*before, after], {}, NAME, setup=tf.global_variables_initializer()
+    )
+
+
 def test_an_activation_between_inverse_transposes(monkeypatch) -> None:
     x = images()
     y = tf.transpose(tf.nn.relu(tf.transpose(x, FIRST)) * 2.0, LAST)

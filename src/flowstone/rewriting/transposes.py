@@ -77,7 +77,7 @@ class _Rules:
     def _transposed(self, like: PlanNode, x: Output, permutation: _Permutation) -> list[PlanNode]:
         """A transpose of `x` that takes the place of `like`, after its constant."""
         constant = self._constant(like, permutation, "perm")
-        attributes = {"T": x.dtype, "Tperm": dtypes.int32}
+        attributes = {"T": x.dtype.base_dtype, "Tperm": dtypes.int32}
         inputs = [x, constant._outputs[0]]
         new = self.subgraph.new_node(registry["Transpose"], inputs, attributes, like)
         y = like._outputs[0]
@@ -95,6 +95,8 @@ class _Rules:
         both = tuple(inner[axis] for axis in outer)
         x = node._inputs[0]._op._inputs[0]
         if both == tuple(range(len(both))):
+            if x.dtype.is_ref:  # a variable, which may change before it is read
+                return None
             return Replacement([x], "the inverse of the transpose before it")
         nodes = self._transposed(node, x, both)
         return Replacement([nodes[-1]._outputs[0]], "one transpose for two", tuple(nodes))
