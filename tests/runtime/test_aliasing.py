@@ -166,3 +166,15 @@ def test_a_read_keeps_its_value_while_its_step_waits_and_another_unit_writes():
         session.run(v.initializer)
         assert session.run([read, added, later]) == [0.0, 1.0, 0.0]
         assert session.run([read, added, later]) == [1.0, 2.0, 1.0]
+
+
+def test_an_input_of_which_another_is_a_view_is_not_overwritten():
+    x = tf.placeholder(tf.float32, [3, 3])
+    y = tf.exp(x)
+    with tf.Session() as s:
+        value = np.arange(9, dtype="f").reshape(3, 3) / 10
+        expected = np.exp(value)
+        np.testing.assert_allclose(s.run(y + tf.transpose(y), {x: value}), expected + expected.T, rtol=1e-6)
+        parts = tf.split(y, 3, 0)
+        total = s.run(tf.multiply(parts[0], parts[0] + parts[1]), {x: value})
+        np.testing.assert_allclose(total, expected[:1] * (expected[:1] + expected[1:2]), rtol=1e-6)

@@ -124,6 +124,8 @@ class Aliasing:
         x = node._inputs[index]
         if node._inputs.count(x) > 1:
             return False
+        if any(y is not x and self.roots[x] & self.roots[y] for y in node._inputs):
+            return False  # another input is a view of it, perhaps with other strides
         here, size = self.position[node], num_elements(x._dims) or 0
         for root in self.roots[x]:
             if type(root) is not Output or self.root_last_use[root] > here:
