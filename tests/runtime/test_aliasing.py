@@ -178,3 +178,19 @@ def test_an_input_of_which_another_is_a_view_is_not_overwritten():
         parts = tf.split(y, 3, 0)
         total = s.run(tf.multiply(parts[0], parts[0] + parts[1]), {x: value})
         np.testing.assert_allclose(total, expected[:1] * (expected[:1] + expected[1:2]), rtol=1e-6)
+
+
+@pytest.mark.parametrize("use_resource", [False, True])
+@pytest.mark.parametrize("parted", [tf.unstack, lambda x: tf.split(x, 3), lambda x: tf.split(x, [1, 2])])
+def test_parts_of_a_read_keep_their_values(parted, use_resource):
+    value = np.arange(9, dtype="f").reshape(3, 3)
+    v = tf.Variable(value, use_resource=use_resource)
+    parts = parted(v.read_value())
+    with tf.control_dependencies(parts):
+        update = v.assign(-tf.ones([3, 3])).op
+    with tf.control_dependencies([update]):
+        later = tf.reshape(tf.concat([tf.reshape(part, [-1]) for part in parts], 0), [3, 3])
+    with tf.Session() as s:
+        s.run(v.initializer)
+        np.testing.assert_array_equal(s.run(later), value)
+        np.testing.assert_array_equal(s.run(v), -np.ones([3, 3]))

@@ -135,10 +135,12 @@ class Aliasing:
         return True
 
     def must_copy_read(self, node: PlanNode) -> bool:
-        """Whether the output of `node`, which shares memory with state, must be a copy: it outlives a
+        """Whether the outputs of `node`, which share memory with state, must be copies: one outlives a
         change.
         """
-        output = node._outputs[0]
+        return any(self._outlives_change(node, output) for output in node._outputs)
+
+    def _outlives_change(self, node: PlanNode, output: Output) -> bool:
         if output.dtype.is_ref or output.dtype.torch is None:
             return False
         here = self.position[node]

@@ -244,7 +244,8 @@ class _Writer:
 
     def _finished(self, node: PlanNode, call: str) -> str:
         if node.declaration.aliases and node._outputs and self.aliasing.must_copy_read(node):
-            return f"{call}.clone()"
+            is_tuple = len(node._outputs) > 1 or node.declaration.outputs[0].is_list
+            return f"[each.clone() for each in {call}]" if is_tuple else f"{call}.clone()"
         return call
 
     def _assigned(self, node: PlanNode, call: str) -> tuple[str, list[str]]:
