@@ -213,12 +213,12 @@ def test_the_lower_16_bits_are_cut_off_and_come_back_as_zeros(compresses):
     with tf.device("/cpu:0"):
         here = tf.negative(x)
     with tf.device("/cpu:1"):
-        there = tf.negative(here)
+        there = tf.reverse(here, [0])
     options = tf.GraphOptions(enable_bfloat16_sendrecv=compresses)
     with tf.Session(config=tf.ConfigProto(device_count={"CPU": 2}, graph_options=options)) as session:
         same, crossed = session.run([here, there], {x: given})
     np.testing.assert_array_equal(same, -given)
-    bits = given.view(np.uint32) & np.uint32(0xFFFF0000 if compresses else 0xFFFFFFFF)
+    bits = (-given)[::-1].view(np.uint32) & np.uint32(0xFFFF0000 if compresses else 0xFFFFFFFF)
     np.testing.assert_array_equal(crossed.view(np.uint32), bits)
 
 

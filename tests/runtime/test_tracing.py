@@ -82,7 +82,7 @@ def test_every_node_has_its_times_its_thread_and_its_label():
         "w = VariableV2()",
         "y = MatMul(x, w)",
         "s = Split(s/split_dim, y)",
-        "z = AddV2(s, s:1, ^y)",
+        "z = AddV2(s, s:1)",  # s waits for y
     ]
     ends = []
     for name in ("x", "y", "s", "z"):
