@@ -7,6 +7,7 @@ with a name that is first asked for: protocol buffers and the larger namespaces 
 from importlib import import_module as _import_module
 from typing import Any as _Any
 
+from flowstone.framework import flags as _flags  # before torch is loaded
 from flowstone.framework.collector import paused as _paused
 
 with _paused():

@@ -11,6 +11,9 @@ variable             meaning
                      and compares the results with the generated code's
 ``FLOWSTONE_PASSES`` comma-separated names of rewriting passes, each with a leading ``-`` to switch it off or,
                      for those that are off by default (`OPTIONAL_PASSES`), ``+`` to switch it on
+``GOMP_SPINCOUNT``     OpenMP's own: how long an idle thread of a team spins before it sleeps. Unless set, or
+                     torch is loaded already, 5,000 rounds: torch's default of 300,000 takes the cores from
+                     whoever else wants them, and gains nothing (measured in docs/design/008)
 ``FLOWSTONE_KEEP_PAGES`` 0 lets the C library give freed memory back to the system (`runtime/pages.py`)
 ==================== ======================================================================================
 """
@@ -18,6 +21,7 @@ variable             meaning
 from __future__ import annotations
 
 import os
+import sys
 
 
 def _integer(name: str, default: int = 0) -> int:
@@ -28,6 +32,8 @@ def _integer(name: str, default: int = 0) -> int:
         raise ValueError(f"the environment variable {name} must be a whole number, not {text!r}") from None
 
 
+if "torch" not in sys.modules and "OMP_WAIT_POLICY" not in os.environ:
+    os.environ.setdefault("GOMP_SPINCOUNT", "5000")
 DEBUG: int = _integer("FLOWSTONE_DEBUG")
 CHECK: int = _integer("FLOWSTONE_CHECK")
 KEEP_PAGES: int = _integer("FLOWSTONE_KEEP_PAGES", 1)
