@@ -11,7 +11,8 @@ from flowstone.framework import flags as _flags  # before torch is loaded
 from flowstone.framework.collector import paused as _paused
 
 with _paused():
-    _import_module("flowstone.ops")
+    for _room in ("ops", "gradients", "client.session", "nn"):
+        _import_module(f"flowstone.{_room}")
 
 from flowstone import (
     bitwise,
