@@ -1,7 +1,7 @@
 """Flowstone: stateful dataflow graphs, sessions and training, speaking the TensorFlow 1.x Python API.
 
 `import flowstone as tf`. The names here are assembled from the rooms below; nothing is defined but what to do
-with a name that is first asked for: protocol buffers and the larger namespaces are imported then.
+with a name that is first asked for: protocol buffers, sessions and the larger namespaces are imported then.
 """
 
 from importlib import import_module as _import_module
@@ -11,7 +11,7 @@ from flowstone.framework import flags as _flags  # before torch is loaded
 from flowstone.framework.collector import paused as _paused
 
 with _paused():
-    for _room in ("ops", "gradients", "client.session", "nn"):
+    for _room in ("ops", "gradients", "nn"):
         _import_module(f"flowstone.{_room}")
 
 from flowstone import (
@@ -27,7 +27,6 @@ from flowstone import (
     random,
     version,
 )
-from flowstone.client.session import InteractiveSession, Session
 from flowstone.compat.behaviour import *
 from flowstone.compat.text import dimension_at_index, dimension_value
 from flowstone.framework import errors
@@ -161,6 +160,7 @@ _MESSAGES = {
     "SummaryMetadata": "summary",
     "TensorInfo": "meta_graph",
 }
+_SESSIONS = ("InteractiveSession", "Session")  # which bring everything that runs graphs with them
 _NAMESPACES = ("app", "flags", "logging", "summary", "test", "train")
 
 
@@ -169,10 +169,15 @@ def __getattr__(name: str) -> _Any:
         value = getattr(_import_module(f"tensorboard.compat.proto.{_MESSAGES[name]}_pb2"), name)
         globals()[name] = value
         return value
+    if name in _SESSIONS:
+        with _paused():
+            value = getattr(_import_module("flowstone.client.session"), name)
+        globals()[name] = value
+        return value
     if name in _NAMESPACES:
         return _import_module(f"flowstone.{name}")
     raise AttributeError(f"flowstone has no name {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_MESSAGES, *_NAMESPACES})
+    return sorted({*globals(), *_MESSAGES, *_SESSIONS, *_NAMESPACES})
