@@ -8,9 +8,10 @@ from importlib import import_module as _import_module
 from typing import Any as _Any
 
 from flowstone.framework import flags as _flags  # before torch is loaded
+from flowstone.framework.collector import importing as _importing
 from flowstone.framework.collector import paused as _paused
 
-with _paused():
+with _importing():
     for _room in ("ops", "gradients", "nn"):
         _import_module(f"flowstone.{_room}")
 

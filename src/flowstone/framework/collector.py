@@ -11,6 +11,21 @@ import contextlib
 import gc
 from collections.abc import Iterator
 
+_MANY = 200_000  # objects of a program, which are not ours to keep
+
+
+@contextlib.contextmanager
+def importing() -> Iterator[None]:
+    """As `paused`; what is made lasts as long as the process, so it is not walked afterwards either.
+
+    In a program that has many objects already, these stay collectable, and so does what is made here.
+    """
+    is_young = gc.isenabled() and len(gc.get_objects()) < _MANY
+    with paused():
+        yield
+        if is_young:
+            gc.freeze()
+
 
 @contextlib.contextmanager
 def paused() -> Iterator[None]:
