@@ -194,3 +194,12 @@ def test_parts_of_a_read_keep_their_values(parted, use_resource):
         s.run(v.initializer)
         np.testing.assert_array_equal(s.run(later), value)
         np.testing.assert_array_equal(s.run(v), -np.ones([3, 3]))
+
+
+def test_fetches_that_are_computed_once_are_arrays_of_their_own():
+    x = tf.placeholder(tf.float32, [3])
+    with tf.Session() as s:
+        a, b = s.run([x + 1.0, x + 1.0], {x: [1, 2, 3]})
+        assert not np.shares_memory(a, b)
+        a[:] = 0
+        assert b.tolist() == [2, 3, 4]

@@ -8,7 +8,7 @@ that the step does not own. From roots and last uses follow three decisions, all
 - a read of state is copied if something that shares it is used after a later node changes that state
   (a *resource* variable's read gives the value at the time of the read; a *reference* that is only
   identity-copied stays an alias, as in TensorFlow 1);
-- a fetch is copied if it shares memory with a feed, a constant, state or another fetch;
+- a fetch is copied if it shares memory with a feed, a constant, state or another fetch, or is one;
 - what an asynchronous op keeps is copied if it shares memory with a feed or state.
 
 What comes into a loop from outside or from an earlier iteration is never overwritten in it, and lives until
@@ -189,7 +189,8 @@ class Aliasing:
         if any(type(root) is Foreign or root in self._kept_roots for root in roots):
             return True
         return any(
-            i != index and x is not fetches[index] and roots & self.roots[x] for i, x in enumerate(fetches)
+            i != index and roots & self.roots[x] and (x is not fetches[index] or i < index)
+            for i, x in enumerate(fetches)
         )
 
 
