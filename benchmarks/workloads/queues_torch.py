@@ -26,8 +26,6 @@ def us(**options):
 
 for name, sampler in (("FIFOQueue", SequentialSampler), ("RandomShuffleQueue", RandomSampler)):
     shuffled = sampler is RandomSampler
-    report(
-        f"{name}, enqueue", us(batch_size=QUEUE_BATCH, shuffle=shuffled, drop_last=True), "us/example"
-    )
+    report(f"{name}, enqueue", us(batch_size=QUEUE_BATCH, shuffle=shuffled, drop_last=True), "us/example")
     batches = BatchSampler(sampler(data), QUEUE_BATCH, True)
     report(f"{name}, enqueue_many", us(batch_size=None, sampler=batches), "us/example")

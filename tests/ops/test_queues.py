@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from typing import Any
 
 import numpy as np
@@ -12,54 +11,14 @@ import torch
 
 import flowstone as tf
 from flowstone.framework.operation import F
-from flowstone.ops.queue_state import Queue
 from flowstone.ops.queue_storage import SINGLE, BlockStorage, HeapStorage, SlotStorage, join, join_padded
+from stepping import Running, refused, runtime_object, until
 
 
 @pytest.fixture(autouse=True)
 def graph() -> Any:
     with tf.Graph().as_default() as graph:
         yield graph
-
-
-class Running:
-    """A step in a thread: `result`, or the error it ended with."""
-
-    def __init__(self, session: Any, fetches: Any, feeds: Any = None, options: Any = None) -> None:
-        self.result: Any = "waiting"
-        self._thread = threading.Thread(
-            target=self._run, args=(session, fetches, feeds, options), daemon=True
-        )
-        self._thread.start()
-
-    def _run(self, session: Any, fetches: Any, feeds: Any, options: Any) -> None:
-        try:
-            self.result = session.run(fetches, feeds, options)
-        except Exception as error:
-            self.result = error
-
-    def ended(self) -> Any:
-        self._thread.join(20)
-        assert not self._thread.is_alive()
-        return self.result
-
-
-def until(condition: Any) -> None:
-    limit = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < limit
-        time.sleep(0.001)
-
-
-def queue_of(session: Any, handle: Any) -> Queue:
-    """The runtime object behind a handle."""
-    return handle.op.declaration.kernels["CPU"](handle.op, session._environment).value  # type: ignore[no-any-return]
-
-
-def refused(session: Any, fetches: Any, kind: type, words: str, feeds: Any = None) -> None:
-    with pytest.raises(kind) as caught:
-        session.run(fetches, feeds)
-    assert words in str(caught.value)
 
 
 # ---- the graph
@@ -268,9 +227,9 @@ def test_a_shuffling_queue_keeps_some_while_it_is_open() -> None:
         s.run(put, {x: [1, 2, 3, 4]})
         s.run(one)
         first = Running(s, one)
-        until(lambda: queue_of(s, q.queue_ref).waiting == (0, 1))
+        until(lambda: runtime_object(s, q.queue_ref).waiting == (0, 1))
         second = Running(s, three)
-        until(lambda: queue_of(s, q.queue_ref).waiting == (0, 2))
+        until(lambda: runtime_object(s, q.queue_ref).waiting == (0, 2))
         s.run(put, {x: [5, 6, 7, 8]})
         first.ended()
         assert second.ended().shape == (3,)
@@ -299,9 +258,9 @@ def test_a_full_queue_takes_batches_in_parts() -> None:
     put, put_many, take, size = q.enqueue(x), q.enqueue_many([x]), q.dequeue(), q.size()
     with tf.Session() as s:
         many = Running(s, put_many, {x: [1, 2, 3, 4, 5]})
-        until(lambda: queue_of(s, q.queue_ref).waiting == (1, 0))
+        until(lambda: runtime_object(s, q.queue_ref).waiting == (1, 0))
         one = Running(s, put, {x: 6})
-        until(lambda: queue_of(s, q.queue_ref).waiting == (2, 0))
+        until(lambda: runtime_object(s, q.queue_ref).waiting == (2, 0))
         assert (s.run(take), s.run(size)) == (1, 3)
         assert s.run(q.dequeue_many(2)).tolist() == [2, 3]
         assert (many.ended(), one.ended(), s.run(size)) == (None, None, 3)
@@ -321,7 +280,7 @@ def test_closing_gives_back_what_a_batch_had_collected() -> None:
     q = tf.FIFOQueue(3, [tf.float32], shapes=[[]])
     with tf.Session() as s:
         batch = Running(s, q.dequeue_many(2))
-        until(lambda: queue_of(s, q.queue_ref).waiting == (0, 1))
+        until(lambda: runtime_object(s, q.queue_ref).waiting == (0, 1))
         s.run(q.enqueue(7.0))
         assert s.run(q.size()) == 0
         s.run(q.close())
@@ -340,9 +299,9 @@ def test_closing_cancels_pending_enqueues() -> None:
     q = tf.FIFOQueue(2, [tf.float32], shapes=[[]])
     with tf.Session() as s:
         pending = [Running(s, q.enqueue_many([[1.0, 2.0, 3.0]]))]
-        until(lambda: queue_of(s, q.queue_ref).waiting == (1, 0))
+        until(lambda: runtime_object(s, q.queue_ref).waiting == (1, 0))
         pending.append(Running(s, q.enqueue(9.0)))
-        until(lambda: queue_of(s, q.queue_ref).waiting == (2, 0))
+        until(lambda: runtime_object(s, q.queue_ref).waiting == (2, 0))
         s.run(q.close(cancel_pending_enqueues=True))
         for step in pending:
             assert "Enqueue operation was cancelled" in str(step.ended())
@@ -354,11 +313,11 @@ def test_closing_waits_for_the_enqueues_before_it() -> None:
     q = tf.FIFOQueue(2, [tf.float32], shapes=[[]])
     with tf.Session() as s:
         before = Running(s, q.enqueue_many([[1.0, 2.0, 3.0]]))
-        until(lambda: queue_of(s, q.queue_ref).waiting == (1, 0))
+        until(lambda: runtime_object(s, q.queue_ref).waiting == (1, 0))
         close = Running(s, q.close())
-        until(lambda: queue_of(s, q.queue_ref).waiting == (2, 0))
+        until(lambda: runtime_object(s, q.queue_ref).waiting == (2, 0))
         after = Running(s, q.enqueue(10.0))
-        until(lambda: queue_of(s, q.queue_ref).waiting == (3, 0))
+        until(lambda: runtime_object(s, q.queue_ref).waiting == (3, 0))
         assert not s.run(q.is_closed())
         assert s.run(q.dequeue_many(2)).tolist() == [1, 2]
         assert (before.ended(), close.ended()) == (None, None)
@@ -374,7 +333,7 @@ def test_a_time_limit_ends_the_wait_and_loses_nothing() -> None:
             s.run(q.dequeue_many(3), options=tf.RunOptions(timeout_in_ms=100))
         assert s.run(q.size()) == 2
         assert s.run(q.dequeue_many(2)).tolist() == [1, 2]
-        assert queue_of(s, q.queue_ref).waiting == (0, 0)
+        assert runtime_object(s, q.queue_ref).waiting == (0, 0)
 
 
 def test_closing_the_session_ends_every_wait() -> None:
@@ -382,7 +341,7 @@ def test_closing_the_session_ends_every_wait() -> None:
     take = q.dequeue()
     s = tf.Session()
     s.run(q.size())
-    state = queue_of(s, q.queue_ref)
+    state = runtime_object(s, q.queue_ref)
     waiting = [Running(s, take) for _ in range(100)]
     until(lambda: state.waiting == (0, 100))
     s.close()

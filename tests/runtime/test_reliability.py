@@ -271,8 +271,9 @@ def test_ten_thousand_failing_steps_leave_nothing() -> None:
         before = possessions()
         run_all(1.0)
         threads, tensors, files = possessions()
-        assert (tensors, files) == before[1:]
-        assert threads <= before[0] + 2  # a device's thread may still be on its way to the idle ones
+        assert tensors <= before[1]  # a device's thread may have held a last one when they were counted before
+        assert files == before[2]
+        assert threads <= before[0] + 2  # such a thread may still be on its way to the idle ones
         for program, _ in runs:
             chosen = both if program.session is two_devices else session
             assert chosen.run(program.fetch, {program.switch: 1.0}) == program.value

@@ -13,7 +13,7 @@ from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.ops.softmax import FEW_CLASSES
 from flowstone.rewriting.branches import Liveness
-from flowstone.rewriting.patterns import Replacement, remove_unneeded, rewrite
+from flowstone.rewriting.patterns import Replacement, remove_unneeded, rewrite, substitute
 
 _MOST_EXAMPLES = 4096  # so many terms at once are added as exactly as in two stages
 
@@ -86,7 +86,8 @@ def fuse_losses(subgraph: Subgraph) -> None:
         return
     liveness = Liveness(subgraph)
     consumers = subgraph.consumers()
-    stand_in: dict[PlanNode, PlanNode] = {}
+    places: dict[PlanNode, list[PlanNode]] = {}
+    stand_ins: dict[PlanNode, list[PlanNode]] = {}
     replaced: dict[Output, Output] = {}
     for node in candidates:
         loss, backprop = node._outputs
@@ -104,19 +105,11 @@ def fuse_losses(subgraph: Subgraph) -> None:
             like=node,
         )
         fused._control_inputs = list(node._control_inputs)
-        stand_in[node] = stand_in[total] = fused
+        places[node], places[total] = [fused], []
+        stand_ins[node] = stand_ins[total] = [fused]
         replaced[total._outputs[0]], replaced[backprop] = fused._outputs
         subgraph.log.append(("fuse_losses", node.name, f"only {total.name} takes the losses"))
-    if not stand_in:
-        return
-    subgraph.nodes = list(dict.fromkeys(stand_in.get(node, node) for node in subgraph.nodes))
-    for node in subgraph.nodes:
-        node._inputs[:] = [replaced.get(x, x) for x in node._inputs]
-        if node._control_inputs:
-            controls = dict.fromkeys(stand_in.get(control, control) for control in node._control_inputs)
-            node._control_inputs = list(controls)
-    subgraph.fetches = [replaced.get(x, x) for x in subgraph.fetches]
-    subgraph.targets = list(dict.fromkeys(stand_in.get(node, node) for node in subgraph.targets))
+    substitute(subgraph, places, replaced, stand_ins)
 
 
 def _has_few_classes(node: PlanNode) -> bool:

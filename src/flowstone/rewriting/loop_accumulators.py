@@ -19,6 +19,7 @@ from flowstone.framework.node import Output
 from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.rewriting.frames import ENTERS, EXITS, NEXT_ITERATIONS, is_head, is_loop_switch
+from flowstone.rewriting.patterns import substitute
 
 _LARGE = 1024  # elements of a product of unknown operands
 
@@ -53,14 +54,7 @@ def stack_accumulators(subgraph: Subgraph) -> None:
             continue
         stand_ins.update(_replace(subgraph, found, before, replaced))
         subgraph.log.append(("stack_accumulators", found.add.name, "multiplies stacked operands"))
-    if before:
-        subgraph.nodes = [new for node in subgraph.nodes for new in before.get(node, [node])]
-        for node in subgraph.nodes:
-            node._inputs[:] = [replaced.get(x, x) for x in node._inputs]
-            if node._control_inputs:
-                node._control_inputs = _redirected(node._control_inputs, stand_ins)
-        subgraph.targets = _redirected(subgraph.targets, stand_ins)
-        subgraph.fetches = [replaced.get(x, x) for x in subgraph.fetches]
+    substitute(subgraph, before, replaced, stand_ins)
 
 
 def _accumulator(head: PlanNode, consumers: dict[Output, list[PlanNode]]) -> _Accumulator | None:
@@ -141,10 +135,3 @@ def _replace(
     replaced[found.exit._outputs[0]] = total._outputs[0]
     sources = dict.fromkeys([*(x.op for x in operands), *found.product._control_inputs])
     return {found.product: list(sources), found.add: [added], found.exit: [total]}
-
-
-def _redirected(waited: list[PlanNode], stand_ins: dict[PlanNode, list[PlanNode]]) -> list[PlanNode]:
-    found: dict[PlanNode, None] = {}
-    for node in waited:
-        found.update(dict.fromkeys(stand_ins.get(node, (node,))))
-    return list(found)

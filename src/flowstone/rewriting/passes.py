@@ -34,11 +34,14 @@ from flowstone.rewriting.update_grouping import group_updates
 
 
 class Pass(NamedTuple):
-    """A named pass and what it is for."""
+    """A named pass and what it is for; `joins`: it makes one node of several, which must be on one device;
+    `whole_loops`: it needs loops that are not partitioned."""
 
     name: str
     function: Callable[[Subgraph], None]
     purpose: str
+    joins: bool = False
+    whole_loops: bool = False
 
 
 PASSES = (
@@ -50,22 +53,47 @@ PASSES = (
     Pass("merge_common_subexpressions", merge_common_subexpressions, "equal pure nodes become one"),
     Pass("remove_unneeded", remove_unneeded, "drop what neither a fetch, a target nor an effect needs"),
     Pass("drop_waits", drop_waits, "wait only where effects or state make it matter"),
-    Pass("join_slices", join_slices, "concatenate the gradients of slices that tile a tensor"),
-    Pass("stack_products", stack_products, "one product of stacked operands instead of a sum of products"),
-    Pass("stack_accumulators", stack_accumulators, "the same for products that a loop adds up"),
-    Pass("pool_first", pool_first, "activations after the pooling that shrinks their input"),
-    Pass("keep_places", keep_places, "a pooling remembers its maxima for its gradient"),
-    Pass("fold_normalizations", fold_normalizations, "filters are scaled instead of images"),
-    Pass("fuse_biases", fuse_biases, "a product or convolution, its bias and its activation in one kernel"),
-    Pass("fuse_losses", fuse_losses, "the mean of the soft-max cross entropies in one kernel"),
-    Pass("fuse_updates", fuse_updates, "a product that is only subtracted from a variable, in one kernel"),
-    Pass("group_updates", group_updates, "small updates with the same numbers in one call"),
+    Pass("join_slices", join_slices, "concatenate the gradients of slices that tile a tensor", joins=True),
+    Pass(
+        "stack_products",
+        stack_products,
+        "one product of stacked operands instead of a sum of products",
+        joins=True,
+    ),
+    Pass(
+        "stack_accumulators",
+        stack_accumulators,
+        "the same for products that a loop adds up",
+        joins=True,
+        whole_loops=True,
+    ),
+    Pass("pool_first", pool_first, "activations after the pooling that shrinks their input", joins=True),
+    Pass("keep_places", keep_places, "a pooling remembers its maxima for its gradient", joins=True),
+    Pass("fold_normalizations", fold_normalizations, "filters are scaled instead of images", joins=True),
+    Pass(
+        "fuse_biases",
+        fuse_biases,
+        "a product or convolution, its bias and its activation in one kernel",
+        joins=True,
+    ),
+    Pass("fuse_losses", fuse_losses, "the mean of the soft-max cross entropies in one kernel", joins=True),
+    Pass(
+        "fuse_updates",
+        fuse_updates,
+        "a product that is only subtracted from a variable, in one kernel",
+        joins=True,
+    ),
+    Pass("group_updates", group_updates, "small updates with the same numbers in one call", joins=True),
     Pass("schedule_memory", schedule_memory, "an order of low peak memory, where values are large"),
     Pass("recompute_hinted", recompute_hinted, "compute what the program marks again for gradients"),
     Pass("recompute_activations", recompute_activations, "compute activations again, not hold them"),
     Pass("swap_hinted", swap_hinted, "hold what the program marks on the host until gradients need it"),
     Pass("swap_activations", swap_activations, "hold activations on the host until gradients need them"),
 )
+
+NAMES = frozenset(each.name for each in PASSES)
+JOINING = frozenset(each.name for each in PASSES if each.joins)
+JOINING_IN_PARTS = frozenset(each.name for each in PASSES if each.joins and not each.whole_loops)
 
 
 def run_passes(
@@ -76,15 +104,15 @@ def run_passes(
     """Runs all passes that are not disabled; returns the same subgraph."""
     if show is None and flags.DEBUG >= 2:
         show = _print_change
-    for name, function, _ in PASSES:
-        if name in disabled:
+    for each in PASSES:
+        if each.name in disabled:
             continue
         before = str(subgraph) if show else ""
-        function(subgraph)
+        each.function(subgraph)
         if flags.CHECK:
-            check(subgraph, name)
+            check(subgraph, each.name)
         if show and (after := str(subgraph)) != before:
-            show(name, before, after)
+            show(each.name, before, after)
     if flags.DEBUG >= 5:
         for pass_name, node, reason in subgraph.log:
             print(f"{pass_name}: {node}: {reason}", file=sys.stderr)

@@ -97,6 +97,30 @@ def _redirected(controls: list[PlanNode], gone: dict[PlanNode, list[PlanNode]]) 
     return list(result)
 
 
+def substitute(
+    subgraph: Subgraph,
+    places: dict[PlanNode, list[PlanNode]],
+    replaced: dict[Output, Output],
+    stand_ins: dict[PlanNode, list[PlanNode]] | None = None,
+) -> None:
+    """Puts new nodes in the places of old ones, for rewrites that see more than one node at a time.
+
+    `places`: what comes where each old node was (maybe nothing); `replaced`: what stands for old outputs;
+    `stand_ins`: what those who waited for an old node wait for, by default the last node in its place.
+    """
+    if not places:
+        return
+    if stand_ins is None:
+        stand_ins = {node: new[-1:] for node, new in places.items() if new}
+    subgraph.nodes = [new for node in subgraph.nodes for new in places.get(node, [node])]
+    for node in subgraph.nodes:
+        node._inputs[:] = [replaced.get(x, x) for x in node._inputs]
+        if node._control_inputs:
+            node._control_inputs = _redirected(node._control_inputs, stand_ins)
+    subgraph.fetches = [replaced.get(x, x) for x in subgraph.fetches]
+    subgraph.targets = _redirected(subgraph.targets, stand_ins)
+
+
 def remove_unneeded(subgraph: Subgraph) -> None:
     """Drops nodes that neither a fetch, a target nor an effect needs.
 

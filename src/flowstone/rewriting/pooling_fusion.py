@@ -19,6 +19,7 @@ from flowstone.framework.operation import registry
 from flowstone.framework.shape import num_elements
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.ops.pooled_places import suits
+from flowstone.rewriting.patterns import substitute
 
 _NEVER_DECREASING = {"Relu": "ReluGrad", "Relu6": "Relu6Grad", "Elu": "EluGrad", "Selu": "SeluGrad"}
 
@@ -47,7 +48,7 @@ def pool_first(subgraph: Subgraph) -> None:
             continue
         _move(subgraph, site, places, replaced)
         subgraph.log.append(("pool_first", node.name, f"after {site.pool.name}: fewer elements"))
-    _apply(subgraph, places, replaced)
+    substitute(subgraph, places, replaced)
 
 
 def _site(activation: PlanNode, consumers: dict[Output, list[PlanNode]]) -> _Site | None:
@@ -131,18 +132,4 @@ def keep_places(subgraph: Subgraph) -> None:
             gradient._control_inputs = list(node._control_inputs)
             places[node], replaced[node._outputs[0]] = [gradient], gradient._outputs[0]
         subgraph.log.append(("keep_places", pool.name, "its gradient need not find the maxima again"))
-    _apply(subgraph, places, replaced)
-
-
-def _apply(
-    subgraph: Subgraph, places: dict[PlanNode, list[PlanNode]], replaced: dict[Output, Output]
-) -> None:
-    if not places:
-        return
-    stand_in = {node: new[-1] for node, new in places.items() if new}
-    subgraph.nodes = [new for node in subgraph.nodes for new in places.get(node, [node])]
-    for node in subgraph.nodes:
-        node._inputs[:] = [replaced.get(x, x) for x in node._inputs]
-        node._control_inputs = [stand_in.get(control, control) for control in node._control_inputs]
-    subgraph.fetches = [replaced.get(x, x) for x in subgraph.fetches]
-    subgraph.targets = [stand_in.get(target, target) for target in subgraph.targets]
+    substitute(subgraph, places, replaced)

@@ -14,7 +14,7 @@ from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.ops.matrices import is_best_by_blas
 from flowstone.rewriting.branches import Liveness
-from flowstone.rewriting.patterns import remove_unneeded
+from flowstone.rewriting.patterns import remove_unneeded, substitute
 
 _FUSED = {
     "ApplyGradientDescent": "_ApplyProduct",
@@ -30,7 +30,7 @@ def fuse_updates(subgraph: Subgraph) -> None:
     consumers = subgraph.consumers()
     liveness = Liveness(subgraph)
     position = {node: i for i, node in enumerate(subgraph.nodes)}
-    fused: dict[PlanNode, PlanNode] = {}
+    places: dict[PlanNode, list[PlanNode]] = {}
     replaced: dict[Output, Output] = {}
     for node in updates:
         gradient = node._inputs[2]
@@ -48,18 +48,12 @@ def fuse_updates(subgraph: Subgraph) -> None:
         inputs = [*node._inputs[:2], *product._inputs]
         new = subgraph.new_node(registry[_FUSED[node.type]], inputs, attributes, like=node)
         new._control_inputs = list(dict.fromkeys([*product._control_inputs, *node._control_inputs]))
-        fused[node] = new
+        places[node] = [new]
         replaced.update(zip(node._outputs, new._outputs))
         subgraph.log.append(("fuse_updates", node.name, f"accumulates {product.name} in the variable"))
-    if not fused:
-        return
-    subgraph.nodes = [fused.get(node, node) for node in subgraph.nodes]
-    for node in subgraph.nodes:
-        node._inputs[:] = [replaced.get(x, x) for x in node._inputs]
-        node._control_inputs = [fused.get(control, control) for control in node._control_inputs]
-    subgraph.fetches = [replaced.get(x, x) for x in subgraph.fetches]
-    subgraph.targets = [fused.get(target, target) for target in subgraph.targets]
-    remove_unneeded(subgraph)
+    if places:
+        substitute(subgraph, places, replaced)
+        remove_unneeded(subgraph)
 
 
 def _is_fusible(product: PlanNode) -> bool:

@@ -1,7 +1,7 @@
 """Awaiting: an asynchronous kernel inside a segment, on the thread that runs the step.
 
 Where a step has one asynchronous kernel only, and it runs when all that does not need its results has run,
-nobody would use the thread while it waits. `latest` arranges a subgraph so; generated code then calls
+nobody would use the thread while it waits. `wait_last` arranges a subgraph so; generated code then calls
 
     v3, v4 = awaited(dequeue, step, Queue, n)
 
@@ -58,7 +58,7 @@ def _wait(step: Step, reported: Any) -> None:
             turn.acquire()
 
 
-def latest(subgraph: Subgraph) -> bool:
+def wait_last(subgraph: Subgraph) -> bool:
     """Arranges the nodes for one segment, if they can be one: the only asynchronous kernel runs once, and
     after all that does not depend on it."""
     waiting = [node for node in subgraph.nodes if node.declaration.asynchronous]

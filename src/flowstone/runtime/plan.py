@@ -22,9 +22,9 @@ from flowstone.rewriting.branches import SWITCHES
 from flowstone.rewriting.frames import LOOP_TYPES
 from flowstone.rewriting.function_inlining import inline_functions
 from flowstone.rewriting.partial_execution import prune
-from flowstone.rewriting.passes import PASSES, run_passes
+from flowstone.rewriting.passes import JOINING, JOINING_IN_PARTS, NAMES, run_passes
 from flowstone.rewriting.shape_refinement import refine_shapes
-from flowstone.runtime.awaiting import latest
+from flowstone.runtime.awaiting import wait_last
 from flowstone.runtime.device import Device, check_requested, default_device, needs_placement
 from flowstone.runtime.generated_code import Segment
 from flowstone.runtime.interpreter import disagreement, interpret
@@ -116,7 +116,7 @@ def make_plan(
     placement = {node.name: chosen.get(node, default).name for node in subgraph.nodes}
     in_parts = len(used) > 1 or not {CPU, GPU}.issuperset(device.device_type for device in used)
     if chosen and not in_parts:
-        run_passes(subgraph, disabled_passes | (PASS_NAMES - FUSIONS))
+        run_passes(subgraph, disabled_passes | (NAMES - JOINING))
     one_thread = environment.device.type == "cpu" and wants_one_thread(subgraph)
     segment: Program
     if in_parts:
@@ -124,7 +124,7 @@ def make_plan(
         parts = partition(subgraph, chosen, devices[0], compresses)
         _fuse_within(parts, subgraph, disabled_passes)
         segment = PartitionedProgram(parts, environments, len(subgraph.fetches), watched, dynamic, traced)
-    elif needs_units(subgraph) and not latest(subgraph):
+    elif needs_units(subgraph) and not wait_last(subgraph):
         segment = unit_program(subgraph, environment, watched, False, traced_device)
     else:
         segment = compile_segment(subgraph, environment, watched, False, traced_device)
@@ -138,16 +138,6 @@ def make_plan(
         _compare_every_step(subgraph, segment, environment)
     feed_device = devices[0].torch if in_parts else environment.device
     return Plan(subgraph, segment, one_thread, placement, feed_device)
-
-
-PASS_NAMES = frozenset(each.name for each in PASSES)
-# The passes that make one node of several, which may be on different devices; and those for parts of a graph,
-# whose loops are no longer whole.
-FUSIONS = PASS_NAMES & {
-    "join_slices", "stack_products", "stack_accumulators", "pool_first", "keep_places",
-    "fold_normalizations", "fuse_biases", "fuse_losses", "fuse_updates", "group_updates",
-}  # fmt: skip
-_FUSIONS_OF_PARTS = FUSIONS - {"stack_accumulators"}
 
 
 def placed_subgraph(
@@ -172,7 +162,7 @@ def placed_subgraph(
     if feed_dims:
         refine_shapes(subgraph)
     if needs_placement(subgraph.nodes, devices):
-        run_passes(subgraph, disabled_passes | FUSIONS)
+        run_passes(subgraph, disabled_passes | JOINING)
         return subgraph, place(subgraph, devices, soft_placement, costs, assigned=assigned)
     check_requested(subgraph.nodes, devices, soft_placement)
     run_passes(subgraph, disabled_passes)
@@ -183,7 +173,7 @@ def _fuse_within(parts: Sequence[Part], subgraph: Subgraph, disabled_passes: fro
     """Nodes become one only on one device, and where kernels for the result exist."""
     for part in parts:
         if part.device.device_type in (CPU, GPU):
-            run_passes(part.subgraph, disabled_passes | (PASS_NAMES - _FUSIONS_OF_PARTS))
+            run_passes(part.subgraph, disabled_passes | (NAMES - JOINING_IN_PARTS))
             subgraph.log += part.subgraph.log
 
 
