@@ -271,7 +271,7 @@ def test_ten_thousand_failing_steps_leave_nothing() -> None:
         before = possessions()
         run_all(1.0)
         threads, tensors, files = possessions()
-        assert tensors <= before[1]  # a device's thread may have held a last one when they were counted before
+        assert tensors <= before[1]  # a thread may have held a last one when they were counted before
         assert files == before[2]
         assert threads <= before[0] + 2  # such a thread may still be on its way to the idle ones
         for program, _ in runs:
