@@ -146,8 +146,95 @@ def arithmetic_loop() -> list[float]:
     return [0.5]
 
 
-GRAPHS = (defun, conditional, loop, cases, traced, stateful, arithmetic_loop)
-FETCHES = {"defun": ["total:0", "count:0", "dx:0"], "loop": ["count:0", "result:0"]}
+def rows(a: Any) -> Any:
+    return a * tf.constant([[1.0, -2.0], [0.5, 3.0], [-1.0, 0.25]], name="rows")
+
+
+def arrays() -> list[float]:
+    """While with lists of tensors: map_fn, scan and arrays written, read, joined in loops; the gradients."""
+    a = x()
+    mapped = tf.map_fn(lambda row: tf.tanh(row) * a, rows(a))
+    scanned = tf.scan(lambda before, row: before * row + a, rows(a))
+    parts = tf.TensorArray(tf.float32, 3, infer_shape=False, element_shape=[None, 2])
+    parts = tf.while_loop(
+        lambda i, parts: i < 3,
+        lambda i, parts: (i + 1, parts.write(i, rows(a)[: i + 1] * tf.cast(i + 1, tf.float32))),
+        [0, parts],
+    )[1]
+    joined = parts.concat()
+    total = tf.reduce_sum(mapped) + tf.reduce_sum(scanned) + tf.reduce_sum(tf.square(joined))
+    tf.identity(total, name="result")
+    tf.identity(tf.gradients(total, a)[0], name="dx")
+    return [1.0, -0.5]
+
+
+def recurrence() -> list[float]:
+    """dynamic_rnn as a functional While, with sequences of several lengths; the gradients."""
+    a = x()
+    sequence = tf.stack([rows(a), 2.0 * rows(a)])
+
+    def weights(shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
+        count = int(np.prod(shape))
+        return tf.constant((np.arange(count) % 5 - 2.0).reshape(shape) / 4.0, dtype)
+
+    with tf.variable_scope("cells", initializer=weights, use_resource=False):
+        cell = tf.nn.rnn_cell.GRUCell(2)
+        outputs, state = tf.nn.dynamic_rnn(cell, sequence, sequence_length=[2, 3], dtype=tf.float32)
+    total = tf.reduce_sum(outputs) + tf.reduce_sum(state * state)
+    tf.identity(total, name="result")
+    tf.identity(tf.gradients(total, a)[0], name="dx")
+    tf.group(tf.global_variables_initializer(), name="initialize")
+    return [1.0, -0.5]
+
+
+def list_operations() -> list[float]:
+    """What else there is for lists."""
+    raw, a = tf.raw_ops, x()
+    table = rows(a)
+    shape = [2]
+    made = raw.TensorListFromTensor(tensor=table, element_shape=shape)
+    longer = raw.TensorListResize(input_handle=made, size=5)
+    gathered = raw.TensorListGather(
+        input_handle=longer, indices=[4, 1, 1], element_shape=shape, element_dtype=tf.float32
+    )
+    scattered = raw.TensorListScatterV2(
+        tensor=gathered, indices=[3, 0, 2], element_shape=shape, num_elements=6
+    )
+    pushed = raw.TensorListPushBack(input_handle=scattered, tensor=table[0])
+    popped, last = raw.TensorListPopBack(input_handle=pushed, element_shape=shape, element_dtype=tf.float32)
+    doubled = raw.AddN(inputs=[popped, raw.TensorListResize(input_handle=popped, size=6)])
+    stacked = raw.TensorListStack(input_handle=doubled, element_shape=shape, element_dtype=tf.float32)
+    stacked *= 1.0 + tf.range(6.0)[:, None]
+    parts = raw.TensorListSplit(tensor=table, element_shape=[-1, 2], lengths=np.array([1, 2], np.int64))
+    part = raw.TensorListGetItem(input_handle=parts, index=1, element_shape=[-1, 2], element_dtype=tf.float32)
+    length = raw.TensorListLength(input_handle=doubled)
+    batch = raw.TensorListPushBackBatch(input_handles=tf.stack([made, doubled]), tensor=table[:2])
+    second = raw.TensorListStack(
+        input_handle=tf.unstack(batch)[1], element_shape=shape, element_dtype=tf.float32
+    )
+    total = tf.reduce_sum(stacked) * tf.cast(length, tf.float32) + tf.reduce_sum(last * part)
+    tf.identity(total + tf.reduce_sum(tf.square(second)), name="result")
+    return [1.0, -0.5]
+
+
+GRAPHS = (
+    defun,
+    conditional,
+    loop,
+    cases,
+    traced,
+    stateful,
+    arithmetic_loop,
+    arrays,
+    recurrence,
+    list_operations,
+)
+FETCHES = {
+    "arrays": ["result:0", "dx:0"],
+    "recurrence": ["result:0", "dx:0"],
+    "defun": ["total:0", "count:0", "dx:0"],
+    "loop": ["count:0", "result:0"],
+}
 
 
 def write(build: Callable[[], list[float]]) -> list[Any]:
@@ -155,10 +242,13 @@ def write(build: Callable[[], list[float]]) -> list[Any]:
     fetches = FETCHES.get(build.__name__, ["result:0"])
     with tf.Graph().as_default() as graph:
         feeds = build()
-        text = text_format.MessageToString(graph.as_graph_def())
-        (FOLDER / f"{build.__name__}.pbtxt").write_text(text)
+        message = graph.as_graph_def()
+        if message.ByteSize() > 50_000:
+            (FOLDER / f"{build.__name__}.pb").write_bytes(message.SerializeToString(deterministic=True))
+        else:
+            (FOLDER / f"{build.__name__}.pbtxt").write_text(text_format.MessageToString(message))
         with tf.Session() as session:
-            if build is stateful:
+            if build in (recurrence, stateful):
                 session.run("initialize")
             return [[feed, [float(v) for v in session.run(fetches, {"x:0": feed})]] for feed in feeds]
 

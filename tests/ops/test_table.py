@@ -54,6 +54,34 @@ EXEMPT: dict[str, str] = {
         "tests/ops/test_loops.py",
     ),
     **dict.fromkeys(
+        (
+            "EmptyTensorList",
+            *(
+                f"TensorList{kind}"
+                for kind in (
+                    "Concat",
+                    "ConcatV2",
+                    "ElementShape",
+                    "FromTensor",
+                    "Gather",
+                    "GetItem",
+                    "Length",
+                    "PopBack",
+                    "PushBack",
+                    "PushBackBatch",
+                    "Reserve",
+                    "Resize",
+                    "Scatter",
+                    "ScatterV2",
+                    "SetItem",
+                    "Split",
+                    "Stack",
+                )
+            ),
+        ),
+        "tests/ops/test_tensor_lists.py and tests/ops/test_functions.py",
+    ),
+    **dict.fromkeys(
         ("AddManySparseToTensorsMap", "AddSparseToTensorsMap", "TakeManySparseFromTensorsMap"),
         "tests/ops/test_sparse_tensor_maps.py",
     ),

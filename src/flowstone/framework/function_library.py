@@ -200,9 +200,14 @@ def symbolic_gradient(op: Operation, name: str, xs: list[Any], ys: list[Any], dy
     flows = [F.ZerosLike(y) if dy is None else dy for y, dy in zip(ys, dys)]
     types = gradient_types(op, name, xs)
     results = F.SymbolicGradient([*xs, *flows], Tout=types, f=name)
-    return [
-        result if dtype.is_floating or dtype.is_complex else None for result, dtype in zip(results, types)
-    ]
+    return [result if has_gradient(dtype) else None for result, dtype in zip(results, types)]
+
+
+def has_gradient(dtype: dtypes.DType) -> bool:
+    """Whether functions give gradients by arguments of this type: numbers that are not whole, and variants,
+    which may hold lists of such.
+    """
+    return dtype.is_floating or dtype.is_complex or dtype is dtypes.variant
 
 
 def gradient_types(op: Operation, name: str, xs: list[Any]) -> list[Any]:
@@ -240,5 +245,6 @@ __all__ = [
     "FunctionLibrary",
     "call_gradient",
     "gradient_types",
+    "has_gradient",
     "symbolic_gradient",
 ]

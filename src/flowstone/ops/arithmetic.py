@@ -37,6 +37,7 @@ from flowstone.ops.elementwise import (
     unary,
     undone,
 )
+from flowstone.ops.tensor_list import add_lists
 from flowstone.ops.unsigned_integers import divided, modular, ordered
 
 __all__ = [
@@ -197,6 +198,8 @@ def _add_all_in_place(x, *others):
 
 def _sum_kernel(node, env):
     count, dtype = len(node.inputs), node.dtype(0)
+    if dtype is dtypes.variant:
+        return add_lists
     if count == 1:
         return Call(torch.clone, X0)
     total = modular(dtype, _add_all)

@@ -21,6 +21,7 @@ from flowstone.framework.tensor_proto import constant_array
 from flowstone.framework.values import to_runtime
 from flowstone.ops.arrays import invalid, is_text, product
 from flowstone.ops.identities import placeholder_with_default_op
+from flowstone.ops.tensor_list import zeros_like_list
 
 __all__ = [
     "constant",
@@ -178,6 +179,8 @@ def _like(name: str, types: Any, function: Any) -> Any:
     def _(node, env):
         if is_text(node):
             return lambda x: np.full(x.shape, b"", dtype=object)
+        if node.dtype(0) is dtypes.variant and name == "ZerosLike":
+            return Call(zeros_like_list, X0)
         return Call(function, X0)
 
     return declaration

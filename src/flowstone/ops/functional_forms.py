@@ -24,7 +24,12 @@ from typing import Any
 import torch
 
 from flowstone.framework import dtypes
-from flowstone.framework.function_library import FunctionLibrary, gradient_types, symbolic_gradient
+from flowstone.framework.function_library import (
+    FunctionLibrary,
+    gradient_types,
+    has_gradient,
+    symbolic_gradient,
+)
 from flowstone.framework.kernel import CPU, GPU, X0, Call
 from flowstone.framework.operation import F, op
 from flowstone.framework.scope import get_default_graph
@@ -206,7 +211,7 @@ def _differentiable(results: list[Any], inputs: list[Any]) -> list[Any]:
     """The gradients, told their inputs' shapes; None where the type has none."""
     found: list[Any] = []
     for result, x in zip(results, inputs):
-        if not (result.dtype.is_floating or result.dtype.is_complex):
+        if not has_gradient(result.dtype):
             found.append(None)
             continue
         if x._dtype is not dtypes.resource:

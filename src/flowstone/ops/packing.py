@@ -90,6 +90,8 @@ def _(node):
 @unpack_op.kernel(CPU, GPU)
 def _(node, env):
     axis, count, dims = node.attributes["axis"], node.attributes["num"], node.dims(0)
+    if is_handle(node):
+        return lambda x: list(np.moveaxis(x, axis, 0))
     if is_text(node):
         return lambda x: [boxed(part) for part in np.moveaxis(x, axis, 0)]
     if count > 1 and dims is not None and dims[axis] == count:
