@@ -13,7 +13,7 @@ from flowstone.framework.containers import ResourceStore
 from flowstone.framework.kernel import Environment
 from flowstone.rewriting.partial_execution import prune
 from flowstone.rewriting.passes import PASSES, run_passes
-from flowstone.runtime.executor import DEAD, HEAD, MERGE, NEXT, SEGMENT, SWITCH, Executor, Unit, UnitGraph
+from flowstone.runtime.executor import DEAD, MERGE, NEXT, SEGMENT, Executor, Unit, UnitGraph
 from flowstone.runtime.segments import compile_segment
 from flowstone.runtime.step import Step
 from flowstone.runtime.unit_program import UnitProgram
@@ -124,8 +124,7 @@ def test_any_order_of_units_gives_the_same():
         while executor.ready:
             executor.validate()
             executor.ready.rotate(rng.randrange(len(executor.ready)))
-            unit, iteration = executor.ready.popleft()
-            arguments = executor.arguments(unit, iteration)
+            unit, iteration, arguments = executor.ready.popleft()
             executor.finish(unit, iteration, None if arguments is None else outputs_of(unit, arguments))
         executor.validate()
         assert executor.root.outstanding == 0
@@ -137,13 +136,7 @@ def test_any_order_of_units_gives_the_same():
 
 
 def outputs_of(unit, arguments):
-    if unit.kind == SEGMENT:
-        return unit.call(Step(), *arguments)
-    if unit.kind == SWITCH:
-        return (DEAD, arguments[0]) if bool(arguments[1]) else (arguments[0], DEAD)
-    if unit.kind in (MERGE, HEAD):
-        return arguments[0], torch.tensor(arguments[1])
-    return arguments
+    return arguments if unit.call is None else unit.call(Step(), *arguments)
 
 
 def test_a_dead_value_stops_units_up_to_a_merge():
@@ -152,12 +145,43 @@ def test_a_dead_value_stops_units_up_to_a_merge():
     merge.inputs, merge.outputs = [2, 1], [3, 4]
     executor = Executor(UnitGraph([source, taker, merge], 5, [], [3]), [])
     executor.start([])
-    unit, iteration = executor.ready.popleft()
+    unit, iteration, _ = executor.ready.popleft()
     executor.finish(unit, iteration, (DEAD, "alive"))
-    assert {unit.name for unit, _ in executor.ready} == {"taker", "merge"}
+    assert {unit.name for unit, *_ in executor.ready} == {"taker", "merge"}
     while executor.ready:
-        unit, iteration = executor.ready.popleft()
-        arguments = executor.arguments(unit, iteration)
+        unit, iteration, arguments = executor.ready.popleft()
         assert (arguments is None) == (unit is taker)
         executor.finish(unit, iteration, arguments)
     assert executor.results() == ["alive"] and executor.story("taker") == ["step: dead"]
+
+
+def test_arguments_come_in_their_places_once_all_is_there():
+    unit = Unit(SEGMENT, "unit")
+    unit.inputs, unit.fixed, unit.waits_for, unit.outputs = [1, 0, 1], [(1, "fixed")], [2], [3]
+    control = Unit(SEGMENT, "control")
+    control.done = 2
+    executor = Executor(UnitGraph([unit, control], 4, [0, 1], [3]))
+    executor.start(["a", "b"])
+    assert [waiting.name for waiting, *_ in executor.ready] == ["control"]
+    first, iteration, arguments = executor.ready.popleft()
+    executor.validate()
+    executor.finish(first, iteration, arguments)
+    assert [(u.name, arguments) for u, _, arguments in executor.ready] == [("unit", ["b", "fixed", "a", "b"])]
+    assert executor.results() == [DEAD]
+    executor.finish(*executor.ready.popleft()[:2], ["result"])
+    assert executor.results() == ["result"] and not executor.root.outstanding
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2], [2, 1, 0], [1, 0, 2]])
+def test_a_merge_takes_the_one_value_that_is_alive_and_names_its_place(order):
+    merge = Unit(MERGE, "merge")
+    merge.inputs, merge.waits_for, merge.outputs = [0, 1], [2], [3, 4]
+    sources = [Unit(SEGMENT, f"source_{i}") for i in range(3)]
+    for i, source in enumerate(sources):
+        source.outputs = [i]
+    executor = Executor(UnitGraph([*sources, merge], 5, [], [3, 4]))
+    executor.start([])
+    for i in order:
+        executor.finish(sources[i], executor.root, [DEAD if i == 0 else f"value_{i}"])
+    ready = [arguments for unit, _, arguments in executor.ready if unit is merge]
+    assert ready == [[("value_1", 1)]]

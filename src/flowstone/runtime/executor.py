@@ -5,8 +5,13 @@ values for all its inputs have arrived, in the same iteration of the same frame.
 are not taken, make every unit that gets one dead in turn, up to a Merge; a Send tells the other device, and a
 ControlTrigger runs all the same.
 `Executor` takes events in (`start`, `finish`) and gives instructions out (`ready`); it calls nothing, waits
-for nothing and knows no thread. Who drives it (`unit_program.py`) pops a ready unit, runs it, and reports
-what came out.
+for nothing and knows no thread. Who drives it (`unit_program.py`) pops a ready unit with its arguments, runs
+it, and reports what came out.
+
+A value that arrives goes straight to who takes it. The plan knows each taker and the place among its
+arguments (`UnitGraph.arrivals`), so a unit that waits for nothing else is ready there and then; any other has
+a list of arguments in the iteration's `gathered`, a copy of its `blank`, whose last element counts what is
+still to come. No value is kept for longer than the units that take it.
 
 Frames follow the paper: Enter makes a frame's instance in an iteration of the parent's, NextIteration opens
 the next iteration (no more than `parallel_iterations` at once; more are put off), an iteration ends when
@@ -17,47 +22,52 @@ checks these invariants, `story` tells what happened to a unit, if a log is kept
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 DEAD: Any = type("Dead", (), {"__repr__": lambda self: "DEAD"})()
 
-SEGMENT, ASYNCHRONOUS, SWITCH, MERGE, HEAD, ENTER, EXIT, NEXT, SEND, RECEIVE, TRIGGER = range(11)
+SEGMENT, SWITCH, MERGE, HEAD, ENTER, EXIT, NEXT, TRIGGER, ASYNCHRONOUS, SEND, RECEIVE = range(11)
 KINDS = (
-    "segment", "asynchronous", "switch", "merge", "head", "enter", "exit", "next", "send", "receive",
-    "trigger",
+    "segment", "switch", "merge", "head", "enter", "exit", "next", "trigger", "asynchronous", "send",
+    "receive",
 )  # fmt: skip
 
 
 class Unit:
-    """One unit of a program; immutable.
+    """One unit of a program; immutable once its graph is made.
 
     `inputs`: endpoints (numbers) of the values that it takes, in the order of its arguments; `fixed`:
     constant arguments by place; `waits_for`: endpoints of units that it only waits for; `outputs`: endpoints
-    of its results; `done`: the endpoint that says that it has run; `buffers`, `copies`: arguments that are a
-    variable, of which the unit wants the buffer, and those that it keeps, and must have for itself; `frame`,
+    of its results; `done`: the endpoint that says that it has run, or -1; `call`: what to run, for units
+    that do not hand on their arguments as they are; `buffers`, `copies`: arguments that are a variable, of
+    which the unit wants the buffer, and those that it keeps, and must have for itself; `frame`,
     `is_constant`, `parallel_iterations`: of an Enter; `way`: of a Send or Receive, the tensor's name and the
-    two devices'. Its graph adds `pending`, how many endpoints it waits for, and `takes_all`: nobody else uses
-    its inputs, and no argument is fixed.
+    two devices'.
+    Its graph adds `arrivals`, of its outputs; `blank`, what its arguments are gathered in, with the number of
+    arrivals to wait for as last element, or None if its one argument is all it waits for; `if_dead`, its
+    arguments if it is dead; `names_place`: whether somebody takes a Merge's ``value_index``.
     """
 
     __slots__ = (
+        "arrivals",
+        "blank",
         "buffers",
         "call",
         "copies",
         "done",
         "fixed",
         "frame",
+        "if_dead",
         "inputs",
         "is_constant",
         "kind",
         "name",
+        "names_place",
         "node",
         "outputs",
         "parallel_iterations",
-        "pending",
         "segment",
-        "takes_all",
         "waits_for",
         "way",
     )
@@ -76,60 +86,79 @@ class Unit:
         self.copies: list[int] = []
         self.frame, self.is_constant, self.parallel_iterations = "", False, 10
         self.way: tuple[str, str, str] = ("", "", "")
-        self.pending, self.takes_all = 0, False
+        self.arrivals: list[Arrival] = []
+        self.blank: list[Any] | None = None
+        self.if_dead: list[Any] | None = {SEND: [DEAD], TRIGGER: []}.get(kind)
+        self.names_place = False
 
     def __repr__(self) -> str:
         return f"<{KINDS[self.kind]} {self.name}>"
 
 
+Arrival = tuple[list[tuple[Unit, int, "list[Any] | None"]], list[tuple[Unit, int, Any]]]
+"""Where an endpoint's values go: the units that take it, each with the place among its arguments (-1: it only
+waits) and its `blank`; and the Merges, each with the place among its inputs and the arrival of its choice."""
+
+
 class UnitGraph:
     """The units of a program and who takes what.
 
-    `takers[endpoint]`: units that wait for it, but for Merges, which are in `merges[endpoint]`;
-    `uses[endpoint]`: how often it is an argument or fetched; `enters[frame]`: how many Enter units a frame
-    has; `feeds`, `fetches`: endpoints, in order; `sources`: the units that wait for nothing;
-    `arrivals[endpoint]`: whether it is used, its takers and its Merges.
+    `arrivals[endpoint]`: where its values go; `enters[frame]`: how many Enter units a frame has; `feeds`,
+    `fetches`: endpoints, in order; `sources`: the units that wait for nothing; `sink`: takes the fetches, and
+    never has all that it waits for.
     """
 
     def __init__(self, units: list[Unit], endpoints: int, feeds: list[int], fetches: list[int]) -> None:
         self.units, self.feeds, self.fetches = units, feeds, fetches
-        self.takers: list[list[Unit]] = [[] for _ in range(endpoints)]
-        self.merges: list[list[Unit]] = [[] for _ in range(endpoints)]
-        self.uses = [0] * endpoints
+        self.arrivals: list[Arrival] = [([], []) for _ in range(endpoints)]
         self.enters: dict[str, int] = {}
+        self.sink = Unit(SEGMENT, "fetches")
+        self.sink.blank = [*[DEAD] * len(fetches), len(fetches) + 1]
+        for place, endpoint in enumerate(fetches):
+            self.arrivals[endpoint][0].append((self.sink, place, self.sink.blank))
+        taken = {*fetches, *(e for unit in units for e in (*unit.inputs, *unit.waits_for))}
         for unit in units:
-            awaited = dict.fromkeys([*unit.inputs, *unit.waits_for])
-            unit.pending = len(awaited)
-            waiting = self.merges if unit.kind in (MERGE, HEAD) else self.takers
-            for endpoint in awaited:
-                waiting[endpoint].append(unit)
-            for endpoint in unit.inputs if unit.kind not in (MERGE, HEAD) else ():
-                self.uses[endpoint] += 1
-            if unit.kind == ENTER:
-                self.enters[unit.frame] = self.enters.get(unit.frame, 0) + 1
-        for endpoint in fetches:
-            self.uses[endpoint] += 1
-        for unit in units:
-            unit.takes_all = not unit.fixed and all(self.uses[endpoint] == 1 for endpoint in unit.inputs)
-            unit.takes_all &= unit.kind not in (MERGE, HEAD)
-            if unit.done >= 0 and not self.takers[unit.done] and not self.merges[unit.done]:
+            unit.names_place = unit.kind in (MERGE, HEAD) and unit.outputs[1] in taken
+            if unit.done not in taken:
                 unit.done = -1
-        self.arrivals = list(zip(map(bool, self.uses), self.takers, self.merges))
-        self.sources = [unit for unit in units if not unit.pending]
+            self._connect(unit)
+        for unit in units:
+            told = [*unit.outputs, unit.done] if unit.done >= 0 else unit.outputs
+            unit.arrivals = [self.arrivals[endpoint] for endpoint in told]
+        self.sources = [unit for unit in units if unit.blank is not None and not unit.blank[-1]]
+
+    def _connect(self, unit: Unit) -> None:
+        """Has the unit told of what it waits for."""
+        takes_one = unit.kind in (MERGE, HEAD)  # of its inputs, whichever comes
+        fixed = dict(unit.fixed)
+        size = 1 if takes_one else len(unit.inputs) + len(fixed)
+        free = [0] * len(unit.inputs) if takes_one else [i for i in range(size) if i not in fixed]
+        if size != 1 or fixed or unit.waits_for:
+            pending = size - len(fixed) + len(unit.waits_for)
+            unit.blank = [*(fixed.get(i) for i in range(size)), pending]
+        for i, (endpoint, place) in enumerate(zip(unit.inputs, free)):
+            takers, merges = self.arrivals[endpoint]
+            if unit.kind == MERGE or unit.names_place:
+                merges.append((unit, i, ([(unit, 0, unit.blank)], [])))
+            else:
+                takers.append((unit, place, unit.blank))
+        for endpoint in unit.waits_for:
+            self.arrivals[endpoint][0].append((unit, -1, unit.blank))
+        if unit.kind == ENTER:
+            self.enters[unit.frame] = self.enters.get(unit.frame, 0) + 1
 
 
 class Iteration:
-    """One iteration of one frame's instance: values by endpoint, how much each unit still waits for, which
-    units got a dead value, how many units and inner frames are under way."""
+    """One iteration of one frame's instance: the arguments, so far, of units that wait for more; how many
+    inputs of a Merge may still decide it; which units got a dead value; how many units and inner frames are
+    under way."""
 
-    __slots__ = ("dead", "frame", "left", "merges", "number", "outstanding", "values", "waiting")
+    __slots__ = ("dead", "frame", "gathered", "number", "outstanding", "undecided")
 
     def __init__(self, frame: FrameInstance | None, number: int) -> None:
         self.frame, self.number = frame, number
-        self.values: dict[int, Any] = {}
-        self.left: dict[int, int] = {}
-        self.waiting: dict[Unit, int] = {}
-        self.merges: dict[Unit, _Merging] = {}
+        self.gathered: dict[Unit, list[Any]] = {}
+        self.undecided: dict[Unit, int] = {}
         self.dead: set[Unit] = set()
         self.outstanding = 0
 
@@ -154,130 +183,93 @@ class FrameInstance:
         self.name, self.parent, self.enters_left, self.parallel = name, parent, enters, parallel
         self.iterations: dict[int, Iteration] = {0: Iteration(self, 0)}
         self.newest = 0
-        self.constants: list[tuple[int, Any]] = []
-        self.put_off: list[tuple[int, Any]] = []
+        self.constants: list[tuple[Arrival, Any]] = []
+        self.put_off: list[tuple[Arrival, Any]] = []
         self.unused: set[int] = set()  # endpoints of Exits that were dead so far
         self.left_by: set[int] = set()  # endpoints of Exits that were not
 
 
-class _Merging:
-    __slots__ = ("chosen", "controls", "data", "fired")
-
-    def __init__(self, unit: Unit) -> None:
-        self.data = 1 if unit.kind == HEAD else len(unit.inputs)
-        self.controls = len(unit.waits_for)
-        self.chosen: tuple[Any, int] | None = None
-        self.fired = False
-
-
 class Executor:
-    """One step of a program; see the module. `ready`: units that may run, with their iterations."""
+    """One step of a program; see the module. `ready`: units that may run, with their iterations and their
+    arguments; None instead of these if the unit is dead, and only to be reported finished."""
 
     def __init__(self, graph: UnitGraph, log: list[tuple[str, str, str]] | None = None) -> None:
         self.graph, self.log = graph, log
         self.root = Iteration(None, 0)
-        self.ready: deque[tuple[Unit, Iteration]] = deque()
+        self.ready: deque[tuple[Unit, Iteration, list[Any] | None]] = deque()
         self._frames: dict[tuple[str, Iteration], FrameInstance] = {}
 
     # ---- events
 
     def start(self, feeds: Sequence[Any]) -> None:
         """Begins the step: the fed values have arrived."""
-        root = self.root
-        root.outstanding = 1
-        for unit in self.graph.sources:
-            self._make_ready(unit, root)
-        for endpoint, value in zip(self.graph.feeds, feeds):
-            self._arrive(root, endpoint, value)
-        root.outstanding -= 1
-
-    def arguments(self, unit: Unit, iteration: Iteration) -> list[Any] | None:
-        """The values that a ready unit takes; None if it is dead, and only to be reported finished."""
-        if unit.takes_all and not (iteration.dead and unit in iteration.dead):
-            return list(map(iteration.values.pop, unit.inputs))
-        if unit.kind in (MERGE, HEAD):
-            merging = iteration.merges[unit]
-            return None if merging.chosen is None or unit in iteration.dead else list(merging.chosen)
-        dead = unit in iteration.dead
-        values, left, uses = iteration.values, iteration.left, self.graph.uses
-        taken = []
-        for endpoint in unit.inputs:
-            taken.append(values[endpoint])
-            rest = left.get(endpoint, uses[endpoint]) - 1
-            left[endpoint] = rest
-            if not rest:
-                del values[endpoint]
-        if dead and unit.kind != TRIGGER:
-            return [DEAD] if unit.kind == SEND else None
-        for place, value in unit.fixed:
-            taken.insert(place, value)
-        return taken
+        graph, root = self.graph, self.root
+        for unit in graph.sources:
+            assert unit.blank is not None
+            root.outstanding += 1
+            self.ready.append((unit, root, unit.blank[:-1]))
+        self._arrive(root, zip([graph.arrivals[endpoint] for endpoint in graph.feeds], feeds))
 
     def finish(self, unit: Unit, iteration: Iteration, outputs: Sequence[Any] | None) -> None:
         """A unit has run and given these outputs (None: it was dead)."""
         if self.log is not None:
             self.log.append((unit.name, str(iteration), "dead" if outputs is None else "finished"))
-        kind = unit.kind
-        if ENTER <= kind <= NEXT:
+        if ENTER <= unit.kind <= NEXT:
             self._pass_on(unit, iteration, DEAD if outputs is None else outputs[0])
-        elif outputs is None or (kind == RECEIVE and outputs[0] is DEAD):
-            for endpoint in unit.outputs:
-                self._arrive(iteration, endpoint, DEAD)
-            if unit.done >= 0:
-                self._arrive(iteration, unit.done, DEAD)
+        elif outputs is None:
+            self._arrive(iteration, [(arrival, DEAD) for arrival in unit.arrivals])
         else:
-            for endpoint, value in zip(unit.outputs, outputs):
-                self._arrive(iteration, endpoint, value)
+            self._arrive(iteration, zip(unit.arrivals, outputs))
             if unit.done >= 0:
-                self._arrive(iteration, unit.done, None)
+                self._arrive(iteration, [(unit.arrivals[-1], None)])
         iteration.outstanding -= 1
         if not iteration.outstanding:
             self._end_if_over(iteration)
 
     def results(self) -> list[Any]:
         """The fetched values, once nothing is outstanding; DEAD for one of a branch that was not taken."""
-        return [self.root.values.get(endpoint, DEAD) for endpoint in self.graph.fetches]
+        sink = self.graph.sink
+        assert sink.blank is not None
+        return self.root.gathered.get(sink, sink.blank)[:-1]
 
     # ---- arrivals
 
-    def _make_ready(self, unit: Unit, iteration: Iteration) -> None:
-        iteration.outstanding += 1
-        self.ready.append((unit, iteration))
+    def _arrive(self, iteration: Iteration, arrivals: Iterable[tuple[Arrival, Any]]) -> None:
+        """Hands values to all who take them, and makes ready those that have all."""
+        ready, gathered = self.ready, iteration.gathered
+        for (takers, merges), value in arrivals:
+            for unit, place, blank in takers:
+                if blank is None:
+                    arguments = unit.if_dead if value is DEAD else [value]
+                else:
+                    arguments = gathered.get(unit)
+                    if arguments is None:
+                        arguments = gathered[unit] = blank.copy()
+                    if value is DEAD:
+                        iteration.dead.add(unit)
+                    elif place >= 0:
+                        arguments[place] = value
+                    arguments[-1] -= 1
+                    if arguments[-1]:
+                        continue
+                    del gathered[unit], arguments[-1]
+                    if unit in iteration.dead:
+                        arguments = unit.if_dead
+                iteration.outstanding += 1
+                ready.append((unit, iteration, arguments))
+            for unit, place, choice in merges:
+                self._offer(iteration, unit, place, choice, value)
 
-    def _arrive(self, iteration: Iteration, endpoint: int, value: Any) -> None:
-        is_used, takers, merges = self.graph.arrivals[endpoint]
-        if is_used:
-            iteration.values[endpoint] = value
-        if value is DEAD:
-            iteration.dead.update(takers)
-        for unit in takers:
-            if unit.pending > 1:
-                waiting = iteration.waiting
-                waiting[unit] = rest = waiting.get(unit, unit.pending) - 1
-                if rest:
-                    continue
-            iteration.outstanding += 1
-            self.ready.append((unit, iteration))
-        for unit in merges:
-            self._arrive_at_merge(unit, iteration, endpoint, value)
-
-    def _arrive_at_merge(self, unit: Unit, iteration: Iteration, endpoint: int, value: Any) -> None:
-        merging = iteration.merges.get(unit)
-        if merging is None:
-            merging = iteration.merges[unit] = _Merging(unit)
-        if endpoint in unit.waits_for:
-            merging.controls -= 1
-            if value is DEAD:
-                iteration.dead.add(unit)
-        else:
-            inputs = unit.inputs
-            merging.data -= inputs.count(endpoint) if unit.kind == MERGE else 1
-            if value is not DEAD and merging.chosen is None:
-                merging.chosen = (value, inputs.index(endpoint))
-        decided = merging.chosen is not None or not merging.data
-        if decided and not merging.controls and not merging.fired:
-            merging.fired = True
-            self._make_ready(unit, iteration)
+    def _offer(self, iteration: Iteration, unit: Unit, place: int, choice: Arrival, value: Any) -> None:
+        """A Merge takes the first value that is alive; a dead one only if no other is to come."""
+        left = iteration.undecided.get(unit, len(unit.inputs) if unit.kind == MERGE else 1)
+        if not left:
+            return
+        left = iteration.undecided[unit] = left - 1 if value is DEAD else 0
+        if not left:
+            if unit.names_place and value is not DEAD:
+                value = (value, place)
+            self._arrive(iteration, [(choice, value)])
 
     # ---- frames
 
@@ -298,16 +290,14 @@ class Executor:
             frame = self._frames[key] = FrameInstance(unit.frame, parent, enters, unit.parallel_iterations)
             parent.outstanding += 1
         first = frame.iterations[0]
-        first.outstanding += 1  # so that it does not end while values are arriving
-        (endpoint,) = unit.outputs
+        arrived = [(unit.arrivals[0], value)]
         if unit.is_constant:
-            frame.constants.append((endpoint, value))
+            frame.constants += arrived
             for iteration in list(frame.iterations.values()):
-                self._arrive(iteration, endpoint, value)
+                self._arrive(iteration, arrived)
         else:
-            self._arrive(first, endpoint, value)
+            self._arrive(first, arrived)
         frame.enters_left -= 1
-        first.outstanding -= 1
         if not first.outstanding:
             self._end_if_over(first)
 
@@ -319,27 +309,24 @@ class Executor:
             frame.unused.add(endpoint)
         else:
             frame.left_by.add(endpoint)
-            self._arrive(frame.parent, endpoint, value)
+            self._arrive(frame.parent, [(unit.arrivals[0], value)])
 
     def _next(self, unit: Unit, iteration: Iteration, value: Any) -> None:
         frame = iteration.frame
         assert frame is not None
-        (endpoint,) = unit.outputs
+        arrived = [(unit.arrivals[0], value)]
         number = iteration.number + 1
         if number in frame.iterations:
-            self._arrive(frame.iterations[number], endpoint, value)
+            self._arrive(frame.iterations[number], arrived)
         elif number > frame.newest and len(frame.iterations) < frame.parallel:
-            self._open_iteration(frame, [(endpoint, value)])
+            self._open_iteration(frame, arrived)
         else:
-            frame.put_off.append((endpoint, value))
+            frame.put_off += arrived
 
-    def _open_iteration(self, frame: FrameInstance, values: list[tuple[int, Any]]) -> None:
+    def _open_iteration(self, frame: FrameInstance, values: list[tuple[Arrival, Any]]) -> None:
         frame.newest += 1
         iteration = frame.iterations[frame.newest] = Iteration(frame, frame.newest)
-        iteration.outstanding = 1
-        for endpoint, value in [*frame.constants, *values]:
-            self._arrive(iteration, endpoint, value)
-        iteration.outstanding -= 1
+        self._arrive(iteration, [*frame.constants, *values])
 
     def _end_if_over(self, iteration: Iteration) -> None:
         """Ends an iteration in which nothing is under way, then its frame if that was the last."""
@@ -361,8 +348,8 @@ class Executor:
         if not frame.iterations:
             parent = frame.parent
             del self._frames[frame.name, parent]
-            for endpoint in sorted(frame.unused - frame.left_by):
-                self._arrive(parent, endpoint, DEAD)
+            unused = sorted(frame.unused - frame.left_by)
+            self._arrive(parent, [(self.graph.arrivals[endpoint], DEAD) for endpoint in unused])
             parent.outstanding -= 1
             if not parent.outstanding:
                 self._end_if_over(parent)
@@ -379,8 +366,11 @@ class Executor:
         under_way = [self.root, *(i for f in self._frames.values() for i in f.iterations.values())]
         for iteration in under_way:
             assert iteration.outstanding >= 0
-        for unit, iteration in self.ready:
+            for unit, arguments in iteration.gathered.items():
+                assert arguments[-1] > 0, f"{unit} in {iteration} has all that it waits for"
+        for unit, iteration, _ in self.ready:
             assert iteration in under_way, f"{unit} is ready in {iteration}, which has ended"
+            assert unit not in iteration.gathered, f"{unit} is ready twice in {iteration}"
 
     def story(self, name: str) -> list[str]:
         """What happened to the unit of this name, in order; needs a log."""

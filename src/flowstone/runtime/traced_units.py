@@ -7,12 +7,13 @@ and is told here since when its unit was ready.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from flowstone.framework.kernel import Environment
 from flowstone.framework.subgraph import Subgraph
-from flowstone.runtime.executor import DEAD, RECEIVE, SEGMENT, Executor, Iteration, Unit, UnitGraph
+from flowstone.runtime.executor import DEAD, SEGMENT, Executor, Iteration, Unit, UnitGraph
 from flowstone.runtime.step import Step
 from flowstone.runtime.tracing import Trace, TracedStep, now
 from flowstone.runtime.unit_program import UnitProgram, UnitRun
@@ -67,33 +68,43 @@ class _TracedExecutor(Executor):
 
     def __init__(self, graph: UnitGraph, trace: Trace, device: str) -> None:
         super().__init__(graph)
+        self.ready = _TracedQueue(trace, device)
         self.ends: dict[tuple[Unit, Iteration], int] = {}
         self._trace, self._device = trace, device
-        self._ready: dict[tuple[Unit, Iteration], int] = {}
-        self._starts: dict[tuple[Unit, Iteration], int] = {}
-
-    def _make_ready(self, unit: Unit, iteration: Iteration) -> None:
-        super()._make_ready(unit, iteration)
-        self._ready[unit, iteration] = now()
-
-    def arguments(self, unit: Unit, iteration: Iteration) -> list[Any] | None:
-        """What the unit takes; from now on it is running."""
-        start = self._starts[unit, iteration] = now()
-        if unit.kind == SEGMENT:
-            self._trace.units_ready[self._device] = self._ready.get((unit, iteration), start)
-        return super().arguments(unit, iteration)
+        self._times = self.ready.times
 
     def finish(self, unit: Unit, iteration: Iteration, outputs: Sequence[Any] | None) -> None:
         """A unit has run: an event, unless it was dead or a segment."""
         key = (unit, iteration)
         end = self.ends.pop(key, 0) or now()
-        start = self._starts.pop(key, end)
-        ready = self._ready.pop(key, start)
-        is_dead = outputs is None or (unit.kind == RECEIVE and outputs[0] is DEAD)
-        if outputs is not None and not is_dead and unit.node is not None:
+        ready, start = self._times.pop(key)
+        if outputs is not None and unit.node is not None:
             if unit.kind == SEGMENT:
                 self._trace.record_constant(self._device, unit.node, outputs)
             else:
                 values = [None if value is DEAD else value for value in outputs]
                 self._trace.record(self._device, unit.node, ready, start, end, values)
         super().finish(unit, iteration, outputs)
+
+
+class _TracedQueue(deque[tuple[Unit, Iteration, "list[Any] | None"]]):
+    """Ready units; `times`: since when each was ready, and since when it has been running."""
+
+    def __init__(self, trace: Trace, device: str) -> None:
+        super().__init__()
+        self.times: dict[tuple[Unit, Iteration], tuple[int, int]] = {}
+        self._trace, self._device = trace, device
+
+    def append(self, item: tuple[Unit, Iteration, list[Any] | None]) -> None:
+        """A unit is ready."""
+        self.times[item[:2]] = (now(), 0)
+        super().append(item)
+
+    def popleft(self) -> tuple[Unit, Iteration, list[Any] | None]:
+        """The next unit, which is run now."""
+        item = super().popleft()
+        ready, _ = self.times[item[:2]]
+        self.times[item[:2]] = (ready, now())
+        if item[0].kind == SEGMENT:
+            self._trace.units_ready[self._device] = ready
+        return item

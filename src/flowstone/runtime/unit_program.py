@@ -12,24 +12,11 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import torch
-
 from flowstone.framework.kernel import Environment
 from flowstone.framework.subgraph import PlanNode, Subgraph
-from flowstone.runtime.executor import (
-    ASYNCHRONOUS,
-    DEAD,
-    HEAD,
-    MERGE,
-    RECEIVE,
-    SEGMENT,
-    SEND,
-    SWITCH,
-    Executor,
-    Iteration,
-    Unit,
-)
+from flowstone.runtime.executor import ASYNCHRONOUS, DEAD, RECEIVE, Executor, Iteration, Unit
 from flowstone.runtime.failures import explain, located
+from flowstone.runtime.primitives import prepared
 from flowstone.runtime.segments import dead
 from flowstone.runtime.step import Step, deadline_error
 from flowstone.runtime.units import cut
@@ -91,23 +78,33 @@ class UnitRun:
 
     def run(self, feeds: Sequence[Any]) -> list[Any]:
         """Runs all units; returns the fetches."""
-        executor, ready = self.executor, self.executor.ready
+        step, executor = self.step, self.executor
+        ready, finish = executor.ready, executor.finish
         executor.start(feeds)
         try:
             while True:
-                while ready and self.error is None and self.step.error is None:
-                    unit, iteration = ready.popleft()
-                    if unit.kind == SEGMENT:
-                        self._run_segment(unit, iteration)
+                while ready and step.error is None:
+                    unit, iteration, values = ready.popleft()
+                    if values is None:
+                        finish(unit, iteration, None)
+                    elif unit.kind >= ASYNCHRONOUS:
+                        self._begin(unit, iteration, values)
                     else:
-                        self._run_unit(unit, iteration)
+                        try:
+                            if unit.call is not None:
+                                values = unit.call(step, *values)
+                        except Exception as error:
+                            self._fail(_explained(error, unit))
+                        else:
+                            finish(unit, iteration, values)
                 if not self.started:
                     break
+                values = None  # nothing is held while this thread waits
                 self._take_report()
         except BaseException as error:  # an interrupt of the waiting thread
-            self.step.cancel(error if isinstance(error, Exception) else None)
+            step.cancel(error if isinstance(error, Exception) else None)
             raise
-        failure = self.error or self.step.error
+        failure = self.error or step.error
         if failure is not None:
             raise failure
         results = executor.results()
@@ -116,67 +113,36 @@ class UnitRun:
                 dead()
         return results
 
-    def _run_segment(self, unit: Unit, iteration: Iteration) -> None:
-        arguments = self.executor.arguments(unit, iteration)
-        outputs = None
-        if arguments is not None:
-            try:
-                outputs = unit.call(self.step, *arguments)  # type: ignore[misc]
-            except Exception as error:
-                self._fail(_explained(error, unit))
-                return
-        self.executor.finish(unit, iteration, outputs)
-
-    def _run_unit(self, unit: Unit, iteration: Iteration) -> None:
-        executor = self.executor
-        arguments = executor.arguments(unit, iteration)
-        if arguments is None:
-            executor.finish(unit, iteration, None)
-            return
-        kind = unit.kind
+    def _begin(self, unit: Unit, iteration: Iteration, arguments: list[Any]) -> None:
+        """Starts what will report later, or sends."""
         try:
-            outputs: Any
-            if kind == ASYNCHRONOUS:
+            if unit.kind == ASYNCHRONOUS:
                 self._start(unit, iteration, arguments)
-                return
-            elif kind == RECEIVE:
+            elif unit.kind == RECEIVE:
                 self.started += 1
                 done = self._reporter(unit, iteration)
                 self.step.rendezvous.receive((unit.way, iteration.path), done)
-                return
-            elif kind == SEND:
-                value = arguments[0]
-                if value is not DEAD:
-                    (value,) = _readied(unit, arguments)
-                    if unit.call is not None:
-                        value = unit.call(value)
-                self.step.rendezvous.send((unit.way, iteration.path), value)
-                outputs = ()
-            elif kind == SWITCH:
-                value, predicate = _readied(unit, arguments)
-                outputs = (DEAD, value) if bool(predicate) else (value, DEAD)
-            elif kind in (MERGE, HEAD):
-                place = arguments.pop()
-                is_wanted = executor.graph.uses[unit.outputs[1]]
-                outputs = (
-                    *_readied(unit, arguments),
-                    torch.tensor(place, dtype=torch.int32) if is_wanted else None,
-                )
             else:
-                outputs = _readied(unit, arguments)
+                self._send(unit, iteration, arguments[0])
         except Exception as error:
             self._fail(_explained(error, unit))
-            return
-        executor.finish(unit, iteration, outputs)
 
     def _start(self, unit: Unit, iteration: Iteration, arguments: list[Any]) -> None:
-        arguments = _readied(unit, arguments)
+        arguments = prepared(unit, arguments)
         self.started += 1
         try:
             unit.call(self.step, self._reporter(unit, iteration), *arguments)  # type: ignore[misc]
         except Exception:
             self.started -= 1
             raise
+
+    def _send(self, unit: Unit, iteration: Iteration, value: Any) -> None:
+        if value is not DEAD:
+            (value,) = prepared(unit, [value])
+            if unit.call is not None:
+                value = unit.call(value)
+        self.step.rendezvous.send((unit.way, iteration.path), value)
+        self.executor.finish(unit, iteration, ())
 
     def _reporter(self, unit: Unit, iteration: Iteration) -> Callable[..., None]:
         reports = self.reports
@@ -201,29 +167,25 @@ class UnitRun:
         if error is not None:
             self._fail(self.step.error or _explained(error, unit))
         elif self.error is None:
-            if unit.kind == RECEIVE and unit.call is not None and outputs[0] is not DEAD:
-                try:
-                    outputs = (unit.call(outputs[0]),)
-                except Exception as failure:
-                    self._fail(_explained(failure, unit))
-                    return
-            self.executor.finish(unit, iteration, outputs)
+            if unit.kind == RECEIVE:
+                outputs = self._received(unit, outputs)
+            if self.error is None:
+                self.executor.finish(unit, iteration, outputs)
+
+    def _received(self, unit: Unit, outputs: Any) -> Any:
+        """What has come over, on this device; None if it was dead."""
+        if outputs[0] is DEAD:
+            return None
+        try:
+            return outputs if unit.call is None else (unit.call(outputs[0]),)
+        except Exception as error:
+            self._fail(_explained(error, unit))
+            return None
 
     def _fail(self, error: BaseException) -> None:
         if self.error is None:
             self.error = error
             self.step.cancel(error)
-
-
-def _readied(unit: Unit, arguments: list[Any]) -> list[Any]:
-    """The arguments as the kernel wants them: a variable's buffer for it, a copy of what it keeps."""
-    if unit.buffers or unit.copies:
-        for place in unit.buffers:
-            arguments[place] = getattr(arguments[place], "tensor", arguments[place])
-        for place in unit.copies:
-            value = arguments[place]
-            arguments[place] = value.clone() if isinstance(value, torch.Tensor) else value.copy()
-    return arguments
 
 
 def _explained(error: BaseException, unit: Unit) -> BaseException:

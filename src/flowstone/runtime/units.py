@@ -40,6 +40,7 @@ from flowstone.runtime.executor import (
     UnitGraph,
 )
 from flowstone.runtime.failures import located
+from flowstone.runtime.primitives import primitive_call
 from flowstone.runtime.segments import compile_segment
 
 _CONTROL_FLOW = SWITCHES | MERGES | ENTERS | EXITS | NEXT_ITERATIONS | {"ControlTrigger"}
@@ -205,7 +206,11 @@ class _Cutter:
         feeds = [self._endpoint(x) for x in subgraph.feeds]
         needs_copy, fetched = self.aliasing.fetch_needs_copy, subgraph.fetches
         flags = [copied.get(x, True) or needs_copy(fetched, i) for i, x in enumerate(fetched)]
-        return UnitGraph(self.units, len(self.endpoints), feeds, fetches), flags
+        graph = UnitGraph(self.units, len(self.endpoints), feeds, fetches)
+        for unit in self.units:
+            if unit.kind != SEGMENT and unit.call is None:
+                unit.call = primitive_call(unit)
+        return graph, flags
 
     def _endpoint(self, key: Any) -> int:
         """The number of an output's value, or of a group's or a node's having run."""
@@ -266,10 +271,11 @@ class _Cutter:
                 unit.fixed.append((i, self.constants[x]))
             else:
                 unit.inputs.append(self._endpoint_of(x))
+            place = 0 if unit.kind in (MERGE, HEAD) else i
             if x.dtype.is_ref and not node.input_argument(i).is_ref:
-                unit.buffers.append(i)
+                unit.buffers.append(place)
             if self._must_copy(node, i):
-                unit.copies.append(i)
+                unit.copies.append(place)
         unit.waits_for = [e for e in self._waits([node], None) if e not in unit.inputs]
         unit.outputs = [self._endpoint(x) for x in node._outputs]
         if unit.kind in (ENTER, EXIT, NEXT):
