@@ -20,17 +20,36 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import torch
+
 
 class Variable:
     """A variable's buffer. `tensor` is unset until the first assignment; `lock` serialises ``use_locking``
-    updates.
+    updates; `order` is the order of its dimensions in memory, slowest first, or None for that of its shape.
     """
 
-    __slots__ = ("lock", "name", "tensor")
+    __slots__ = ("lock", "name", "order", "tensor")
+
+    tensor: Any
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.lock = threading.Lock()
+        self.order: tuple[int, ...] | None = None
+
+    def lay_out(self, order: tuple[int, ...]) -> None:
+        """Keeps the dimensions in this order in memory from now on; shape and values stay."""
+        with self.lock:
+            self.order = order
+            if self.is_initialized and not self.tensor.permute(order).is_contiguous():
+                self.tensor = self.copy_of(self.tensor)
+
+    def copy_of(self, value: Any) -> Any:
+        """A copy of this tensor, in the variable's order if it has its rank."""
+        if self.order is None or value.dim() != len(self.order):
+            return value.clone(memory_format=torch.contiguous_format)
+        inverse = sorted(range(len(self.order)), key=self.order.__getitem__)
+        return value.permute(self.order).clone(memory_format=torch.contiguous_format).permute(inverse)
 
     @property
     def is_initialized(self) -> bool:

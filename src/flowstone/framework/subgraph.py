@@ -112,6 +112,9 @@ def _shown(node: Node) -> Iterable[tuple[str, Any]]:
     specs = node.declaration.attributes
     for key, value in node.attributes.items():
         spec = specs.get(key)
+        if spec is None and not key.startswith("_"):
+            yield key, value  # a rewriting pass's
+            continue
         if (
             spec is None
             or key in node.declaration.inferred

@@ -9,6 +9,8 @@ convolution. Padding that is not symmetric is done explicitly. The public functi
 
 from __future__ import annotations
 
+import math
+import mmap
 import operator
 
 import torch
@@ -316,12 +318,25 @@ def _input_gradient_call(geometry, image, kernel, groups, counts, padding):
 # ---- the gradient by the filter
 
 
+def _shape_only(geometry, kernel, dtype, device):
+    """A stand-in for a filter of which ATen reads only shape and strides.
+
+    On a host ATen would first copy one whose strides are not those of the images' layout; so it has them,
+    over memory that is never touched and hence never given to the process.
+    """
+    n = geometry.rank - 2
+    if device.type != "cpu":
+        return torch.empty(1, dtype=dtype, device=device).expand(kernel[-1], kernel[-2], *kernel[:n])
+    untouched = mmap.mmap(-1, math.prod(kernel) * dtype.itemsize)
+    weights = torch.frombuffer(untouched, dtype=dtype)
+    if geometry.last:
+        return weights.view(kernel[-1], *kernel[:n], kernel[-2]).permute(geometry.to_first)
+    return weights.view(kernel[-1], kernel[-2], *kernel[:n])
+
+
 def _filter_gradient_call(geometry, env, dtype, kernel, groups, counts, padding):
     n = geometry.rank - 2
-    shape = (kernel[-1], kernel[-2], *kernel[:n])
-    weights = torch.empty(1, dtype=dtype.torch, device=env.device).expand(
-        shape
-    )  # only its shape is looked at
+    weights = _shape_only(geometry, kernel, dtype.torch, env.device)
     x, dy, zeros = _seen_first(X0, geometry), _seen_first(X2, geometry), (0,) * n
     call = Call(
         _backward, dy, x, weights, None, geometry.strides, padding, geometry.dilations, False, zeros, groups,

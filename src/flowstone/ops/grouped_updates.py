@@ -61,13 +61,15 @@ def _kernel(node, env):
         lists = [[variable.tensor for variable in held[i : i + count]] for i in range(0, len(held), count)]
         lists.append(grads)
         if not (fusible and all([x.is_contiguous() for tensors in lists for x in tensors])):
-            rows = list(zip(*lists))
-            fused = [fusible and all([x.is_contiguous() for x in row]) for row in rows]
-            for row, is_fused in zip(rows, fused):
-                if not is_fused:
+            rows = []
+            for row in zip(*lists):
+                views = updates.in_memory_order(row) if fusible else None
+                if views is None:
                     *tensors, grad = row
                     single(*tensors, *numbers[:before], grad, *numbers[before:], **options)
-            lists = [[x for x, is_fused in zip(tensors, fused) if is_fused] for tensors in lists]
+                else:
+                    rows.append(views)
+            lists = [list(tensors) for tensors in zip(*rows)] or [[]]
         if lists[0]:
             together(options, *lists, *numbers)
 

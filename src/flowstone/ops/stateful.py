@@ -36,7 +36,11 @@ def find_variable(node, env):
 
 
 def _variable_kernel(node, env):
-    return Value(find_variable(node, env))
+    variable = find_variable(node, env)
+    order = node.attributes.get("memory_order")  # of `rewriting/filter_layout.py`
+    if order is not None and env.device.type == "cpu":
+        variable.lay_out(order)
+    return Value(variable)
 
 
 def _declare_variable(name, output):
@@ -202,7 +206,7 @@ def store(variable, value):
     if buffer is not None and buffer.shape == value.shape:
         buffer.copy_(value)
     else:
-        variable.tensor = value.clone(memory_format=torch.contiguous_format)
+        variable.tensor = variable.copy_of(value)
     return variable
 
 

@@ -143,27 +143,34 @@ def adam(var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad, u
     bias-corrected rate.
     """
     rate = adam_rate(lr, beta1_power, beta2_power)
-    if (
-        not use_nesterov
-        and var.dtype in _FUSED_TYPES
-        and _fits_fused_adam(var, m, v, grad, rate, beta1, beta2, epsilon)
-    ):
-        torch._fused_adam_(
-            [var], [grad], [m], [v], [], [STEP_WITHOUT_BIAS],
-            lr=rate, beta1=beta1, beta2=beta2, weight_decay=0.0, eps=epsilon, amsgrad=False, maximize=False,
-        )  # fmt: skip
-        return
+    if not use_nesterov and var.dtype in _FUSED_TYPES and _fits_fused_adam(var, rate, beta1, beta2, epsilon):
+        laid_out = in_memory_order((var, grad, m, v))
+        if laid_out is not None:
+            torch._fused_adam_(
+                *[[x] for x in laid_out], [], [STEP_WITHOUT_BIAS],
+                lr=rate, beta1=beta1, beta2=beta2, weight_decay=0.0, eps=epsilon, amsgrad=False,
+                maximize=False,
+            )  # fmt: skip
+            return
     _move_towards(m, grad, 1 - beta1)
     _move_towards(v, grad * grad, 1 - beta2)
     step = m * beta1 + grad * (1 - beta1) if use_nesterov else m
     var.sub_(step * rate / torch.sqrt(v).add_(epsilon))
 
 
-def _fits_fused_adam(var, m, v, grad, *numbers):
-    """Whether ATen's fused kernel takes these: dense and on the host, with numbers that are Python's."""
-    if var.device.type != "cpu" or any(isinstance(number, torch.Tensor) for number in numbers):
-        return False
-    return var.is_contiguous() and grad.is_contiguous() and m.is_contiguous() and v.is_contiguous()
+def _fits_fused_adam(var, *numbers):
+    """Whether ATen's fused kernel takes these: on the host, with numbers that are Python's."""
+    return var.device.type == "cpu" and not any(isinstance(number, torch.Tensor) for number in numbers)
+
+
+def in_memory_order(tensors):
+    """Contiguous views of tensors of one shape that lie in memory in the same order; None of others."""
+    if all([x.is_contiguous() for x in tensors]):
+        return tensors
+    strides = tensors[0].stride()
+    order = sorted(range(len(strides)), key=strides.__getitem__, reverse=True)
+    views = [x.permute(order) for x in tensors]
+    return views if all([x.is_contiguous() for x in views]) else None
 
 
 def adam_with_amsgrad(var, m, v, vhat, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad):

@@ -18,6 +18,7 @@ from flowstone.rewriting.common_subexpression import merge_common_subexpressions
 from flowstone.rewriting.constant_folding import apply_identities, fold_constants
 from flowstone.rewriting.control_edges import drop_waits
 from flowstone.rewriting.dead_branches import remove_dead_branches
+from flowstone.rewriting.filter_layout import lay_out_filters
 from flowstone.rewriting.fusion import fuse_biases, fuse_losses
 from flowstone.rewriting.invariants import check
 from flowstone.rewriting.loop_accumulators import stack_accumulators
@@ -70,6 +71,7 @@ PASSES = (
     Pass("pool_first", pool_first, "activations after the pooling that shrinks their input", joins=True),
     Pass("keep_places", keep_places, "a pooling remembers its maxima for its gradient", joins=True),
     Pass("fold_normalizations", fold_normalizations, "filters are scaled instead of images", joins=True),
+    Pass("lay_out_filters", lay_out_filters, "filters lie in memory as their convolutions read them"),
     Pass(
         "fuse_biases",
         fuse_biases,
