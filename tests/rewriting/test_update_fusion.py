@@ -120,3 +120,20 @@ def test_an_operand_that_the_update_changes(monkeypatch) -> None:
     agree(monkeypatch, [first, last], {}, "fuse_updates", setup=setup)
     with tf.control_dependencies([second]):
         agree(monkeypatch, [tf.identity(v), second], {}, "fuse_updates", setup=setup)
+
+
+@pytest.mark.parametrize("examples", [1, 4, 8, 12, 13])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_few_examples_descend_a_few_rows_at_a_time(monkeypatch, examples, transposed) -> None:
+    w = tf.get_variable("w", initializer=values(1536, 1024))
+    a = tf.placeholder(tf.float32, (examples, 1536))
+    b = tf.placeholder(tf.float32, (1024, examples) if transposed else (examples, 1024))
+    optimizer = tf.train.GradientDescentOptimizer(0.5)
+    step = optimizer.apply_gradients([(tf.matmul(a, b, True, transposed), w)])
+    feed = {a: values(*a.shape.as_list()), b: values(*b.shape.as_list())}
+    log = agree(monkeypatch, [w, step], feed, "fuse_updates", setup=tf.global_variables_initializer())
+    assert "fuse_updates: " in log
+    monkeypatch.undo()
+    with tf.Session() as s:
+        s.run(w.initializer)
+        assert ("by_rows" in s.explain([w, step], feed)) == (examples < 13)
