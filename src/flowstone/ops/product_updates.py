@@ -115,6 +115,7 @@ on_reference = op(
     T=FLOATS,
     mutates=[0],
     aliases=[0],
+    capturable=True,
 )
 on_reference.infer(lambda node: node.dims(0))
 on_resource = op(
@@ -124,6 +125,7 @@ on_resource = op(
     T=FLOATS,
     mutates=[0],
     stateful=True,
+    capturable=True,
 )
 on_resource.infer(lambda node: None)
 for _declaration in (on_reference, on_resource):
