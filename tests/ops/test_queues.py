@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ import torch
 
 import flowstone as tf
 from flowstone.framework.operation import F
+from flowstone.ops.queue_state import Queue
 from flowstone.ops.queue_storage import SINGLE, BlockStorage, HeapStorage, SlotStorage, join, join_padded
 from stepping import Running, refused, runtime_object, until
 
@@ -506,6 +509,77 @@ def test_blocks_come_out_as_views_and_go_back_in_order() -> None:
     storage.put_back(first)
     assert join(storage.take(7))[0].tolist() == [0, 1, 2, 3, 4, 5, 6]
     assert storage.size == 0
+
+
+def test_a_block_that_comes_in_parts_comes_out_whole() -> None:
+    storage, block = BlockStorage(), (torch.arange(6),)
+    storage.put(block, 0, 4)
+    storage.take(1)
+    storage.put(block, 4, 6)
+    storage.put((torch.arange(6, 12),), 4, 6)
+    assert storage.take(5) == [(block, 1, 6)]
+    assert join(storage.take(2))[0].tolist() == [10, 11]
+
+
+def test_slots_give_every_order_as_often() -> None:
+    orders: Counter[tuple[int, ...]] = Counter()
+    for seed in range(3600):
+        storage = SlotStorage([()], 10, seed)
+        storage.put((torch.tensor([0, 1]),), 0, 2)
+        storage.put((torch.tensor(2),), SINGLE, 0)
+        order = join(storage.take(1))[0].tolist()
+        storage.put((torch.tensor([3, 4]),), 0, 2)
+        orders[(*order, *join(storage.take(2))[0].tolist())] += 1
+    assert len(orders) == 3 * 4 * 3
+    assert sum((count - 100) ** 2 / 100 for count in orders.values()) < 67  # chi-squared: p = 0.001
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype"),
+    [((), torch.bool), ((3,), torch.complex64), ((2, 0), torch.int8), ((2, 3000), torch.float32),
+     ((2,), torch.bfloat16)],
+)  # fmt: skip
+def test_slots_of_any_type_and_size(shape: tuple[int, ...], dtype: Any) -> None:
+    storage = SlotStorage([(), shape], 100, 3)
+    rows = torch.arange(40).reshape(-1, *[1] * len(shape)).expand(40, *shape).to(dtype)
+    for start in (0, 20):
+        storage.put((torch.arange(40), rows), start, start + 20)
+    places, drawn = join(storage.take(30))
+    assert drawn.dtype == dtype
+    assert torch.equal(drawn, rows[places])
+
+
+def test_a_lull_ends_with_the_room_that_dequeues_make() -> None:
+    step = SimpleNamespace(on_cancel=lambda callback: lambda: None, turn=None)
+    queue = Queue("FIFOQueue", "letters", (tf.int32,), ((),), 4, BlockStorage())
+    queue.enqueue(step, lambda outputs, error: None, (torch.arange(4),), many=True)
+    over = threading.Event()
+
+    def rest() -> None:
+        queue.lull(20)
+        over.set()
+
+    threading.Thread(target=rest, daemon=True).start()
+    until(lambda: queue._lulls)
+    queue.dequeue_at_once(1)
+    assert not over.is_set()
+    queue.dequeue_at_once(1)
+    assert over.wait(10)
+    queue.lull(20)  # half of it is free: at once
+
+
+def test_a_lull_ends_when_a_dequeue_must_wait_or_in_time() -> None:
+    step = SimpleNamespace(on_cancel=lambda callback: lambda: None, turn=None)
+    queue = Queue("RandomShuffleQueue", "letters", (tf.int32,), ((),), 4, BlockStorage(), spare=3)
+    queue.enqueue(step, lambda outputs, error: None, (torch.arange(4),), many=True)
+    queue.lull(0.001)
+    assert not queue._lulls
+    resting = threading.Thread(target=lambda: queue.lull(20), daemon=True)
+    resting.start()
+    until(lambda: queue._lulls)
+    queue.dequeue_many(step, lambda outputs, error: None, 2)
+    resting.join(10)
+    assert not resting.is_alive()
 
 
 def test_slots_grow_and_are_used_again() -> None:

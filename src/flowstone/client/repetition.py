@@ -4,7 +4,8 @@ The plan is looked up once, and a program that is one segment is called without 
 
 Threads that repeat short steps take turns. Only one of them can run Python at a time, and where they compete
 for the interpreter's lock it goes to and fro at every kernel, which costs more than the steps. Whoever waits
-in a kernel lets the others go on; threads whose steps are long do not take part.
+in a kernel lets the others go on; threads whose steps are long do not take part. A thread that found a queue
+full goes on when there is room for many steps: handing over to it costs more than a step, too.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ from flowstone.runtime.generated_code import Segment
 from flowstone.runtime.step import Step
 
 _SECONDS = 0.005  # of a turn
-_SHORT = 10  # steps in a turn; with fewer, a thread takes turns no more
+_SHORT = 10  # steps in a turn; with fewer, in so many turns on end, a thread takes turns no more
+_LONG_TURNS = 3  # first steps are long, and so is one during which another thread has the interpreter's lock
+_LULL = 0.001  # seconds at most before the step after one that waited
 
 
 def repeat(session: BaseSession, operation: Any, should_stop: Callable[[], bool]) -> None:
@@ -65,10 +68,19 @@ class _Turn:
         self._lock.release()
 
 
+def _spend(lull: Callable[[float], None], turn: _Turn) -> None:
+    turn.release()
+    try:
+        lull(_LULL)
+    finally:
+        turn.acquire()
+
+
 def _repeat(function: Callable[..., Any], step: Step, turn: _Turn, should_stop: Callable[[], bool]) -> None:
     now = time.perf_counter
     step.turn = turn
-    while True:
+    long_turns = 0
+    while long_turns < _LONG_TURNS:
         turn.acquire()
         try:
             while now() < turn.end:
@@ -76,8 +88,10 @@ def _repeat(function: Callable[..., Any], step: Step, turn: _Turn, should_stop: 
                     return
                 function(step)
                 turn.steps += 1
-            if turn.steps < _SHORT:
-                break
+                lull, step.lull = step.lull, None
+                if lull is not None:
+                    _spend(lull, turn)
+            long_turns = long_turns + 1 if turn.steps < _SHORT else 0
         finally:
             turn.release()
         time.sleep(0)  # lets a thread that waits have the lock

@@ -27,7 +27,7 @@ from flowstone.framework import dtypes
 from flowstone.framework.dtypes import DType
 from flowstone.framework.shape import Dims, format_dims, is_compatible
 from flowstone.ops.arrays import invalid
-from flowstone.ops.queue_state import Done
+from flowstone.ops.queue_attempts import Done
 from flowstone.ops.waiting import WAITS, WaitingList
 
 

@@ -36,7 +36,8 @@ from flowstone.framework import dtypes, errors
 from flowstone.framework.dtypes import DType
 from flowstone.framework.shape import Dims, format_dims, is_compatible
 from flowstone.ops.arrays import invalid
-from flowstone.ops.queue_state import Done, Queue
+from flowstone.ops.queue_attempts import Done
+from flowstone.ops.queue_state import Queue
 from flowstone.ops.queue_storage import HeapStorage
 
 _FIRST_INDEX = -(2**63)

@@ -23,8 +23,8 @@ from typing import Any
 from flowstone.framework import errors
 from flowstone.framework.kernel import CPU, AsyncCall, StepCall, Value
 from flowstone.framework.operation import op
+from flowstone.ops.queue_attempts import Done
 from flowstone.ops.queue_ops import find_resource
-from flowstone.ops.queue_state import Done
 from flowstone.ops.waiting import WAITS, WaitingList
 
 __all__: list[str] = []

@@ -31,8 +31,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import torch
@@ -40,77 +39,10 @@ import torch
 from flowstone.framework import dtypes, errors
 from flowstone.framework.dtypes import DType
 from flowstone.framework.shape import Dims, format_dims, is_compatible
-from flowstone.ops.queue_storage import SINGLE, BlockStorage, Chunk, element, join, join_padded
+from flowstone.ops.queue_attempts import Attempt, CloseAttempt, DequeueAttempt, Done, EnqueueAttempt
+from flowstone.ops.queue_storage import SINGLE, BlockStorage, Chunk, join, join_padded
 
 UNLIMITED = 2**31 - 1
-Done: TypeAlias = "Callable[[Any, Any], None]"
-
-
-class Attempt:
-    """What waits in a line of a queue, for a step: `done` is told how it ended, once.
-
-    `remove` undoes the registration with the step; `is_settled` says that nobody may finish it any more.
-    """
-
-    __slots__ = ("done", "is_settled", "remove")
-
-    def __init__(self, done: Done) -> None:
-        self.done = done
-        self.is_settled = False
-        self.remove: Callable[[], None] | None = None
-
-    def outputs(self) -> tuple[Any, ...]:
-        """What `done` is given where the attempt succeeded."""
-        return ()
-
-    def finish(self, error: BaseException | None) -> None:
-        """Tells `done`; called without the queue's lock, by whoever settled it."""
-        if self.remove is not None:
-            self.remove()
-        if error is not None:
-            self.done(None, error)
-            return
-        try:
-            outputs = self.outputs()
-        except Exception as failure:  # no memory for the batch
-            self.done(None, failure)
-        else:
-            self.done(outputs, None)
-
-
-class EnqueueAttempt(Attempt):
-    """Rows `start` to `stop` of `components` that are not yet in the queue (one element: SINGLE)."""
-
-    __slots__ = ("components", "start", "stop")
-
-    def __init__(self, done: Done, components: tuple[Any, ...], start: int, stop: int) -> None:
-        super().__init__(done)
-        self.components, self.start, self.stop = components, start, stop
-
-
-class DequeueAttempt(Attempt):
-    """`wanted` elements, of which `chunks` hold `taken`; a batch unless `wanted` is SINGLE."""
-
-    __slots__ = ("chunks", "join", "single", "taken", "up_to", "wanted")
-
-    def __init__(
-        self, done: Done, wanted: int, up_to: bool, join: Callable[[list[Chunk]], tuple[Any, ...]]
-    ) -> None:
-        super().__init__(done)
-        self.single = wanted < 0
-        self.wanted, self.up_to, self.join = 1 if self.single else wanted, up_to, join
-        self.chunks: list[Chunk] = []
-        self.taken = 0
-
-    def outputs(self) -> tuple[Any, ...]:
-        """The components of the element, or the batches."""
-        return element(self.chunks[0]) if self.single else self.join(self.chunks)
-
-
-class CloseAttempt(Attempt):
-    """A close that waits for the enqueues before it."""
-
-    __slots__ = ()
 
 
 class Queue:
@@ -143,6 +75,7 @@ class Queue:
         self._lock = threading.Lock()
         self._enqueues: OrderedDict[Attempt, None] = OrderedDict()  # as sets that keep the order
         self._dequeues: OrderedDict[Attempt, None] = OrderedDict()
+        self._lulls: list[threading.Lock] = []  # one a thread, released when its lull is over
 
     def __repr__(self) -> str:
         return f"<{self.kind} {self.name}: {self.size} of {self.capacity}>"
@@ -181,6 +114,8 @@ class Queue:
             return
         self._settle(finished)
         if attempt is not None and not attempt.is_settled:
+            if step.turn is not None:
+                step.lull = self.lull
             self._register(step, attempt)
 
     def enqueue_at_once(self, components: tuple[Any, ...], many: bool = False) -> bool:
@@ -276,6 +211,8 @@ class Queue:
                 return None
             attempt.chunks = self._storage.take(needed)
             finished = self._serve() if self._enqueues else None
+            if self._lulls and self._is_low():
+                self._end_lulls()
         if finished:
             self._settle(finished)
         return attempt.outputs()
@@ -284,6 +221,8 @@ class Queue:
         with self._lock:
             self._dequeues[attempt] = None
             finished = self._serve() if len(self._dequeues) == 1 else []
+            if self._lulls:
+                self._end_lulls()
         self._settle(finished)
         if not attempt.is_settled:
             self._register(step, attempt)
@@ -315,6 +254,33 @@ class Queue:
         if self._is_open:
             return join_padded(chunks, [len(dims or ()) for dims in self.shapes or ()])
         return join(chunks)
+
+    # ---- lulls
+
+    def lull(self, seconds: float) -> None:
+        """Returns when half of the room is free, when a dequeue must wait, or after so many seconds.
+
+        Whoever enqueues again and again and had to wait for room is to spend a lull before going on: room for
+        many batches gathers. Otherwise every dequeue wakes a thread that puts in one batch and waits again.
+        """
+        over = threading.Lock()
+        over.acquire()
+        with self._lock:
+            if self._dequeues or self.is_closed or self._is_low():
+                return
+            self._lulls.append(over)
+        if not over.acquire(timeout=seconds):
+            with self._lock:
+                self._lulls = [other for other in self._lulls if other is not over]
+
+    def _is_low(self) -> bool:
+        low: bool = 2 * self._storage.size <= self.capacity
+        return low
+
+    def _end_lulls(self) -> None:
+        for over in self._lulls:
+            over.release()
+        self._lulls.clear()
 
     # ---- closing
 

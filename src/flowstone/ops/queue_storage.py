@@ -30,6 +30,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import torch
 
+from flowstone.ops.queue_rows import rows_like
+
 SINGLE = -1
 Chunk: TypeAlias = "tuple[tuple[Any, ...], int, int]"
 
@@ -102,9 +104,15 @@ class BlockStorage:
         self._chunks: deque[Chunk] = deque()
 
     def put(self, components: tuple[Any, ...], start: int, stop: int) -> None:
-        """Adds the elements of a chunk."""
-        self._chunks.append((components, start, stop))
-        self.size += 1 if start < 0 else stop - start
+        """Adds the elements of a chunk; a batch that comes in parts is one piece again."""
+        chunks = self._chunks
+        if start < 0:
+            self.size += 1
+        else:
+            self.size += stop - start
+            if start and chunks and chunks[-1][2] == start and chunks[-1][0] is components:
+                start = chunks.pop()[1]
+        chunks.append((components, start, stop))
 
     def take(self, count: int) -> list[Chunk]:
         """Removes the oldest `count` elements."""
@@ -169,6 +177,8 @@ _SINGLES = 256
 class SlotStorage:
     """Random order; every element is a row of one tensor a component, so a batch is one gather.
 
+    The order is drawn as elements come: what is held is at all times in an order as probable as any other, so
+    a batch is the last of it, and who waits for one does not wait for the drawing.
     `shapes` are the components' shapes; the tensors grow with what is held, up to `capacity` rows. `seed`
     (None: none) makes the drawing repeatable. Single elements become rows many at a time.
     """
@@ -204,62 +214,45 @@ class SlotStorage:
             self._grow(components)
         slots = self._slots[first : self._filled]
         for rows, component in zip(self._rows, components):
-            values = component[start:stop]
-            if isinstance(rows, np.ndarray):
-                rows[slots] = values.numpy() if isinstance(values, torch.Tensor) else values
-            else:
-                rows[torch.as_tensor(slots, device=rows.device)] = values
+            rows.place(slots, component, start, stop)
+        self._mix(first)
 
     def _grow(self, components: tuple[Any, ...]) -> None:
         held = len(self._slots)
         size = max(min(max(2 * held, self._filled, 32), self._capacity), self._filled)
-        grown = [_rows_like(c, (size, *shape)) for c, shape in zip(components, self._shapes)]
-        for old, new in zip(self._rows, grown):
-            new[:held] = old
-        self._rows = grown
+        if not self._rows:
+            self._rows = [rows_like(*item) for item in zip(components, self._shapes)]
+        for rows in self._rows:
+            rows.grow(size)
         self._slots = np.concatenate([self._slots, np.arange(held, size)])
+
+    def _mix(self, first: int) -> None:
+        """Gives the elements from place `first` on any places, as probable as each other, among all."""
+        slots, filled, generator = self._slots, self._filled, self._generator
+        if filled - first == 1:
+            place = int(generator.random() * filled)
+            slots[first], slots[place] = slots[place], slots[first]
+            return
+        new = slots[first:filled].copy()
+        places = generator.choice(filled, len(new), replace=False)
+        displaced = slots[places[places < first]]
+        slots[places] = -1
+        last = slots[first:filled]
+        last[last >= 0] = displaced
+        slots[places] = new
 
     def take(self, count: int) -> list[Chunk]:
         """Removes `count` elements drawn at random: one chunk."""
         if self._singles:
             self._fill_singles()
-        slots, left = self._slots, self.size - count
-        if count == 1:
-            places = int(self._generator.random() * self.size)
-            drawn = slots[places : places + 1].copy()
-            slots[places] = slots[left]
-        else:
-            places = self._generator.choice(self.size, count, replace=False)
-            drawn = slots[places]
-            stays = np.ones(count, bool)  # of the last places, which move to the gaps before them
-            stays[places[places >= left] - left] = False
-            slots[places[places < left]] = slots[left : self.size][stays]
-        slots[left : self.size] = drawn
-        self.size = self._filled = left
-        return [(tuple([_gathered(rows, drawn) for rows in self._rows]), 0, count)]
+        self.size = self._filled = left = self.size - count
+        drawn = self._slots[left : left + count]
+        return [(tuple([rows.gather(drawn) for rows in self._rows]), 0, count)]
 
     def put_back(self, chunks: Sequence[Chunk]) -> None:
         """Adds what `take` gave."""
         for chunk in chunks:
             self.put(*chunk)
-
-
-def _rows_like(component: Any, shape: tuple[int, ...]) -> Any:
-    """Room for elements: an array, or where NumPy lacks the type or the memory, a tensor."""
-    if not isinstance(component, torch.Tensor):
-        return np.empty(shape, dtype=object)
-    rows = component.new_empty(shape)
-    return rows if rows.device.type != "cpu" or rows.dtype is torch.bfloat16 else rows.numpy()
-
-
-def _gathered(rows: Any, slots: Any) -> Any:
-    if isinstance(rows, torch.Tensor):
-        return rows[torch.as_tensor(slots, device=rows.device)]
-    gathered = rows[slots]
-    if gathered.dtype == object:
-        rows[slots] = None  # lets the text go
-        return gathered
-    return torch.from_numpy(gathered)
 
 
 class HeapStorage:

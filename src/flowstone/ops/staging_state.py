@@ -26,7 +26,7 @@ import torch
 
 from flowstone.framework import errors
 from flowstone.ops.arrays import invalid
-from flowstone.ops.queue_state import Done
+from flowstone.ops.queue_attempts import Done
 from flowstone.ops.waiting import WAITS, WaitingList
 
 Check: TypeAlias = Callable[[tuple[Any, ...]], None]

@@ -23,7 +23,7 @@ from typing import Any
 import torch
 
 from flowstone.framework import errors
-from flowstone.ops.queue_state import Attempt, Done
+from flowstone.ops.queue_attempts import Attempt, Done
 
 WAITS: Any = type("Waits", (), {"__repr__": lambda self: "WAITS"})()
 

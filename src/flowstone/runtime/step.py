@@ -17,16 +17,21 @@ class Step:
     `rendezvous` is where its devices meet. Waiting kernels register with `on_cancel`; `cancel` may be called
     from any thread and tells them once.
     `turn` is a lock that whoever runs the step holds, and releases while it waits; or None.
+    `lull(seconds)` is set by a kernel that had to wait in a step with a turn, where the next step had better
+    come a little later: it returns then.
     `state(key, make)` is what kernels of the step share and what ends with it, such as loops' stacks.
     """
 
-    __slots__ = ("__weakref__", "_callbacks", "_lock", "_states", "deadline", "error", "rendezvous", "turn")
+    __slots__ = (
+        "__weakref__", "_callbacks", "_lock", "_states", "deadline", "error", "lull", "rendezvous", "turn",
+    )  # fmt: skip
 
     def __init__(self, timeout_ms: int = 0) -> None:
         self.deadline = time.monotonic() + timeout_ms / 1e3 if timeout_ms > 0 else None
         self.error: BaseException | None = None
         self.rendezvous = Rendezvous()
         self.turn: Any = None
+        self.lull: Callable[[float], None] | None = None
         self._callbacks: dict[int, Callable[[], None]] = {}
         self._states: dict[Any, Any] = {}
         self._lock = threading.Lock()
