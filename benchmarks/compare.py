@@ -36,6 +36,7 @@ SCRIPTS = {  # workload: the script's stem
     "perceptron": "network",
     "graph_building": "graph_building",
     "import_time": "import_time",
+    "first_run": "first_run",
     "control_flow": "control_flow",
     "queues": "queues",
     "language_model_small": "language_model",

@@ -1,0 +1,74 @@
+"""Seconds that a session takes until the first training step of a new process is done: its making, the
+variables' first values, planning, and the step. One program of this folder after another; `FIRST_RUN=a,b`
+picks some.
+"""
+
+import json
+import os
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import shapes  # noqa: F401 - makes `measuring` importable
+
+from measuring import once, report
+
+HERE = Path(__file__).resolve().parent
+PROGRAMS = {  # workload, and what VARIANT picks of its program: the program
+    "softmax_regression": "network",
+    "perceptron": "network",
+    "skip_gram": "skip_gram",
+    "lenet": "convolutional",
+    "alexnet": "convolutional",
+    "googlenet": "convolutional",
+    "resnet50": "convolutional",
+    "vgg_a": "convolutional",
+    "transformer_block": "transformer_block",
+    "gru_language_model": "gru_language_model",
+    "language_model_small static": "language_model",
+    "language_model_small dynamic": "language_model",
+    "language_model_large static": "language_model",
+    "language_model_large dynamic": "language_model",
+}
+
+
+def run_first_step(program: str) -> None:
+    """Runs a program up to its first training step, the first run of a list; prints the seconds."""
+    from tf1 import tf
+
+    spent = 0.0
+    make, run = tf.Session.__init__, tf.Session.run
+
+    def timed(function, *arguments, **named):
+        nonlocal spent
+        results = []
+        spent += once(lambda: results.append(function(*arguments, **named)))
+        return results[0]
+
+    def timed_run(self, fetches, feed_dict=None, options=None, run_metadata=None):
+        values = timed(run, self, fetches, feed_dict, options, run_metadata)
+        if isinstance(fetches, list):
+            print(json.dumps({"seconds": spent}), flush=True)
+            os._exit(0)
+        return values
+
+    tf.Session.__init__ = lambda self, *arguments, **named: timed(make, self, *arguments, **named)
+    tf.Session.run = timed_run
+    runpy.run_path(str(HERE / f"{program}_tf1.py"), run_name="__main__")
+
+
+def seconds(case: str) -> float:
+    """The figure of one case, from a process of its own."""
+    workload, _, variant = case.partition(" ")
+    environment = dict(os.environ, WORKLOAD=workload, VARIANT=variant)
+    command = [sys.executable, __file__, PROGRAMS[case]]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    return float(json.loads(done.stdout.splitlines()[-1])["seconds"])
+
+
+if len(sys.argv) > 1:
+    run_first_step(sys.argv[1])
+else:
+    for case in filter(None, os.environ.get("FIRST_RUN", ",".join(PROGRAMS)).split(",")):
+        report(case, seconds(case), "s")
