@@ -107,13 +107,7 @@ def check_sorted(ids):
 
 
 def _sorted_segments(name, types, function):
-    declaration = op(
-        name,
-        "data: T, segment_ids: Tindices -> output: T",
-        f"Tindices: {_INDEX}",
-        T=types,
-        capturable=False,
-    )
+    declaration = op(name, "data: T, segment_ids: Tindices -> output: T", f"Tindices: {_INDEX}", T=types)
 
     @declaration.infer
     def _(node):
@@ -203,7 +197,6 @@ def _unsorted_segments(name, types, function):
         f"Tindices: {_INDEX} ; Tnumsegments: {_INDEX} = int32",
         T=types,
         host=["num_segments"],
-        capturable=False,
     )
 
     @declaration.infer

@@ -50,7 +50,6 @@ def _declare_variable(name, output):
         "shape: shape ; container: string = '' ; shared_name: string = ''",
         dtype=None,
         stateful=True,
-        capturable=True,
     )
     declaration.kernel(CPU, GPU)(_variable_kernel)
     return declaration.not_differentiable()
@@ -146,13 +145,7 @@ def read_shape(node):
 
 
 read_variable = op(
-    "ReadVariableOp",
-    "resource: resource -> value: dtype",
-    dtype=None,
-    stateful=True,
-    reads=[0],
-    aliases=[0],
-    capturable=True,
+    "ReadVariableOp", "resource: resource -> value: dtype", dtype=None, stateful=True, reads=[0], aliases=[0]
 )
 read_variable.infer(read_shape)
 read_variable.kernel(CPU, GPU)(lambda node, env: Call(attrgetter("tensor"), X0))
@@ -169,7 +162,6 @@ variable_shape = op(
     "out_type: type in [int32, int64] = int32",
     stateful=True,
     host=["output"],
-    capturable=True,
 )
 variable_shape.infer(lambda node: (None if (dims := handle_dims(node)) is None else len(dims),))
 variable_shape.not_differentiable()
@@ -218,19 +210,6 @@ def store(variable, value):
     return variable
 
 
-def _store_on(device):
-    """`store` for variables in the memory of `device`, which is where a host scalar goes too."""
-    if device.type == "cpu":
-        return store
-
-    def store_there(variable, value):
-        if value.device.type == "cpu":
-            value = torch.full(value.shape, value.item(), dtype=value.dtype, device=device)  # does not wait
-        return store(variable, value)
-
-    return store_there
-
-
 def store_strings(variable, value):
     """As `store`, for an object array of bytes."""
     variable.tensor = value.copy()
@@ -270,7 +249,6 @@ assign_op = op(
     T=None,
     mutates=[0],
     aliases=[0],
-    capturable=True,
 )
 
 
@@ -281,7 +259,7 @@ def _(node):
 
 @assign_op.kernel(CPU, GPU)
 def _(node, env):
-    setter = _store_on(env.device) if node.dtype(1).torch is not None else store_strings
+    setter = store if node.dtype(1).torch is not None else store_strings
     shape = node.static_shape(0)
     if node.attributes["validate_shape"] and (shape is None or node.dims(1) != shape):
         setter = _checked_store(setter, shape)
@@ -291,12 +269,7 @@ def _(node, env):
 assign_op.not_differentiable()
 
 assign_variable = op(
-    "AssignVariableOp",
-    "resource: resource, value: dtype ->",
-    dtype=None,
-    stateful=True,
-    mutates=[0],
-    capturable=True,
+    "AssignVariableOp", "resource: resource, value: dtype ->", dtype=None, stateful=True, mutates=[0]
 )
 
 
@@ -308,7 +281,7 @@ def _(node):
 
 @assign_variable.kernel(CPU, GPU)
 def _(node, env):
-    return _store_on(env.device) if node.dtype(1).torch is not None else store_strings
+    return store if node.dtype(1).torch is not None else store_strings
 
 
 assign_variable.not_differentiable()
@@ -344,7 +317,6 @@ def _declare_addition(kind, in_place):
         T=ALL_NUMBERS,
         mutates=[0],
         aliases=[0],
-        capturable=True,
     )
     reference.infer(lambda node: merge(node.dims(0), node.dims(1)))
 
@@ -360,7 +332,6 @@ def _declare_addition(kind, in_place):
         dtype=None,
         stateful=True,
         mutates=[0],
-        capturable=True,
     )
 
     @resource.infer

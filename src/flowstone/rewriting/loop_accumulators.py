@@ -18,77 +18,66 @@ from flowstone.framework import dtypes
 from flowstone.framework.node import Output
 from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import PlanNode, Subgraph
-from flowstone.rewriting.frames import ENTERS, EXITS, NEXT_ITERATIONS, is_head, is_loop_switch
-from flowstone.rewriting.patterns import substitute
+from flowstone.rewriting.loop_variables import LoopVariable, Takers, loop_variables
+from flowstone.rewriting.patterns import remove_unneeded, substitute
 
 _LARGE = 1024  # elements of a product of unknown operands
 
 
 class _Accumulator(NamedTuple):
-    """The nodes of a loop's variable that is a sum of products."""
+    """A loop's variable that is a sum of products."""
 
-    enter: PlanNode
-    merge: PlanNode
-    switch: PlanNode
+    variable: LoopVariable
     product: PlanNode
     add: PlanNode
-    next: PlanNode
     exit: PlanNode
 
 
 def stack_accumulators(subgraph: Subgraph) -> None:
     """Gives loops that add up products a handle to add to."""
-    if not any(is_head(node) for node in subgraph.nodes):
-        return
     consumers = subgraph.consumers()
+    variables = loop_variables(subgraph, consumers)
+    if not variables:
+        return
     waited = {control for node in subgraph.nodes for control in node._control_inputs} | set(subgraph.targets)
     fetched = set(subgraph.fetches)
     before: dict[PlanNode, list[PlanNode]] = {}  # nodes of the loop: what takes their places
     replaced: dict[Output, Output] = {}
     stand_ins: dict[PlanNode, list[PlanNode]] = {}  # of nodes that others wait for
-    for head in subgraph.nodes:
-        found = _accumulator(head, consumers) if is_head(head) else None
-        if found is None or any(node in waited for node in (*found[:3], found.next)):
+    for variable in variables:
+        found = _accumulator(variable, consumers)
+        if found is None or any(node in waited for node in variable[:4]):
             continue
-        if any(x in fetched for node in found[:-1] for x in node._outputs) or not _saves_work(found):
+        inside = (*variable[:4], found.product, found.add)
+        if any(x in fetched for node in inside for x in node._outputs) or not _saves_work(found):
             continue
         stand_ins.update(_replace(subgraph, found, before, replaced))
         subgraph.log.append(("stack_accumulators", found.add.name, "multiplies stacked operands"))
     substitute(subgraph, before, replaced, stand_ins)
+    if before:
+        remove_unneeded(subgraph)
 
 
-def _accumulator(head: PlanNode, consumers: dict[Output, list[PlanNode]]) -> _Accumulator | None:
-    def only_taker(x: Output) -> PlanNode | None:
-        takers = consumers.get(x, [])
-        return takers[0] if len(takers) == 1 else None
+def _accumulator(variable: LoopVariable, consumers: Takers) -> _Accumulator | None:
+    def takers(x: Output) -> list[PlanNode]:
+        return consumers.get(x, [])
 
-    ends: dict[bool, PlanNode] = {x.op.type in NEXT_ITERATIONS: x.op for x in head._inputs}
-    enter, following = ends.get(False), ends.get(True)
-    switch = only_taker(head._outputs[0])
-    if enter is None or following is None or enter.type not in ENTERS or consumers.get(head._outputs[1]):
+    add: PlanNode = variable.next_value.op
+    if variable.exit is None or add.type not in ("Add", "AddV2", "AddN") or len(add._inputs) != 2:
         return None
-    if switch is None or not is_loop_switch(switch) or len(consumers[enter._outputs[0]]) != 1:
+    if takers(variable.value) != [add] or takers(variable.merge._outputs[0]) != [variable.switch]:
         return None
-    exit_node, add = only_taker(switch._outputs[0]), only_taker(switch._outputs[1])
-    if exit_node is None or exit_node.type not in EXITS or add is None:
+    product: PlanNode = next(x.op for x in add._inputs if x is not variable.value)
+    alone = takers(product._outputs[0]) == [add] and takers(add._outputs[0]) == [variable.next]
+    if product.type != "MatMul" or not alone or product.dtype(0).is_complex:
         return None
-    if (
-        add.type not in ("Add", "AddV2", "AddN")
-        or len(add._inputs) != 2
-        or following._inputs[0].op is not add
-    ):
-        return None
-    product: PlanNode = next(x.op for x in add._inputs if x is not switch._outputs[1])
-    takers = [only_taker(product._outputs[0]), only_taker(add._outputs[0])]
-    if product.type != "MatMul" or takers != [add, following] or product.dtype(0).is_complex:
-        return None
-    return _Accumulator(enter, head, switch, product, add, following, exit_node)
+    return _Accumulator(variable, product, add, variable.exit)
 
 
 def _saves_work(found: _Accumulator) -> bool:
     sizes: list[Any] = [found.product.static_shape(0), found.product.static_shape(1)]
     result: Any = found.product._outputs[0]._dims
-    if result is None or None in result or found.enter.static_shape(0) != result:
+    if result is None or None in result or found.variable.enter.static_shape(0) != result:
         return False
     if None in sizes:  # the step will see; the sum multiplies as soon as the operands are larger
         return bool(math.prod(result) >= _LARGE)
@@ -103,7 +92,8 @@ def _replace(
 ) -> dict[PlanNode, list[PlanNode]]:
     """Puts the new nodes in place; returns what those who waited for the old ones wait for now."""
     dtype = found.product.dtype(0)
-    initial = found.enter._inputs[0]
+    old = found.variable
+    initial = old.enter._inputs[0]
 
     def node(
         op_type: str, inputs: list[Output], like: PlanNode, attributes: dict[str, Any], suffix: str = ""
@@ -115,15 +105,16 @@ def _replace(
         return new
 
     transposes = {key: found.product.attributes[key] for key in ("transpose_a", "transpose_b")}
-    handle = node("_ProductSum", [initial], found.enter, {"T": dtype, **transposes}, "/products")
+    handle = node("_ProductSum", [initial], old.merge, {"T": dtype, **transposes}, "/products")
     resource = {"T": dtypes.resource}
-    enter = node("Enter", [handle._outputs[0]], found.enter, {**found.enter.attributes, **resource})
-    merge = node("Merge", [enter._outputs[0]] * 2, found.merge, {"N": 2, **resource})
-    switch = node("Switch", [merge._outputs[0], found.switch._inputs[1]], found.switch, resource)
+    enter = node("Enter", [handle._outputs[0]], old.merge, {**old.enter.attributes, **resource})
+    handle._control_inputs = enter._control_inputs = list(old.enter._control_inputs)
+    merge = node("Merge", [enter._outputs[0]] * 2, old.merge, {"N": 2, **resource})
+    switch = node("Switch", [merge._outputs[0], old.switch._inputs[1]], old.switch, resource)
     operands = list(found.product._inputs)
     added = node("_ProductSumAdd", [switch._outputs[1], *operands], found.add, {"T": dtype})
     added._control_inputs += found.product._control_inputs
-    following = node("NextIteration", [added._outputs[0]], found.next, resource)
+    following = node("NextIteration", [added._outputs[0]], old.next, resource)
     merge._inputs[1] = following._outputs[0]
     leaving = node("Exit", [switch._outputs[0]], found.exit, resource)
     value = initial.op.attributes["value"] if initial.op.type == "Const" else None

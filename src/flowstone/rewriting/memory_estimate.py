@@ -159,9 +159,9 @@ class _Walk:
 
 
 def overwritten(node: PlanNode) -> frozenset[int]:
-    """The positions of the inputs in whose buffers the node's kernel can leave a result of the same size."""
+    """The positions of the inputs in whose buffers the node's kernel can leave its result."""
     factory = node.declaration.kernels.get(CPU)
-    if factory is None or not node.declaration.is_pure:
+    if factory is None or not node.declaration.is_pure or len(node._outputs) != 1:
         return frozenset()
     try:
         kernel = factory(node, FOLDING)

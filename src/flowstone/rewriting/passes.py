@@ -22,6 +22,8 @@ from flowstone.rewriting.filter_layout import lay_out_filters
 from flowstone.rewriting.fusion import fuse_biases, fuse_losses
 from flowstone.rewriting.invariants import check
 from flowstone.rewriting.loop_accumulators import stack_accumulators
+from flowstone.rewriting.loop_invariants import hold_invariants
+from flowstone.rewriting.loop_stacks import drop_stacks
 from flowstone.rewriting.memory_schedule import schedule_memory
 from flowstone.rewriting.normalization_fusion import fold_normalizations
 from flowstone.rewriting.patterns import remove_unneeded
@@ -54,6 +56,8 @@ PASSES = (
     Pass("merge_common_subexpressions", merge_common_subexpressions, "equal pure nodes become one"),
     Pass("remove_unneeded", remove_unneeded, "drop what neither a fetch, a target nor an effect needs"),
     Pass("drop_waits", drop_waits, "wait only where effects or state make it matter"),
+    Pass("hold_invariants", hold_invariants, "what is the same in every iteration is brought in once"),
+    Pass("drop_stacks", drop_stacks, "what a loop's gradient can count is not pushed, nor what nobody pops"),
     Pass("join_slices", join_slices, "concatenate the gradients of slices that tile a tensor", joins=True),
     Pass(
         "stack_products",

@@ -56,6 +56,9 @@ class Numbers:
         while self._drop_unfit():
             pass
         self.entered = {x for x in self.outputs if self._is_constant_enter(x.op)}
+        idle = {x for x in self.entered if not any(self._takes(*t) for t in self._takers.get(x, ()))}
+        self.outputs -= idle
+        self.entered -= idle
 
     def __contains__(self, x: Output) -> bool:
         return x in self.outputs or x in self.constants

@@ -1,0 +1,112 @@
+"""What loops bring in, or look up, once: graph text before and after, equal results without the pass."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flowstone as tf
+from agreement import agree, ops, text
+
+RNG = np.random.default_rng(11)
+PASSES = ("hold_invariants", "drop_stacks")
+BEFORE = ("fold_constants", "apply_identities", "drop_waits")
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default() as g:
+        yield g
+
+
+def values(*dims: int) -> Any:
+    return RNG.standard_normal(dims).astype("f")
+
+
+def running_sums(x: Any, steps: Any) -> tuple[Any, Any]:
+    """What a loop reads of an array, adds up and writes: stacked, and the last sum."""
+    inputs = tf.TensorArray(tf.float32, 4, clear_after_read=False).unstack(x)
+
+    def body(t, outputs, h):
+        h = tf.tanh(h + inputs.read(t))
+        return t + 1, outputs.write(t, h), h
+
+    loop = [0, tf.TensorArray(tf.float32, 4, element_shape=x.shape[1:]), tf.zeros(x.shape[1:])]
+    _, outputs, h = tf.while_loop(lambda t, *_: t < steps, body, loop)
+    return outputs, h
+
+
+def test_a_variable_that_the_body_hands_on() -> None:
+    x = tf.placeholder(tf.float32, [3])
+    _, y, _ = tf.while_loop(lambda i, y, k: i < 5, lambda i, y, k: (i + 1, y * k, k), [0, x, tf.exp(x)])
+    before, after = text([y], [x], *BEFORE), text([y], [x], *BEFORE, "hold_invariants")
+    assert [ops(lines).count("Merge") for lines in (before, after)] == [3, 2]
+    assert [str(lines).count("is_constant=True") for lines in (before, after)] == [0, 1]
+
+
+def test_a_variable_that_is_used_afterwards_or_changes_stays() -> None:
+    x = tf.placeholder(tf.float32, [3])
+    _, y, k = tf.while_loop(lambda i, y, k: i < 5, lambda i, y, k: (i + 1, y * k, k), [0, x, tf.exp(x)])
+    assert ops(text([y, k], [x], *BEFORE, "hold_invariants")).count("Merge") == 3
+    _, y, _ = tf.while_loop(lambda i, y, k: i < 5, lambda i, y, k: (i + 1, k, y), [0, x, tf.exp(x)])
+    assert ops(text([y], [x], *BEFORE, "hold_invariants")).count("Merge") == 3
+
+
+def test_a_loop_of_which_nothing_changes_but_its_counter(monkeypatch) -> None:
+    x, n = tf.placeholder(tf.float32, [3]), tf.placeholder(tf.int32, [])
+    i, _, _ = tf.while_loop(lambda i, k, m: i < n, lambda i, k, m: (i + tf.size(k), k, m), [0, x, n])
+    agree(monkeypatch, [i], {x: values(3), n: 7}, "hold_invariants")
+
+
+@pytest.mark.parametrize("steps", [0, 1, 4])
+def test_gradients_of_arrays(monkeypatch, steps) -> None:
+    x, n = tf.placeholder(tf.float32, [4, 3]), tf.placeholder(tf.int32, [])
+    outputs, h = running_sums(x, n)
+    y = tf.reduce_sum(tf.square(outputs.stack())) if steps == 4 else tf.reduce_sum(tf.square(h))
+    log = agree(monkeypatch, [y, *tf.gradients(y, x)], {x: values(4, 3), n: steps}, *PASSES)
+    for reason in ("looked up before the loop", "hands its flow", "counted back"):
+        assert reason in log
+
+
+def test_an_array_of_gradients_is_looked_up_outside() -> None:
+    x = tf.placeholder(tf.float32, [4, 3])
+    outputs, _ = running_sums(x, 4)
+    gradient = tf.gradients(outputs.stack(), x)
+    before = text(gradient, [x], *BEFORE)
+    after = text(gradient, [x], *BEFORE, "hold_invariants")
+    for lines, inside, sums in ((before, 2, 1), (after, 0, 0)):
+        entered = [line.split()[0] for line in lines if "= Enter" in line]
+        lookups = [line for line in lines if "TensorArrayGradV3(" in line]
+        assert sum(line.split("(")[1].split(",")[0] in entered for line in lookups) == inside
+        assert sum("TensorArrayReadV3/Enter_1_grad/Add" in line for line in lines) == sums
+
+
+def test_two_reads_of_one_array(monkeypatch) -> None:
+    """Their gradients are two writes, whose flows are added up as they were."""
+    x = tf.placeholder(tf.float32, [4, 3])
+    inputs = tf.TensorArray(tf.float32, 4, clear_after_read=False).unstack(x)
+    body = lambda t, y: (t + 1, y * inputs.read(t) + inputs.read(3 - t))  # noqa: E731
+    _, y = tf.while_loop(lambda t, _: t < 4, body, [0, tf.ones([3])])
+    agree(monkeypatch, [y, *tf.gradients(y, x)], {x: values(4, 3)}, "hold_invariants")
+
+
+def test_loops_in_loops(monkeypatch) -> None:
+    x = tf.placeholder(tf.float32, [4, 3])
+    inputs = tf.TensorArray(tf.float32, 4, clear_after_read=False).unstack(x)
+
+    def outer(i, y):
+        body = lambda t, z: (t + 1, tf.sin(z) * inputs.read(t))  # noqa: E731
+        return i + 1, y + tf.while_loop(lambda t, _: t < 4, body, [0, y])[1]
+
+    _, y = tf.while_loop(lambda i, _: i < 3, outer, [0, tf.ones([3])])
+    agree(monkeypatch, [y, *tf.gradients(y, x)], {x: values(4, 3)}, "hold_invariants", "drop_stacks")
+
+
+def test_in_a_conditional(monkeypatch) -> None:
+    x, p = tf.placeholder(tf.float32, [4, 3]), tf.placeholder(tf.bool, [])
+    y = tf.cond(p, lambda: running_sums(x, 4)[1], lambda: x[0])
+    for choice in (True, False):
+        feed = {x: values(4, 3), p: choice}
+        agree(monkeypatch, [y, *tf.gradients(y, x)], feed, "hold_invariants", "drop_stacks")
