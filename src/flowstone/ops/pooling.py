@@ -16,6 +16,7 @@ from flowstone.framework import dtypes, errors
 from flowstone.framework.kernel import CPU, GPU
 from flowstone.framework.operation import F, op
 from flowstone.framework.shape import merge
+from flowstone.ops.sliding_maxima import sliding_maxima
 from flowstone.ops.windows import (
     channels_first,
     channels_last,
@@ -217,6 +218,10 @@ def _max_kernel(window, node):
     return run
 
 
+def _host_max_kernel(window, node):
+    return sliding_maxima(window, node) or _max_kernel(window, node)
+
+
 def spatial_lengths(window, shape):
     return tuple(shape[1:-1]) if window.last else tuple(shape[2:])
 
@@ -321,10 +326,10 @@ def _max_family(suffix, rank, window, layout, first_input=None, types=REAL):
     forward.infer(infer_pooled(find[0], rank))
     grad.infer(lambda node: require_rank(node.dims(0), rank))
     grad_grad.infer(_infer_grad_grad(find[1], rank))
-    for declaration, where, make in zip(
-        (forward, grad, grad_grad), find, (_max_kernel, _max_grad_kernel, _max_grad_grad_kernel)
-    ):
-        declaration.kernel(CPU, GPU)(pooling_kernel(where, make))
+    forward.kernel(CPU)(pooling_kernel(find[0], _host_max_kernel))
+    forward.kernel(GPU)(pooling_kernel(find[0], _max_kernel))
+    grad.kernel(CPU, GPU)(pooling_kernel(find[1], _max_grad_kernel))
+    grad_grad.kernel(CPU, GPU)(pooling_kernel(find[2], _max_grad_grad_kernel))
     return forward, grad, grad_grad
 
 
