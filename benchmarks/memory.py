@@ -4,8 +4,9 @@
 
 For each model and way of running it: the estimated peak of the step's values; the highest resident set of two
 steps over that between steps, in a process of its own, once with malloc returning freed pages at once
-(``MALLOC_MMAP_THRESHOLD_=16384``: what the step needs) and once as malloc is (what it keeps as well); and the
-processor time of a step on one thread, where the ways take turns in one process on the same weights. Their
+(``FLOWSTONE_KEEP_PAGES=0 MALLOC_MMAP_THRESHOLD_=16384``: what the step needs, with libraries' scratch) and
+once as it is (what the process keeps as well); and the processor time of a step on one thread, where the ways
+take turns in one process on the same weights. Their
 losses must be equal, bit for bit. Swapping saves a GPU's memory, so here it is only estimated. Needs Linux
 (`/proc`).
 """
@@ -40,7 +41,13 @@ MODELS: dict[str, Callable[[], Step]] = {
 }
 # RewriterConfig's NO_MEM_OPT, SCHEDULING_HEURISTICS, RECOMPUTATION_HEURISTICS
 WAYS = {"in the order of creation": 1, "scheduled": 6, "recomputed": 5}
-RETURNING = {"MALLOC_MMAP_THRESHOLD_": "16384", "MALLOC_MMAP_MAX_": "1000000"}
+SMALLEST_MAPPED = 16384  # bytes; larger buffers are mappings of their own, gone when they are freed
+MOST_HOLES = 20_000  # of that size
+RETURNING = {
+    "FLOWSTONE_KEEP_PAGES": "0",
+    "MALLOC_MMAP_THRESHOLD_": str(SMALLEST_MAPPED),
+    "MALLOC_MMAP_MAX_": "1000000",
+}
 MB = 1e6
 
 
@@ -61,8 +68,7 @@ def memory(model: str, way: str) -> dict[str, float]:
     fetches, feeds = MODELS[model]()
     with session(way) as running:
         running.run(fetches, feeds)
-        gc.collect()
-        ctypes.CDLL(None).malloc_trim(0)
+        settle()
         before = resident("VmRSS")
         Path("/proc/self/clear_refs").write_text("5")  # the mark falls to the present
         for _ in range(2):
@@ -74,6 +80,22 @@ def memory(model: str, way: str) -> dict[str, float]:
         swap_peak(subgraph)
         figures["swapped"] = peak_memory(subgraph) / MB
     return figures
+
+
+def settle() -> None:
+    """Gives back what planning and earlier steps have freed, and takes the holes that they left in the heap:
+    a step's values in them would stay resident when they are freed.
+    """
+    c = ctypes.CDLL(None)
+    c.sbrk.restype = ctypes.c_void_p
+    gc.collect()
+    c.malloc_trim(0)
+    if "MALLOC_MMAP_THRESHOLD_" in os.environ:
+        top = c.sbrk(0)
+        for _ in range(MOST_HOLES):
+            c.malloc(SMALLEST_MAPPED - 1024)
+            if c.sbrk(0) != top:
+                break
 
 
 def resident(field: str) -> int:

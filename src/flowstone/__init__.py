@@ -162,7 +162,7 @@ _MESSAGES = {
     "TensorInfo": "meta_graph",
 }
 _SESSIONS = ("InteractiveSession", "Session")  # which bring everything that runs graphs with them
-_NAMESPACES = ("app", "flags", "logging", "summary", "test", "train")
+_NAMESPACES = ("app", "config", "flags", "logging", "summary", "test", "train")
 
 
 def __getattr__(name: str) -> _Any:

@@ -9,6 +9,7 @@ import pytest
 
 import flowstone as tf
 from agreement import agree, ops, text
+from flowstone.ops.control_flow import enter_op, exit_op, loop_cond_op, merge, next_iteration_op, switch
 
 
 @pytest.fixture(autouse=True)
@@ -88,3 +89,66 @@ def test_gated_gradients_let_poolings_come_first() -> None:
     without = ops(text([pooled], [x], *names, "drop_waits", targets=[train]))
     assert with_waits.index("Relu") < with_waits.index("MaxPool")
     assert without.index("Relu") > without.index("MaxPool")
+
+
+def test_a_branch_of_constants_is_one_node() -> None:
+    x, p = tf.placeholder(tf.float32, []), tf.placeholder(tf.bool, [])
+    y = tf.cond(p, lambda: x - 1.0, lambda: x + 1.0)
+    names = ("apply_identities", "merge_common_subexpressions", "remove_unneeded")
+    assert ops(text([y], [x, p], *names)).count("Switch") == 2 and edges(text([y], [x, p], *names))
+    lines = text([y], [x, p], *names, "drop_waits")
+    assert sorted(ops(lines)) == ["AddV2", "Const", "Const", "Merge", "Sub", "Switch", "_Arg", "_Arg"]
+    assert not edges(lines)
+
+
+def test_a_constant_that_is_a_branch_stays_there() -> None:
+    x, p = tf.placeholder(tf.float32, []), tf.placeholder(tf.bool, [])
+    y = tf.cond(p, lambda: tf.constant(2.0), lambda: x + 1.0)
+    lines = text([y], [x, p], "apply_identities", "remove_unneeded", "drop_waits")
+    assert len(edges(lines)) == 1 and "Const(^" in edges(lines)[0]
+
+
+def test_a_wait_for_a_loops_body_stays_where_nothing_else_does_it() -> None:
+    x = tf.placeholder(tf.int32, [])
+    entered = enter_op(x, frame_name="loop", is_constant=False, parallel_iterations=10)
+    i, _ = merge([entered, entered])
+    left, inside = switch(i, loop_cond_op(i < 5))
+    with tf.control_dependencies([tf.identity(inside)]):
+        doubled = i + i
+    i.op._update_input(1, next_iteration_op(doubled))
+    lines = text([exit_op(left)], [x], "apply_identities", "remove_unneeded", "drop_waits")
+    pivot = next(line for line in lines if "Identity" in line).split(" = ")[0]
+    assert [line.split("AddV2")[1][:13] for line in edges(lines)] == [f"(%2, %2, ^{pivot})"[:13]]
+
+
+def enqueue_constants(queue: Any, v: Any, i: Any) -> list[Any]:
+    return [queue.enqueue(tf.constant(1.0) + tf.constant(1.0)), tf.assign_add(v, 1.0)]
+
+
+def enqueue_sizes(queue: Any, v: Any, i: Any) -> list[Any]:
+    return [queue.enqueue(tf.cast(tf.size(tf.fill([2, 2], i)), tf.float32)), tf.assign_add(v, 1.0)]
+
+
+def enqueue_in_a_loop(queue: Any, v: Any, i: Any) -> list[Any]:
+    def body(j: Any) -> Any:
+        with tf.control_dependencies([queue.enqueue(tf.random_uniform([])), tf.assign_add(v, 1.0)]):
+            return j + 2
+
+    return [tf.while_loop(lambda j: j < 2, body, [0])]
+
+
+@pytest.mark.parametrize("effects", [enqueue_constants, enqueue_sizes, enqueue_in_a_loop])
+@pytest.mark.parametrize("device", ["/cpu:0", "/cpu:1"])
+def test_effects_in_a_body_happen_once_an_iteration(effects, device) -> None:
+    with tf.device(device):
+        queue, v = tf.FIFOQueue(20, [tf.float32], [[]]), tf.Variable(0.0)
+
+        def body(i: Any) -> Any:
+            with tf.control_dependencies(effects(queue, v, i)):
+                return i + 1
+
+    i = tf.while_loop(lambda i: i < 3, body, [0])
+    with tf.Session(config=tf.ConfigProto(device_count={"CPU": 2})) as s:
+        s.run(tf.global_variables_initializer())
+        assert s.run(i) == 3
+        assert s.run([queue.size(), v]) == [3, 3.0]

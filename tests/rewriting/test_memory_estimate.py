@@ -57,6 +57,16 @@ def test_an_elementwise_result_takes_over_a_dying_buffer():
     assert peak_memory(prune([tf.cumsum(a)], [], [x])) == 80 * KB
 
 
+def test_one_of_several_results_takes_over_a_dying_buffer():
+    logits = tf.matmul(fed("x"), fed("y"), transpose_a=True)  # 100 x 100: 40 kB
+    labels = tf.placeholder(tf.int32, [100])
+    loss = tf.reduce_sum(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits))
+    gradient = loss.op.inputs[0].op.outputs[1]
+    feeds = [x.op.outputs[0] for x in (labels, *logits.op.inputs)]
+    assert peak_memory(prune([loss, gradient], [], feeds)) == 40 * KB + 404
+    assert peak_memory(prune([loss, gradient, logits], [], feeds)) == 80 * KB + 404
+
+
 def test_state_constants_and_handles_need_none():
     v = tf.Variable(tf.zeros([100, 100]), name="v")
     w = tf.get_variable("w", [100, 100], use_resource=True)

@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import flowstone as tf
 from agreement import agree, text
 from flowstone.framework import flags
+from flowstone.ops.product_sums import stack_by_columns
 from flowstone.rewriting.passes import PASSES
 
 RNG = np.random.default_rng(5)
@@ -37,11 +39,18 @@ def test_a_sum_of_products_is_one_product(monkeypatch, transposed) -> None:
     total, _ = products(transposed)
     x = tf.placeholder(tf.float32, [9, 8], name="x")
     lines = text([total], [], "stack_products")
+    first = ["_StackByColumns"] if transposed[0] else ["Const", "ConcatV2"]
     assert [line.split(" = ")[1].split("(")[0] for line in lines[8:-1]] == [
-        "Const", "ConcatV2", "Const", "ConcatV2", "MatMul",
+        *first, "Const", "ConcatV2", "MatMul",
     ]  # fmt: skip
     monkeypatch.setattr(flags, "DISABLED_PASSES", frozenset({"fold_constants"}))
     agree(monkeypatch, [total + x], {x: values(9, 8)}, "stack_products")
+
+
+def test_an_operand_that_is_transposed_lies_as_the_product_reads_it() -> None:
+    parts = [torch.arange(6.0).view(2, 3) + i for i in range(4)]
+    stack = stack_by_columns(parts)
+    assert torch.equal(stack, torch.cat(parts)) and stack.t().is_contiguous()
 
 
 def test_products_that_others_want_stay() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 import flowstone as tf
 from agreement import agree, ops, text
+from flowstone.ops import matrices
 
 RNG = np.random.default_rng(11)
 
@@ -59,6 +60,42 @@ def test_products_of_all_orientations(monkeypatch, transposed) -> None:
     assert "fuse_updates: " in log
 
 
+@pytest.mark.parametrize("transposed", [(False, False), (True, False), (False, True), (True, True)])
+def test_a_block_of_rows_at_a_time(monkeypatch, transposed) -> None:
+    """As a product that no cache holds: here of 70 rows, 32 and 32 and 6."""
+    monkeypatch.setattr(matrices, "_onednn_is_faster", lambda: True)
+    monkeypatch.setattr(matrices, "_UNCACHED", 1)
+    monkeypatch.setattr(matrices, "_BLOCK", 1)
+    start = values(70, 40)
+    w = tf.get_variable("w", initializer=start)
+    a = tf.placeholder(tf.float32, (20, 70) if transposed[0] else (70, 20))
+    b = tf.placeholder(tf.float32, (40, 20) if transposed[1] else (20, 40))
+    product = tf.matmul(a, b, *transposed)
+    step = tf.train.GradientDescentOptimizer(0.25).apply_gradients([(product, w)])
+    feed = {a: values(*a.shape.as_list()), b: values(*b.shape.as_list())}
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert "_ApplyProduct" in session.explain(step, feed)
+        session.run(step, feed)
+        np.testing.assert_allclose(session.run(w), start - 0.25 * session.run(product, feed), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "rows"),
+    [
+        ((9216, 64, 4096), 256),
+        ((9216, 16, 4096), 0),  # BLAS accumulates as fast
+        ((1300, 1000, 2600), 0),  # the cache holds the product
+    ],
+)
+def test_only_what_no_cache_holds_is_made_in_blocks(monkeypatch, sizes, rows) -> None:
+    monkeypatch.setattr(matrices, "_onednn_is_faster", lambda: True)
+    assert matrices.rows_of_a_block(*sizes, tf.float32) == rows
+    assert matrices.rows_of_a_block(*sizes, tf.float64) == 0
+    monkeypatch.setattr(matrices, "_onednn_is_faster", lambda: False)
+    assert matrices.rows_of_a_block(*sizes, tf.float32) == 0
+
+
 def test_a_gradient_that_others_want_stays() -> None:
     x = tf.placeholder(tf.float32, [4, 6])
     w = tf.get_variable("w", initializer=values(6, 5))
@@ -83,3 +120,20 @@ def test_an_operand_that_the_update_changes(monkeypatch) -> None:
     agree(monkeypatch, [first, last], {}, "fuse_updates", setup=setup)
     with tf.control_dependencies([second]):
         agree(monkeypatch, [tf.identity(v), second], {}, "fuse_updates", setup=setup)
+
+
+@pytest.mark.parametrize("examples", [1, 4, 8, 12, 13])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_few_examples_descend_a_few_rows_at_a_time(monkeypatch, examples, transposed) -> None:
+    w = tf.get_variable("w", initializer=values(1536, 1024))
+    a = tf.placeholder(tf.float32, (examples, 1536))
+    b = tf.placeholder(tf.float32, (1024, examples) if transposed else (examples, 1024))
+    optimizer = tf.train.GradientDescentOptimizer(0.5)
+    step = optimizer.apply_gradients([(tf.matmul(a, b, True, transposed), w)])
+    feed = {a: values(*a.shape.as_list()), b: values(*b.shape.as_list())}
+    log = agree(monkeypatch, [w, step], feed, "fuse_updates", setup=tf.global_variables_initializer())
+    assert "fuse_updates: " in log
+    monkeypatch.undo()
+    with tf.Session() as s:
+        s.run(w.initializer)
+        assert ("by_rows" in s.explain([w, step], feed)) == (examples < 13)

@@ -19,6 +19,7 @@ from flowstone.framework.graph import Graph, Operation
 from flowstone.framework.shape import is_compatible
 from flowstone.framework.tensor import Tensor
 from flowstone.framework.values import as_bytes_array, to_numpy, to_runtime
+from flowstone.runtime.transfers import to_device
 
 # ---- fetches
 
@@ -187,6 +188,7 @@ def feed_converter(
     dims, wanted = tensor.dims if only_dims is None else only_dims, np.dtype(dtype.as_numpy_dtype)
     plain = dtype.torch is not None and dtype is not dtypes.bfloat16 and not dtype.is_quantized
     from_numpy, array_type, is_cpu = torch.from_numpy, np.ndarray, device.type == "cpu"
+    move = to_device(device)
 
     def convert(value: Any) -> Any:
         if type(value) is not array_type or value.dtype is not wanted:
@@ -204,7 +206,7 @@ def feed_converter(
             except (ValueError, TypeError):  # negative strides, foreign byte order
                 pass
         result = to_runtime(value, dtype)
-        return result if is_cpu or not isinstance(result, torch.Tensor) else result.to(device)
+        return result if is_cpu else move(result)
 
     return convert
 

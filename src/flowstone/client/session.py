@@ -86,6 +86,7 @@ class BaseSession:
         self._timeout_ms = 0 if config is None else config.operation_timeout_in_ms
         self.intra_op_threads = 0 if config is None else max(0, config.intra_op_parallelism_threads)
         self._compresses = config is not None and config.graph_options.enable_bfloat16_sendrecv
+        self._captures = _captures(config)
         self._placement_log = PlacementLog() if config is not None and config.log_device_placement else None
         self._disabled_passes = _disabled_passes(config)
         self._measurements = Measurements.wanted(config)
@@ -237,6 +238,7 @@ class BaseSession:
                     traced=traced,
                     costs=None if self._measurements is None else self._measurements.costs,
                     compresses=self._compresses,
+                    captures=self._captures,
                     disabled_passes=self._disabled_passes,
                 )
                 if self._placement_log is not None:
@@ -388,7 +390,10 @@ class BaseSession:
             if not self._closed:
                 self._closed.append(reason)
             self._runners = {}
-            self._plans = {}
+            plans, self._plans = self._plans, {}
+        for plan in plans.values():
+            if plan.captured is not None:
+                plan.captured.release()
         for step in list(self._steps):
             step.cancel(_closed_error())
 
@@ -411,6 +416,12 @@ def _closed_error() -> errors.CancelledError:
 
 def _is_variable(item: Any) -> bool:
     return hasattr(item, "_as_graph_element") and item.__hash__ is not None and not isinstance(item, tuple)
+
+
+def _captures(config: Any) -> bool:
+    """Whether steps on a GPU are recorded: what asks TensorFlow to compile a graph's clusters asks for it."""
+    level = 0 if config is None else config.graph_options.optimizer_options.global_jit_level
+    return level > 0 or (level == 0 and flags.CUDA_GRAPHS)
 
 
 def _disabled_passes(config: Any) -> frozenset[str]:

@@ -11,9 +11,13 @@ variable             meaning
                      and compares the results with the generated code's
 ``FLOWSTONE_PASSES`` comma-separated names of rewriting passes, each with a leading ``-`` to switch it off or,
                      for those that are off by default (`OPTIONAL_PASSES`), ``+`` to switch it on
+``FLOWSTONE_TF32``     1 lets GPUs round the operands of float32 products and convolutions to TF32
+                     (`runtime/precision.py`)
 ``GOMP_SPINCOUNT``     OpenMP's own: how long an idle thread of a team spins before it sleeps. Unless set, or
                      torch is loaded already, 5,000 rounds: torch's default of 300,000 takes the cores from
                      whoever else wants them, and gains nothing (measured in docs/design/008)
+``FLOWSTONE_CUDA_GRAPHS`` 1 records the kernels of a step on one GPU as a CUDA graph, where shapes are static
+                     (`runtime/cuda_graph.py`); a session's ``global_jit_level`` goes before it
 ``FLOWSTONE_KEEP_PAGES`` 0 lets the C library give freed memory back to the system (`runtime/pages.py`)
 ==================== ======================================================================================
 """
@@ -36,6 +40,8 @@ if "torch" not in sys.modules and "OMP_WAIT_POLICY" not in os.environ:
     os.environ.setdefault("GOMP_SPINCOUNT", "5000")
 DEBUG: int = _integer("FLOWSTONE_DEBUG")
 CHECK: int = _integer("FLOWSTONE_CHECK")
+CUDA_GRAPHS: bool = _integer("FLOWSTONE_CUDA_GRAPHS") > 0
+TF32: bool = _integer("FLOWSTONE_TF32") > 0
 KEEP_PAGES: int = _integer("FLOWSTONE_KEEP_PAGES", 1)
 OPTIONAL_PASSES = frozenset(
     {"recompute_activations", "recompute_hinted", "swap_activations", "swap_hinted"}

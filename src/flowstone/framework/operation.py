@@ -39,7 +39,9 @@ whose memory the op holds on to after it has run, in a stack or a queue), `alias
 output may share), `broadcasts` (element-wise over inputs that broadcast against each other), `overlapping`
 (an output shows one element of it in several places, so nobody may overwrite it), `asynchronous`, `host`
 (names of arguments that live in host memory on every device), `numbers` (names of arguments that kernels also
-take as Python numbers).
+take as Python numbers), `capturable` (whether a GPU's work for it can be recorded once and repeated without
+the host: its kernel reads no value of the device and no state of the host. Pure ops can unless they say
+False, others only if they say True).
 """
 
 from __future__ import annotations
@@ -134,6 +136,7 @@ class OpDeclaration:
         asynchronous: bool = False,
         host: Iterable[str] = (),
         numbers: Iterable[str] = (),
+        capturable: bool | None = None,
         **types: tuple[DType, ...] | None,
     ) -> None:
         self.name = name
@@ -147,6 +150,7 @@ class OpDeclaration:
         self.broadcasts, self.reads, self.keeps = broadcasts, frozenset(reads), frozenset(keeps)
         self.mutates, self.aliases, self.overlapping = frozenset(mutates), frozenset(aliases), overlapping
         self.host, self.numbers = frozenset(host), frozenset(numbers)
+        self._capturable = capturable
         self.number_text, self.number_overflows, self.number_integers_only = "", False, False
         self.kernels: dict[str, Kernel] = {}
         self.infer_function: Callable[[Any], Any] | None = None
@@ -242,6 +246,11 @@ class OpDeclaration:
         dropping.
         """
         return not self.stateful and not self.mutates and not self.asynchronous
+
+    @property
+    def is_capturable(self) -> bool:
+        """Whether a recording of its device work may stand for it: no decision of the host's is in it."""
+        return self.is_pure if self._capturable is None else self._capturable
 
     def static_value(self, node: Any, index: int) -> Any:
         """What is known of output `index` of `node` before a step (None: nothing); see

@@ -27,6 +27,7 @@ from flowstone.ops.arrays import (
 )
 from flowstone.ops.constants import constant
 from flowstone.ops.joining import concat
+from flowstone.ops.scatter import rows_or_zeros
 from flowstone.ops.shapes import reshape, shape, size, squeeze
 
 __all__ = ["batch_gather", "gather", "gather_nd", "scatter_nd"]
@@ -54,7 +55,7 @@ def _(node):
 
 @gather_v1_op.kernel(CPU, GPU)
 def _(node, env):
-    return _gather_kernel(node, 0, 0)
+    return _gather_kernel(node, env, 0, 0)
 
 
 @gather_v1_op.gradient
@@ -98,7 +99,7 @@ def _(node):
 def _(node, env):
     axis, batch = node.constant(2), node.attributes["batch_dims"]
     if axis is not None:
-        return _gather_kernel(node, int(axis), batch)
+        return _gather_kernel(node, env, int(axis), batch)
     return lambda params, indices, at: _gather(params, indices, _gather_axis(int(at), params.ndim), batch)
 
 
@@ -108,12 +109,14 @@ def _gather_axis(axis: int, rank: int) -> int:
     return axis % rank
 
 
-def _gather_kernel(node: Any, axis: int, batch: int) -> Any:
+def _gather_kernel(node: Any, env: Any, axis: int, batch: int) -> Any:
     params, indices = node.dims(0), node.dims(1)
     if is_text(node):
         return lambda params, indices, *_: _gather_text(params, indices, axis)
     if is_handle(node):
         return unboxing(lambda params, indices, *_: _gather_text(params, indices, axis))
+    if env.device.type != "cpu" and not batch and axis == 0 and node.dtype(1) is not dtypes.int16:
+        return lambda params, indices, *_: rows_or_zeros(params, indices)
     if not batch and params is not None and indices is not None and node.dtype(1) is not dtypes.int16:
         if len(indices) == 1:
             return Call(torch.index_select, X0, axis, X1)

@@ -93,6 +93,7 @@ for _name, _held in (("_GroupedUpdate", "Ref(M*T)"), ("_GroupedResourceUpdate", 
         "update: string ; use_nesterov: bool = false ; K: int >= 1",
         stateful=True,
         mutates=[0],
+        capturable=True,
         T=ALL_NUMBERS,
     )
     _declaration.infer(lambda node: None)

@@ -69,6 +69,9 @@ def _with_leaf(side, change):
 _NARROW = 32  # columns; a product with fewer is computed the other way round
 _LONG = 512  # terms of each sum; from here oneDNN does not care how few the columns are
 _FEW_TERMS = 32  # of each sum; a product of so few is bound by memory
+_BLAS_IS_ENOUGH = 16  # terms of each sum
+_UNCACHED = 32 << 20  # bytes of a product
+_BLOCK = 4 << 20  # bytes of a part of one
 _LARGE = 500_000  # multiplications; from here oneDNN's set-up pays where its kernels are faster
 
 
@@ -103,6 +106,18 @@ def is_best_by_blas(rows: int, terms: int, columns: int, dtype: Any) -> bool:
     if dtype is not dtypes.float32 or not _onednn_is_faster():
         return True
     return terms <= _FEW_TERMS or rows * terms * columns < 10 * _LARGE
+
+
+def rows_of_a_block(rows: int, terms: int, columns: int, dtype: Any) -> int:
+    """How many rows of a product to compute at a time where each is used up at once; 0: all.
+
+    A block is small enough to be still in a cache when it is used. Worth it for products that are not, by
+    oneDNN, from `_BLAS_IS_ENOUGH` terms on: below, BLAS's accumulation is as fast.
+    """
+    size = rows * columns * 4
+    if dtype is not dtypes.float32 or size < _UNCACHED or terms <= _BLAS_IS_ENOUGH:
+        return 0
+    return max(_NARROW, _BLOCK // (columns * 4)) if _onednn_is_faster() else 0
 
 
 def product_of(a: Any, b: Any) -> Any:

@@ -19,6 +19,7 @@ from flowstone.framework.scope import get_default_graph
 from flowstone.framework.shape import merge, num_elements
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.random import random_uniform
+from flowstone.ops.updates import in_memory_order
 from flowstone.ops.windows import is_channels_last
 
 __all__ = [
@@ -146,7 +147,7 @@ def _(node, env):
 
 
 def _half_squares(x):
-    flat = x.reshape(-1)
+    flat = (in_memory_order((x,)) or (x,))[0].reshape(-1)  # filters are not in their shape's order
     return torch.dot(flat, flat).div_(2)
 
 

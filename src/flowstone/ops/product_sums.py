@@ -1,23 +1,34 @@
-"""Sums of matrix products over the iterations of a loop, as few products of stacked operands.
+"""Sums of matrix products as few products of stacked operands.
 
-Plans only: `rewriting/loop_accumulators.py` lets a loop hand on a `ProductSum` where it handed on the sum.
+Plans only. `rewriting/loop_accumulators.py` lets a loop hand on a `ProductSum` where it handed on the sum.
 Its operands are kept until they are larger than their product, so memory stays bounded however long the loop.
+`rewriting/sums.py` stacks the operands of sums outside loops.
+
+A first operand that is transposed is stacked column by column: its transpose then lies row by row, as the
+product reads it. From rows oneDNN would first make a copy of that kind, which costs a tenth of the product's
+time (1300 x 1000 by 1000 x 2600: 17.4 instead of 15.8 ms, stacking 0.1 instead of 0.4) and its size again.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 
 from flowstone.framework import dtypes
-from flowstone.framework.kernel import CPU, GPU, X0, X1, X2, Call
+from flowstone.framework.kernel import CPU, GPU, X0, X1, X2, Call, Input
 from flowstone.framework.operation import op
 from flowstone.ops.matrices import product_of
 
 __all__: list[str] = []
 
 _STACKED = 2  # operands are multiplied when they are so many times larger than the product
+
+
+def stack_by_columns(matrices: Sequence[Any]) -> Any:
+    """The matrices one below the other, kept column by column."""
+    return torch.cat([x.t() for x in matrices], 1).t()
 
 
 class ProductSum:
@@ -43,8 +54,9 @@ class ProductSum:
 
     def _multiply(self) -> None:
         transpose_a, transpose_b = self._transposed
-        a, b = torch.cat(self._a, 0 if transpose_a else 1), torch.cat(self._b, 1 if transpose_b else 0)
-        product = product_of(a.t() if transpose_a else a, b.t() if transpose_b else b)
+        a = stack_by_columns(self._a).t() if transpose_a else torch.cat(self._a, 1)
+        b = torch.cat(self._b, 1).t() if transpose_b else torch.cat(self._b)
+        product = product_of(a, b)
         self._total = product if self._total is None else self._total.add_(product)
         self._a, self._b, self._kept = [], [], 0
 
@@ -55,6 +67,21 @@ class ProductSum:
         if self._total is None:
             return self._initial.clone()
         return self._total if from_zero else self._total.add_(self._initial)
+
+
+stack_op = op("_StackByColumns", "values: N*T -> output: T", T=None)
+stack_op.not_differentiable()
+stack_op.kernel(CPU, GPU)(
+    lambda node, env: Call(stack_by_columns, [Input(i) for i in range(len(node.inputs))])
+)
+
+
+@stack_op.infer
+def _(node):
+    shapes = [node.static_shape(i) for i in range(len(node.inputs))]
+    if None in shapes:
+        return (None, None)
+    return sum(shape[0] for shape in shapes), shapes[0][1]
 
 
 product_sum_op = op(

@@ -148,6 +148,7 @@ def _filled(name, function):
         f"{SEEDS} ; dtype: type in [half, bfloat16, float, double] ; T: type in [int32, int64]",
         stateful=True,
         host=["shape"],
+        capturable=True,
     )
     declaration.infer(_shape_from_input)
     declaration.kernel(CPU, GPU)(_filled_kernel(function))
@@ -164,6 +165,7 @@ random_uniform_int_op = op(
     f"{SEEDS} ; Tout: type in [int32, int64] ; T: type in [int32, int64]",
     stateful=True,
     host=["shape", "minval", "maxval"],
+    capturable=True,
 )
 random_uniform_int_op.not_differentiable()
 

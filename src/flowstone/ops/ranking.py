@@ -43,8 +43,10 @@ def _top_k(x, k):
     if x.dtype in (torch.uint16, torch.uint32, torch.uint64):
         values, indices = _top_k(x.to(torch.int64) if x.dtype is not torch.uint64 else x.to(torch.float64), k)
         return values.to(x.dtype), indices
-    values, indices = torch.topk(x, min(k + 1, size), -1)
-    if k and bool((values[..., 1:] == values[..., :-1]).any()):  # ATen orders equals as it happens to
+    if x.device.type == "cpu":
+        values, indices = torch.topk(x, min(k + 1, size), -1)
+    if x.device.type != "cpu" or (k and bool((values[..., 1:] == values[..., :-1]).any())):
+        # ATen's topk orders equals as it happens to, and whether there are some a GPU would be waited for
         values, indices = torch.sort(x, dim=-1, descending=True, stable=True)
     return values[..., :k], indices[..., :k].to(torch.int32)
 

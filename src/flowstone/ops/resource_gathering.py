@@ -6,7 +6,7 @@ from flowstone.framework import dtypes
 from flowstone.framework.composite import IndexedSlices
 from flowstone.framework.kernel import CPU, GPU
 from flowstone.framework.operation import F, op
-from flowstone.ops.scatter import gather_elements, gather_rows
+from flowstone.ops.scatter import gather_elements, gather_rows, rows_or_zeros
 from flowstone.ops.stateful import check_handle_dtype, handle_dims
 
 
@@ -24,6 +24,7 @@ resource_gather = op(
     dtype=None,
     Tindices=dtypes.INDICES,
     stateful=True,
+    capturable=True,
 )
 
 
@@ -36,7 +37,8 @@ def _(node):
 
 @resource_gather.kernel(CPU, GPU)
 def _(node, env):
-    return lambda variable, indices: gather_rows(variable.tensor, indices)
+    read = gather_rows if env.device.type == "cpu" else rows_or_zeros
+    return lambda variable, indices: read(variable.tensor, indices)
 
 
 @resource_gather.gradient

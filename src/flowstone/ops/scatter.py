@@ -5,7 +5,8 @@ Indices that repeat are applied one after the other: where order matters, the po
 *rounds*, the k-th holding every index's k-th occurrence, and each round is one vectorised update. Element
 scatters (``ScatterNd…``) become row scatters of the variable seen as [product of the indexed dimensions,
 inner size]. Each kind exists for reference variables and for resources with the same kernel. Indices
-outside the variable are InvalidArgumentError, which names the first.
+outside the variable are InvalidArgumentError, which names the first. On a GPU, where raising it would wait
+for the device, additions outside are dropped and rows read there are zeros, as in TensorFlow.
 """
 
 from __future__ import annotations
@@ -48,6 +49,22 @@ def gather_rows(table, indices):
     check_rows(indices, table.shape[0])
     rows = torch.index_select(table, 0, indices.reshape(-1))
     return rows if indices.ndim == 1 else rows.reshape(indices.shape + table.shape[1:])
+
+
+def rows_or_zeros(table, indices):
+    """As `gather_rows`, with zeros for rows outside, and without a check that would wait for a device."""
+    flat = indices.reshape(-1)
+    if not table.shape[0]:
+        return table.new_zeros(indices.shape + table.shape[1:])
+    rows = torch.index_select(table, 0, flat.clamp(0, table.shape[0] - 1))
+    rows.masked_fill_(_outside(flat, table), 0)
+    return rows.reshape(indices.shape + table.shape[1:])
+
+
+def _outside(flat, table):
+    """Which of the indices, a vector, are of no row: broadcasts against rows."""
+    mask = (flat < 0) | (flat >= table.shape[0])
+    return mask.reshape(-1, *[1] * (table.ndim - 1))
 
 
 def rounds(indices):
@@ -115,12 +132,13 @@ ROW_FUNCTIONS = {
 _SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
 
 
-def _row_scatter(function):
-    """The kernel of a row scatter on a `Variable`."""
+def _row_scatter(function, drops=False):
+    """The kernel of a row scatter on a `Variable`; `drops`: additions outside are dropped, not an error."""
 
     def scatter(variable, indices, updates):
         table = variable.tensor
-        check_rows(indices, table.shape[0])
+        if not drops:
+            check_rows(indices, table.shape[0])
         wanted = indices.shape + table.shape[1:]
         if updates.ndim and updates.shape != wanted:
             raise errors.InvalidArgumentError(
@@ -135,7 +153,11 @@ def _row_scatter(function):
             table, updates = table.view(_SIGNED[table.dtype]), updates.view(_SIGNED[table.dtype])
         flat = indices.reshape(-1).long()
         rows = updates.expand(wanted) if not updates.ndim else updates
-        function(table, flat, rows.reshape((flat.shape[0], *table.shape[1:])))
+        rows = rows.reshape((flat.shape[0], *table.shape[1:]))
+        if drops:
+            rows = rows.masked_fill(_outside(flat, table), 0)
+            flat = flat.clamp(0, table.shape[0] - 1)
+        function(table, flat, rows)
         return variable
 
     return scatter
@@ -164,7 +186,7 @@ def _row_shape(node, dims):
 
 
 def _declare_row_scatter(kind, function):
-    types = None if kind == "Update" else ALL_NUMBERS
+    types, adds = None if kind == "Update" else ALL_NUMBERS, kind in ("Add", "Sub")
     if kind in ("Min", "Max"):
         types = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64)
     reference = op(
@@ -175,6 +197,7 @@ def _declare_row_scatter(kind, function):
         Tindices=dtypes.INDICES,
         mutates=[0],
         aliases=[0],
+        capturable=adds,
     )
     reference.infer(lambda node: _row_shape(node, node.dims(0)))
     resource = op(
@@ -184,6 +207,7 @@ def _declare_row_scatter(kind, function):
         Tindices=dtypes.INDICES,
         stateful=True,
         mutates=[0],
+        capturable=adds,
     )
 
     @resource.infer
@@ -192,7 +216,10 @@ def _declare_row_scatter(kind, function):
         _row_shape(node, handle_dims(node))
 
     def kernel(node, env):
-        run = _row_scatter(function) if node.dtype(2).torch is not None else _scatter_strings
+        if node.dtype(2).torch is None:
+            run = _scatter_strings
+        else:
+            run = _row_scatter(function, drops=adds and env.device.type != "cpu")
         return locked(run) if node.attributes.get("use_locking") else run
 
     for declaration in (reference, resource):

@@ -107,7 +107,13 @@ def check_sorted(ids):
 
 
 def _sorted_segments(name, types, function):
-    declaration = op(name, "data: T, segment_ids: Tindices -> output: T", f"Tindices: {_INDEX}", T=types)
+    declaration = op(
+        name,
+        "data: T, segment_ids: Tindices -> output: T",
+        f"Tindices: {_INDEX}",
+        T=types,
+        capturable=False,
+    )
 
     @declaration.infer
     def _(node):
@@ -197,6 +203,7 @@ def _unsorted_segments(name, types, function):
         f"Tindices: {_INDEX} ; Tnumsegments: {_INDEX} = int32",
         T=types,
         host=["num_segments"],
+        capturable=False,
     )
 
     @declaration.infer

@@ -20,7 +20,7 @@ __all__ = ["dynamic_partition", "dynamic_stitch", "setdiff1d", "unique", "unique
 _OUT_IDX = "out_idx: type in [int32, int64] = int32"
 _SIGNED = {dtypes.uint16: torch.int16, dtypes.uint32: torch.int32, dtypes.uint64: torch.int64}
 
-where_op = op("Where", "input: T -> index: int64", "T: type = bool")
+where_op = op("Where", "input: T -> index: int64", "T: type = bool", capturable=False)
 where_op.no_gradient()
 
 
@@ -88,17 +88,23 @@ def _vector(node: Any, i: int) -> Any:
     return dims
 
 
-unique_op = op("Unique", "x: T -> y: T, idx: out_idx", _OUT_IDX, T=None)
+unique_op = op("Unique", "x: T -> y: T, idx: out_idx", _OUT_IDX, T=None, capturable=False)
 unique_op.infer(lambda node: [(None,), _vector(node, 0)])
 unique_op.kernel(CPU, GPU)(lambda node, env: _unique_kernel(node, 1))
 unique_op.no_gradient()
 
-unique_with_counts_op = op("UniqueWithCounts", "x: T -> y: T, idx: out_idx, count: out_idx", _OUT_IDX, T=None)
+unique_with_counts_op = op(
+    "UniqueWithCounts",
+    "x: T -> y: T, idx: out_idx, count: out_idx",
+    _OUT_IDX,
+    T=None,
+    capturable=False,
+)
 unique_with_counts_op.infer(lambda node: [(None,), node.dims(0), (None,)])
 unique_with_counts_op.kernel(CPU, GPU)(lambda node, env: _unique_kernel(node, 2))
 unique_with_counts_op.no_gradient()
 
-list_diff_op = op("ListDiff", "x: T, y: T -> out: T, idx: out_idx", _OUT_IDX, T=None)
+list_diff_op = op("ListDiff", "x: T, y: T -> out: T, idx: out_idx", _OUT_IDX, T=None, capturable=False)
 list_diff_op.no_gradient()
 
 
@@ -133,6 +139,7 @@ dynamic_partition_op = op(
     "data: T, partitions: int32 -> outputs: num_partitions*T",
     "num_partitions: int >= 1",
     T=None,
+    capturable=False,
 )
 
 
@@ -231,7 +238,9 @@ def _stitch_kernel(node: Any) -> Any:
 
 
 def _stitch(name: str) -> Any:
-    declaration = op(name, "indices: N*int32, data: N*T -> merged: T", "N: int >= 1", T=None)
+    declaration = op(
+        name, "indices: N*int32, data: N*T -> merged: T", "N: int >= 1", T=None, capturable=False
+    )
     declaration.infer(_stitch_dims)
     declaration.kernel(CPU, GPU)(lambda node, env: _stitch_kernel(node))
 

@@ -45,6 +45,7 @@ def _sparse_segments(name, types, how):
         "data: T, indices: Tidx, segment_ids: Tsegmentids -> output: T",
         f"{_SPARSE} ; sparse_gradient: bool = false",
         T=types,
+        capturable=False,
     )
 
     @declaration.infer
@@ -80,6 +81,7 @@ def _sparse_segment_gradient(name, forward, how):
         _SPARSE,
         T=FLOATS,
         host=["output_dim0"],
+        capturable=False,
     ).no_gradient()
 
     @declaration.infer
@@ -133,6 +135,7 @@ bincount_op = op(
     "arr: int32, size: int32, weights: T -> bins: T",
     T=(dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64),
     host=["size"],
+    capturable=False,
 ).no_gradient()
 
 

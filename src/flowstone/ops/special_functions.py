@@ -36,9 +36,9 @@ _REAL_FLOATS = (dtypes.float32, dtypes.float64)
 _MOST_TERMS = 10_000
 
 
-def _two(name, first, second, function, types):
+def _two(name, first, second, function, types, capturable=None):
     """Declares ``z = function(first, second)`` with broadcasting."""
-    declaration = op(name, f"{first}: T, {second}: T -> z: T", T=types)
+    declaration = op(name, f"{first}: T, {second}: T -> z: T", T=types, capturable=capturable)
     declaration.infer(broadcast_shape)
     declaration.kernel(CPU, GPU)(lambda node, env: Call(function, X0, X1))
     return declaration
@@ -108,7 +108,9 @@ def _gamma_derivative(a, x):
     return torch.where((a <= 0) | (x < 0), float("nan"), result).to(kind)
 
 
-igamma_grad_a_op = _two("IgammaGradA", "a", "x", _gamma_derivative, _REAL_FLOATS).no_gradient()
+igamma_grad_a_op = _two(
+    "IgammaGradA", "a", "x", _gamma_derivative, _REAL_FLOATS, capturable=False
+).no_gradient()
 
 
 def _gamma_gradients(op, dz, sign):
@@ -156,7 +158,7 @@ def _(op, dz):
 
 # ---- the incomplete beta function
 
-betainc_op = op("Betainc", "a: T, b: T, x: T -> z: T", T=_REAL_FLOATS)
+betainc_op = op("Betainc", "a: T, b: T, x: T -> z: T", T=_REAL_FLOATS, capturable=False)
 
 
 @betainc_op.infer

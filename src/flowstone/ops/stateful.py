@@ -50,6 +50,7 @@ def _declare_variable(name, output):
         "shape: shape ; container: string = '' ; shared_name: string = ''",
         dtype=None,
         stateful=True,
+        capturable=True,
     )
     declaration.kernel(CPU, GPU)(_variable_kernel)
     return declaration.not_differentiable()
@@ -145,7 +146,13 @@ def read_shape(node):
 
 
 read_variable = op(
-    "ReadVariableOp", "resource: resource -> value: dtype", dtype=None, stateful=True, reads=[0], aliases=[0]
+    "ReadVariableOp",
+    "resource: resource -> value: dtype",
+    dtype=None,
+    stateful=True,
+    reads=[0],
+    aliases=[0],
+    capturable=True,
 )
 read_variable.infer(read_shape)
 read_variable.kernel(CPU, GPU)(lambda node, env: Call(attrgetter("tensor"), X0))
@@ -162,6 +169,7 @@ variable_shape = op(
     "out_type: type in [int32, int64] = int32",
     stateful=True,
     host=["output"],
+    capturable=True,
 )
 variable_shape.infer(lambda node: (None if (dims := handle_dims(node)) is None else len(dims),))
 variable_shape.not_differentiable()
@@ -210,6 +218,19 @@ def store(variable, value):
     return variable
 
 
+def _store_on(device):
+    """`store` for variables in the memory of `device`, which is where a host scalar goes too."""
+    if device.type == "cpu":
+        return store
+
+    def store_there(variable, value):
+        if value.device.type == "cpu":
+            value = torch.full(value.shape, value.item(), dtype=value.dtype, device=device)  # does not wait
+        return store(variable, value)
+
+    return store_there
+
+
 def store_strings(variable, value):
     """As `store`, for an object array of bytes."""
     variable.tensor = value.copy()
@@ -249,6 +270,7 @@ assign_op = op(
     T=None,
     mutates=[0],
     aliases=[0],
+    capturable=True,
 )
 
 
@@ -259,7 +281,7 @@ def _(node):
 
 @assign_op.kernel(CPU, GPU)
 def _(node, env):
-    setter = store if node.dtype(1).torch is not None else store_strings
+    setter = _store_on(env.device) if node.dtype(1).torch is not None else store_strings
     shape = node.static_shape(0)
     if node.attributes["validate_shape"] and (shape is None or node.dims(1) != shape):
         setter = _checked_store(setter, shape)
@@ -269,7 +291,12 @@ def _(node, env):
 assign_op.not_differentiable()
 
 assign_variable = op(
-    "AssignVariableOp", "resource: resource, value: dtype ->", dtype=None, stateful=True, mutates=[0]
+    "AssignVariableOp",
+    "resource: resource, value: dtype ->",
+    dtype=None,
+    stateful=True,
+    mutates=[0],
+    capturable=True,
 )
 
 
@@ -281,7 +308,7 @@ def _(node):
 
 @assign_variable.kernel(CPU, GPU)
 def _(node, env):
-    return store if node.dtype(1).torch is not None else store_strings
+    return _store_on(env.device) if node.dtype(1).torch is not None else store_strings
 
 
 assign_variable.not_differentiable()
@@ -317,6 +344,7 @@ def _declare_addition(kind, in_place):
         T=ALL_NUMBERS,
         mutates=[0],
         aliases=[0],
+        capturable=True,
     )
     reference.infer(lambda node: merge(node.dims(0), node.dims(1)))
 
@@ -332,6 +360,7 @@ def _declare_addition(kind, in_place):
         dtype=None,
         stateful=True,
         mutates=[0],
+        capturable=True,
     )
 
     @resource.infer

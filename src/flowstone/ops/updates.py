@@ -428,6 +428,7 @@ def _declare_one(name, function, arguments, slots, attributes, prefix, is_sparse
         stateful=is_resource,
         mutates=range(slots + 1),
         aliases=() if is_resource else (0,),
+        capturable=not is_sparse,
         **types,
     )
     declaration.infer(_infer(name, arguments, slots, is_sparse))

@@ -159,9 +159,9 @@ class _Walk:
 
 
 def overwritten(node: PlanNode) -> frozenset[int]:
-    """The positions of the inputs in whose buffers the node's kernel can leave its result."""
+    """The positions of the inputs in whose buffers the node's kernel can leave a result of the same size."""
     factory = node.declaration.kernels.get(CPU)
-    if factory is None or not node.declaration.is_pure or len(node._outputs) != 1:
+    if factory is None or not node.declaration.is_pure:
         return frozenset()
     try:
         kernel = factory(node, FOLDING)

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from flowstone.framework.node import Output
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.rewriting.branches import MERGES, TRUE, Liveness
+from flowstone.rewriting.frames import is_loop_switch
 
 
 class Replacement(NamedTuple):
@@ -63,7 +64,7 @@ def rewrite(subgraph: Subgraph, pass_name: str, rule: Rule) -> None:
             if result.controls:
                 carried[old] = result.controls
         stand_ins = [*dict.fromkeys(output.op for output in result.outputs), *node._control_inputs]
-        if liveness.trivial or all(liveness.node(x) == liveness.node(node) for x in stand_ins[:1]):
+        if liveness.trivial or _runs_where(liveness, stand_ins[:1], node):
             gone[node] = stand_ins
         else:
             nodes.append(node)
@@ -85,6 +86,11 @@ def _alive_together(liveness: Liveness, node: PlanNode, result: Replacement) -> 
     return all(
         liveness.output(old) == liveness.output(new) for old, new in zip(node._outputs, result.outputs)
     )
+
+
+def _runs_where(liveness: Liveness, stand_ins: list[PlanNode], node: PlanNode) -> bool:
+    """Whether these nodes run where `node` does. A loop's Switch also runs when its body does not."""
+    return all(liveness.node(x) == liveness.node(node) and not is_loop_switch(x) for x in stand_ins)
 
 
 def _redirected(controls: list[PlanNode], gone: dict[PlanNode, list[PlanNode]]) -> list[PlanNode]:

@@ -72,11 +72,6 @@ def _product_key(node: PlanNode) -> Any:
     return node.attributes["transpose_a"], node.attributes["transpose_b"], result
 
 
-def _contracted(node: PlanNode) -> int:
-    """The axis of the first operand over which a product sums."""
-    return 0 if node.attributes["transpose_a"] else 1
-
-
 def _saves_memory(group: list[Output]) -> bool:
     """Whether the stacks are smaller than the products."""
     operands = sum(_elements(x) for term in group for x in term.op._inputs)
@@ -91,11 +86,17 @@ def _elements(x: Output) -> int:
 def _stacked(subgraph: Subgraph, node: PlanNode, group: list[Output], added: list[PlanNode]) -> Output:
     products = [x.op for x in group]
     first = products[0]
-    axes = _contracted(first), 1 if first.attributes["transpose_b"] else 0
-    operands = [
-        _concatenation(subgraph, node, [product._inputs[i] for product in products], axis, added)
-        for i, axis in enumerate(axes)
-    ]
+    left, right = ([product._inputs[i] for product in products] for i in (0, 1))
+    if first.attributes["transpose_a"]:
+        attributes = {"N": len(left), "T": left[0].dtype.base_dtype}
+        stack = subgraph.new_node(
+            registry["_StackByColumns"], left, attributes, node, (len(left),), f"{node.name}/stack"
+        )
+        added.append(stack)
+        operands = [stack._outputs[0]]
+    else:
+        operands = [_concatenation(subgraph, node, left, 1, added)]
+    operands.append(_concatenation(subgraph, node, right, int(first.attributes["transpose_b"]), added))
     product = subgraph.new_node(
         first.declaration, operands, first.attributes, like=first, name=f"{node.name}/product"
     )

@@ -24,16 +24,28 @@ class Segment:
     `function(step, *feeds)` returns the fetches as a tuple; `source` is its text; `node_at(line)` the node of
     a line; `copied_fetches[i]` says whether fetch i must be copied before a user gets it;
     `arguments_at(line)` the local names of the node's inputs, for error messages; `waits` whether a kernel
-    may wait, so that the step must be one that can be cancelled.
+    may wait, so that the step must be one that can be cancelled; `moves` the nodes for which the step takes a
+    value from the host to the device or back.
     """
 
-    __slots__ = ("arguments", "copied_fetches", "filename", "function", "globals", "lines", "source", "waits")
+    __slots__ = (
+        "arguments",
+        "copied_fetches",
+        "filename",
+        "function",
+        "globals",
+        "lines",
+        "moves",
+        "source",
+        "waits",
+    )
 
     def __init__(self) -> None:
         self.lines: list[PlanNode | None] = []
         self.arguments: list[list[str]] = []
         self.globals: dict[str, Any] = {}
         self.copied_fetches: list[bool] = []
+        self.moves: list[PlanNode] = []
         self.source = self.filename = ""
         self.waits = False
         self.function: Callable[..., Any] = lambda: None

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
+
 from flowstone.framework.node import Output
 from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.values import to_runtime
 from flowstone.rewriting.branches import SWITCHES, TRUE, Liveness
 from flowstone.rewriting.frames import ENTERS, EXITS, Frame, Frames, is_head
 from flowstone.runtime.aliasing import Aliasing
@@ -77,8 +80,15 @@ class LocalNames:
         if target is None:
             return name
         if x in self.constants:
-            return self._code.name(f"{name}_moved", self.constants[x].to(target))
+            return self._code.name(f"{name}_moved", self._constant_at(target, x))
+        self._code.segment.moves.append(node)
         return f"{name}.to({self._code.name(target.type, target)})"
+
+    def _constant_at(self, target: torch.device, x: Output) -> Any:
+        """A constant in another memory; to the host it comes from the node, not from the device."""
+        if target.type == "cpu" and x.op.type == "Const":
+            return to_runtime(x.op.attributes["value"], x.dtype)
+        return self.constants[x].to(target)
 
     # ---- ends of lives
 

@@ -3,9 +3,9 @@
 Shapes, axes, strings and what is computed from host values alone stay on the host, whose kernels compute
 them; all else is on the device. An op's declaration names the arguments that it wants or leaves in host
 memory (``host=``). Segments ask `environment_for` in the order of the nodes and `target_of` for each input.
-Where a segment's arguments are, which may come from another segment, a queue or another device, is not known,
-nor where the values of branches and loops are: they are moved wherever a kernel wants them, which costs
-nothing where they are there already.
+Where a segment's arguments are, which may come from another segment, a queue or another device, is not known
+(except that a session brings what is fed to the device), nor where the values of branches and loops are: they
+are moved wherever a kernel wants them, which costs nothing where they are there already.
 """
 
 from __future__ import annotations
@@ -20,13 +20,19 @@ from flowstone.framework.subgraph import PlanNode
 
 
 class Memory:
-    """Which outputs are on the host, for a plan whose device is `environment`'s."""
+    """Which outputs are on the host, for a plan whose device is `environment`'s; `feeds_are_there`: the
+    numeric `feeds` are on that device.
+    """
 
-    def __init__(self, environment: Environment, feeds: Iterable[Output]) -> None:
+    def __init__(
+        self, environment: Environment, feeds: Iterable[Output], feeds_are_there: bool = False
+    ) -> None:
         self._device = environment
         self._host = Environment(CPU, torch.device("cpu"), environment.resources, environment.states)
         self._known: set[Output] = set()  # the outputs of nodes that have been asked for
         self._on_host = {output for output in feeds if output.dtype.torch is None}
+        if feeds_are_there:
+            self._known.update(feeds)
 
     def environment_for(self, node: PlanNode) -> Environment:
         """Where `node` is computed; its outputs are from then on known to be there."""

@@ -25,10 +25,12 @@ from flowstone.rewriting.partial_execution import prune
 from flowstone.rewriting.passes import JOINING, JOINING_IN_PARTS, NAMES, run_passes
 from flowstone.rewriting.shape_refinement import refine_shapes
 from flowstone.runtime.awaiting import wait_last
+from flowstone.runtime.cuda_graph import CapturedStep, recorder_of
 from flowstone.runtime.device import Device, check_requested, default_device, needs_placement
 from flowstone.runtime.generated_code import Segment
 from flowstone.runtime.interpreter import disagreement, interpret
 from flowstone.runtime.partitioned_program import PartitionedProgram
+from flowstone.runtime.precision import with_precision
 from flowstone.runtime.segments import compile_segment
 from flowstone.runtime.threads import wants_one_thread
 from flowstone.runtime.traced_units import unit_program
@@ -40,14 +42,15 @@ Program = Segment | UnitProgram | PartitionedProgram
 
 class Plan(NamedTuple):
     """The rewritten subgraph, compiled as one segment, a program of several units, or one of several devices;
-    whether the step shall use one intra-op thread; each node's device by its name; and torch's device that
-    fed values are brought to."""
+    whether the step shall use one intra-op thread; each node's device by its name; torch's device that fed
+    values are brought to; and the step as a recording of its device work, where there is to be one."""
 
     subgraph: Subgraph
     segment: Program
     one_thread: bool
     placement: dict[str, str]
     feed_device: torch.device
+    captured: CapturedStep | None = None
 
     @property
     def parts(self) -> dict[str, Subgraph]:
@@ -59,7 +62,8 @@ class Plan(NamedTuple):
     def explain(self) -> str:
         """The rewrites with their reasons, the final graph and the generated code, as text."""
         log = "\n".join(f"{name}: {node}: {reason}" for name, node, reason in self.subgraph.log)
-        return f"{log}\n\n{self.graph_text}\n\n{self.segment.source}"
+        text = f"{log}\n\n{self.graph_text}\n\n{self.segment.source}"
+        return text if self.captured is None else f"{text}\n{self.captured.describe()}\n"
 
     @property
     def graph_text(self) -> str:
@@ -83,6 +87,7 @@ def make_plan(
     watched: bool = False,
     traced: bool = False,
     compresses: bool = False,
+    captures: bool = flags.CUDA_GRAPHS,
     costs: CostModel | None = None,
     disabled_passes: frozenset[str] = flags.DISABLED_PASSES,
 ) -> Plan:
@@ -92,7 +97,8 @@ def make_plan(
     plan's are added. `feed_dims`: shapes of the fed values; the plan then holds for these shapes alone
     (ValueError if they contradict the graph's). `watched`: the step checks its deadline before every node.
     `traced`: the steps are `TracedStep`s. `compresses`: 32-bit floats go from device to device in 16 bits.
-    `costs`: what placement goes by, beside its own estimates.
+    `captures`: a step on one GPU records its kernels and repeats them (`cuda_graph.py`). `costs`: what
+    placement goes by, beside its own estimates.
     Raises InvalidArgumentError for cycles, devices that do not exist and ops without a kernel.
     """
     subgraph, chosen = placed_subgraph(
@@ -119,6 +125,7 @@ def make_plan(
         run_passes(subgraph, disabled_passes | (NAMES - JOINING))
     one_thread = environment.device.type == "cpu" and wants_one_thread(subgraph)
     segment: Program
+    captured = None
     if in_parts:
         dynamic = any(node.type in SWITCHES for node in subgraph.nodes)
         parts = partition(subgraph, chosen, devices[0], compresses)
@@ -127,17 +134,21 @@ def make_plan(
     elif needs_units(subgraph) and not wait_last(subgraph):
         segment = unit_program(subgraph, environment, watched, False, traced_device)
     else:
-        segment = compile_segment(subgraph, environment, watched, False, traced_device)
+        segment = compile_segment(subgraph, environment, watched, False, traced_device, feeds_are_there=True)
+    if any(device.torch.type == "cuda" for device in used):
+        segment.function = with_precision(segment.function)
     if flags.DEBUG >= 1:
         print(f"plan: {len(subgraph.nodes)} nodes for {len(fetches)} fetches", file=sys.stderr)
     if flags.DEBUG >= 3:
         print(subgraph, file=sys.stderr)
     if flags.DEBUG >= 4:
         print(segment.source, file=sys.stderr)
+    if captures and isinstance(segment, Segment) and not watched and not traced and flags.CHECK < 2:
+        captured = _capture(subgraph, segment, environment)
     if flags.CHECK >= 2 and len(used) == 1 and _is_comparable(subgraph):
         _compare_every_step(subgraph, segment, environment)
     feed_device = devices[0].torch if in_parts else environment.device
-    return Plan(subgraph, segment, one_thread, placement, feed_device)
+    return Plan(subgraph, segment, one_thread, placement, feed_device, captured)
 
 
 def placed_subgraph(
@@ -175,6 +186,17 @@ def _fuse_within(parts: Sequence[Part], subgraph: Subgraph, disabled_passes: fro
         if part.device.device_type in (CPU, GPU):
             run_passes(part.subgraph, disabled_passes | (NAMES - JOINING_IN_PARTS))
             subgraph.log += part.subgraph.log
+
+
+def _capture(subgraph: Subgraph, segment: Segment, environment: Environment) -> CapturedStep | None:
+    """Has the segment's function record itself, if its device can."""
+    new_recorder = recorder_of(environment.device)
+    if new_recorder is None:
+        return None
+    captured = CapturedStep(subgraph, segment, environment, new_recorder)
+    if not captured.reason:
+        segment.function = captured.run
+    return captured
 
 
 def _is_comparable(subgraph: Subgraph) -> bool:

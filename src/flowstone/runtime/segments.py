@@ -47,23 +47,30 @@ def compile_segment(
     watched: bool = False,
     returns_references: bool = False,
     traced_device: str = "",
+    feeds_are_there: bool = False,
 ) -> Segment:
     """Compiles all nodes of `subgraph` for `environment`. Raises InvalidArgumentError where a kernel is
     missing.
 
     `returns_references`: a fetched reference is returned as the variable itself, not as its buffer.
     `traced_device`: the steps are `TracedStep`s, and the segment runs on the device of this name.
+    `feeds_are_there`: whoever calls it has brought the feeds to the device.
     """
-    return _Writer(subgraph, environment, watched, traced_device).write(returns_references)
+    return _Writer(subgraph, environment, watched, traced_device, feeds_are_there).write(returns_references)
 
 
 class _Writer:
     def __init__(
-        self, subgraph: Subgraph, environment: Environment, watched: bool, traced_device: str
+        self,
+        subgraph: Subgraph,
+        environment: Environment,
+        watched: bool,
+        traced_device: str,
+        feeds_are_there: bool,
     ) -> None:
         self.subgraph, self.environment, self.watched = subgraph, environment, watched
         on_cpu = environment.device.type == "cpu"
-        self.memory = None if on_cpu else Memory(environment, subgraph.feeds)
+        self.memory = None if on_cpu else Memory(environment, subgraph.feeds, feeds_are_there)
         self.kernels: dict[PlanNode, Any] = {}
         self.frames = order_by_frames(subgraph)
         self.liveness = Liveness(subgraph)

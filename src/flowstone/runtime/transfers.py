@@ -53,6 +53,17 @@ def transfer(
     return Transfer(leave, moves[0] if len(moves) == 1 else functools.partial(_in_turn, moves))
 
 
+def to_device(device: torch.device) -> Move:
+    """What brings a value from the host to torch's `device`, without waiting for it if that is a GPU."""
+    if device.type == "cuda":
+        return functools.partial(_copy_to_gpu, device)
+    return functools.partial(_move, device)
+
+
+def _move(device: torch.device, value: Any) -> Any:
+    return value.to(device) if isinstance(value, torch.Tensor) else value
+
+
 def _in_turn(moves: list[Move], value: Any) -> Any:
     for move in moves:
         value = move(value)

@@ -208,7 +208,7 @@ class _Cutter:
         flags = [copied.get(x, True) or needs_copy(fetched, i) for i, x in enumerate(fetched)]
         graph = UnitGraph(self.units, len(self.endpoints), feeds, fetches)
         for unit in self.units:
-            if unit.kind != SEGMENT and unit.call is None:
+            if SEGMENT < unit.kind < ASYNCHRONOUS:
                 unit.call = primitive_call(unit)
         return graph, flags
 
