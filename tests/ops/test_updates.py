@@ -4,9 +4,11 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+import torch
 
 import flowstone as tf
 from flowstone.framework.operation import F
+from flowstone.ops import updates
 
 
 @pytest.fixture(autouse=True)
@@ -93,3 +95,16 @@ def test_updates_stand_where_the_variable_stands() -> None:
         value = tf.Variable([1.0])
     update = F.ApplyGradientDescent(value._ref(), 0.5, [1.0])
     assert update.op.device == "/device:CPU:0" and update.op.colocation_groups() == [b"loc:@Variable"]
+
+
+@pytest.mark.parametrize("turned", [(0,), (3,), (0, 1, 2), (1, 3)])
+def test_an_adam_step_in_any_order_in_memory(turned: tuple[int, ...]) -> None:
+    """The variable, its slots and the gradient may lie in memory by rows or by columns, each as it likes."""
+    random = torch.Generator().manual_seed(5)
+    rows = [torch.rand(4, 3, generator=random) for _ in range(4)]
+    any_order = [x.t().contiguous().t() if i in turned else x.clone() for i, x in enumerate(rows)]
+    numbers = (0.9, 0.999, 0.1, 0.9, 0.999, 1e-3)
+    for var, m, v, grad in (rows, any_order):
+        updates.adam(var, m, v, *numbers, grad)
+    for expected, found in zip(rows, any_order):
+        torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-7)

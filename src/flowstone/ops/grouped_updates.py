@@ -62,10 +62,10 @@ def _kernel(node, env):
         lists.append(grads)
         if not (fusible and all([x.is_contiguous() for tensors in lists for x in tensors])):
             rows = []
-            for row in zip(*lists):
-                views = updates.in_memory_order(row) if fusible else None
+            for *tensors, grad in zip(*lists):
+                grad = updates.laid_out_as(tensors[0], grad) if fusible else grad
+                views = updates.in_memory_order((*tensors, grad)) if fusible else None
                 if views is None:
-                    *tensors, grad = row
                     single(*tensors, *numbers[:before], grad, *numbers[before:], **options)
                 else:
                     rows.append(views)

@@ -144,7 +144,7 @@ def adam(var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad, u
     """
     rate = adam_rate(lr, beta1_power, beta2_power)
     if not use_nesterov and var.dtype in _FUSED_TYPES and _fits_fused_adam(var, rate, beta1, beta2, epsilon):
-        laid_out = in_memory_order((var, grad, m, v))
+        laid_out = in_memory_order((var, laid_out_as(var, grad), m, v))
         if laid_out is not None:
             torch._fused_adam_(
                 *[[x] for x in laid_out], [], [STEP_WITHOUT_BIAS],
@@ -171,6 +171,12 @@ def in_memory_order(tensors):
     order = sorted(range(len(strides)), key=strides.__getitem__, reverse=True)
     views = [x.permute(order) for x in tensors]
     return views if all([x.is_contiguous() for x in views]) else None
+
+
+def laid_out_as(var, grad):
+    """A gradient in the variable's order in memory: itself, or a copy, which costs less than what
+    differing orders keep from being one call."""
+    return grad if grad.stride() == var.stride() else torch.empty_like(var).copy_(grad)
 
 
 def adam_with_amsgrad(var, m, v, vhat, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad):
