@@ -50,7 +50,7 @@ def train(
 
     def chosen(subgraph: Any, others: frozenset[str] = flags.DISABLED_PASSES) -> Any:
         phase = others - flags.OPTIONAL_PASSES  # over several devices passes run in two phases
-        run_passes(subgraph, disabled | phase)
+        run_passes(subgraph, disabled | phase | flags.ROUNDING_PASSES)
         applied.update(name for name, _, _ in subgraph.log)
         return subgraph
 

@@ -19,6 +19,7 @@ import numpy as np
 from torch import get_num_threads
 from torch._C import _InferenceMode
 
+from flowstone.client.configuration import captures, devices, disabled_passes
 from flowstone.client.described_runs import (
     explain_by_steps,
     is_plain,
@@ -68,7 +69,7 @@ class BaseSession:
         self._target = Target.named(target)
         self._target.sessions.add(self)
         keep_pages()
-        self._devices = _devices(config)
+        self._devices = devices(config)
         states: dict[str, Any] = {}
         self._environments = {
             device.name: device.environment(self._target.resources, states) for device in self._devices
@@ -86,9 +87,9 @@ class BaseSession:
         self._timeout_ms = 0 if config is None else config.operation_timeout_in_ms
         self.intra_op_threads = 0 if config is None else max(0, config.intra_op_parallelism_threads)
         self._compresses = config is not None and config.graph_options.enable_bfloat16_sendrecv
-        self._captures = _captures(config)
+        self._captures = captures(config)
         self._placement_log = PlacementLog() if config is not None and config.log_device_placement else None
-        self._disabled_passes = _disabled_passes(config)
+        self._disabled_passes = disabled_passes(config)
         self._measurements = Measurements.wanted(config)
 
     # ---- properties
@@ -404,34 +405,12 @@ class BaseSession:
         return scope.sessions.entered(self)
 
 
-def _devices(config: Any) -> list[Device]:
-    if config is None:
-        return local_devices()
-    return local_devices(config.device_count, config.gpu_options.per_process_gpu_memory_fraction)
-
-
 def _closed_error() -> errors.CancelledError:
     return errors.CancelledError(None, None, "Session has been closed.")
 
 
 def _is_variable(item: Any) -> bool:
     return hasattr(item, "_as_graph_element") and item.__hash__ is not None and not isinstance(item, tuple)
-
-
-def _captures(config: Any) -> bool:
-    """Whether steps on a GPU are recorded: what asks TensorFlow to compile a graph's clusters asks for it."""
-    level = 0 if config is None else config.graph_options.optimizer_options.global_jit_level
-    return level > 0 or (level == 0 and flags.CUDA_GRAPHS)
-
-
-def _disabled_passes(config: Any) -> frozenset[str]:
-    disabled = flags.DISABLED_PASSES
-    if config is None:
-        return disabled
-    options = config.graph_options
-    if options.optimizer_options.opt_level < 0:  # L0
-        disabled |= {"fold_constants", "apply_identities", "merge_common_subexpressions"}
-    return with_memory_optimization(disabled, options.rewrite_options.memory_optimization)
 
 
 class Session(BaseSession):

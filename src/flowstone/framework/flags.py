@@ -43,9 +43,13 @@ CHECK: int = _integer("FLOWSTONE_CHECK")
 CUDA_GRAPHS: bool = _integer("FLOWSTONE_CUDA_GRAPHS") > 0
 TF32: bool = _integer("FLOWSTONE_TF32") > 0
 KEEP_PAGES: int = _integer("FLOWSTONE_KEEP_PAGES", 1)
-OPTIONAL_PASSES = frozenset(
-    {"recompute_activations", "recompute_hinted", "swap_activations", "swap_hinted"}
-)  # they trade time for memory
+ROUNDING_PASSES = frozenset({"multiply_in_bfloat16"})  # they trade exactness for time
+OPTIONAL_PASSES = ROUNDING_PASSES | {
+    "recompute_activations",
+    "recompute_hinted",
+    "swap_activations",
+    "swap_hinted",
+}  # which trade time for memory
 _PASSES = os.environ.get("FLOWSTONE_PASSES", "").split(",")
 DISABLED_PASSES: frozenset[str] = (
     OPTIONAL_PASSES - {word[1:] for word in _PASSES if word.startswith("+")}

@@ -25,6 +25,7 @@ from flowstone.rewriting.loop_accumulators import stack_accumulators
 from flowstone.rewriting.loop_invariants import hold_invariants
 from flowstone.rewriting.loop_stacks import drop_stacks
 from flowstone.rewriting.memory_schedule import schedule_memory
+from flowstone.rewriting.mixed_precision import multiply_in_bfloat16
 from flowstone.rewriting.normalization_fusion import fold_normalizations
 from flowstone.rewriting.patterns import remove_unneeded
 from flowstone.rewriting.pooling_fusion import keep_places, pool_first
@@ -48,6 +49,7 @@ class Pass(NamedTuple):
 
 
 PASSES = (
+    Pass("multiply_in_bfloat16", multiply_in_bfloat16, "products and convolutions in 16 bits, if asked for"),
     Pass("fold_constants", fold_constants, "compute what does not depend on the step"),
     Pass("remove_dead_branches", remove_dead_branches, "of a decided conditional only what is taken"),
     Pass("apply_identities", apply_identities, "x + 0 = x, Identity, and other local identities of the ops"),
@@ -140,5 +142,5 @@ _BY_MEMORY_OPTIMIZATION: dict[int, frozenset[str]] = {
 def with_memory_optimization(disabled: frozenset[str], kind: int) -> frozenset[str]:
     """The disabled passes where `kind` (RewriterConfig.MemOptType) switches some on or off."""
     if kind == 1:
-        return disabled | flags.OPTIONAL_PASSES | {"schedule_memory"}
+        return disabled.union({"schedule_memory"}, *_BY_MEMORY_OPTIMIZATION.values())
     return disabled - _BY_MEMORY_OPTIMIZATION.get(kind, frozenset())

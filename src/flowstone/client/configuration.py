@@ -1,0 +1,39 @@
+"""What a session's ConfigProto says; `config` is one, or None for the defaults."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flowstone.framework import flags
+from flowstone.rewriting.passes import with_memory_optimization
+from flowstone.runtime.device import Device, local_devices
+
+_ON = 1  # RewriterConfig.Toggle
+
+
+def devices(config: Any) -> list[Device]:
+    """The devices that steps may use."""
+    if config is None:
+        return local_devices()
+    return local_devices(config.device_count, config.gpu_options.per_process_gpu_memory_fraction)
+
+
+def captures(config: Any) -> bool:
+    """Whether steps on a GPU are recorded: what asks TensorFlow to compile a graph's clusters asks for it."""
+    level = 0 if config is None else config.graph_options.optimizer_options.global_jit_level
+    return level > 0 or (level == 0 and flags.CUDA_GRAPHS)
+
+
+def disabled_passes(config: Any) -> frozenset[str]:
+    """The names of the rewriting passes that are off."""
+    disabled = flags.DISABLED_PASSES
+    if config is None:
+        return disabled
+    options = config.graph_options
+    if options.optimizer_options.opt_level < 0:  # L0
+        disabled |= {"fold_constants", "apply_identities", "merge_common_subexpressions"}
+    rewrites = options.rewrite_options
+    disabled = with_memory_optimization(disabled, rewrites.memory_optimization)
+    if _ON in (rewrites.auto_mixed_precision_mkl, rewrites.auto_mixed_precision_onednn_bfloat16):
+        disabled -= {"multiply_in_bfloat16"}
+    return disabled
