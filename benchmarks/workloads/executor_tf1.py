@@ -21,7 +21,7 @@ z = start
 for _ in range(CONDITIONALS):
     z = tf.cond(z > 0.0, lambda z=z: z - 1.0, lambda z=z: z + 1.0)
 program = UnitProgram(run_passes(prune([z], [], [start])), Environment(), dynamic=True)
-value, one, zero = torch.tensor(1.0), torch.tensor(1.0), torch.tensor(0.0)
+value, one = torch.tensor(1.0), torch.tensor(1.0)
 
 
 def step():
@@ -33,7 +33,7 @@ def kernels():
     with torch.inference_mode():
         x = value
         for _ in range(CONDITIONALS):
-            x = torch.sub(x, one) if bool(torch.gt(x, zero)) else torch.add(x, one)
+            x = torch.sub(x, one) if x.item() > 0.0 else torch.add(x, one)
         return x
 
 

@@ -98,6 +98,27 @@ def test_nested_loops_that_use_values_of_every_level(passes):
     assert int(both_ways([total], [(x, np.int32(2))], passes)[0]) == expected
 
 
+def test_switches_ask_for_a_python_bool():
+    x, v = tf.placeholder(tf.float32, []), tf.placeholder(tf.bool, [2])
+    out = tf.while_loop(lambda x: x < 9.0, lambda x: tf.cond(x > 3.0, lambda: x * x, lambda: x + 1.0), [x])
+    other = tf.cond(tf.reduce_all(v), lambda: x + 1.0, lambda: x - 1.0)
+    program = UnitProgram(run_passes(prune([out, other], [], [x, v])), Environment(), dynamic=True)
+    assert program.source.count(".item() < 9.0") == program.source.count(".item() > 3.0") == 1
+    assert program.source.count("bool(") == 1
+    values = both_ways([out, other], [(x, np.float32(1)), (v, np.array([True, False]))])
+    assert [float(value) for value in values] == [16.0, 0.0]
+
+
+def test_a_predicate_that_is_fetched_or_handed_on_is_a_tensor_too():
+    x = tf.placeholder(tf.float32, [])
+    p, q = x > 3.0, x > 4.0
+    y = tf.cond(p, lambda: x + 1.0, lambda: x - 1.0)
+    z = tf.cond(q, lambda: tf.logical_not(q), lambda: q)
+    for value in (2.0, 5.0):
+        found = both_ways([p, y, z], [(x, np.float32(value))])
+        assert [each.item() for each in found] == [value > 3, value + (1 if value > 3 else -1), False]
+
+
 @pytest.mark.parametrize("parallel", [1, 2, 10])
 def test_iterations_at_once(parallel):
     out = tf.while_loop(

@@ -8,6 +8,7 @@ tensors would hold: int32 and int64 wrap around, float32 is rounded after every 
 two float32 operands, rounded once more, is correctly rounded for + - and *).
 
 Outside loops a comparison is made on numbers where only Switches ask for its result: they need a Python bool.
+So it is where the Switches are the executor's, which a segment's fetch tells (`asked`).
 """
 
 from __future__ import annotations
@@ -35,14 +36,14 @@ class Numbers:
     into a loop, of which there is a number beside the tensor; `decisions`: those that only decide.
     """
 
-    def __init__(self, subgraph: Subgraph, frames: Frames) -> None:
-        self._frames = frames
+    def __init__(self, subgraph: Subgraph, frames: Frames, asked: frozenset[Output] = frozenset()) -> None:
+        self._frames, self._asked = frames, asked
         self.outputs: set[Output] = set()
         self.entered: set[Output] = set()
         self.constants: dict[Output, str] = {}
         self.decisions: set[Output] = set()
         self._takers: dict[Output, list[tuple[PlanNode, int]]] = {}
-        if not any(node.type in SWITCHES for node in subgraph.nodes):
+        if not asked and not any(node.type in SWITCHES for node in subgraph.nodes):
             return
         for node in subgraph.nodes:
             self._consider(node)
@@ -51,7 +52,7 @@ class Numbers:
         fetched = set(subgraph.fetches)
         self.outputs -= fetched
         for node in reversed(subgraph.nodes):
-            if self._only_decides(node) and node._outputs[0] not in fetched:
+            if self._only_decides(node) and node._outputs[0] not in fetched - asked:
                 self.decisions.add(node._outputs[0])
         while self._drop_unfit():
             pass
@@ -135,7 +136,7 @@ class Numbers:
         if output.dtype is not dtypes.bool or not all(_is_scalar(x, _COMPARED) for x in node._inputs):
             return False
         takers = self._takers.get(output, [])
-        return bool(takers) and all(self._asks(taker, i) for taker, i in takers)
+        return bool(takers or output in self._asked) and all(self._asks(taker, i) for taker, i in takers)
 
     def _asks(self, taker: PlanNode, i: int) -> bool:
         """Whether input `i` only decides: nobody takes the value that a Switch hands on."""

@@ -48,6 +48,7 @@ def compile_segment(
     returns_references: bool = False,
     traced_device: str = "",
     feeds_are_there: bool = False,
+    asked: frozenset[Output] = frozenset(),
 ) -> Segment:
     """Compiles all nodes of `subgraph` for `environment`. Raises InvalidArgumentError where a kernel is
     missing.
@@ -55,8 +56,10 @@ def compile_segment(
     `returns_references`: a fetched reference is returned as the variable itself, not as its buffer.
     `traced_device`: the steps are `TracedStep`s, and the segment runs on the device of this name.
     `feeds_are_there`: whoever calls it has brought the feeds to the device.
+    `asked`: fetches that only decide, which are returned as Python's True or False.
     """
-    return _Writer(subgraph, environment, watched, traced_device, feeds_are_there).write(returns_references)
+    writer = _Writer(subgraph, environment, watched, traced_device, feeds_are_there, asked)
+    return writer.write(returns_references)
 
 
 class _Writer:
@@ -67,8 +70,9 @@ class _Writer:
         watched: bool,
         traced_device: str,
         feeds_are_there: bool,
+        asked: frozenset[Output],
     ) -> None:
-        self.subgraph, self.environment, self.watched = subgraph, environment, watched
+        self.subgraph, self.environment, self.watched, self.asked = subgraph, environment, watched, asked
         on_cpu = environment.device.type == "cpu"
         self.memory = None if on_cpu else Memory(environment, subgraph.feeds, feeds_are_there)
         self.kernels: dict[PlanNode, Any] = {}
@@ -77,7 +81,7 @@ class _Writer:
         self.code = TracedCode(traced_device) if traced_device else Code()
         self.names = LocalNames(subgraph, self.code, self.liveness, self.frames, self.memory)
         self.blocks = ConditionalBlocks(self.code, self.liveness)
-        self.numbers = Numbers(subgraph, self.frames) if on_cpu else NO_NUMBERS
+        self.numbers = Numbers(subgraph, self.frames, asked) if on_cpu else NO_NUMBERS
         self.loops = LoopBlocks(
             subgraph, self.frames, self.numbers, self.code, self.names, self.blocks, self.liveness
         )
@@ -319,6 +323,8 @@ class _Writer:
         words = []
         for i, x in enumerate(fetches):
             name = self.names.of[x] + (".tensor" if x.dtype.is_ref and not returns_references else "")
+            if x in self.asked and x not in self.numbers.decisions:
+                name = f"bool({name})"
             condition = self.liveness.output(x)
             if condition != TRUE:
                 name = f"{name} if {self.blocks.expression(condition)} else {self.code.name('dead', dead)}()"

@@ -16,10 +16,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any
 
-from flowstone.framework import dtypes, errors
+from flowstone.framework import errors
 from flowstone.framework.kernel import CPU, AsyncCall, Environment, Value
 from flowstone.framework.node import Output
-from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.rewriting.branches import MERGES, SWITCHES, TRUE, Liveness
 from flowstone.rewriting.frames import ENTERS, EXITS, NEXT_ITERATIONS, Frame, is_head, order_by_frames
@@ -41,6 +40,7 @@ from flowstone.runtime.executor import (
 )
 from flowstone.runtime.failures import located
 from flowstone.runtime.primitives import primitive_call
+from flowstone.runtime.segment_copies import SegmentCopies
 from flowstone.runtime.segments import compile_segment
 
 _CONTROL_FLOW = SWITCHES | MERGES | ENTERS | EXITS | NEXT_ITERATIONS | {"ControlTrigger"}
@@ -193,6 +193,7 @@ class _Cutter:
         for node in subgraph.nodes:
             if not (self._is_boundary(node) or self._is_free(node) or node.type == "_Arg"):
                 groups.setdefault(self.frontiers[node], []).append(node)
+        self.consumers = subgraph.consumers()
         self.group_of = {node: frontier for frontier, nodes in groups.items() for node in nodes}
         wanted = self._wanted_elsewhere(groups)
         copied: dict[Output, bool] = {}
@@ -246,6 +247,13 @@ class _Cutter:
         for x in self.subgraph.fetches:
             want(x)
         return {group: list(outputs) for group, outputs in wanted.items()}
+
+    def _is_only_asked(self, x: Output) -> bool:
+        """Whether nothing but Switches of the executor takes this value, to decide."""
+        takers = self.consumers.get(x, ())
+        if x in self.subgraph.fetches or not self.boundary:
+            return False
+        return bool(takers) and all(t.type in SWITCHES and t._inputs[0] is not x for t in takers)
 
     def _waits(self, nodes: list[PlanNode], group: Any) -> list[int]:
         """Endpoints of the units outside the group that these nodes wait for by control edges."""
@@ -324,7 +332,7 @@ class _Cutter:
         unit = Unit(SEGMENT, nodes[0].name)
         unit.waits_for = self._waits(nodes, group)
         unit.done = self._endpoint(group)
-        copies = _Copies(nodes, bool(self.boundary))
+        copies = SegmentCopies(nodes, bool(self.boundary))
         for node in nodes:
             for x in node._inputs:
                 if x.op not in copies.of_node and x not in copies.of_output:
@@ -338,7 +346,15 @@ class _Cutter:
         unit.waits_for = [e for e in unit.waits_for if e not in unit.inputs]
         unit.outputs = [self._endpoint(x) for x in wanted]
         part = copies.subgraph(wanted)
-        unit.segment = compile_segment(part, self.environment, self.watched, True, self.traced_device)
+        others = {copy for copy, x in zip(part.fetches, wanted) if not self._is_only_asked(x)}
+        unit.segment = compile_segment(
+            part,
+            self.environment,
+            self.watched,
+            returns_references=True,
+            traced_device=self.traced_device,
+            asked=frozenset(part.fetches) - others,
+        )
         unit.call = unit.segment.function
         outlasting = [i for i, x in enumerate(wanted) if self.aliasing.must_copy_read(x.op)]
         if outlasting:
@@ -359,69 +375,6 @@ def _copying(function: Callable[..., Any], places: list[int]) -> Callable[..., A
         return results
 
     return call
-
-
-class _Copies:
-    """A segment's own copies of its nodes, of constants that it shares, and arguments for what it takes."""
-
-    def __init__(self, members: list[PlanNode], dynamic: bool) -> None:
-        self._dynamic = dynamic
-        self.of_node: dict[PlanNode, PlanNode | None] = dict.fromkeys(members)
-        self.of_output: dict[Output, Output] = {}
-        self.taken: list[Output] = []
-        self._constants: list[PlanNode] = []
-        self._arguments: list[PlanNode] = []
-        self._nodes: list[PlanNode] = []
-
-    def share(self, constant: PlanNode) -> None:
-        """Makes a constant known by its own name."""
-        self._constants.append(constant)
-        self.of_output.update((x, x) for x in constant._outputs)
-
-    def add_argument(self, x: Output) -> None:
-        """An argument for a value of another unit."""
-        attributes = {"T": x.dtype.base_dtype, "index": len(self._arguments)}
-        node = PlanNode(registry["_Arg"], f"{x.op.name}:{x.value_index}", [], attributes, (), [], "", 0)
-        node.origin = getattr(x.op, "origin", x.op)
-        self._arguments.append(node)
-        self.taken.append(x)
-        self.of_output[x] = node.add_output(x.dtype, x.dims)
-
-    def add(self, node: PlanNode) -> None:
-        """A copy of a member. What a loop's head takes from the next iteration is copied after it."""
-        declaration, attributes = node.declaration, node.attributes
-        if (
-            node.type == "LoopCond" and self._dynamic
-        ):  # marks the predicate, which the executor's Switches ask
-            declaration, attributes = registry["Identity"], {"T": dtypes.bool}
-        controls = [copy for c in node._control_inputs if (copy := self.of_node.get(c)) is not None]
-        copy = PlanNode(
-            declaration,
-            node._name,
-            [self.of_output.get(x, x) for x in node._inputs],
-            attributes,
-            node.group_sizes,
-            controls,
-            node._device,
-            node.order,
-        )
-        copy.origin = node.origin
-        for x in node._outputs:
-            self.of_output[x] = copy.add_output(x.dtype, x.dims)
-        self.of_node[node] = copy
-        self._nodes.append(copy)
-
-    def subgraph(self, wanted: list[Output]) -> Subgraph:
-        """The copies, with `wanted` as fetches."""
-        for node in self._nodes:
-            if is_head(node):
-                node._inputs[:] = [self.of_output.get(x, x) for x in node._inputs]
-        return Subgraph(
-            [*self._constants, *self._arguments, *self._nodes],
-            [self.of_output[x] for x in self.taken],
-            [self.of_output[x] for x in wanted],
-            [],
-        )
 
 
 _TRANSFERS = {"_Send": SEND, "_HostSend": SEND, "_Recv": RECEIVE, "_HostRecv": RECEIVE}
