@@ -40,7 +40,8 @@ class Unit:
     `inputs`: endpoints (numbers) of the values that it takes, in the order of its arguments; `fixed`:
     constant arguments by place; `waits_for`: endpoints of units that it only waits for; `outputs`: endpoints
     of its results; `done`: the endpoint that says that it has run, or -1; `call`: what to run, for units
-    that do not hand on their arguments as they are; `buffers`, `copies`: arguments that are a variable, of
+    that do not hand on their arguments as they are; `at_once`: of an asynchronous kernel, see
+    `framework/kernel.py`; `buffers`, `copies`: arguments that are a variable, of
     which the unit wants the buffer, and those that it keeps, and must have for itself; `frame`,
     `is_constant`, `parallel_iterations`: of an Enter; `way`: of a Send or Receive, the tensor's name and the
     two devices'.
@@ -51,6 +52,7 @@ class Unit:
 
     __slots__ = (
         "arrivals",
+        "at_once",
         "blank",
         "buffers",
         "call",
@@ -80,6 +82,7 @@ class Unit:
         self.outputs: list[int] = []
         self.done = -1
         self.call: Callable[..., Any] | None = None
+        self.at_once: Callable[..., Any] | None = None
         self.node: Any = None
         self.segment: Any = None
         self.buffers: list[int] = []

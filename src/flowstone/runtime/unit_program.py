@@ -129,6 +129,10 @@ class UnitRun:
 
     def _start(self, unit: Unit, iteration: Iteration, arguments: list[Any]) -> None:
         arguments = prepared(unit, arguments)
+        outputs = unit.at_once(*arguments) if unit.at_once is not None else None
+        if outputs:
+            self.executor.finish(unit, iteration, () if outputs is True else outputs)
+            return
         self.started += 1
         try:
             unit.call(self.step, self._reporter(unit, iteration), *arguments)  # type: ignore[misc]

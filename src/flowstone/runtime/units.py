@@ -298,7 +298,8 @@ class _Cutter:
             attributes = node.attributes
             unit.way = (attributes["tensor_name"], attributes["send_device"], attributes["recv_device"])
         elif unit.kind == ASYNCHRONOUS:
-            unit.call = self._asynchronous_call(node)
+            kernel = self._asynchronous_kernel(node)
+            unit.call, unit.at_once = kernel.function, kernel.at_once
         return unit
 
     def _must_copy(self, node: PlanNode, i: int) -> bool:
@@ -307,7 +308,7 @@ class _Cutter:
             return False
         return self.aliasing.must_copy_kept(node, i)
 
-    def _asynchronous_call(self, node: PlanNode) -> Any:
+    def _asynchronous_kernel(self, node: PlanNode) -> AsyncCall:
         factory = node.declaration.kernels.get(self.environment.device_type) or node.declaration.kernels.get(
             "CPU"
         )
@@ -323,7 +324,7 @@ class _Cutter:
         except Exception as error:
             raise located(error, node) from error
         assert isinstance(kernel, AsyncCall), f"the kernel of {node.type} is not asynchronous"
-        return kernel.function
+        return kernel
 
     def _segment_unit(
         self, group: Any, nodes: list[PlanNode], wanted: list[Output], copied: dict[Output, bool]
