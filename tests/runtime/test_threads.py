@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import flowstone as tf
+from flowstone.framework.operation import F
 from flowstone.rewriting.partial_execution import prune
 from flowstone.runtime.threads import limit, wants_one_thread
 
@@ -34,6 +35,18 @@ def test_only_steps_that_would_wake_a_team_in_vain_are_limited(rows, inner, colu
     x = tf.placeholder(tf.float32, [rows, inner])
     product = tf.matmul(x, tf.zeros([inner, columns]))
     assert wants_one_thread(prune([product], [], [x])) is expected
+
+
+@pytest.mark.parametrize(("rows", "expected"), [(8, True), (8000, False)])
+def test_of_a_large_table_only_the_rows_that_are_taken_or_changed_count(rows, expected):
+    table = tf.get_variable("table", [50_000, 128])
+    ids = tf.placeholder(tf.int64, [rows])
+    gathered = tf.gather(table, ids)
+    changed = tf.scatter_sub(table, ids, tf.nn.relu(gathered))
+    slot = tf.get_variable("slot", [50_000, 128])
+    updated = F.SparseApplyAdagrad(table._ref(), slot._ref(), tf.constant(0.1), gathered, ids)
+    product = tf.matmul(tf.zeros([100, 300]), tf.placeholder(tf.float32, [300, 10]))
+    assert wants_one_thread(prune([product, changed, updated], [], [])) is expected
 
 
 @pytest.mark.skipif(limit() is None, reason="torch's OpenMP runtime is not to be found on this machine")

@@ -76,14 +76,30 @@ def is_view(declaration: OpDeclaration) -> bool:
     return bool(declaration.aliases) and declaration.is_pure and not declaration.broadcasts
 
 
+def touched_rows(node: Node) -> Output | None:
+    """Of an op that takes or changes only some rows of its tables, what has as many elements as these rows
+    have of one table: the rows themselves. None for all other ops.
+    """
+    kind = node.declaration.name
+    rows: Output | None = None
+    if kind in _GATHERS:
+        rows = node._outputs[0]
+    elif kind in _SCATTERS:
+        rows = node._inputs[2]
+    elif kind.startswith(("SparseApply", "ResourceSparseApply")):
+        rows = node._inputs[[argument.name for argument in node.declaration.inputs].index("grad")]
+    return rows
+
+
 def work(node: Node) -> Work:
     """The work of one run of `node`."""
     kind = node.declaration.name
     if kind in FREE:
         return Work(0.0, 0)
     written = sum([tensor_size(x) for x in node._outputs])
-    if kind in _SPARSE:  # only rows of the large first input: those that are updated or taken
-        size = 2 * (tensor_size(node._inputs[2]) if "Scatter" in kind else written)
+    rows = touched_rows(node)
+    if rows is not None:
+        size = 2 * tensor_size(rows) * max(len(node.declaration.mutates), 1)
         return Work(size / 4, size)
     operations = _OPERATIONS.get(kind)
     if operations is None and is_view(node.declaration):
@@ -195,7 +211,10 @@ _TABLE: tuple[tuple[str, Callable[[Node], float]], ...] = (
     ("ApplyAdam ResourceApplyAdam ApplyRMSProp ResourceApplyRMSProp", _elements(12)),
 )
 _OPERATIONS = {kind: operations for kinds, operations in _TABLE for kind in kinds.split()}
-_SPARSE = _words(
-    "Gather GatherV2 GatherNd ResourceGather ResourceGatherNd ScatterAdd ScatterSub ScatterUpdate "
-    "ResourceScatterAdd ResourceScatterSub ResourceScatterUpdate"
+_GATHERS = _words("Gather GatherV2 GatherNd ResourceGather ResourceGatherNd")
+_SCATTERS = frozenset(
+    f"{prefix}Scatter{element}{kind}"
+    for prefix in ("", "Resource")
+    for element in ("", "Nd")
+    for kind in ("Update", "Add", "Sub", "Mul", "Div", "Min", "Max")
 )

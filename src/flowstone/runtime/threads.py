@@ -26,6 +26,7 @@ import torch
 
 from flowstone.framework.shape import num_elements
 from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.placement.operation_cost import FREE, touched_rows
 
 # Multiplications of a product, as estimated by `_work`. Below the first no kernel starts a team anyway; from
 # the second on a team pays: [100, 784] x [784, 10] takes 23 µs on one thread and 22 on two, [128, 128] x
@@ -47,8 +48,12 @@ def wants_one_thread(subgraph: Subgraph) -> bool:
 
 def _work(node: PlanNode) -> float | None:
     """About how many multiplications: the root of the product of the three largest operands' sizes, which is
-    exact for matrix products. None if a shape is unknown."""
-    if not node._inputs or not node._outputs:
+    exact for matrix products. Of a table of which only some rows are taken or changed these rows count. None
+    if a shape is unknown."""
+    rows = touched_rows(node)
+    if rows is not None:
+        return num_elements(rows._dims)
+    if not node._inputs or not node._outputs or node.type in FREE:
         return 0.0
     sizes: list[int] = []
     for x in (*node._inputs, *node._outputs):
