@@ -73,6 +73,7 @@ _BLAS_IS_ENOUGH = 16  # terms of each sum
 _UNCACHED = 32 << 20  # bytes of a product
 _BLOCK = 4 << 20  # bytes of a part of one
 _LARGE = 500_000  # multiplications; from here oneDNN's set-up pays where its kernels are faster
+_LARGE_TURNED = 1_500_000  # the same where the first operand is turned round, which oneDNN has to copy
 
 
 def _turned(side):
@@ -87,7 +88,8 @@ def _shaped_product(a, b, rows, inner, columns, dtype, env):
     oneDNN's product takes half MKL's time in float32. Measured in docs/design/007.
     """
     if env.device.type == "cpu" and dtype is dtypes.float32 and inner > 1:
-        by_onednn = rows * inner * columns >= _LARGE and rows > 1 and _onednn_is_faster()
+        least = _LARGE_TURNED if type(a) is Call else _LARGE
+        by_onednn = rows * inner * columns >= least and rows > 1 and _onednn_is_faster()
         if is_narrow(rows, columns) and not (by_onednn and inner >= _LONG):
             turned = _onednn(_turned(b), a) if by_onednn else Call(torch.mm, _turned(b), _turned(a))
             return Call(torch.t, turned)

@@ -129,6 +129,7 @@ ROW_FUNCTIONS = {
     "Min": _in_rounds(torch.minimum),
     "Max": _in_rounds(torch.maximum),
 }
+_CHECKED_BY_ATEN = (_add, _subtract)  # on the CPU; an accelerator would be lost
 _SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
 
 
@@ -161,6 +162,31 @@ def _row_scatter(function, drops=False):
         return variable
 
     return scatter
+
+
+def _plain_row_scatter(function):
+    """The same where shapes and types are known to fit; ATen finds indices that are out of range."""
+
+    def scatter(variable, indices, updates):
+        table = variable.tensor
+        try:
+            function(table, indices, updates)
+        except IndexError:
+            check_rows(indices, table.shape[0])
+            raise
+        return variable
+
+    return scatter
+
+
+def _fits(node):
+    """Whether a row scatter is sure to have a vector of indices, and a row of updates for each."""
+    reference = node._inputs[0].dtype.is_ref
+    table = node.static_shape(0) if reference else handle_dims(node)
+    indices, updates = node.static_shape(1), node.static_shape(2)
+    if table is None or None in table or indices is None or len(indices) != 1:
+        return False
+    return updates == (*indices, *table[1:]) and node.dtype(2).torch not in _SIGNED
 
 
 def _scatter_strings(variable, indices, updates):
@@ -218,6 +244,8 @@ def _declare_row_scatter(kind, function):
     def kernel(node, env):
         if node.dtype(2).torch is None:
             run = _scatter_strings
+        elif function in _CHECKED_BY_ATEN and env.device.type == "cpu" and _fits(node):
+            run = _plain_row_scatter(function)
         else:
             run = _row_scatter(function, drops=adds and env.device.type != "cpu")
         return locked(run) if node.attributes.get("use_locking") else run
