@@ -73,7 +73,7 @@ def test_different_classes_come_in_the_order_of_their_first_draw() -> None:
     """What is left of the sequence of draws without repetitions; tries end with the last one's first draw."""
 
     class Scripted:
-        size = 10
+        size, is_fixed = 10, True
 
         def __init__(self) -> None:
             self.sequence = iter([3, 3, 1, 3, 1, 1, 1, 1, 0, 3, 2, 9, 9, 9, 9, 9])
@@ -86,6 +86,19 @@ def test_different_classes_come_in_the_order_of_their_first_draw() -> None:
     chosen, tries = distributions.drawn_once(Scripted(), 4, torch.Generator())
     assert chosen.tolist() == [3, 1, 0, 2]
     assert tries == 11
+
+
+@pytest.mark.parametrize("size", [1, 50, (1 << 20) + 1])
+@pytest.mark.parametrize(("count", "tries"), [(5, 5), (5, 9)])
+def test_expected_counts_with_and_without_a_table(size: int, count: int, tries: int) -> None:
+    """p count where every draw counted, else 1 - (1 - p) ** tries."""
+    ids = np.unique(np.linspace(0, size - 1, 7).astype(np.int64))
+    with np.errstate(divide="ignore"):
+        p = zipf(size)[ids]
+        expected = p * count if tries == count else -np.expm1(tries * np.log1p(-p))
+    got = distributions.expectation(distributions.LogUniform(size))(torch.from_numpy(ids), count, tries)
+    assert got.dtype is torch.float32
+    np.testing.assert_allclose(got, expected, rtol=1e-6)
 
 
 # ---- ops

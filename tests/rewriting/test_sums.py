@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import flowstone as tf
-from agreement import agree, text
+from agreement import agree, ops, text
 from flowstone.framework import flags
 from flowstone.ops.product_sums import stack_by_columns
 from flowstone.rewriting.passes import PASSES
@@ -173,3 +173,27 @@ def test_recurrences_of_cells(monkeypatch) -> None:
     setup = tf.group(*[v.assign(c) for v, c in zip(variables, constants)])
     log = agree(monkeypatch, [outputs, *after], {x: values(4, 5, 6)}, "stack_accumulators", setup=setup)
     assert "multiplies stacked operands" in log
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_gradients_of_slices_with_sizes_are_joined(monkeypatch, axis) -> None:
+    x, y = tf.placeholder(tf.float32, [6, 6]), tf.placeholder(tf.float32, [6, 6])
+    start, sizes = [[0, 0], [4, 0]], [[4, -1], [-1, -1]]
+    if axis:
+        start, sizes = [place[::-1] for place in start], [size[::-1] for size in sizes]
+    parts = [tf.slice(x, at, size) for at, size in zip(start, sizes)]
+    total = tf.add_n([tf.reduce_sum(tf.square(part)) for part in parts])
+    gradient = tf.gradients(total, x)[0]
+    lines = ops(text([gradient * y], [x, y], *[each.name for each in PASSES]))
+    assert "ConcatV2" in lines and "Pad" not in lines
+    assert "join_slices" in agree(monkeypatch, [gradient], {x: values(6, 6)}, "join_slices")
+
+
+def test_padded_tensors_that_do_not_tile_are_added(monkeypatch) -> None:
+    x = tf.placeholder(tf.float32, [2, 3])
+    pads = [[[0, 3], [0, 0]], [[2, 1], [0, 0]]], [[[0, 2], [0, 0]], [[1, 1], [0, 0]]]
+    sums = [tf.add_n([tf.pad(x, pad) for pad in pair]) for pair in pads]
+    both = tf.add_n([tf.pad(x, [[0, 2], [0, 1]]), tf.pad(x, [[2, 0], [0, 1]])])
+    for total in (*sums, both):
+        assert "AddN" in ops(text([total], [x], "join_slices"))
+    agree(monkeypatch, [*sums, both], {x: values(2, 3)}, "join_slices")

@@ -22,7 +22,7 @@ import numpy as np
 import torch
 
 from flowstone.framework import dtypes, errors
-from flowstone.framework.kernel import CPU
+from flowstone.framework.kernel import CPU, X0, X1, X2, Call
 from flowstone.framework.operation import op
 from flowstone.framework.tensor import Tensor
 from flowstone.ops.arrays import invalid
@@ -33,7 +33,8 @@ from flowstone.ops.class_distributions import (
     Uniform,
     Weighted,
     drawn_once,
-    expected_counts,
+    expectation,
+    has_table,
 )
 from flowstone.ops.random import SEEDS, generator_of, seed_attributes
 
@@ -79,41 +80,60 @@ def _sample_shapes(node: Any) -> list[tuple[int | None, ...]]:
 def _sampling(node: Any, env: Any, distribution: ClassDistribution) -> Callable[[torch.Tensor], Any]:
     """The kernel that samples from `distribution`."""
     count, unique = node.attributes["num_sampled"], node.attributes["unique"]
-    check, generator = _true_class_check(node, distribution.size), generator_of(node, env)
+    as_vector, generator = _vector_of_true_classes(node), generator_of(node, env)
+    # A table, which the session's plans share; `generator_of` has the place of the node's own name.
+    states, key = env.states, f"{node.name}/expectation"
+    expected_counts = states.get(key) or states.setdefault(key, expectation(distribution))
 
     def sample(true_classes: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        flat = check(true_classes)
+        flat = as_vector(true_classes)
         if unique:
             sampled, tries = drawn_once(distribution, count, generator)
         else:
             sampled, tries = distribution.draw(count, generator), count
-        probabilities = distribution.probabilities(torch.cat((flat, sampled)))
-        expected = expected_counts(probabilities, count, tries)
-        return sampled, expected[:-count].view(true_classes.shape), expected[-count:]
+        expected = expected_counts(torch.cat((flat, sampled)), count, tries)
+        of_true, of_sampled = expected.split_with_sizes((len(flat), count))
+        return sampled, of_true.view(true_classes.shape), of_sampled
 
-    return sample
+    def checked_sample(true_classes: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        _check_range(true_classes, distribution.size)
+        return sample(true_classes)
+
+    def sample_from_table(true_classes: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        try:
+            return sample(true_classes)
+        except IndexError:
+            _check_range(true_classes, distribution.size)
+            raise
+
+    return sample_from_table if has_table(distribution) else checked_sample
 
 
-def _true_class_check(node: Any, size: int) -> Callable[[torch.Tensor], torch.Tensor]:
-    """What gives the true classes as a vector, or raises InvalidArgumentError."""
-    num_true = node.attributes["num_true"]
+def _vector_of_true_classes(node: Any) -> Callable[[torch.Tensor], torch.Tensor]:
+    """What gives the true classes as a vector; InvalidArgumentError where they are not [any, num_true]."""
+    num_true, dims = node.attributes["num_true"], node.dims(0)
+    if dims is not None and dims[1] == num_true:
+        return lambda true_classes: true_classes.reshape(-1)
 
-    def check(true_classes: torch.Tensor) -> torch.Tensor:
+    def checked(true_classes: torch.Tensor) -> torch.Tensor:
         if true_classes.dim() != 2:
             raise invalid("true_classes must be a matrix")
         if true_classes.shape[1] != num_true:
             raise invalid(
                 f"true_classes must have num_true columns, expected: {true_classes.shape[1]} was: {num_true}"
             )
-        flat = true_classes.reshape(-1)
-        if len(flat):
-            least, largest = flat.aminmax()
-            if int(least) < 0 or int(largest) >= size:
-                wrong = next(k for k in flat.tolist() if not 0 <= k < size)
-                raise invalid(f"`true_candidate` out of range [0, {size}), received {wrong}")
-        return flat
+        return true_classes.reshape(-1)
 
-    return check
+    return checked
+
+
+def _check_range(true_classes: torch.Tensor, size: int) -> None:
+    """Raises InvalidArgumentError unless all classes are in [0, size)."""
+    if true_classes.numel():
+        least, largest = true_classes.aminmax()
+        if int(least) < 0 or int(largest) >= size:
+            wrong = next(k for k in true_classes.reshape(-1).tolist() if not 0 <= k < size)
+            raise invalid(f"`true_candidate` out of range [0, {size}), received {wrong}")
 
 
 uniform_op = _sampler(
@@ -190,11 +210,10 @@ fixed_op = _sampler("FixedUnigramCandidateSampler", f"{_RANGE} ; {_VOCABULARY}",
 
 
 def _all_kernel(node: Any, env: Any) -> Callable[[torch.Tensor], Any]:
-    count = node.attributes["num_sampled"]
-    check = _true_class_check(node, count)
+    count, as_vector = node.attributes["num_sampled"], _vector_of_true_classes(node)
 
     def sample(true_classes: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        check(true_classes)
+        _check_range(as_vector(true_classes), count)
         return torch.arange(count), torch.ones(true_classes.shape), torch.ones(count)
 
     return sample
@@ -243,6 +262,27 @@ def _(node: Any, env: Any) -> Callable[..., Any]:
         return rows, columns, torch.full((len(hits),), lowest)
 
     return find
+
+
+mask_hits_op = op(
+    "_MaskAccidentalHits",
+    "logits: T, true_classes: int64, sampled_candidates: int64 -> masked: T",
+    T=(dtypes.float32,),
+)
+mask_hits_op.infer(lambda node: node.dims(0))
+mask_hits_op.not_differentiable()
+
+
+@mask_hits_op.kernel(CPU)
+def _(node: Any, env: Any) -> Call:
+    """The logits, [batch, candidates], plus the least float where a candidate is a true class of the row."""
+    lowest = float(dtypes.float32.max) * -1
+    if node.static_shape(1) is not None and node.static_shape(1)[1] == 1:
+        hits = Call(torch.eq, X1, X2)
+    else:
+        hits = Call(torch.any, Call(torch.eq, Call(torch.unsqueeze, X1, 2), X2), 1)
+    masked = Call(torch.add, X0, hits, alpha=lowest)
+    return masked.or_in_place(0, torch.Tensor.add_, X0, hits, alpha=lowest)
 
 
 # ---- public functions

@@ -1,12 +1,13 @@
 """Distributions over class numbers 0 … n-1, from which candidate samplers draw.
 
-Each has its `size` n and two methods: ``draw(count, generator)``, int64 [count] independent class numbers,
-and ``probabilities(ids)``, float64 of the shape of `ids`. `drawn_once` draws until enough different classes
-are found. `expected_counts` says how often a class is in such a sample on average: with `tries` draws for
-`count` results, ``p * count`` if every draw counted (`tries == count`), else ``1 - (1 - p) ** tries``.
+Each has its `size` n, says whether it never changes (`is_fixed`), and has two methods: ``draw(count,
+generator)``, int64 [count] independent class numbers, and ``probabilities(ids)``, float64 of the shape of
+`ids`. `drawn_once` draws until enough different classes are found. `expectation` says how often a class is in
+such a sample on average: with `tries` draws for `count` results, ``p * count`` if every draw counted
+(`tries == count`), else ``1 - (1 - p) ** tries``.
 
->>> uniform, once = Uniform(4), torch.tensor([2])
->>> expected_counts(uniform.probabilities(once), 2, 2), expected_counts(uniform.probabilities(once), 2, 3)
+>>> expected, once = expectation(Uniform(4)), torch.tensor([2])
+>>> expected(once, 2, 2), expected(once, 2, 3)
 (tensor([0.5000]), tensor([0.5781]))
 """
 
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
@@ -26,6 +28,7 @@ class ClassDistribution(Protocol):
     """What a sampler asks of a distribution."""
 
     size: int
+    is_fixed: bool
 
     def draw(self, count: int, generator: torch.Generator) -> torch.Tensor: ...
 
@@ -34,6 +37,8 @@ class ClassDistribution(Protocol):
 
 class Uniform:
     """Every class is as likely as any other."""
+
+    is_fixed = True
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -47,6 +52,8 @@ class Uniform:
 
 class LogUniform:
     """Zipf's law: P(k) = log((k + 2) / (k + 1)) / log(n + 1), for classes numbered by falling frequency."""
+
+    is_fixed = True
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -67,6 +74,8 @@ class Weighted:
 
     InvalidArgumentError for a negative weight, or if all are 0.
     """
+
+    is_fixed = True
 
     def __init__(self, weights: np.ndarray) -> None:
         wide = torch.as_tensor(np.asarray(weights, np.float64))
@@ -92,6 +101,8 @@ class Learned:
 
     The counts are rows of about sqrt(n) classes, with a total a row: a draw finds its row, then its column.
     """
+
+    is_fixed = False
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -132,20 +143,47 @@ def drawn_once(
     """
     if count > getattr(distribution, "possible", distribution.size):
         raise errors.InvalidArgumentError(None, None, "Sampler's range is too small.")
-    found: dict[int, None] = {}
-    tries = 0
-    while True:
-        # About half again as many as are wanted is mostly enough at once.
-        block = distribution.draw(count + count // 2 + 1, generator).tolist()
+    size = count + count // 2 + 1  # about half again as many as are wanted is mostly enough at once
+    tries, block = 0, distribution.draw(size, generator).tolist()
+    found = dict.fromkeys(block)
+    while len(found) < count:
+        tries += size
+        block = distribution.draw(size, generator).tolist()
         found.update(dict.fromkeys(block))
-        if len(found) >= count:
-            chosen = np.fromiter(found, np.int64, count)
-            return torch.from_numpy(chosen), tries + block.index(chosen[-1]) + 1
-        tries += len(block)
+    chosen = np.fromiter(found, np.int64, count)
+    return torch.from_numpy(chosen), tries + block.index(int(chosen[-1])) + 1
 
 
-def expected_counts(probabilities: torch.Tensor, count: int, tries: int) -> torch.Tensor:
-    """How often classes of these float64 probabilities are in a sample, float32. Overwrites them."""
+_LARGEST_TABLE = 1 << 20  # classes of which a plan holds a float each
+
+Expectation = Callable[[torch.Tensor, int, int], torch.Tensor]
+
+
+def has_table(distribution: ClassDistribution) -> bool:
+    """Whether what is expected of every class is computed once."""
+    return distribution.is_fixed and distribution.size <= _LARGEST_TABLE
+
+
+def expectation(distribution: ClassDistribution) -> Expectation:
+    """How often classes are in a sample from `distribution`: ``f(ids, count, tries)``, float32 of the shape
+    of `ids`, int64 [k].
+
+    With a table, log(1 - p) of every class, ids out of range are IndexErrors; else the caller has checked
+    them.
+    """
+    if not has_table(distribution):
+        return lambda ids, count, tries: _expected(_log_misses(distribution, ids), count, tries)
+    table = _log_misses(distribution, torch.arange(distribution.size)).float()
+    return lambda ids, count, tries: _expected(table.index_select(0, ids), count, tries)
+
+
+def _log_misses(distribution: ClassDistribution, ids: torch.Tensor) -> torch.Tensor:
+    """The logarithms of the probabilities that a draw is another class, float64."""
+    return distribution.probabilities(ids).neg_().log1p_()
+
+
+def _expected(log_misses: torch.Tensor, count: int, tries: int) -> torch.Tensor:
+    """The expected counts, in place of the logarithms if these are float32."""
     if tries == count:
-        return probabilities.mul_(count).float()
-    return probabilities.neg_().log1p_().mul_(tries).expm1_().neg_().float()
+        return log_misses.expm1_().mul_(-count).float()
+    return log_misses.mul_(tries).expm1_().neg_().float()

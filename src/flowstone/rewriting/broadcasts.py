@@ -2,23 +2,36 @@
 
 - ``op(BroadcastTo(x), y)`` is ``op(x, y)`` where y alone already has the result's shape;
 - ``op(BroadcastTo(x), scalar)`` is ``BroadcastTo(op(x, scalar))``, so that the arithmetic is done once an
-  element of x.
+  element of x;
+- a reshape of ``BroadcastTo(x)`` that only adds or drops axes of size 1 is ``BroadcastTo`` of such a reshape
+  of x.
 
-Both give the same bits. They serve ops whose declaration says that they broadcast; gradients of means and of
+All give the same bits. They serve ops whose declaration says that they broadcast; gradients of means and of
 normalisation are full of them.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
+from flowstone.framework import dtypes
 from flowstone.framework.node import Output
+from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.rewriting.patterns import Replacement, rewrite
 
+RESHAPES = frozenset({"Reshape", "ExpandDims", "Squeeze"})
+Dims = tuple[int | None, ...] | None
+
 
 def narrow_broadcasts(subgraph: Subgraph) -> None:
-    """Applies both rules to every broadcasting op of two inputs, inputs first."""
+    """Applies the rules to every broadcasting op of two inputs, and every reshape, inputs first."""
 
     def rule(node: PlanNode) -> Replacement | None:
+        if node.type in RESHAPES:
+            return _reshaped_before(subgraph, node)
         if not node.declaration.broadcasts or len(node._inputs) != 2:
             return None
         dims = node._outputs[0]._dims
@@ -35,6 +48,57 @@ def narrow_broadcasts(subgraph: Subgraph) -> None:
         return None
 
     rewrite(subgraph, "narrow_broadcasts", rule)
+
+
+def _reshaped_before(subgraph: Subgraph, node: PlanNode) -> Replacement | None:
+    """A reshape of a broadcast as a broadcast of a reshape."""
+    broadcast, dims = node._inputs[0]._op, node._outputs[0]._dims
+    if broadcast.type != "BroadcastTo" or broadcast._control_inputs or node._control_inputs:
+        return None
+    x, before = broadcast._inputs[0], broadcast._outputs[0]._dims
+    axes = kept_axes(before, dims)
+    if axes is None or x._dims is None or None in x._dims:
+        return None
+    inner = with_axes(x._dims, len(before), axes)
+    sizes = [_constant(subgraph, node, shape, name) for shape, name in ((inner, "inner"), (dims, "shape"))]
+    attributes = {"T": x.dtype.base_dtype, "Tshape": dtypes.int32}
+    reshaped = subgraph.new_node(registry["Reshape"], [x, sizes[0]._outputs[0]], attributes, like=node)
+    attributes = {"T": x.dtype.base_dtype, "Tidx": dtypes.int32}
+    source = x if inner == x._dims else reshaped._outputs[0]
+    after = subgraph.new_node(broadcast.declaration, [source, sizes[1]._outputs[0]], attributes, like=node)
+    added = (sizes[1], after) if source is x else (sizes[0], reshaped, sizes[1], after)
+    return Replacement([after._outputs[0]], "reshaped before the broadcast", added)
+
+
+def kept_axes(before: Dims, after: Dims) -> list[int | None] | None:
+    """Of a reshape that only adds or drops axes of size 1: for each axis of the result, that of the operand,
+    or None for one that is added. None for other reshapes and unknown shapes."""
+    if before is None or after is None or None in before or None in after:
+        return None
+    axes: list[int | None] = []
+    at = 0
+    for size in after:
+        while size != 1 and at < len(before) and before[at] == 1:
+            at += 1
+        if at < len(before) and before[at] == size:
+            axes.append(at)
+            at += 1
+        elif size == 1:
+            axes.append(None)
+        else:
+            return None
+    return axes if all(size == 1 for size in before[at:]) else None
+
+
+def with_axes(dims: tuple[int, ...], rank: int, axes: list[int | None]) -> tuple[int, ...]:
+    """The shape of an operand, which was broadcast to `rank` axes, after only those axes are kept."""
+    full = (1,) * (rank - len(dims)) + dims
+    return tuple(1 if axis is None else full[axis] for axis in axes)
+
+
+def _constant(subgraph: Subgraph, like: PlanNode, value: Any, name: str) -> PlanNode:
+    attributes = {"value": np.array(value, np.int32), "dtype": dtypes.int32}
+    return subgraph.new_node(registry["Const"], [], attributes, like=like, name=f"{like.name}/{name}")
 
 
 def _narrowed(subgraph: Subgraph, node: PlanNode, i: int) -> PlanNode:

@@ -38,7 +38,6 @@ def fold_constants(subgraph: Subgraph) -> None:
             known = [static_value(output) for output in node._outputs]
             if all([isinstance(value, np.ndarray) for value in known]):
                 return _constants(subgraph, node, known, "known before the step")
-            return None
         if not node._inputs or any([x._op.declaration.name != "Const" for x in node._inputs]):
             return None
         values = _evaluated(node)

@@ -23,6 +23,7 @@ def drop_waits(subgraph: Subgraph) -> None:
     """Removes control edges that order nothing."""
     if not any(node._control_inputs for node in subgraph.nodes):
         return
+    remove_unneeded(subgraph)  # what is not needed waits, and is waited for, in vain
     _free_constants(subgraph)
     access, liveness = StateAccess(subgraph.nodes), Liveness(subgraph)
     number = 0

@@ -13,14 +13,17 @@ from typing import NamedTuple
 
 from flowstone.framework import flags
 from flowstone.framework.subgraph import Subgraph
+from flowstone.rewriting.accidental_hits import mask_accidental_hits
 from flowstone.rewriting.broadcasts import narrow_broadcasts
 from flowstone.rewriting.common_subexpression import merge_common_subexpressions
 from flowstone.rewriting.constant_folding import apply_identities, fold_constants
 from flowstone.rewriting.control_edges import drop_waits
 from flowstone.rewriting.dead_branches import remove_dead_branches
+from flowstone.rewriting.direct_sums import sum_directly
 from flowstone.rewriting.filter_layout import lay_out_filters
 from flowstone.rewriting.fusion import fuse_biases, fuse_losses
 from flowstone.rewriting.invariants import check
+from flowstone.rewriting.logistic_losses import simplify_logistic_losses
 from flowstone.rewriting.loop_accumulators import stack_accumulators
 from flowstone.rewriting.loop_invariants import hold_invariants
 from flowstone.rewriting.loop_stacks import drop_stacks
@@ -30,6 +33,7 @@ from flowstone.rewriting.normalization_fusion import fold_normalizations
 from flowstone.rewriting.patterns import remove_unneeded
 from flowstone.rewriting.pooling_fusion import keep_places, pool_first
 from flowstone.rewriting.recomputation import recompute_activations, recompute_hinted
+from flowstone.rewriting.row_updates import add_negated_rows
 from flowstone.rewriting.sums import join_slices, stack_products
 from flowstone.rewriting.swapping import swap_activations, swap_hinted
 from flowstone.rewriting.transposes import cancel_transposes
@@ -53,13 +57,26 @@ PASSES = (
     Pass("fold_constants", fold_constants, "compute what does not depend on the step"),
     Pass("remove_dead_branches", remove_dead_branches, "of a decided conditional only what is taken"),
     Pass("apply_identities", apply_identities, "x + 0 = x, Identity, and other local identities of the ops"),
+    Pass("drop_waits", drop_waits, "wait only where effects or state make it matter"),
+    Pass("sum_directly", sum_directly, "products with ones and sums of sums as one sum", joins=True),
     Pass("narrow_broadcasts", narrow_broadcasts, "repeat an operand only where the op does not do it itself"),
     Pass("cancel_transposes", cancel_transposes, "transposes and reshapes meet, and one or none is left"),
     Pass("merge_common_subexpressions", merge_common_subexpressions, "equal pure nodes become one"),
     Pass("remove_unneeded", remove_unneeded, "drop what neither a fetch, a target nor an effect needs"),
-    Pass("drop_waits", drop_waits, "wait only where effects or state make it matter"),
     Pass("hold_invariants", hold_invariants, "what is the same in every iteration is brought in once"),
     Pass("drop_stacks", drop_stacks, "what a loop's gradient can count is not pushed, nor what nobody pops"),
+    Pass(
+        "simplify_logistic_losses",
+        simplify_logistic_losses,
+        "sigmoid cross entropies and their gradients by softplus and sigmoid",
+        joins=True,
+    ),
+    Pass(
+        "mask_accidental_hits",
+        mask_accidental_hits,
+        "compare candidates with true classes instead of listing hits",
+        joins=True,
+    ),
     Pass("join_slices", join_slices, "concatenate the gradients of slices that tile a tensor", joins=True),
     Pass(
         "stack_products",
@@ -91,6 +108,7 @@ PASSES = (
         "a product that is only subtracted from a variable, in one kernel",
         joins=True,
     ),
+    Pass("add_negated_rows", add_negated_rows, "rows are added to a variable, not subtracted"),
     Pass("group_updates", group_updates, "small updates with the same numbers in one call", joins=True),
     Pass("schedule_memory", schedule_memory, "an order of low peak memory, where values are large"),
     Pass("recompute_hinted", recompute_hinted, "compute what the program marks again for gradients"),

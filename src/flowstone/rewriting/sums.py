@@ -2,7 +2,8 @@
 
 - A sum of products ``X₁ᵀD₁ + X₂ᵀD₂ + …`` (the gradient by a weight that every time step uses) is one product
   of the stacked operands, where the stacks are smaller than the products.
-- A sum of gradients of slices that tile a tensor is their concatenation.
+- A sum of gradients of slices that tile a tensor, or of tensors with zeros around them that do, is their
+  concatenation.
 """
 
 from __future__ import annotations
@@ -137,7 +138,7 @@ def _constant(subgraph: Subgraph, like: PlanNode, value: Any, name: str) -> Plan
 
 def join_slices(subgraph: Subgraph) -> None:
     """Concatenates gradients of slices that together make the whole tensor, instead of adding them padded."""
-    if not any(node.type == "StridedSliceGrad" for node in subgraph.nodes):
+    if not any(node.type in ("StridedSliceGrad", "Pad") for node in subgraph.nodes):
         return
 
     def rule(node: PlanNode) -> Replacement | None:
@@ -158,15 +159,20 @@ def join_slices(subgraph: Subgraph) -> None:
             end = last
         if dims is None or end != dims[axis]:
             return None
-        parts = [x.op._inputs[4] for _, x in ordered]
+        parts = [x.op._inputs[4 if x.op.type == "StridedSliceGrad" else 0] for _, x in ordered]
         return _joined(subgraph, node, parts, axis, shrunk)
 
     rewrite(subgraph, "join_slices", rule)
     remove_unneeded(subgraph)
 
 
-def _place(node: PlanNode) -> tuple[int, int, int, bool] | None:
+_Place = tuple[int, int, int, bool]
+
+
+def _place(node: PlanNode) -> _Place | None:
     """Of a slice's gradient: the one axis that is sliced, from where to where, and whether it is gone."""
+    if node.type == "Pad" and not node._control_inputs:
+        return _padded_place(node)
     if node.type != "StridedSliceGrad" or node._control_inputs:
         return None
     known = [node.constant(i) for i in range(4)]
@@ -192,6 +198,18 @@ def _place(node: PlanNode) -> tuple[int, int, int, bool] | None:
             return None
         found = axis, first, last, shrunk
     return found
+
+
+def _padded_place(node: PlanNode) -> _Place | None:
+    """The same of zeros around one axis, as the gradient of Slice has them."""
+    paddings, dims = node.constant(1), node._outputs[0]._dims
+    if paddings is None or dims is None or None in dims:
+        return None
+    padded = [axis for axis, (before, after) in enumerate(paddings.tolist()) if before or after]
+    if len(padded) != 1:
+        return None
+    before, after = paddings[padded[0]].tolist()
+    return padded[0], before, dims[padded[0]] - after, False
 
 
 def _joined(subgraph: Subgraph, node: PlanNode, parts: list[Output], axis: int, shrunk: bool) -> Replacement:

@@ -1,6 +1,7 @@
 """Transposes and reshapes that meet.
 
-- Of two transposes in a row one is enough, or none. The same for Reshape, ExpandDims and Squeeze.
+- Of two transposes in a row one is enough, or none. The same for Reshape, ExpandDims and Squeeze, also with
+  an element-wise op between them, where they only add and drop axes of size 1.
 - A transpose comes after the element-wise ops, the bias and the concatenation that take it, which brings it
   to its inverse and them to the convolution or product before it (`fusion.py`). Their number never grows.
 - Products, reductions and bias gradients take their operand as it was before the transpose.
@@ -19,6 +20,7 @@ from flowstone.framework import dtypes
 from flowstone.framework.node import Output
 from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.rewriting.broadcasts import RESHAPES, kept_axes, with_axes
 from flowstone.rewriting.patterns import Replacement, rewrite
 
 _ELEMENTWISE = frozenset({
@@ -28,13 +30,12 @@ _ELEMENTWISE = frozenset({
     "EluGrad", "LeakyReluGrad", "Relu6Grad", "ReluGrad", "RsqrtGrad", "SeluGrad", "SigmoidGrad",
     "SoftplusGrad", "SoftsignGrad", "SqrtGrad", "TanhGrad",
 })  # fmt: skip
-_RESHAPES = frozenset({"Reshape", "ExpandDims", "Squeeze"})
 _Permutation = tuple[int, ...]
 
 
 def cancel_transposes(subgraph: Subgraph) -> None:
     """Joins transposes and reshapes that meet, and lets transposes meet."""
-    if any(node.type == "Transpose" or node.type in _RESHAPES for node in subgraph.nodes):
+    if any(node.type == "Transpose" or node.type in RESHAPES for node in subgraph.nodes):
         rewrite(subgraph, "cancel_transposes", _Rules(subgraph))
 
 
@@ -48,7 +49,7 @@ class _Rules:
 
     def __call__(self, node: PlanNode) -> Replacement | None:
         """What stands for `node`."""
-        if node.type in _RESHAPES:
+        if node.type in RESHAPES:
             return self._reshaped(node)
         if not any(x._op.type == "Transpose" for x in node._inputs):
             return None
@@ -194,6 +195,8 @@ class _Rules:
     def _reshaped(self, node: PlanNode) -> Replacement | None:
         inner = node._inputs[0]._op
         x, dims = inner._inputs[0] if inner._inputs else None, node._outputs[0]._dims
+        if x is not None and inner.declaration.broadcasts and len(inner._inputs) == 2:
+            return self._moved_reshapes(node, inner)
         if x is None or not _is_safe(inner) or not _is_safe(node):
             return None
         if dims == x._dims:
@@ -204,6 +207,44 @@ class _Rules:
         inputs = [x, constant._outputs[0]]
         new = self.subgraph.new_node(registry["Reshape"], inputs, attributes, node)
         return Replacement([new._outputs[0]], "one reshape for two", (constant, new))
+
+    def _moved_reshapes(self, node: PlanNode, inner: PlanNode) -> Replacement | None:
+        """The op `inner`, which only this reshape takes, on operands that need no reshape."""
+        before, after = inner._outputs[0]._dims, node._outputs[0]._dims
+        axes = kept_axes(before, after) if _is_safe(node) else None
+        if axes is None or inner._control_inputs or inner._outputs[0] in self.fetched:
+            return None
+        if inner._device != node._device:
+            return None
+        if len(self.takers.get(inner._outputs[0], ())) != 1:
+            return None
+        inputs: list[Output] = []
+        for x in inner._inputs:
+            found = _without_reshape(x, len(before or ()), axes)
+            if found is None:
+                return None
+            inputs.append(found)
+        new = self.subgraph.new_node(inner.declaration, inputs, inner.attributes, like=node)
+        if new._outputs[0]._dims != after:
+            return None
+        return Replacement([new._outputs[0]], f"{inner.name} needs no reshapes", (new,))
+
+
+def _without_reshape(x: Output, rank: int, axes: list[int | None]) -> Output | None:
+    """What has the elements of `x` in the shape that is left of it when only `axes` are kept, if anything."""
+    if x._dims is None or None in x._dims:
+        return None
+    wanted = with_axes(x._dims, rank, axes)  # type: ignore[arg-type]
+    source = x._op._inputs[0] if _is_safe(x.op) else x
+    for y in (x, source):
+        dims = y._dims
+        if (
+            dims is not None
+            and len(dims) <= len(wanted)
+            and (1,) * (len(wanted) - len(dims)) + dims == wanted
+        ):
+            return y
+    return None
 
 
 def permutation(x: Output) -> _Permutation | None:
@@ -220,7 +261,7 @@ def permutation(x: Output) -> _Permutation | None:
 
 def _is_safe(node: PlanNode) -> bool:
     """Whether a reshape cannot fail, and its shape follows from the number of elements."""
-    if node.type not in _RESHAPES or node._control_inputs or node._inputs[0]._dtype.is_ref:
+    if node.type not in RESHAPES or node._control_inputs or node._inputs[0]._dtype.is_ref:
         return False
     before, after = node._inputs[0]._dims, node._outputs[0]._dims
     if before is None or after is None or before.count(None) > 1 or after.count(None) != before.count(None):
