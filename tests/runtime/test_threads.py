@@ -37,6 +37,15 @@ def test_only_steps_that_would_wake_a_team_in_vain_are_limited(rows, inner, colu
     assert wants_one_thread(prune([product], [], [x])) is expected
 
 
+@pytest.mark.parametrize(
+    ("columns", "expected"), [(20, False), (3000, True), (70_000, True), (2_000_000, False)]
+)
+def test_ops_by_element_count_their_elements(columns, expected):
+    x = tf.placeholder(tf.float32, [1, columns])
+    subgraph = prune([tf.reduce_sum(tf.concat([x * 2.0 + x, x], 0))], [], [x])
+    assert wants_one_thread(subgraph) is expected
+
+
 @pytest.mark.parametrize(("rows", "expected"), [(8, True), (8000, False)])
 def test_of_a_large_table_only_the_rows_that_are_taken_or_changed_count(rows, expected):
     table = tf.get_variable("table", [50_000, 128])

@@ -76,6 +76,12 @@ def is_view(declaration: OpDeclaration) -> bool:
     return bool(declaration.aliases) and declaration.is_pure and not declaration.broadcasts
 
 
+def is_by_element(node: Node) -> bool:
+    """Whether an op's kernel does a little for every element of what it takes and gives, and no more."""
+    declaration = node.declaration
+    return declaration.broadcasts or is_view(declaration) or declaration.name in _BY_ELEMENT
+
+
 def touched_rows(node: Node) -> Output | None:
     """Of an op that takes or changes only some rows of its tables, what has as many elements as these rows
     have of one table: the rows themselves. None for all other ops.
@@ -217,4 +223,12 @@ _SCATTERS = frozenset(
     for prefix in ("", "Resource")
     for element in ("", "Nd")
     for kind in ("Update", "Add", "Sub", "Mul", "Div", "Min", "Max")
+)
+_BY_ELEMENT = _words(
+    "Abs Neg Sign Square Sqrt Rsqrt Exp Expm1 Log Log1p Sin Cos Tanh Sigmoid Reciprocal Inv Cast Relu "
+    "Relu6 Elu Selu LeakyRelu Softplus Softsign TanhGrad SigmoidGrad SqrtGrad RsqrtGrad ReciprocalGrad "
+    "InvGrad ReluGrad Relu6Grad EluGrad SeluGrad LeakyReluGrad SoftplusGrad SoftsignGrad AddN BiasAdd "
+    "BiasAddGrad Select SelectV2 Sum Mean Max Min Softmax LogSoftmax SoftmaxCrossEntropyWithLogits "
+    "SparseSoftmaxCrossEntropyWithLogits _SoftmaxCrossEntropyTotal ZerosLike OnesLike Fill BroadcastTo "
+    "Tile Pack Unpack Concat ConcatV2 Split SplitV Slice StridedSlice Pad"
 )
