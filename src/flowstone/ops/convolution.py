@@ -9,8 +9,6 @@ convolution. Padding that is not symmetric is done explicitly. The public functi
 
 from __future__ import annotations
 
-import math
-import mmap
 import operator
 
 import torch
@@ -19,14 +17,14 @@ from flowstone.framework import dtypes, errors
 from flowstone.framework.kernel import CPU, GPU, X0, X1, X2, Call
 from flowstone.framework.operation import F, op
 from flowstone.framework.shape import merge
+from flowstone.ops import pointwise_convolutions
+from flowstone.ops.convolution_geometry import Geometry, known_gradient, known_shapes, shape_only
+from flowstone.ops.pointwise_convolutions import images_of_row, row_of_positions, spread
 from flowstone.ops.windows import (
-    channels_first,
-    channels_last,
     crop_spatial,
     is_channels_last,
     pad_spatial,
     padding_of,
-    require_no_batch_stride,
     require_rank,
     spatial,
 )
@@ -47,50 +45,6 @@ _VOLUME = (
     "data_format: string in ['NDHWC', 'NCDHW'] = 'NDHWC' ; dilations: list(int) = [1, 1, 1, 1, 1]"
 )
 _COMMON = ("strides", "padding", "data_format", "dilations", "explicit_paddings", "use_cudnn_on_gpu")
-
-
-class Geometry:
-    """What a convolution node's attributes say, once a plan.
-
-    `rank` (with batch and channels), `strides` and `dilations` (spatial), `padding`, and whether the layout
-    has its channels last. UnimplementedError where a window is to move over batch or channels.
-    """
-
-    def __init__(self, node) -> None:
-        attributes = node.attributes
-        self.rank = len(attributes["strides"])
-        layout = attributes["data_format"]
-        require_no_batch_stride(attributes["strides"], layout, self.rank)
-        require_no_batch_stride(attributes["dilations"], layout, self.rank, "dilations")
-        self.last = is_channels_last(layout)
-        self.strides = spatial(attributes["strides"], layout)
-        self.dilations = spatial(attributes["dilations"], layout)
-        self.padding = padding_of(attributes, self.rank)
-        self.to_first, self.to_last = channels_first(self.rank), channels_last(self.rank)
-        n = self.rank - 2
-        self.filter_first = (n + 1, n, *range(n))  # [spatial..., in, out] to [out, in, spatial...]
-        self.filter_last = (*range(2, n + 2), 1, 0)
-
-    def solve(self, lengths, sizes):
-        """(counts, before, after) over these spatial lengths and window sizes."""
-        return self.padding.solve(lengths, sizes, self.strides, self.dilations)
-
-    def sizes_of(self, shape):
-        """Spatial lengths of a shape in the node's layout."""
-        return tuple(shape[1:-1]) if self.last else tuple(shape[2:])
-
-    def channels_of(self, shape):
-        """Channels of a shape in the node's layout."""
-        return shape[-1] if self.last else shape[1]
-
-    def fixed(self, image, kernel):
-        """The geometry (counts, before, after) if these static shapes decide it, else None."""
-        if image is None or kernel is None:
-            return None
-        lengths, sizes = self.sizes_of(image), kernel[: self.rank - 2]
-        if None in lengths or None in sizes:
-            return None
-        return self.solve(lengths, sizes)
 
 
 def _require_channels(channels, kernel_channels, groups_allowed):
@@ -160,35 +114,12 @@ def _given_back(call, geometry):
     return Call(torch.permute, call, geometry.to_last) if geometry.last else call
 
 
-def _known_shapes(geometry, image, kernel, depthwise):
-    """(groups, geometry) where static shapes decide all and ATen's symmetric padding serves; else None."""
-    if depthwise or image is None or kernel is None or len(image) != geometry.rank or 0 in image + kernel:
-        return None
-    counts, before, after = geometry.fixed(image, kernel)
-    if before != after or 0 in counts or geometry.channels_of(image) % kernel[-2]:
-        return None
-    return geometry.channels_of(image) // kernel[-2], counts, before
-
-
 def _forward_kernel(depthwise):
     def factory(node, env):
         geometry = Geometry(node)
-        known = _known_shapes(geometry, node.static_shape(0), node.static_shape(1), depthwise)
+        known = known_shapes(geometry, node.static_shape(0), node.static_shape(1), depthwise)
         if known is not None:
-            groups, _, padding = known
-            x = _seen_first(X0, geometry)
-            kernel = Call(torch.permute, X1, geometry.filter_first)
-            call = Call(
-                _FORWARD[geometry.rank - 2],
-                x,
-                kernel,
-                None,
-                geometry.strides,
-                padding,
-                geometry.dilations,
-                groups,
-            )
-            return _given_back(call, geometry)
+            return _forward_call(node, env, geometry, known)
         fixed = geometry.fixed(node.static_shape(0), node.static_shape(1)) or _fixed_by_stride(geometry, node)
         convolve = _FORWARD[geometry.rank - 2]
         strides, dilations, rank = geometry.strides, geometry.dilations, geometry.rank
@@ -217,6 +148,20 @@ def _forward_kernel(depthwise):
         return run
 
     return factory
+
+
+def _forward_call(node, env, geometry, known):
+    groups, counts, padding = known
+    image, kernel = node.static_shape(0), node.static_shape(1)
+    convolve, weights = _FORWARD[geometry.rank - 2], Call(torch.permute, X1, geometry.filter_first)
+    if pointwise_convolutions.suits(node, env, geometry, kernel, known):
+        found = image[0], *counts
+        row = row_of_positions(X0, geometry.strides, (*found, image[-1]))
+        call = Call(convolve, row, weights, None, (1, 1), padding, geometry.dilations, groups)
+        return images_of_row(call, (*found, kernel[-1]))
+    x = _seen_first(X0, geometry)
+    call = Call(convolve, x, weights, None, geometry.strides, padding, geometry.dilations, groups)
+    return _given_back(call, geometry)
 
 
 def _fixed_by_stride(geometry, node):
@@ -250,9 +195,12 @@ def _input_gradient_kernel(depthwise):
     def factory(node, env):
         geometry = Geometry(node)
         constant = _shape_argument(node, 0)
-        known = _known_gradient(geometry, constant, node.static_shape(1), node.static_shape(2), depthwise)
+        known = known_gradient(geometry, constant, node.static_shape(1), node.static_shape(2), depthwise)
         if known is not None:
-            return _input_gradient_call(geometry, constant, node.static_shape(1), *known)
+            kernel = node.static_shape(1)
+            if pointwise_convolutions.suits(node, env, geometry, kernel, known):
+                return _pointwise_input_gradient(geometry, constant, kernel, known[1])
+            return _input_gradient_call(geometry, constant, kernel, *known)
         n, last = geometry.rank - 2, geometry.last
         transposed, strides, dilations = _TRANSPOSED[n], geometry.strides, geometry.dilations
         to_first, to_last = geometry.to_first, geometry.to_last
@@ -293,14 +241,6 @@ def _input_gradient_kernel(depthwise):
     return factory
 
 
-def _known_gradient(geometry, image, kernel, dy, depthwise):
-    """`_known_shapes` for a gradient, if `dy` has the shape that the convolution's output has."""
-    known = _known_shapes(geometry, image, kernel, depthwise)
-    if known is None or dy is None or geometry.sizes_of(dy) != known[1]:
-        return None
-    return known if dy[0] == image[0] and geometry.channels_of(dy) == kernel[-1] else None
-
-
 def _input_gradient_call(geometry, image, kernel, groups, counts, padding):
     rest = tuple(
         max(length + 2 * margin - (count - 1) * stride - (size - 1) * dilation - 1, 0)
@@ -315,29 +255,20 @@ def _input_gradient_call(geometry, image, kernel, groups, counts, padding):
     return _given_back(call, geometry)
 
 
+def _pointwise_input_gradient(geometry, image, kernel, counts):
+    found, ones = (image[0], *counts), (1, 1)
+    row = row_of_positions(X2, ones, (*found, kernel[-1]))
+    weights = Call(torch.permute, X1, geometry.filter_first)
+    call = Call(torch.conv_transpose2d, row, weights, None, ones, (0, 0), (0, 0), 1, ones)
+    return spread(images_of_row(call, (*found, image[-1])), geometry.strides, image)
+
+
 # ---- the gradient by the filter
 
 
-def _shape_only(geometry, kernel, dtype, device):
-    """A stand-in for a filter of which ATen reads only shape and strides.
-
-    On a host ATen would first copy one whose strides are not those of the images' layout; so it has them,
-    over memory that is never touched and hence never given to the process.
-    """
-    n = geometry.rank - 2
-    if device.type != "cpu":
-        return torch.empty(1, dtype=dtype, device=device).expand(kernel[-1], kernel[-2], *kernel[:n])
-    untouched = mmap.mmap(-1, math.prod(kernel) * dtype.itemsize)
-    weights = torch.frombuffer(untouched, dtype=dtype)
-    if geometry.last:
-        return weights.view(kernel[-1], *kernel[:n], kernel[-2]).permute(geometry.to_first)
-    return weights.view(kernel[-1], kernel[-2], *kernel[:n])
-
-
 def _filter_gradient_call(geometry, env, dtype, kernel, groups, counts, padding):
-    n = geometry.rank - 2
-    weights = _shape_only(geometry, kernel, dtype.torch, env.device)
-    x, dy, zeros = _seen_first(X0, geometry), _seen_first(X2, geometry), (0,) * n
+    weights = shape_only(geometry, kernel, dtype.torch, env.device)
+    x, dy, zeros = _seen_first(X0, geometry), _seen_first(X2, geometry), (0,) * len(geometry.strides)
     call = Call(
         _backward, dy, x, weights, None, geometry.strides, padding, geometry.dilations, False, zeros, groups,
         (False, True, False),
@@ -349,7 +280,7 @@ def _filter_gradient_kernel(depthwise):
     def factory(node, env):
         geometry = Geometry(node)
         constant = _shape_argument(node, 1)
-        known = _known_gradient(geometry, node.static_shape(0), constant, node.static_shape(2), depthwise)
+        known = known_gradient(geometry, node.static_shape(0), constant, node.static_shape(2), depthwise)
         if known is not None:
             return _filter_gradient_call(geometry, env, node.dtype(0), constant, *known)
         n, last, to_first = geometry.rank - 2, geometry.last, geometry.to_first

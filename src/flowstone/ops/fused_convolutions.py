@@ -39,18 +39,23 @@ def _suits_onednn(node, env):
     return bool(results and kernel and results * kernel >= _LARGE and torch.backends.mkldnn.is_available())
 
 
+def _with_bias(call, activation):
+    """A convolution's call, with all that is called on its result, where oneDNN adds bias and activation."""
+    if call.function is not torch.conv2d:
+        return Call(call.function, _with_bias(call.arguments[0], activation), *call.arguments[1:])
+    x, kernel, _, strides, padding, dilations, groups = call.arguments
+    return Call(
+        torch.ops.mkldnn._convolution_pointwise.default,
+        x, kernel, X2, padding, strides, dilations, groups, activation, (), "",
+    )  # fmt: skip
+
+
 @biased_conv2d_op.kernel(CPU, GPU)
 def _(node, env):
     convolution, activation = conv2d_op.kernels[env.device_type](node, env), node.attributes["activation"]
     last = is_channels_last(node.attributes["data_format"])
     if type(convolution) is Call and _suits_onednn(node, env):
-        inner = convolution.arguments[0] if last else convolution
-        x, kernel, _, strides, padding, dilations, groups = inner.arguments
-        fused = Call(
-            torch.ops.mkldnn._convolution_pointwise.default,
-            x, kernel, X2, padding, strides, dilations, groups, activation.lower() or "none", (), "",
-        )  # fmt: skip
-        return Call(torch.permute, fused, convolution.arguments[1]) if last else fused
+        return _with_bias(convolution, activation.lower() or "none")
     activate = ACTIVATED[activation]
 
     def run(x, kernel, bias):

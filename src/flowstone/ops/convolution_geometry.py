@@ -1,0 +1,95 @@
+"""The geometry of a convolution: what attributes and static shapes say of it, once a plan."""
+
+from __future__ import annotations
+
+import math
+import mmap
+
+import torch
+
+from flowstone.ops.windows import (
+    channels_first,
+    channels_last,
+    is_channels_last,
+    padding_of,
+    require_no_batch_stride,
+    spatial,
+)
+
+
+class Geometry:
+    """What a convolution node's attributes say, once a plan.
+
+    `rank` (with batch and channels), `strides` and `dilations` (spatial), `padding`, and whether the layout
+    has its channels last. UnimplementedError where a window is to move over batch or channels.
+    """
+
+    def __init__(self, node) -> None:
+        attributes = node.attributes
+        self.rank = len(attributes["strides"])
+        layout = attributes["data_format"]
+        require_no_batch_stride(attributes["strides"], layout, self.rank)
+        require_no_batch_stride(attributes["dilations"], layout, self.rank, "dilations")
+        self.last = is_channels_last(layout)
+        self.strides = spatial(attributes["strides"], layout)
+        self.dilations = spatial(attributes["dilations"], layout)
+        self.padding = padding_of(attributes, self.rank)
+        self.to_first, self.to_last = channels_first(self.rank), channels_last(self.rank)
+        n = self.rank - 2
+        self.filter_first = (n + 1, n, *range(n))  # [spatial..., in, out] to [out, in, spatial...]
+        self.filter_last = (*range(2, n + 2), 1, 0)
+
+    def solve(self, lengths, sizes):
+        """(counts, before, after) over these spatial lengths and window sizes."""
+        return self.padding.solve(lengths, sizes, self.strides, self.dilations)
+
+    def sizes_of(self, shape):
+        """Spatial lengths of a shape in the node's layout."""
+        return tuple(shape[1:-1]) if self.last else tuple(shape[2:])
+
+    def channels_of(self, shape):
+        """Channels of a shape in the node's layout."""
+        return shape[-1] if self.last else shape[1]
+
+    def fixed(self, image, kernel):
+        """The geometry (counts, before, after) if these static shapes decide it, else None."""
+        if image is None or kernel is None:
+            return None
+        lengths, sizes = self.sizes_of(image), kernel[: self.rank - 2]
+        if None in lengths or None in sizes:
+            return None
+        return self.solve(lengths, sizes)
+
+
+def known_shapes(geometry, image, kernel, depthwise):
+    """(groups, geometry) where static shapes decide all and ATen's symmetric padding serves; else None."""
+    if depthwise or image is None or kernel is None or len(image) != geometry.rank or 0 in image + kernel:
+        return None
+    counts, before, after = geometry.fixed(image, kernel)
+    if before != after or 0 in counts or geometry.channels_of(image) % kernel[-2]:
+        return None
+    return geometry.channels_of(image) // kernel[-2], counts, before
+
+
+def known_gradient(geometry, image, kernel, dy, depthwise):
+    """`known_shapes` for a gradient, if `dy` has the shape that the convolution's output has."""
+    known = known_shapes(geometry, image, kernel, depthwise)
+    if known is None or dy is None or geometry.sizes_of(dy) != known[1]:
+        return None
+    return known if dy[0] == image[0] and geometry.channels_of(dy) == kernel[-1] else None
+
+
+def shape_only(geometry, kernel, dtype, device):
+    """A stand-in for a filter of which ATen reads only shape and strides.
+
+    On a host ATen would first copy one whose strides are not those of the images' layout; so it has them,
+    over memory that is never touched and hence never given to the process.
+    """
+    n = geometry.rank - 2
+    if device.type != "cpu":
+        return torch.empty(1, dtype=dtype, device=device).expand(kernel[-1], kernel[-2], *kernel[:n])
+    untouched = mmap.mmap(-1, math.prod(kernel) * dtype.itemsize)
+    weights = torch.frombuffer(untouched, dtype=dtype)
+    if geometry.last:
+        return weights.view(kernel[-1], *kernel[:n], kernel[-2]).permute(geometry.to_first)
+    return weights.view(kernel[-1], kernel[-2], *kernel[:n])
