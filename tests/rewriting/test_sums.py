@@ -11,7 +11,8 @@ import torch
 import flowstone as tf
 from agreement import agree, ops, text
 from flowstone.framework import flags
-from flowstone.ops.product_sums import stack_by_columns
+from flowstone.ops import product_sums
+from flowstone.rewriting import sums
 from flowstone.rewriting.passes import PASSES
 
 RNG = np.random.default_rng(5)
@@ -39,18 +40,29 @@ def test_a_sum_of_products_is_one_product(monkeypatch, transposed) -> None:
     total, _ = products(transposed)
     x = tf.placeholder(tf.float32, [9, 8], name="x")
     lines = text([total], [], "stack_products")
-    first = ["_StackByColumns"] if transposed[0] else ["Const", "ConcatV2"]
     assert [line.split(" = ")[1].split("(")[0] for line in lines[8:-1]] == [
-        *first, "Const", "ConcatV2", "MatMul",
+        "Const", "ConcatV2", "Const", "ConcatV2", "MatMul",
     ]  # fmt: skip
     monkeypatch.setattr(flags, "DISABLED_PASSES", frozenset({"fold_constants"}))
     agree(monkeypatch, [total + x], {x: values(9, 8)}, "stack_products")
 
 
-def test_an_operand_that_is_transposed_lies_as_the_product_reads_it() -> None:
+def test_a_large_operand_that_is_transposed_lies_as_the_product_reads_it(monkeypatch) -> None:
     parts = [torch.arange(6.0).view(2, 3) + i for i in range(4)]
-    stack = stack_by_columns(parts)
+    stack = product_sums.stack_by_columns(parts)
     assert torch.equal(stack, torch.cat(parts)) and stack.t().is_contiguous()
+    monkeypatch.setattr(sums, "BY_COLUMNS", 72)
+    for transposed, count in (((True, False), 1), ((True, True), 1), ((False, False), 0)):
+        total, _ = products(transposed)  # of four operands of 18 elements
+        lines = text([total], [], "stack_products")
+        assert sum("_StackByColumns(" in line for line in lines) == count
+        x = tf.placeholder(tf.float32, [9, 8])
+        monkeypatch.setattr(flags, "DISABLED_PASSES", frozenset({"fold_constants"}))
+        agree(monkeypatch, [total + x], {x: values(9, 8)}, "stack_products")
+    monkeypatch.setattr(sums, "BY_COLUMNS", 73)
+    assert not any(
+        "_StackByColumns" in line for line in text([products((True, False))[0]], [], "stack_products")
+    )
 
 
 def test_products_that_others_want_stay() -> None:

@@ -4,9 +4,10 @@ Plans only. `rewriting/loop_accumulators.py` lets a loop hand on a `ProductSum` 
 Its operands are kept until they are larger than their product, so memory stays bounded however long the loop.
 `rewriting/sums.py` stacks the operands of sums outside loops.
 
-A first operand that is transposed is stacked column by column: its transpose then lies row by row, as the
-product reads it. From rows oneDNN would first make a copy of that kind, which costs a tenth of the product's
-time (1300 x 1000 by 1000 x 2600: 17.4 instead of 15.8 ms, stacking 0.1 instead of 0.4) and its size again.
+A large first operand that is transposed is stacked column by column: its transpose then lies row by row, as
+the product reads it. From rows oneDNN would first make a copy of that kind, which costs a tenth of the
+product's time (1300 x 1000 by 1000 x 2600: 17.4 instead of 15.8 ms, stacking 0.1 instead of 0.4) and its size
+again. Below `BY_COLUMNS` elements, stacking so costs what it saves, and more where BLAS multiplies.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from flowstone.ops.matrices import product_of
 
 __all__: list[str] = []
 
+BY_COLUMNS = 1 << 17  # elements of an operand
 _STACKED = 2  # operands are multiplied when they are so many times larger than the product
 
 
@@ -54,7 +56,12 @@ class ProductSum:
 
     def _multiply(self) -> None:
         transpose_a, transpose_b = self._transposed
-        a = stack_by_columns(self._a).t() if transpose_a else torch.cat(self._a, 1)
+        if not transpose_a:
+            a = torch.cat(self._a, 1)
+        elif len(self._a) * self._a[0].numel() < BY_COLUMNS:
+            a = torch.cat(self._a).t()
+        else:
+            a = stack_by_columns(self._a).t()
         b = torch.cat(self._b, 1).t() if transpose_b else torch.cat(self._b)
         product = product_of(a, b)
         self._total = product if self._total is None else self._total.add_(product)

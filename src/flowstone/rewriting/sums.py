@@ -17,6 +17,7 @@ from flowstone.framework import dtypes
 from flowstone.framework.node import Output
 from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.ops.product_sums import BY_COLUMNS
 from flowstone.ops.slice_geometry import PythonSlice, dense_entries
 from flowstone.ops.slicing import masks_of
 from flowstone.rewriting.patterns import Replacement, remove_unneeded, rewrite
@@ -88,7 +89,7 @@ def _stacked(subgraph: Subgraph, node: PlanNode, group: list[Output], added: lis
     products = [x.op for x in group]
     first = products[0]
     left, right = ([product._inputs[i] for product in products] for i in (0, 1))
-    if first.attributes["transpose_a"]:
+    if first.attributes["transpose_a"] and sum(_elements(x) for x in left) >= BY_COLUMNS:
         attributes = {"N": len(left), "T": left[0].dtype.base_dtype}
         stack = subgraph.new_node(
             registry["_StackByColumns"], left, attributes, node, (len(left),), f"{node.name}/stack"
@@ -96,7 +97,8 @@ def _stacked(subgraph: Subgraph, node: PlanNode, group: list[Output], added: lis
         added.append(stack)
         operands = [stack._outputs[0]]
     else:
-        operands = [_concatenation(subgraph, node, left, 1, added)]
+        axis = 0 if first.attributes["transpose_a"] else 1
+        operands = [_concatenation(subgraph, node, left, axis, added)]
     operands.append(_concatenation(subgraph, node, right, int(first.attributes["transpose_b"]), added))
     product = subgraph.new_node(
         first.declaration, operands, first.attributes, like=first, name=f"{node.name}/product"
