@@ -63,7 +63,7 @@ def test_products_of_all_orientations(monkeypatch, transposed) -> None:
 @pytest.mark.parametrize("transposed", [(False, False), (True, False), (False, True), (True, True)])
 def test_a_block_of_rows_at_a_time(monkeypatch, transposed) -> None:
     """As a product that no cache holds: here of 70 rows, 32 and 32 and 6."""
-    monkeypatch.setattr(matrices, "_onednn_is_faster", lambda: True)
+    monkeypatch.setattr(matrices, "onednn_is_faster", lambda: True)
     monkeypatch.setattr(matrices, "_UNCACHED", 1)
     monkeypatch.setattr(matrices, "_BLOCK", 1)
     start = values(70, 40)
@@ -89,10 +89,10 @@ def test_a_block_of_rows_at_a_time(monkeypatch, transposed) -> None:
     ],
 )
 def test_only_what_no_cache_holds_is_made_in_blocks(monkeypatch, sizes, rows) -> None:
-    monkeypatch.setattr(matrices, "_onednn_is_faster", lambda: True)
+    monkeypatch.setattr(matrices, "onednn_is_faster", lambda: True)
     assert matrices.rows_of_a_block(*sizes, tf.float32) == rows
     assert matrices.rows_of_a_block(*sizes, tf.float64) == 0
-    monkeypatch.setattr(matrices, "_onednn_is_faster", lambda: False)
+    monkeypatch.setattr(matrices, "onednn_is_faster", lambda: False)
     assert matrices.rows_of_a_block(*sizes, tf.float32) == 0
 
 

@@ -25,10 +25,12 @@ import torch
 
 class Variable:
     """A variable's buffer. `tensor` is unset until the first assignment; `lock` serialises ``use_locking``
-    updates; `order` is the order of its dimensions in memory, slowest first, or None for that of its shape.
+    updates; `order` is the order of its dimensions in memory, slowest first, or None for that of its shape;
+    `packed` is what kernels keep that is made of its value (`ops/packed_products.py`), which every step that
+    changes the variable sets to None afterwards.
     """
 
-    __slots__ = ("lock", "name", "order", "tensor")
+    __slots__ = ("lock", "name", "order", "packed", "tensor")
 
     tensor: Any
 
@@ -36,6 +38,7 @@ class Variable:
         self.name = name
         self.lock = threading.Lock()
         self.order: tuple[int, ...] | None = None
+        self.packed: Any = None
 
     def lay_out(self, order: tuple[int, ...]) -> None:
         """Keeps the dimensions in this order in memory from now on; shape and values stay."""

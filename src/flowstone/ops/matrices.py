@@ -89,7 +89,7 @@ def _shaped_product(a, b, rows, inner, columns, dtype, env):
     """
     if env.device.type == "cpu" and dtype is dtypes.float32 and inner > 1:
         least = _LARGE_TURNED if type(a) is Call else _LARGE
-        by_onednn = rows * inner * columns >= least and rows > 1 and _onednn_is_faster()
+        by_onednn = rows * inner * columns >= least and rows > 1 and onednn_is_faster()
         if is_narrow(rows, columns) and not (by_onednn and inner >= _LONG):
             turned = _onednn(_turned(b), a) if by_onednn else Call(torch.mm, _turned(b), _turned(a))
             return Call(torch.t, turned)
@@ -105,7 +105,7 @@ def is_narrow(rows: int, columns: int) -> bool:
 
 def is_best_by_blas(rows: int, terms: int, columns: int, dtype: Any) -> bool:
     """Whether BLAS computes a product as fast as anything here, its accumulation counted as a gain."""
-    if dtype is not dtypes.float32 or not _onednn_is_faster():
+    if dtype is not dtypes.float32 or not onednn_is_faster():
         return True
     return terms <= _FEW_TERMS or rows * terms * columns < 10 * _LARGE
 
@@ -119,13 +119,13 @@ def rows_of_a_block(rows: int, terms: int, columns: int, dtype: Any) -> int:
     size = rows * columns * 4
     if dtype is not dtypes.float32 or size < _UNCACHED or terms <= _BLAS_IS_ENOUGH:
         return 0
-    return max(_NARROW, _BLOCK // (columns * 4)) if _onednn_is_faster() else 0
+    return max(_NARROW, _BLOCK // (columns * 4)) if onednn_is_faster() else 0
 
 
 def product_of(a: Any, b: Any) -> Any:
     """The product of two matrices whose sizes only the step knows."""
     if a.dtype is torch.float32 and a.device.type == "cpu" and min(*a.shape, *b.shape) > 1:
-        if a.numel() * b.shape[1] >= _LARGE and _onednn_is_faster():
+        if a.numel() * b.shape[1] >= _LARGE and onednn_is_faster():
             return torch.ops.mkldnn._linear_pointwise.default(a, b.t(), None, "none", (), "")
     return torch.mm(a, b)
 
@@ -136,7 +136,7 @@ def _onednn(x, turned_y, bias=None, activation="none"):
 
 
 @functools.cache
-def _onednn_is_faster():
+def onednn_is_faster() -> bool:
     """Whether float32 products are faster in oneDNN than in the BLAS that torch calls: AMD's x86
     processors.
     """

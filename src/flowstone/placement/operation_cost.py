@@ -36,7 +36,7 @@ FREE = _words(
     "Const VariableV2 Variable VarHandleOp _Arg Placeholder PlaceholderV2 PlaceholderWithDefault NoOp "
     "ControlTrigger Identity RefIdentity StopGradient PreventGradient Snapshot ReadVariableOp Shape ShapeN "
     "Size Rank Switch RefSwitch Merge RefMerge Enter RefEnter Exit RefExit NextIteration RefNextIteration "
-    "LoopCond"
+    "LoopCond _PackedWeights _PackedResourceWeights"
 )
 STATE = _words("VariableV2 Variable VarHandleOp Const")
 """Ops whose value stays in memory between steps."""
@@ -190,7 +190,7 @@ def _by_filter(build: Callable[..., Callable[[Node], float]]) -> Callable[[Node]
 
 
 _TABLE: tuple[tuple[str, Callable[[Node], float]], ...] = (
-    ("MatMul BatchMatMul BatchMatMulV2 _FusedMatMul", _product),
+    ("MatMul BatchMatMul BatchMatMulV2 _FusedMatMul _PackedMatMul", _product),
     ("_ProductSumAdd", _added_product),
     ("_ApplyProduct _ResourceApplyProduct", _product_update),
     ("Conv2D Conv3D _BiasedConv2D", _forward(_convolution)),

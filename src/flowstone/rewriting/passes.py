@@ -39,6 +39,7 @@ from flowstone.rewriting.swapping import swap_activations, swap_hinted
 from flowstone.rewriting.transposes import cancel_transposes
 from flowstone.rewriting.update_fusion import fuse_updates
 from flowstone.rewriting.update_grouping import group_updates
+from flowstone.rewriting.weight_packing import pack_weights
 
 
 class Pass(NamedTuple):
@@ -101,6 +102,7 @@ PASSES = (
         "a product or convolution, its bias and its activation in one kernel",
         joins=True,
     ),
+    Pass("pack_weights", pack_weights, "weights that nothing changes in their product's order", joins=True),
     Pass("fuse_losses", fuse_losses, "the mean of the soft-max cross entropies in one kernel", joins=True),
     Pass(
         "fuse_updates",

@@ -25,8 +25,10 @@ from flowstone.framework import errors
 from flowstone.framework.kernel import AsyncCall, Call, Environment, Input, StepCall, Value
 from flowstone.framework.node import Output
 from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.ops.packed_products import may_be_packed, unpack
 from flowstone.rewriting.branches import FALSE, MERGES, SWITCHES, TRUE, Liveness
 from flowstone.rewriting.frames import LOOP_TYPES, NEXT_ITERATIONS, is_head, order_by_frames
+from flowstone.rewriting.state_access import input_positions
 from flowstone.runtime.aliasing import Aliasing
 from flowstone.runtime.awaiting import awaited
 from flowstone.runtime.conditional_blocks import ConditionalBlocks
@@ -162,12 +164,26 @@ class _Writer:
             self._write_merge(node, i, depth, arguments)
         else:
             text, targets = self._assigned(node, self._computed(node, arguments))
+            if node.declaration.mutates:
+                text = self._unpacking(node, text, arguments)
             released = self._released(node, i, targets)
             if released:
                 text += f"; del {', '.join(released)}"
             self.code.computation(depth, text, node, arguments, targets)
         for output in node._outputs:
             self._note_predicate(output)
+
+    def _unpacking(self, node: PlanNode, text: str, arguments: list[str]) -> str:
+        """The statement, and before and after it what voids packed copies of what it changes."""
+        voided = []
+        for i in input_positions(node, node.declaration.mutates):
+            if may_be_packed(x := node._inputs[i]):
+                known = x.dtype.is_ref or x in self.names.constants
+                holder = arguments[i]
+                voided.append(
+                    f"{holder}.packed = None" if known else f"{self.code.name('unpack', unpack)}({holder})"
+                )
+        return "; ".join([*voided, text, *voided])
 
     def _needs_no_code(self, node: PlanNode) -> bool:
         """A node of a branch that is never taken, or the pivot of a branch, which is there only to be waited

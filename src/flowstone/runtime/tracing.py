@@ -229,6 +229,8 @@ def buffer_of(value: Any, output: Output) -> Buffer | None:
     if output.dtype.is_ref and not isinstance(value, torch.Tensor):
         value = getattr(value, "tensor", None)
     if isinstance(value, torch.Tensor):
+        if value.layout is not torch.strided:  # packed weights, which stay with their variable
+            return Buffer(tuple(value.shape), value.numel() * value.itemsize, 0, 0)
         storage = value.untyped_storage()
         return Buffer(tuple(value.shape), value.nbytes, storage.data_ptr(), storage.nbytes())
     if isinstance(value, np.ndarray):
