@@ -16,9 +16,8 @@ from flowstone.framework.kernel import Environment, StepCall, Value
 from flowstone.framework.node import Output
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.rewriting.branches import MERGES, SWITCHES
+from flowstone.runtime.executor import DEAD
 from flowstone.runtime.step import UNLIMITED
-
-DEAD: Any = type("Dead", (), {"__repr__": lambda self: "DEAD"})()
 
 
 def interpret(subgraph: Subgraph, environment: Environment, feeds: Sequence[Any]) -> list[Any]:

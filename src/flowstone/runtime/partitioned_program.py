@@ -17,17 +17,16 @@ import torch
 from torch._C import _InferenceMode
 
 from flowstone.framework.kernel import Environment
-from flowstone.framework.subgraph import PlanNode
 from flowstone.partition.subgraphs import Part
 from flowstone.runtime import threads
 from flowstone.runtime.executor import RECEIVE, SEND
 from flowstone.runtime.step import Step
 from flowstone.runtime.traced_units import unit_program
 from flowstone.runtime.transfers import transfer
-from flowstone.runtime.unit_program import UnitProgram
+from flowstone.runtime.unit_program import ProgramOfUnits, UnitProgram
 
 
-class PartitionedProgram:
+class PartitionedProgram(ProgramOfUnits):
     """The compiled parts of a placed subgraph, with a segment's face (see `UnitProgram`)."""
 
     def __init__(
@@ -75,14 +74,6 @@ class PartitionedProgram:
         return "\n".join(
             f"# {part.device.name}\n{program.source}" for part, program in zip(self.parts, self.programs)
         )
-
-    def node_at(self, line: int) -> PlanNode | None:
-        """None: units name their own nodes in errors."""
-        return None
-
-    def arguments_at(self, line: int) -> list[str]:
-        """None of a line that stands for no node."""
-        return []
 
     def run(self, step: Step, *feeds: Any) -> tuple[Any, ...]:
         """Runs one step on all devices; raises the first failure."""

@@ -32,8 +32,8 @@ from flowstone.rewriting.state_access import input_positions
 from flowstone.runtime.aliasing import Aliasing
 from flowstone.runtime.awaiting import awaited
 from flowstone.runtime.conditional_blocks import ConditionalBlocks
-from flowstone.runtime.failures import located
 from flowstone.runtime.generated_code import Code, Segment, identifier
+from flowstone.runtime.kernels import make_kernel
 from flowstone.runtime.local_names import RENAMING, LocalNames
 from flowstone.runtime.loop_blocks import LoopBlocks
 from flowstone.runtime.memory import Memory
@@ -111,18 +111,7 @@ class _Writer:
 
     def _make_kernel(self, node: PlanNode) -> None:
         environment = self.environment if self.memory is None else self.memory.environment_for(node)
-        factory = node.declaration.kernels.get(environment.device_type)
-        if factory is None:
-            raise errors.InvalidArgumentError(
-                lambda: node.origin.node_def,
-                node.origin,
-                f"No kernel of op {node.type} for device type {environment.device_type} (node {node.name})",
-            )
-        try:
-            kernel = factory(node, environment)
-        except Exception as error:
-            raise located(error, node) from error
-        self.kernels[node] = kernel
+        kernel = self.kernels[node] = make_kernel(node, environment)
         if isinstance(kernel, Value) and node._outputs:
             self.names.add_constant(node._outputs[0], kernel.value)
 

@@ -22,7 +22,19 @@ from flowstone.runtime.step import Step, deadline_error
 from flowstone.runtime.units import cut
 
 
-class UnitProgram:
+class ProgramOfUnits:
+    """What a program of several functions has of a segment's face: no lines of its own."""
+
+    def node_at(self, line: int) -> PlanNode | None:
+        """None: units name their own nodes in errors."""
+        return None
+
+    def arguments_at(self, line: int) -> list[str]:
+        """None of a line that stands for no node."""
+        return []
+
+
+class UnitProgram(ProgramOfUnits):
     """A compiled subgraph of several units, with a segment's face: `function(step, *feeds)` returns the
     fetches, `copied_fetches` says which of them to copy, `source` is the generated code."""
 
@@ -46,14 +58,6 @@ class UnitProgram:
             f"# {unit!r}\n{unit.segment.source if unit.segment is not None else ''}"
             for unit in self.graph.units
         )
-
-    def node_at(self, line: int) -> PlanNode | None:
-        """None: units name their own nodes in errors."""
-        return None
-
-    def arguments_at(self, line: int) -> list[str]:
-        """None of a line that stands for no node."""
-        return []
 
     def run(self, step: Step, *feeds: Any) -> tuple[Any, ...]:
         """Runs one step. Raises the error of the first unit that failed, or why the step was cancelled."""

@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any
 
-from flowstone.framework import errors
 from flowstone.framework.kernel import CPU, AsyncCall, Environment, Value
 from flowstone.framework.node import Output
 from flowstone.framework.subgraph import PlanNode, Subgraph
@@ -38,7 +37,7 @@ from flowstone.runtime.executor import (
     Unit,
     UnitGraph,
 )
-from flowstone.runtime.failures import located
+from flowstone.runtime.kernels import make_kernel
 from flowstone.runtime.primitives import primitive_call
 from flowstone.runtime.segment_copies import SegmentCopies
 from flowstone.runtime.segments import compile_segment
@@ -80,7 +79,6 @@ class _Cutter:
         self.watched, self.traced_device = watched, traced_device
         self.frames = order_by_frames(subgraph)
         self.constants: dict[Output, Any] = {}
-        self.kernels: dict[PlanNode, Any] = {}
         self.endpoints: dict[Any, int] = {}
         for node in subgraph.nodes:
             self._look_for_constant(node)
@@ -95,13 +93,9 @@ class _Cutter:
         """Notes what is the same object in every step."""
         if node._inputs or node.type == "_Arg" or not node._outputs or node.declaration.asynchronous:
             return
-        factory = node.declaration.kernels.get(self.environment.device_type)
-        if factory is None:
+        if self.environment.device_type not in node.declaration.kernels:
             return
-        try:
-            kernel = factory(node, self.environment)
-        except Exception as error:
-            raise located(error, node) from error
+        kernel = make_kernel(node, self.environment)
         if isinstance(kernel, Value):
             self.constants[node._outputs[0]] = kernel.value
 
@@ -309,20 +303,7 @@ class _Cutter:
         return self.aliasing.must_copy_kept(node, i)
 
     def _asynchronous_kernel(self, node: PlanNode) -> AsyncCall:
-        factory = node.declaration.kernels.get(self.environment.device_type) or node.declaration.kernels.get(
-            "CPU"
-        )
-        if factory is None:
-            raise errors.InvalidArgumentError(
-                lambda: node.origin.node_def,
-                node.origin,
-                f"No kernel of op {node.type} for device type {self.environment.device_type} "
-                f"(node {node.name})",
-            )
-        try:
-            kernel = factory(node, self.environment)
-        except Exception as error:
-            raise located(error, node) from error
+        kernel = make_kernel(node, self.environment, stand_in=CPU)
         assert isinstance(kernel, AsyncCall), f"the kernel of {node.type} is not asynchronous"
         return kernel
 

@@ -1,0 +1,30 @@
+"""The kernel of a node: what the factory of its declaration returns for a device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flowstone.framework import errors
+from flowstone.framework.kernel import Environment
+from flowstone.framework.subgraph import PlanNode
+from flowstone.runtime.failures import located
+
+
+def make_kernel(node: PlanNode, environment: Environment, stand_in: str = "") -> Any:
+    """The kernel for the environment's device type or, if there is none, for the type `stand_in`.
+
+    Raises InvalidArgumentError if there is neither, and what the factory raises, with the node's name and the
+    user's line.
+    """
+    kernels = node.declaration.kernels
+    factory = kernels.get(environment.device_type) or kernels.get(stand_in)
+    if factory is None:
+        raise errors.InvalidArgumentError(
+            lambda: node.origin.node_def,
+            node.origin,
+            f"No kernel of op {node.type} for device type {environment.device_type} (node {node.name})",
+        )
+    try:
+        return factory(node, environment)
+    except Exception as error:
+        raise located(error, node) from error
