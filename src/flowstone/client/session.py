@@ -12,12 +12,10 @@ from __future__ import annotations
 import contextlib
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from torch import get_num_threads
-from torch._C import _InferenceMode
 
 from flowstone.client.configuration import captures, devices, disabled_passes
 from flowstone.client.described_runs import (
@@ -33,19 +31,13 @@ from flowstone.client.placement_view import PlacementLog, describe_placement
 from flowstone.client.run_metadata import Measurements
 from flowstone.client.runners import compiled_runner, is_open, runner_by_shape
 from flowstone.client.target import Target
-from flowstone.framework import errors, flags, scope
-from flowstone.framework.containers import ResourceStore
+from flowstone.framework import errors, scope
 from flowstone.framework.graph import Graph, Operation
-from flowstone.framework.shape import is_compatible
 from flowstone.framework.tensor import Tensor
-from flowstone.rewriting.passes import with_memory_optimization
-from flowstone.runtime import threads
-from flowstone.runtime.device import Device, default_device, local_devices
-from flowstone.runtime.failures import explain
-from flowstone.runtime.generated_code import Segment
+from flowstone.runtime.device import default_device
 from flowstone.runtime.pages import keep_pages
 from flowstone.runtime.plan import Plan, make_plan
-from flowstone.runtime.step import UNLIMITED, Step
+from flowstone.runtime.step import Step
 from flowstone.runtime.tracing import Trace, TracedStep
 
 _LEAVES = (Tensor, Operation, str)

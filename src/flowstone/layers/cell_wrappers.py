@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework import dtypes, nest
+from flowstone.framework import nest
 from flowstone.framework.node import static_value
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.shape import as_shape
