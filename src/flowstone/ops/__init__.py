@@ -51,6 +51,7 @@ from flowstone.ops import (
     joining,
     loop_context,
     loops,
+    loss_totals,
     masks,
     matrices,
     morphology,

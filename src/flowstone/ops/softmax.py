@@ -130,32 +130,6 @@ def _cross_entropy(logits, labels, in_place=False):
 # classes are computed with an example a column; results are transposed views, as the next product wants them.
 FEW_CLASSES = 32
 
-cross_entropy_total_op = op(
-    "_SoftmaxCrossEntropyTotal", "features: T, labels: T -> total: T, backprop: T", "divisor: int", T=FLOATS
-)
-
-
-@cross_entropy_total_op.infer
-def _(node):
-    return [(), merge(node.dims(0), node.dims(1))]
-
-
-@cross_entropy_total_op.kernel(CPU)
-def _(node, env):
-    """The losses' sum over `divisor`, and as before the gradient of the sum: one product of all elements."""
-    divisor = -node.attributes["divisor"]
-
-    def cross_entropy_total(logits, labels):
-        labels = labels.t().contiguous()
-        log_probabilities = torch.log_softmax(logits.t(), 0)
-        total = torch.dot(labels.view(-1), log_probabilities.view(-1)).div_(divisor)
-        return total, log_probabilities.exp_().sub_(labels).t()
-
-    return cross_entropy_total
-
-
-cross_entropy_total_op.not_differentiable()
-
 
 def _is_zeros(tensor):
     """Whether a gradient is a mere filling of zeros."""
@@ -275,11 +249,11 @@ def _picked(matrix, index):
     try:
         return torch.gather(matrix, 1, index).squeeze(1)
     except (RuntimeError, IndexError):
-        raise _label_error(index.squeeze(1), matrix.shape[1]) from None
+        raise label_error(index.squeeze(1), matrix.shape[1]) from None
 
 
 def _less_one(probabilities, index):
-    return probabilities.scatter_add_(1, index, _MINUS_ONE[probabilities.dtype].expand(index.shape))
+    return probabilities.scatter_add_(1, index, MINUS_ONE[probabilities.dtype].expand(index.shape))
 
 
 def _check_sparse(logits, labels):
@@ -299,15 +273,16 @@ def _cross_entropy_by_columns(logits, labels):
     try:
         loss = torch.gather(log_probabilities, 0, index).squeeze(0).neg_()
     except (RuntimeError, IndexError):
-        raise _label_error(labels, logits.shape[1]) from None
-    minus_one = _MINUS_ONE[logits.dtype].expand(index.shape)
+        raise label_error(labels, logits.shape[1]) from None
+    minus_one = MINUS_ONE[logits.dtype].expand(index.shape)
     return loss, log_probabilities.exp_().scatter_add_(0, index, minus_one).t()
 
 
-_MINUS_ONE = {kind.torch: torch.tensor(-1, dtype=kind.torch) for kind in FLOATS}
+MINUS_ONE = {kind.torch: torch.tensor(-1, dtype=kind.torch) for kind in FLOATS}
 
 
-def _label_error(labels, classes):
+def label_error(labels, classes):
+    """The error of a step whose labels are not all classes."""
     wrong = labels[(labels < 0) | (labels >= classes)]
     return errors.InvalidArgumentError(
         None,

@@ -207,7 +207,8 @@ _TABLE: tuple[tuple[str, Callable[[Node], float]], ...] = (
     ),
     ("Softmax LogSoftmax RandomUniform RandomStandardNormal TruncatedNormal", _elements(10)),
     (
-        "SoftmaxCrossEntropyWithLogits SparseSoftmaxCrossEntropyWithLogits _SoftmaxCrossEntropyTotal",
+        "SoftmaxCrossEntropyWithLogits SparseSoftmaxCrossEntropyWithLogits "
+        "_SoftmaxCrossEntropyTotal _SparseSoftmaxCrossEntropyTotal",
         _elements(15),
     ),
     ("FusedBatchNorm FusedBatchNormV2 FusedBatchNormV3", _elements(8)),

@@ -79,6 +79,12 @@ def _product_and_bias(node: PlanNode) -> tuple[Output, Output] | None:
     return None
 
 
+_TOTALS = {
+    "SoftmaxCrossEntropyWithLogits": "_SoftmaxCrossEntropyTotal",
+    "SparseSoftmaxCrossEntropyWithLogits": "_SparseSoftmaxCrossEntropyTotal",
+}
+
+
 def fuse_losses(subgraph: Subgraph) -> None:
     """Gives a soft-max cross entropy whose losses are only averaged or summed its average or sum."""
     candidates = [node for node in subgraph.nodes if _has_few_classes(node)]
@@ -99,9 +105,9 @@ def fuse_losses(subgraph: Subgraph) -> None:
             continue
         divisor = loss._dims[0] if total.type == "Mean" else 1
         fused = subgraph.new_node(
-            registry["_SoftmaxCrossEntropyTotal"],
+            registry[_TOTALS[node.type]],
             list(node._inputs),
-            {"T": loss.dtype, "divisor": divisor},
+            {**node.attributes, "T": loss.dtype, "divisor": divisor},
             like=node,
         )
         fused._control_inputs = list(node._control_inputs)
@@ -113,10 +119,12 @@ def fuse_losses(subgraph: Subgraph) -> None:
 
 
 def _has_few_classes(node: PlanNode) -> bool:
-    if node.type != "SoftmaxCrossEntropyWithLogits":
+    if node.type not in _TOTALS:
         return False
     logits, labels = node.static_shape(0), node.static_shape(1)
-    if logits is None or logits != labels or node.dtype(0).name not in ("float32", "float64"):
+    if logits is None or labels is None or logits[: len(labels)] != labels:
+        return False
+    if node.dtype(0).name not in ("float32", "float64"):
         return False
     return logits[0] <= _MOST_EXAMPLES and logits[1] <= FEW_CLASSES and logits[0] > 0
 
