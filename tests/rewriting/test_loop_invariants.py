@@ -110,3 +110,19 @@ def test_in_a_conditional(monkeypatch) -> None:
     for choice in (True, False):
         feed = {x: values(4, 3), p: choice}
         agree(monkeypatch, [y, *tf.gradients(y, x)], feed, "hold_invariants", "drop_stacks")
+
+
+def test_effects_of_what_the_body_hands_on(monkeypatch) -> None:
+    """They happen once an iteration: a constant of the loop is also there when it ends."""
+    total, x = tf.Variable(0.0), tf.placeholder(tf.float32, [])
+
+    def body(i, k):
+        added = tf.assign_add(total, k)
+        with tf.control_dependencies([added]):
+            return i + 1, tf.identity(k)
+
+    i, _ = tf.while_loop(lambda i, k: i < 5, body, [0, x])
+    with tf.control_dependencies([i]):
+        after = total.read_value()
+    log = agree(monkeypatch, [after], {x: 2.0}, "hold_invariants", setup=total.initializer)
+    assert "the same in every iteration" in log

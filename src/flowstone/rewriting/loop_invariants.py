@@ -36,11 +36,12 @@ def hold_invariants(subgraph: Subgraph) -> None:
 
 def _bring_in_once(subgraph: Subgraph) -> None:
     takers = subgraph.consumers()
-    waited = _waited_for(subgraph)
+    waited = {c for node in subgraph.nodes for c in node._control_inputs} | set(subgraph.targets)
     replaced: dict[Output, Output] = {}
     places: dict[PlanNode, list[PlanNode]] = {}
+    stand_ins: dict[PlanNode, list[PlanNode]] = {}
     variables = loop_variables(subgraph, takers)
-    unchanged = [each for each in variables if _is_unchanged(each, waited)]
+    unchanged = [each for each in variables if _is_unchanged(each) and each.next not in waited]
     for each in unchanged:
         heir = next((v for v in variables if v not in unchanged and _same_loop(v, each)), None)
         if heir is None:
@@ -48,18 +49,21 @@ def _bring_in_once(subgraph: Subgraph) -> None:
         constant = _enter(subgraph, each.enter, each.enter._inputs[0])
         places.update({each.merge: [constant], each.switch: [], each.next: []})
         replaced[each.value] = replaced[each.merge._outputs[0]] = constant._outputs[0]
-        controls = [*heir.next._control_inputs, *each.next._control_inputs]
-        heir.next._control_inputs = list(dict.fromkeys(controls))
+        _wait(heir.next, each.next._control_inputs)
+        for taker in takers[each.value]:
+            _wait(taker, [heir.switch])  # a constant is there before it is known that the loop goes on
+        stand_ins[each.switch], stand_ins[each.merge] = [heir.switch], [heir.merge]
         subgraph.log.append(("hold_invariants", each.merge.name, "the same in every iteration"))
-    substitute(subgraph, places, replaced, {})
+    substitute(subgraph, places, replaced, stand_ins)
     if places:
+        order_by_frames(subgraph)
         remove_unneeded(subgraph)
 
 
-def _is_unchanged(variable: LoopVariable, waited: set[PlanNode]) -> bool:
-    if variable.exit is not None or variable.next_value is not variable.value or variable.value.dtype.is_ref:
+def _is_unchanged(variable: LoopVariable) -> bool:
+    if variable.exit is not None or variable.value.dtype.is_ref:
         return False
-    return not any(node in waited for node in variable[:4])
+    return variable.next_value is variable.value
 
 
 def _same_loop(a: LoopVariable, b: LoopVariable) -> bool:
@@ -74,8 +78,8 @@ def _enter(subgraph: Subgraph, like: PlanNode, x: Output, is_constant: bool = Tr
     return new
 
 
-def _waited_for(subgraph: Subgraph) -> set[PlanNode]:
-    return {c for node in subgraph.nodes for c in node._control_inputs} | set(subgraph.targets)
+def _wait(node: PlanNode, controls: list[PlanNode]) -> None:
+    node._control_inputs = list(dict.fromkeys([*node._control_inputs, *controls]))
 
 
 # ---- arrays of gradients
@@ -100,6 +104,9 @@ def _take_arrays_once(subgraph: Subgraph) -> bool:
         lookup = subgraph.new_node(node.declaration, sources, node.attributes, node)
         enters = [_enter(subgraph, last, x) for x, y in zip(lookup._outputs, node._outputs) if y in takers]
         replaced.update(zip([y for y in node._outputs if y in takers], [x._outputs[0] for x in enters]))
+        for x in node._outputs:
+            for taker in takers.get(x, ()):
+                _wait(taker, node._control_inputs)
         places.setdefault(last, [last]).extend([lookup, *enters])
         places[node] = []
         stand_ins[node] = [*enters, *node._control_inputs]

@@ -68,7 +68,7 @@ def _stack(creation: PlanNode, takers: Takers) -> _Stack | None:
         if node.type in ENTERS and node.attributes["is_constant"]:
             found.enters.append(node)
             waiting += takers.get(node._outputs[0], ())
-        elif node.type == "StackPushV2":
+        elif node.type == "StackPushV2" and node._outputs[0] not in takers:
             found.pushes.append(node)
         elif node.type == "StackPopV2" and node._control_inputs:
             found.pops.append(node)
