@@ -16,6 +16,7 @@ from flowstone.framework.kernel import CPU, GPU, X0, X1, X2, Call
 from flowstone.framework.operation import F, op
 from flowstone.framework.shape import broadcast, merge
 from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.ops.choosing import choice
 from flowstone.ops.elementwise import (
     ALL_NUMBERS,
     REAL,
@@ -168,8 +169,13 @@ def _(node, env):
     if node.dtype(1).torch is None:
         return _choose_objects
     condition, t, e = (node.static_shape(i) for i in range(3))
-    fits = t is not None and t == e and condition in ((), t)
-    return Call(torch.where, X0, X1, X2) if fits else _choose
+    if t is None or t != e or condition is None:
+        return _choose
+    if len(condition) == 1 < len(t) and condition == t[:1]:
+        condition = condition + (1,) * (len(t) - 1)
+    elif condition not in ((), t):
+        return _choose
+    return choice(node, env, condition)
 
 
 def _fit(condition, t, e):
@@ -216,7 +222,7 @@ def _(node):
 def _(node, env):
     if node.dtype(1).torch is None:
         return lambda condition, t, e: np.asarray(np.where(_as_numpy(condition), t, e), dtype=object)
-    return Call(torch.where, X0, X1, X2)
+    return choice(node, env, node.static_shape(0))
 
 
 @select_op.gradient

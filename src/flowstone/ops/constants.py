@@ -188,6 +188,15 @@ def _like(name: str, types: Any, function: Any) -> Any:
 
 zeros_like_op = _like("ZerosLike", None, torch.zeros_like)
 ones_like_op = _like("OnesLike", (*dtypes.NUMBERS, dtypes.bfloat16, dtypes.bool), torch.ones_like)
+_FEW = 1 << 14  # zeros that a plan may hold
+
+
+@zeros_like_op.fold
+def _(node):
+    dims, dtype = node.static_shape(0), node.dtype(0)
+    if dims is None or dtype.torch is None or node._inputs[0]._dtype.is_ref or math.prod(dims) > _FEW:
+        return None
+    return np.zeros(dims, dtype.as_numpy_dtype)
 
 
 # ---- sequences

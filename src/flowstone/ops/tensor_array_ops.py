@@ -185,6 +185,14 @@ def _declare_write(generation: str) -> None:
         return None, None, array.read(op.inputs[1]), flow
 
 
+def _declared_dims(handle: Any) -> Dims:
+    """The shape that all elements of an array, or of one of its gradients, were declared to have."""
+    node = handle._op
+    while node.type in ("Enter", "Identity", "TensorArrayGradV3"):
+        node = node._inputs[0]._op
+    return node.attributes["element_shape"] if node.type == "TensorArrayV3" else None
+
+
 def _declare_read(generation: str) -> None:
     declaration = _declare(
         "TensorArrayRead",
@@ -199,6 +207,7 @@ def _declare_read(generation: str) -> None:
     @declaration.infer
     def _(node):
         _check_rank(node, 1, 0)
+        return _declared_dims(node._inputs[0])
 
     @declaration.kernel(CPU, GPU)
     def _(node, env):

@@ -1,0 +1,78 @@
+"""Kernels that choose between two tensors by a condition, as masks of bits where that is faster.
+
+ATen's ``where`` branches on every element: 0.5 ns where the condition is alike for long stretches, 3.7 ns
+where it is not. As a mask, all ones or all zeros, a condition chooses with bitwise operations, which are
+vectorised: 0.4 ns an element, 0.2 where the other side is zero, whatever the condition is (docs/design/018).
+Every bit of what is chosen stays: NaN is NaN, -0.0 is -0.0.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+
+from flowstone.framework.kernel import X0, X1, X2, Call
+from flowstone.framework.shape import broadcast
+
+_WORDS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}  # by bytes an element
+_FEWEST = 4096  # elements; with fewer, more calls cost more than branches
+_FEWEST_SPREAD = 16384  # where the condition is alike for rows, which branches predict
+_MOST = 1 << 20  # elements that stay in a cache while several operations pass over them
+
+
+def choice(node: Any, env: Any, condition_dims: Any) -> Call:
+    """The kernel of an op (condition, t, e), whose condition is taken in this shape; all broadcast."""
+    t, e = node.static_shape(1), node.static_shape(2)
+    dims = node._outputs[0]._dims
+    same = condition_dims == node.static_shape(0)
+    condition = X0 if same else Call(torch.reshape, X0, condition_dims)
+    plain = Call(torch.where, condition, X1, X2)
+    dtype = node.dtype(1).torch
+    known = None not in (dims, t, e, condition_dims) and None not in dims
+    if not known or env.device.type != "cpu" or dtype is torch.bool or dtype.is_complex:
+        return plain
+    size, word = math.prod(dims), _WORDS[dtype.itemsize]
+    is_spread = math.prod(condition_dims) < size
+    for i in (1, 2):
+        if size >= _FEWEST and node.static_shape(i) == dims and _is_zero(node, 3 - i):
+            return _kept(condition, (X1, X2)[i - 1], i, dtype, word, is_spread)
+    if not (_FEWEST_SPREAD if is_spread else _FEWEST) <= size <= _MOST or broadcast(t, e) != dims:
+        return plain
+    call = Call(_choose, condition, X1, X2, word)
+    return call.or_in_place(1, _choose_in_place, condition, X1, X2, word) if t == dims else call
+
+
+def _is_zero(node: Any, i: int) -> bool:
+    """Whether all bits of input `i` are known to be zero."""
+    if node._inputs[i]._op.type == "ZerosLike":
+        return True
+    value = node.constant(i)
+    return value is not None and not np.any(value) and not np.any(np.signbit(value))
+
+
+def _kept(condition: Any, x: Any, wanted: int, dtype: Any, word: Any, is_spread: bool) -> Call:
+    """`x` (input 1 or 2, `wanted`) where the condition chooses it, else zero."""
+    number = Call(torch.Tensor.to, condition, word)
+    mask = Call(torch.Tensor.neg_, number) if wanted == 1 else Call(torch.Tensor.sub_, number, 1)
+    bits = Call(torch.Tensor.view, x, word)
+    if not is_spread:
+        return Call(torch.Tensor.view, Call(torch.Tensor.bitwise_and_, mask, bits), dtype)
+    call = Call(torch.Tensor.view, Call(torch.bitwise_and, bits, mask), dtype)
+    in_place = Call(torch.Tensor.bitwise_and_, bits, mask)
+    return call.or_in_place(wanted, torch.Tensor.view, in_place, dtype)
+
+
+def _choose(condition: Any, t: Any, e: Any, word: Any) -> Any:
+    bits = e.view(word)
+    mask = condition.to(word).neg_()
+    return torch.bitwise_xor(t.view(word), bits).bitwise_and_(mask).bitwise_xor_(bits).view(t.dtype)
+
+
+def _choose_in_place(condition: Any, t: Any, e: Any, word: Any) -> Any:
+    bits = e.view(word)
+    mask = condition.to(word).neg_()
+    t.view(word).bitwise_xor_(bits).bitwise_and_(mask).bitwise_xor_(bits)
+    return t

@@ -1,0 +1,107 @@
+"""Choices by masks of bits: the same bits as `where`, of any type, at any place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flowstone as tf
+
+RNG = np.random.default_rng(3)
+TYPES = ["float32", "float64", "float16", "int8", "int32", "int64", "uint16", "bool", "complex64"]
+SHAPES = [(130, 140), (16384,), (9, 40, 50), (3, 5)]
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default() as g:
+        yield g
+
+
+def values(kind: str, *dims: int) -> Any:
+    x = (RNG.standard_normal(dims) * 50).astype(kind)
+    if kind.startswith("float") and x.size:
+        x.flat[:6] = [np.nan, -0.0, 0.0, np.inf, -np.inf, 1.0]
+    return x
+
+
+def assert_chosen(y: Any, feed: dict[Any, Any], condition: Any, t: Any, e: Any) -> None:
+    with tf.Session() as s:
+        found = [s.run(y, feed) for _ in range(2)]
+    expected = np.where(condition, t, e)
+    for x in found:
+        assert x.dtype == expected.dtype and x.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("dims", SHAPES)
+def test_by_element(kind, dims) -> None:
+    condition, t, e = RNG.random(dims) > 0.5, values(kind, *dims), values(kind, *dims)[::-1].copy()
+    c = tf.placeholder(tf.bool, dims)
+    x, y = tf.placeholder(kind, dims), tf.placeholder(kind, dims)
+    assert_chosen(tf.where(c, x, y), {c: condition, x: t, y: e}, condition, t, e)
+    assert_chosen(tf.where(c, x, tf.zeros_like(x)), {c: condition, x: t}, condition, t, np.zeros_like(t))
+    zeros = tf.constant(np.zeros(dims, kind))
+    assert_chosen(tf.where(c, zeros, y), {c: condition, y: e}, condition, np.zeros_like(e), e)
+
+
+@pytest.mark.parametrize("dims", [(130, 140), (9, 40, 50), (5, 2)])
+def test_by_row(dims) -> None:
+    condition, t, e = (
+        RNG.random(dims[0]) > 0.5,
+        values("float32", *dims),
+        values("float32", *dims)[::-1].copy(),
+    )
+    c = tf.placeholder(tf.bool, dims[:1])
+    x, y = tf.placeholder(tf.float32, dims), tf.placeholder(tf.float32, dims)
+    rows = condition.reshape(-1, *[1] * (len(dims) - 1))
+    feed = {c: condition, x: t, y: e}
+    assert_chosen(tf.where(c, x, y), feed, rows, t, e)
+    assert_chosen(tf.where(c, tf.zeros_like(y), y), feed, rows, np.zeros_like(e), e)
+    inner = tf.where(c, tf.tanh(x), tf.zeros_like(x))  # in the buffer of what was computed
+    with tf.Session() as s:
+        np.testing.assert_allclose(s.run(inner, feed), np.where(rows, np.tanh(t), 0), rtol=1e-5)
+
+
+def test_broadcasting() -> None:
+    condition, t = RNG.random((130, 140)) > 0.5, values("float32", 130, 140)
+    c, x = tf.placeholder(tf.bool, [130, 140]), tf.placeholder(tf.float32, [130, 140])
+    feed = {c: condition, x: t}
+    for e in (
+        np.float32(0),
+        np.float32(-0.0),
+        np.float32(7),
+        values("float32", 140),
+        values("float32", 130, 1),
+    ):
+        assert_chosen(tf.where_v2(c, x, e), feed, condition, t, e)
+        assert_chosen(tf.where_v2(c, e, x), feed, condition, e, t)
+    column, row = values("float32", 130, 1), values("float32", 140)
+    assert_chosen(tf.where_v2(c, column, row), feed, condition, column, row)
+    assert_chosen(tf.where_v2(c, np.float32(2), np.float32(3)), feed, condition, np.float32(2), np.float32(3))
+
+
+def test_what_is_fed_and_kept_stays() -> None:
+    condition, t = RNG.random((130, 140)) > 0.5, values("float32", 130, 140)
+    c, x = tf.placeholder(tf.bool, [130, 140]), tf.placeholder(tf.float32, [130, 140])
+    z = tf.exp(x)
+    chosen = tf.where(c, z, x)
+    before = t.copy()
+    with tf.Session() as s:
+        first, second = s.run([z, chosen], {c: condition, x: t})
+    np.testing.assert_array_equal(t, before)
+    np.testing.assert_array_equal(second, np.where(condition, first, t))
+
+
+def test_gradients() -> None:
+    x = tf.placeholder(tf.float32, [130, 140])
+    y = tf.where(x > 0.1, tf.square(x), tf.sin(x))
+    gradient = tf.gradients(y, x)[0]
+    value = values("float32", 130, 140)
+    value.flat[:6] = 1
+    with tf.Session() as s:
+        np.testing.assert_allclose(
+            s.run(gradient, {x: value}), np.where(value > 0.1, 2 * value, np.cos(value)), rtol=1e-4, atol=1e-5
+        )
