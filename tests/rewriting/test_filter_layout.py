@@ -114,3 +114,25 @@ def test_other_variables_stay() -> None:
     changed = tf.nn.conv2d(x, filters(3, 3, 16, 64, name="changed") * 2.0, [1, 1, 1, 1], "SAME")
     lines = text([small, reshaped, changed], [x], "lay_out_filters")
     assert not any("memory_order" in line for line in lines)
+
+
+def test_filters_in_loops_and_conditions(monkeypatch) -> None:
+    x = tf.placeholder(tf.float32, [2, 6, 6, 32])
+    w, other = filters(3, 3, 32, 32), filters(3, 3, 32, 32, name="other")
+
+    def body(i: Any, y: Any) -> Any:
+        return i + 1, tf.tanh(tf.nn.conv2d(y, w, [1, 1, 1, 1], "SAME"))
+
+    y = tf.while_loop(lambda i, y: i < 3, body, [0, x])[1]
+    chosen = tf.cond(tf.reduce_sum(x) > 0, lambda: tf.identity(w), lambda: tf.identity(other))
+    y = tf.nn.conv2d(y, chosen, [1, 1, 1, 1], "SAME")
+    gradients = tf.gradients(y, [w, other])
+    log = agree(
+        monkeypatch,
+        [y, *gradients],
+        {x: values(2, 6, 6, 32)},
+        "lay_out_filters",
+        setup=tf.global_variables_initializer(),
+        tolerance=1e-3,
+    )
+    assert "lay_out_filters: w: " in log and "lay_out_filters: other" not in log

@@ -19,6 +19,7 @@ from flowstone.framework import dtypes
 from flowstone.framework.node import Output
 from flowstone.framework.shape import num_elements
 from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.rewriting.branches import MERGES
 
 _FILTER_AT = {"Conv2D": 1, "Conv2DBackpropInput": 1}  # the filter's position among the inputs
 _VARIABLES = frozenset(("Variable", "VariableV2", "VarHandleOp"))
@@ -53,6 +54,8 @@ def _variable(x: Output) -> PlanNode | None:
     """The variable that a value of its shape shows, seen through reads; None if it is something else."""
     node: PlanNode = x.op
     while node._inputs and (node.declaration.aliases or node.type == "ReadVariableOp"):
+        if node.type in MERGES:
+            return None  # one of several, or what a loop makes of it
         if node._inputs[0]._dtype is not dtypes.resource and node._inputs[0]._dims != node._outputs[0]._dims:
             return None
         node = node._inputs[0].op
