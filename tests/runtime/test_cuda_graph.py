@@ -84,6 +84,21 @@ def test_replayed_steps_are_the_steps(tapes, name):
         np.testing.assert_array_equal(value, expected)
 
 
+def test_a_loop_that_counts_is_recorded_whole(tapes):
+    x = tf.placeholder(tf.float32, [3, 2])
+    weights = tf.Variable(tf.random_normal([2, 2], seed=1))
+    y = tf.while_loop(lambda i, h: i < 4, lambda i, h: (i + 1, tf.tanh(tf.matmul(h, weights))), [0, x])[1]
+    given = np.random.RandomState(0).rand(8, 3, 2).astype("f")
+    results = []
+    for captures in (False, True):
+        with session(captures) as s:
+            s.run(tf.global_variables_initializer())
+            results.append([s.run(y, {x: value}) for value in given])
+            if captures:
+                assert [c.replays for c in captured_steps(s) if c.captures] == [8 - WARM_UPS]
+    np.testing.assert_array_equal(*results)
+
+
 def test_it_warms_up_then_records_once(tapes):
     x, loss, train, _ = network(OPTIMIZERS["descent"]())
     with session() as s:

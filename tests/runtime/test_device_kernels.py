@@ -28,14 +28,25 @@ META = torch.device("meta")
 DEVICE = Device("/job:localhost/replica:0/task:0/device:GPU:0", GPU, META)
 
 
+_COPIES = ("aten._to_copy", "aten.to.", "aten.copy_")
+
+
 class _OneMemory(TorchDispatchMode):
-    """Refuses calls on tensors of both memories; scalars of the host may go everywhere."""
+    """Refuses calls on tensors of both memories, though scalars of the host may go everywhere, and copies
+    from one to the other.
+    """
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         tensors = [x for x in tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)]
         if len({x.device.type for x in tensors if x.dim() or x.device == META}) > 1:
             raise RuntimeError(f"{function}: tensors of the host and of the device")
-        return function(*args, **(kwargs or {}))
+        result = function(*args, **(kwargs or {}))
+        if isinstance(result, torch.Tensor) and result.device == META:
+            copies = str(function).startswith(_COPIES) and any(x.device != META for x in tensors)
+            # the only sign of torch.tensor(numbers, device=…)
+            if copies or str(function) == "aten.detach_.default":
+                raise RuntimeError(f"{function}: copies from the host to the device")
+        return result
 
 
 def run(fetches: list[Any], feeds: list[Any]) -> str:
@@ -117,6 +128,30 @@ def test_a_convolutional_step_can_be_recorded(optimizer):
 
 def test_a_recurrent_step_with_an_embedding_can_be_recorded():
     assert training(recurrent, "descent") == ""
+
+
+LOOPS = {
+    "dynamic_rnn": lambda x: tf.nn.dynamic_rnn(tf.nn.rnn_cell.BasicLSTMCell(3), x, dtype=tf.float32)[0],
+    "scan": lambda x: tf.scan(lambda state, row: tf.tanh(state + row), x),
+    "map_fn": lambda x: tf.map_fn(lambda row: tf.tanh(row), x),
+    "while_loop": lambda x: tf.while_loop(lambda i, h: i < 5, lambda i, h: (i + 1, tf.sin(h)), [0, x])[1],
+}
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_a_step_with_a_loop_that_counts_can_be_recorded(name):
+    assert training(lambda x: dense(tf.reshape(LOOPS[name](x[:, :, 0]), [4, -1]), 10), "momentum") == ""
+
+
+def test_a_loop_that_asks_for_a_value_cannot():
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [])
+        halved = tf.while_loop(lambda y: y > 1, lambda y: y / 2, [x])
+        subgraph, _ = placed_subgraph([halved], [], [x], [DEVICE])
+        environment = Environment(GPU, META, ResourceStore(), {})
+        with torch.inference_mode():
+            segment = compile_segment(subgraph, environment, feeds_are_there=True)
+        assert "(LoopCond) decides in the step which nodes run" in obstacle(subgraph, segment)
 
 
 def test_updates_of_rows_that_may_repeat_take_the_host():

@@ -87,7 +87,7 @@ def _equality(name, function, of_strings, otherwise):
             try:
                 torch.broadcast_shapes(x.shape, y.shape)
             except RuntimeError:
-                return torch.tensor(otherwise, device=env.device)
+                return torch.full((), otherwise, device=env.device)  # no copy
             return compare(x, y)
 
         return compare_leniently

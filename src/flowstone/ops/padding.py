@@ -120,16 +120,12 @@ pad_v2_op.gradient(lambda op, dy: (_unpadded(op, dy), None, None))
 _MODE = f"{_PADDINGS} ; mode: string in ['REFLECT', 'SYMMETRIC']"
 
 
-def _mirror(n: int, before: int, after: int, mode: str) -> list[int]:
-    """Where the places of a padded dimension of size `n` come from. InvalidArgumentError if too short."""
-    skip = 1 if mode == "REFLECT" else 0
+def _check_mirror(n: int, before: int, after: int, skip: int) -> None:
+    """InvalidArgumentError if a dimension of size `n` is too short; `skip`: edges are not repeated."""
     if max(before, after) > n - skip:
         raise invalid(
             f"paddings must be no greater than the dimension size: {before}, {after} greater than {n - skip}"
         )
-    left = [before - 1 - i + skip for i in range(before)]
-    right = [n - 1 - skip - i for i in range(after)]
-    return [*left, *range(n), *right]
 
 
 mirror_pad_op = op(
@@ -144,13 +140,16 @@ def _(node):
 
 @mirror_pad_op.kernel(CPU, GPU)
 def _(node, env):
-    mode = node.attributes["mode"]
+    skip = int(node.attributes["mode"] == "REFLECT")
 
     def pad(x: Any, paddings: Any) -> Any:
         for axis, (before, after) in enumerate(_checked(x, paddings)):
             if before or after:
-                places = torch.tensor(_mirror(x.shape[axis], before, after, mode), device=x.device)
-                x = torch.index_select(x, axis, places)
+                n = x.shape[axis]
+                _check_mirror(n, before, after, skip)
+                left = x.narrow(axis, skip, before).flip(axis)
+                right = x.narrow(axis, n - skip - after, after).flip(axis)
+                x = torch.cat([left, x, right], axis)
         return x.clone() if not paddings.any() else x
 
     return pad
@@ -169,15 +168,18 @@ mirror_pad_grad_op.infer(lambda node: _padded_dims(node, -1))
 
 @mirror_pad_grad_op.kernel(CPU, GPU)
 def _(node, env):
-    mode = node.attributes["mode"]
+    skip = int(node.attributes["mode"] == "REFLECT")
 
     def fold(dy: Any, paddings: Any) -> Any:
         for axis, (before, after) in enumerate(_checked(dy, paddings)):
             if before or after:
                 n = dy.shape[axis] - before - after
-                places = torch.tensor(_mirror(n, before, after, mode), device=dy.device)
-                sizes = [*dy.shape[:axis], n, *dy.shape[axis + 1 :]]
-                dy = dy.new_zeros(sizes).index_add_(axis, places, dy)
+                _check_mirror(n, before, after, skip)
+                middle = dy.narrow(axis, before, n).clone()
+                left, right = dy.narrow(axis, 0, before), dy.narrow(axis, before + n, after)
+                middle.narrow(axis, skip, before).add_(left.flip(axis))
+                middle.narrow(axis, n - skip - after, after).add_(right.flip(axis))
+                dy = middle
         return dy.clone() if not paddings.any() else dy
 
     return fold

@@ -97,6 +97,7 @@ product_sum_op = op(
     "transpose_a: bool = false ; transpose_b: bool = false",
     T=None,
     stateful=True,
+    capturable=True,
     keeps=[0],
 )
 product_sum_op.infer(lambda node: ())
@@ -113,6 +114,7 @@ add_op = op(
     "handle: resource, a: T, b: T -> same: resource",
     T=None,
     stateful=True,
+    capturable=True,
     mutates=[0],
     keeps=[1, 2],
 )
@@ -125,6 +127,7 @@ total_op = op(
     "handle: resource -> sum: T",
     "T: type ; shape: shape ; from_zero: bool = false",
     stateful=True,
+    capturable=True,
 )
 total_op.infer(lambda node: node.attributes["shape"])
 total_op.not_differentiable()

@@ -57,6 +57,7 @@ def _declare(generation: str, handle: str) -> None:
         "Stack" + generation,
         f"{'max_size: int32 ' if generation else ''}-> handle: {handle}",
         "elem_type: type ; stack_name: string = ''",
+        capturable=True,
         stateful=True,
         host=["max_size"] if generation else [],
     )
@@ -70,6 +71,7 @@ def _declare(generation: str, handle: str) -> None:
         f"handle: {handle}, elem: T -> output: T",
         "swap_memory: bool = false",
         T=None,
+        capturable=True,
         stateful=stateful,
         mutates=[0],
         keeps=[1],
@@ -84,6 +86,7 @@ def _declare(generation: str, handle: str) -> None:
         "StackPop" + generation,
         f"handle: {handle} -> elem: elem_type",
         "elem_type: type",
+        capturable=True,
         stateful=stateful,
         mutates=[0],
         overlapping=True,  # others may hold the same tensor: not to be overwritten
@@ -92,7 +95,9 @@ def _declare(generation: str, handle: str) -> None:
     pop.kernel(CPU, GPU)(lambda node, env: Call(Stack.pop, X0))
     pop.no_gradient()
 
-    close = op("StackClose" + generation, f"handle: {handle} ->", stateful=stateful, mutates=[0])
+    close = op(
+        "StackClose" + generation, f"handle: {handle} ->", stateful=stateful, mutates=[0], capturable=True
+    )
     close.infer(lambda node: None)
     close.kernel(CPU, GPU)(lambda node, env: Call(Stack.close, X0))
     close.no_gradient()

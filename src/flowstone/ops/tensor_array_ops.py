@@ -65,6 +65,7 @@ def _declare(
         attributes,
         mutates=[0],
         stateful=generation == "V3",
+        capturable=True,
         **traits,
     )
 
@@ -81,6 +82,7 @@ def _declare_creation(generation: str) -> None:
         f"{_KIND}{more} ; tensor_array_name: string = ''",
         stateful=True,
         host=["size"],
+        capturable=True,
     )
 
     @declaration.infer
@@ -130,6 +132,7 @@ def _declare_gradient_arrays(generation: str) -> None:
         "source: string",
         stateful=True,
         mutates=[0],
+        capturable=True,
     )
     declaration.infer(lambda node: [(2,), ()] if generation == "V3" else (2,))
     declaration.kernel(CPU, GPU)(_gradient_arrays)

@@ -83,7 +83,8 @@ def divide_uint64(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch
     2**63 or more goes into x once or not at all.
     """
     x, y = torch.broadcast_tensors(x.view(torch.int64), y.view(torch.int64))
-    small = torch.where(y > 0, y, torch.ones_like(y)) if not (y == 0).any() else y
+    by_zero = y.device.type == "cpu" and bool((y == 0).any())  # elsewhere asking would wait for the device
+    small = y if by_zero else torch.where(y > 0, y, torch.ones_like(y))
     half = (x >> 1) & ~_LOWEST
     quotient = torch.div(half, small, rounding_mode="trunc") * 2
     quotient = quotient + _at_least(x - quotient * small, small)

@@ -39,11 +39,12 @@ from flowstone.framework.subgraph import Subgraph
 from flowstone.rewriting.branches import MERGES, SWITCHES
 from flowstone.rewriting.frames import LOOP_TYPES
 from flowstone.runtime.generated_code import Segment
+from flowstone.runtime.host_decisions import undecided
 from flowstone.runtime.precision import tensor_float_32_execution_enabled
 
 WARM_UPS = 3  # steps in which libraries choose their algorithms and take their memory
 MOST_CAPTURES = 8  # a step that changes more often gains nothing
-_DECISIONS = SWITCHES | MERGES | LOOP_TYPES
+_PLANNED = SWITCHES | MERGES | LOOP_TYPES | {"_Arg"}  # which have no kernels
 _one_capture = threading.Lock()  # in the process
 
 
@@ -115,10 +116,11 @@ def obstacle(subgraph: Subgraph, segment: Segment) -> str:
     """Why the step cannot be recorded, as far as its plan tells; "" if nothing is in the way."""
     if segment.waits:
         return "a kernel may wait"
+    asking = undecided(subgraph)
+    if asking is not None:
+        return f"{asking.name} ({asking.type}) decides in the step which nodes run"
     for node in subgraph.nodes:
-        if node.type in _DECISIONS:
-            return f"{node.name} ({node.type}) decides in the step which nodes run"
-        if node.type != "_Arg" and not node.declaration.is_capturable:
+        if node.type not in _PLANNED and not node.declaration.is_capturable:
             return f"the host takes part in {node.name} ({node.type})"
     if segment.moves:
         node = segment.moves[0]

@@ -24,8 +24,8 @@ class Segment:
     `function(step, *feeds)` returns the fetches as a tuple; `source` is its text; `node_at(line)` the node of
     a line; `copied_fetches[i]` says whether fetch i must be copied before a user gets it;
     `arguments_at(line)` the local names of the node's inputs, for error messages; `waits` whether a kernel
-    may wait, so that the step must be one that can be cancelled; `moves` the nodes for which the step takes a
-    value from the host to the device or back.
+    may wait, so that the step must be one that can be cancelled; `moves` the nodes for which the step is
+    known to take a value from the host to the device or back.
     """
 
     __slots__ = (

@@ -81,7 +81,8 @@ class LocalNames:
             return name
         if x in self.constants:
             return self._code.name(f"{name}_moved", self._constant_at(target, x))
-        self._code.segment.moves.append(node)
+        if memory.is_known(x):
+            self._code.segment.moves.append(node)
         return f"{name}.to({self._code.name(target.type, target)})"
 
     def _constant_at(self, target: torch.device, x: Output) -> Any:

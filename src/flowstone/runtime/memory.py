@@ -4,8 +4,9 @@ Shapes, axes, strings and what is computed from host values alone stay on the ho
 them; all else is on the device. An op's declaration names the arguments that it wants or leaves in host
 memory (``host=``). Segments ask `environment_for` in the order of the nodes and `target_of` for each input.
 Where a segment's arguments are, which may come from another segment, a queue or another device, is not known
-(except that a session brings what is fed to the device), nor where the values of branches and loops are: they
-are moved wherever a kernel wants them, which costs nothing where they are there already.
+(except that a session brings what is fed to the device), nor where the values of branches and loops are,
+counters apart (`host_decisions.py`): they are moved wherever a kernel wants them, which costs nothing where
+they are there already.
 """
 
 from __future__ import annotations
@@ -17,15 +18,20 @@ import torch
 from flowstone.framework.kernel import CPU, Environment
 from flowstone.framework.node import Output
 from flowstone.framework.subgraph import PlanNode
+from flowstone.runtime.host_decisions import decided_on_host
 
 
 class Memory:
     """Which outputs are on the host, for a plan whose device is `environment`'s; `feeds_are_there`: the
-    numeric `feeds` are on that device.
+    numeric `feeds` are on that device. `nodes`: the plan's.
     """
 
     def __init__(
-        self, environment: Environment, feeds: Iterable[Output], feeds_are_there: bool = False
+        self,
+        environment: Environment,
+        feeds: Iterable[Output],
+        feeds_are_there: bool = False,
+        nodes: Iterable[PlanNode] = (),
     ) -> None:
         self._device = environment
         self._host = Environment(CPU, torch.device("cpu"), environment.resources, environment.states)
@@ -33,6 +39,13 @@ class Memory:
         self._on_host = {output for output in feeds if output.dtype.torch is None}
         if feeds_are_there:
             self._known.update(feeds)
+        decided = decided_on_host(nodes)
+        self._on_host |= decided
+        self._known |= decided
+
+    def is_known(self, x: Output) -> bool:
+        """Whether it is known where `x` is."""
+        return x in self._known
 
     def environment_for(self, node: PlanNode) -> Environment:
         """Where `node` is computed; its outputs are from then on known to be there."""

@@ -76,7 +76,7 @@ class _Writer:
     ) -> None:
         self.subgraph, self.environment, self.watched, self.asked = subgraph, environment, watched, asked
         on_cpu = environment.device.type == "cpu"
-        self.memory = None if on_cpu else Memory(environment, subgraph.feeds, feeds_are_there)
+        self.memory = None if on_cpu else Memory(environment, subgraph.feeds, feeds_are_there, subgraph.nodes)
         self.kernels: dict[PlanNode, Any] = {}
         self.frames = order_by_frames(subgraph)
         self.liveness = Liveness(subgraph)
