@@ -60,6 +60,16 @@ def test_places_are_kept_for_the_gradient(monkeypatch, layout, padding, size) ->
     assert "keep_places: " in log and "_MaxPoolGradAtPlaces" in log
 
 
+def test_tanh_of_many_comes_after(monkeypatch) -> None:
+    x = tf.placeholder(tf.float32, [4, 100, 104, 5])
+    filters = tf.constant(images(3, 3, 5, 8))
+    before = tf.nn.conv2d(x, filters, [1, 1, 1, 1], "SAME")
+    y = tf.nn.max_pool(tf.tanh(before * 0.1), [1, 2, 2, 1], [1, 2, 2, 1], "VALID")
+    gradient = tf.gradients(tf.square(y), filters)[0] / 1e4
+    assert "pool_first: " in agree(monkeypatch, [y, gradient], {x: images(4, 100, 104, 5)}, *BOTH)
+    assert ops(text([y], [x], "pool_first"))[-2:] == ["MaxPool", "Tanh"]
+
+
 def test_what_others_look_at_stays() -> None:
     x, y = pooled(tf.nn.relu)
     active = y.op.inputs[0]

@@ -44,6 +44,7 @@ from flowstone.ops import (
     gathering,
     grids,
     grouped_updates,
+    host_tanh,
     identities,
     indexing,
     initial_values,

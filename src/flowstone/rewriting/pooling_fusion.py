@@ -7,7 +7,7 @@
 Among conditionals and loops the new nodes are alive where those were whose places they take: they have the
 same sources.
 
-Tanh and Sigmoid stay where they are: a convolution before them computes them for next to nothing.
+Sigmoid, and Tanh of few elements, stay where they are: a convolution before does them in its own pass.
 """
 
 from __future__ import annotations
@@ -18,10 +18,17 @@ from flowstone.framework.node import Output
 from flowstone.framework.operation import registry
 from flowstone.framework.shape import num_elements
 from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.ops.host_tanh import MANY
 from flowstone.ops.pooled_places import suits
 from flowstone.rewriting.patterns import substitute
 
-_NEVER_DECREASING = {"Relu": "ReluGrad", "Relu6": "Relu6Grad", "Elu": "EluGrad", "Selu": "SeluGrad"}
+_NEVER_DECREASING = {
+    "Relu": "ReluGrad",
+    "Relu6": "Relu6Grad",
+    "Elu": "EluGrad",
+    "Selu": "SeluGrad",
+    "Tanh": "TanhGrad",
+}
 
 
 class _Site(NamedTuple):
@@ -60,16 +67,16 @@ def _site(activation: PlanNode, consumers: dict[Output, list[PlanNode]]) -> _Sit
     before, after = num_elements(y._dims), num_elements(pool._outputs[0]._dims)
     if before is None or after is None or after >= before:
         return None
+    if activation.type == "Tanh" and after < MANY:
+        return None
     if not takers:
         return _Site(activation, pool, None, None)
     pool_gradient = takers.pop("MaxPoolGrad", None)
     gradient = takers.pop(_NEVER_DECREASING[activation.type], None)
     if pool_gradient is None or gradient is None or takers:
         return None
-    fits = pool_gradient._inputs[:2] == [y, pool._outputs[0]] and gradient._inputs == [
-        pool_gradient._outputs[0],
-        y,
-    ]
+    taken = {pool_gradient._outputs[0], y}  # in either order
+    fits = pool_gradient._inputs[:2] == [y, pool._outputs[0]] and set(gradient._inputs) == taken
     alone = len(consumers[pool_gradient._outputs[0]]) == 1
     return _Site(activation, pool, pool_gradient, gradient) if fits and alone else None
 
@@ -98,7 +105,9 @@ def _move(
     replaced[site.pool._outputs[0]] = activation._outputs[0]
     if site.pool_gradient is not None and site.activation_gradient is not None:
         dy = site.pool_gradient._inputs[2]
-        first = like(site.activation_gradient, replaced.get(dy, dy), activation._outputs[0])
+        y = site.activation._outputs[0]
+        takes = {y: activation._outputs[0], site.pool_gradient._outputs[0]: replaced.get(dy, dy)}
+        first = like(site.activation_gradient, *[takes[x] for x in site.activation_gradient._inputs])
         second = like(site.pool_gradient, pool._inputs[0], pool._outputs[0], first._outputs[0])
         places[site.pool_gradient], places[site.activation_gradient] = [], [first, second]
         replaced[site.activation_gradient._outputs[0]] = second._outputs[0]

@@ -1,0 +1,26 @@
+"""Tanh of many numbers: as exact as of few, of any layout, infinite or not a number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flowstone as tf
+from flowstone.ops.host_tanh import MANY
+
+
+@pytest.mark.parametrize("count", [MANY - 8, MANY])
+@pytest.mark.parametrize("turned", [False, True])
+def test_relative_errors_are_small(count: int, turned: bool) -> None:
+    random = np.random.default_rng(1)
+    values: Any = random.standard_normal(count) * 10.0 ** random.uniform(-6, 1, count)
+    values = values.astype("f").reshape(-1, 8)
+    values[:3, 0] = np.nan, np.inf, -np.inf
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, values.shape)
+        y = tf.tanh(tf.transpose(x) if turned else x)
+        found = session.run(y, {x: values})
+    expected = np.tanh(values.astype("d"))
+    np.testing.assert_allclose(found, expected.T if turned else expected, rtol=3e-7)
