@@ -1,7 +1,8 @@
-"""`flowstone.test`: test cases, comparisons and benchmarks for programs of the library."""
+"""`flowstone.test`: test cases, comparisons, checks of gradients, benchmarks for programs of the library."""
 
 from unittest import mock
 
+from flowstone.gradients.gradient_checker import compute_gradient, compute_gradient_error
 from flowstone.testing.benchmark import Benchmark
 from flowstone.testing.environment import (
     disable_with_predicate,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import flowstone as tf
-from flowstone.gradients.gradient_checker import compute_gradient, compute_gradient_error
+from flowstone.test import compute_gradient, compute_gradient_error
 
 
 @pytest.fixture(autouse=True)

@@ -45,6 +45,27 @@ SKIPPED = {
         ),
         "of an array; tests/ops/test_tensor_array.py",
     ),
+    **dict.fromkeys(
+        (
+            f"TensorList{kind}"
+            for kind in (
+                "Concat",
+                "ConcatV2",
+                "FromTensor",
+                "Gather",
+                "GetItem",
+                "PopBack",
+                "PushBack",
+                "Resize",
+                "Scatter",
+                "ScatterV2",
+                "SetItem",
+                "Split",
+                "Stack",
+            )
+        ),
+        "of a list; tests/ops/test_tensor_lists.py",
+    ),
     "ArgMax": "gives integers",
     "ArgMin": "gives integers",
     "DebugGradientIdentity": "for debuggers",

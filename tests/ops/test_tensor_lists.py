@@ -29,6 +29,10 @@ def push(handle: Any, value: Any) -> Any:
     return F.TensorListPushBack(handle, tf.constant(value))
 
 
+def pop(handle: Any, shape: Any = (2,)) -> Any:
+    return F.TensorListPopBack(handle, np.array(shape, np.int32), element_dtype=tf.float32)
+
+
 def put(handle: Any, index: int, value: Any, **attributes: Any) -> Any:
     return F.TensorListSetItem(handle, index, tf.constant(value), **attributes)
 
@@ -71,7 +75,7 @@ def test_others_tell_the_shape_of_what_was_not_set() -> None:
 def test_a_change_leaves_the_list_as_it_was() -> None:
     before = push(empty(), [1.0, 2.0])
     after = push(put(before, 0, [5.0, 6.0]), [7.0, 8.0])
-    popped, last = F.TensorListPopBack(after, np.array([2], np.int32), element_dtype=tf.float32)
+    popped, last = pop(after)
     found = run([stack(before), stack(after), stack(popped), last])
     assert [value.tolist() for value in found] == [[[1, 2]], [[5, 6], [7, 8]], [[5, 6]], [7, 8]]
 
@@ -154,6 +158,52 @@ def test_lists_of_lists() -> None:
     assert run(stack(zeros)).tolist() == [[0, 0]]
 
 
+def from_rows(x: Any) -> Any:
+    return F.TensorListFromTensor(x, np.array([2], np.int32))
+
+
+GRADIENTS = {
+    "stacked": lambda x: stack(from_rows(x)),
+    "one element": lambda x: get(from_rows(x), 1) * get(from_rows(x), 0),
+    "replaced": lambda x: stack(F.TensorListSetItem(from_rows(x), 1, x[2] * x[0])),
+    "put behind the end": lambda x: stack(
+        F.TensorListSetItem(from_rows(x), 4, x[2] * x[0], resize_if_index_out_of_bounds=True)
+    ),
+    "pushed": lambda x: stack(F.TensorListPushBack(from_rows(x), x[0] * x[1])),
+    "popped": lambda x: F.TensorListPopBack(from_rows(x), np.array([2], np.int32), element_dtype=tf.float32)[
+        1
+    ],
+    "left by a pop": lambda x: stack(
+        F.TensorListPopBack(from_rows(x), np.array([2], np.int32), element_dtype=tf.float32)[0]
+    ),
+    "resized": lambda x: (
+        stack(F.TensorListResize(from_rows(x), 5)) * 2.0 + stack(F.TensorListResize(from_rows(x), 1))
+    ),
+    "gathered": lambda x: F.TensorListGather(
+        from_rows(x), [2, 0], np.array([2], np.int32), element_dtype=tf.float32
+    ),
+    "scattered": lambda x: stack(F.TensorListScatter(x, [3, 0, 1], np.array([2], np.int32))),
+    "scattered among more": lambda x: stack(F.TensorListScatterV2(x, [3, 0, 1], np.array([2], np.int32), 6)),
+    "split and joined": lambda x: concat(
+        F.TensorListSplit(x, np.array([-1, 2], np.int32), np.array([1, 2], np.int64))
+    )[0],
+    "joined as before": lambda x: F.TensorListConcat(
+        F.TensorListSplit(x, np.array([-1, 2], np.int32), np.array([1, 2], np.int64)),
+        element_dtype=tf.float32,
+    )[0],
+    "added": lambda x: stack(F.AddN([from_rows(x), from_rows(x * x)])),
+}
+
+
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_gradients(name: str) -> None:
+    x = tf.constant([[1.0, -2.0], [0.5, 3.0], [-1.0, 0.25]])
+    y = GRADIENTS[name](x)
+    with tf.Session():
+        error = tf.test.compute_gradient_error(x, [3, 2], tf.reduce_sum(y * y * 1.5), [])
+    assert error < 2e-2
+
+
 MISTAKES = {
     "Trying to access element 3 in a list with 3 elements.": lambda: get(reserved(), 3),
     "Trying to access element -1 in a list": lambda: get(reserved(), -1),
@@ -174,9 +224,7 @@ MISTAKES = {
         push(push(empty(-1), [1.0]), [1.0, 2.0]), -1
     ),
     "Incompatible shapes during merge: [2] vs. [1]": lambda: stack(push(empty(-1), [1.0])),
-    "Trying to pop from an empty list.": lambda: F.TensorListPopBack(
-        empty(), np.array([2], np.int32), element_dtype=tf.float32
-    )[1],
+    "Trying to pop from an empty list.": lambda: pop(empty())[1],
     "Tried to push item into a full list list size: 1 max_num_elements: 1": lambda: push(
         push(empty(limit=1), [1.0, 2.0]), [1.0, 2.0]
     ),

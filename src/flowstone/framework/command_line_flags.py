@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 __all__ = [
+    "FLAGS",
     "DEFINE_alias",
     "DEFINE_bool",
     "DEFINE_boolean",
@@ -39,7 +40,6 @@ __all__ = [
     "DEFINE_string",
     "DuplicateFlagError",
     "Error",
-    "FLAGS",
     "Flag",
     "FlagValues",
     "IllegalFlagValueError",

@@ -2,7 +2,6 @@
 
 from flowstone.gradients.aggregation import AggregationMethod
 from flowstone.gradients.custom_gradients import custom_gradient
-from flowstone.gradients.gradient_checker import compute_gradient, compute_gradient_error
 from flowstone.gradients.gradient_computation import UnconnectedGradients, gradients
 from flowstone.gradients.hessians import hessians
 from flowstone.gradients.registration import NoGradient, NotDifferentiable, RegisterGradient

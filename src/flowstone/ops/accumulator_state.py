@@ -23,7 +23,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework import dtypes
 from flowstone.framework.dtypes import DType
 from flowstone.framework.shape import Dims, format_dims, is_compatible
 from flowstone.ops.arrays import invalid

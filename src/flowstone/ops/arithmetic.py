@@ -12,7 +12,6 @@ import numpy as np
 import torch
 
 from flowstone.framework import dtypes, errors
-from flowstone.framework.building import graph_of
 from flowstone.framework.composite import IndexedSlices
 from flowstone.framework.kernel import CPU, GPU, X0, X1, Call
 from flowstone.framework.operation import F, op
@@ -26,7 +25,6 @@ from flowstone.ops.elementwise import (
     REAL,
     SIGNED,
     SIGNED_INTEGERS,
-    UNSIGNED_INTEGERS,
     binary,
     binary_call,
     broadcast_shape,
@@ -38,7 +36,7 @@ from flowstone.ops.elementwise import (
     undone,
 )
 from flowstone.ops.tensor_list import add_lists
-from flowstone.ops.unsigned_integers import divided, modular, ordered
+from flowstone.ops.unsigned_integers import modular, ordered
 
 __all__ = [
     "abs",

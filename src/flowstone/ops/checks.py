@@ -5,13 +5,12 @@ the same class. What only types and ranks decide raises TypeError or ValueError.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from flowstone.framework import dtypes, errors
-from flowstone.framework.composite import IndexedSlices, SparseTensor
 from flowstone.framework.graph import Operation
 from flowstone.framework.node import static_value
 from flowstone.framework.operation import F

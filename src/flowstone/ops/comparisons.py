@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from flowstone.framework import dtypes, errors
-from flowstone.framework.kernel import CPU, GPU, X0, X1, X2, Call
+from flowstone.framework.kernel import CPU, GPU, X0, X1, Call
 from flowstone.framework.operation import F, op
 from flowstone.framework.shape import broadcast, merge
 from flowstone.framework.tensor import Tensor, convert_to_tensor

@@ -15,7 +15,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import torch
 
 from flowstone.framework import dtypes
 from flowstone.framework.dtypes import DType

@@ -12,7 +12,6 @@ from typing import Any
 
 import torch
 
-from flowstone.framework import dtypes
 from flowstone.framework.kernel import CPU, GPU, X0, X1, Call
 from flowstone.framework.operation import F, op
 from flowstone.framework.shape import merge
@@ -23,7 +22,6 @@ from flowstone.ops.elementwise import (
     SIGNED,
     conjugate,
     constant_like,
-    same_shape,
     unary,
 )
 

@@ -11,7 +11,6 @@ from flowstone.framework import dtypes
 from flowstone.framework.composite import IndexedSlices
 from flowstone.framework.kernel import CPU, GPU, X0, X1, Call
 from flowstone.framework.operation import F, op
-from flowstone.framework.scope import get_default_graph
 from flowstone.framework.shape import is_compatible, merge
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.arrays import (
@@ -21,11 +20,9 @@ from flowstone.ops.arrays import (
     is_handle,
     is_text,
     product,
-    replaced,
     sizes_of,
     unboxing,
 )
-from flowstone.ops.constants import constant
 from flowstone.ops.joining import concat
 from flowstone.ops.scatter import rows_or_zeros
 from flowstone.ops.shapes import reshape, shape, size, squeeze

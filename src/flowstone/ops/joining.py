@@ -12,11 +12,10 @@ from flowstone.framework import dtypes
 from flowstone.framework.kernel import CPU, GPU, X0, X1, Call
 from flowstone.framework.operation import F, op
 from flowstone.framework.scope import get_default_graph
-from flowstone.framework.shape import Dimension, as_shape, merge
-from flowstone.framework.tensor import Tensor, convert_to_tensor, register_tensor_conversion_function
+from flowstone.framework.shape import Dimension, merge
+from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.arrays import (
     as_known,
-    boxed,
     call_on_list,
     checked_axis,
     computed,
@@ -26,7 +25,6 @@ from flowstone.ops.arrays import (
     replaced,
     scalar_element,
 )
-from flowstone.ops.constants import constant
 from flowstone.ops.shapes import shape_n
 
 __all__ = ["concat", "split"]

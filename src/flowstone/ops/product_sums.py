@@ -17,7 +17,6 @@ from typing import Any
 
 import torch
 
-from flowstone.framework import dtypes
 from flowstone.framework.kernel import CPU, GPU, X0, X1, X2, Call, Input
 from flowstone.framework.operation import op
 from flowstone.ops.matrices import product_of

@@ -36,11 +36,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework import dtypes, errors
+from flowstone.framework import errors
 from flowstone.framework.dtypes import DType
 from flowstone.framework.shape import Dims, format_dims, is_compatible
 from flowstone.ops.queue_attempts import Attempt, CloseAttempt, DequeueAttempt, Done, EnqueueAttempt
-from flowstone.ops.queue_storage import SINGLE, BlockStorage, Chunk, join, join_padded
+from flowstone.ops.queue_storage import SINGLE, Chunk, join, join_padded
 
 UNLIMITED = 2**31 - 1
 

@@ -17,8 +17,8 @@ from flowstone.framework import dtypes, errors
 from flowstone.framework.kernel import CPU, GPU
 from flowstone.framework.operation import F, op
 from flowstone.framework.shape import concatenate, merge
-from flowstone.framework.tensor import Tensor, convert_to_tensor
-from flowstone.ops.elementwise import ALL_NUMBERS, FLOATS, REAL, constant_like
+from flowstone.framework.tensor import Tensor
+from flowstone.ops.elementwise import ALL_NUMBERS, REAL, constant_like
 from flowstone.ops.unsigned_integers import SIGNED
 
 __all__ = [

@@ -15,14 +15,13 @@ from flowstone.framework import dtypes
 from flowstone.framework.kernel import CPU, GPU, X0, Call
 from flowstone.framework.operation import F, op
 from flowstone.framework.scope import get_default_graph
-from flowstone.framework.shape import Dimension, TensorShape, as_shape, broadcast, format_dims, num_elements
+from flowstone.framework.shape import Dimension, TensorShape, format_dims, num_elements
 from flowstone.framework.tensor import Tensor, convert_to_tensor, register_tensor_conversion_function
 from flowstone.ops.arrays import (
     as_known,
     boxed,
     checked_axis,
     computed,
-    elements,
     invalid,
     is_text,
     product,

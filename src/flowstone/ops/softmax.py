@@ -16,7 +16,7 @@ from flowstone.framework.kernel import CPU, GPU, X0, X1, Call
 from flowstone.framework.node import static_value
 from flowstone.framework.operation import F, op
 from flowstone.framework.scope import get_default_graph
-from flowstone.framework.shape import broadcast, format_dims, merge
+from flowstone.framework.shape import broadcast, merge
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 
 __all__ = [

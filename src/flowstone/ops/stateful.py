@@ -21,7 +21,7 @@ import torch
 from flowstone.framework import dtypes, errors
 from flowstone.framework.containers import Variable
 from flowstone.framework.kernel import CPU, GPU, X0, Call, Value
-from flowstone.framework.operation import F, op
+from flowstone.framework.operation import op
 from flowstone.framework.shape import format_dims, merge
 
 ALL_NUMBERS = (*dtypes.NUMBERS, dtypes.bfloat16, dtypes.qint16, dtypes.quint16)

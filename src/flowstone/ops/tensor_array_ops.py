@@ -18,7 +18,6 @@ from typing import Any
 
 import torch
 
-from flowstone.framework import dtypes
 from flowstone.framework.kernel import CPU, GPU, X0, X1, X2, X3, Call
 from flowstone.framework.operation import F, OpDeclaration, op
 from flowstone.framework.shape import Dims, concatenate, format_dims

@@ -227,9 +227,9 @@ def _(node, env):
 @set_item.gradient
 def _(op, dy):
     _, index, item = op.inputs
-    same = F.TensorListResize(dy, F.TensorListLength(op.inputs[0]))
+    others = F.TensorListSetItem(dy, index, F.ZerosLike(item))
     ditem = F.TensorListGetItem(dy, index, F.Shape(item), element_dtype=_dtype(op))
-    return F.TensorListSetItem(same, index, F.ZerosLike(item)), None, ditem
+    return F.TensorListResize(others, F.TensorListLength(op.inputs[0])), None, ditem
 
 
 # ---- all elements
