@@ -120,6 +120,7 @@ _resource_weights = op(
     stateful=True,
     reads=[0],
     aliases=[0],
+    capturable=True,  # on GPUs nothing is packed
 )
 _weights.infer(lambda node: _turned_dims(node.dims(0), node.attributes["turned"]))
 _resource_weights.infer(lambda node: _turned_dims(handle_dims(node), node.attributes["turned"]))  # type: ignore[no-untyped-call]
