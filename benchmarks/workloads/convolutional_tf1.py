@@ -87,5 +87,5 @@ if WORKLOAD == "memory":
     report("peak", peak(step) - imported, "MB")
 else:
     print("losses", forward(), step(), forward())
-    report("forward", median_seconds(forward, 3) * 1e3, "ms")
+    report("forward", median_seconds(forward, 10) * 1e3, "ms")
     report("step", median_seconds(step, 3) * 1e3, "ms")

@@ -29,7 +29,7 @@ from flowstone.ops.stateful import handle_dims
 
 __all__: list[str] = []
 
-_READS = 16
+_READS = 8
 _ROWS = 64  # of the other operand; with more, the multiplications take the time
 _SMALLEST = 1 << 20  # elements
 _PAGE = 1024  # float32 elements of 4 KiB
