@@ -218,6 +218,7 @@ EXEMPT: dict[str, str] = {
     "_BiasedConv2D": "a plan's own; tests/rewriting/test_fusion.py",
     "_MaxPoolGradAtPlaces": "a plan's own; tests/rewriting/test_pooling_fusion.py",
     "_MaxPoolWithPlaces": "a plan's own; tests/rewriting/test_pooling_fusion.py",
+    "_PackedConstant": "a plan's own; tests/rewriting/test_weight_packing.py",
     "_PackedMatMul": "a plan's own; tests/rewriting/test_weight_packing.py",
     "_PackedResourceWeights": "a plan's own; tests/rewriting/test_weight_packing.py",
     "_PackedWeights": "a plan's own; tests/rewriting/test_weight_packing.py",

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import flowstone as tf
 from agreement import agree, ops, text
@@ -173,6 +174,23 @@ def test_traced_steps_take_packed_weights() -> None:
         s.run(y, feed, tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE), metadata)
     names = [node.node_name for device in metadata.step_stats.dev_stats for node in device.node_stats]
     assert "MatMul" in names and "MatMul/weights" in names
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_constants_are_packed_once_for_all_plans(turned) -> None:
+    x = tf.placeholder(tf.float32, [None, TERMS])
+    weights = values(TERMS, COLUMNS)
+    y = tf.matmul(x, tf.constant(weights), transpose_b=turned)
+    z = tf.nn.relu(y)
+    feeds = [{x: values(rows, TERMS)} for rows in (2, 3)]
+    with tf.Session() as s:
+        for feed in feeds * ENOUGH:
+            expected = feed[x] @ (weights.T if turned else weights)
+            np.testing.assert_allclose(s.run(y, feed), expected, rtol=1e-3, atol=1e-3)
+            np.testing.assert_allclose(s.run(z, feed), np.maximum(expected, 0), rtol=1e-3, atol=1e-3)
+        assert "_PackedConstant" in s.explain(y, feeds[0])
+        copies = [held.packed for _, held in s._environment.states.values()]
+        assert [type(copy.tensor) for copy in copies] == [torch.Tensor]
 
 
 @pytest.mark.parametrize("reason", ["many rows", "changed", "small", "narrow rows", "fed", "double"])

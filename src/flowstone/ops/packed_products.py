@@ -4,7 +4,7 @@ A layer that sees few examples reads each weight for a handful of multiplication
 its own blocked order at the speed of the memory; in the program's order, where rows are multiples of 4 KiB
 apart, at a third to a half of it (4096 x 4096 and 16 examples: 1.6 ms instead of 3.8). Plans only: where a
 plan does not change a variable, `rewriting/weight_packing.py` makes ``_PackedMatMul`` of a product and
-``_PackedWeights`` of the read of its weights.
+``_PackedWeights`` of the read of its weights, or ``_PackedConstant`` where they are a constant.
 
 The copy is kept with the variable, `Variable.packed`, and made only after `_READS` products in a row have
 seen the same value, since it takes as long as about twenty of them save. Every step that changes a variable
@@ -24,6 +24,7 @@ from flowstone.framework.kernel import CPU, GPU, X0, X1, X2, Call
 from flowstone.framework.node import Output
 from flowstone.framework.operation import op
 from flowstone.framework.shape import num_elements
+from flowstone.framework.values import to_runtime
 from flowstone.ops.matrices import ACTIVATED, onednn_is_faster
 from flowstone.ops.stateful import handle_dims
 
@@ -122,6 +123,10 @@ _resource_weights = op(
     aliases=[0],
     capturable=True,  # on GPUs nothing is packed
 )
+_constant = op(
+    "_PackedConstant", "value: T -> weights: T", "turned: bool = false", T=[dtypes.float32], aliases=[0]
+)
+_constant.infer(lambda node: _turned_dims(node.dims(0), node.attributes["turned"]))
 _weights.infer(lambda node: _turned_dims(node.dims(0), node.attributes["turned"]))
 _resource_weights.infer(lambda node: _turned_dims(handle_dims(node), node.attributes["turned"]))  # type: ignore[no-untyped-call]
 
@@ -131,6 +136,21 @@ _resource_weights.infer(lambda node: _turned_dims(handle_dims(node), node.attrib
 def _(node: Any, env: Any) -> Any:
     make = _reader if env.device.type == "cpu" else _view
     return make(node.attributes["turned"])
+
+
+@_constant.kernel(CPU, GPU)
+def _(node: Any, env: Any) -> Any:
+    turned = node.attributes["turned"]
+    if env.device.type != "cpu":
+        return Call(torch.Tensor.view_as, X0, X0) if turned else Call(torch.t, X0)
+    constant = node._inputs[0]._op
+    value, key = constant.attributes["value"], f"{constant.name}/packed/{turned}"
+    found = env.states.get(key)
+    if found is None or found[0] is not value:  # one for all plans of a session, but for what they fold
+        held = Variable(constant.name)
+        held.tensor = to_runtime(value, dtypes.float32)
+        found = env.states[key] = value, held
+    return Call(_reader(turned), found[1])
 
 
 _product = op(
@@ -153,5 +173,5 @@ def _(node: Any, env: Any) -> Any:
     return Call(ACTIVATED[activation], total) if activation else total
 
 
-for _declaration in (_weights, _resource_weights, _product):
+for _declaration in (_weights, _resource_weights, _constant, _product):
     _declaration.not_differentiable()

@@ -36,7 +36,7 @@ FREE = _words(
     "Const VariableV2 Variable VarHandleOp _Arg Placeholder PlaceholderV2 PlaceholderWithDefault NoOp "
     "ControlTrigger Identity RefIdentity StopGradient PreventGradient Snapshot ReadVariableOp Shape ShapeN "
     "Size Rank Switch RefSwitch Merge RefMerge Enter RefEnter Exit RefExit NextIteration RefNextIteration "
-    "LoopCond _PackedWeights _PackedResourceWeights"
+    "LoopCond _PackedWeights _PackedResourceWeights _PackedConstant"
 )
 STATE = _words("VariableV2 Variable VarHandleOp Const")
 """Ops whose value stays in memory between steps."""

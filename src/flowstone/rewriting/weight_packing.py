@@ -1,4 +1,5 @@
-"""Weights that a plan does not change are read packed by its products of few rows (`ops/packed_products.py`).
+"""Weights that a plan does not change are read packed by its products of few rows (`ops/packed_products.py`):
+variables that no node of the plan changes, and constants.
 
     %2 = _FusedMatMul(%0, W, b)     becomes     %1 = _PackedWeights(W)
                                                 %2 = _PackedMatMul(%0, %1, b)
@@ -19,7 +20,12 @@ from flowstone.rewriting.state_access import UNKNOWN, StateAccess
 
 _PRODUCTS = frozenset(("MatMul", "_FusedMatMul"))
 _READS = frozenset(("Identity", "ReadVariableOp"))
-_VARIABLES = frozenset(("VariableV2", "Variable", "VarHandleOp"))
+_PACKED = {
+    "VariableV2": "_PackedWeights",
+    "Variable": "_PackedWeights",
+    "VarHandleOp": "_PackedResourceWeights",
+    "Const": "_PackedConstant",
+}
 
 
 def pack_weights(subgraph: Subgraph) -> None:
@@ -37,12 +43,11 @@ def pack_weights(subgraph: Subgraph) -> None:
         handle = _handle(node._inputs[1])
         if handle is None:
             return None
-        is_resource = handle._dtype is resource
         dtype, turned = node._inputs[1]._dtype.base_dtype, node.attributes["transpose_b"]
         read = subgraph.new_node(
-            registry["_PackedResourceWeights" if is_resource else "_PackedWeights"],
+            registry[_PACKED[handle._op.type]],
             [handle],
-            {"dtype" if is_resource else "T": dtype, "turned": turned},
+            {"dtype" if handle._dtype is resource else "T": dtype, "turned": turned},
             like=node,
             name=f"{node.name}/weights",
         )
@@ -72,7 +77,7 @@ def _gains(node: PlanNode) -> bool:
 
 
 def _handle(x: Output) -> Output | None:
-    """The reference or handle of the variable that `x` is; None if it is something else."""
+    """The constant, or the reference or handle of the variable, that `x` is; None of something else."""
     while x._op.type in _READS:
         x = x._op._inputs[0]
-    return x if x._op.type in _VARIABLES else None
+    return x if x._op.type in _PACKED else None
