@@ -83,9 +83,26 @@ def test_different_classes_come_in_the_order_of_their_first_draw() -> None:
 
         probabilities = None
 
-    chosen, tries = distributions.drawn_once(Scripted(), 4, torch.Generator())
+    draws = distributions.Draws(Scripted(), torch.Generator(), ahead=1)
+    chosen, tries = draws.different(4)
     assert chosen.tolist() == [3, 1, 0, 2]
     assert tries == 11
+
+
+def test_what_was_drawn_ahead_is_used_next() -> None:
+    """Samples one after the other are what one sequence of draws gives, however many are made at once."""
+    samples = []
+    for ahead in (1, 3, 16):
+        generator = torch.Generator().manual_seed(4)
+        draws = distributions.Draws(distributions.LogUniform(40), generator, ahead)
+        samples.append([draws.different(count) for count in (3, 1, 40, 5, 7, 7, 7, 2)])
+    sequence = distributions.LogUniform(40).draw(4000, torch.Generator().manual_seed(4)).tolist()
+    for different in samples:
+        at = 0
+        for chosen, tries in different:
+            assert list(dict.fromkeys(sequence[at : at + tries])) == chosen.tolist()
+            assert chosen[-1] not in sequence[at : at + tries - 1]
+            at += tries
 
 
 @pytest.mark.parametrize("size", [1, 50, (1 << 20) + 1])

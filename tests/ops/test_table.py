@@ -222,6 +222,7 @@ EXEMPT: dict[str, str] = {
     "_PackedMatMul": "a plan's own; tests/rewriting/test_weight_packing.py",
     "_PackedResourceWeights": "a plan's own; tests/rewriting/test_weight_packing.py",
     "_PackedWeights": "a plan's own; tests/rewriting/test_weight_packing.py",
+    "_AddedMatMul": "a plan's own; tests/rewriting/test_fusion.py",
     "_FusedMatMul": "a plan's own; tests/rewriting/test_fusion.py",
     "_MaskAccidentalHits": "a plan's own; tests/rewriting/test_accidental_hits.py",
     "_GroupedResourceUpdate": "a plan's own; tests/rewriting/test_fusion.py",

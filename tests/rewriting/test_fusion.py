@@ -215,3 +215,26 @@ def test_a_product_takes_its_activation(activation):
     with tf.Session() as s:
         plain = s.run([y, y.op.inputs[0]], feed)[0]
         np.testing.assert_allclose(s.run(y, feed), plain, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("add", [tf.add, lambda a, b: tf.add(b, a), lambda a, b: tf.add_n([a, b])])
+@pytest.mark.parametrize("transposed", [(False, False), (True, False), (False, True)])
+def test_a_product_is_added_to_a_matrix(monkeypatch, add, transposed):
+    shapes = [[7, 70] if transposed[0] else [70, 7], [36, 7] if transposed[1] else [7, 36], [70, 36]]
+    x, w, y = (tf.placeholder(tf.float32, dims) for dims in shapes)
+    total = add(tf.matmul(x, w, *transposed), tf.square(y))
+    assert types([total], [x, w, y], "fuse_biases")[1].count("_AddedMatMul") == 1
+    both = add(tf.matmul(x, tf.abs(w), *transposed), y)  # which is fed, and stays as it is
+    feed = {z: RNG.normal(size=dims) for z, dims in zip((x, w, y), shapes)}
+    active = [tf.tanh(add(tf.matmul(x, f(w), *transposed), g)) for f, g in ((tf.exp, y), (tf.sin, tf.cos(y)))]
+    fetches = [total, both, *active, y + 0.0]
+    log = agree(monkeypatch, fetches, feed, "fuse_biases", tolerance=1e-5)
+    assert log.count("adds a product to a matrix") == 4 and "addmm_" in log
+
+
+def test_narrow_and_low_products_are_not_added_to_matrices():
+    narrow = tf.matmul(tf.placeholder(tf.float32, [64, 7]), tf.placeholder(tf.float32, [7, 3]))
+    low = tf.matmul(tf.placeholder(tf.float32, [8, 7]), tf.placeholder(tf.float32, [7, 50]))
+    added = [narrow + tf.placeholder(tf.float32, [64, 3]), low + tf.placeholder(tf.float32, [8, 50])]
+    feeds = [op.outputs[0] for op in tf.get_default_graph().get_operations() if op.type == "Placeholder"]
+    assert "_AddedMatMul" not in types(added, feeds, "fuse_biases")[1]

@@ -28,11 +28,11 @@ from flowstone.framework.tensor import Tensor
 from flowstone.ops.arrays import invalid
 from flowstone.ops.class_distributions import (
     ClassDistribution,
+    Draws,
     Learned,
     LogUniform,
     Uniform,
     Weighted,
-    drawn_once,
     expectation,
     has_table,
 )
@@ -81,14 +81,18 @@ def _sampling(node: Any, env: Any, distribution: ClassDistribution) -> Callable[
     """The kernel that samples from `distribution`."""
     count, unique = node.attributes["num_sampled"], node.attributes["unique"]
     as_vector, generator = _vector_of_true_classes(node), generator_of(node, env)
-    # A table, which the session's plans share; `generator_of` has the place of the node's own name.
-    states, key = env.states, f"{node.name}/expectation"
-    expected_counts = states.get(key) or states.setdefault(key, expectation(distribution))
+    # What the session's plans share; `generator_of` has the place of the node's own name.
+    expected_counts = _shared(env, f"{node.name}/expectation", lambda: expectation(distribution))
+    if distribution.is_fixed:
+        ahead = _shared(env, f"{node.name}/draws", lambda: Draws(distribution, generator))
+        draws = lambda: ahead  # noqa: E731
+    else:
+        draws = lambda: Draws(distribution, generator, ahead=1)  # noqa: E731
 
     def sample(true_classes: torch.Tensor) -> tuple[torch.Tensor, ...]:
         flat = as_vector(true_classes)
         if unique:
-            sampled, tries = drawn_once(distribution, count, generator)
+            sampled, tries = draws().different(count)
         else:
             sampled, tries = distribution.draw(count, generator), count
         expected = expected_counts(torch.cat((flat, sampled)), count, tries)
@@ -107,6 +111,11 @@ def _sampling(node: Any, env: Any, distribution: ClassDistribution) -> Callable[
             raise
 
     return sample_from_table if has_table(distribution) else checked_sample
+
+
+def _shared(env: Any, key: str, make: Callable[[], Any]) -> Any:
+    """The session's object of this key; made on first use."""
+    return env.states.get(key) or env.states.setdefault(key, make())
 
 
 def _vector_of_true_classes(node: Any) -> Callable[[torch.Tensor], torch.Tensor]:

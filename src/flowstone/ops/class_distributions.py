@@ -2,7 +2,7 @@
 
 Each has its `size` n, says whether it never changes (`is_fixed`), and has two methods: ``draw(count,
 generator)``, int64 [count] independent class numbers, and ``probabilities(ids)``, float64 of the shape of
-`ids`. `drawn_once` draws until enough different classes are found. `expectation` says how often a class is in
+`ids`. `Draws` draws until enough different classes are found. `expectation` says how often a class is in
 such a sample on average: with `tries` draws for `count` results, ``p * count`` if every draw counted
 (`tries == count`), else ``1 - (1 - p) ** tries``.
 
@@ -134,24 +134,42 @@ class Learned:
             self._totals.index_add_(0, ids // self._width, ones)
 
 
-def drawn_once(
-    distribution: ClassDistribution, count: int, generator: torch.Generator
-) -> tuple[torch.Tensor, int]:
-    """`count` different classes in the order of their first draw, and the number of draws that they took.
+class Draws:
+    """The class numbers that a sampler draws, in order, `ahead` times as many at once as a sample may need.
 
-    InvalidArgumentError if there are not so many.
+    Any thread may call. Of a distribution that changes, nothing may be drawn ahead.
     """
-    if count > getattr(distribution, "possible", distribution.size):
-        raise errors.InvalidArgumentError(None, None, "Sampler's range is too small.")
-    size = count + count // 2 + 1  # about half again as many as are wanted is mostly enough at once
-    tries, block = 0, distribution.draw(size, generator).tolist()
-    found = dict.fromkeys(block)
-    while len(found) < count:
-        tries += size
-        block = distribution.draw(size, generator).tolist()
-        found.update(dict.fromkeys(block))
-    chosen = np.fromiter(found, np.int64, count)
-    return torch.from_numpy(chosen), tries + block.index(int(chosen[-1])) + 1
+
+    def __init__(self, distribution: ClassDistribution, generator: torch.Generator, ahead: int = 16) -> None:
+        self._distribution, self._generator, self._ahead = distribution, generator, ahead
+        self._drawn: list[int] = []
+        self._used = 0
+        self._lock = threading.Lock()
+
+    def different(self, count: int) -> tuple[torch.Tensor, int]:
+        """`count` different classes in the order of their first draw, and the number of draws that they took.
+
+        InvalidArgumentError if there are not so many.
+        """
+        if count > getattr(self._distribution, "possible", self._distribution.size):
+            raise errors.InvalidArgumentError(None, None, "Sampler's range is too small.")
+        size = count + count // 2 + 1  # about half again as many as are wanted is mostly enough
+        with self._lock:
+            start = end = self._used
+            found: dict[int, None] = {}
+            while len(found) < count:
+                if end + size > len(self._drawn):
+                    self._drawn = self._drawn[start:] + self._more(size)
+                    start, end = 0, end - start
+                found.update(dict.fromkeys(self._drawn[end : end + size]))
+                end += size
+            chosen = np.fromiter(found, np.int64, count)
+            self._used = self._drawn.index(int(chosen[-1]), start) + 1
+            return torch.from_numpy(chosen), self._used - start
+
+    def _more(self, size: int) -> list[int]:
+        found: list[int] = self._distribution.draw(self._ahead * size, self._generator).tolist()
+        return found
 
 
 _LARGEST_TABLE = 1 << 20  # classes of which a plan holds a float each

@@ -13,7 +13,7 @@ import torch
 
 from flowstone.framework import dtypes, errors
 from flowstone.framework.building import graph_of
-from flowstone.framework.kernel import CPU, GPU, X0, X1, X2, Call
+from flowstone.framework.kernel import CPU, FOLDING, GPU, X0, X1, X2, Call
 from flowstone.framework.operation import F, op
 from flowstone.framework.shape import broadcast, merge
 from flowstone.framework.tensor import Tensor, convert_to_tensor
@@ -73,6 +73,10 @@ _BLAS_IS_ENOUGH = 16  # terms of each sum
 _UNCACHED = 32 << 20  # bytes of a product
 _BLOCK = 4 << 20  # bytes of a part of one
 _LARGE = 500_000  # multiplications; from here oneDNN's set-up pays where its kernels are faster
+_LARGE_BLOCK = (
+    1_250_000  # the same where neither side is short: its set-up also costs other kernels the cache
+)
+_SHORT = 64  # rows
 _LARGE_TURNED = 1_500_000  # the same where the first operand is turned round, which oneDNN has to copy
 
 
@@ -89,6 +93,8 @@ def _shaped_product(a, b, rows, inner, columns, dtype, env):
     """
     if env.device.type == "cpu" and dtype is dtypes.float32 and inner > 1:
         least = _LARGE_TURNED if type(a) is Call else _LARGE
+        if type(a) is not Call and rows >= _SHORT and not is_narrow(rows, columns):
+            least = _LARGE_BLOCK
         by_onednn = rows * inner * columns >= least and rows > 1 and onednn_is_faster()
         if is_narrow(rows, columns) and not (by_onednn and inner >= _LONG):
             turned = _onednn(_turned(b), a) if by_onednn else Call(torch.mm, _turned(b), _turned(a))
@@ -233,6 +239,35 @@ def _(node, env):
         return lambda a, b, bias: activate(product(a, b).add_(bias))
     total = Call(torch.Tensor.add_, product, X2)
     return Call(activate, total) if activation else total
+
+
+added_matmul_op = op(
+    "_AddedMatMul",
+    "a: T, b: T, sum: T -> total: T",
+    "transpose_a: bool = false ; transpose_b: bool = false",
+    T=FLOATS_AND_COMPLEX,
+)
+added_matmul_op.infer(matmul_op.infer_function)
+added_matmul_op.not_differentiable()
+
+
+@added_matmul_op.kernel(CPU, GPU)
+def _(node, env):
+    """sum + a b, where BLAS may add up the product; of other kernels' products, added afterwards."""
+    product = _product_call(node, env)
+    if type(product) is not Call or product.function is not torch.mm:
+        return lambda a, b, matrix: product(a, b).add_(matrix)
+    call = Call(torch.addmm, X2, *product.arguments)
+    return call.or_in_place(2, torch.Tensor.addmm_, X2, *product.arguments)
+
+
+def accumulates(node: Any) -> bool:
+    """Whether a MatMul may as well add its product to a matrix: BLAS makes it, of many rows."""
+    dims = node.outputs[0].dims
+    if node.dtype(0) not in (dtypes.float32, dtypes.float64) or dims is None or (dims[0] or 0) < _SHORT:
+        return False
+    call = _product_call(node, FOLDING)
+    return type(call) is Call and call.function is torch.mm
 
 
 # ---- BatchMatMul

@@ -1,7 +1,7 @@
 """Fusion: several nodes as one kernel that makes one pass over the data.
 
 - A matrix product or convolution, the addition of a bias to its columns or channels, and the activation after
-  that.
+  that; or the addition of a matrix to a product that BLAS makes.
 - The mean or the sum of the soft-max cross entropies of a batch, over few classes: the losses of the
   examples, which nobody else wants, are never made.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 from flowstone.framework.node import Output
 from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.ops.matrices import accumulates
 from flowstone.ops.softmax import FEW_CLASSES
 from flowstone.rewriting.branches import Liveness
 from flowstone.rewriting.patterns import Replacement, remove_unneeded, rewrite, substitute
@@ -46,15 +47,19 @@ def fuse_biases(subgraph: Subgraph) -> None:
             if found is None or not is_alone(found[0]):
                 return None
             product, bias = found[0]._op, found[1]
-            declaration = registry[_FUSED[product.type]]
+            is_matrix = bias._dims == found[0]._dims
+            declaration = registry["_AddedMatMul" if is_matrix else _FUSED[product.type]]
             inputs = [*product._inputs, bias]
             known = declaration.attributes.keys() | {"T"}
             attributes = {key: value for key, value in product.attributes.items() if key in known}
-            attributes["activation"] = ""
-            controls, reason = product._control_inputs, "adds a vector to the rows of a product"
+            if not is_matrix:
+                attributes["activation"] = ""
+            what = "a product to a matrix" if is_matrix else "a vector to the rows of a product"
+            controls, reason = product._control_inputs, f"adds {what}"
         new = subgraph.new_node(declaration, list(inputs), attributes, like=node)
         new._control_inputs = list(controls)
-        added[new] = node._outputs[0]
+        if "activation" in attributes:
+            added[new] = node._outputs[0]
         return Replacement([new._outputs[0]], reason, (new,))
 
     added: dict[PlanNode, Output] = {}  # fused nodes, and the sums that they stand for
@@ -63,8 +68,9 @@ def fuse_biases(subgraph: Subgraph) -> None:
 
 
 def _product_and_bias(node: PlanNode) -> tuple[Output, Output] | None:
-    """The output of the product, and the vector, of a node that adds the latter to the rows of the former."""
-    if node.type not in ("Add", "AddV2", "BiasAdd"):
+    """The output of the product, and the vector, of a node that adds the latter to the rows of the former; or
+    the matrix that it adds, where the product can be added up there."""
+    if node.type not in ("Add", "AddV2", "AddN", "BiasAdd") or len(node._inputs) != 2:
         return None
     for x, other in (node._inputs, node._inputs[::-1]):
         product = x._op
@@ -72,7 +78,14 @@ def _product_and_bias(node: PlanNode) -> tuple[Output, Output] | None:
             continue
         layout = product.attributes.get("data_format", "NHWC")
         channels = x._dims[1 if layout == "NCHW" else -1]
-        if layout != node.attributes.get("data_format", "NHWC"):
+        if (
+            other._dims == x._dims
+            and None not in x._dims
+            and product.type == "MatMul"
+            and accumulates(product)
+        ):
+            return x, other
+        if node.type == "AddN" or layout != node.attributes.get("data_format", "NHWC"):
             continue
         if channels is not None and other._dims == (channels,):
             return x, other

@@ -34,6 +34,7 @@ from flowstone.rewriting.patterns import remove_unneeded
 from flowstone.rewriting.pooling_fusion import keep_places, pool_first
 from flowstone.rewriting.recomputation import recompute_activations, recompute_hinted
 from flowstone.rewriting.row_updates import add_negated_rows
+from flowstone.rewriting.slice_tiles import split_slices
 from flowstone.rewriting.sums import join_slices, stack_products
 from flowstone.rewriting.swapping import swap_activations, swap_hinted
 from flowstone.rewriting.transposes import cancel_transposes
@@ -78,6 +79,7 @@ PASSES = (
         "compare candidates with true classes instead of listing hits",
         joins=True,
     ),
+    Pass("split_slices", split_slices, "slices that make a tensor are the parts of one split", joins=True),
     Pass("join_slices", join_slices, "concatenate the gradients of slices that tile a tensor", joins=True),
     Pass(
         "stack_products",

@@ -39,7 +39,9 @@ _SEGMENTS = (2, 3, 4, 6, 8, 12, 16, 24, 32)
 _LEAST_SAVING = 0.03  # of the peak
 _AS_GOOD_AS_LOWEST = 1.05
 _LEAST_EFFICIENCY = 0.25  # bytes saved an operation, of the average, for which a product is computed again
-_PRODUCTS = frozenset({"MatMul", "_FusedMatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "Einsum"})
+_PRODUCTS = frozenset(
+    {"MatMul", "_FusedMatMul", "_AddedMatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "Einsum"}
+)
 _CONVOLUTIONS = frozenset({"Conv2D", "_BiasedConv2D", "Conv3D", "DepthwiseConv2dNative"})
 
 
