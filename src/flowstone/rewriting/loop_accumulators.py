@@ -18,6 +18,7 @@ from flowstone.framework import dtypes
 from flowstone.framework.node import Output
 from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.rewriting.frames import is_head
 from flowstone.rewriting.loop_variables import LoopVariable, Takers, loop_variables
 from flowstone.rewriting.patterns import remove_unneeded, substitute
 
@@ -35,10 +36,10 @@ class _Accumulator(NamedTuple):
 
 def stack_accumulators(subgraph: Subgraph) -> None:
     """Gives loops that add up products a handle to add to."""
+    if not any(is_head(node) for node in subgraph.nodes):
+        return
     consumers = subgraph.consumers()
     variables = loop_variables(subgraph, consumers)
-    if not variables:
-        return
     waited = {control for node in subgraph.nodes for control in node._control_inputs} | set(subgraph.targets)
     fetched = set(subgraph.fetches)
     before: dict[PlanNode, list[PlanNode]] = {}  # nodes of the loop: what takes their places

@@ -47,10 +47,11 @@ class _Countdown(NamedTuple):
 
 def drop_stacks(subgraph: Subgraph) -> None:
     """Takes counters off stacks, and drops stacks that nobody reads."""
-    takers = subgraph.consumers()
-    stacks = [stack for node in subgraph.nodes if (stack := _stack(node, takers)) is not None]
-    if not stacks:
+    creations = [node for node in subgraph.nodes if node.type == "StackV2"]
+    if not creations:
         return
+    takers = subgraph.consumers()
+    stacks = [stack for node in creations if (stack := _stack(node, takers)) is not None]
     _Counters(subgraph, takers).take_off(stacks)
     used = {*subgraph.consumers(), *subgraph.fetches}
     for stack in stacks:
@@ -59,7 +60,7 @@ def drop_stacks(subgraph: Subgraph) -> None:
 
 
 def _stack(creation: PlanNode, takers: Takers) -> _Stack | None:
-    if creation.type != "StackV2" or (constant_of(creation._inputs[0]) or 0) >= 0:
+    if (constant_of(creation._inputs[0]) or 0) >= 0:
         return None
     found = _Stack(creation, [], [], [])
     waiting = list(takers.get(creation._outputs[0], ()))
