@@ -212,9 +212,7 @@ def test_what_the_host_takes_part_in_is_not_recorded(tapes, capfd):
         tf.cond(tf.reduce_sum(x) > 3, lambda: x + 1, lambda: x - 1)
     )
     assert "which nodes run" in refused(tf.while_loop(lambda i: i < x[2], lambda i: i + x[0], [x[0]]))
-    assert refused(tf.as_string(x) if hasattr(tf, "as_string") else tf.constant("a")).endswith(
-        "is no tensor of the device"
-    )
+    assert refused(tf.constant("a", name="text")) == "text is no tensor of the device"
     assert not tapes or all("begin" not in tape.events for tape in tapes)
 
 
@@ -258,14 +256,14 @@ def test_a_buffer_replaced_in_the_capture_is_put_back(tapes, monkeypatch):
         function, buffer = step._function, variable.tensor
 
         def replacing(*arguments):
-            if "begin" in tapes[-1].events:
+            if tapes[-1].events[-1] == "begin":
                 variable.tensor = variable.tensor.clone()
             return function(*arguments)
 
         step._function = replacing
         assert [s.run(add)[0] for _ in range(3)] == [5, 6, 7]
         assert step.reason == "variable Variable gets another buffer in the step"
-        assert variable.tensor is buffer or variable.tensor is not None
+        assert variable.tensor is buffer
 
 
 def test_an_uninitialised_variable_is_the_usual_error(tapes):
