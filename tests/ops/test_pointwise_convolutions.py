@@ -44,6 +44,24 @@ def test_results_and_gradients_are_those_of_products(padding, strides, activated
     assert len(rows) == 2 and all(rows)
 
 
+def test_gradients_by_filters_are_products_where_positions_are_few(monkeypatch) -> None:
+    found = []
+    inner = pointwise_convolutions.suits_product
+    monkeypatch.setattr(
+        pointwise_convolutions, "suits_product", lambda *a: found.append(inner(*a)) or found[-1]
+    )
+    with tf.Graph().as_default(), tf.Session() as s:
+        for side in (16, 17):
+            x, w = values(2, side, side, 32), values(1, 1, 32, 64)
+            image, kernel = tf.placeholder(tf.float32, x.shape), tf.placeholder(tf.float32, w.shape)
+            y = tf.nn.conv2d(image, kernel, [1, 1, 1, 1], "SAME")
+            direction = values(2, side, side, 64)
+            dw = s.run(tf.gradients(y, kernel, direction)[0], {image: x, kernel: w})
+            expected = np.einsum("nhwi,nhwo->io", x, direction)
+            np.testing.assert_allclose(dw[0, 0], expected, rtol=1e-3, atol=1e-3)
+    assert found == [True, False]
+
+
 def test_a_slice_of_channels_is_a_row_too() -> None:
     x, w = values(2, 4, 4, 64), values(1, 1, 32, 16)
     with tf.Graph().as_default(), tf.Session() as s:

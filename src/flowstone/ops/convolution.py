@@ -19,7 +19,7 @@ from flowstone.framework.operation import F, op
 from flowstone.framework.shape import merge
 from flowstone.ops import pointwise_convolutions
 from flowstone.ops.convolution_geometry import Geometry, known_gradient, known_shapes, shape_only
-from flowstone.ops.pointwise_convolutions import images_of_row, row_of_positions, spread
+from flowstone.ops.pointwise_convolutions import gradient_by_filter, images_of_row, row_of_positions, spread
 from flowstone.ops.windows import (
     crop_spatial,
     is_channels_last,
@@ -282,6 +282,8 @@ def _filter_gradient_kernel(depthwise):
         constant = _shape_argument(node, 1)
         known = known_gradient(geometry, node.static_shape(0), constant, node.static_shape(2), depthwise)
         if known is not None:
+            if pointwise_convolutions.suits_product(node, env, geometry, constant, known):
+                return gradient_by_filter(X0, X2, geometry.strides, node.static_shape(2), constant[2])
             return _filter_gradient_call(geometry, env, node.dtype(0), constant, *known)
         n, last, to_first = geometry.rank - 2, geometry.last, geometry.to_first
         strides, dilations, zeros = list(geometry.strides), list(geometry.dilations), [0] * n
