@@ -16,8 +16,10 @@ and where the labels are constants, each 0 or 1, with s = 1 - 2 z,
 
     loss = softplus(s x)                             and its gradient sigmoid(s x) (s dy)
 
-which no cancellation makes less exact. What takes part is recognised by its structure alone; where something
-else takes an inner value, all stays.
+which no cancellation makes less exact. (``softplus(x) - x z`` and ATen's own binary cross entropy are as
+fast, but make the loss of a logit of 10 that is right, 4.5e-5, wrong by 4e-7 for one of the two labels.)
+
+What takes part is recognised by its structure alone; where something else takes an inner value, all stays.
 """
 
 from __future__ import annotations
