@@ -107,6 +107,7 @@ from flowstone.ops import (
     tensor_array_elements,
     tensor_array_ops,
     tensor_contractions,
+    tensor_list_rows,
     tensor_lists,
     type_checks,
     unsigned_integers,

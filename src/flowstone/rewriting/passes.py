@@ -44,81 +44,58 @@ from flowstone.rewriting.weight_packing import pack_weights
 
 
 class Pass(NamedTuple):
-    """A named pass and what it is for; `joins`: it makes one node of several, which must be on one device;
+    """A pass and what it is for; `joins`: it makes one node of several, which must be on one device;
     `whole_loops`: it needs loops that are not partitioned."""
 
-    name: str
     function: Callable[[Subgraph], None]
     purpose: str
     joins: bool = False
     whole_loops: bool = False
 
+    @property
+    def name(self) -> str:
+        """What switches and logs call it: its function's name."""
+        return self.function.__name__
+
 
 PASSES = (
-    Pass("multiply_in_bfloat16", multiply_in_bfloat16, "products and convolutions in 16 bits, if asked for"),
-    Pass("fold_constants", fold_constants, "compute what does not depend on the step"),
-    Pass("remove_dead_branches", remove_dead_branches, "of a decided conditional only what is taken"),
-    Pass("apply_identities", apply_identities, "x + 0 = x, Identity, and other local identities of the ops"),
-    Pass("drop_waits", drop_waits, "wait only where effects or state make it matter"),
-    Pass("sum_directly", sum_directly, "products with ones and sums of sums as one sum", joins=True),
-    Pass("narrow_broadcasts", narrow_broadcasts, "repeat an operand only where the op does not do it itself"),
-    Pass("cancel_transposes", cancel_transposes, "transposes and reshapes meet, and one or none is left"),
-    Pass("merge_common_subexpressions", merge_common_subexpressions, "equal pure nodes become one"),
-    Pass("remove_unneeded", remove_unneeded, "drop what neither a fetch, a target nor an effect needs"),
-    Pass("hold_invariants", hold_invariants, "what is the same in every iteration is brought in once"),
-    Pass("drop_stacks", drop_stacks, "what a loop's gradient can count is not pushed, nor what nobody pops"),
+    Pass(multiply_in_bfloat16, "products and convolutions in 16 bits, if asked for"),
+    Pass(fold_constants, "compute what does not depend on the step"),
+    Pass(remove_dead_branches, "of a decided conditional only what is taken"),
+    Pass(apply_identities, "x + 0 = x, Identity, and other local identities of the ops"),
+    Pass(drop_waits, "wait only where effects or state make it matter"),
+    Pass(sum_directly, "products with ones and sums of sums as one sum", joins=True),
+    Pass(narrow_broadcasts, "repeat an operand only where the op does not do it itself"),
+    Pass(cancel_transposes, "transposes and reshapes meet, and one or none is left"),
+    Pass(merge_common_subexpressions, "equal pure nodes become one"),
+    Pass(remove_unneeded, "drop what neither a fetch, a target nor an effect needs"),
+    Pass(hold_invariants, "what is the same in every iteration is brought in once"),
+    Pass(drop_stacks, "what a loop's gradient can count is not pushed, nor what nobody pops"),
     Pass(
-        "simplify_logistic_losses",
         simplify_logistic_losses,
-        "sigmoid cross entropies and their gradients by softplus and sigmoid",
+        "sigmoid cross entropies and gradients by softplus and sigmoid",
         joins=True,
     ),
-    Pass(
-        "mask_accidental_hits",
-        mask_accidental_hits,
-        "compare candidates with true classes instead of listing hits",
-        joins=True,
-    ),
-    Pass("split_slices", split_slices, "slices that make a tensor are the parts of one split", joins=True),
-    Pass("join_slices", join_slices, "concatenate the gradients of slices that tile a tensor", joins=True),
-    Pass(
-        "stack_products",
-        stack_products,
-        "one product of stacked operands instead of a sum of products",
-        joins=True,
-    ),
-    Pass(
-        "stack_accumulators",
-        stack_accumulators,
-        "the same for products that a loop adds up",
-        joins=True,
-        whole_loops=True,
-    ),
-    Pass("pool_first", pool_first, "activations after the pooling that shrinks their input", joins=True),
-    Pass("keep_places", keep_places, "a pooling remembers its maxima for its gradient", joins=True),
-    Pass("fold_normalizations", fold_normalizations, "filters are scaled instead of images", joins=True),
-    Pass("lay_out_filters", lay_out_filters, "filters lie in memory as their convolutions read them"),
-    Pass(
-        "fuse_biases",
-        fuse_biases,
-        "a product or convolution, its bias and its activation in one kernel",
-        joins=True,
-    ),
-    Pass("pack_weights", pack_weights, "weights that nothing changes in their product's order", joins=True),
-    Pass("fuse_losses", fuse_losses, "the mean of the soft-max cross entropies in one kernel", joins=True),
-    Pass(
-        "fuse_updates",
-        fuse_updates,
-        "a product that is only subtracted from a variable, in one kernel",
-        joins=True,
-    ),
-    Pass("add_negated_rows", add_negated_rows, "rows are added to a variable, not subtracted"),
-    Pass("group_updates", group_updates, "small updates with the same numbers in one call", joins=True),
-    Pass("schedule_memory", schedule_memory, "an order of low peak memory, where values are large"),
-    Pass("recompute_hinted", recompute_hinted, "compute what the program marks again for gradients"),
-    Pass("recompute_activations", recompute_activations, "compute activations again, not hold them"),
-    Pass("swap_hinted", swap_hinted, "hold what the program marks on the host until gradients need it"),
-    Pass("swap_activations", swap_activations, "hold activations on the host until gradients need them"),
+    Pass(mask_accidental_hits, "compare candidates with true classes instead of listing hits", joins=True),
+    Pass(split_slices, "slices that make a tensor are the parts of one split", joins=True),
+    Pass(join_slices, "concatenate the gradients of slices that tile a tensor", joins=True),
+    Pass(stack_products, "one product of stacked operands instead of a sum of products", joins=True),
+    Pass(stack_accumulators, "the same for products that a loop adds up", joins=True, whole_loops=True),
+    Pass(pool_first, "activations after the pooling that shrinks their input", joins=True),
+    Pass(keep_places, "a pooling remembers its maxima for its gradient", joins=True),
+    Pass(fold_normalizations, "filters are scaled instead of images", joins=True),
+    Pass(lay_out_filters, "filters lie in memory as their convolutions read them"),
+    Pass(fuse_biases, "a product or convolution, its bias and its activation in one kernel", joins=True),
+    Pass(pack_weights, "weights that nothing changes in their product's order", joins=True),
+    Pass(fuse_losses, "the mean of the soft-max cross entropies in one kernel", joins=True),
+    Pass(fuse_updates, "a product that is only subtracted from a variable, in one kernel", joins=True),
+    Pass(add_negated_rows, "rows are added to a variable, not subtracted"),
+    Pass(group_updates, "small updates with the same numbers in one call", joins=True),
+    Pass(schedule_memory, "an order of low peak memory, where values are large"),
+    Pass(recompute_hinted, "compute what the program marks again for gradients"),
+    Pass(recompute_activations, "compute activations again, not hold them"),
+    Pass(swap_hinted, "hold what the program marks on the host until gradients need it"),
+    Pass(swap_activations, "hold activations on the host until gradients need them"),
 )
 
 NAMES = frozenset(each.name for each in PASSES)
