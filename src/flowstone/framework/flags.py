@@ -1,25 +1,26 @@
 """The environment variables that change how Flowstone works; this is the only file that reads the
 environment.
 
-==================== ======================================================================================
-variable             meaning
-==================== ======================================================================================
-``FLOWSTONE_DEBUG``  0 to 5, one ladder: 1 prints a line for each plan made, 2 the effect of each
-                     rewriting pass, 3 the final graph, 4 the generated code, 5 every rewrite with its
-                     reason
-``FLOWSTONE_CHECK``  1 checks the graph's invariants after every pass; 2 also runs each step node by node
-                     and compares the results with the generated code's
-``FLOWSTONE_PASSES`` comma-separated names of rewriting passes, each with a leading ``-`` to switch it off or,
-                     for those that are off by default (`OPTIONAL_PASSES`), ``+`` to switch it on
-``FLOWSTONE_TF32``     1 lets GPUs round the operands of float32 products and convolutions to TF32
-                     (`runtime/precision.py`)
-``GOMP_SPINCOUNT``     OpenMP's own: how long an idle thread of a team spins before it sleeps. Unless set, or
-                     torch is loaded already, 5,000 rounds: torch's default of 300,000 takes the cores from
-                     whoever else wants them, and gains nothing (measured in docs/design/008)
-``FLOWSTONE_CUDA_GRAPHS`` 1 records the kernels of a step on one GPU as a CUDA graph, where shapes are static
-                     (`runtime/cuda_graph.py`); a session's ``global_jit_level`` goes before it
-``FLOWSTONE_KEEP_PAGES`` 0 lets the C library give freed memory back to the system (`runtime/pages.py`)
-==================== ======================================================================================
+========================== ==================================================================================
+variable                   meaning
+========================== ==================================================================================
+``FLOWSTONE_DEBUG``        0 to 5, one ladder: 1 prints a line for each plan made, 2 the effect of each
+                           rewriting pass, 3 the final graph, 4 the generated code, 5 every rewrite with its
+                           reason
+``FLOWSTONE_CHECK``        1 checks the graph's invariants after every pass; 2 also runs each step node by
+                           node and compares the results with the generated code's
+``FLOWSTONE_PASSES``       comma-separated names of rewriting passes, each with a leading ``-`` to switch it
+                           off or, for those that are off by default (`OPTIONAL_PASSES`), ``+`` to switch it
+                           on
+``FLOWSTONE_TF32``         1 lets GPUs round the operands of float32 products and convolutions to TF32
+                           (`runtime/precision.py`)
+``GOMP_SPINCOUNT``         OpenMP's own: how long an idle thread of a team spins before it sleeps. Unless set,
+                           or torch is loaded already, 5,000 rounds: torch's default of 300,000 takes the
+                           cores from whoever else wants them, and gains nothing (measured in docs/design/008)
+``FLOWSTONE_CUDA_GRAPHS``  1 records the kernels of a step on one GPU as a CUDA graph, where shapes are static
+                           (`runtime/cuda_graph.py`); a session's ``global_jit_level`` goes before it
+``FLOWSTONE_KEEP_PAGES``   0 lets the C library give freed memory back to the system (`runtime/pages.py`)
+========================== ==================================================================================
 """
 
 from __future__ import annotations

@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework.dtypes import DType
+from flowstone.framework.dtypes import DType, as_dtype
 from flowstone.framework.node import Node, Output
-from flowstone.framework.operation import OpDeclaration
+from flowstone.framework.operation import OpDeclaration, registry
 from flowstone.framework.shape import format_dims
 
 
@@ -79,6 +79,11 @@ class Subgraph:
         for output, shape in zip(node._outputs, dims if type(dims) is list else [dims]):
             output._dims = shape
         return node
+
+    def new_constant(self, value: np.ndarray[Any, Any], like: Node, name: str) -> PlanNode:
+        """A constant (not yet in `nodes`) beside `like`, called by its name and this one."""
+        attributes = {"value": value, "dtype": as_dtype(value.dtype)}
+        return self.new_node(registry["Const"], [], attributes, like, name=f"{like.name}/{name}")
 
     def consumers(self) -> dict[Output, list[PlanNode]]:
         """Who takes each output, by data edges."""

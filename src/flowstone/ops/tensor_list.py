@@ -66,13 +66,8 @@ class TensorList:
 
     def push(self, value: Any, dtype: DType) -> TensorList:
         """The list with `value` at its end."""
-        if dtype is not self.dtype:
-            raise invalid(f"Invalid data types; op elements {dtype.name} but list elements {self.dtype.name}")
-        if not is_compatible(self.dims, tuple(value.shape)):
-            raise invalid(
-                "Tried to append a tensor with incompatible shape to a list. Op element shape: "
-                f"{_text(value.shape)} list shape: {_text(self.dims)}"
-            )
+        self._check_type(dtype)
+        self._check_shape(value, "append a tensor with incompatible shape to a list. Op")
         if 0 <= self.limit <= len(self.values):
             raise invalid(
                 f"Tried to push item into a full list list size: {len(self.values)} "
@@ -97,15 +92,9 @@ class TensorList:
 
     def put(self, index: Any, value: Any, dtype: DType, grows: bool = False) -> TensorList:
         """The list with `value` at this index, which may lie behind the end of a list that `grows`."""
-        i, values = as_int(index), self.values
-        if dtype is not self.dtype:
-            raise invalid(f"Invalid data types; op elements {dtype.name} but list elements {self.dtype.name}")
-        if not is_compatible(self.dims, tuple(value.shape)):
-            raise invalid(
-                "Tried to set a tensor with incompatible shape at a list index. Item element shape: "
-                f"{_text(value.shape)} list shape: {_text(self.dims)}"
-            )
-        values = values.copy()
+        self._check_type(dtype)
+        self._check_shape(value, "set a tensor with incompatible shape at a list index. Item")
+        i, values = as_int(index), self.values.copy()
         if grows and i >= len(values):
             values.extend([None] * (i + 1 - len(values)))
         if not 0 <= i < len(values):
@@ -116,6 +105,12 @@ class TensorList:
     def _check_type(self, dtype: DType) -> None:
         if dtype is not self.dtype:
             raise invalid(f"Invalid data types; op elements {dtype.name} but list elements {self.dtype.name}")
+
+    def _check_shape(self, value: Any, doing: str) -> None:
+        if not is_compatible(self.dims, tuple(value.shape)):
+            raise invalid(
+                f"Tried to {doing} element shape: {_text(value.shape)} list shape: {_text(self.dims)}"
+            )
 
     def _element(self, i: int, dims: Dims) -> Any:
         value = self.values[i]

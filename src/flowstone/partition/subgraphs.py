@@ -159,10 +159,7 @@ class _Partitioner:
         """A constant that waits for `control`, next to it; one for all that wait elsewhere."""
         key = (control, None, False)
         if key not in self.received:
-            attributes = {"value": np.zeros((), np.float32), "dtype": dtypes.float32}
-            node = self.subgraph.new_node(
-                registry["Const"], [], attributes, like=control, name=f"{control.name}/ran"
-            )
+            node = self.subgraph.new_constant(np.zeros((), np.float32), control, "ran")
             node._control_inputs = [control]
             self._add(node, self.device_of[control])
             self.frames.of[node] = self.frames.of.get(control)

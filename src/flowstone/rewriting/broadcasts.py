@@ -12,8 +12,6 @@ normalisation are full of them.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from flowstone.framework import dtypes
@@ -60,7 +58,10 @@ def _reshaped_before(subgraph: Subgraph, node: PlanNode) -> Replacement | None:
     if axes is None or x._dims is None or None in x._dims:
         return None
     inner = with_axes(x._dims, len(before), axes)
-    sizes = [_constant(subgraph, node, shape, name) for shape, name in ((inner, "inner"), (dims, "shape"))]
+    sizes = [
+        subgraph.new_constant(np.array(shape, np.int32), node, name)
+        for shape, name in ((inner, "inner"), (dims, "shape"))
+    ]
     attributes = {"T": x.dtype.base_dtype, "Tshape": dtypes.int32}
     reshaped = subgraph.new_node(registry["Reshape"], [x, sizes[0]._outputs[0]], attributes, like=node)
     attributes = {"T": x.dtype.base_dtype, "Tidx": dtypes.int32}
@@ -94,11 +95,6 @@ def with_axes(dims: tuple[int, ...], rank: int, axes: list[int | None]) -> tuple
     """The shape of an operand, which was broadcast to `rank` axes, after only those axes are kept."""
     full = (1,) * (rank - len(dims)) + dims
     return tuple(1 if axis is None else full[axis] for axis in axes)
-
-
-def _constant(subgraph: Subgraph, like: PlanNode, value: Any, name: str) -> PlanNode:
-    attributes = {"value": np.array(value, np.int32), "dtype": dtypes.int32}
-    return subgraph.new_node(registry["Const"], [], attributes, like=like, name=f"{like.name}/{name}")
 
 
 def _narrowed(subgraph: Subgraph, node: PlanNode, i: int) -> PlanNode:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from flowstone.framework import dtypes
 from flowstone.framework.node import Output
 from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import PlanNode, Subgraph
@@ -118,8 +117,7 @@ def _passed_on(subgraph: Subgraph, node: PlanNode, x: Output) -> list[PlanNode]:
     chosen._control_inputs = list(node._control_inputs)
     if node.type not in MERGES:
         return [chosen]
-    attributes = {"value": np.array(node._inputs.index(x), np.int32), "dtype": dtypes.int32}
-    index = subgraph.new_node(registry["Const"], [], attributes, like=node, name=f"{node.name}/value_index")
+    index = subgraph.new_constant(np.array(node._inputs.index(x), np.int32), node, "value_index")
     index._control_inputs = [chosen]
     return [chosen, index]
 

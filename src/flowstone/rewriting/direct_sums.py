@@ -76,8 +76,7 @@ class _Rules:
         return Replacement([new._outputs[0]], "the product with ones repeats", (shape, new))
 
     def _constant(self, node: PlanNode, value: Any, name: str) -> PlanNode:
-        attributes = {"value": np.array(value, np.int32), "dtype": dtypes.int32}
-        return self.subgraph.new_node(registry["Const"], [], attributes, node, name=f"{node.name}/{name}")
+        return self.subgraph.new_constant(np.array(value, np.int32), node, name)
 
     def _total(self, node: PlanNode) -> Replacement | None:
         x = node._inputs[0]
@@ -92,8 +91,7 @@ class _Rules:
         if node.type == "Sum":
             return found
         value = np.array(count, x.dtype.base_dtype.as_numpy_dtype)
-        attributes = {"value": value, "dtype": x.dtype.base_dtype}
-        divisor = self.subgraph.new_node(registry["Const"], [], attributes, node, name=f"{node.name}/count")
+        divisor = self.subgraph.new_constant(value, node, "count")
         inputs = [found.outputs[0], divisor._outputs[0]]
         mean = self.subgraph.new_node(registry["RealDiv"], inputs, {"T": x.dtype.base_dtype}, node)
         return Replacement([mean._outputs[0]], "one sum for two", (*found.nodes, divisor, mean))

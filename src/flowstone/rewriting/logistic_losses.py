@@ -372,10 +372,7 @@ class _Simplified:
         return self.add("Mul", x, y)
 
     def constant(self, value: Any) -> Output:
-        attributes = {"value": value, "dtype": dtypes.as_dtype(value.dtype)}
-        node = self.subgraph.new_node(
-            registry["Const"], [], attributes, self.like, name=f"{self.like.name}/signs"
-        )
+        node = self.subgraph.new_constant(value, self.like, "signs")
         self.nodes.append(node)
         output: Output = node._outputs[0]
         return output

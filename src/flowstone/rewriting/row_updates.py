@@ -60,10 +60,7 @@ def _negated(subgraph: Subgraph, rows: Output) -> list[PlanNode]:
         for i in (0, 1):
             factor: Any = node.constant(i)
             if factor is not None and node._inputs[i]._dims == ():
-                attributes = {"value": np.asarray(-factor), "dtype": rows.dtype}
-                negative = subgraph.new_node(
-                    registry["Const"], [], attributes, like=node, name=f"{node.name}/negative"
-                )
+                negative = subgraph.new_constant(np.asarray(-factor), node, "negative")
                 inputs: list[Output] = list(node._inputs)
                 inputs[i] = negative._outputs[0]
                 return [negative, subgraph.new_node(node.declaration, inputs, node.attributes, like=node)]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from flowstone.framework import dtypes
@@ -33,8 +31,8 @@ def split_slices(subgraph: Subgraph) -> None:
         first = nodes[0]
         sizes = [node._outputs[0]._dims[axis] for node in ordered]
         constants = [
-            _constant(subgraph, first, np.array(sizes, np.int64), "sizes"),
-            _constant(subgraph, first, np.array(axis, np.int32), "axis"),
+            subgraph.new_constant(np.array(sizes, np.int64), first, "sizes"),
+            subgraph.new_constant(np.array(axis, np.int32), first, "axis"),
         ]
         attributes = {"T": x.dtype.base_dtype, "Tlen": dtypes.int64, "num_split": len(ordered)}
         inputs = [x, *(constant._outputs[0] for constant in constants)]
@@ -43,16 +41,7 @@ def split_slices(subgraph: Subgraph) -> None:
             places[node], replaced[node._outputs[0]] = [], part
             subgraph.log.append(("split_slices", node.name, "one of the slices that make a tensor"))
         places[first] = [*constants, split]
-    substitute(subgraph, places, replaced, {node: [new.op] for node, new in _by_node(replaced).items()})
-
-
-def _by_node(replaced: dict[Output, Output]) -> dict[PlanNode, Output]:
-    return {old.op: new for old, new in replaced.items()}
-
-
-def _constant(subgraph: Subgraph, like: PlanNode, value: Any, name: str) -> PlanNode:
-    attributes = {"value": value, "dtype": dtypes.as_dtype(value.dtype)}
-    return subgraph.new_node(registry["Const"], [], attributes, like=like, name=f"{like.name}/{name}")
+    substitute(subgraph, places, replaced, {old.op: [new.op] for old, new in replaced.items()})
 
 
 def _tiles(x: Output, nodes: list[PlanNode]) -> tuple[int, list[PlanNode]]:

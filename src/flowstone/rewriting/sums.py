@@ -115,7 +115,7 @@ def _concatenation(
     subgraph: Subgraph, node: PlanNode, parts: list[Output], axis: int, added: list[PlanNode]
 ) -> Output:
     dtype = parts[0].dtype.base_dtype
-    where = _constant(subgraph, node, np.array(axis, np.int32), f"{node.name}/axis")
+    where = subgraph.new_constant(np.array(axis, np.int32), node, "axis")
     attributes = {"N": len(parts), "T": dtype, "Tidx": dtypes.int32}
     joined = subgraph.new_node(
         registry["ConcatV2"],
@@ -128,11 +128,6 @@ def _concatenation(
     added += [where, joined]
     output: Output = joined._outputs[0]
     return output
-
-
-def _constant(subgraph: Subgraph, like: PlanNode, value: Any, name: str) -> PlanNode:
-    attributes = {"value": value, "dtype": dtypes.as_dtype(value.dtype)}
-    return subgraph.new_node(registry["Const"], [], attributes, like=like, name=name)
 
 
 # ---- slices

@@ -71,9 +71,7 @@ class _Rules:
         return self.subgraph.new_node(node.declaration, inputs, attributes, node, tuple(node.group_sizes))
 
     def _constant(self, like: PlanNode, value: Any, name: str) -> PlanNode:
-        array = np.array(value, np.int32)
-        attributes = {"value": array, "dtype": dtypes.int32}
-        return self.subgraph.new_node(registry["Const"], [], attributes, like, name=f"{like.name}/{name}")
+        return self.subgraph.new_constant(np.array(value, np.int32), like, name)
 
     def _transposed(self, like: PlanNode, x: Output, permutation: _Permutation) -> list[PlanNode]:
         """A transpose of `x` that takes the place of `like`, after its constant."""

@@ -116,9 +116,7 @@ def make_plan(
     if assigned is not None and chosen:
         assigned.update(stateful_placement(chosen))
     used = set(chosen.values()) or {default}
-    device_name = next(iter(used)).name
-    environment = environments[device_name]
-    traced_device = device_name if traced else ""
+    environment = environments[next(iter(used)).name]
     placement = {node.name: chosen.get(node, default).name for node in subgraph.nodes}
     in_parts = len(used) > 1 or not {CPU, GPU}.issuperset(device.device_type for device in used)
     if chosen and not in_parts:
@@ -131,18 +129,11 @@ def make_plan(
         parts = partition(subgraph, chosen, devices[0], compresses)
         _fuse_within(parts, subgraph, disabled_passes)
         segment = PartitionedProgram(parts, environments, len(subgraph.fetches), watched, dynamic, traced)
-    elif needs_units(subgraph) and not wait_last(subgraph):
-        segment = unit_program(subgraph, environment, watched, False, traced_device)
     else:
-        segment = compile_segment(subgraph, environment, watched, False, traced_device, feeds_are_there=True)
+        segment = _compiled(subgraph, environment, watched, next(iter(used)).name if traced else "")
     if any(device.torch.type == "cuda" for device in used):
         segment.function = with_precision(segment.function)
-    if flags.DEBUG >= 1:
-        print(f"plan: {len(subgraph.nodes)} nodes for {len(fetches)} fetches", file=sys.stderr)
-    if flags.DEBUG >= 3:
-        print(subgraph, file=sys.stderr)
-    if flags.DEBUG >= 4:
-        print(segment.source, file=sys.stderr)
+    _print(subgraph, segment)
     if captures and isinstance(segment, Segment) and not watched and not traced and flags.CHECK < 2:
         captured = _capture(subgraph, segment, environment)
     if flags.CHECK >= 2 and len(used) == 1 and _is_comparable(subgraph):
@@ -178,6 +169,25 @@ def placed_subgraph(
     check_requested(subgraph.nodes, devices, soft_placement)
     run_passes(subgraph, disabled_passes)
     return subgraph, {}
+
+
+def _compiled(
+    subgraph: Subgraph, environment: Environment, watched: bool, traced_device: str
+) -> Segment | UnitProgram:
+    """The program of one device: one function, unless its asynchronous kernels need units."""
+    if needs_units(subgraph) and not wait_last(subgraph):
+        return unit_program(subgraph, environment, watched, False, traced_device)
+    return compile_segment(subgraph, environment, watched, False, traced_device, feeds_are_there=True)
+
+
+def _print(subgraph: Subgraph, program: Program) -> None:
+    """What FLOWSTONE_DEBUG asks for."""
+    if flags.DEBUG >= 1:
+        print(f"plan: {len(subgraph.nodes)} nodes for {len(subgraph.fetches)} fetches", file=sys.stderr)
+    if flags.DEBUG >= 3:
+        print(subgraph, file=sys.stderr)
+    if flags.DEBUG >= 4:
+        print(program.source, file=sys.stderr)
 
 
 def _fuse_within(parts: Sequence[Part], subgraph: Subgraph, disabled_passes: frozenset[str]) -> None:
