@@ -9,6 +9,8 @@ import pytest
 
 import flowstone as tf
 from agreement import agree, ops, text
+from flowstone.rewriting.partial_execution import prune
+from flowstone.rewriting.passes import PASSES, run_passes
 
 RNG = np.random.default_rng(13)
 BOTH = ("pool_first", "keep_places")
@@ -68,6 +70,24 @@ def test_tanh_of_many_comes_after(monkeypatch) -> None:
     gradient = tf.gradients(tf.square(y), filters)[0] / 1e4
     assert "pool_first: " in agree(monkeypatch, [y, gradient], {x: images(4, 100, 104, 5)}, *BOTH)
     assert ops(text([y], [x], "pool_first"))[-2:] == ["MaxPool", "Tanh"]
+
+
+def test_what_was_pooled_is_let_go(monkeypatch) -> None:
+    """The gradient takes the places and the shape: the convolution's result ends with the pooling."""
+    x = tf.placeholder(tf.float32, [2, 16, 16, 4])
+    filters = tf.get_variable("w", [3, 3, 4, 8], initializer=tf.constant_initializer(images(3, 3, 4, 8)))
+    convolved = tf.nn.conv2d(x, filters, [1, 1, 1, 1], "SAME")
+    y = tf.nn.relu(tf.nn.max_pool(convolved, [1, 2, 2, 1], [1, 2, 2, 1], "SAME"))
+    gradients = tf.gradients(tf.reduce_sum(tf.square(y)), [x, filters])
+    held = []
+    for names in ((), ("keep_places",)):
+        subgraph = prune(gradients, [], [x])
+        run_passes(subgraph, {each.name for each in PASSES if each.name not in names})
+        takers = subgraph.consumers()[next(n for n in subgraph.nodes if n.type == "Conv2D")._outputs[0]]
+        held.append([node.type for node in takers])
+    assert held == [["MaxPool", "MaxPoolGrad"], ["_MaxPoolWithPlaces"]]
+    feed, setup = {x: images(2, 16, 16, 4)}, tf.global_variables_initializer()
+    agree(monkeypatch, gradients, feed, "keep_places", setup=setup)
 
 
 def test_what_others_look_at_stays() -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
-import mmap
-
 import torch
 
+from flowstone.ops.untouched import untouched
 from flowstone.ops.windows import (
     channels_first,
     channels_last,
@@ -88,8 +86,6 @@ def shape_only(geometry, kernel, dtype, device):
     n = geometry.rank - 2
     if device.type != "cpu":
         return torch.empty(1, dtype=dtype, device=device).expand(kernel[-1], kernel[-2], *kernel[:n])
-    untouched = mmap.mmap(-1, math.prod(kernel) * dtype.itemsize)
-    weights = torch.frombuffer(untouched, dtype=dtype)
     if geometry.last:
-        return weights.view(kernel[-1], *kernel[:n], kernel[-2]).permute(geometry.to_first)
-    return weights.view(kernel[-1], kernel[-2], *kernel[:n])
+        return untouched((kernel[-1], *kernel[:n], kernel[-2]), dtype).permute(geometry.to_first)
+    return untouched((kernel[-1], kernel[-2], *kernel[:n]), dtype)

@@ -1,7 +1,8 @@
 """Max pooling that keeps where the maxima were, for its gradient.
 
 Plans only: `rewriting/pooling_fusion.py` makes these of a MaxPool and the MaxPoolGrad that would otherwise
-find the maxima again. `suits` says of which; places are positions in ATen's channels-first planes.
+find the maxima again. `suits` says of which; places are positions in ATen's channels-first planes. The
+gradient needs the shape of what was pooled, but not its values, which the step then need not hold.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import torch
 from flowstone.framework.kernel import CPU, GPU, Call, Input
 from flowstone.framework.operation import op
 from flowstone.ops.pooling import FLOATS, PADDINGS, WINDOW, attribute_window, infer_pooled, spatial_lengths
+from flowstone.ops.untouched import untouched
 
 __all__: list[str] = []
 
@@ -29,11 +31,9 @@ def suits(node: Any) -> bool:
     return window.channel_size == 1 and window.arrange(spatial_lengths(window, dims))[3] is None
 
 
-def _arguments(node):
-    window = attribute_window(node)
-    _, padding, ceil, _ = window.arrange(spatial_lengths(window, node.static_shape(0)))
-    first = [Call(torch.permute, Input(i), window.to_first) if window.last else Input(i) for i in range(3)]
-    return window, first, (window.sizes, window.strides, padding, (1, 1), ceil)
+def _arguments(window, shape):
+    _, padding, ceil, _ = window.arrange(spatial_lengths(window, shape))
+    return window.sizes, window.strides, padding, (1, 1), ceil
 
 
 pool_op = op("_MaxPoolWithPlaces", "input: T -> output: T, places: int64", _ATTRIBUTES, T=FLOATS)
@@ -43,7 +43,8 @@ pool_op.not_differentiable()
 
 @pool_op.kernel(CPU, GPU)
 def _(node, env):
-    window, _, (sizes, strides, padding, ones, ceil) = _arguments(node)
+    window = attribute_window(node)
+    sizes, strides, padding, ones, ceil = _arguments(window, node.static_shape(0))
     to_first, to_last, last = window.to_first, window.to_last, window.last
 
     def pool(x):
@@ -57,13 +58,27 @@ def _(node, env):
     return pool
 
 
-grad_op = op("_MaxPoolGradAtPlaces", "input: T, places: int64, grad: T -> output: T", _ATTRIBUTES, T=FLOATS)
-grad_op.infer(lambda node: node.dims(0))
+grad_op = op(
+    "_MaxPoolGradAtPlaces",
+    "places: int64, grad: T -> output: T",
+    f"{_ATTRIBUTES} ; shape: shape",
+    T=FLOATS,
+)
+grad_op.infer(lambda node: node.attributes["shape"])
 grad_op.not_differentiable()
 
 
 @grad_op.kernel(CPU, GPU)
 def _(node, env):
-    window, (x, places, dy), arguments = _arguments(node)
-    call = Call(_backward, dy, x, *arguments, places)
+    window, shape, dtype = attribute_window(node), node.attributes["shape"], node.dtype(1).torch
+
+    def first(x):
+        return Call(torch.permute, x, window.to_first) if window.last else x
+
+    if env.device.type == "cpu":
+        x = untouched(shape, dtype)
+        x = x.permute(window.to_first) if window.last else x
+    else:
+        x = first(Call(torch.empty, shape, dtype=dtype, device=env.device))
+    call = Call(_backward, first(Input(1)), x, *_arguments(window, shape), first(Input(0)))
     return Call(torch.permute, call, window.to_last) if window.last else call

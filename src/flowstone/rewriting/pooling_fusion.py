@@ -136,8 +136,9 @@ def keep_places(subgraph: Subgraph) -> None:
         new._control_inputs = list(pool._control_inputs)
         places[pool], replaced[pool._outputs[0]] = [new], new._outputs[0]
         for node in takers:
-            inputs = [node._inputs[0], new._outputs[1], node._inputs[2]]
-            gradient = subgraph.new_node(registry["_MaxPoolGradAtPlaces"], inputs, attributes, like=node)
+            inputs = [new._outputs[1], node._inputs[2]]
+            shaped = {**attributes, "shape": node._inputs[0]._dims}
+            gradient = subgraph.new_node(registry["_MaxPoolGradAtPlaces"], inputs, shaped, like=node)
             gradient._control_inputs = list(node._control_inputs)
             places[node], replaced[node._outputs[0]] = [gradient], gradient._outputs[0]
         subgraph.log.append(("keep_places", pool.name, "its gradient need not find the maxima again"))
