@@ -18,7 +18,8 @@ from flowstone.framework.kernel import CPU, GPU, X0, X1, X2, Call
 from flowstone.framework.operation import F, op
 from flowstone.framework.shape import merge
 from flowstone.ops import pointwise_convolutions
-from flowstone.ops.convolution_geometry import Geometry, known_gradient, known_shapes, shape_only
+from flowstone.ops.convolution_arrangement import arrange, arrange_gradient
+from flowstone.ops.convolution_geometry import Geometry, shape_only
 from flowstone.ops.pointwise_convolutions import gradient_by_filter, images_of_row, row_of_positions, spread
 from flowstone.ops.windows import (
     crop_spatial,
@@ -104,22 +105,12 @@ def _filter_view(geometry, kernel, depthwise):
     return kernel.permute(geometry.filter_first)
 
 
-def _seen_first(x, geometry):
-    """The input as ATen wants it: channels first."""
-    return Call(torch.permute, x, geometry.to_first) if geometry.last else x
-
-
-def _given_back(call, geometry):
-    """ATen's result in the node's layout."""
-    return Call(torch.permute, call, geometry.to_last) if geometry.last else call
-
-
 def _forward_kernel(depthwise):
     def factory(node, env):
         geometry = Geometry(node)
-        known = known_shapes(geometry, node.static_shape(0), node.static_shape(1), depthwise)
+        known = arrange(geometry, node.static_shape(0), node.static_shape(1), depthwise)
         if known is not None:
-            return _forward_call(node, env, geometry, known)
+            return _forward_call(node, env, known)
         fixed = geometry.fixed(node.static_shape(0), node.static_shape(1)) or _fixed_by_stride(geometry, node)
         convolve = _FORWARD[geometry.rank - 2]
         strides, dilations, rank = geometry.strides, geometry.dilations, geometry.rank
@@ -150,18 +141,18 @@ def _forward_kernel(depthwise):
     return factory
 
 
-def _forward_call(node, env, geometry, known):
-    groups, counts, padding = known
-    image, kernel = node.static_shape(0), node.static_shape(1)
-    convolve, weights = _FORWARD[geometry.rank - 2], Call(torch.permute, X1, geometry.filter_first)
-    if pointwise_convolutions.suits(node, env, geometry, kernel, known):
-        found = image[0], *counts
-        row = row_of_positions(X0, geometry.strides, (*found, image[-1]))
-        call = Call(convolve, row, weights, None, (1, 1), padding, geometry.dilations, groups)
-        return images_of_row(call, (*found, kernel[-1]))
-    x = _seen_first(X0, geometry)
-    call = Call(convolve, x, weights, None, geometry.strides, padding, geometry.dilations, groups)
-    return _given_back(call, geometry)
+def _forward_call(node, env, known):
+    geometry, convolve, weights = known.geometry, _FORWARD[known.geometry.rank - 2], known.filter_of(X1)
+    if pointwise_convolutions.suits(node, env, geometry, known.kernel, known.known):
+        found = known.image[0], *known.counts
+        row = row_of_positions(known.flat_image_of(X0), geometry.strides, (*found, known.image[-1]))
+        call = Call(convolve, row, weights, None, (1, 1), known.padding, geometry.dilations, known.groups)
+        return images_of_row(call, (*found, known.kernel[-1]))
+    call = Call(
+        convolve, known.image_of(X0), weights, None, geometry.strides, known.padding, geometry.dilations,
+        known.groups,
+    )  # fmt: skip
+    return known.given_result(call)
 
 
 def _fixed_by_stride(geometry, node):
@@ -195,12 +186,11 @@ def _input_gradient_kernel(depthwise):
     def factory(node, env):
         geometry = Geometry(node)
         constant = _shape_argument(node, 0)
-        known = known_gradient(geometry, constant, node.static_shape(1), node.static_shape(2), depthwise)
+        known = arrange_gradient(geometry, constant, node.static_shape(1), node.static_shape(2), depthwise)
         if known is not None:
-            kernel = node.static_shape(1)
-            if pointwise_convolutions.suits(node, env, geometry, kernel, known):
-                return _pointwise_input_gradient(geometry, constant, kernel, known[1])
-            return _input_gradient_call(geometry, constant, kernel, *known)
+            if pointwise_convolutions.suits(node, env, geometry, known.kernel, known.known):
+                return _pointwise_input_gradient(known)
+            return _input_gradient_call(known)
         n, last = geometry.rank - 2, geometry.last
         transposed, strides, dilations = _TRANSPOSED[n], geometry.strides, geometry.dilations
         to_first, to_last = geometry.to_first, geometry.to_last
@@ -241,50 +231,55 @@ def _input_gradient_kernel(depthwise):
     return factory
 
 
-def _input_gradient_call(geometry, image, kernel, groups, counts, padding):
+def _input_gradient_call(known):
+    geometry = known.geometry
     rest = tuple(
         max(length + 2 * margin - (count - 1) * stride - (size - 1) * dilation - 1, 0)
         for length, margin, count, stride, size, dilation in zip(
-            geometry.sizes_of(image), padding, counts, geometry.strides, kernel, geometry.dilations
+            geometry.sizes_of(known.padded), known.padding, known.counts, geometry.strides, known.kernel,
+            geometry.dilations,
         )
-    )
-    dy = _seen_first(X2, geometry)
-    weights = Call(torch.permute, X1, geometry.filter_first)
-    transposed = _TRANSPOSED[geometry.rank - 2]
-    call = Call(transposed, dy, weights, None, geometry.strides, padding, rest, groups, geometry.dilations)
-    return _given_back(call, geometry)
+    )  # fmt: skip
+    call = Call(
+        _TRANSPOSED[geometry.rank - 2], known.result_of(X2), known.filter_of(X1), None, geometry.strides,
+        known.padding, rest, known.groups, geometry.dilations,
+    )  # fmt: skip
+    return known.given_image_gradient(call)
 
 
-def _pointwise_input_gradient(geometry, image, kernel, counts):
-    found, ones = (image[0], *counts), (1, 1)
-    row = row_of_positions(X2, ones, (*found, kernel[-1]))
-    weights = Call(torch.permute, X1, geometry.filter_first)
-    call = Call(torch.conv_transpose2d, row, weights, None, ones, (0, 0), (0, 0), 1, ones)
-    return spread(images_of_row(call, (*found, image[-1])), geometry.strides, image)
+def _pointwise_input_gradient(known):
+    image, found, ones = known.image, (known.image[0], *known.counts), (1, 1)
+    row = row_of_positions(X2, ones, (*found, known.kernel[-1]))
+    call = Call(torch.conv_transpose2d, row, known.filter_of(X1), None, ones, (0, 0), (0, 0), 1, ones)
+    dx = spread(images_of_row(call, (*found, image[-1])), known.geometry.strides, image)
+    return known.given_flat_gradient(dx)
 
 
 # ---- the gradient by the filter
 
 
-def _filter_gradient_call(geometry, env, dtype, kernel, groups, counts, padding):
-    weights = shape_only(geometry, kernel, dtype.torch, env.device)
-    x, dy, zeros = _seen_first(X0, geometry), _seen_first(X2, geometry), (0,) * len(geometry.strides)
+def _filter_gradient_call(known, env, dtype):
+    geometry, zeros = known.geometry, (0,) * len(known.geometry.strides)
+    weights = shape_only(geometry, known.kernel, dtype.torch, env.device)
     call = Call(
-        _backward, dy, x, weights, None, geometry.strides, padding, geometry.dilations, False, zeros, groups,
-        (False, True, False),
+        _backward, known.result_of(X2), known.image_of(X0), weights, None, geometry.strides, known.padding,
+        geometry.dilations, False, zeros, known.groups, (False, True, False),
     )  # fmt: skip
-    return Call(torch.permute, Call(operator.getitem, call, 1), geometry.filter_last)
+    return known.given_filter_gradient(Call(operator.getitem, call, 1))
 
 
 def _filter_gradient_kernel(depthwise):
     def factory(node, env):
         geometry = Geometry(node)
         constant = _shape_argument(node, 1)
-        known = known_gradient(geometry, node.static_shape(0), constant, node.static_shape(2), depthwise)
+        known = arrange_gradient(geometry, node.static_shape(0), constant, node.static_shape(2), depthwise)
         if known is not None:
-            if pointwise_convolutions.suits_product(node, env, geometry, constant, known):
-                return gradient_by_filter(X0, X2, geometry.strides, node.static_shape(2), constant[2])
-            return _filter_gradient_call(geometry, env, node.dtype(0), constant, *known)
+            if pointwise_convolutions.suits_product(node, env, geometry, known.kernel, known.known):
+                x, dims = known.flat_image_of(X0), node.static_shape(2)
+                return known.given_flat_filter(
+                    gradient_by_filter(x, X2, geometry.strides, dims, known.kernel[2])
+                )
+            return _filter_gradient_call(known, env, node.dtype(0))
         n, last, to_first = geometry.rank - 2, geometry.last, geometry.to_first
         strides, dilations, zeros = list(geometry.strides), list(geometry.dilations), [0] * n
 

@@ -59,24 +59,6 @@ class Geometry:
         return self.solve(lengths, sizes)
 
 
-def known_shapes(geometry, image, kernel, depthwise):
-    """(groups, geometry) where static shapes decide all and ATen's symmetric padding serves; else None."""
-    if depthwise or image is None or kernel is None or len(image) != geometry.rank or 0 in image + kernel:
-        return None
-    counts, before, after = geometry.fixed(image, kernel)
-    if before != after or 0 in counts or geometry.channels_of(image) % kernel[-2]:
-        return None
-    return geometry.channels_of(image) // kernel[-2], counts, before
-
-
-def known_gradient(geometry, image, kernel, dy, depthwise):
-    """`known_shapes` for a gradient, if `dy` has the shape that the convolution's output has."""
-    known = known_shapes(geometry, image, kernel, depthwise)
-    if known is None or dy is None or geometry.sizes_of(dy) != known[1]:
-        return None
-    return known if dy[0] == image[0] and geometry.channels_of(dy) == kernel[-1] else None
-
-
 def shape_only(geometry, kernel, dtype, device):
     """A stand-in for a filter of which ATen reads only shape and strides.
 
