@@ -137,3 +137,39 @@ def test_few_examples_descend_a_few_rows_at_a_time(monkeypatch, examples, transp
     with tf.Session() as s:
         s.run(w.initializer)
         assert ("by_rows" in s.explain([w, step], feed)) == (examples < 13)
+
+
+@pytest.mark.parametrize("transposed", [(False, False), (True, False), (False, True), (True, True)])
+def test_many_examples_of_few_columns(monkeypatch, transposed) -> None:
+    """The gradient is made the other way round and then added, into a variable kept column by column."""
+    monkeypatch.setattr(matrices, "onednn_is_faster", lambda: True)
+    w = tf.get_variable("w", initializer=values(600, 6))
+    a = tf.placeholder(tf.float32, (300, 600) if transposed[0] else (600, 300))
+    b = tf.placeholder(tf.float32, (6, 300) if transposed[1] else (300, 6))
+    product = tf.matmul(a, b, transposed[0], transposed[1])
+    step = tf.train.GradientDescentOptimizer(0.5).apply_gradients([(product, w)])
+    feed = {a: values(*a.shape.as_list()), b: values(*b.shape.as_list())}
+    agree(monkeypatch, [w, step], feed, "fuse_updates", setup=w.initializer, tolerance=1e-3)
+    monkeypatch.undo()
+    monkeypatch.setattr(matrices, "onednn_is_faster", lambda: True)
+    with tf.Session() as session:
+        session.run(w.initializer)
+        assert "descend_narrow(" in session.explain(step, feed)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "narrow"),
+    [
+        ((784, 100, 10), True),
+        ((20_000, 1000, 10), True),  # however large
+        ((784, 16, 10), False),  # BLAS is quick about few terms
+        ((784, 512, 2), False),  # … and few columns
+        ((784, 100, 64), False),
+    ],
+)
+def test_which_narrow_gradients_onednn_makes(monkeypatch, sizes, narrow) -> None:
+    monkeypatch.setattr(matrices, "onednn_is_faster", lambda: True)
+    assert matrices.is_narrow_for_onednn(*sizes, tf.float32) == narrow
+    assert not matrices.is_narrow_for_onednn(*sizes, tf.float64)
+    monkeypatch.setattr(matrices, "onednn_is_faster", lambda: False)
+    assert not matrices.is_narrow_for_onednn(*sizes, tf.float32)

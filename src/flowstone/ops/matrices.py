@@ -69,6 +69,8 @@ def _with_leaf(side, change):
 _NARROW = 32  # columns; a product with fewer is computed the other way round
 _LONG = 512  # terms of each sum; from here oneDNN does not care how few the columns are
 _FEW_TERMS = 32  # of each sum; a product of so few is bound by memory
+_MANY_TERMS, _FEWEST_COLUMNS = 64, 4  # from here oneDNN makes narrow products that are added to a matrix
+_LARGE_NARROW = 750_000  # multiplications of such a product
 _BLAS_IS_ENOUGH = 16  # terms of each sum
 _UNCACHED = 32 << 20  # bytes of a product
 _BLOCK = 4 << 20  # bytes of a part of one
@@ -107,6 +109,15 @@ def _shaped_product(a, b, rows, inner, columns, dtype, env):
 def is_narrow(rows: int, columns: int) -> bool:
     """Whether a matrix is better computed, and kept, column by column."""
     return columns <= _NARROW < rows
+
+
+def is_narrow_for_onednn(rows: int, terms: int, columns: int, dtype: Any) -> bool:
+    """Whether oneDNN makes a narrow product, the other way round, and a pass adds it to a matrix, faster than
+    BLAS accumulates it there."""
+    if dtype is not dtypes.float32 or not is_narrow(rows, columns) or not onednn_is_faster():
+        return False
+    enough = terms >= _MANY_TERMS and columns >= _FEWEST_COLUMNS
+    return enough and rows * terms * columns >= _LARGE_NARROW
 
 
 def is_best_by_blas(rows: int, terms: int, columns: int, dtype: Any) -> bool:

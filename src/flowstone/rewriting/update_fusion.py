@@ -3,7 +3,7 @@
     ApplyGradientDescent(var, alpha, MatMul(a, b))   becomes   _ApplyProduct(var, alpha, a, b)
 
 The product is then computed where the update stands. Where it has many terms, a kernel that is much faster
-than BLAS's (`ops/matrices.py`) and fits in a cache, it stays a node of its own.
+than BLAS's (`ops/matrices.py`) and fits in a cache, it stays a node of its own, unless it is narrow.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from flowstone.framework import dtypes
 from flowstone.framework.node import Output
 from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import PlanNode, Subgraph
-from flowstone.ops.matrices import is_best_by_blas, rows_of_a_block
+from flowstone.ops.matrices import is_best_by_blas, is_narrow_for_onednn, rows_of_a_block
 from flowstone.rewriting.branches import Liveness
 from flowstone.rewriting.patterns import remove_unneeded, substitute
 
@@ -65,7 +65,7 @@ def _is_fusible(product: PlanNode) -> bool:
     rows, terms = a[::-1] if product.attributes["transpose_a"] else a
     columns = b[0] if product.attributes["transpose_b"] else b[1]
     sizes = rows, terms, columns, product.dtype(0)
-    return bool(is_best_by_blas(*sizes) or rows_of_a_block(*sizes))
+    return bool(is_best_by_blas(*sizes) or rows_of_a_block(*sizes) or is_narrow_for_onednn(*sizes))
 
 
 def _is_changed_between(
