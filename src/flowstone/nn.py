@@ -39,6 +39,7 @@ from flowstone.ops.convolution_layers import (
 )
 from flowstone.ops.embedding import embedding_lookup, embedding_lookup_sparse
 from flowstone.ops.functions import sigmoid, tanh
+from flowstone.ops.local_response import local_response_normalization, lrn
 from flowstone.ops.morphology import dilation2d, erosion2d
 from flowstone.ops.neural_net import (
     bias_add,
@@ -54,8 +55,6 @@ from flowstone.ops.normalization import (
     batch_norm_with_global_normalization,
     batch_normalization,
     fused_batch_norm,
-    local_response_normalization,
-    lrn,
     moments,
     normalize_moments,
     sufficient_statistics,

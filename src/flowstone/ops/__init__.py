@@ -50,6 +50,7 @@ from flowstone.ops import (
     initial_values,
     initializers,
     joining,
+    local_response,
     loop_context,
     loops,
     loss_totals,

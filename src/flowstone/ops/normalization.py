@@ -1,4 +1,4 @@
-"""Normalisation: over a batch, fused and composed, over neighbouring channels, and the moments that it needs.
+"""Normalisation over a batch, fused and composed, and the moments that it needs.
 
 The reserve spaces 1 and 2 of FusedBatchNorm hold the batch's mean and its variance without Bessel's
 correction (the third output has it), on every device. Public names here belong to ``tf.nn``.
@@ -22,8 +22,6 @@ __all__ = [
     "batch_norm_with_global_normalization",
     "batch_normalization",
     "fused_batch_norm",
-    "local_response_normalization",
-    "lrn",
     "moments",
     "normalize_moments",
     "sufficient_statistics",
@@ -205,61 +203,6 @@ fused_batch_norm_op, fused_batch_norm_grad = _batch_norm_family("")
 fused_batch_norm_v2, fused_batch_norm_grad_v2 = _batch_norm_family("V2")
 fused_batch_norm_v3, fused_batch_norm_grad_v3 = _batch_norm_family("V3")
 
-# ---- local response
-
-_LRN = "depth_radius: int = 5 ; bias: float = 1 ; alpha: float = 1 ; beta: float = 0.5 ; "
-_LRN_TYPES = "T: type in [half, bfloat16, float] = float"
-lrn_op = op("LRN", "input: T -> output: T", _LRN + _LRN_TYPES)
-lrn_op.infer(lambda node: require_rank(node.dims(0), 4))
-lrn_grad = op("LRNGrad", "input_grads: T, input_image: T, output_image: T -> output: T", _LRN + _LRN_TYPES)
-lrn_grad.infer(lambda node: merge(merge(require_rank(node.dims(0), 4), node.dims(1)), node.dims(2)))
-lrn_grad.no_gradient()
-
-
-def _neighbours(x, radius):
-    """The sum over channels at most `radius` away."""
-    return torch.constant_pad_nd(x, [radius, radius]).unfold(-1, 2 * radius + 1, 1).sum(-1)
-
-
-def _require_image(x):
-    if x.dim() != 4:
-        raise errors.InvalidArgumentError(None, None, f"in must be 4-dimensional, not {x.dim()}")
-
-
-@lrn_op.kernel(CPU, GPU)
-def _(node, env):
-    radius, bias, alpha, beta = (node.attributes[key] for key in ("depth_radius", "bias", "alpha", "beta"))
-
-    def run(x):
-        _require_image(x)
-        wide = x.float()
-        norm = _neighbours(wide * wide, radius).mul_(alpha).add_(bias)
-        return norm.pow_(-beta).mul_(wide).to(x.dtype)
-
-    return run
-
-
-@lrn_grad.kernel(CPU, GPU)
-def _(node, env):
-    radius, bias, alpha, beta = (node.attributes[key] for key in ("depth_radius", "bias", "alpha", "beta"))
-
-    def run(dy, x, y):
-        _require_image(x)
-        dtype = x.dtype
-        dy, x, y = dy.float(), x.float(), y.float()
-        norm = _neighbours(x * x, radius).mul_(alpha).add_(bias)
-        shared = _neighbours(dy * y / norm, radius).mul_(-2 * alpha * beta).mul_(x)
-        return torch.addcmul(shared, dy, norm.pow_(-beta)).to(dtype)
-
-    return run
-
-
-@lrn_op.gradient
-def _(op, dy):
-    attributes = {key: op.attributes[key] for key in ("depth_radius", "bias", "alpha", "beta")}
-    return (F.LRNGrad(dy, op.inputs[0], op.outputs[0], **attributes),)
-
-
 # ---- public functions
 
 
@@ -331,17 +274,6 @@ def batch_norm_with_global_normalization(
     return batch_normalization(
         t, m, v, beta, gamma if scale_after_normalization else None, variance_epsilon, name
     )
-
-
-def local_response_normalization(
-    input: Any, depth_radius: int = 5, bias: float = 1, alpha: float = 1, beta: float = 0.5,
-    name: str | None = None,
-) -> Tensor:  # fmt: skip
-    """input / (bias + alpha * sum of squares of channels at most depth_radius away) ** beta; NHWC."""
-    return lrn_op(input, depth_radius=depth_radius, bias=bias, alpha=alpha, beta=beta, name=name)
-
-
-lrn = local_response_normalization
 
 
 def moments(
