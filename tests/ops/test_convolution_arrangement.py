@@ -126,7 +126,23 @@ def test_a_filter_as_wide_as_the_image_is_a_column(height, rows, channels, arran
     for a, b in zip(found, wanted):
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4)
     merged = 5 * channels * (height if rows == height else 1)
-    assert [a.kernel for a in arranged] == [(1 if rows == height else rows, 1, merged, 4)] * 3
+    assert [a.kernel for a in arranged] == [(1, 1 if rows == height else rows, merged, 4)] * 3
+
+
+@pytest.mark.parametrize(("stride", "padding"), [(1, "SAME"), (2, "SAME"), (2, "VALID")])
+@pytest.mark.parametrize("rows", [1, 3])
+def test_a_column_is_a_row(stride, padding, rows, arranged) -> None:
+    x, w = values(2, 8, 1, 3), values(rows, 1, 3, 4)
+    count = -(-8 // stride) if padding == "SAME" else (8 - rows) // stride + 1
+    direction = values(2, count, 1, 4)
+    wanted = expected(x, w, (stride, 1), padding, direction)
+    with tf.Graph().as_default(), tf.Session() as s:
+        image, kernel = tf.placeholder(tf.float32, x.shape), tf.placeholder(tf.float32, w.shape)
+        y = tf.nn.conv2d(image, kernel, [1, stride, 1, 1], padding)
+        found = s.run([y, *tf.gradients(y, [image, kernel], direction.astype("f"))], {image: x, kernel: w})
+    for a, b in zip(found, wanted):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4)
+    assert [a.image for a in arranged] == [(2, 1, 8, 3)] * 3
 
 
 @pytest.mark.parametrize("lengths", [(4, 6, 5), (5, 5, 4)])

@@ -108,9 +108,9 @@ def _filter_view(geometry, kernel, depthwise):
 def _forward_kernel(depthwise):
     def factory(node, env):
         geometry = Geometry(node)
-        known = arrange(geometry, node.static_shape(0), node.static_shape(1), depthwise)
-        if known is not None:
-            return _forward_call(node, env, known)
+        seen = arrange(geometry, node.static_shape(0), node.static_shape(1), depthwise)
+        if seen is not None:
+            return _forward_call(node, env, seen)
         fixed = geometry.fixed(node.static_shape(0), node.static_shape(1)) or _fixed_by_stride(geometry, node)
         convolve = _FORWARD[geometry.rank - 2]
         strides, dilations, rank = geometry.strides, geometry.dilations, geometry.rank
@@ -141,18 +141,16 @@ def _forward_kernel(depthwise):
     return factory
 
 
-def _forward_call(node, env, known):
-    geometry, convolve, weights = known.geometry, _FORWARD[known.geometry.rank - 2], known.filter_of(X1)
-    if pointwise_convolutions.suits(node, env, geometry, known.kernel, known.known):
-        found = known.image[0], *known.counts
-        row = row_of_positions(known.flat_image_of(X0), geometry.strides, (*found, known.image[-1]))
-        call = Call(convolve, row, weights, None, (1, 1), known.padding, geometry.dilations, known.groups)
-        return images_of_row(call, (*found, known.kernel[-1]))
-    call = Call(
-        convolve, known.image_of(X0), weights, None, geometry.strides, known.padding, geometry.dilations,
-        known.groups,
-    )  # fmt: skip
-    return known.given_result(call)
+def _forward_call(node, env, seen):
+    convolve, weights = _FORWARD[seen.geometry.rank - 2], seen.filter_of(X1)
+    if pointwise_convolutions.suits(node, env, seen.geometry, seen.kernel, seen.known):
+        found = seen.image[0], *seen.counts
+        row = row_of_positions(seen.flat_image_of(X0), seen.strides, (*found, seen.image[-1]))
+        call = Call(convolve, row, weights, None, (1, 1), seen.padding, seen.dilations, seen.groups)
+        return seen.given_flat_result(images_of_row(call, (*found, seen.kernel[-1])))
+    x = seen.image_of(X0)
+    call = Call(convolve, x, weights, None, seen.strides, seen.padding, seen.dilations, seen.groups)
+    return seen.given_result(call)
 
 
 def _fixed_by_stride(geometry, node):
@@ -186,11 +184,11 @@ def _input_gradient_kernel(depthwise):
     def factory(node, env):
         geometry = Geometry(node)
         constant = _shape_argument(node, 0)
-        known = arrange_gradient(geometry, constant, node.static_shape(1), node.static_shape(2), depthwise)
-        if known is not None:
-            if pointwise_convolutions.suits(node, env, geometry, known.kernel, known.known):
-                return _pointwise_input_gradient(known)
-            return _input_gradient_call(known)
+        seen = arrange_gradient(geometry, constant, node.static_shape(1), node.static_shape(2), depthwise)
+        if seen is not None:
+            if pointwise_convolutions.suits(node, env, geometry, seen.kernel, seen.known):
+                return _pointwise_input_gradient(seen)
+            return _input_gradient_call(seen)
         n, last = geometry.rank - 2, geometry.last
         transposed, strides, dilations = _TRANSPOSED[n], geometry.strides, geometry.dilations
         to_first, to_last = geometry.to_first, geometry.to_last
@@ -231,55 +229,53 @@ def _input_gradient_kernel(depthwise):
     return factory
 
 
-def _input_gradient_call(known):
-    geometry = known.geometry
+def _input_gradient_call(seen):
     rest = tuple(
         max(length + 2 * margin - (count - 1) * stride - (size - 1) * dilation - 1, 0)
         for length, margin, count, stride, size, dilation in zip(
-            geometry.sizes_of(known.padded), known.padding, known.counts, geometry.strides, known.kernel,
-            geometry.dilations,
+            seen.geometry.sizes_of(seen.padded), seen.padding, seen.counts, seen.strides, seen.kernel,
+            seen.dilations,
         )
     )  # fmt: skip
     call = Call(
-        _TRANSPOSED[geometry.rank - 2], known.result_of(X2), known.filter_of(X1), None, geometry.strides,
-        known.padding, rest, known.groups, geometry.dilations,
+        _TRANSPOSED[seen.geometry.rank - 2], seen.result_of(X2), seen.filter_of(X1), None, seen.strides,
+        seen.padding, rest, seen.groups, seen.dilations,
     )  # fmt: skip
-    return known.given_image_gradient(call)
+    return seen.given_image_gradient(call)
 
 
-def _pointwise_input_gradient(known):
-    image, found, ones = known.image, (known.image[0], *known.counts), (1, 1)
-    row = row_of_positions(X2, ones, (*found, known.kernel[-1]))
-    call = Call(torch.conv_transpose2d, row, known.filter_of(X1), None, ones, (0, 0), (0, 0), 1, ones)
-    dx = spread(images_of_row(call, (*found, image[-1])), known.geometry.strides, image)
-    return known.given_flat_gradient(dx)
+def _pointwise_input_gradient(seen):
+    image, found, ones = seen.image, (seen.image[0], *seen.counts), (1, 1)
+    row = row_of_positions(X2, ones, (*found, seen.kernel[-1]))
+    call = Call(torch.conv_transpose2d, row, seen.filter_of(X1), None, ones, (0, 0), (0, 0), 1, ones)
+    dx = spread(images_of_row(call, (*found, image[-1])), seen.strides, image)
+    return seen.given_flat_gradient(dx)
 
 
 # ---- the gradient by the filter
 
 
-def _filter_gradient_call(known, env, dtype):
-    geometry, zeros = known.geometry, (0,) * len(known.geometry.strides)
-    weights = shape_only(geometry, known.kernel, dtype.torch, env.device)
+def _filter_gradient_call(seen, env, dtype):
+    zeros = (0,) * len(seen.strides)
+    weights = shape_only(seen.geometry, seen.kernel, dtype.torch, env.device)
     call = Call(
-        _backward, known.result_of(X2), known.image_of(X0), weights, None, geometry.strides, known.padding,
-        geometry.dilations, False, zeros, known.groups, (False, True, False),
+        _backward, seen.result_of(X2), seen.image_of(X0), weights, None, seen.strides, seen.padding,
+        seen.dilations, False, zeros, seen.groups, (False, True, False),
     )  # fmt: skip
-    return known.given_filter_gradient(Call(operator.getitem, call, 1))
+    return seen.given_filter_gradient(Call(operator.getitem, call, 1))
 
 
 def _filter_gradient_kernel(depthwise):
     def factory(node, env):
         geometry = Geometry(node)
         constant = _shape_argument(node, 1)
-        known = arrange_gradient(geometry, node.static_shape(0), constant, node.static_shape(2), depthwise)
-        if known is not None:
-            if pointwise_convolutions.suits_product(node, env, geometry, known.kernel, known.known):
-                x, dims = known.flat_image_of(X0), node.static_shape(2)
-                return known.given_flat_filter(
-                    gradient_by_filter(x, X2, geometry.strides, dims, known.kernel[2])
-                )
-            return _filter_gradient_call(known, env, node.dtype(0))
+        seen = arrange_gradient(geometry, node.static_shape(0), constant, node.static_shape(2), depthwise)
+        if seen is not None:
+            if pointwise_convolutions.suits_product(node, env, geometry, seen.kernel, seen.known):
+                x, dims = seen.flat_image_of(X0), node.static_shape(2)
+                gradient = gradient_by_filter(x, X2, seen.strides, dims, seen.kernel[2])
+                return seen.given_flat_filter(gradient)
+            return _filter_gradient_call(seen, env, node.dtype(0))
         n, last, to_first = geometry.rank - 2, geometry.last, geometry.to_first
         strides, dilations, zeros = list(geometry.strides), list(geometry.dilations), [0] * n
 
