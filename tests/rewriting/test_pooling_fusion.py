@@ -62,6 +62,19 @@ def test_places_are_kept_for_the_gradient(monkeypatch, layout, padding, size) ->
     assert "keep_places: " in log and "_MaxPoolGradAtPlaces" in log
 
 
+@pytest.mark.parametrize("layout", ["NDHWC", "NCDHW"])
+@pytest.mark.parametrize(("size", "padding"), [(2, "VALID"), (2, "SAME"), (3, "SAME")])
+def test_volumes_are_pooled_likewise(monkeypatch, layout, size, padding) -> None:
+    last = layout == "NDHWC"
+    x = tf.placeholder(tf.float32, [2, 5, 6, 4, 3] if last else [2, 3, 5, 6, 4])
+    window, strides = ([1, *[n] * 3, 1] if last else [1, 1, *[n] * 3] for n in (size, 2))
+    y = tf.nn.max_pool3d(tf.nn.relu(x), window, strides, padding, data_format=layout)
+    gradient = tf.gradients(tf.exp(y), x)[0]
+    log = agree(monkeypatch, [y, gradient], {x: np.round(2 * images(*x.shape.as_list()))}, *BOTH)
+    assert "pool_first: " in log and "keep_places: " in log and "_MaxPoolGradAtPlaces" in log
+    assert ops(text([y], [x], "pool_first"))[-2:] == ["MaxPool3D", "Relu"]
+
+
 def test_tanh_of_many_comes_after(monkeypatch) -> None:
     x = tf.placeholder(tf.float32, [4, 100, 104, 5])
     filters = tf.constant(images(3, 3, 5, 8))

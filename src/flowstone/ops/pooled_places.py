@@ -1,4 +1,4 @@
-"""Max pooling that keeps where the maxima were, for its gradient.
+"""Max pooling that keeps where the maxima were, for its gradient: of images and of volumes.
 
 Plans only: `rewriting/pooling_fusion.py` makes these of a MaxPool and the MaxPoolGrad that would otherwise
 find the maxima again. `suits` says of which; places are positions in ATen's channels-first planes. The
@@ -13,17 +13,25 @@ import torch
 
 from flowstone.framework.kernel import CPU, GPU, Call, Input
 from flowstone.framework.operation import op
-from flowstone.ops.pooling import FLOATS, PADDINGS, WINDOW, attribute_window, infer_pooled, spatial_lengths
+from flowstone.ops.pooling import (
+    FLOATS,
+    MAX_BACKWARD,
+    MAX_INDICES,
+    PADDINGS,
+    WINDOW,
+    attribute_window,
+    infer_pooled,
+    spatial_lengths,
+)
 from flowstone.ops.untouched import untouched
 
 __all__: list[str] = []
 
-_ATTRIBUTES = f"{WINDOW}{PADDINGS} ; data_format: string in ['NHWC', 'NCHW'] = 'NHWC'"
-_backward = torch.ops.aten.max_pool2d_with_indices_backward.default
+_ATTRIBUTES = f"{WINDOW}{PADDINGS} ; data_format: string in ['NHWC', 'NCHW', 'NDHWC', 'NCDHW'] = 'NHWC'"
 
 
 def suits(node: Any) -> bool:
-    """Whether ATen pools this MaxPool's images as they are, in shapes that are known."""
+    """Whether ATen pools what this MaxPool or MaxPool3D does as it is, in shapes that are known."""
     dims = node.static_shape(0)
     if dims is None or 0 in dims or node.dtype(0) not in FLOATS or node.attributes["padding"] == "EXPLICIT":
         return False
@@ -33,11 +41,11 @@ def suits(node: Any) -> bool:
 
 def _arguments(window, shape):
     _, padding, ceil, _ = window.arrange(spatial_lengths(window, shape))
-    return window.sizes, window.strides, padding, (1, 1), ceil
+    return window.sizes, window.strides, padding, (1,) * window.n, ceil
 
 
 pool_op = op("_MaxPoolWithPlaces", "input: T -> output: T, places: int64", _ATTRIBUTES, T=FLOATS)
-pool_op.infer(lambda node: [infer_pooled(attribute_window, 4)(node)] * 2)
+pool_op.infer(lambda node: [infer_pooled(attribute_window, len(node.attributes["ksize"]))(node)] * 2)
 pool_op.not_differentiable()
 
 
@@ -45,17 +53,15 @@ pool_op.not_differentiable()
 def _(node, env):
     window = attribute_window(node)
     sizes, strides, padding, ones, ceil = _arguments(window, node.static_shape(0))
-    to_first, to_last, last = window.to_first, window.to_last, window.last
+    to_first, to_last, last, pool = window.to_first, window.to_last, window.last, MAX_INDICES[window.n]
 
-    def pool(x):
+    def run(x):
         if not last:
-            return torch._C._nn.max_pool2d_with_indices(x, sizes, strides, padding, ones, ceil)
-        maxima, places = torch._C._nn.max_pool2d_with_indices(
-            x.permute(to_first), sizes, strides, padding, ones, ceil
-        )
+            return pool(x, sizes, strides, padding, ones, ceil)
+        maxima, places = pool(x.permute(to_first), sizes, strides, padding, ones, ceil)
         return maxima.permute(to_last), places.permute(to_last)
 
-    return pool
+    return run
 
 
 grad_op = op(
@@ -80,5 +86,5 @@ def _(node, env):
         x = x.permute(window.to_first) if window.last else x
     else:
         x = first(Call(torch.empty, shape, dtype=dtype, device=env.device))
-    call = Call(_backward, first(Input(1)), x, *_arguments(window, shape), first(Input(0)))
+    call = Call(MAX_BACKWARD[window.n], first(Input(1)), x, *_arguments(window, shape), first(Input(0)))
     return Call(torch.permute, call, window.to_last) if window.last else call

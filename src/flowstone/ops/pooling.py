@@ -30,7 +30,11 @@ from flowstone.ops.windows import (
 REAL = (*dtypes.REAL, dtypes.bfloat16)
 FLOATS = (*dtypes.FLOATS, dtypes.bfloat16)
 _MAX = {2: torch.max_pool2d, 3: torch.max_pool3d}
-_MAX_INDICES = {2: torch._C._nn.max_pool2d_with_indices, 3: torch._C._nn.max_pool3d_with_indices}
+MAX_INDICES = {2: torch._C._nn.max_pool2d_with_indices, 3: torch._C._nn.max_pool3d_with_indices}
+MAX_BACKWARD = {
+    2: torch.ops.aten.max_pool2d_with_indices_backward.default,
+    3: torch.ops.aten.max_pool3d_with_indices_backward.default,
+}
 PADDINGS = "padding: string in ['SAME', 'VALID']"
 _EXPLICIT = "padding: string in ['SAME', 'VALID', 'EXPLICIT'] ; explicit_paddings: list(int) = []"
 WINDOW = "ksize: list(int) >= 4 ; strides: list(int) >= 4 ; "
@@ -234,7 +238,7 @@ def _maxima(window, x):
     lengths = x.shape[2:]
     if explicit is not None:
         x = pad_spatial(x, *explicit, _lowest(x.dtype))
-    values, indices = _MAX_INDICES[window.n](x, window.sizes, window.strides, padding, (1,) * window.n, ceil)
+    values, indices = MAX_INDICES[window.n](x, window.sizes, window.strides, padding, (1,) * window.n, ceil)
     if explicit is not None:
         indices = _without_padding(indices, x.shape[2:], explicit[0], lengths)
     return values, indices

@@ -31,6 +31,9 @@ _NEVER_DECREASING = {
 }
 
 
+_GRADIENTS = {"MaxPool": "MaxPoolGrad", "MaxPool3D": "MaxPool3DGrad"}
+
+
 class _Site(NamedTuple):
     """An activation that is only pooled, and in training the gradients of both."""
 
@@ -43,7 +46,7 @@ class _Site(NamedTuple):
 def pool_first(subgraph: Subgraph) -> None:
     """Moves activations behind the pooling that alone takes them."""
     candidates = [node for node in subgraph.nodes if node.type in _NEVER_DECREASING]
-    if not candidates or not any(node.type == "MaxPool" for node in subgraph.nodes):
+    if not candidates or not any(node.type in _GRADIENTS for node in subgraph.nodes):
         return
     consumers = subgraph.consumers()
     waited = {control for node in subgraph.nodes for control in node._control_inputs} | set(subgraph.targets)
@@ -61,9 +64,10 @@ def pool_first(subgraph: Subgraph) -> None:
 def _site(activation: PlanNode, consumers: dict[Output, list[PlanNode]]) -> _Site | None:
     y = activation._outputs[0]
     takers = {node.type: node for node in consumers.get(y, [])}
-    if len(takers) != len(consumers.get(y, [])) or "MaxPool" not in takers or not y.dtype.is_floating:
+    kind = next((kind for kind in takers if kind in _GRADIENTS), None)
+    if len(takers) != len(consumers.get(y, [])) or kind is None or not y.dtype.is_floating:
         return None
-    pool = takers.pop("MaxPool")
+    pool = takers.pop(kind)
     before, after = num_elements(y._dims), num_elements(pool._outputs[0]._dims)
     if before is None or after is None or after >= before:
         return None
@@ -71,7 +75,7 @@ def _site(activation: PlanNode, consumers: dict[Output, list[PlanNode]]) -> _Sit
         return None
     if not takers:
         return _Site(activation, pool, None, None)
-    pool_gradient = takers.pop("MaxPoolGrad", None)
+    pool_gradient = takers.pop(_GRADIENTS[kind], None)
     gradient = takers.pop(_NEVER_DECREASING[activation.type], None)
     if pool_gradient is None or gradient is None or takers:
         return None
@@ -117,14 +121,14 @@ def keep_places(subgraph: Subgraph) -> None:
     """Lets a MaxPool tell its gradient where the maxima were."""
     gradients: dict[Output, list[PlanNode]] = {}
     for node in subgraph.nodes:
-        if node.type == "MaxPoolGrad":
+        if node.type in _GRADIENTS.values():
             gradients.setdefault(node._inputs[1], []).append(node)
     if not gradients:
         return
     places: dict[PlanNode, list[PlanNode]] = {}
     replaced: dict[Output, Output] = {}
     for pool in subgraph.nodes:
-        takers = gradients.get(pool._outputs[0], []) if pool.type == "MaxPool" else []
+        takers = gradients.get(pool._outputs[0], []) if pool.type in _GRADIENTS else []
         takers = [node for node in takers if node._inputs[0] is pool._inputs[0]]
         if not takers or not suits(pool):
             continue
