@@ -237,6 +237,10 @@ EXEMPT: dict[str, str] = {
     "_Send": "a plan's own; tests/runtime/test_partitioned_program.py",
     "_SoftmaxCrossEntropyTotal": "a plan's own; tests/rewriting/test_fusion.py",
     "_SparseSoftmaxCrossEntropyTotal": "a plan's own; tests/rewriting/test_fusion.py",
+    "_WinogradConv2D": "a plan's own; tests/rewriting/test_winograd.py",
+    "_WinogradConv2DBackpropFilter": "a plan's own; tests/rewriting/test_winograd.py",
+    "_WinogradConv2DBackpropInput": "a plan's own; tests/rewriting/test_winograd.py",
+    "_WinogradFilter": "a plan's own; tests/rewriting/test_winograd.py",
 }
 
 

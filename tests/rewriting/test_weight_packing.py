@@ -12,7 +12,7 @@ import flowstone as tf
 from agreement import agree, ops, text
 from flowstone.framework.containers import Variable
 from flowstone.ops import matrices
-from flowstone.ops.packed_products import Packed
+from flowstone.ops.packed_weights import Packed
 
 RNG = np.random.default_rng(19)
 ROWS, TERMS, COLUMNS = 3, 1024, 1024
@@ -46,7 +46,7 @@ def held(session: Any, name: str = "w") -> Variable:
 
 def packed(session: Any) -> Any:
     kept = held(session).packed
-    return kept.tensor if type(kept) is Packed else None
+    return kept.weights if type(kept) is Packed else None
 
 
 def run_often(session: Any, fetch: Any, feed: Any) -> None:
@@ -190,7 +190,7 @@ def test_constants_are_packed_once_for_all_plans(turned) -> None:
             np.testing.assert_allclose(s.run(z, feed), np.maximum(expected, 0), rtol=1e-3, atol=1e-3)
         assert "_PackedConstant" in s.explain(y, feeds[0])
         copies = [held.packed for _, held in s._environment.states.values()]
-        assert [type(copy.tensor) for copy in copies] == [torch.Tensor]
+        assert [type(copy.weights[0]) for copy in copies] == [torch.Tensor]
 
 
 @pytest.mark.parametrize("reason", ["many rows", "changed", "small", "narrow rows", "fed", "double"])

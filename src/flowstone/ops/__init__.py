@@ -118,6 +118,7 @@ from flowstone.ops import (
     variable_store,
     variables,
     windows,
+    winograd_convolutions,
 )
 
 registry.check_complete()

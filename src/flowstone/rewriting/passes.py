@@ -41,16 +41,19 @@ from flowstone.rewriting.transposes import cancel_transposes
 from flowstone.rewriting.update_fusion import fuse_updates
 from flowstone.rewriting.update_grouping import group_updates
 from flowstone.rewriting.weight_packing import pack_weights
+from flowstone.rewriting.winograd import convolve_by_winograd
 
 
 class Pass(NamedTuple):
     """A pass and what it is for; `joins`: it makes one node of several, which must be on one device;
-    `whole_loops`: it needs loops that are not partitioned."""
+    `whole_loops`: it needs loops that are not partitioned; `on_hosts`: its nodes have kernels on hosts alone.
+    """
 
     function: Callable[[Subgraph], None]
     purpose: str
     joins: bool = False
     whole_loops: bool = False
+    on_hosts: bool = False
 
     @property
     def name(self) -> str:
@@ -86,6 +89,9 @@ PASSES = (
     Pass(fold_normalizations, "filters are scaled instead of images", joins=True),
     Pass(lay_out_filters, "filters lie in memory as their convolutions read them"),
     Pass(fuse_biases, "a product or convolution, its bias and its activation in one kernel", joins=True),
+    Pass(
+        convolve_by_winograd, "a third fewer multiplications in large convolutions", joins=True, on_hosts=True
+    ),
     Pass(pack_weights, "weights that nothing changes in their product's order", joins=True),
     Pass(fuse_losses, "the mean of the soft-max cross entropies in one kernel", joins=True),
     Pass(fuse_updates, "a product that is only subtracted from a variable, in one kernel", joins=True),
@@ -100,6 +106,7 @@ PASSES = (
 
 NAMES = frozenset(each.name for each in PASSES)
 JOINING = frozenset(each.name for each in PASSES if each.joins)
+ON_HOSTS = frozenset(each.name for each in PASSES if each.on_hosts)
 JOINING_IN_PARTS = frozenset(each.name for each in PASSES if each.joins and not each.whole_loops)
 
 

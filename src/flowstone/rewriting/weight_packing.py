@@ -1,8 +1,9 @@
-"""Weights that a plan does not change are read packed by its products of few rows (`ops/packed_products.py`):
-variables that no node of the plan changes, and constants.
+"""Weights that a plan does not change are read packed: variables that no node of the plan changes, and
+constants.
 
-    %2 = _FusedMatMul(%0, W, b)     becomes     %1 = _PackedWeights(W)
+    %2 = _FusedMatMul(%0, W, b)     becomes     %1 = _PackedWeights(W)     for products of few rows
                                                 %2 = _PackedMatMul(%0, %1, b)
+    %1 = _WinogradFilter(W)         becomes     %1 = _PackedWeights(W)
 
 So plans that train keep the weights once, and plans that only compute from them twice: packing costs as much
 memory as the weights have, while nothing changes them.
@@ -10,11 +11,15 @@ memory as the weights have, while nothing changes them.
 
 from __future__ import annotations
 
+from typing import Any
+
 from flowstone.framework.dtypes import resource
 from flowstone.framework.node import Output
 from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.ops.packed_products import gains_by_packing
+from flowstone.ops.packed_weights import Dims
+from flowstone.ops.winograd_convolutions import numbers_of
 from flowstone.rewriting.patterns import Replacement, remove_unneeded, rewrite
 from flowstone.rewriting.state_access import UNKNOWN, StateAccess
 
@@ -29,37 +34,31 @@ _PACKED = {
 
 
 def pack_weights(subgraph: Subgraph) -> None:
-    """Lets products of few rows take packed weights, where these are variables that nothing here changes."""
-    if not any(_gains(node) for node in subgraph.nodes):
+    """Lets products of few rows, and convolutions by Winograd's algorithm, take packed weights, where these
+    are variables that nothing here changes.
+    """
+    if not any(_gains(node) or node.type == "_WinogradFilter" for node in subgraph.nodes):
         return
     access = StateAccess(subgraph.nodes)
     written = frozenset().union(*access.writes.values())
     if UNKNOWN in written:
         return
+    consumers = subgraph.consumers()
 
     def rule(node: PlanNode) -> Replacement | None:
-        if not _gains(node) or access.reads.get(node, frozenset()) & written:
+        is_product = _gains(node)
+        if not is_product and node.type != "_WinogradFilter":
             return None
-        handle = _handle(node._inputs[1])
-        if handle is None:
+        handle = _handle(node._inputs[1 if is_product else 0])
+        if handle is None or access.reads.get(node, frozenset()) & written:
             return None
-        dtype, turned = node._inputs[1]._dtype.base_dtype, node.attributes["transpose_b"]
-        read = subgraph.new_node(
-            registry[_PACKED[handle._op.type]],
-            [handle],
-            {"dtype" if handle._dtype is resource else "T": dtype, "turned": turned},
-            like=node,
-            name=f"{node.name}/weights",
-        )
-        bias = node._inputs[2:]
-        product = subgraph.new_node(
-            registry["_PackedMatMul"],
-            [node._inputs[0], read._outputs[0], *bias],
-            {"T": dtype, "NB": len(bias), "activation": node.attributes.get("activation", "")},
-            like=node,
-            group_sizes=(1, 1, len(bias)),
-        )
-        return Replacement([product._outputs[0]], "few rows, weights that stay", (read, product))
+        if is_product:
+            return _product(subgraph, node, handle)
+        takers = [taker for x in node._outputs for taker in consumers.get(x, ())]
+        if any(taker.type != "_WinogradConv2D" for taker in takers):
+            return None
+        read = _read(subgraph, node, handle, "winograd", numbers_of(takers[0]), len(node._outputs))
+        return Replacement(read._outputs, "a filter that stays", (read,))
 
     rewrite(subgraph, "pack_weights", rule)
     remove_unneeded(subgraph)
@@ -81,3 +80,31 @@ def _handle(x: Output) -> Output | None:
     while x._op.type in _READS:
         x = x._op._inputs[0]
     return x if x._op.type in _PACKED else None
+
+
+def _product(subgraph: Subgraph, node: PlanNode, handle: Output) -> Replacement:
+    read = _read(subgraph, node, handle, "product", (int(node.attributes["transpose_b"]),), 1)
+    bias = node._inputs[2:]
+    product = subgraph.new_node(
+        registry["_PackedMatMul"],
+        [node._inputs[0], read._outputs[0], *bias],
+        {"T": read._outputs[0].dtype, "NB": len(bias), "activation": node.attributes.get("activation", "")},
+        like=node,
+        group_sizes=(1, 1, len(bias)),
+    )
+    return Replacement([product._outputs[0]], "few rows, weights that stay", (read, product))
+
+
+def _read(
+    subgraph: Subgraph, node: PlanNode, handle: Output, form: str, numbers: Dims, results: int
+) -> PlanNode:
+    """The node that reads the weights in this form."""
+    dtype = "dtype" if handle._dtype is resource else "T"
+    attributes: dict[str, Any] = {dtype: node._inputs[-1]._dtype.base_dtype, "N": results}
+    return subgraph.new_node(
+        registry[_PACKED[handle._op.type]],
+        [handle],
+        {**attributes, "form": form, "numbers": numbers},
+        like=node,
+        name=node.name if form == "winograd" else f"{node.name}/weights",
+    )

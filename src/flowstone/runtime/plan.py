@@ -22,7 +22,7 @@ from flowstone.rewriting.branches import SWITCHES
 from flowstone.rewriting.frames import LOOP_TYPES
 from flowstone.rewriting.function_inlining import inline_functions
 from flowstone.rewriting.partial_execution import prune
-from flowstone.rewriting.passes import JOINING, JOINING_IN_PARTS, NAMES, run_passes
+from flowstone.rewriting.passes import JOINING, JOINING_IN_PARTS, NAMES, ON_HOSTS, run_passes
 from flowstone.rewriting.shape_refinement import refine_shapes
 from flowstone.runtime.awaiting import wait_last
 from flowstone.runtime.cuda_graph import CapturedStep, recorder_of
@@ -120,7 +120,7 @@ def make_plan(
     placement = {node.name: chosen.get(node, default).name for node in subgraph.nodes}
     in_parts = len(used) > 1 or not {CPU, GPU}.issuperset(device.device_type for device in used)
     if chosen and not in_parts:
-        run_passes(subgraph, disabled_passes | (NAMES - JOINING))
+        run_passes(subgraph, _without(disabled_passes, environment.device_type) | (NAMES - JOINING))
     one_thread = environment.device.type == "cpu" and wants_one_thread(subgraph)
     segment: Program
     captured = None
@@ -167,8 +167,13 @@ def placed_subgraph(
         run_passes(subgraph, disabled_passes | JOINING)
         return subgraph, place(subgraph, devices, soft_placement, costs, assigned=assigned)
     check_requested(subgraph.nodes, devices, soft_placement)
-    run_passes(subgraph, disabled_passes)
+    run_passes(subgraph, _without(disabled_passes, default_device(devices).device_type))
     return subgraph, {}
+
+
+def _without(disabled_passes: frozenset[str], device_type: str) -> frozenset[str]:
+    """The disabled passes on a device of this type."""
+    return disabled_passes if device_type == CPU else disabled_passes | ON_HOSTS
 
 
 def _compiled(
@@ -194,7 +199,8 @@ def _fuse_within(parts: Sequence[Part], subgraph: Subgraph, disabled_passes: fro
     """Nodes become one only on one device, and where kernels for the result exist."""
     for part in parts:
         if part.device.device_type in (CPU, GPU):
-            run_passes(part.subgraph, disabled_passes | (NAMES - JOINING_IN_PARTS))
+            disabled = _without(disabled_passes, part.device.device_type) | (NAMES - JOINING_IN_PARTS)
+            run_passes(part.subgraph, disabled)
             subgraph.log += part.subgraph.log
 
 

@@ -25,7 +25,7 @@ from flowstone.framework import errors
 from flowstone.framework.kernel import AsyncCall, Call, Environment, Input, StepCall, Value
 from flowstone.framework.node import Output
 from flowstone.framework.subgraph import PlanNode, Subgraph
-from flowstone.ops.packed_products import may_be_packed, unpack
+from flowstone.ops.packed_weights import may_be_packed, unpack
 from flowstone.rewriting.branches import FALSE, MERGES, SWITCHES, TRUE, Liveness
 from flowstone.rewriting.frames import LOOP_TYPES, NEXT_ITERATIONS, is_head, order_by_frames
 from flowstone.rewriting.state_access import input_positions
