@@ -4,9 +4,10 @@ Plans only: ``_PackedWeights``, ``_PackedResourceWeights`` and ``_PackedConstant
 variable or constant by one of the `FORMS`, which the modules of the kernels declare
 (`packed_products`, `winograd_convolutions`) and `rewriting/weight_packing.py` chooses.
 
-The copy is `Variable.packed`, made only after `_READS` steps in a row have seen the same value, since it takes
-longer than one step saves. Every step that changes a variable that may have one lets it go, afterwards (and
-before, lest it fail half-way): a copy that was begun meanwhile is then nobody's. Measured in docs/design/017.
+The copy is `Variable.packed`, made only after `_READS` steps in a row have seen the same value, since it
+takes longer than one step saves. Every step that changes a variable that may have one lets it go, afterwards
+(and before, lest it fail half-way): a copy that was begun meanwhile is then nobody's. Measured in
+docs/design/017.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import torch
 
 from flowstone.framework import dtypes
 from flowstone.framework.containers import Variable
-from flowstone.framework.kernel import CPU, GPU, X0, Call
+from flowstone.framework.kernel import CPU, GPU, Call
 from flowstone.framework.node import Output
 from flowstone.framework.operation import op
 from flowstone.framework.shape import num_elements
@@ -37,8 +38,8 @@ Dims = tuple[int, ...]
 class Form(NamedTuple):
     """What is made of weights, by `numbers` that a node has for it.
 
-    `dims(dims, numbers)` gives the shapes of the results; `view(weights, numbers)` the results of weights that
-    are as they are; `pack(results, numbers)` the same values in the order that the kernel reads fastest.
+    `dims(dims, numbers)` gives the shapes of the results; `view(weights, numbers)` the results of weights as
+    they are; `pack(results, numbers)` the same values in the order that the kernel reads fastest.
     """
 
     dims: Callable[[Any, Dims], list[Any]]

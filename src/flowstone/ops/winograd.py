@@ -9,9 +9,9 @@ Outputs y[2t] and y[2t + 1] of a filter g over data d, where d[k] stands for d[2
 
 and for two taps, three instead of four: (d0 - d1) g0 to even, d1 (g0 + g1) to both, (d2 - d1) g1 to odd.
 Longer filters are cut into pieces of three and two taps. The sums over the filter are made once for all
-positions, and those over the data are additions, so that of the multiplications of a convolution by k taps in
-this direction 2/3 (3 taps) to 3/4 (2 taps) are left; and since each result adds fewer terms, it is more exact,
-not less, unlike algorithms for larger tiles. Measured in docs/design/019.
+positions, and those over the data are additions, so that of a convolution's multiplications 2/3 (three taps
+in this direction) to 3/4 (two) are left. Each result adds fewer terms, so that it is more exact, not less,
+unlike algorithms for larger tiles. Measured in docs/design/019.
 
 Source: S. Winograd, Arithmetic Complexity of Computations (1980); for convolutional networks A. Lavin and
 S. Gray, Fast Algorithms for Convolutional Neural Networks (2015), here in one direction at a time.
@@ -98,9 +98,11 @@ class Sizes(NamedTuple):
 
 
 class _Costs(NamedTuple):
-    """In multiplications of oneDNN's convolutions, measured on two cores of an AMD EPYC (Zen 5): `efficiency`
-    is the part of their rate that is left to filters of one tap in a direction; `moved` the cost of an element
-    of what a product takes or makes; `called` that of a product's calls; `summed` that of a filter's element.
+    """In multiplications of oneDNN's convolutions, measured on two cores of an AMD EPYC (Zen 5).
+
+    `efficiency` is the part of their rate that is left to filters of one tap in a direction; `moved` the cost
+    of an element of what a product takes or makes; `called` that of a product's calls; `summed` that of a
+    filter's element.
     """
 
     efficiency: float

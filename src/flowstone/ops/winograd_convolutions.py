@@ -1,18 +1,15 @@
 """Convolutions with fewer multiplications on a host: `winograd` in one direction, oneDNN in the other.
 
-Plans only: of a Conv2D with static shapes that gains by it, and of its gradients, `rewriting/winograd.py` makes
-``_WinogradConv2D`` and its kin, and one ``_WinogradFilter`` for all of them. Images are [batch, height, width,
-channels]. In the direction `axis` (1 or 2) they are padded and cut into pairs of positions; each product of the
-algorithm is a convolution by a filter that has one tap in this direction, and all of one target are added up
-in its place. The gradients are the transposed steps, in reverse.
-
-Images are taken a few at a time, so that what is between the steps stays in the caches.
+Plans only: of a Conv2D with static shapes that gains by it, and of its gradients, `rewriting/winograd.py`
+makes ``_WinogradConv2D`` and its kin, and one ``_WinogradFilter`` for all of them. Images are [batch, height,
+width, channels]. In the direction `axis` (1 or 2) they are padded and cut into pairs of positions; each
+product of the algorithm is a convolution by a filter that has one tap in this direction, and the results of a
+pair are added up in place. The gradients are the same steps transposed, in reverse.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
@@ -22,129 +19,15 @@ from flowstone.framework.kernel import CPU, X0, Call
 from flowstone.framework.operation import op
 from flowstone.ops.packed_weights import FORMS, Dims, Form
 from flowstone.ops.untouched import untouched
-from flowstone.ops.winograd import APART, BOTH, EVEN, ODD, Product, products
+from flowstone.ops.winograd import APART, BOTH, EVEN, ODD, products
+from flowstone.ops.winograd_tiling import TO_FIRST, Tiling
 
 __all__: list[str] = []
 
-_AT_ONCE = 6 << 20  # bytes of the larger of an image and its result
 _ONES = (1, 1)
-_TO_FIRST, _TO_LAST = (0, 3, 1, 2), (0, 2, 3, 1)
 _convolve = torch.ops.mkldnn._convolution_pointwise.default
 _convolve_onto = torch.ops.mkldnn._convolution_pointwise_.binary
 _backward = torch.ops.aten.convolution_backward.default
-
-
-class Tiling:
-    """The geometry of a node, solved once a plan.
-
-    `axis`, `taps`: of the algorithm; `products`; `images` and `results`: dims of the convolution's input and output;
-    `before`: positions of padding along `axis`; `margins`: padding in the order of ATen, none along `axis`;
-    `pairs`: of output positions along `axis`; `length`: of padded images there; `pieces`: (start, number) of
-    the images that are taken at once.
-    """
-
-    def __init__(self, node: Any) -> None:
-        attributes = node.attributes
-        self.axis, self.taps = attributes["axis"], attributes["taps"]
-        self.products = products(self.taps)
-        self.images, self.results = tuple(attributes["images"]), tuple(attributes["results"])
-        self.before, margin = attributes["before"], attributes["margin"]
-        self.margins = (0, margin) if self.axis == 1 else (margin, 0)
-        self.pairs = (self.results[self.axis] + 1) // 2
-        self.length = 2 * (self.pairs + self.taps // 2)
-        self.pieces = list(_pieces(self.images, self.results))
-
-    def data(self, x: torch.Tensor) -> list[torch.Tensor]:
-        """The images, channels first, that each product multiplies: with a position for each pair."""
-        halves = self._padded(x).unflatten(self.axis, (-1, 2))
-        shifted = [
-            halves.select(self.axis + 1, offset % 2).narrow(self.axis, offset // 2, self.pairs)
-            for offset in range(self.taps + 1)
-        ]
-        return [self._multiplied(product, shifted).permute(_TO_FIRST) for product in self.products]
-
-    def _multiplied(self, product: Product, shifted: list[torch.Tensor]) -> torch.Tensor:
-        first, *others = pieces = [
-            [(sign, shifted[offset]) for offset, sign in piece.data.items()] for piece in product.pieces
-        ]
-        if not others:
-            return _sum(first)
-        *dims, channels = shifted[0].shape
-        beside = shifted[0].new_empty((*dims, len(pieces), channels))
-        for i, terms in enumerate(pieces):
-            _sum(terms, beside.select(-2, i))
-        return beside.flatten(-2)
-
-    def _padded(self, x: torch.Tensor) -> torch.Tensor:
-        length, after = x.shape[self.axis], self.before + x.shape[self.axis]
-        if length == self.length:
-            return x
-        padded = x.new_empty((*x.shape[: self.axis], self.length, *x.shape[self.axis + 1 :]))
-        padded.narrow(self.axis, 0, self.before).zero_()
-        padded.narrow(self.axis, self.before, length).copy_(x)
-        padded.narrow(self.axis, after, self.length - after).zero_()
-        return padded
-
-    def put(self, y: torch.Tensor, even: torch.Tensor, odd: torch.Tensor) -> None:
-        """Puts the results of all pairs, channels first, into `y`."""
-        for start, values in enumerate((even, odd)):
-            place = self._every_second(y, start)
-            place.copy_(values.permute(_TO_LAST).narrow(self.axis, 0, place.shape[self.axis]))
-
-    def by_targets(self, dy: torch.Tensor) -> list[torch.Tensor]:
-        """The gradient, channels first, by the result of each product."""
-        if self.results[self.axis] % 2:
-            dy = torch.cat((dy, torch.zeros_like(dy.narrow(self.axis, 0, 1))), self.axis)
-        even, odd = (self._every_second(dy, start).permute(_TO_FIRST) for start in (0, 1))
-        targets = {EVEN: even, ODD: odd, BOTH: even + odd}
-        if any(product.target == APART for product in self.products):
-            targets[APART] = even - odd
-        return [targets[product.target] for product in self.products]
-
-    def add_up(self, dx: torch.Tensor, gradients: list[torch.Tensor]) -> None:
-        """Puts into `dx` the sums of the gradients, channels first, by the images of each product."""
-        for offset in range(self.taps + 1):
-            total = _sum(
-                [
-                    (piece.data[offset], part)
-                    for product, gradient in zip(self.products, gradients)
-                    for piece, part in zip(product.pieces, gradient.chunk(len(product.pieces), 1))
-                    if offset in piece.data
-                ]
-            ).permute(_TO_LAST)
-            skipped = max(self.before - offset + 1, 0) // 2  # pairs whose position is padding
-            place = self._every_second(dx, 2 * skipped + offset - self.before)
-            number = min(self.pairs - skipped, place.shape[self.axis])
-            total, seen = total.narrow(self.axis, skipped, number), place.narrow(self.axis, 0, number)
-            if offset > 1:
-                seen.add_(total)
-            else:  # the first of all even, or of all odd, positions
-                seen.copy_(total)
-                place.narrow(self.axis, number, place.shape[self.axis] - number).zero_()
-
-    def _every_second(self, x: torch.Tensor, start: int) -> torch.Tensor:
-        return x[:, start::2] if self.axis == 1 else x[:, :, start::2]
-
-
-def _pieces(images: tuple[int, ...], results: tuple[int, ...]) -> Iterator[tuple[int, int]]:
-    """(start, number) of equal pieces of a batch."""
-    batch, size = images[0], 4 * max(math.prod(images[1:]), math.prod(results[1:]))
-    number = -(-batch // max(_AT_ONCE // size, 1))
-    for i in range(number):
-        start, end = batch * i // number, batch * (i + 1) // number
-        yield start, end - start
-
-
-def _sum(terms: Sequence[tuple[int, torch.Tensor]], out: torch.Tensor | None = None) -> torch.Tensor:
-    """The sum of tensors with signs 1 or -1, one at least positive; without `out` a lone tensor itself."""
-    (_, total), *rest = sorted(terms, key=lambda term: -term[0])
-    if not rest:
-        return total if out is None else out.copy_(total)
-    (sign, x), *rest = rest
-    total = torch.add(total, x, alpha=sign, out=out)
-    for sign, x in rest:
-        total.add_(x, alpha=sign)
-    return total
 
 
 def _put_weighted(place: torch.Tensor, terms: Iterable[tuple[float, torch.Tensor]]) -> None:
@@ -169,7 +52,7 @@ def _parts(filters: torch.Tensor, axis: int) -> list[torch.Tensor]:
         for i, piece in enumerate(product.pieces):
             terms = ((factor, by_output.narrow(axis, tap, 1)) for tap, factor in piece.taps.items())
             _put_weighted(part.select(-2, i), terms)
-        parts.append(part.flatten(-2).permute(_TO_FIRST))
+        parts.append(part.flatten(-2).permute(TO_FIRST))
     return parts
 
 
@@ -189,7 +72,7 @@ def _(node: Any, env: Any) -> Any:
 
 
 def _pack(parts: Sequence[torch.Tensor], numbers: Dims) -> list[torch.Tensor]:
-    """In oneDNN's order. The numbers: `axis`, the margins, and batch, height and width of what is multiplied."""
+    """In oneDNN's order. The numbers: `axis`, the margins, and batch, height and width of the data."""
     _, above, beside, batch, *lengths = numbers
     reorder = torch.ops.mkldnn._reorder_convolution_weight.default
     return [
@@ -215,7 +98,9 @@ def numbers_of(convolution: Any) -> Dims:
 
 # ---- the convolution and its gradients
 
-_GEOMETRY = "axis: int ; taps: int ; images: list(int) ; results: list(int) ; before: int ; margin: int"
+_GEOMETRY = (
+    "axis: int ; taps: int ; across: int ; images: list(int) ; results: list(int) ; before: int ; margin: int"
+)
 
 _forward = op(
     "_WinogradConv2D",
@@ -229,7 +114,6 @@ _forward.infer(lambda node: tuple(node.attributes["results"]))
 @_forward.kernel(CPU)
 def _(node: Any, env: Any) -> Any:
     tiling, activation = Tiling(node), node.attributes["activation"].lower() or None
-
     number_of_filters = len(tiling.products)
 
     def run(images: torch.Tensor, *others: torch.Tensor) -> torch.Tensor:
@@ -247,7 +131,9 @@ def _convolved(
     tiling: Tiling, images: torch.Tensor, filters: Sequence[torch.Tensor], bias: Any, activation: str | None
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """The even and the odd outputs, channels first."""
-    factors = {product.target: found for product, *found in zip(tiling.products, tiling.data(images), filters)}
+    factors = {
+        product.target: found for product, *found in zip(tiling.products, tiling.data(images), filters)
+    }
     geometry = (tiling.margins, _ONES, _ONES, 1)
     both = even = _convolve(*factors[BOTH], bias, *geometry, "none", (), "")
     if APART in factors:
@@ -290,7 +176,7 @@ def _(node: Any, env: Any) -> Any:
 _by_filter = op(
     "_WinogradConv2DBackpropFilter",
     "input: T, out_backprop: T -> output: T",
-    f"{_GEOMETRY} ; across: int",
+    _GEOMETRY,
     T=[dtypes.float32],
 )
 
@@ -299,7 +185,11 @@ _by_filter = op(
 def _(node: Any) -> Any:
     attributes = node.attributes
     lengths = attributes["taps"], attributes["across"]
-    return (*lengths[:: 1 if attributes["axis"] == 1 else -1], attributes["images"][3], attributes["results"][3])
+    return (
+        *lengths[:: 1 if attributes["axis"] == 1 else -1],
+        attributes["images"][3],
+        attributes["results"][3],
+    )
 
 
 @_by_filter.kernel(CPU)
@@ -307,7 +197,7 @@ def _(node: Any, env: Any) -> Any:
     tiling, axis = Tiling(node), node.attributes["axis"]
     height, width, inputs, outputs = dims = node.outputs[0].dims
     shapes = [
-        untouched((outputs, *lengths, channels), torch.float32).permute(_TO_FIRST)
+        untouched((outputs, *lengths, channels), torch.float32).permute(TO_FIRST)
         for _, channels, *lengths in _dims_of_parts(dims, axis)
     ]
 
@@ -332,7 +222,7 @@ def _(node: Any, env: Any) -> Any:
                 for piece, part in zip(product.pieces, total.chunk(len(product.pieces), 1))
                 if tap in piece.taps
             )
-            _put_weighted(result.narrow(axis, tap, 1).permute(_TO_FIRST), found)
+            _put_weighted(result.narrow(axis, tap, 1).permute(TO_FIRST), found)
         return result.permute(1, 2, 3, 0)
 
     return run

@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 from flowstone.framework.node import Node, Output
 from flowstone.framework.operation import OpDeclaration
+from flowstone.ops.winograd import multiplications
 
 ASSUMED_SIZE = 32  # of an unknown dimension
 _ASSUMED_ELEMENTS = 1024  # of an unknown rank
@@ -172,6 +173,13 @@ def _depthwise(result: Callable[[Node], Output], kernel: Callable[[Node], Output
     return operations
 
 
+def _winograd(node: Node) -> float:
+    """Two operations for every multiplication that the algorithm leaves, of each pair of results."""
+    attributes = node.attributes
+    of_a_pair = multiplications(attributes["taps"]) * attributes["across"] * attributes["images"][3]
+    return float(math.prod(attributes["results"]) * of_a_pair)
+
+
 def _pooling(node: Node) -> float:
     window = node.attributes.get("ksize") or (1,)
     return float(math.prod(window)) * min(_count(node._outputs[0]), _count(node._inputs[0]))
@@ -196,6 +204,7 @@ _TABLE: tuple[tuple[str, Callable[[Node], float]], ...] = (
     ("Conv2D Conv3D _BiasedConv2D", _forward(_convolution)),
     ("Conv2DBackpropInput Conv3DBackpropInputV2", _by_input(_convolution)),
     ("Conv2DBackpropFilter Conv3DBackpropFilterV2", _by_filter(_convolution)),
+    ("_WinogradConv2D _WinogradConv2DBackpropInput _WinogradConv2DBackpropFilter", _winograd),
     ("DepthwiseConv2dNative", _forward(_depthwise)),
     ("DepthwiseConv2dNativeBackpropInput", _by_input(_depthwise)),
     ("DepthwiseConv2dNativeBackpropFilter", _by_filter(_depthwise)),

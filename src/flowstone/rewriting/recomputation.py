@@ -42,7 +42,7 @@ _LEAST_EFFICIENCY = 0.25  # bytes saved an operation, of the average, for which 
 _PRODUCTS = frozenset(
     {"MatMul", "_FusedMatMul", "_AddedMatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "Einsum"}
 )
-_CONVOLUTIONS = frozenset({"Conv2D", "_BiasedConv2D", "Conv3D", "DepthwiseConv2dNative"})
+_CONVOLUTIONS = frozenset({"Conv2D", "_BiasedConv2D", "_WinogradConv2D", "Conv3D", "DepthwiseConv2dNative"})
 
 
 def recompute_activations(subgraph: Subgraph) -> None:

@@ -18,7 +18,7 @@ from flowstone.framework.node import Output
 from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.ops.packed_products import gains_by_packing
-from flowstone.ops.packed_weights import Dims
+from flowstone.ops.packed_weights import Dims, may_be_packed
 from flowstone.ops.winograd_convolutions import numbers_of
 from flowstone.rewriting.patterns import Replacement, remove_unneeded, rewrite
 from flowstone.rewriting.state_access import UNKNOWN, StateAccess
@@ -76,10 +76,14 @@ def _gains(node: PlanNode) -> bool:
 
 
 def _handle(x: Output) -> Output | None:
-    """The constant, or the reference or handle of the variable, that `x` is; None of something else."""
+    """The constant, or the reference or handle of the variable, that `x` is; None of something else, and of
+    variables whose changes would not let a copy go.
+    """
     while x._op.type in _READS:
         x = x._op._inputs[0]
-    return x if x._op.type in _PACKED else None
+    if x._op.type not in _PACKED:
+        return None
+    return x if x._op.type == "Const" or may_be_packed(x) else None
 
 
 def _product(subgraph: Subgraph, node: PlanNode, handle: Output) -> Replacement:

@@ -38,7 +38,7 @@ class _Shapes(NamedTuple):
 
 def convolve_by_winograd(subgraph: Subgraph) -> None:
     """Replaces convolutions, and their gradients, that gain by Winograd's algorithm."""
-    if not any(node.type in _TYPES for node in subgraph.nodes) or not torch.backends.mkldnn.is_available():
+    if not any(node.type in _TYPES for node in subgraph.nodes) or not torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
         return
     before = len(subgraph.log)
     trains = any(node.type == _BY_FILTER for node in subgraph.nodes)
@@ -86,7 +86,7 @@ def _attributes(node: PlanNode, shapes: _Shapes, sums_filter: bool) -> dict[str,
     plain = geometry.last and set(geometry.strides) == set(geometry.dilations) == {1}
     if not plain or node.attributes.get("activation", "") not in ("", "Relu"):
         return None
-    counts, before, after = geometry.solve(images[1:3], kernel[:2])
+    counts, before, after = geometry.solve(images[1:3], kernel[:2])  # type: ignore[no-untyped-call]
     if (images[0], *counts, kernel[3]) != results or images[3] != kernel[2]:
         return None
     for axis, across in ((1, 1), (2, 0)):
@@ -97,6 +97,7 @@ def _attributes(node: PlanNode, shapes: _Shapes, sums_filter: bool) -> dict[str,
                 "T": dtypes.float32,
                 "axis": axis,
                 "taps": kernel[axis - 1],
+                "across": kernel[across],
                 "images": images,
                 "results": results,
                 "before": before[axis - 1],
@@ -107,10 +108,8 @@ def _attributes(node: PlanNode, shapes: _Shapes, sums_filter: bool) -> dict[str,
 
 def _nodes(subgraph: Subgraph, node: PlanNode, attributes: dict[str, Any]) -> tuple[PlanNode, ...]:
     if node.type == _BY_FILTER:
-        x, sizes, dy = node._inputs
-        across = int(node.constant(1)[2 - attributes["axis"]])
-        declaration = registry["_WinogradConv2DBackpropFilter"]
-        return (subgraph.new_node(declaration, [x, dy], {**attributes, "across": across}, like=node),)
+        x, _, dy = node._inputs
+        return (subgraph.new_node(registry["_WinogradConv2DBackpropFilter"], [x, dy], attributes, like=node),)
     filters = subgraph.new_node(
         registry["_WinogradFilter"],
         [node._inputs[1]],
