@@ -85,6 +85,20 @@ def test_tanh_of_many_comes_after(monkeypatch) -> None:
     assert ops(text([y], [x], "pool_first"))[-2:] == ["MaxPool", "Tanh"]
 
 
+@pytest.mark.parametrize("size, kept", [(127, "uint16"), (255, "uint16"), (271, "int32")])
+def test_many_places_wait_in_few_bits(monkeypatch, size, kept) -> None:
+    """16 bits, as unsigned ones, hold the positions in planes of up to 65536 elements."""
+    channels = (1 << 19) // (size * size) + 1
+    x = tf.placeholder(tf.float32, [1, size, size, channels])
+    y = tf.nn.max_pool(x, [1, 3, 3, 1], [1, 1, 1, 1], "SAME")
+    gradient = tf.gradients(tf.square(y), x)[0]
+    feed = {x: images(1, size, size, channels)}
+    log = agree(monkeypatch, [y, gradient], feed, "keep_places", tolerance=0)
+    (pool,) = [line for line in text([y, gradient], [x], "keep_places") if "_MaxPoolWithPlaces" in line]
+    assert f"{kept}[1,{size},{size},{channels}]" in pool
+    assert "_MaxPoolGradAtPlaces" in log
+
+
 def test_what_was_pooled_is_let_go(monkeypatch) -> None:
     """The gradient takes the places and the shape: the convolution's result ends with the pooling."""
     x = tf.placeholder(tf.float32, [2, 16, 16, 4])

@@ -19,7 +19,7 @@ from flowstone.framework.operation import registry
 from flowstone.framework.shape import num_elements
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.ops.host_tanh import MANY
-from flowstone.ops.pooled_places import suits
+from flowstone.ops.pooled_places import places_type, suits
 from flowstone.rewriting.patterns import substitute
 
 _NEVER_DECREASING = {
@@ -135,7 +135,7 @@ def keep_places(subgraph: Subgraph) -> None:
         keys = ("ksize", "strides", "padding", "data_format", "T")
         if any(node.attributes[key] != pool.attributes[key] for node in takers for key in keys):
             continue
-        attributes = {key: pool.attributes[key] for key in keys}
+        attributes = {**{key: pool.attributes[key] for key in keys}, "Tplaces": places_type(pool)}
         new = subgraph.new_node(registry["_MaxPoolWithPlaces"], list(pool._inputs), attributes, like=pool)
         new._control_inputs = list(pool._control_inputs)
         places[pool], replaced[pool._outputs[0]] = [new], new._outputs[0]
