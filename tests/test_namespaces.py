@@ -20,6 +20,7 @@ def test_another_name_is_the_same_function() -> None:
     assert tf.dtypes.float32 is tf.float32
     assert tf.nn.sigmoid is tf.sigmoid
     assert tf.manip.reshape is tf.reshape
+    assert tf.image.extract_image_patches is tf.extract_image_patches
     assert tf.errors.OpError is tf.OpError
     assert tf.compat.v1 is tf
 

@@ -20,6 +20,7 @@ from flowstone import (
     compat,
     debugging,
     dtypes,
+    image,
     initializers,
     linalg,
     manip,

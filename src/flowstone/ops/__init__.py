@@ -46,6 +46,7 @@ from flowstone.ops import (
     grouped_updates,
     host_tanh,
     identities,
+    image_resizing,
     indexing,
     initial_values,
     initializers,
