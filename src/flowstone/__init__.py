@@ -131,6 +131,7 @@ from flowstone.ops.selection import *
 from flowstone.ops.shapes import *
 from flowstone.ops.slicing import *
 from flowstone.ops.space_moves import *
+from flowstone.ops.sparse_placeholders import *
 from flowstone.ops.sparse_segment_reductions import *
 from flowstone.ops.sparse_to_dense import *
 from flowstone.ops.special_functions import *

@@ -56,6 +56,16 @@ def test_sparse_tensor(graph: Graph) -> None:
     assert SparseTensor.from_value(one) is one
 
 
+def test_a_sparse_shape_told_later() -> None:
+    one = SparseTensor(sparse().indices, sparse().values, _fed(shape=(2,), dtype=dtypes.int64))
+    one.set_shape([3, None])
+    assert one.get_shape().as_list() == [3, None]
+    with pytest.raises(ValueError, match="are not compatible"):
+        one.set_shape([4, 5])
+    with pytest.raises(ValueError, match="are not compatible"):
+        sparse().set_shape([4, 5])
+
+
 def test_sparse_shape_known_in_part() -> None:
     sizes = _fed(shape=(3,), dtype=dtypes.int64)
     rows = _fed(shape=(None, 3), dtype=dtypes.int64)

@@ -8,7 +8,7 @@ import torch
 
 import flowstone as tf
 from flowstone.framework.operation import F
-from flowstone.ops import updates
+from flowstone.ops import optimizer_steps
 
 
 @pytest.fixture(autouse=True)
@@ -105,6 +105,35 @@ def test_an_adam_step_in_any_order_in_memory(turned: tuple[int, ...]) -> None:
     any_order = [x.t().contiguous().t() if i in turned else x.clone() for i, x in enumerate(rows)]
     numbers = (0.9, 0.999, 0.1, 0.9, 0.999, 1e-3)
     for var, m, v, grad in (rows, any_order):
-        updates.adam(var, m, v, *numbers, grad)
+        optimizer_steps.adam(var, m, v, *numbers, grad)
     for expected, found in zip(rows, any_order):
         torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-7)
+
+
+def test_ftrl_of_what_never_had_a_gradient_is_zero() -> None:
+    """Its divisor is zero then, if there is no l2."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.Variable([1.0, 1.0])
+        optimizer = tf.train.FtrlOptimizer(0.1, initial_accumulator_value=0.0)
+        step = optimizer.apply_gradients([(tf.constant([0.0, 0.5]), x)])
+        session.run(tf.global_variables_initializer())
+        session.run(step)
+        first, second = session.run(x)
+        assert first == 0.0
+        assert np.isfinite(second) and second != 0.0
+
+
+@pytest.mark.parametrize("momentum", [0.0, 0.9])
+def test_rmsprop_in_another_order_in_memory(momentum: float) -> None:
+    """Weights that are kept column by column step as others do."""
+    rng = np.random.default_rng(3)
+    var, grad = (torch.tensor(rng.standard_normal((6, 4)).astype("f")) for _ in range(2))
+    ms, mom = torch.ones(6, 4), torch.zeros(6, 4)
+    expected_ms = 0.9 * ms + 0.1 * grad**2
+    expected_mom = 0.1 * grad / torch.sqrt(expected_ms + 1e-3)
+    columns = [x.t().contiguous().t() for x in (var, ms, mom)]
+    for tensors in (columns, [var.clone(), ms, mom]):
+        optimizer_steps.rms_prop(*tensors, 0.1, 0.9, momentum, 1e-3, grad)
+        torch.testing.assert_close(tensors[1], expected_ms)
+        torch.testing.assert_close(tensors[2], expected_mom)
+        torch.testing.assert_close(tensors[0], var - expected_mom)

@@ -152,3 +152,24 @@ def test_effects_in_a_body_happen_once_an_iteration(effects, device) -> None:
         s.run(tf.global_variables_initializer())
         assert s.run(i) == 3
         assert s.run([queue.size(), v]) == [3, 3.0]
+
+
+def test_beside_a_conditional_what_is_only_waited_for_does_not_run():
+    """The gradient by the input, for which that by the weights waits, is needed by nobody."""
+    x, w = tf.placeholder(tf.float32, [5, 4]), tf.get_variable("w", [4, 3])
+    mean = tf.cond(tf.placeholder(tf.bool, []), lambda: tf.constant(1.0), lambda: tf.constant(2.0))
+    y = tf.matmul(x * 2.0, w) * mean
+    (gradient,) = tf.gradients(y, w, gate_gradients=True)
+    assert ops(text([gradient], [x])).count("MatMul") == 3
+    assert ops(text([gradient], [x], "fold_constants", "drop_waits")).count("MatMul") == 1
+
+
+def test_those_who_wait_for_a_conditional_are_not_made_to_wait_for_a_branch():
+    x = tf.placeholder(tf.float32, [])
+    done = tf.cond(x > 0, lambda: tf.identity(x), lambda: x * 2)
+    with tf.control_dependencies([done]):
+        y = tf.identity(x + 1)
+    for disabled in ("", "drop_waits"):
+        with tf.Session() as session:
+            assert session.run(y, {x: -1.0}) == 0.0, disabled
+            assert session.run(y, {x: 1.0}) == 2.0, disabled

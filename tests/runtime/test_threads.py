@@ -37,6 +37,22 @@ def test_only_steps_that_would_wake_a_team_in_vain_are_limited(rows, inner, colu
     assert wants_one_thread(prune([product], [], [x])) is expected
 
 
+@pytest.mark.parametrize(("layers", "expected"), [(3, True), (8, False)])
+def test_a_team_pays_for_many_products_of_medium_size(layers, expected):
+    x = h = tf.placeholder(tf.float32, [32, 200])
+    for _ in range(layers):
+        h = tf.matmul(h, tf.zeros([200, 200]))
+    assert wants_one_thread(prune([h], [], [x])) is expected
+
+
+@pytest.mark.parametrize(("units", "expected"), [(100, True), (200, False)])
+def test_products_in_a_loop_are_many(units, expected):
+    x = tf.placeholder(tf.float32, [32, units])
+    w = tf.zeros([units, units])
+    _, y = tf.while_loop(lambda i, _: i < 9, lambda i, h: (i + 1, tf.matmul(h, w)), [0, x])
+    assert wants_one_thread(prune([y], [], [x])) is expected
+
+
 @pytest.mark.parametrize(
     ("columns", "expected"), [(20, False), (3000, True), (70_000, True), (2_000_000, False)]
 )

@@ -124,6 +124,7 @@ class SparseTensor:
         elements = self._values.shape.with_rank(1)
         places[0].assert_is_compatible_with(elements[0])
         places[1].assert_is_compatible_with(sizes[0])
+        self._static_shape = _shape_of_sizes(self._dense_shape)
 
     @classmethod
     def from_value(cls, sparse_tensor_value: Any) -> SparseTensor:
@@ -154,12 +155,16 @@ class SparseTensor:
 
     @property
     def shape(self) -> TensorShape:
-        """The static shape of the whole, as far as `dense_shape` tells."""
-        return _shape_of_sizes(self._dense_shape)
+        """The static shape of the whole, as far as `dense_shape` or `set_shape` tells."""
+        return self._static_shape
 
     def get_shape(self) -> TensorShape:
         """The static shape of the whole."""
         return self.shape
+
+    def set_shape(self, shape: Any) -> None:
+        """Adds what is known about the static shape. ValueError if `shape` contradicts it."""
+        self._static_shape = self._static_shape.merge_with(shape)
 
     @property
     def op(self) -> Operation:

@@ -95,6 +95,7 @@ from flowstone.ops import (
     slicing,
     softmax,
     space_moves,
+    sparse_placeholders,
     sparse_segment_reductions,
     sparse_tensor_maps,
     sparse_to_dense,

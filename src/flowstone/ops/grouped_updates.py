@@ -12,7 +12,7 @@ import torch
 
 from flowstone.framework.kernel import CPU, GPU, Call, Input
 from flowstone.framework.operation import op
-from flowstone.ops import updates
+from flowstone.ops import optimizer_steps as steps
 from flowstone.ops.stateful import ALL_NUMBERS
 
 __all__: list[str] = []
@@ -33,10 +33,10 @@ _PLAIN = {"weight_decay": 0.0, "dampening": 0.0, "maximize": False, "is_first_st
 
 
 def _adam(options, variables, m, v, grads, beta1_power, beta2_power, lr, beta1, beta2, epsilon):
-    """`updates.adam` for each, with one computation of the rate."""
-    rate = updates.adam_rate(lr, beta1_power, beta2_power)
+    """`steps.adam` for each, with one computation of the rate."""
+    rate = steps.adam_rate(lr, beta1_power, beta2_power)
     torch._fused_adam_(
-        variables, grads, m, v, [], [updates.STEP_WITHOUT_BIAS] * len(variables),
+        variables, grads, m, v, [], [steps.STEP_WITHOUT_BIAS] * len(variables),
         lr=rate, beta1=beta1, beta2=beta2, weight_decay=0.0, eps=epsilon, amsgrad=False, maximize=False,
     )  # fmt: skip
 
@@ -44,9 +44,9 @@ def _adam(options, variables, m, v, grads, beta1_power, beta2_power, lr, beta1, 
 # By the single op's name without its prefix: the function on lists, the one on a single variable, slots,
 # and how many of the numbers come before the gradient.
 GROUPED = {
-    "ApplyGradientDescent": (_gradient_descent, updates.gradient_descent, 0, 1),
-    "ApplyMomentum": (_momentum, updates.momentum, 1, 1),
-    "ApplyAdam": (_adam, updates.adam, 2, 6),
+    "ApplyGradientDescent": (_gradient_descent, steps.gradient_descent, 0, 1),
+    "ApplyMomentum": (_momentum, steps.momentum, 1, 1),
+    "ApplyAdam": (_adam, steps.adam, 2, 6),
 }
 
 
@@ -55,7 +55,7 @@ def _kernel(node, env):
     count = node.group_sizes[2]
     options = {"use_nesterov": True} if node.attributes["use_nesterov"] else {}
     numbers = [_number(node, env, count * (slots + 1) + i) for i in range(node.group_sizes[1])]
-    fusible = env.device.type == "cpu" and not (single is updates.adam and options)
+    fusible = env.device.type == "cpu" and not (single is steps.adam and options)
 
     def run(held, grads, *numbers):
         lists = [[variable.tensor for variable in held[i : i + count]] for i in range(0, len(held), count)]
@@ -63,8 +63,8 @@ def _kernel(node, env):
         if not (fusible and all([x.is_contiguous() for tensors in lists for x in tensors])):
             rows = []
             for *tensors, grad in zip(*lists):
-                grad = updates.laid_out_as(tensors[0], grad) if fusible else grad
-                views = updates.in_memory_order((*tensors, grad)) if fusible else None
+                grad = steps.laid_out_as(tensors[0], grad) if fusible else grad
+                views = steps.in_memory_order((*tensors, grad)) if fusible else None
                 if views is None:
                     single(*tensors, *numbers[:before], grad, *numbers[before:], **options)
                 else:

@@ -18,8 +18,8 @@ from flowstone.framework.operation import F, op
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.shape import merge, num_elements
 from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.ops.optimizer_steps import in_memory_order
 from flowstone.ops.random import random_uniform
-from flowstone.ops.updates import in_memory_order
 from flowstone.ops.windows import is_channels_last
 
 __all__ = [

@@ -93,6 +93,7 @@ def _declare(generation: str, handle: str) -> None:
     )
     pop.infer(lambda node: None)
     pop.kernel(CPU, GPU)(lambda node, env: Call(Stack.pop, X0))
+    pop.value()(lambda node: None)  # but a plan may find out (`rewriting/shape_refinement.py`)
     pop.no_gradient()
 
     close = op(

@@ -1,8 +1,9 @@
 """Constant folding and local identities.
 
 `fold_constants` computes, once per plan, every pure node whose inputs are all constants (with its own CPU
-kernel), and every node whose value is known without its inputs' (a static shape, a rank). `apply_identities`
-asks a node's declaration for what equals it (x + 0 = x, Identity): its `fold` hook.
+kernel), and every node whose value is known without its inputs' (a static shape, a rank, a shape that comes
+back from a stack). `apply_identities` asks a node's declaration for what equals it (x + 0 = x, Identity): its
+`fold` hook.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.framework.values import to_numpy
 from flowstone.rewriting.frames import ENTERS
 from flowstone.rewriting.patterns import Replacement, rewrite
+from flowstone.rewriting.stored_values import is_pop
 
 LARGEST_CONSTANT_BYTES = (
     256 << 10
@@ -28,7 +30,9 @@ def fold_constants(subgraph: Subgraph) -> None:
 
     def rule(node: PlanNode) -> Replacement | None:
         declaration = node.declaration
-        if not declaration.is_pure or not node._outputs or node.type in ("Const", "_Arg"):
+        if not node._outputs or node.type in ("Const", "_Arg"):
+            return None
+        if not declaration.is_pure and not is_pop(node):
             return None
         if node.type in ENTERS and node._inputs[0]._op._control_inputs:
             return None  # inside the loop, a constant cannot wait for what is outside
@@ -38,7 +42,11 @@ def fold_constants(subgraph: Subgraph) -> None:
             known = [static_value(output) for output in node._outputs]
             if all([isinstance(value, np.ndarray) for value in known]):
                 return _constants(subgraph, node, known, "known before the step")
-        if not node._inputs or any([x._op.declaration.name != "Const" for x in node._inputs]):
+        if (
+            not declaration.is_pure
+            or not node._inputs
+            or any([x._op.declaration.name != "Const" for x in node._inputs])
+        ):
             return None
         values = _evaluated(node)
         return None if values is None else _constants(subgraph, node, values, "all inputs are constant")

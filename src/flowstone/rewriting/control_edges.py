@@ -42,7 +42,15 @@ def drop_waits(subgraph: Subgraph) -> None:
 
 
 def _free_constants(subgraph: Subgraph) -> None:
-    """Has the takers of a constant wait in its stead, where they are in its frame without it."""
+    """Has the takers of a constant wait in its stead, where they are in its frame without it.
+
+    Those who wait for one wait for what it waits for."""
+    for node in subgraph.nodes:
+        if any([control.type == "Const" and control._control_inputs for control in node._control_inputs]):
+            waits = [
+                y for x in node._control_inputs for y in (x._control_inputs if x.type == "Const" else [x])
+            ]
+            node._control_inputs = list(dict.fromkeys(waits))
     held = {x._op for x in subgraph.fetches}.union(subgraph.targets)
     held.update(control for node in subgraph.nodes for control in node._control_inputs)
     tied = {n for n in subgraph.nodes if n.type == "Const" and n._control_inputs} - held

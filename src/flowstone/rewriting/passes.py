@@ -21,13 +21,12 @@ from flowstone.rewriting.control_edges import drop_waits
 from flowstone.rewriting.dead_branches import remove_dead_branches
 from flowstone.rewriting.direct_sums import sum_directly
 from flowstone.rewriting.filter_layout import lay_out_filters
-from flowstone.rewriting.fusion import fuse_biases
+from flowstone.rewriting.fusion import fuse_biases, fuse_losses
 from flowstone.rewriting.invariants import check
 from flowstone.rewriting.logistic_losses import simplify_logistic_losses
 from flowstone.rewriting.loop_accumulators import stack_accumulators
 from flowstone.rewriting.loop_invariants import hold_invariants
 from flowstone.rewriting.loop_stacks import drop_stacks
-from flowstone.rewriting.loss_fusion import fuse_losses
 from flowstone.rewriting.memory_schedule import schedule_memory
 from flowstone.rewriting.mixed_precision import multiply_in_bfloat16
 from flowstone.rewriting.normalization_fusion import fold_normalizations
@@ -66,8 +65,8 @@ PASSES = (
     Pass(multiply_in_bfloat16, "products and convolutions in 16 bits, if asked for"),
     Pass(fold_constants, "compute what does not depend on the step"),
     Pass(remove_dead_branches, "of a decided conditional only what is taken"),
-    Pass(apply_identities, "x + 0 = x, Identity, and other local identities of the ops"),
     Pass(drop_waits, "wait only where effects or state make it matter"),
+    Pass(apply_identities, "x + 0 = x, Identity, and other local identities of the ops"),
     Pass(sum_directly, "products with ones and sums of sums as one sum", joins=True),
     Pass(narrow_broadcasts, "repeat an operand only where the op does not do it itself"),
     Pass(cancel_transposes, "transposes and reshapes meet, and one or none is left"),

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from flowstone.framework.node import Output
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.rewriting.branches import MERGES, TRUE, Liveness
-from flowstone.rewriting.frames import is_loop_switch
+from flowstone.rewriting.frames import Frames, is_loop_switch
 
 
 class Replacement(NamedTuple):
@@ -131,8 +131,14 @@ def remove_unneeded(subgraph: Subgraph) -> None:
     """Drops nodes that neither a fetch, a target nor an effect needs.
 
     A pure node that others only wait for need not run; those then wait for what it waited for. Among
-    conditionals such edges also say when a node is alive, so there they count as need."""
-    only_order = Liveness(subgraph).trivial
+    conditionals such edges also say when a node is alive, and in loops where it belongs: there they count as
+    need."""
+    liveness, frames = Liveness(subgraph), Frames(subgraph)
+
+    def only_order(node: PlanNode) -> bool:
+        sources = [node, *(x._op for x in node._inputs), *node._control_inputs]
+        return frames.home(node) is None and all([liveness.node(each) == TRUE for each in sources])
+
     needed: set[PlanNode] = set()
     stack = [x.op for x in subgraph.fetches] + [x.op for x in subgraph.feeds] + _run_by_targets(subgraph)
     stack += [node for node in subgraph.nodes if not (node.declaration.is_pure or node.declaration.reads)]
@@ -141,8 +147,8 @@ def remove_unneeded(subgraph: Subgraph) -> None:
         if node not in needed:
             needed.add(node)
             stack.extend([x._op for x in node._inputs])
-            if node._control_inputs and not only_order:
-                stack.extend(node._control_inputs)
+            if node._control_inputs and not liveness.trivial:
+                stack.extend([x for x in node._control_inputs if not only_order(x)])
     dropped: dict[PlanNode, list[PlanNode]] = {}
     nodes = []
     for node in subgraph.nodes:

@@ -27,25 +27,33 @@ import torch
 from flowstone.framework.shape import num_elements
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.placement.operation_cost import FREE, is_by_element, touched_rows, work
+from flowstone.rewriting.frames import Frames
 
 # Multiplications of a product, as estimated by `_work`. Below the first no kernel starts a team anyway; from
-# the second on a team pays: [100, 784] x [784, 10] takes 23 µs on one thread and 22 on two, [128, 128] x
-# [128, 64] 20 and 19, [1024, 256] x [256, 64] 143 and 87.
+# the second on a team pays, even for one node: [100, 784] x [784, 10] takes 23 µs on one thread and 22 on
+# two, [128, 128] x [128, 64] 20 and 19, [1024, 256] x [256, 64] 143 and 87. Where one product follows the
+# other the team is still awake and pays from the third on, all such nodes together having the fourth.
 _NEVER_PARALLEL = 10_000
 _WORTH_A_TEAM = 1_500_000
+_GAINS_BY_A_TEAM = 500_000
+_MANY = 6_000_000
+_ITERATIONS = 16  # of a loop, as far as is known here
 # What an addition of two elements costs, in multiplications of a product: 0.1 ns instead of 0.017.
 _AN_ELEMENT = 6
 
 
 def wants_one_thread(subgraph: Subgraph) -> bool:
-    """Whether some kernels of the step may start a team and none is large enough to gain from it."""
-    largest = 0.0
+    """Whether some kernels of the step may start a team and too few are large enough to gain from it."""
+    largest = total = 0.0
+    frames = Frames(subgraph)
     for node in subgraph.nodes:
         work = _work(node)
         if work is None or work >= _WORTH_A_TEAM:
             return False
         largest = max(largest, work)
-    return largest >= _NEVER_PARALLEL
+        if work >= _GAINS_BY_A_TEAM:
+            total += work if frames.home(node) is None else work * _ITERATIONS
+    return largest >= _NEVER_PARALLEL and total < _MANY
 
 
 def _work(node: PlanNode) -> float | None:

@@ -1,0 +1,280 @@
+"""One step of every optimiser, on tensors, in place: ``f(var, *slots, *numbers, gradient)``.
+
+The arguments are in the order of those of the op that `updates.py` makes of it. Numbers (learning rates …)
+are Python's on the host. On an accelerator they may be scalar tensors, so that no step waits for it; the
+functions use only arithmetic that accepts both. ATen's fused optimisers, which pass over memory once, take
+Python numbers only. A gradient may lie in another order in memory than its variable.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+# ---- arithmetic on numbers that may be tensors
+
+
+def _add_scaled(x, y, scale):
+    """x += scale * y, in one call where `scale` is a Python number."""
+    if isinstance(scale, torch.Tensor):
+        x.add_(y * scale)
+    else:
+        x.add_(y, alpha=scale)
+
+
+def _move_towards(x, y, share):
+    """x += share * (y - x)."""
+    x.lerp_(y, share) if x.is_floating_point() else x.add_((y - x) * share)
+
+
+def _average_squares(average, x, rho):
+    """average = rho * average + (1 - rho) * x^2."""
+    if isinstance(rho, torch.Tensor):
+        average.lerp_(x * x, 1 - rho)
+    else:
+        average.mul_(rho).addcmul_(x, x, value=1 - rho)
+
+
+def _square_root(x):
+    return torch.sqrt(x) if isinstance(x, torch.Tensor) else math.sqrt(x)
+
+
+def _soft_threshold(x, threshold):
+    """sign(x) * max(|x| - threshold, 0)."""
+    return torch.sign(x) * (torch.abs(x) - threshold).clamp_min_(0)
+
+
+def _is_zero(number):
+    return not isinstance(number, torch.Tensor) and number == 0
+
+
+# ---- optimisers
+
+
+def gradient_descent(var, alpha, delta):
+    """var -= alpha * delta."""
+    _add_scaled(var, delta, -alpha)
+
+
+def proximal_gradient_descent(var, alpha, l1, l2, delta):
+    """A descent step, then shrinkage by alpha * l1 and division by 1 + alpha * l2."""
+    stepped = var - delta * alpha
+    var.copy_((stepped if _is_zero(l1) else _soft_threshold(stepped, alpha * l1)) / (1 + l2 * alpha))
+
+
+def momentum(var, accum, lr, grad, momentum, use_nesterov=False):
+    """accum = momentum * accum + grad; var -= lr * accum, or the step after it (Nesterov)."""
+    fused = _for_fused((var, grad, accum), lr, momentum)
+    if fused:
+        torch._fused_sgd_(
+            *fused, lr=lr, momentum=momentum, nesterov=use_nesterov, weight_decay=0.0, dampening=0.0,
+            maximize=False, is_first_step=False,
+        )  # fmt: skip
+        return
+    accum.mul_(momentum).add_(grad)
+    if use_nesterov:
+        _add_scaled(var, grad, -lr)
+        _add_scaled(var, accum, -lr * momentum)
+    else:
+        _add_scaled(var, accum, -lr)
+
+
+def keras_momentum(var, accum, lr, grad, momentum, use_nesterov=False):
+    """accum = momentum * accum - lr * grad; var += accum, or the step after it (Nesterov)."""
+    accum.mul_(momentum)
+    _add_scaled(accum, grad, -lr)
+    if use_nesterov:
+        _add_scaled(var, accum, momentum)
+        _add_scaled(var, grad, -lr)
+    else:
+        var.add_(accum)
+
+
+def adagrad(var, accum, lr, grad, update_slots=True):
+    """accum += grad^2; var -= lr * grad / sqrt(accum)."""
+    fused = _for_fused((var, grad, accum), lr) if update_slots else None
+    if fused:
+        _fused_adagrad(fused, lr, 0.0)
+        return
+    if update_slots:
+        accum.addcmul_(grad, grad)
+    var.sub_(grad * lr * torch.rsqrt(accum))
+
+
+def adagrad_v2(var, accum, lr, epsilon, grad, update_slots=True):
+    """accum += grad^2; var -= lr * grad / (sqrt(accum) + epsilon)."""
+    fused = _for_fused((var, grad, accum), lr, epsilon) if update_slots else None
+    if fused:
+        _fused_adagrad(fused, lr, epsilon)
+        return
+    if update_slots:
+        accum.addcmul_(grad, grad)
+    var.sub_(grad * lr / torch.sqrt(accum).add_(epsilon))
+
+
+def _fused_adagrad(tensors, lr, epsilon, maximize=False):
+    torch._fused_adagrad_(
+        *tensors, [STEP_WITHOUT_BIAS], lr=lr, lr_decay=0.0, weight_decay=0.0, eps=epsilon, maximize=maximize
+    )
+
+
+def adagrad_da(var, gradient_accum, squared_accum, grad, lr, l1, l2, global_step):
+    """Dual averaging: the variable from the sums of gradients and of their squares."""
+    gradient_accum.add_(grad)
+    squared_accum.addcmul_(grad, grad)
+    total = gradient_accum if _is_zero(l1) else _soft_threshold(gradient_accum, l1 * global_step)
+    var.copy_(total * -lr / (torch.sqrt(squared_accum) + l2 * global_step * lr))
+
+
+def adadelta(var, accum, accum_update, lr, rho, epsilon, grad):
+    """Steps in proportion to the root mean square of earlier steps over that of the gradients."""
+    _average_squares(accum, grad, rho)
+    update = (accum_update + epsilon).div_(accum + epsilon).sqrt_().mul_(grad)
+    _add_scaled(var, update, -lr)
+    _average_squares(accum_update, update, rho)
+
+
+def proximal_adagrad(var, accum, lr, l1, l2, grad):
+    """An Adagrad step, then shrinkage, both with each element's own rate."""
+    accum.addcmul_(grad, grad)
+    rate = torch.rsqrt(accum).mul_(lr)
+    stepped = var - grad * rate
+    var.copy_((stepped if _is_zero(l1) else _soft_threshold(stepped, rate * l1)) / (1 + rate * l2))
+
+
+_FUSED_TYPES = frozenset({torch.float32, torch.float64})
+STEP_WITHOUT_BIAS = torch.tensor(1e9)  # at this step _fused_adam_'s own bias corrections are exactly 1
+
+
+def adam_rate(lr, beta1_power, beta2_power):
+    """The learning rate corrected for moments that started at zero."""
+    return lr * _square_root(1 - beta2_power) / (1 - beta1_power)
+
+
+def adam(var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad, use_nesterov=False):
+    """Moments m and v of the gradient; var -= lr_t * m / (sqrt(v) + epsilon), lr_t the
+    bias-corrected rate.
+    """
+    rate = adam_rate(lr, beta1_power, beta2_power)
+    fused = None if use_nesterov else _for_fused((var, grad, m, v), rate, beta1, beta2, epsilon)
+    if fused:
+        torch._fused_adam_(
+            *fused, [], [STEP_WITHOUT_BIAS], lr=rate, beta1=beta1, beta2=beta2, weight_decay=0.0, eps=epsilon,
+            amsgrad=False, maximize=False,
+        )  # fmt: skip
+        return
+    _move_towards(m, grad, 1 - beta1)
+    _average_squares(v, grad, beta2)
+    step = m * beta1 + grad * (1 - beta1) if use_nesterov else m
+    var.sub_(step * rate / torch.sqrt(v).add_(epsilon))
+
+
+def _for_fused(tensors, *numbers):
+    """The arguments of ATen's fused optimisers for a variable, its gradient and slots: lists of one tensor.
+
+    None where they do not suit: accelerators, numbers that are tensors, other types, orders that differ.
+    """
+    var, grad, *slots = tensors
+    if var.device.type != "cpu" or var.dtype not in _FUSED_TYPES:
+        return None
+    if any([isinstance(number, torch.Tensor) for number in numbers]):
+        return None
+    laid_out = in_memory_order((var, laid_out_as(var, grad), *slots))
+    return None if laid_out is None else [[x] for x in laid_out]
+
+
+def in_memory_order(tensors):
+    """Contiguous views of tensors of one shape that lie in memory in the same order; None of others."""
+    if all([x.is_contiguous() for x in tensors]):
+        return tensors
+    strides = tensors[0].stride()
+    order = sorted(range(len(strides)), key=strides.__getitem__, reverse=True)
+    views = [x.permute(order) for x in tensors]
+    return views if all([x.is_contiguous() for x in views]) else None
+
+
+def laid_out_as(var, grad):
+    """A gradient in the variable's order in memory: itself, or a copy, which costs less than what
+    differing orders keep from being one call."""
+    return grad if grad.stride() == var.stride() else torch.empty_like(var).copy_(grad)
+
+
+def adam_with_amsgrad(var, m, v, vhat, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad):
+    """Adam that divides by the largest second moment so far."""
+    rate = adam_rate(lr, beta1_power, beta2_power)
+    _move_towards(m, grad, 1 - beta1)
+    _move_towards(v, grad * grad, 1 - beta2)
+    torch.maximum(vhat, v, out=vhat)
+    var.sub_(m * rate / torch.sqrt(vhat).add_(epsilon))
+
+
+def ada_max(var, m, v, beta1_power, lr, beta1, beta2, epsilon, grad):
+    """Adam with the largest magnitude in place of the second moment."""
+    _move_towards(m, grad, 1 - beta1)
+    torch.maximum(v.mul_(beta2), torch.abs(grad), out=v)
+    var.sub_(m * (lr / (1 - beta1_power)) / (v + epsilon))
+
+
+def rms_prop(var, ms, mom, lr, rho, momentum, epsilon, grad):
+    """ms = mean square; mom = momentum * mom + lr * grad / sqrt(ms + epsilon); var -= mom."""
+    fused = None
+    if var.stride() == mom.stride() and not (isinstance(rho, torch.Tensor) or rho == 1):
+        fused = _for_fused((mom, grad, ms), lr, momentum, epsilon)
+    if fused is None:
+        _average_squares(ms, grad, rho)
+        mom.mul_(momentum).add_(grad * lr * torch.rsqrt(ms + epsilon))
+    else:  # Adagrad's sum of squares would be (ms + epsilon) / (1 - rho) after the step
+        squares = torch.mul(fused[2][0], rho / (1 - rho)).add_(epsilon / (1 - rho))
+        mom.mul_(momentum)
+        _fused_adagrad([*fused[:2], [squares]], lr / math.sqrt(1 - rho), 0.0, maximize=True)
+        _average_squares(ms, grad, rho)
+    var.sub_(mom)
+
+
+def centered_rms_prop(var, mg, ms, mom, lr, rho, momentum, epsilon, grad):
+    """As `rms_prop`, divided by the deviation from the mean gradient mg."""
+    _average_squares(ms, grad, rho)
+    _move_towards(mg, grad, 1 - rho)
+    mom.mul_(momentum).add_(grad * lr * torch.rsqrt((ms - mg * mg).add_(epsilon)))
+    var.sub_(mom)
+
+
+def ftrl(var, accum, linear, grad, lr, l1, l2, lr_power):
+    """Follow the regularised leader."""
+    ftrl_v2(var, accum, linear, grad, lr, l1, l2, 0.0, lr_power)
+
+
+def ftrl_v2(var, accum, linear, grad, lr, l1, l2, l2_shrinkage, lr_power):
+    """Follow the regularised leader, with shrinkage of the gradient towards the origin."""
+    shrunk = grad if _is_zero(l2_shrinkage) else grad + var * (2 * l2_shrinkage)
+    before = _ftrl_power(accum, lr_power)
+    power = _ftrl_power(accum.addcmul_(grad, grad), lr_power)
+    linear.add_(shrunk).sub_((power - before).mul_(var).div_(lr))
+    divisor = power.div_(lr).add_(2 * l2)
+    if _is_zero(l2):
+        divisor.clamp_min_(torch.finfo(divisor.dtype).tiny)  # what is 0 / 0 is 0 then
+    var.copy_(torch.clamp(linear, -l1, l1).sub_(linear).div_(divisor))
+
+
+def _ftrl_power(accum, lr_power):
+    if not isinstance(lr_power, torch.Tensor) and lr_power == -0.5:
+        return torch.sqrt(accum)
+    return torch.pow(accum, -lr_power)
+
+
+def _direction_agreement(m, beta, grad):
+    _move_towards(m, grad, 1 - beta)
+    return torch.sign(grad).mul_(torch.sign(m))
+
+
+def add_sign(var, m, lr, alpha, sign_decay, beta, grad):
+    """Steps of (alpha + sign_decay * sign(grad) * sign(m)) * grad."""
+    agreement = _direction_agreement(m, beta, grad)
+    var.sub_((agreement * sign_decay).add_(alpha).mul_(grad).mul_(lr))
+
+
+def power_sign(var, m, lr, logbase, sign_decay, beta, grad):
+    """Steps of exp(logbase * sign_decay * sign(grad) * sign(m)) * grad."""
+    agreement = _direction_agreement(m, beta, grad)
+    var.sub_((agreement * (logbase * sign_decay)).exp_().mul_(grad).mul_(lr))
