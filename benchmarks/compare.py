@@ -48,6 +48,7 @@ SCRIPTS = {  # workload: the script's stem
     "googlenet": "convolutional",
     "vgg_a": "convolutional",
     "resnet50": "convolutional",
+    "mobilenet": "convolutional",
     "memory": "convolutional",
     "skip_gram": "skip_gram",
     "gru_language_model": "gru_language_model",

@@ -12,6 +12,7 @@ from networks import (
     Concatenation,
     Convolution,
     Dense,
+    Depthwise,
     GlobalAverage,
     MaxPooling,
     Residual,
@@ -23,7 +24,7 @@ from resident_memory import peak, resident
 from measuring import median_seconds, report
 
 imported = resident()
-activation = {"relu": jax.nn.relu, "tanh": jnp.tanh}[NETWORK.activation]
+activation = {"relu": jax.nn.relu, "relu6": jax.nn.relu6, "tanh": jnp.tanh}[NETWORK.activation]
 
 
 def sequence(layers, values, x):
@@ -35,7 +36,11 @@ def sequence(layers, values, x):
 def applied(layer, values, x):
     match layer:
         case Convolution():
-            x = convolution(layer, *values, x)
+            x = convolution(layer.stride, layer.padding, *values, x)
+        case Depthwise(_, stride):
+            weights, *rest = values
+            weights = weights.transpose(0, 1, 3, 2)
+            return activation(convolution(stride, "SAME", weights, *rest, x, groups=x.shape[3]))
         case MaxPooling(size, stride, padding):
             window, strides = (1, size, size, 1), (1, stride, stride, 1)
             return jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, window, strides, padding)
@@ -51,11 +56,12 @@ def applied(layer, values, x):
     return activation(x) if layer.activated else x
 
 
-def convolution(layer, weights, *rest):
+def convolution(stride, padding, weights, *rest, groups=1):
     *scale, offset, x = rest
     x = jax.lax.conv_general_dilated(
-        x, weights, (layer.stride, layer.stride), layer.padding, dimension_numbers=("NHWC", "HWIO", "NHWC")
-    )
+        x, weights, (stride, stride), padding, dimension_numbers=("NHWC", "HWIO", "NHWC"),
+        feature_group_count=groups,
+    )  # fmt: skip
     if scale:
         mean, variance = x.mean((0, 1, 2)), x.var((0, 1, 2))
         x = (x - mean) * (jax.lax.rsqrt(variance + EPSILON) * scale[0])

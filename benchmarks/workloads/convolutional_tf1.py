@@ -1,4 +1,4 @@
-"""lenet, alexnet, googlenet, vgg_a, resnet50: the loss alone (forward), a training step; memory: its peak."""
+"""The convolutional networks: the loss alone (forward), a training step; memory: the peak of AlexNet's."""
 
 from tf1 import tf  # isort: skip
 from networks import (
@@ -9,6 +9,7 @@ from networks import (
     Concatenation,
     Convolution,
     Dense,
+    Depthwise,
     GlobalAverage,
     MaxPooling,
     Residual,
@@ -33,6 +34,10 @@ def applied(layer, values, x):
     match layer:
         case Convolution():
             x = convolution(layer, values, x)
+        case Depthwise(_, stride):
+            weights, *rest = [variable(value) for value in values]
+            x = tf.nn.depthwise_conv2d(x, weights, [1, stride, stride, 1], "SAME")
+            return activation(tf.nn.fused_batch_norm(x, *rest, epsilon=EPSILON)[0])
         case MaxPooling(size, stride, padding):
             return tf.nn.max_pool(x, [1, size, size, 1], [1, stride, stride, 1], padding)
         case GlobalAverage():

@@ -12,6 +12,7 @@ from networks import (
     Concatenation,
     Convolution,
     Dense,
+    Depthwise,
     GlobalAverage,
     MaxPooling,
     Residual,
@@ -29,7 +30,12 @@ device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def activation():
-    return nn.ReLU(inplace=True) if NETWORK.activation == "relu" else nn.Tanh()
+    match NETWORK.activation:
+        case "relu":
+            return nn.ReLU(inplace=True)
+        case "relu6":
+            return nn.ReLU6(inplace=True)
+    return nn.Tanh()
 
 
 class Parallel(nn.Module):
@@ -55,6 +61,12 @@ def modules_of(layer, values):
     match layer:
         case Convolution():
             made = convolution(layer, values)
+        case Depthwise(size, stride):
+            weights, *rest = values
+            channels = weights.shape[2]
+            filters = nn.Conv2d(channels, channels, size, stride, size // 2, groups=channels, bias=False)
+            assign(filters.weight, weights.transpose(2, 3, 0, 1))
+            return [filters, normalisation(*rest), activation()]
         case MaxPooling(size, stride, padding):
             same = padding == "SAME"
             around = size // 2 if same and stride == 1 else 0
@@ -79,10 +91,14 @@ def convolution(layer, values):
     if not NETWORK.normalised:
         assign(made.bias, *rest)
         return [made]
-    normalisation = nn.BatchNorm2d(filters, EPSILON, track_running_stats=False)
-    assign(normalisation.weight, rest[0])
-    assign(normalisation.bias, rest[1])
-    return [made, normalisation]
+    return [made, normalisation(*rest)]
+
+
+def normalisation(scale, offset):
+    made = nn.BatchNorm2d(len(scale), EPSILON, track_running_stats=False)
+    assign(made.weight, scale)
+    assign(made.bias, offset)
+    return made
 
 
 def dense(weights, bias):

@@ -23,6 +23,7 @@ PROGRAMS = {  # workload, and what VARIANT picks of its program: the program
     "alexnet": "convolutional",
     "googlenet": "convolutional",
     "resnet50": "convolutional",
+    "mobilenet": "convolutional",
     "vgg_a": "convolutional",
     "transformer_block": "transformer_block",
     "gru_language_model": "gru_language_model",

@@ -34,6 +34,14 @@ class Convolution(NamedTuple):
     activated: bool = True
 
 
+class Depthwise(NamedTuple):
+    """A square filter for each channel, padding SAME, and the network's activation: of networks that
+    normalise."""
+
+    size: int
+    stride: int
+
+
 class MaxPooling(NamedTuple):
     """The maximum of square windows; with padding SAME and stride 2, the image's side must be even."""
 
@@ -102,6 +110,11 @@ def bottlenecks(filters: int, blocks: int, stride: int) -> tuple[Residual, ...]:
 
     first = block(stride, (Convolution(4 * filters, 1, stride, activated=False),))
     return (first, *[block(1, ())] * (blocks - 1))
+
+
+def separable(filters: int, stride: int) -> tuple[Depthwise, Convolution]:
+    """Howard et al., "MobileNets", 2017."""
+    return Depthwise(3, stride), Convolution(filters, 1)
 
 
 LENET = Network(
@@ -189,12 +202,33 @@ RESNET50 = Network(
     ),
     normalised=True,
 )
+MOBILENET = Network(
+    8,
+    (161, 161, 3),  # 161, 81, 41, 21, 11: padding is the same at both ends
+    (
+        Convolution(32, 3, 2),
+        *separable(64, 1),
+        *separable(128, 2),
+        *separable(128, 1),
+        *separable(256, 2),
+        *separable(256, 1),
+        *separable(512, 2),
+        *separable(512, 1) * 5,
+        *separable(1024, 2),
+        *separable(1024, 1),
+        GlobalAverage(),
+        Dense(1000, activated=False),
+    ),
+    activation="relu6",
+    normalised=True,
+)
 NETWORKS = {
     "lenet": LENET,
     "alexnet": ALEXNET,
     "googlenet": GOOGLENET,
     "vgg_a": VGG_A,
     "resnet50": RESNET50,
+    "mobilenet": MOBILENET,
     "memory": ALEXNET,
 }
 
@@ -221,6 +255,10 @@ class Initial:
                 self.channels = filters
                 scale = [np.ones(filters, np.float32)] * self.normalised
                 return [weights, *scale, np.zeros(filters, np.float32)]
+            case Depthwise(size, stride):
+                weights = self.weights(size, size, 1, self.channels).transpose(0, 1, 3, 2)
+                self.slide(size, stride, "SAME")
+                return [weights, np.ones(self.channels, np.float32), np.zeros(self.channels, np.float32)]
             case MaxPooling(size, stride, padding):
                 self.slide(size, stride, padding)
             case GlobalAverage():
