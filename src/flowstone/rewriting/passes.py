@@ -15,6 +15,7 @@ from flowstone.framework import flags
 from flowstone.framework.subgraph import Subgraph
 from flowstone.rewriting.accidental_hits import mask_accidental_hits
 from flowstone.rewriting.broadcasts import narrow_broadcasts
+from flowstone.rewriting.channels_last import put_channels_last
 from flowstone.rewriting.common_subexpression import merge_common_subexpressions
 from flowstone.rewriting.constant_folding import apply_identities, fold_constants
 from flowstone.rewriting.control_edges import drop_waits
@@ -46,7 +47,7 @@ from flowstone.rewriting.winograd import convolve_by_winograd
 
 class Pass(NamedTuple):
     """A pass and what it is for; `joins`: it makes one node of several, which must be on one device;
-    `whole_loops`: it needs loops that are not partitioned; `on_hosts`: its nodes have kernels on hosts alone.
+    `whole_loops`: it needs loops that are not partitioned; `on_hosts`: it is for hosts' kernels alone.
     """
 
     function: Callable[[Subgraph], None]
@@ -69,6 +70,7 @@ PASSES = (
     Pass(apply_identities, "x + 0 = x, Identity, and other local identities of the ops"),
     Pass(sum_directly, "products with ones and sums of sums as one sum", joins=True),
     Pass(narrow_broadcasts, "repeat an operand only where the op does not do it itself"),
+    Pass(put_channels_last, "images as their convolutions' kernels read them", on_hosts=True),
     Pass(cancel_transposes, "transposes and reshapes meet, and one or none is left"),
     Pass(merge_common_subexpressions, "equal pure nodes become one"),
     Pass(remove_unneeded, "drop what neither a fetch, a target nor an effect needs"),

@@ -6,7 +6,7 @@
   to its inverse and them to the convolution or product before it (`fusion.py`). Their number never grows.
 - Products, reductions and bias gradients take their operand as it was before the transpose.
 
-A transpose is a view, so that convolutions and poolings do not gain from another layout: they keep theirs.
+A transpose is a view. Convolutions and poolings take images as `channels_last.py` decides.
 """
 
 from __future__ import annotations

@@ -164,16 +164,17 @@ def placed_subgraph(
     if feed_dims:
         refine_shapes(subgraph)
     if needs_placement(subgraph.nodes, devices):
-        run_passes(subgraph, disabled_passes | JOINING)
+        kinds = {device.device_type for device in devices}
+        run_passes(subgraph, _without(disabled_passes, *kinds) | JOINING)
         return subgraph, place(subgraph, devices, soft_placement, costs, assigned=assigned)
     check_requested(subgraph.nodes, devices, soft_placement)
     run_passes(subgraph, _without(disabled_passes, default_device(devices).device_type))
     return subgraph, {}
 
 
-def _without(disabled_passes: frozenset[str], device_type: str) -> frozenset[str]:
-    """The disabled passes on a device of this type."""
-    return disabled_passes if device_type == CPU else disabled_passes | ON_HOSTS
+def _without(disabled_passes: frozenset[str], *device_types: str) -> frozenset[str]:
+    """The disabled passes on devices of these types."""
+    return disabled_passes if set(device_types) == {CPU} else disabled_passes | ON_HOSTS
 
 
 def _compiled(
