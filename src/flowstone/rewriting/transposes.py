@@ -3,7 +3,8 @@
 - Of two transposes in a row one is enough, or none. The same for Reshape, ExpandDims and Squeeze, also with
   an element-wise op between them, where they only add and drop axes of size 1.
 - A transpose comes after the element-wise ops, the bias and the concatenation that take it, which brings it
-  to its inverse and them to the convolution or product before it (`fusion.py`). Their number never grows.
+  to its inverse and them to the convolution or product before it (`fusion.py`). Their number never grows; a
+  vector that such an op repeats is seen along another axis.
 - Products, reductions and bias gradients take their operand as it was before the transpose.
 
 A transpose is a view. Convolutions and poolings take images as `channels_last.py` decides.
@@ -109,23 +110,54 @@ class _Rules:
     ) -> Replacement | None:
         """`node` before the transposes of its inputs, which must be equal, with these `attributes`.
 
-        `inputs`: the node's, where `added` does not give others; those that are not transposed must be such
-        that their shape does not matter.
+        `inputs`: the node's, where `added` does not give others; of the node's own, those that are not
+        transposed must be single elements or vectors along one axis.
         """
         transposed = [x for x in inputs if x._op.type == "Transpose"]
         orders = {permutation(x) for x in transposed}
         order = orders.pop()
         if orders or order is None or not any(self._is_alone(x, node) for x in transposed):
             return None
-        if not added and len(transposed) < len(inputs):
-            scalars = [x for x in inputs if x._dims == ()]
-            if node.type == "AddN" or len(scalars) + len(transposed) < len(inputs):
+        sources: list[Output] = []
+        views: list[PlanNode] = []
+        for x in inputs:
+            if x._op.type == "Transpose":
+                sources.append(x._op._inputs[0])
+            elif added or x._dims == ():
+                sources.append(x)
+            elif (turned := self._turned(node, x, order, views)) is not None:
+                sources.append(turned)
+            else:
                 return None
-        sources = [x._op._inputs[0] if x._op.type == "Transpose" else x for x in inputs]
         new = self._node(node, sources, attributes)
         transposes = self._transposed(node, new._outputs[0], order)
         reason = "before the transpose of its input"
-        return Replacement([transposes[-1]._outputs[0]], reason, (*added, new, *transposes))
+        return Replacement([transposes[-1]._outputs[0]], reason, (*added, *views, new, *transposes))
+
+    def _turned(self, node: PlanNode, x: Output, order: _Permutation, views: list[PlanNode]) -> Output | None:
+        """A vector along one axis, or a single element, for operands as they were before a transpose; None of
+        other values. New nodes are added to `views`.
+        """
+        dims = x._dims
+        if not node.declaration.broadcasts or dims is None or len(dims) > len(order):
+            return None
+        if sum(n != 1 for n in dims) > 1:
+            return None
+        full = (1,) * (len(order) - len(dims)) + dims
+        before = [full[order.index(axis)] for axis in range(len(order))]
+        while before and before[0] == 1:
+            del before[0]
+        if tuple(before) == dims:
+            return x
+        source: Output = x._op._inputs[0] if _is_safe(x.op) else x
+        if source._dims == tuple(before):
+            return source
+        shape = self._constant(node, [-1 if n is None else n for n in before], "shape")
+        attributes = {"T": x.dtype.base_dtype, "Tshape": dtypes.int32}
+        view = self.subgraph.new_node(registry["Reshape"], [x, shape._outputs[0]], attributes, node)
+        views += [shape, view]
+        source = view._outputs[0]
+        return source
 
     def _is_alone(self, x: Output, node: PlanNode) -> bool:
         """Whether only `node`, and transposes, which do not need it, take this transpose."""
