@@ -155,8 +155,9 @@ def test_memory_is_held_from_the_node_that_makes_it_to_the_last_that_takes_it():
     assert memory.peak == 8000
     assert memory.estimated_peak == 8000
     assert memory.allocated >= 4 * 4000
-    assert [size for _, _, size in memory.held] == [4000, 4000]
-    assert {kind for _, kind, _ in memory.held} == {"float32[1000]"}
+    assert [held.size for held in memory.held] == [4000, 4000]
+    assert {held.type for held in memory.held} == {"float32[1000]"}
+    assert memory.at in {"b", "c"} and all("test_step_profile.py:" in held.user_line for held in memory.held)
 
 
 def test_what_is_fetched_is_held_to_the_end():

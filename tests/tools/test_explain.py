@@ -14,7 +14,9 @@ import pytest
 import flowstone as tf
 from flowstone.client.step_observation import StepObserver, current_observer
 from flowstone.runtime.explanation import explanation_text, group_rewrites, rewrite_text
+from flowstone.runtime.explanation_summary import summary_text
 from flowstone.tools.command_line import build_parser
+from flowstone.tools.explain import chosen
 
 PROGRAM = """\
 import sys
@@ -77,6 +79,17 @@ def test_a_program_is_run_and_its_steps_are_explained(tmp_path: Path) -> None:
         "[3] ",
         "[4] ",
     ]
+    gist = text[text.index("in short\n") : text.index("\n\n[1] ")]
+    lines = gist[gist.index("] loss, train\n") :].splitlines()[1:6]
+    patterns = (
+        r"30 steps of [\d.]+ [mu]s",
+        r"time      \w+ \d+% \([\d.]+ x its floor\), .*",
+        r"floors    [\d.]+ us for all nodes, of which a step takes [\d.]+ x",
+        r"memory    variables and constants .*, fed 800 B, values at most .*",
+        r"rewrites  \d+: \w+ \d+, .*",
+    )
+    assert len(lines) == len(patterns)
+    assert [line for line, pattern in zip(lines, patterns) if not re.fullmatch(6 * " " + pattern, line)] == []
     (training,) = [
         each for each in re.split(r"^\[\d\] ", text, flags=re.M) if each.startswith("step of loss")
     ]
@@ -232,7 +245,7 @@ def test_a_session_explains_without_a_step_unless_asked_to_measure() -> None:
         assert "the machine" not in plain and session.run(v) == 0.0
         text = session.explain(add, {x: value}, measure=True, steps=2)
         steps = session.run(v) / 12
-        assert text.startswith(plain)
+        assert text.startswith("in short\n  [1] add") and text.endswith(plain)
         assert steps == 8
         assert "where the time goes (median of 2 traced steps)" in text
         assert re.search(r"squares\(float32\[3,4\]\) -> float32\[3,4\]", text)
@@ -262,6 +275,25 @@ def test_steps_on_several_devices_are_explained() -> None:
         text = session.explain(b, measure=True, steps=1)
     assert re.search(r"MatMul on CPU:1", text)
     assert "CPU:0, CPU:1, 1 intra-op thread\n" in text
+
+
+def test_what_took_hardly_any_time_is_explained_only_on_request() -> None:
+    observer = StepObserver(5)
+    x = tf.Variable(tf.ones([500, 500]), name="x")
+    with tf.Session() as session, observer.watching():
+        session.run(x.initializer)
+        for _ in range(60):
+            session.run(tf.matmul(x, x, name="square") if _ == 0 else "square:0")
+        session.run(tf.no_op("nothing"))
+    kinds = observer.kinds()
+    square, *others = kinds
+    assert square.fetches == ("square",) and len(others) == 2
+    assert chosen(kinds, 2) == kinds[:2]
+    assert chosen([square, kinds[-1]], None) == [square]
+    gist = summary_text([square.explanation()])
+    assert re.search(
+        r"^  \[1\] square\n      60 steps of .*\n      time      MatMul \d+% ", gist, re.MULTILINE
+    )
 
 
 # ---- the log

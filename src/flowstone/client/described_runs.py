@@ -19,6 +19,7 @@ from flowstone.client.step_observation import WARM_UP, StepObserver, current_obs
 from flowstone.framework.shape import is_compatible
 from flowstone.framework.tensor import Tensor
 from flowstone.runtime.explanation import machine_text, profile_text
+from flowstone.runtime.explanation_summary import summary_text
 from flowstone.runtime.plan import Plan
 from flowstone.runtime.tracing import Trace
 
@@ -102,9 +103,10 @@ def explain_by_steps(
     for _ in range(WARM_UP + 2 * steps + 1):
         run(*values)
     (kind,) = observer.kinds()
-    measured = kind.explanation().profile
+    explanation = kind.explanation()
+    measured = explanation.profile
     assert measured is not None
-    return f"{profile_text(measured)}\n\n{machine_text([measured])}"
+    return "\n\n".join([summary_text([explanation]), profile_text(measured), machine_text([measured])])
 
 
 def _measured_runner(

@@ -318,9 +318,9 @@ class BaseSession:
         """How a step with these fetches and feeds runs: rewrites with reasons, final graph, generated code.
 
         `feed_dict`: values by tensor (the plan is then the one for their shapes), or only the tensors.
-        `measure`: also where its time and memory go, and how far from the machine's floor each node is, for
-        which it is run: a few times to warm up, then `steps` times with a trace, with all its effects on
-        variables and queues. Otherwise nothing runs. See docs/explain.md.
+        `measure`: before that, where its time and memory go, and how far from the machine's floor each node
+        is, for which it is run: a few times to warm up, then `steps` times with a trace, with all its effects
+        on variables and queues. Otherwise nothing runs. See docs/explain.md.
 
         Raises ValueError for `measure` without the values of the feeds, and what `run` does.
         """
@@ -337,7 +337,8 @@ class BaseSession:
         self._check_usable()
         if not known or steps < 1:
             raise ValueError("To measure steps, explain needs the values of all feeds, and steps >= 1.")
-        return f"{text}\n{explain_by_steps(self, structure, feeds, [value for _, value in pairs], steps)}"
+        measured = explain_by_steps(self, structure, feeds, [value for _, value in pairs], steps)
+        return f"{measured}\n\n{text}"
 
     def explain_placement(self, fetches: Any, feed_dict: Any = None, picture: Any = None) -> str:
         """Which device runs each node of a step, and when by the cost model (measured costs, if the session

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 
 from flowstone.runtime.machine import Machine
 from flowstone.runtime.plan import Plan
+from flowstone.runtime.quantities import WIDTH, aligned, bytes_text, clipped, listed, time_text
 from flowstone.runtime.step_profile import MemoryProfile, NodeProfile, StepProfile
 
-WIDTH = 100  # columns
 _MOST_TYPES = 15
 _MOST_HELD = 5
 _LONGEST_PATH = 34
@@ -97,35 +97,17 @@ def explanation_text(
 
 def _head(explanation: Explanation) -> str:
     count = f"{explanation.runs} step{'s' if explanation.runs != 1 else ''}"
-    lines = [_listed("step of ", explanation.fetches)]
+    lines = [listed("step of ", explanation.fetches)]
     if explanation.feeds:
-        lines.append(_listed("  fed with ", explanation.feeds))
-    about = f"  {count}, {_time(explanation.total_ms)}"
+        lines.append(listed("  fed with ", explanation.feeds))
+    about = f"  {count}, {time_text(explanation.total_ms)}"
     if explanation.profile is not None:
         traced = explanation.profile.traced_steps
         if explanation.is_cold:
             about += "; traced: only the first, which is slower than later ones"
         else:
-            about += f"; {_time(explanation.profile.step_ms)} a step (median), {traced} traced"
+            about += f"; {time_text(explanation.profile.step_ms)} a step (median), {traced} traced"
     return "\n".join([*lines, about])
-
-
-def _listed(head: str, names: Sequence[str]) -> str:
-    """As many names as fit into a line."""
-    text = head + ", ".join(names)
-    if len(text) <= WIDTH:
-        return text
-    shown = list(names)
-    while len(shown) > 1:
-        shown.pop()
-        text = f"{head}{', '.join(shown)}, … ({len(names) - len(shown)} more)"
-        if len(text) <= WIDTH:
-            return text
-    return _clipped(text, WIDTH)
-
-
-def _clipped(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"
 
 
 def _indented(text: str) -> str:
@@ -139,7 +121,7 @@ def rewrite_text(log: Iterable[tuple[str, str, str]]) -> str:
     lines = [f"{count} rewrite{'s' if count != 1 else ''}"]
     for group in groups:
         head = f"  {group.rewrite:28} {len(group.nodes):3}  {group.reason}: "
-        lines.append(_listed(head, group.nodes))
+        lines.append(listed(head, group.nodes))
     return "\n".join(lines)
 
 
@@ -201,12 +183,12 @@ def _type_table(profile: StepProfile) -> str:
     rest = types[_MOST_TYPES:]
     if rest:
         rows.append(_type_row(_joined(f"{len(rest)} others", rest), total))
-    rows.append(("all nodes", str(sum(each.runs for each in types)), _time(total), "", "", "", ""))
+    rows.append(_type_row(_joined("all nodes", types), total))
     title = f"where the time goes (median of {_steps(profile.traced_steps)})"
-    lines = [title, *_table(rows, left=1)]
+    lines = [title, *aligned(rows, left=1)]
     outside = profile.step_ms - total
     if outside > 0:
-        lines.append(f"  between the nodes, and for feeds and fetches: {_time(outside)} of a step")
+        lines.append(f"  between the nodes, and for feeds and fetches: {time_text(outside)} of a step")
     else:
         lines.append("  above a step's: nodes run at the same time, or more slowly in traced steps")
     return "\n".join(lines)
@@ -220,9 +202,9 @@ def _type_row(each: TypeProfile, total: float) -> tuple[str, ...]:
     name = f"{each.type} (waits)" if each.waits else each.type
     ratio = f"{each.floored_ms / each.floor_ms:.1f}" if each.floor_ms else "-"
     return (
-        _clipped(name, 40), str(each.runs), _time(each.ms), f"{each.ms / total:.0%}" if total else "-",
-        _bytes(each.allocated) if each.allocated else "-",
-        _time(each.floor_ms) if each.floor_ms else "-", ratio,
+        clipped(name, 40), str(each.runs), time_text(each.ms), f"{each.ms / total:.0%}" if total else "-",
+        bytes_text(each.allocated) if each.allocated else "-",
+        time_text(each.floor_ms) if each.floor_ms else "-", ratio,
     )  # fmt: skip
 
 
@@ -234,17 +216,17 @@ def _node_table(profile: StepProfile, count: int) -> str:
     lines = ["the most expensive nodes", f"  {'time':>9}  share  {'floor':>9}  x floor  bound    node"]
     for node in shown:
         share = f"{node.ms / total:.0%}" if total else "-"
-        floor, ratio = (_time(node.floor_ms), f"{node.ratio:.1f}") if node.floor_ms else ("-", "-")
-        head = f"  {_time(node.ms):>9}  {share:>5}  {floor:>9}  {ratio:>7}  {node.bound or '-':7}  "
+        floor, ratio = (time_text(node.floor_ms), f"{node.ratio:.1f}") if node.floor_ms else ("-", "-")
+        head = f"  {time_text(node.ms):>9}  {share:>5}  {floor:>9}  {ratio:>7}  {node.bound or '-':7}  "
         runs = f" ({node.runs} runs)" if node.runs > 1 else ""
         place = f" on {node.device.rpartition('/device:')[2]}" if devices else ""
         where = f"  {_short_path(node.user_line)}" if node.user_line else ""
-        lines.append(head + _clipped(f"{node.type}{runs}{place}", WIDTH - len(head) - len(where)) + where)
+        lines.append(head + clipped(f"{node.type}{runs}{place}", WIDTH - len(head) - len(where)) + where)
         types = f"({', '.join(node.inputs)}) -> {', '.join(node.outputs) or 'nothing'}"
         if len(node.name) + len(types) + 6 <= WIDTH:
             lines.append(f"      {node.name}{types}")
         else:
-            lines += [_clipped(f"      {node.name}", WIDTH), _clipped(f"      {types}", WIDTH)]
+            lines += [clipped(f"      {node.name}", WIDTH), clipped(f"      {types}", WIDTH)]
     if len(profile.nodes) > count:
         lines.append(f"  and {len(profile.nodes) - count} more")
     return "\n".join(lines)
@@ -259,17 +241,19 @@ def _short_path(line: str) -> str:
 def _memory_text(memory: MemoryProfile) -> str:
     lines = [
         "where the memory goes",
-        f"  variables and constants {_bytes(memory.state)}, fed values {_bytes(memory.fed)}",
-        f"  values of the step: at most {_bytes(memory.peak)} at a time (estimated from shapes: "
-        f"{_bytes(memory.estimated_peak)}), {_bytes(memory.allocated)} allocated in all",
+        f"  variables and constants {bytes_text(memory.state)}, fed values {bytes_text(memory.fed)}",
+        f"  values of the step: at most {bytes_text(memory.peak)} at a time (estimated from shapes: "
+        f"{bytes_text(memory.estimated_peak)}), {bytes_text(memory.allocated)} allocated in all",
     ]
     if memory.held:
-        lines.append("  held at that time")
-    for name, kind, size in memory.held[:_MOST_HELD]:
-        lines.append(_clipped(f"  {_bytes(size):>9}  {kind} {name}", WIDTH))
+        lines.append(clipped(f"  held at that time, after {memory.at}", WIDTH))
+    for held in memory.held[:_MOST_HELD]:
+        where = f"  {_short_path(held.user_line)}" if held.user_line else ""
+        text = clipped(f"  {bytes_text(held.size):>9}  {held.type} {held.name}", WIDTH - len(where))
+        lines.append(text + where)
     rest = memory.held[_MOST_HELD:]
     if rest:
-        lines.append(f"  {_bytes(sum(size for _, _, size in rest)):>9}  {len(rest)} more")
+        lines.append(f"  {bytes_text(sum(held.size for held in rest)):>9}  {len(rest)} more")
     return "\n".join(lines)
 
 
@@ -288,37 +272,9 @@ def machine_text(profiles: Iterable[StepProfile]) -> str:
             f"    matrix product {machine.product / 1e9:.1f} Gflop/s, "
             f"convolution {machine.convolution / 1e9:.1f} Gflop/s, a call {machine.call * 1e6:.2f} us"
         )
-        rates = ", ".join(f"{rate / 1e9:.1f} GB/s in {_bytes(size)}" for size, rate in machine.bandwidths)
+        rates = ", ".join(f"{rate / 1e9:.1f} GB/s in {bytes_text(size)}" for size, rate in machine.bandwidths)
         lines.append(f"    memory {rates}")
     return "\n".join(lines)
-
-
-def _table(rows: Sequence[Sequence[str]], left: int) -> list[str]:
-    """Rows as aligned lines: the first `left` columns begin, the others end at the same place."""
-    widths = [max(map(len, column)) for column in zip(*rows)]
-    return [
-        "  " + "  ".join(
-            cell.ljust(width) if i < left else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(row, widths))
-        ).rstrip()
-        for row in rows
-    ]  # fmt: skip
-
-
-def _time(ms: float) -> str:
-    """A time with its unit: us below a millisecond, s from a thousand."""
-    if ms >= 1000:
-        return f"{ms / 1e3:.2f} s"
-    if ms >= 1:
-        return f"{ms:.1f} ms" if ms >= 100 else f"{ms:.2f} ms"
-    return f"{ms * 1e3:.1f} us"
-
-
-def _bytes(size: int) -> str:
-    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if size >= factor:
-            return f"{size / factor:.1f} {unit}"
-    return f"{size} B"
 
 
 # ---- JSON
@@ -356,7 +312,11 @@ def _profile_record(profile: StepProfile) -> dict[str, Any]:
             "peak_bytes": memory.peak,
             "estimated_peak_bytes": memory.estimated_peak,
             "allocated_bytes": memory.allocated,
-            "held_at_peak": [{"name": name, "type": kind, "size_bytes": n} for name, kind, n in memory.held],
+            "peak_node": memory.at,
+            "held_at_peak": [
+                {"name": held.name, "type": held.type, "size_bytes": held.size, "user_line": held.user_line}
+                for held in memory.held
+            ],
         },
         "machines": {name: _machine_record(machine) for name, machine in profile.machines.items()},
     }

@@ -57,10 +57,19 @@ class NodeProfile(NamedTuple):
         return self.ms / self.floor_ms if self.floor_ms else 0.0
 
 
+class HeldValue(NamedTuple):
+    """A value of `size` bytes, its type with its shape, and the user's line that made it ("": none did)."""
+
+    name: str
+    type: str
+    size: int
+    user_line: str
+
+
 class MemoryProfile(NamedTuple):
     """Bytes: `state` (variables and constants), `fed`, the step's values when they are most (`peak`; the
     plan's estimate of it, `estimated_peak`), and `allocated` in the whole step. `held` are the values at the
-    peak: (name, type with shape, bytes), largest first.
+    peak, largest first, and `at` the node that had just run ("": none).
     """
 
     state: int
@@ -68,7 +77,8 @@ class MemoryProfile(NamedTuple):
     peak: int
     estimated_peak: int
     allocated: int
-    held: tuple[tuple[str, str, int], ...]
+    held: tuple[HeldValue, ...]
+    at: str
 
 
 class StepProfile(NamedTuple):
@@ -153,12 +163,11 @@ def _node_profile(
         done = work(node)
         if machine is not None:
             floor = machine.floor(done.operations, done.size, "Conv" in node.type)
-    line = event.node.origin.user_line
     return NodeProfile(
         node.name,
         node.type,
         event.device,
-        f"{line[0]}:{line[1]}" if line else "",
+        _line_text(event.node),
         tuple(map(_type_text, event.node._inputs, [x._dims for x in node._inputs])),
         tuple(map(_type_text, node._outputs, [x._dims for x in node._outputs])),
         runs,
@@ -170,6 +179,11 @@ def _node_profile(
         allocated,
         waits,
     )
+
+
+def _line_text(node: PlanNode) -> str:
+    line = node.origin.user_line
+    return f"{line[0]}:{line[1]}" if line else ""
 
 
 def _type_text(output: Output, dims: tuple[int | None, ...] | None) -> str:
@@ -219,16 +233,16 @@ class _MemoryWalk:
             kept = self._fed if event.node.type == "_Arg" else self._state
             kept.update({b.address: b.allocated for b in event.outputs if b is not None and b.address})
         self._last = self._last_uses()
-        self._live: dict[int, tuple[int, int, str, str]] = {}  # bytes, until which event, name, type
-        self._peak, self._held = 0, list(self._live.values())
+        self._live: dict[int, tuple[int, HeldValue]] = {}  # until which event, by address
+        self._peak, self._at, self._held = 0, "", list(self._live.values())
         self.allocated = [self._run(i, event) for i, event in enumerate(events)]
 
     def profile(self) -> MemoryProfile:
         """What was found."""
-        held = sorted(((name, kind, size) for size, _, name, kind in self._held), key=lambda x: -x[2])
+        held = sorted([value for _, value in self._held], key=lambda value: -value.size)
         estimate = sum(peak_memory(part) for part in self._plan.parts.values())
         state, fed = sum(self._state.values()), sum(self._fed.values())
-        return MemoryProfile(state, fed, self._peak, estimate, sum(self.allocated), tuple(held))
+        return MemoryProfile(state, fed, self._peak, estimate, sum(self.allocated), tuple(held), self._at)
 
     def _last_uses(self) -> dict[tuple[int, int], int]:
         """By event and output: the last event that takes the value."""
@@ -262,17 +276,18 @@ class _MemoryWalk:
         for slot, (output, buffer) in enumerate(zip(event.node._outputs, event.outputs)):
             if buffer is not None and self._is_of_the_step(event.node, buffer):
                 until = self._last.get((i, slot), i)
-                kind = _type_text(output, buffer.shape)
                 if buffer.address in self._live:
-                    size, before, name, kind = self._live[buffer.address]
-                    self._live[buffer.address] = size, max(before, until), name, kind
+                    before, value = self._live[buffer.address]
+                    self._live[buffer.address] = max(before, until), value
                 else:
-                    self._live[buffer.address] = buffer.allocated, until, output.name, kind
+                    kind, line = _type_text(output, buffer.shape), _line_text(event.node)
+                    value = HeldValue(output.name, kind, buffer.allocated, line)
+                    self._live[buffer.address] = until, value
                     total += buffer.allocated
-        alive = sum(size for size, *_ in self._live.values())
+        alive = sum(value.size for _, value in self._live.values())
         if alive > self._peak:
-            self._peak, self._held = alive, list(self._live.values())
-        self._live = {address: each for address, each in self._live.items() if each[1] > i}
+            self._peak, self._at, self._held = alive, event.node.name, list(self._live.values())
+        self._live = {address: each for address, each in self._live.items() if each[0] > i}
         return total
 
     def _is_of_the_step(self, node: PlanNode, buffer: Buffer) -> bool:

@@ -6,8 +6,9 @@
 
 For each kind of step (fetches, feeds and their shapes): the rewrites with their reasons, where the
 milliseconds and the megabytes of a step go by op type and by node, and how far each is from the machine's
-floor. A few of the program's own steps are traced for that; none is run besides. The explanation follows the
-program's own output, also where the program fails or is interrupted. See docs/explain.md.
+floor; before that the gist of it, for the first screen. A few of the program's own steps are traced for
+that; none is run besides. The explanation follows the program's own output, also where the program fails or
+is interrupted. See docs/explain.md.
 """
 
 from __future__ import annotations
@@ -22,16 +23,18 @@ from pathlib import Path
 
 from flowstone.client.step_observation import StepKind, StepObserver
 from flowstone.runtime.explanation import Explanation, explanation_record, explanation_text, machine_text
+from flowstone.runtime.explanation_summary import summary_text
 from flowstone.tools import run
 
 NAME = "explain"
+_USUAL = 2  # kinds of step
 SUMMARY = "run a program, then tell how its steps run and where their time and memory go"
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `flowstone explain`."""
     parser.usage = "flowstone explain [options] (program.py | -m package.module | -) [arguments]"
-    parser.add_argument("--top", type=_count, default=2, metavar="N", help="how many kinds of step (2)")
+    parser.add_argument("--top", type=_count, metavar="N", help="how many kinds of step (2, from 1 %% on)")
     parser.add_argument("--steps", type=_count, default=5, metavar="K", help="by the last K traces (5)")
     parser.add_argument("--nodes", type=_count, default=10, metavar="N", help="list N nodes of a kind (10)")
     parser.add_argument("--graph", action="store_true", help="show the graphs after rewriting")
@@ -80,9 +83,11 @@ def _problem(options: argparse.Namespace) -> str:
 def _tell(kinds: Sequence[StepKind], options: argparse.Namespace) -> None:
     """Prints the explanation of the first kinds, and writes the JSON file."""
     sys.stdout.flush()
-    explained = [kind.explanation() for kind in kinds[: options.top]]
+    explained = [kind.explanation() for kind in chosen(kinds, options.top)]
     with contextlib.suppress(BrokenPipeError):
         print(f"\n{_overview(kinds, len(explained))}")
+        if explained:
+            print(f"\n{summary_text(explained)}")
         for number, explanation in enumerate(explained, 1):
             text = explanation_text(explanation, options.nodes, options.graph, options.code)
             print(f"\n[{number}] {text}")
@@ -93,6 +98,14 @@ def _tell(kinds: Sequence[StepKind], options: argparse.Namespace) -> None:
         with open(options.json, "w", encoding="utf-8") as file:
             json.dump(_record(kinds, explained), file, indent=1)
             file.write("\n")
+
+
+def chosen(kinds: Sequence[StepKind], top: int | None) -> Sequence[StepKind]:
+    """The first `top` kinds; without a wish, of the first two those that took a hundredth of the time."""
+    if top is not None:
+        return kinds[:top]
+    least = sum(kind.total_ms for kind in kinds) / 100
+    return [kind for kind in kinds[:_USUAL] if kind.total_ms >= least]
 
 
 def _overview(kinds: Sequence[StepKind], explained: int) -> str:
