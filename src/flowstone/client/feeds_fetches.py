@@ -7,7 +7,7 @@ functions that move one value in or out; they are made once per plan and know it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,54 +25,59 @@ from flowstone.runtime.transfers import to_device
 
 
 class FetchStructure:
-    """The form of one `fetches` argument: `elements` (tensors, without repetition), `targets`
-    (operations).
+    """The form of one `fetches` argument: `elements` (tensors, without repetition), `targets` (operations),
+    and `rebuild`, a function of the elements' values, in their order, that gives the results in that form.
     """
 
     def __init__(self, graph: Graph, fetches: Any) -> None:
         self._graph = graph
         self._positions: dict[Tensor, int] = {}
         self._targets: dict[Operation, None] = {}
-        self._rebuild = self._visit(fetches)
+        self._names: dict[str, Any] = {}
+        expression = self._visit(fetches)
         self.elements = list(self._positions)
         self.targets = list(self._targets)
+        self.rebuild: Callable[[Sequence[Any]], Any] = eval(f"lambda values: {expression}", self._names)
 
-    def rebuild(self, values: list[Any]) -> Any:
-        """The results in the form of the fetches; `values` in the order of `elements`."""
-        return self._rebuild(values)
-
-    def _visit(self, fetch: Any) -> Callable[[list[Any]], Any]:
+    def _visit(self, fetch: Any) -> str:
+        """The expression of the result for `fetch`."""
         if fetch is None:
             raise TypeError("Argument `fetch` = None has invalid type NoneType. Cannot be None")
         if isinstance(fetch, (list, tuple)):
             return self._visit_sequence(fetch)
         if isinstance(fetch, Mapping):
-            keys, parts = list(fetch), [self._visit(fetch[key]) for key in fetch]
-            kind = type(fetch)
-            return lambda values: _as_mapping(kind, [(k, part(values)) for k, part in zip(keys, parts)])
+            items = [f"({self._name(key)}, {self._visit(fetch[key])})" for key in fetch]
+            return f"{self._name(type(fetch))}([{', '.join(items)}])"
         if isinstance(fetch, SparseTensor):
-            parts = [self._visit(x) for x in (fetch.indices, fetch.values, fetch.dense_shape)]
-            return lambda values: SparseTensorValue(*(part(values) for part in parts))
+            return self._call(SparseTensorValue, [fetch.indices, fetch.values, fetch.dense_shape])
         if isinstance(fetch, IndexedSlices):
-            shape = fetch.dense_shape
-            parts = [self._visit(x) for x in (fetch.values, fetch.indices)]
-            last = self._visit(shape) if shape is not None else lambda values: None
-            return lambda values: IndexedSlicesValue(parts[0](values), parts[1](values), last(values))
+            parts = [self._visit(fetch.values), self._visit(fetch.indices)]
+            parts.append("None" if fetch.dense_shape is None else self._visit(fetch.dense_shape))
+            return f"{self._name(IndexedSlicesValue)}({', '.join(parts)})"
         if hasattr(fetch, "__attrs_attrs__"):
             names = [attribute.name for attribute in fetch.__attrs_attrs__]
-            parts = [self._visit(getattr(fetch, name)) for name in names]
-            return lambda values: type(fetch)(**{n: part(values) for n, part in zip(names, parts)})
+            parts = [f"{name}={self._visit(getattr(fetch, name))}" for name in names]
+            return f"{self._name(type(fetch))}({', '.join(parts)})"
         return self._visit_element(fetch)
 
-    def _visit_sequence(self, fetch: Any) -> Callable[[list[Any]], Any]:
-        parts = [self._visit(item) for item in fetch]
+    def _visit_sequence(self, fetch: Any) -> str:
         if hasattr(fetch, "_fields"):
-            return lambda values: type(fetch)(*(part(values) for part in parts))
+            return self._call(type(fetch), fetch)
+        parts = ", ".join([self._visit(item) for item in fetch])
         if isinstance(fetch, tuple):
-            return lambda values: tuple([part(values) for part in parts])
-        return lambda values: [part(values) for part in parts]
+            return f"({parts},)" if len(fetch) else "()"
+        return f"[{parts}]"
 
-    def _visit_element(self, fetch: Any) -> Callable[[list[Any]], Any]:
+    def _call(self, function: Callable[..., Any], arguments: Iterable[Any]) -> str:
+        return f"{self._name(function)}({', '.join([self._visit(item) for item in arguments])})"
+
+    def _name(self, value: Any) -> str:
+        """The name in expressions of this object."""
+        name = f"k{len(self._names)}"
+        self._names[name] = value
+        return name
+
+    def _visit_element(self, fetch: Any) -> str:
         try:
             element = self._graph.as_graph_element(fetch, allow_tensor=True, allow_operation=True)
         except TypeError as error:
@@ -89,13 +94,8 @@ class FetchStructure:
             raise ValueError(f"Operation {element.name} has been marked as not fetchable.")
         if isinstance(element, Operation):
             self._targets[element] = None
-            return lambda values: None
-        position = self._positions.setdefault(element, len(self._positions))
-        return lambda values: values[position]
-
-
-def _as_mapping(kind: type, items: list[tuple[Any, Any]]) -> Any:
-    return dict(items) if kind is dict else kind(items)
+            return "None"
+        return f"values[{self._positions.setdefault(element, len(self._positions))}]"
 
 
 def fetch_converter(tensor: Tensor, copied: bool) -> Callable[[Any], Any]:
@@ -109,14 +109,19 @@ def fetch_converter(tensor: Tensor, copied: bool) -> Callable[[Any], Any]:
         return _fetch_strings if dtype is dtypes.string else lambda value: value
     plain = dtype is not dtypes.bfloat16 and not dtype.is_quantized and not dtype.is_complex
     if plain and tensor.dims == ():
-        return _fetch_scalar
+        return _scalar_fetcher(dtype.as_numpy_dtype)
     if not plain:
         return lambda value: np.array(to_numpy(value, dtype), copy=True, order="C")[()]
     return _fetch_copy if copied else _fetch_array
 
 
-def _fetch_scalar(value: torch.Tensor) -> Any:
-    return value.numpy(force=True)[()]
+def _scalar_fetcher(scalar: Callable[[Any], Any]) -> Callable[[torch.Tensor], Any]:
+    read = torch.Tensor.item  # half the time of an array of rank 0 and its element
+
+    def fetch_scalar(value: torch.Tensor) -> Any:
+        return scalar(read(value))
+
+    return fetch_scalar
 
 
 def _fetch_array(value: torch.Tensor) -> Any:
