@@ -70,44 +70,6 @@ def test_a_product_or_a_sum_that_others_take_stays():
     assert of_rows[0] == of_rows[1]
 
 
-@pytest.mark.parametrize("reduce", [tf.reduce_mean, tf.reduce_sum])
-def test_a_batch_of_cross_entropies_becomes_its_total(reduce):
-    logits, labels = tf.placeholder(tf.float32, [6, 5]), tf.placeholder(tf.float32, [6, 5])
-    loss = reduce(tf.nn.softmax_cross_entropy_with_logits(labels=labels, logits=logits))
-    gradient = tf.gradients(loss, logits)[0]
-    everything = [p.name for p in PASSES]
-    before, after = types([loss, gradient], [logits, labels], *everything)
-    assert "SoftmaxCrossEntropyWithLogits" in before and "_SoftmaxCrossEntropyTotal" in after
-    assert not {"SoftmaxCrossEntropyWithLogits", "Sum", "Mean"} & set(after)
-
-
-@pytest.mark.parametrize("kind", [tf.int32, tf.int64])
-@pytest.mark.parametrize("reduce", [tf.reduce_mean, tf.reduce_sum])
-def test_a_batch_of_sparse_cross_entropies_becomes_its_total(monkeypatch, reduce, kind):
-    logits, labels = tf.placeholder(tf.float32, [6, 5]), tf.placeholder(kind, [6])
-    loss = reduce(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits))
-    gradient = tf.gradients(loss, logits)[0]
-    _, after = types([loss, gradient], [logits, labels], *[p.name for p in PASSES])
-    assert "_SparseSoftmaxCrossEntropyTotal" in after
-    assert not {"SparseSoftmaxCrossEntropyWithLogits", "Sum", "Mean"} & set(after)
-    values = np.random.RandomState(3).standard_normal((6, 5)).astype("f") * 9
-    log = agree(monkeypatch, [loss, gradient], {logits: values, labels: [0, 4, 2, 2, 1, 0]}, "fuse_losses")
-    assert "fuse_losses: " in log
-    for label in (-1, 5):
-        with (
-            tf.Session() as session,
-            pytest.raises(tf.errors.InvalidArgumentError, match=f"value of {label} "),
-        ):
-            session.run([loss, gradient], {logits: values, labels: [0, 4, label, 2, 1, 0]})
-
-
-def test_losses_that_are_fetched_too_are_computed():
-    logits, labels = tf.placeholder(tf.float32, [6, 5]), tf.placeholder(tf.float32, [6, 5])
-    losses = tf.nn.softmax_cross_entropy_with_logits(labels=labels, logits=logits)
-    _, after = types([tf.reduce_mean(losses), losses], [logits, labels], *[p.name for p in PASSES])
-    assert "_SoftmaxCrossEntropyTotal" not in after
-
-
 def updates_of(optimizer, count, use_resource=False):
     variables = [
         tf.get_variable(

@@ -173,3 +173,39 @@ def test_which_narrow_gradients_onednn_makes(monkeypatch, sizes, narrow) -> None
     assert not matrices.is_narrow_for_onednn(*sizes, tf.float64)
     monkeypatch.setattr(matrices, "onednn_is_faster", lambda: False)
     assert not matrices.is_narrow_for_onednn(*sizes, tf.float32)
+
+
+@pytest.mark.parametrize("use_resource", [False, True])
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("constant", [False, True])
+def test_a_sum_goes_into_the_variable(monkeypatch, use_resource, axis, constant) -> None:
+    x = tf.placeholder(tf.float32, [7, 3] if axis else [3, 7], name="x")
+    b = tf.get_variable("b", initializer=values(7), use_resource=use_resource)
+    rate = tf.placeholder(tf.float32, [])
+    optimizer = tf.train.GradientDescentOptimizer(0.25 if constant else rate)
+    step = optimizer.apply_gradients([(tf.reduce_sum(x, axis), b)])
+    lines = text([], [x, rate], "fold_constants", "apply_identities", "fuse_updates", targets=[step])
+    name = "_ResourceApplySum" if use_resource else "_ApplySum"
+    (update,) = [line for line in lines if f"{name}(" in line]
+    assert f"axis={axis % 2} " in update and "Sum" not in ops(lines)
+    feed = {x: values(*x.shape.as_list()), rate: 0.25}
+    log = agree(monkeypatch, [b, step], feed, "fuse_updates", setup=b.initializer)
+    assert "fuse_updates: " in log
+
+
+def test_sums_that_stay() -> None:
+    small, large = tf.placeholder(tf.float32, [3, 7]), tf.placeholder(tf.float32, [1 << 14, 7])
+    cube = tf.placeholder(tf.float32, [3, 2, 7])
+    b = tf.get_variable("b", initializer=values(7))
+    optimizer = tf.train.GradientDescentOptimizer(0.1)
+    total = tf.reduce_sum(small, 0)
+    for gradient, variable, fetches in (
+        (tf.reduce_sum(large, 0), b, []),
+        (tf.reduce_sum(cube, [0, 1]), b, []),
+        (total, b, [total]),
+        (tf.squeeze(tf.reduce_sum(small, 0, keepdims=True), 0), b, []),
+    ):
+        step = optimizer.apply_gradients([(gradient, variable)])
+        feeds = [small, large, cube]
+        lines = text(fetches, feeds, "fold_constants", "apply_identities", "fuse_updates", targets=[step])
+        assert "_ApplySum" not in ops(lines) and "Sum" in ops(lines)

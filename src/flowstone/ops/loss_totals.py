@@ -1,8 +1,8 @@
 """The soft-max cross entropies of a batch over few classes, added up or averaged at once.
 
-Plans only: `rewriting/fusion.py` makes these of the losses of examples that only a Sum or a Mean takes. Their
-second output is the gradient by the logits of the losses' sum, as the single ops have it. An example is a
-column here, as in `softmax`.
+Plans only: `rewriting/loss_fusion.py` makes these of the losses of examples that only a Sum or a Mean takes.
+Their second output is the gradient by the logits of the losses' sum, as the single ops have it, times
+`scale`; `turned`: with an example a column. That is how all is computed here, as in `softmax`.
 """
 
 from __future__ import annotations
@@ -15,39 +15,55 @@ from flowstone.framework import dtypes
 from flowstone.framework.kernel import CPU, GPU, X0, X1, Call
 from flowstone.framework.operation import op
 from flowstone.framework.shape import merge
-from flowstone.ops.softmax import FLOATS, MINUS_ONE, cross_entropy_op, label_error, sparse_cross_entropy_op
+from flowstone.ops.softmax import FLOATS, cross_entropy_op, label_error, sparse_cross_entropy_op
 
 __all__: list[str] = []
 
+_ATTRIBUTES = "divisor: int ; scale: float = 1 ; turned: bool = false"
 total_op = op(
-    "_SoftmaxCrossEntropyTotal", "features: T, labels: T -> total: T, backprop: T", "divisor: int", T=FLOATS
+    "_SoftmaxCrossEntropyTotal", "features: T, labels: T -> total: T, backprop: T", _ATTRIBUTES, T=FLOATS
 )
-total_op.infer(lambda node: [(), merge(node.dims(0), node.dims(1))])
+sparse_total_op = op(
+    "_SparseSoftmaxCrossEntropyTotal",
+    "features: T, labels: Tlabels -> total: T, backprop: T",
+    f"{_ATTRIBUTES} ; Tlabels: type in [int32, int64] = int64",
+    T=FLOATS,
+)
+
+
+@total_op.infer
+def _(node):
+    dims = merge(node.dims(0), node.dims(1))
+    return [(), dims[::-1] if node.attributes["turned"] and dims else dims]
+
+
+@sparse_total_op.infer
+def _(node):
+    dims = node.dims(0)
+    return [(), dims[::-1] if node.attributes["turned"] and dims else dims]
+
+
 total_op.not_differentiable()
+sparse_total_op.not_differentiable()
 
 
 @total_op.kernel(CPU)
 def _(node, env):
     """The losses' sum over `divisor`: one product of all elements."""
-    divisor = -node.attributes["divisor"]
+    divisor, turned = -node.attributes["divisor"], node.attributes["turned"]
+    scale = None if node.attributes["scale"] == 1 else _number(node, node.attributes["scale"])
 
     def cross_entropy_total(logits, labels):
         labels = labels.t().contiguous()
         log_probabilities = torch.log_softmax(logits.t(), 0)
         total = torch.dot(labels.view(-1), log_probabilities.view(-1)).div_(divisor)
-        return total, log_probabilities.exp_().sub_(labels).t()
+        gradient = log_probabilities.exp_().sub_(labels)
+        if scale is not None:
+            gradient.mul_(scale)
+        return total, gradient if turned else gradient.t()
 
     return cross_entropy_total
 
-
-sparse_total_op = op(
-    "_SparseSoftmaxCrossEntropyTotal",
-    "features: T, labels: Tlabels -> total: T, backprop: T",
-    "divisor: int ; Tlabels: type in [int32, int64] = int64",
-    T=FLOATS,
-)
-sparse_total_op.infer(lambda node: [(), node.dims(0)])
-sparse_total_op.not_differentiable()
 
 _MEAN, _SUM = 1, 2  # ATen's names of reductions
 _NO_LABEL = -(1 << 63)
@@ -55,10 +71,14 @@ _NO_LABEL = -(1 << 63)
 
 @sparse_total_op.kernel(CPU)
 def _(node, env):
-    """The losses' sum over `divisor`, which is 1 or the number of examples."""
+    """The losses' sum over `divisor`, which is 1 or the number of examples.
+
+    The gradient, scale * (probability - 1 at the label), is made of columns of a table of -scale at each
+    label, which ATen picks faster than it adds numbers in scattered places.
+    """
     reduction = _SUM if node.attributes["divisor"] == 1 else _MEAN
-    examples = node.static_shape(0)[0]
-    minus_one = MINUS_ONE[node.dtype(0).torch].expand(1, examples)
+    scale, turned = node.attributes["scale"], node.attributes["turned"]
+    table = torch.eye(node.static_shape(0)[1], dtype=node.dtype(0).torch).mul_(_number(node, -scale))
 
     def cross_entropy_total(logits, labels):
         log_probabilities = torch.log_softmax(logits.t(), 0)
@@ -66,10 +86,15 @@ def _(node, env):
             total = torch._C._nn.nll_loss_nd(log_probabilities.t(), labels, None, reduction, _NO_LABEL)
         except (RuntimeError, IndexError):
             raise label_error(labels, logits.shape[1]) from None
-        return total, log_probabilities.exp_().scatter_add_(0, labels.unsqueeze(0), minus_one).t()
+        gradient = table.index_select(1, labels).add_(log_probabilities.exp_(), alpha=scale)
+        return total, gradient if turned else gradient.t()
 
     labels = X1 if node.dtype(1) is dtypes.int64 else Call(torch.Tensor.long, X1)
     return Call(cross_entropy_total, X0, labels)
+
+
+def _number(node, value):
+    return torch.tensor(value, dtype=node.dtype(0).torch)
 
 
 def _by_losses(single: Any) -> Any:
@@ -77,10 +102,13 @@ def _by_losses(single: Any) -> Any:
 
     def factory(node, env):
         losses, divisor = single.kernels[GPU](node, env), node.attributes["divisor"]
+        scale, turned = node.attributes["scale"], node.attributes["turned"]
 
         def total(logits, labels):
-            found, backprop = losses(logits, labels)
-            return found.sum().div_(divisor), backprop
+            found, gradient = losses(logits, labels)
+            if scale != 1:
+                gradient.mul_(scale)
+            return found.sum().div_(divisor), gradient.t() if turned else gradient
 
         return total
 

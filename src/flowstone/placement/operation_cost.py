@@ -201,6 +201,7 @@ _TABLE: tuple[tuple[str, Callable[[Node], float]], ...] = (
     ("MatMul BatchMatMul BatchMatMulV2 _FusedMatMul _PackedMatMul", _product),
     ("_ProductSumAdd", _added_product),
     ("_ApplyProduct _ResourceApplyProduct", _product_update),
+    ("_ApplySum _ResourceApplySum", lambda node: 2.0 * _count(node._inputs[2])),
     ("Conv2D Conv3D _BiasedConv2D", _forward(_convolution)),
     ("Conv2DBackpropInput Conv3DBackpropInputV2", _by_input(_convolution)),
     ("Conv2DBackpropFilter Conv3DBackpropFilterV2", _by_filter(_convolution)),

@@ -1,9 +1,7 @@
 """Fusion: several nodes as one kernel that makes one pass over the data.
 
-- A matrix product or convolution, the addition of a bias to its columns or channels, and the activation after
-  that; or the addition of a matrix to a product that BLAS makes.
-- The mean or the sum of the soft-max cross entropies of a batch, over few classes: the losses of the
-  examples, which nobody else wants, are never made.
+A matrix product or convolution, the addition of a bias to its columns or channels, and the activation after
+that; or the addition of a matrix to a product that BLAS makes.
 """
 
 from __future__ import annotations
@@ -12,12 +10,7 @@ from flowstone.framework.node import Output
 from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.ops.matrices import accumulates
-from flowstone.ops.softmax import FEW_CLASSES
-from flowstone.rewriting.branches import Liveness
-from flowstone.rewriting.patterns import Replacement, remove_unneeded, rewrite, substitute
-
-_MOST_EXAMPLES = 4096  # so many terms at once are added as exactly as in two stages
-
+from flowstone.rewriting.patterns import Replacement, remove_unneeded, rewrite
 
 _FUSED = {"MatMul": "_FusedMatMul", "Conv2D": "_BiasedConv2D"}
 _ACTIVATIONS = frozenset(("Relu", "Tanh", "Sigmoid"))
@@ -90,58 +83,3 @@ def _product_and_bias(node: PlanNode) -> tuple[Output, Output] | None:
         if channels is not None and other._dims == (channels,):
             return x, other
     return None
-
-
-_TOTALS = {
-    "SoftmaxCrossEntropyWithLogits": "_SoftmaxCrossEntropyTotal",
-    "SparseSoftmaxCrossEntropyWithLogits": "_SparseSoftmaxCrossEntropyTotal",
-}
-
-
-def fuse_losses(subgraph: Subgraph) -> None:
-    """Gives a soft-max cross entropy whose losses are only averaged or summed its average or sum."""
-    candidates = [node for node in subgraph.nodes if _has_few_classes(node)]
-    if not candidates:
-        return
-    liveness = Liveness(subgraph)
-    consumers = subgraph.consumers()
-    places: dict[PlanNode, list[PlanNode]] = {}
-    stand_ins: dict[PlanNode, list[PlanNode]] = {}
-    replaced: dict[Output, Output] = {}
-    for node in candidates:
-        loss, backprop = node._outputs
-        takers = consumers.get(loss, [])
-        if len(takers) != 1 or loss in subgraph.fetches or not _is_total(takers[0]):
-            continue
-        total = takers[0]
-        if liveness.node(total) != liveness.node(node):
-            continue
-        divisor = loss._dims[0] if total.type == "Mean" else 1
-        fused = subgraph.new_node(
-            registry[_TOTALS[node.type]],
-            list(node._inputs),
-            {**node.attributes, "T": loss.dtype, "divisor": divisor},
-            like=node,
-        )
-        fused._control_inputs = list(node._control_inputs)
-        places[node], places[total] = [fused], []
-        stand_ins[node] = stand_ins[total] = [fused]
-        replaced[total._outputs[0]], replaced[backprop] = fused._outputs
-        subgraph.log.append(("fuse_losses", node.name, f"only {total.name} takes the losses"))
-    substitute(subgraph, places, replaced, stand_ins)
-
-
-def _has_few_classes(node: PlanNode) -> bool:
-    if node.type not in _TOTALS:
-        return False
-    logits, labels = node.static_shape(0), node.static_shape(1)
-    if logits is None or labels is None or logits[: len(labels)] != labels:
-        return False
-    if node.dtype(0).name not in ("float32", "float64"):
-        return False
-    return logits[0] <= _MOST_EXAMPLES and logits[1] <= FEW_CLASSES and logits[0] > 0
-
-
-def _is_total(node: PlanNode) -> bool:
-    """Whether it averages or sums a vector and waits for nothing else."""
-    return node.type in ("Mean", "Sum") and node._outputs[0]._dims == () and not node._control_inputs

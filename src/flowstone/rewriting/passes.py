@@ -22,12 +22,13 @@ from flowstone.rewriting.control_edges import drop_waits
 from flowstone.rewriting.dead_branches import remove_dead_branches
 from flowstone.rewriting.direct_sums import sum_directly
 from flowstone.rewriting.filter_layout import lay_out_filters
-from flowstone.rewriting.fusion import fuse_biases, fuse_losses
+from flowstone.rewriting.fusion import fuse_biases
 from flowstone.rewriting.invariants import check
 from flowstone.rewriting.logistic_losses import simplify_logistic_losses
 from flowstone.rewriting.loop_accumulators import stack_accumulators
 from flowstone.rewriting.loop_invariants import hold_invariants
 from flowstone.rewriting.loop_stacks import drop_stacks
+from flowstone.rewriting.loss_fusion import fuse_losses
 from flowstone.rewriting.memory_schedule import schedule_memory
 from flowstone.rewriting.mixed_precision import multiply_in_bfloat16
 from flowstone.rewriting.normalization_fusion import fold_normalizations
