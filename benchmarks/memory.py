@@ -31,12 +31,13 @@ import flowstone as tf
 from flowstone.framework.subgraph import Subgraph
 from flowstone.rewriting.memory_estimate import peak_memory
 from flowstone.rewriting.swapping import swap_peak
-from models import alexnet, language_model
+from models import alexnet, language_model, residual
 
 Step = tuple[list[Any], dict[Any, Any]]
 MODELS: dict[str, Callable[[], Step]] = {
     "AlexNet, batch 16": lambda: alexnet.training_step(tf, 16),
     "AlexNet, batch 64": lambda: alexnet.training_step(tf, 64),
+    "ResNet-50, batch 4": lambda: residual.training_step(tf, 4),
     "LSTM, 2 x 650, 50 steps": lambda: language_model.training_step(tf, language_model.LARGE),
 }
 # RewriterConfig's NO_MEM_OPT, SCHEDULING_HEURISTICS, RECOMPUTATION_HEURISTICS
