@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import flowstone as tf
+from flowstone.client import runners
 
 
 @pytest.fixture(autouse=True)
@@ -368,3 +369,23 @@ def test_explain_shows_rewrites_graph_and_code():
     with tf.Session() as session:
         text = session.explain(y, [x])
     assert "all inputs are constant" in text and "def segment(step, a0):" in text and "AddV2(%0" in text
+
+
+def test_nested_fetches_and_sparse_feeds_are_prepared_once(monkeypatch):
+    made = []
+    compile_one = runners.compiled_runner
+    monkeypatch.setattr(runners, "compiled_runner", lambda *args: made.append(1) or compile_one(*args))
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [None])
+        ids = tf.sparse_placeholder(tf.int64)
+        y, total = x * 2.0, tf.reduce_sum(x)
+        value = tf.SparseTensorValue(np.array([[0, 0]]), np.array([7]), np.array([1, 1]))
+        for feed in ([1.0, 2.0], [3.0, 4.0]):
+            fetched = session.run({"y": y, "others": [total, (y, ids)]}, {x: feed, ids: value})
+            assert fetched["y"].tolist() == fetched["others"][1][0].tolist() == [2 * feed[0], 2 * feed[1]]
+            assert fetched["others"][0] == sum(feed)
+            assert fetched["others"][1][1].values.tolist() == [7]
+        assert session.run([[total], y, ids], {x: [1.0], ids: value})[0] == [1.0]  # the same in another form
+        other_order = session.run(((y,), total, ids), {x: [5.0, 5.0], ids: value})
+        assert other_order[0][0].tolist() == [10.0, 10.0] and other_order[1] == 10.0
+    assert len(made) == 3  # one for each form

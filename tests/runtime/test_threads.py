@@ -37,6 +37,13 @@ def test_only_steps_that_would_wake_a_team_in_vain_are_limited(rows, inner, colu
     assert wants_one_thread(prune([product], [], [x])) is expected
 
 
+@pytest.mark.parametrize(("ids", "expected"), [(300, True), (200_000, False), (None, False)])
+def test_sizes_that_depend_on_values_are_no_larger_than_what_is_fed(ids, expected):
+    x = tf.placeholder(tf.int64, [ids])
+    rows = tf.gather(tf.zeros([1000, 16]), tf.unique(x)[0])
+    assert wants_one_thread(prune([tf.reduce_sum(rows * 2.0, 0)], [], [x])) is expected
+
+
 @pytest.mark.parametrize(("layers", "expected"), [(3, True), (8, False)])
 def test_a_team_pays_for_many_products_of_medium_size(layers, expected):
     x = h = tf.placeholder(tf.float32, [32, 200])

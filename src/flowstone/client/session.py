@@ -32,6 +32,7 @@ from flowstone.client.run_metadata import Measurements
 from flowstone.client.runners import compiled_runner, is_open, runner_by_shape
 from flowstone.client.target import Target
 from flowstone.framework import errors, scope
+from flowstone.framework.composite import IndexedSlices, SparseTensor
 from flowstone.framework.graph import Graph, Operation
 from flowstone.framework.tensor import Tensor
 from flowstone.runtime.device import default_device
@@ -144,38 +145,30 @@ class BaseSession:
         return self._run_slowly(fetches, feed_dict, options, run_metadata)
 
     def _run_slowly(self, fetches: Any, feed_dict: Any, options: Any, run_metadata: Any) -> Any:
-        """The first run of these fetches and feeds, or one with options: plans, and remembers the runner."""
+        """The first run of these fetches and feeds, or one with options: plans, and remembers the runner.
+
+        Also every run with nested fetches or sparse feeds, whose runner is found by their form."""
         self._check_usable()
         if feed_dict is not None and not hasattr(feed_dict, "items"):
             raise TypeError(f"Argument `feed_dict` must be a dictionary, not {type(feed_dict).__name__}")
-        structure = FetchStructure(self._graph, fetches)
         pairs: list[tuple[Tensor, Any]] = []
         for key, value in (feed_dict or {}).items():
             pairs += feed_elements(self._graph, key, value)
         feeds, values = [tensor for tensor, _ in pairs], [value for _, value in pairs]
+        is_plain_run = options is None and run_metadata is None and not self._timeout_ms
+        form = _form(fetches) if is_plain_run else None
+        form_key = (FetchStructure, form, *feeds)
+        if form is not None and form_key in self._runners:
+            return self._runners[form_key](*values)
+        structure = FetchStructure(self._graph, fetches)
         if options is not None or run_metadata is not None:
             return run_described(self, structure, feeds, values, options, run_metadata)
         run = measured_runner(self, structure, feeds)
-        if not self._timeout_ms:
-            self._remember(fetches, feed_dict, run)
+        if not self._timeout_ms and not self._closed:
+            key = _key_by_identity(fetches, feed_dict)
+            if key is not None or form is not None:
+                self._runners[form_key if key is None else key] = run
         return run(*values)
-
-    def _remember(self, fetches: Any, feed_dict: Any, run: Callable[..., Any]) -> None:
-        """Makes `run` found by identity, where fetches are a leaf or a flat list and feed keys are plain."""
-        items = list(fetches) if type(fetches) in (list, tuple) else [fetches]
-        leaf = all(isinstance(item, _LEAVES) or _is_variable(item) for item in items)
-        if not leaf or not all(
-            isinstance(key, (Tensor, str)) or _is_variable(key) for key in feed_dict or {}
-        ):
-            return
-        if type(fetches) in (list, tuple):
-            key: Any = (
-                (type(fetches), *items) if feed_dict is None else (type(fetches), *items, None, *feed_dict)
-            )
-        else:
-            key = fetches if feed_dict is None else (fetches, None, *feed_dict)
-        if not self._closed:
-            self._runners[key] = run
 
     def _runner(
         self, structure: FetchStructure, feeds: list[Tensor], timeout_ms: int = 0
@@ -400,6 +393,31 @@ class BaseSession:
 
 def _closed_error() -> errors.CancelledError:
     return errors.CancelledError(None, None, "Session has been closed.")
+
+
+def _key_by_identity(fetches: Any, feed_dict: Any) -> Any:
+    """What `run` looks a runner up by, where fetches are a leaf or a flat list and feed keys are plain.
+
+    Else None."""
+    items = list(fetches) if type(fetches) in (list, tuple) else [fetches]
+    feed_keys = list(feed_dict or {})
+    if not all([isinstance(x, _LEAVES) or _is_variable(x) for x in items]):
+        return None
+    if not all([isinstance(key, (Tensor, str)) or _is_variable(key) for key in feed_keys]):
+        return None
+    if type(fetches) in (list, tuple):
+        return (type(fetches), *items) if feed_dict is None else (type(fetches), *items, None, *feed_keys)
+    return fetches if feed_dict is None else (fetches, None, *feed_keys)
+
+
+def _form(fetches: Any) -> Any:
+    """A key for nested fetches, equal where kinds, keys and elements are the same. None for other kinds."""
+    if isinstance(fetches, (list, tuple, dict)):
+        keys, items = (list(fetches), fetches.values()) if isinstance(fetches, dict) else ([], fetches)
+        parts = [_form(item) for item in items]
+        return None if any([part is None for part in parts]) else (type(fetches), *keys, *parts)
+    is_known = isinstance(fetches, (*_LEAVES, SparseTensor, IndexedSlices)) or _is_variable(fetches)
+    return fetches if is_known else None
 
 
 def _is_variable(item: Any) -> bool:

@@ -19,6 +19,7 @@ from flowstone.framework.shape import broadcast
 
 _WORDS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}  # by bytes an element
 _FEWEST = 4096  # elements; with fewer, more calls cost more than branches
+_FEWEST_KEPT = 2048  # the same where one side is zero
 _FEWEST_SPREAD = 16384  # where the condition is alike for rows, which branches predict
 _MOST = 1 << 20  # elements that stay in a cache while several operations pass over them
 
@@ -37,7 +38,7 @@ def choice(node: Any, env: Any, condition_dims: Any) -> Call:
     size, word = math.prod(dims), _WORDS[dtype.itemsize]
     is_spread = math.prod(condition_dims) < size
     for i in (1, 2):
-        if size >= _FEWEST and node.static_shape(i) == dims and _is_zero(node, 3 - i):
+        if size >= _FEWEST_KEPT and node.static_shape(i) == dims and _is_zero(node, 3 - i):
             return _kept(condition, (X1, X2)[i - 1], i, dtype, word, is_spread)
     if not (_FEWEST_SPREAD if is_spread else _FEWEST) <= size <= _MOST or broadcast(t, e) != dims:
         return plain

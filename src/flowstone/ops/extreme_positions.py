@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import operator
 from typing import Any
 
 import torch
@@ -19,6 +21,12 @@ __all__ = ["arg_max", "arg_min", "argmax", "argmin"]
 _ARG_ATTRIBUTES = (
     "Tidx: type in [int16, int32, int64] = int32 ; output_type: type in [int16, uint16, int32, int64] = int64"
 )
+
+# ATen finds extremes along with their positions many times as fast as positions alone, unless they are few or
+# the axis is the last and long: [10, 2000] along the first axis 14 µs instead of 217, [2000, 10] along the
+# last 13 instead of 32, [128, 10] 3.0 instead of 2.3. Both give the first of equal ones, and of NaNs.
+_WITH_EXTREME = {torch.argmax: torch.max, torch.argmin: torch.min}
+_MANY = 2048  # elements
 
 
 def _argument_of_extreme(name, function):
@@ -49,6 +57,8 @@ def _argument_of_extreme(name, function):
         dims = node.static_shape(0)
         if axis is not None and dims and dims[int(axis)] and dtype not in SIGNED and not dtype.is_bool:
             call = Call(function, X0, int(axis))
+            if env.device.type == "cpu" and math.prod(dims) >= _MANY and not dtype.is_complex:
+                call = Call(operator.getitem, Call(_WITH_EXTREME[function], X0, int(axis)), 1)
             return call if result is torch.int64 else Call(torch.Tensor.to, call, result)
         return _argument_kernel(name, dtype, function, result)
 

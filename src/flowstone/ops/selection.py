@@ -54,9 +54,8 @@ def _distinct(x: Any) -> tuple[Any, Any, Any]:
     first = torch.full((len(values),), len(x), dtype=torch.int64, device=x.device)
     first.scatter_reduce_(0, inverse, torch.arange(len(x), device=x.device), "amin")
     order = torch.argsort(first)
-    rank = torch.empty_like(order)
-    rank[order] = torch.arange(len(order), device=x.device)
-    return values[order], rank[inverse], counts[order]
+    rank = torch.empty_like(order).index_copy_(0, order, torch.arange(len(order), device=x.device))
+    return values.index_select(0, order), rank.index_select(0, inverse), counts.index_select(0, order)
 
 
 def _distinct_text(x: Any) -> tuple[Any, Any, Any]:

@@ -69,8 +69,8 @@ def _with_one_slot(function):
 _DIRECT = (_without_slots, _with_one_slot)  # by the number of slots
 
 
-def _sparse(function, slots, grad_at, options):
-    """`function` on the rows that the indices behind the gradient name."""
+def _sparse(function, slots, grad_at, options, distinct):
+    """`function` on the rows that the indices behind the gradient name; `distinct`: none repeats."""
 
     def run(*inputs):
         tensors = [box.tensor for box in inputs[: slots + 1]]
@@ -80,7 +80,7 @@ def _sparse(function, slots, grad_at, options):
         check_rows(indices, tensors[0].shape[0])
         places = indices.long()
         before, after = inputs[slots + 1 : grad_at], inputs[grad_at + 2 :]
-        for group in rounds(places) or [None]:
+        for group in [None] if distinct else rounds(places) or [None]:
             here, part = (places, grad) if group is None else (places[group], grad[group])
             rows = [tensor.index_select(0, here) for tensor in tensors]
             function(*rows, *before, part, *after, **options)
@@ -89,6 +89,11 @@ def _sparse(function, slots, grad_at, options):
         return inputs[0]
 
     return run
+
+
+_DISTINCT = frozenset(
+    {"Unique", "UniqueV2", "UniqueWithCounts", "UniqueWithCountsV2"}
+)  # in their first output
 
 
 def _with_numbers(node, env, run, numbers):
@@ -138,7 +143,9 @@ def _kernel(function, names, slots, is_sparse):
             key: value for key, value in node.attributes.items() if key in ("use_nesterov", "update_slots")
         }
         if is_sparse:
-            run = _sparse(function, slots, grad_at, options)
+            indices = node.inputs[grad_at + 1]
+            distinct = indices._op.type in _DISTINCT and indices._value_index == 0
+            run = _sparse(function, slots, grad_at, options, distinct)
         else:
             known = node.static_shape(grad_at)
             held = node.dims(0) if node.inputs[0].dtype.is_ref else handle_dims(node)

@@ -24,6 +24,7 @@ from typing import Any
 
 import torch
 
+from flowstone.framework.node import Output
 from flowstone.framework.shape import num_elements
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.placement.operation_cost import FREE, is_by_element, touched_rows, work
@@ -45,9 +46,9 @@ _AN_ELEMENT = 6
 def wants_one_thread(subgraph: Subgraph) -> bool:
     """Whether some kernels of the step may start a team and too few are large enough to gain from it."""
     largest = total = 0.0
-    frames = Frames(subgraph)
+    frames, rows = Frames(subgraph), _fed_rows(subgraph)
     for node in subgraph.nodes:
-        work = _work(node)
+        work = _work(node, rows)
         if work is None or work >= _WORTH_A_TEAM:
             return False
         largest = max(largest, work)
@@ -56,24 +57,42 @@ def wants_one_thread(subgraph: Subgraph) -> bool:
     return largest >= _NEVER_PARALLEL and total < _MANY
 
 
-def _work(node: PlanNode) -> float | None:
+def _fed_rows(subgraph: Subgraph) -> int | None:
+    """The rows of the longest fed value: sizes that depend on values (the number of distinct ids) are taken
+    for that. None if it is not known."""
+    fed = [x._dims for x in subgraph.feeds]
+    if not fed or any([dims is None or None in dims for dims in fed]):
+        return None
+    return max([dims[0] if dims else 1 for dims in fed])  # type: ignore[type-var]
+
+
+def _elements(x: Output, rows: int | None) -> int | None:
+    """How many elements an output has, `rows` along each axis of unknown size."""
+    dims = x._dims
+    if dims is not None and rows is not None and None in dims:
+        dims = tuple([rows if n is None else n for n in dims])
+    return num_elements(dims)
+
+
+def _work(node: PlanNode, rows: int | None = None) -> float | None:
     """About how many multiplications: the root of the product of the three largest operands' sizes, which is
     exact for matrix products; for ops that do little for each element, by elements. Of a table of which only
     some rows are taken or changed these rows count. None if a shape is unknown."""
-    rows = touched_rows(node)
-    if rows is not None:
-        count = num_elements(rows._dims)
+    touched = touched_rows(node)
+    if touched is not None:
+        count = _elements(touched, rows)
         return None if count is None else _AN_ELEMENT * count
     if not node._inputs or not node._outputs or node.type in FREE:
         return 0.0
     sizes: list[int] = []
     for x in (*node._inputs, *node._outputs):
-        size = num_elements(x._dims)
+        size = _elements(x, rows)
         if size is None:
             return None
         sizes.append(size)
     if is_by_element(node):
-        return _AN_ELEMENT * work(node).operations
+        is_known = all([num_elements(x._dims) is not None for x in (*node._inputs, *node._outputs)])
+        return _AN_ELEMENT * (work(node).operations if is_known else max(sizes))
     sizes.sort(reverse=True)
     three = (sizes + sizes[:1] * 2)[:3]
     return math.sqrt(three[0] * three[1] * three[2])
