@@ -17,7 +17,7 @@ from flowstone.framework import dtypes, errors
 from flowstone.framework.kernel import CPU, GPU, X0, X1, X2, Call
 from flowstone.framework.operation import F, op
 from flowstone.framework.shape import merge
-from flowstone.ops import pointwise_convolutions
+from flowstone.ops import pointwise_convolutions, single_images
 from flowstone.ops.convolution_arrangement import arrange, arrange_gradient
 from flowstone.ops.convolution_geometry import Geometry, shape_only
 from flowstone.ops.pointwise_convolutions import gradient_by_filter, images_of_row, row_of_positions, spread
@@ -149,6 +149,8 @@ def _forward_call(node, env, seen):
         call = Call(convolve, row, weights, None, (1, 1), seen.padding, seen.dilations, seen.groups)
         return seen.given_flat_result(images_of_row(call, (*found, seen.kernel[-1])))
     x = seen.image_of(X0)
+    if single_images.suits(seen, env, node.dtype(0), seen.lengths, seen.channels):
+        return seen.given_result(single_images.forward(seen, x, weights))
     call = Call(convolve, x, weights, None, seen.strides, seen.padding, seen.dilations, seen.groups)
     return seen.given_result(call)
 
@@ -188,7 +190,7 @@ def _input_gradient_kernel(depthwise):
         if seen is not None:
             if pointwise_convolutions.suits(node, env, geometry, seen.kernel, seen.known):
                 return _pointwise_input_gradient(seen)
-            return _input_gradient_call(seen)
+            return _input_gradient_call(seen, env, node.dtype(1))
         n, last = geometry.rank - 2, geometry.last
         transposed, strides, dilations = _TRANSPOSED[n], geometry.strides, geometry.dilations
         to_first, to_last = geometry.to_first, geometry.to_last
@@ -229,14 +231,16 @@ def _input_gradient_kernel(depthwise):
     return factory
 
 
-def _input_gradient_call(seen):
+def _input_gradient_call(seen, env, dtype):
     rest = tuple(
         max(length + 2 * margin - (count - 1) * stride - (size - 1) * dilation - 1, 0)
         for length, margin, count, stride, size, dilation in zip(
-            seen.geometry.sizes_of(seen.padded), seen.padding, seen.counts, seen.strides, seen.kernel,
-            seen.dilations,
+            seen.lengths, seen.padding, seen.counts, seen.strides, seen.kernel, seen.dilations
         )
-    )  # fmt: skip
+    )
+    if single_images.suits(seen, env, dtype, seen.counts, seen.kernel[-1]):
+        call = single_images.by_input(seen, seen.result_of(X2), seen.filter_of(X1), rest)
+        return seen.given_image_gradient(call)
     call = Call(
         _TRANSPOSED[seen.geometry.rank - 2], seen.result_of(X2), seen.filter_of(X1), None, seen.strides,
         seen.padding, rest, seen.groups, seen.dilations,
@@ -258,8 +262,12 @@ def _pointwise_input_gradient(seen):
 def _filter_gradient_call(seen, env, dtype):
     zeros = (0,) * len(seen.strides)
     weights = shape_only(seen.geometry, seen.kernel, dtype.torch, env.device)
+    dy, x = seen.result_of(X2), seen.image_of(X0)
+    if len(zeros) == 3 and single_images.suits(seen, env, dtype, seen.lengths, seen.channels):
+        call = single_images.by_filter(seen, dy, x, weights)
+        return seen.given_filter_gradient(Call(operator.getitem, call, 1))
     call = Call(
-        _backward, seen.result_of(X2), seen.image_of(X0), weights, None, seen.strides, seen.padding,
+        _backward, dy, x, weights, None, seen.strides, seen.padding,
         seen.dilations, False, zeros, seen.groups, (False, True, False),
     )  # fmt: skip
     return seen.given_filter_gradient(Call(operator.getitem, call, 1))

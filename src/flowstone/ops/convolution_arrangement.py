@@ -34,7 +34,7 @@ class Arrangement(NamedTuple):
 
     `image`, `kernel`: dims in the node's layout; `groups`; `strides`, `dilations`; `counts`: the result's
     lengths; `padding` of both ends alike, beside which the image is padded with `extra` (before, after) or
-    None; all but the first two spatial. `image` has not yet that extra padding; `padded` has it.
+    None; all but the first two spatial. `image` has not yet that extra padding; `lengths` have it.
     """
 
     geometry: Geometry
@@ -56,17 +56,17 @@ class Arrangement(NamedTuple):
         return self.groups, self.counts, self.padding
 
     @property
-    def padded(self) -> tuple[int, ...]:
-        """The dims of the image with its extra padding."""
-        if self.extra is None:
-            return self.image
-        lengths = self.geometry.sizes_of(self.image)
-        return self._with_lengths([b + n + a for b, n, a in zip(self.extra[0], lengths, self.extra[1])])
+    def channels(self) -> int:
+        """The image's channels."""
+        return self.geometry.channels_of(self.image)  # type: ignore[no-any-return]
 
-    def _with_lengths(self, lengths: Any) -> tuple[int, ...]:
-        if self.geometry.last:
-            return (self.image[0], *lengths, self.image[-1])
-        return (*self.image[:2], *lengths)
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """The spatial lengths of the image with its extra padding."""
+        lengths: tuple[int, ...] = self.geometry.sizes_of(self.image)
+        if self.extra is None:
+            return lengths
+        return tuple([b + n + a for b, n, a in zip(self.extra[0], lengths, self.extra[1])])
 
     def _result_dims(self, counts: tuple[int, ...]) -> tuple[int, ...]:
         return (self.image[0], *counts, self.kernel[-1])  # only images with channels last are ever turned

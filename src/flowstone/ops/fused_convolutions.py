@@ -29,6 +29,7 @@ biased_conv2d_op.infer(conv2d_op.infer_function)
 biased_conv2d_op.not_differentiable()
 
 
+_convolve = torch.ops.mkldnn._convolution_pointwise.default
 _LARGE = 1_000_000  # multiplications; oneDNN's call costs 20 µs more than ATen's own for small images
 
 
@@ -41,13 +42,13 @@ def _suits_onednn(node, env):
 
 def _with_bias(call, activation):
     """A convolution's call, with all that is called on its result, where oneDNN adds bias and activation."""
-    if call.function is not torch.conv2d:
+    if call.function is torch.conv2d:
+        x, kernel, _, strides, padding, dilations, groups = call.arguments
+    elif call.function is _convolve:
+        x, kernel, _, padding, strides, dilations, groups, *_ = call.arguments
+    else:
         return Call(call.function, _with_bias(call.arguments[0], activation), *call.arguments[1:])
-    x, kernel, _, strides, padding, dilations, groups = call.arguments
-    return Call(
-        torch.ops.mkldnn._convolution_pointwise.default,
-        x, kernel, X2, padding, strides, dilations, groups, activation, (), "",
-    )  # fmt: skip
+    return Call(_convolve, x, kernel, X2, padding, strides, dilations, groups, activation, (), "")
 
 
 @biased_conv2d_op.kernel(CPU, GPU)
