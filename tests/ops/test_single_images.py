@@ -43,9 +43,10 @@ def test_one_image(strides, side, asked) -> None:
 
 @pytest.mark.parametrize("strides", [(1, 1, 1), (2, 1, 2)])
 @pytest.mark.parametrize("channels", [1, 8])
-def test_one_volume(strides, channels, asked) -> None:
-    x, w = values(1, 12, 12, 13, channels), values(3, 3, 3, channels, 32)
-    direction = values(1, *[-(-n // s) for n, s in zip((12, 12, 13), strides)], 32)
+@pytest.mark.parametrize("depth", [10, 11, 12, 13])
+def test_one_volume(strides, channels, depth, asked) -> None:
+    x, w = values(1, depth, 12, 13, channels), values(3, 3, 3, channels, 32)
+    direction = values(1, *[-(-n // s) for n, s in zip((depth, 12, 13), strides)], 32)
     found, wanted = convolved(x, w, strides, direction)
     for a, b in zip(found, wanted):
         np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-3)
