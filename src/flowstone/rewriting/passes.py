@@ -24,6 +24,7 @@ from flowstone.rewriting.direct_sums import sum_directly
 from flowstone.rewriting.filter_layout import lay_out_filters
 from flowstone.rewriting.fusion import fuse_biases
 from flowstone.rewriting.invariants import check
+from flowstone.rewriting.joined_values import read_joined_values
 from flowstone.rewriting.logistic_losses import simplify_logistic_losses
 from flowstone.rewriting.loop_accumulators import stack_accumulators
 from flowstone.rewriting.loop_invariants import hold_invariants
@@ -100,6 +101,7 @@ PASSES = (
     Pass(fuse_updates, "a product that is only subtracted from a variable, in one kernel", joins=True),
     Pass(add_negated_rows, "rows are added to a variable, not subtracted"),
     Pass(group_updates, "small updates with the same numbers in one call", joins=True),
+    Pass(read_joined_values, "what a concatenation holds, too, is let go"),
     Pass(schedule_memory, "an order of low peak memory, where values are large"),
     Pass(recompute_hinted, "compute what the program marks again for gradients"),
     Pass(recompute_activations, "compute activations again, not hold them"),
@@ -151,5 +153,5 @@ _BY_MEMORY_OPTIMIZATION: dict[int, frozenset[str]] = {
 def with_memory_optimization(disabled: frozenset[str], kind: int) -> frozenset[str]:
     """The disabled passes where `kind` (RewriterConfig.MemOptType) switches some on or off."""
     if kind == 1:
-        return disabled.union({"schedule_memory"}, *_BY_MEMORY_OPTIMIZATION.values())
+        return disabled.union({"schedule_memory", "read_joined_values"}, *_BY_MEMORY_OPTIMIZATION.values())
     return disabled - _BY_MEMORY_OPTIMIZATION.get(kind, frozenset())
