@@ -111,7 +111,7 @@ class _Costs(NamedTuple):
     summed: int
 
 
-_CONVOLUTION = _Costs(0.88, 25, 5_000_000, 50)  # and its gradient by the images, which shares the sums
+_CONVOLUTION = _Costs(0.88, 18, 5_000_000, 50)  # and its gradient by the images, which shares the sums
 _BY_FILTER = _Costs(0.84, 14, 10_000_000, 150)
 _UNCACHED = 15  # added to `moved` where the caches do not hold an image
 _CACHED = 8 << 20  # bytes
