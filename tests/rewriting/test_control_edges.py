@@ -173,3 +173,16 @@ def test_those_who_wait_for_a_conditional_are_not_made_to_wait_for_a_branch():
         with tf.Session() as session:
             assert session.run(y, {x: -1.0}) == 0.0, disabled
             assert session.run(y, {x: 1.0}) == 2.0, disabled
+
+
+def test_a_wait_for_what_follows_a_loop_stays_outside_the_loop() -> None:
+    """Beside a conditional, where a wait also says when a node is alive."""
+    x = tf.placeholder(tf.float32, [])
+    first = tf.while_loop(lambda v: v < 3.0, lambda v: v + x, [x])
+    with tf.control_dependencies([tf.identity(first + 1.0)]):
+        start = tf.constant(0.0)
+    second = tf.while_loop(lambda v: v < 2.0, lambda v: v + x, [start])
+    chosen = tf.cond(x > 0.0, lambda: second * 2.0, lambda: second)
+    with tf.Session() as s:
+        assert s.run([second, chosen], {x: 1.0}) == [2.0, 4.0]
+        assert "Exit" in s.explain([second, chosen], {x: 1.0})

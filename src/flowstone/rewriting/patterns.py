@@ -132,23 +132,36 @@ def remove_unneeded(subgraph: Subgraph) -> None:
 
     A pure node that others only wait for need not run; those then wait for what it waited for. Among
     conditionals such edges also say when a node is alive, and in loops where it belongs: there they count as
-    need."""
+    need, at the first node that a wait comes down to and that is not outside of both.
+    """
     liveness, frames = Liveness(subgraph), Frames(subgraph)
 
-    def only_order(node: PlanNode) -> bool:
-        sources = [node, *(x._op for x in node._inputs), *node._control_inputs]
-        return frames.home(node) is None and all([liveness.node(each) == TRUE for each in sources])
+    def sources(node: PlanNode) -> list[PlanNode]:
+        return [*(x._op for x in node._inputs), *node._control_inputs]
+
+    def only_orders(node: PlanNode) -> bool:
+        around = [node, *sources(node)]
+        return frames.home(node) is None and all([liveness.node(each) == TRUE for each in around])
 
     needed: set[PlanNode] = set()
+    passed: set[PlanNode] = set()
     stack = [x.op for x in subgraph.fetches] + [x.op for x in subgraph.feeds] + _run_by_targets(subgraph)
     stack += [node for node in subgraph.nodes if not (node.declaration.is_pure or node.declaration.reads)]
     while stack:
         node = stack.pop()
-        if node not in needed:
-            needed.add(node)
-            stack.extend([x._op for x in node._inputs])
-            if node._control_inputs and not liveness.trivial:
-                stack.extend([x for x in node._control_inputs if not only_order(x)])
+        if node in needed:
+            continue
+        needed.add(node)
+        stack.extend([x._op for x in node._inputs])
+        waits = [] if liveness.trivial else list(node._control_inputs)
+        while waits:
+            control = waits.pop()
+            if control not in passed:
+                passed.add(control)
+                if only_orders(control):
+                    waits.extend(sources(control))
+                else:
+                    stack.append(control)
     dropped: dict[PlanNode, list[PlanNode]] = {}
     nodes = []
     for node in subgraph.nodes:
@@ -157,8 +170,7 @@ def remove_unneeded(subgraph: Subgraph) -> None:
         if node in needed or len(node._control_inputs) > _MOST_STAND_INS:
             nodes.append(node)
         else:
-            sources = dict.fromkeys([*(x._op for x in node._inputs), *node._control_inputs])
-            dropped[node] = _redirected(list(sources), dropped)
+            dropped[node] = _redirected(list(dict.fromkeys(sources(node))), dropped)
     subgraph.nodes = nodes
 
 
