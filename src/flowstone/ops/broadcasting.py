@@ -126,8 +126,10 @@ def _(node, env):
     dtype = node.dtype(0).torch
 
     def axes(x: Any, y: Any) -> Any:
-        whole = _broadcast(x, y)
-        return [torch.tensor(found, dtype=dtype) for found in _reduced(x.tolist(), y.tolist(), whole)]
+        sizes, others = x.tolist(), y.tolist()
+        if sizes == others:
+            return [torch.empty(0, dtype=dtype), torch.empty(0, dtype=dtype)]
+        return [torch.tensor(found, dtype=dtype) for found in _reduced(sizes, others, _broadcast(x, y))]
 
     return axes
 

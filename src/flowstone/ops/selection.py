@@ -42,6 +42,9 @@ def _(node, env):
     return where
 
 
+DISTINCT = frozenset({"Unique", "UniqueWithCounts"})  # ops whose first output repeats nothing
+
+
 def _check_vector(x: Any, what: str = "unique expects a 1D vector.") -> None:
     if x.ndim != 1:
         raise invalid(what)
@@ -53,9 +56,10 @@ def _distinct(x: Any) -> tuple[Any, Any, Any]:
     values, inverse, counts = torch.unique(x, return_inverse=True, return_counts=True)
     first = torch.full((len(values),), len(x), dtype=torch.int64, device=x.device)
     first.scatter_reduce_(0, inverse, torch.arange(len(x), device=x.device), "amin")
-    order = torch.argsort(first)
-    rank = torch.empty_like(order).index_copy_(0, order, torch.arange(len(order), device=x.device))
-    return values.index_select(0, order), rank.index_select(0, inverse), counts.index_select(0, order)
+    is_first = torch.zeros(len(x), dtype=torch.int64, device=x.device).index_fill_(0, first, 1)
+    rank = is_first.cumsum(0).index_select(0, first).sub_(1)  # faster than another sort
+    values, counts = (torch.empty_like(each).index_copy_(0, rank, each) for each in (values, counts))
+    return values, rank.index_select(0, inverse), counts
 
 
 def _distinct_text(x: Any) -> tuple[Any, Any, Any]:
@@ -71,6 +75,9 @@ def _distinct_text(x: Any) -> tuple[Any, Any, Any]:
 def _unique_kernel(node: Any, count: int) -> Any:
     dtype = node.attributes["out_idx"].torch
     distinct = _distinct_text if is_text(node) else _distinct
+    source = node._inputs[0]
+    if not is_text(node) and count == 1 and source._op.type in DISTINCT and source._value_index == 0:
+        return lambda x: (x.clone(), torch.arange(len(x), dtype=dtype, device=x.device))
 
     def unique(x: Any) -> Any:
         values, *others = distinct(x)

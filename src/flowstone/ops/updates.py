@@ -19,6 +19,7 @@ from flowstone.framework.operation import op
 from flowstone.framework.shape import format_dims, merge
 from flowstone.ops import optimizer_steps as steps
 from flowstone.ops.scatter import check_rows, rounds
+from flowstone.ops.selection import DISTINCT
 from flowstone.ops.stateful import ALL_NUMBERS, handle_dims
 
 # ---- kernels
@@ -91,11 +92,6 @@ def _sparse(function, slots, grad_at, options, distinct):
     return run
 
 
-_DISTINCT = frozenset(
-    {"Unique", "UniqueV2", "UniqueWithCounts", "UniqueWithCountsV2"}
-)  # in their first output
-
-
 def _with_numbers(node, env, run, numbers):
     """`run` given its hyper-parameters, the inputs in `numbers`, as Python numbers where they
     can be known.
@@ -144,7 +140,7 @@ def _kernel(function, names, slots, is_sparse):
         }
         if is_sparse:
             indices = node.inputs[grad_at + 1]
-            distinct = indices._op.type in _DISTINCT and indices._value_index == 0
+            distinct = indices._op.type in DISTINCT and indices._value_index == 0
             run = _sparse(function, slots, grad_at, options, distinct)
         else:
             known = node.static_shape(grad_at)

@@ -1,0 +1,30 @@
+"""Elements found in vectors, beyond the op table."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import flowstone as tf
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "float32", "bytes"])
+def test_distinct_elements_of_distinct_elements(dtype: str) -> None:
+    values = np.array([7, 3, 7, 0, 3, 9])
+    fed = values.astype(str).astype(object) if dtype == "bytes" else values.astype(dtype)
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.string if dtype == "bytes" else dtype, [None])
+        once, places = tf.unique(x)
+        twice, again = tf.unique(once, out_idx=tf.int64)
+        found = session.run([once, places, twice, again], {x: fed})
+        counted = session.run(tf.unique_with_counts(once), {x: fed})
+    assert [int(each) for each in found[0]] == [int(each) for each in found[2]] == [7, 3, 0, 9]
+    assert found[1].tolist() == [0, 1, 0, 2, 1, 3]
+    assert found[3].tolist() == [0, 1, 2, 3] and found[3].dtype == np.int64
+    assert counted[2].tolist() == [1, 1, 1, 1]
+
+
+def test_nothing_distinct() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.int32, [None])
+        assert [each.size for each in session.run(tf.unique_with_counts(x), {x: []})] == [0, 0, 0]
