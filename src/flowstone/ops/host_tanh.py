@@ -3,8 +3,8 @@
 ATen computes it by MKL's vector mathematics, which on processors that MKL has no kernels for takes ten times
 as long as oneDNN's. That is reached by way of oneDNN's own kind of tensor, so both ends are copies: 184,320
 floats take 65 µs on two cores, where ATen takes 203; 32,000 take 32 and 37. Its relative error is below 1e-7.
-Fewer stay ATen's: 4,096 take it 9.8 µs, ``expm1`` with what must be done around it 8.9; twice a sigmoid less one
-takes 3, but loses the small values' digits.
+Fewer stay ATen's: 4,096 take it 9.8 µs, ``expm1`` with what must be done around it 8.9; twice a sigmoid less
+one takes 3, but loses the small values' digits.
 """
 
 from __future__ import annotations
