@@ -274,6 +274,9 @@ def test_steps_on_several_devices_are_explained() -> None:
     ) as session:
         text = session.explain(b, measure=True, steps=1)
     assert re.search(r"MatMul on CPU:1", text)
+    assert re.search(r"^  _Recv\w* \(waits\)", text, re.MULTILINE)
+    gist = text[: text.index("\n\n")]
+    assert "x its floor" in gist and "_Recv" not in gist
     assert "CPU:0, CPU:1, 1 intra-op thread\n" in text
 
 

@@ -53,11 +53,15 @@ def _measured(profile: StepProfile) -> list[tuple[str, str]]:
 
 
 def _most_expensive(profile: StepProfile) -> str:
-    total = profile.node_ms
+    """The ops that work longest, of all work; those that wait for others do not count."""
+    types = [each for each in group_types(profile.nodes) if not each.waits]
+    total = sum(each.ms for each in types)
     texts: list[str] = []
-    for each in group_types(profile.nodes)[:_MOST_OPS]:
+    unit = " x its floor"  # once
+    for each in types[:_MOST_OPS]:
         share = f"{each.type} {each.ms / total:.0%}" if total else each.type
         if each.floor_ms:
-            share += f" ({each.floored_ms / each.floor_ms:.1f} x{'' if texts else ' its floor'})"
+            share += f" ({each.floored_ms / each.floor_ms:.1f}{unit})"
+            unit = " x"
         texts.append(share)
     return ", ".join(texts) or "no nodes"
