@@ -16,12 +16,6 @@ EVERYTHING = [each.name for each in PASSES]
 NAME = "mask_accidental_hits"
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
-
-
 def masked(x: Any, true: Any, sampled: Any, num_true: int) -> Any:
     """As sampled losses spell it."""
     rows, places, weights = tf.nn.compute_accidental_hits(true, sampled, num_true)

@@ -12,12 +12,6 @@ from agreement import agree, ops, text
 from flowstone.ops.control_flow import enter_op, exit_op, loop_cond_op, merge, next_iteration_op, switch
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
-
-
 def edges(lines: list[str]) -> list[str]:
     return [line for line in lines if "^" in line]
 

@@ -15,12 +15,6 @@ NAME = "remove_dead_branches"
 VALUES = np.array([1.0, -2.0, 3.0], "f")
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
-
-
 def argument(*dims: int) -> Any:
     return tf.placeholder(tf.float32, list(dims) or [3], name="x")
 

@@ -16,12 +16,6 @@ EVERYTHING = [each.name for each in PASSES]
 NAME = "sum_directly"
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
-
-
 def values(*dims: int) -> Any:
     return RNG.standard_normal(dims).astype("f")
 

@@ -14,12 +14,6 @@ RNG = np.random.default_rng(17)
 LAST, FIRST = (3, 0, 1, 2), (3, 2, 0, 1)
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
-
-
 def values(*dims: int) -> Any:
     return RNG.standard_normal(dims).astype("f")
 

@@ -17,12 +17,6 @@ from flowstone.rewriting.invariants import check
 from flowstone.rewriting.partial_execution import prune
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
-
-
 @pytest.fixture
 def x():
     return tf.placeholder(tf.float32, [2], name="x")

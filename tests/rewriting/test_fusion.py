@@ -15,12 +15,6 @@ from flowstone.rewriting.passes import PASSES, run_passes
 RNG = np.random.default_rng(3)
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
-
-
 def types(fetches, feeds, *names, targets=()):
     """The ops' types before and after only the passes of these names."""
     subgraph = prune(fetches, list(targets), feeds)

@@ -20,10 +20,8 @@ RNG = np.random.default_rng(15)
 
 
 @pytest.fixture(autouse=True)
-def graph(monkeypatch):
+def settings(monkeypatch) -> None:
     monkeypatch.setattr(joined_values, "WORTHWHILE", 1)
-    with tf.Graph().as_default() as g:
-        yield g
 
 
 def joined(*activations: Any, axis: int = 1, layers: int = 2) -> tuple[Any, Any, Any]:

@@ -17,12 +17,6 @@ INSIDE = {"Exp", "Log1p", "Select", "GreaterEqual", "Reciprocal", "ZerosLike"}
 NAME = "simplify_logistic_losses"
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
-
-
 def values(*dims: int) -> Any:
     return RNG.standard_normal(dims).astype("f") * 3
 

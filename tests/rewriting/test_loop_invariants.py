@@ -15,12 +15,6 @@ PASSES = ("hold_invariants", "drop_stacks")
 BEFORE = ("fold_constants", "apply_identities", "drop_waits")
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
-
-
 def values(*dims: int) -> Any:
     return RNG.standard_normal(dims).astype("f")
 

@@ -16,12 +16,6 @@ BEFORE = ("fold_constants", "apply_identities", "drop_waits")
 COUNTED = "the counter is counted back"
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
-
-
 def values(*dims: int) -> Any:
     return RNG.standard_normal(dims).astype("f")
 

@@ -21,12 +21,6 @@ FOLDING = (
 )
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
-
-
 def values(*dims: int) -> Any:
     return RNG.standard_normal(dims).astype("f")
 

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 import flowstone as tf
 from flowstone.rewriting.memory_estimate import blocks_of, memory_profile, peak_memory, size_of
 from flowstone.rewriting.partial_execution import prune
 
 KB = 1000
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
 
 
 def fed(name):

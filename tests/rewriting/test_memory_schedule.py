@@ -15,10 +15,8 @@ from flowstone.rewriting.partial_execution import prune
 
 
 @pytest.fixture(autouse=True)
-def graph(monkeypatch):
+def settings(monkeypatch) -> None:
     monkeypatch.setattr(memory_schedule, "WORTHWHILE", 0)
-    with tf.Graph().as_default() as g:
-        yield g
 
 
 def lines(subgraph):

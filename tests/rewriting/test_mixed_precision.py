@@ -5,18 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
 
 import flowstone as tf
 from agreement import ops, text
 
 RNG = np.random.default_rng(7)
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
 
 
 def config(field: str = "auto_mixed_precision_onednn_bfloat16", value: int = 1) -> tf.ConfigProto:

@@ -16,10 +16,8 @@ NAME = "fold_normalizations"
 
 
 @pytest.fixture(autouse=True)
-def graph(monkeypatch):
+def settings(monkeypatch) -> None:
     monkeypatch.setattr(normalization_fusion, "_FEWEST", 64)
-    with tf.Graph().as_default() as g:
-        yield g
 
 
 def values(*dims: int) -> Any:

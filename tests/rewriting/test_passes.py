@@ -14,12 +14,6 @@ from flowstone.rewriting.partial_execution import prune
 from flowstone.rewriting.passes import PASSES, run_passes
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
-
-
 def rewritten(fetches, feeds, *names, targets=()):
     """Text before and after only the passes of these names."""
     subgraph = prune(fetches, list(targets), feeds)

@@ -16,12 +16,6 @@ RNG = np.random.default_rng(13)
 BOTH = ("pool_first", "keep_places")
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
-
-
 def images(*dims: int) -> Any:
     return RNG.standard_normal(dims).astype("f")
 

@@ -20,11 +20,9 @@ NO, MANUAL, HEURISTICS, RECOMPUTATION, SCHEDULING = 1, 2, 3, 5, 6
 
 
 @pytest.fixture(autouse=True)
-def graph(monkeypatch):
+def settings(monkeypatch) -> None:
     monkeypatch.setattr(recomputation, "WORTHWHILE", 0)
     monkeypatch.setattr(memory_schedule, "WORTHWHILE", 0)
-    with tf.Graph().as_default() as g:
-        yield g
 
 
 def chain(length, rows=64, columns=32, layer=None):

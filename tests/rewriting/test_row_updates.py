@@ -16,12 +16,6 @@ EVERYTHING = [each.name for each in PASSES]
 NAME = "add_negated_rows"
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
-
-
 def variable(use_resource: bool, *dims: int) -> Any:
     start = RNG.standard_normal(dims).astype("f")
     return tf.get_variable("v", initializer=start, use_resource=use_resource)

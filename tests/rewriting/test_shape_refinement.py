@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,12 +16,6 @@ from flowstone.rewriting.passes import run_passes
 from flowstone.rewriting.shape_refinement import refine_shapes
 
 RNG = np.random.default_rng(5)
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[tf.Graph]:
-    with tf.Graph().as_default() as g:
-        yield g
 
 
 def values(*dims: int) -> Any:

@@ -14,12 +14,6 @@ RNG = np.random.default_rng(17)
 NAMES = ("fold_constants", "split_slices", "remove_unneeded")
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
-
-
 def slices(x: Any, axis: int, starts: list[int], sizes: list[int]) -> list[Any]:
     return [
         tf.slice(x, [start, 0] if axis == 0 else [0, start], [size, -1] if axis == 0 else [-1, size])

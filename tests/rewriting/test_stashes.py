@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 import flowstone as tf
 from flowstone.rewriting.partial_execution import prune
 from flowstone.rewriting.passes import PASSES, run_passes
 from flowstone.rewriting.stashes import Stashes, is_gradient
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
 
 
 def passed(fetches, feeds):

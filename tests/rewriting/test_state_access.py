@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 import flowstone as tf
 from flowstone.framework.operation import F
 from flowstone.rewriting.partial_execution import prune
 from flowstone.rewriting.state_access import UNKNOWN, StateAccess, input_positions, order_edges
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
 
 
 def edges(subgraph):

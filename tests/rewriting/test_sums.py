@@ -18,12 +18,6 @@ from flowstone.rewriting.passes import PASSES
 RNG = np.random.default_rng(5)
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
-
-
 def values(*dims: int) -> Any:
     return RNG.standard_normal(dims).astype("f")
 

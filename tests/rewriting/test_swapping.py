@@ -18,10 +18,8 @@ NO, MANUAL, SWAPPING = 1, 2, 4
 
 
 @pytest.fixture(autouse=True)
-def graph(monkeypatch):
+def settings(monkeypatch) -> None:
     monkeypatch.setattr(swapping, "SMALLEST", 1)
-    with tf.Graph().as_default() as g:
-        yield g
 
 
 def passed(fetches, feeds):

@@ -15,12 +15,6 @@ NAME = "cancel_transposes"
 FIRST, LAST = [0, 3, 1, 2], [0, 2, 3, 1]
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
-
-
 def values(*dims: int) -> Any:
     return RNG.standard_normal(dims).astype("f")
 

@@ -14,12 +14,6 @@ from flowstone.ops import matrices
 RNG = np.random.default_rng(11)
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
-
-
 def values(*dims: int) -> Any:
     return RNG.standard_normal(dims).astype("f")
 

@@ -20,11 +20,9 @@ ENOUGH = 20  # runs until weights are packed
 
 
 @pytest.fixture(autouse=True)
-def graph(monkeypatch):
+def settings(monkeypatch) -> None:
     monkeypatch.setattr(matrices, "onednn_is_faster", lambda: True)
     monkeypatch.setattr("flowstone.ops.packed_products.onednn_is_faster", lambda: True)
-    with tf.Graph().as_default() as g:
-        yield g
 
 
 def values(*dims: int) -> Any:

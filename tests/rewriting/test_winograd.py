@@ -23,12 +23,6 @@ RNG = np.random.default_rng(23)
 NAME = "convolve_by_winograd"
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
-
-
 @pytest.fixture
 def everywhere(monkeypatch) -> None:
     """Uses the algorithm wherever it can be."""
