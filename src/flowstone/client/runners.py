@@ -52,14 +52,14 @@ def runner_by_shape(
         try:
             shapes = tuple(np.shape(value) for value in values)
             for tensor, shape in zip(feeds, shapes):
-                if not is_compatible(shape, tensor.dims):
-                    raise ValueError
+                if type(shape) is not tuple or not is_compatible(shape, tensor.dims):
+                    raise ValueError  # the shape of a tensor, which cannot be fed, is none
             if shapes not in variants and len(variants) < _MOST_SHAPES:
                 plan = session._plan(structure, feeds, False, shapes)
                 variants[shapes] = compiled_runner(session, structure, feeds, plan, shapes)
             if shapes in variants:
                 return variants[shapes]
-        except ValueError:  # shapes that contradict: the general plan says what is wrong, and where
+        except ValueError:  # the general plan says what is wrong, and where
             pass
         if general is None:
             plan = session._plan(structure, feeds, False)

@@ -132,7 +132,8 @@ def remove_unneeded(subgraph: Subgraph) -> None:
 
     A pure node that others only wait for need not run; those then wait for what it waited for. Among
     conditionals such edges also say when a node is alive, and in loops where it belongs: there they count as
-    need, at the first node that a wait comes down to and that is not outside of both.
+    need, at the first node that a wait comes down to and that is not outside of both. So does a node that
+    waits for many, lest edges multiply.
     """
     liveness, frames = Liveness(subgraph), Frames(subgraph)
 
@@ -140,8 +141,9 @@ def remove_unneeded(subgraph: Subgraph) -> None:
         return [*(x._op for x in node._inputs), *node._control_inputs]
 
     def only_orders(node: PlanNode) -> bool:
-        around = [node, *sources(node)]
-        return frames.home(node) is None and all([liveness.node(each) == TRUE for each in around])
+        if frames.home(node) is not None or len(node._control_inputs) > _MOST_STAND_INS:
+            return False
+        return liveness.trivial or all([liveness.node(each) == TRUE for each in (node, *sources(node))])
 
     needed: set[PlanNode] = set()
     passed: set[PlanNode] = set()
@@ -153,7 +155,7 @@ def remove_unneeded(subgraph: Subgraph) -> None:
             continue
         needed.add(node)
         stack.extend([x._op for x in node._inputs])
-        waits = [] if liveness.trivial else list(node._control_inputs)
+        waits = list(node._control_inputs)
         while waits:
             control = waits.pop()
             if control not in passed:
@@ -167,14 +169,14 @@ def remove_unneeded(subgraph: Subgraph) -> None:
     for node in subgraph.nodes:
         if dropped and node._control_inputs:
             node._control_inputs = _redirected(node._control_inputs, dropped)
-        if node in needed or len(node._control_inputs) > _MOST_STAND_INS:
+        if node in needed:
             nodes.append(node)
         else:
             dropped[node] = _redirected(list(dict.fromkeys(sources(node))), dropped)
     subgraph.nodes = nodes
 
 
-_MOST_STAND_INS = 16  # a node that waits for more is kept, so that edges do not multiply
+_MOST_STAND_INS = 16
 
 
 def _run_by_targets(subgraph: Subgraph) -> list[PlanNode]:
