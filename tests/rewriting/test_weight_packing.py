@@ -207,3 +207,47 @@ def test_other_products_stay_as_they_are(reason) -> None:
         s.run(w.initializer)
         assert "pack_weights" not in s.explain([y, change], feed)
         np.testing.assert_allclose(s.run([y, change], feed)[0][0, 0] % TERMS, 0)
+
+
+# ---- filters
+
+
+def convolved(window: int = 3, stride: int = 1, padding: Any = "SAME", resource: bool = False) -> Any:
+    x = tf.placeholder(tf.float32, [2, 31, 32, 64], name="x")
+    initial = tf.random_normal([window, window, 64, 72], stddev=0.1, seed=5)
+    w = tf.get_variable("w", initializer=initial, use_resource=resource)
+    y = tf.nn.conv2d(x, w, [1, stride, stride, 1], padding)
+    return x, w, tf.nn.relu(tf.nn.bias_add(y, tf.Variable(tf.ones([72]))))
+
+
+@pytest.mark.parametrize("resource", [False, True])
+@pytest.mark.parametrize("window", [1, 3])
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("padding", ["SAME", "VALID", [[0, 0], [1, 0], [2, 1], [0, 0]]])
+def test_filters_are_packed(monkeypatch, resource, window, stride, padding) -> None:
+    x, w, y = convolved(window, stride, padding, resource)
+    feed = {x: values(2, 31, 32, 64)}
+    setup = tf.global_variables_initializer()
+    change = w.assign(w * 2.0)
+    with tf.Session() as s:
+        s.run(setup)
+        first = s.run(y, feed)
+        run_often(s, y, feed)
+        np.testing.assert_allclose(s.run(y, feed), first, rtol=1e-4, atol=1e-4)
+        assert packed(s) is not None
+        s.run(change)
+        assert packed(s) is None
+        changed = s.run(y, feed)
+        assert np.abs(changed - first).max() > 0.1
+        run_often(s, y, feed)
+        np.testing.assert_allclose(s.run(y, feed), changed, rtol=1e-4, atol=1e-4)
+    log = agree(monkeypatch, [y], feed, "pack_filters", setup=setup)
+    assert "pack_filters: " in log and "packed=True" in log
+
+
+def test_filters_that_a_step_trains_are_not_packed() -> None:
+    x, _, y = convolved()
+    train = tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_mean(y))
+    with tf.Session() as s:
+        s.run(tf.global_variables_initializer())
+        assert "pack_filters" not in s.explain([y, train], {x: values(2, 31, 32, 64)})

@@ -10,11 +10,14 @@ from __future__ import annotations
 import torch
 
 from flowstone.framework import dtypes
-from flowstone.framework.kernel import CPU, GPU, X2, Call
+from flowstone.framework.kernel import CPU, GPU, X1, X2, Call
 from flowstone.framework.operation import op
 from flowstone.framework.shape import num_elements
 from flowstone.ops.convolution import FLOATS, IMAGE, conv2d_op
+from flowstone.ops.convolution_arrangement import arrange
+from flowstone.ops.convolution_geometry import Geometry
 from flowstone.ops.matrices import ACTIVATED
+from flowstone.ops.packed_weights import FORMS, SMALLEST, Form, reordered_filter
 from flowstone.ops.windows import is_channels_last
 
 __all__: list[str] = []
@@ -22,7 +25,7 @@ __all__: list[str] = []
 biased_conv2d_op = op(
     "_BiasedConv2D",
     "input: T, filter: T, bias: T -> output: T",
-    f"{IMAGE} ; activation: string = ''",
+    f"{IMAGE} ; activation: string = '' ; packed: bool = false",
     T=FLOATS,
 )
 biased_conv2d_op.infer(conv2d_op.infer_function)
@@ -33,30 +36,60 @@ _convolve = torch.ops.mkldnn._convolution_pointwise.default
 _LARGE = 1_000_000  # multiplications; oneDNN's call costs 20 µs more than ATen's own for small images
 
 
-def _suits_onednn(node, env):
-    if env.device.type != "cpu" or node.dtype(0) is not dtypes.float32:
+def _suits_onednn(node):
+    """Whether oneDNN makes this float32 convolution on a host."""
+    if node.dtype(0) is not dtypes.float32:
         return False
     results, kernel = num_elements(node.outputs[0].dims), num_elements((node.dims(1) or (None,))[:-1])
     return bool(results and kernel and results * kernel >= _LARGE and torch.backends.mkldnn.is_available())
 
 
-def _with_bias(call, activation):
+def _with_bias(call, activation, packed):
     """A convolution's call, with all that is called on its result, where oneDNN adds bias and activation."""
     if call.function is torch.conv2d:
         x, kernel, _, strides, padding, dilations, groups = call.arguments
     elif call.function is _convolve:
         x, kernel, _, padding, strides, dilations, groups, *_ = call.arguments
     else:
-        return Call(call.function, _with_bias(call.arguments[0], activation), *call.arguments[1:])
-    return Call(_convolve, x, kernel, X2, padding, strides, dilations, groups, activation, (), "")
+        return Call(call.function, _with_bias(call.arguments[0], activation, packed), *call.arguments[1:])
+    weights = X1 if packed else kernel
+    return Call(_convolve, x, weights, X2, padding, strides, dilations, groups, activation, (), "")
+
+
+def packing(node):
+    """The numbers by which the filter of a ``_BiasedConv2D`` on a host is packed: padding, strides,
+    dilations, batch and lengths of the images; None where it cannot be, or is too small to gain.
+    """
+    if not (is_channels_last(node.attributes["data_format"]) and _suits_onednn(node)):
+        return None
+    seen = arrange(Geometry(node), node.static_shape(0), node.static_shape(1), False)
+    if seen is None or seen.groups > 1 or seen.kernel != seen.given_kernel:
+        return None
+    if num_elements(seen.kernel) < SMALLEST[4]:
+        return None
+    return (*seen.padding, *seen.strides, *seen.dilations, seen.image[0], *seen.lengths)
+
+
+def _pack(weights, numbers):
+    (filters,) = weights
+    dims = (numbers[6], filters.shape[1], *numbers[7:])
+    return (reordered_filter(filters, numbers[:2], numbers[2:4], numbers[4:6], dims),)
+
+
+FORMS["filter"] = Form(
+    lambda dims, numbers: [dims],  # as the program has it: the value is for the kernel alone
+    lambda weights, numbers: (weights.permute(3, 2, 0, 1),),
+    _pack,
+)
 
 
 @biased_conv2d_op.kernel(CPU, GPU)
 def _(node, env):
+    """`packed`: the filter comes in the form "filter" of `packed_weights.py`, for oneDNN alone."""
     convolution, activation = conv2d_op.kernels[env.device_type](node, env), node.attributes["activation"]
     last = is_channels_last(node.attributes["data_format"])
-    if type(convolution) is Call and _suits_onednn(node, env):
-        return _with_bias(convolution, activation.lower() or "none")
+    if type(convolution) is Call and env.device.type == "cpu" and _suits_onednn(node):
+        return _with_bias(convolution, activation.lower() or "none", node.attributes.get("packed", False))
     activate = ACTIVATED[activation]
 
     def run(x, kernel, bias):

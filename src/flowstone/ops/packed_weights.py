@@ -2,7 +2,7 @@
 
 Plans only: ``_PackedWeights``, ``_PackedResourceWeights`` and ``_PackedConstant`` stand for what is made of a
 variable or constant by one of the `FORMS`, which the modules of the kernels declare
-(`packed_products`, `winograd_convolutions`) and `rewriting/weight_packing.py` chooses.
+(`packed_products`, `fused_convolutions`, `winograd_convolutions`) and `rewriting/weight_packing.py` chooses.
 
 The copy is `Variable.packed`, made only after `_READS` steps in a row have seen the same value, since it
 takes longer than one step saves. Every step that changes a variable that may have one lets it go, afterwards
@@ -48,6 +48,16 @@ class Form(NamedTuple):
 
 
 FORMS: dict[str, Form] = {}
+
+
+def reordered_filter(
+    filters: torch.Tensor, padding: Dims, strides: Dims, dilations: Dims, dims: Dims
+) -> torch.Tensor:
+    """A filter [out, in, height, width] in the order of oneDNN's convolution of images of these dims,
+    channels first.
+    """
+    reorder = torch.ops.mkldnn._reorder_convolution_weight.default
+    return reorder(filters.contiguous(), padding, strides, dilations, 1, dims)  # type: ignore[no-any-return]
 
 
 def may_be_packed(x: Output) -> bool:

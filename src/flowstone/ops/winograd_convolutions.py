@@ -17,7 +17,7 @@ import torch
 from flowstone.framework import dtypes
 from flowstone.framework.kernel import CPU, X0, Call
 from flowstone.framework.operation import op
-from flowstone.ops.packed_weights import FORMS, Dims, Form
+from flowstone.ops.packed_weights import FORMS, Dims, Form, reordered_filter
 from flowstone.ops.untouched import untouched
 from flowstone.ops.winograd import APART, BOTH, EVEN, ODD, products
 from flowstone.ops.winograd_tiling import TO_FIRST, Tiling
@@ -74,9 +74,8 @@ def _(node: Any, env: Any) -> Any:
 def _pack(parts: Sequence[torch.Tensor], numbers: Dims) -> list[torch.Tensor]:
     """In oneDNN's order. The numbers: `axis`, the margins, and batch, height and width of the data."""
     _, above, beside, batch, *lengths = numbers
-    reorder = torch.ops.mkldnn._reorder_convolution_weight.default
     return [
-        reorder(part.contiguous(), (above, beside), _ONES, _ONES, 1, (batch, part.shape[1], *lengths))
+        reordered_filter(part, (above, beside), _ONES, _ONES, (batch, part.shape[1], *lengths))
         for part in parts
     ]
 

@@ -43,7 +43,7 @@ from flowstone.rewriting.swapping import swap_activations, swap_hinted
 from flowstone.rewriting.transposes import cancel_transposes
 from flowstone.rewriting.update_fusion import fuse_updates
 from flowstone.rewriting.update_grouping import group_updates
-from flowstone.rewriting.weight_packing import pack_weights
+from flowstone.rewriting.weight_packing import pack_filters, pack_weights
 from flowstone.rewriting.winograd import convolve_by_winograd
 
 
@@ -97,6 +97,9 @@ PASSES = (
         convolve_by_winograd, "a third fewer multiplications in large convolutions", joins=True, on_hosts=True
     ),
     Pass(pack_weights, "weights that nothing changes in their product's order", joins=True),
+    Pass(
+        pack_filters, "filters that nothing changes in their convolution's order", joins=True, on_hosts=True
+    ),
     Pass(fuse_losses, "the mean of the soft-max cross entropies in one kernel", joins=True),
     Pass(fuse_updates, "a product that is only subtracted from a variable, in one kernel", joins=True),
     Pass(add_negated_rows, "rows are added to a variable, not subtracted"),

@@ -4,6 +4,8 @@ constants.
     %2 = _FusedMatMul(%0, W, b)     becomes     %1 = _PackedWeights(W)     for products of few rows
                                                 %2 = _PackedMatMul(%0, %1, b)
     %1 = _WinogradFilter(W)         becomes     %1 = _PackedWeights(W)
+    %2 = _BiasedConv2D(%0, W, b)    becomes     %1 = _PackedWeights(W)     on hosts
+                                                %2 = _BiasedConv2D(%0, %1, b) packed=True
 
 So plans that train keep the weights once, and plans that only compute from them twice: packing costs as much
 memory as the weights have, while nothing changes them.
@@ -11,12 +13,14 @@ memory as the weights have, while nothing changes them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from flowstone.framework.dtypes import resource
 from flowstone.framework.node import Output
 from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.ops.fused_convolutions import packing
 from flowstone.ops.packed_products import gains_by_packing
 from flowstone.ops.packed_weights import Dims, may_be_packed
 from flowstone.ops.winograd_convolutions import numbers_of
@@ -39,9 +43,8 @@ def pack_weights(subgraph: Subgraph) -> None:
     """
     if not any(_gains(node) or node.type == "_WinogradFilter" for node in subgraph.nodes):
         return
-    access = StateAccess(subgraph.nodes)
-    written = frozenset().union(*access.writes.values())
-    if UNKNOWN in written:
+    may_read = _reads_what_stays(subgraph)
+    if may_read is None:
         return
     consumers = subgraph.consumers()
 
@@ -50,7 +53,7 @@ def pack_weights(subgraph: Subgraph) -> None:
         if not is_product and node.type != "_WinogradFilter":
             return None
         handle = _handle(node._inputs[1 if is_product else 0])
-        if handle is None or access.reads.get(node, frozenset()) & written:
+        if handle is None or not may_read(node):
             return None
         if is_product:
             return _product(subgraph, node, handle)
@@ -62,6 +65,39 @@ def pack_weights(subgraph: Subgraph) -> None:
 
     rewrite(subgraph, "pack_weights", rule)
     remove_unneeded(subgraph)
+
+
+def pack_filters(subgraph: Subgraph) -> None:
+    """The same for convolutions that oneDNN makes, whose filters it would reorder in every step."""
+    if not any(node.type == "_BiasedConv2D" for node in subgraph.nodes):
+        return
+    may_read = _reads_what_stays(subgraph)
+    if may_read is None:
+        return
+
+    def rule(node: PlanNode) -> Replacement | None:
+        if node.type != "_BiasedConv2D" or not may_read(node):
+            return None
+        numbers = packing(node)  # type: ignore[no-untyped-call]
+        handle = None if numbers is None else _handle(node._inputs[1])
+        if numbers is None or handle is None:
+            return None
+        read = _read(subgraph, node, handle, "filter", numbers, 1)
+        inputs = [node._inputs[0], read._outputs[0], node._inputs[2]]
+        new = subgraph.new_node(node.declaration, inputs, {**node.attributes, "packed": True}, like=node)
+        return Replacement(list(new._outputs), "a filter that stays", (read, new))
+
+    rewrite(subgraph, "pack_filters", rule)
+    remove_unneeded(subgraph)
+
+
+def _reads_what_stays(subgraph: Subgraph) -> Callable[[PlanNode], bool] | None:
+    """Says of a node whether nothing here changes the state that it reads; None where anything may change."""
+    access = StateAccess(subgraph.nodes)
+    written = frozenset().union(*access.writes.values())
+    if UNKNOWN in written:
+        return None
+    return lambda node: not access.reads.get(node, frozenset()) & written
 
 
 def _gains(node: PlanNode) -> bool:
@@ -110,5 +146,5 @@ def _read(
         [handle],
         {**attributes, "form": form, "numbers": numbers},
         like=node,
-        name=node.name if form == "winograd" else f"{node.name}/weights",
+        name=node.name if node.type == "_WinogradFilter" else f"{node.name}/weights",
     )
