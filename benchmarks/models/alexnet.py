@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
+from models import classification
+from models.classification import Step
 
 IMAGE = (227, 227, 3)
 CLASSES = 1000
@@ -19,20 +20,9 @@ CONVOLUTIONS = (
 HIDDEN = (4096, 4096)
 
 
-def training_step(tf: Any, batch: int) -> tuple[list[Any], dict[Any, np.ndarray[Any, Any]]]:
-    """[update, loss] of gradient descent on `batch` images, and values for the feeds; `tf` is the library."""
-    images = tf.placeholder(tf.float32, [batch, *IMAGE])
-    labels = tf.placeholder(tf.int64, [batch])
-    loss = tf.reduce_mean(
-        tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits(tf, images))
-    )
-    train = tf.train.GradientDescentOptimizer(0.001).minimize(loss)
-    random = np.random.RandomState(0)
-    values = {
-        images: random.rand(batch, *IMAGE).astype(np.float32),
-        labels: random.randint(0, CLASSES, batch),
-    }
-    return [train, loss], values
+def training_step(tf: Any, batch: int) -> Step:
+    """The step of `classification.py` on `batch` images; `tf` is the library."""
+    return classification.training_step(tf, [batch, *IMAGE], CLASSES, logits)
 
 
 def logits(tf: Any, images: Any) -> Any:

@@ -17,14 +17,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from flowstone.framework import dtypes
-from flowstone.framework.node import Output
-from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.ops.windows import channels_first, channels_last
 from flowstone.rewriting.patterns import Replacement, rewrite
+from flowstone.rewriting.transposes import transpose
 
 
 class _Images(NamedTuple):
@@ -90,7 +86,7 @@ def _rewritten(subgraph: Subgraph, node: PlanNode, images: _Images) -> Replaceme
         inputs[images.shape] = constant._outputs[0]
         added.append(constant)
     for i in images.inputs:
-        nodes = _transposed(subgraph, node, inputs[i], to_last, f"input_{i}")
+        nodes = transpose(subgraph, node, inputs[i], to_last, f"{node.name}/input_{i}")
         inputs[i] = nodes[-1]._outputs[0]
         added += nodes
     new = subgraph.new_node(
@@ -99,21 +95,10 @@ def _rewritten(subgraph: Subgraph, node: PlanNode, images: _Images) -> Replaceme
     added.append(new)
     outputs = list(new._outputs)
     for i in images.outputs:
-        nodes = _transposed(subgraph, node, outputs[i], to_first, f"output_{i}")
+        nodes = transpose(subgraph, node, outputs[i], to_first, f"{node.name}/output_{i}")
         outputs[i] = nodes[-1]._outputs[0]
         added += nodes
     return Replacement(outputs, "channels beside each other", tuple(added))
-
-
-def _transposed(
-    subgraph: Subgraph, like: PlanNode, x: Output, order: Sequence[int], name: str
-) -> list[PlanNode]:
-    """The constant and the transpose of `x`."""
-    constant = subgraph.new_constant(np.array(order, np.int32), like, f"{name}/perm")
-    attributes = {"T": x.dtype.base_dtype, "Tperm": dtypes.int32}
-    inputs = [x, constant._outputs[0]]
-    transpose = subgraph.new_node(registry["Transpose"], inputs, attributes, like, name=f"{like.name}/{name}")
-    return [constant, transpose]
 
 
 def _permuted(attributes: dict[str, Any], order: Sequence[int]) -> dict[str, Any]:

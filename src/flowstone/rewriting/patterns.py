@@ -176,7 +176,7 @@ def remove_unneeded(subgraph: Subgraph) -> None:
     subgraph.nodes = nodes
 
 
-_MOST_STAND_INS = 16
+_MOST_STAND_INS = 16  # of a node that is let go
 
 
 def _run_by_targets(subgraph: Subgraph) -> list[PlanNode]:

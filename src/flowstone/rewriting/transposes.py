@@ -74,17 +74,14 @@ class _Rules:
     def _constant(self, like: PlanNode, value: Any, name: str) -> PlanNode:
         return self.subgraph.new_constant(np.array(value, np.int32), like, name)
 
-    def _transposed(self, like: PlanNode, x: Output, permutation: _Permutation) -> list[PlanNode]:
+    def _transposed(self, like: PlanNode, x: Output, order: _Permutation) -> list[PlanNode]:
         """A transpose of `x` that takes the place of `like`, after its constant."""
-        constant = self._constant(like, permutation, "perm")
-        attributes = {"T": x.dtype.base_dtype, "Tperm": dtypes.int32}
-        inputs = [x, constant._outputs[0]]
-        new = self.subgraph.new_node(registry["Transpose"], inputs, attributes, like)
-        y = like._outputs[0]
-        self.takers[new._outputs[0]] = self.takers.get(y, [])
+        nodes = transpose(self.subgraph, like, x, order, like.name)
+        y, new = like._outputs[0], nodes[-1]._outputs[0]
+        self.takers[new] = self.takers.get(y, [])
         if y in self.fetched:
-            self.fetched.add(new._outputs[0])
-        return [constant, new]
+            self.fetched.add(new)
+        return nodes
 
     # ---- rules
 
@@ -275,6 +272,16 @@ def _without_reshape(x: Output, rank: int, axes: list[int | None]) -> Output | N
         ):
             return y
     return None
+
+
+def transpose(
+    subgraph: Subgraph, like: PlanNode, x: Output, order: _Permutation, name: str
+) -> list[PlanNode]:
+    """A constant and the transpose of `x` of this name that takes it, neither yet in the subgraph."""
+    constant = subgraph.new_constant(np.array(order, np.int32), like, "perm")
+    attributes = {"T": x.dtype.base_dtype, "Tperm": dtypes.int32}
+    inputs = [x, constant._outputs[0]]
+    return [constant, subgraph.new_node(registry["Transpose"], inputs, attributes, like, name=name)]
 
 
 def permutation(x: Output) -> _Permutation | None:

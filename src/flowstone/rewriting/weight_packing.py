@@ -13,6 +13,7 @@ memory as the weights have, while nothing changes them.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -24,7 +25,7 @@ from flowstone.ops.fused_convolutions import packing
 from flowstone.ops.packed_products import gains_by_packing
 from flowstone.ops.packed_weights import Dims, may_be_packed
 from flowstone.ops.winograd_convolutions import numbers_of
-from flowstone.rewriting.patterns import Replacement, remove_unneeded, rewrite
+from flowstone.rewriting.patterns import Replacement, Rule, remove_unneeded, rewrite
 from flowstone.rewriting.state_access import UNKNOWN, StateAccess
 
 _PRODUCTS = frozenset(("MatMul", "_FusedMatMul"))
@@ -41,43 +42,28 @@ def pack_weights(subgraph: Subgraph) -> None:
     """Lets products of few rows, and convolutions by Winograd's algorithm, take packed weights, where these
     are variables that nothing here changes.
     """
-    if not any(_gains(node) or node.type == "_WinogradFilter" for node in subgraph.nodes):
-        return
-    may_read = _reads_what_stays(subgraph)
-    if may_read is None:
-        return
-    consumers = subgraph.consumers()
+    consumers = functools.cache(subgraph.consumers)
 
     def rule(node: PlanNode) -> Replacement | None:
         is_product = _gains(node)
-        if not is_product and node.type != "_WinogradFilter":
-            return None
         handle = _handle(node._inputs[1 if is_product else 0])
-        if handle is None or not may_read(node):
+        if handle is None:
             return None
         if is_product:
             return _product(subgraph, node, handle)
-        takers = [taker for x in node._outputs for taker in consumers.get(x, ())]
+        takers = [taker for x in node._outputs for taker in consumers().get(x, ())]
         if any(taker.type != "_WinogradConv2D" for taker in takers):
             return None
         read = _read(subgraph, node, handle, "winograd", numbers_of(takers[0]), len(node._outputs))
         return Replacement(read._outputs, "a filter that stays", (read,))
 
-    rewrite(subgraph, "pack_weights", rule)
-    remove_unneeded(subgraph)
+    _pack(subgraph, "pack_weights", lambda node: _gains(node) or node.type == "_WinogradFilter", rule)
 
 
 def pack_filters(subgraph: Subgraph) -> None:
     """The same for convolutions that oneDNN makes, whose filters it would reorder in every step."""
-    if not any(node.type == "_BiasedConv2D" for node in subgraph.nodes):
-        return
-    may_read = _reads_what_stays(subgraph)
-    if may_read is None:
-        return
 
     def rule(node: PlanNode) -> Replacement | None:
-        if node.type != "_BiasedConv2D" or not may_read(node):
-            return None
         numbers = packing(node)  # type: ignore[no-untyped-call]
         handle = None if numbers is None else _handle(node._inputs[1])
         if numbers is None or handle is None:
@@ -87,17 +73,25 @@ def pack_filters(subgraph: Subgraph) -> None:
         new = subgraph.new_node(node.declaration, inputs, {**node.attributes, "packed": True}, like=node)
         return Replacement(list(new._outputs), "a filter that stays", (read, new))
 
-    rewrite(subgraph, "pack_filters", rule)
-    remove_unneeded(subgraph)
+    _pack(subgraph, "pack_filters", lambda node: node.type == "_BiasedConv2D", rule)
 
 
-def _reads_what_stays(subgraph: Subgraph) -> Callable[[PlanNode], bool] | None:
-    """Says of a node whether nothing here changes the state that it reads; None where anything may change."""
+def _pack(subgraph: Subgraph, name: str, may_gain: Callable[[PlanNode], bool], rule: Rule) -> None:
+    """Applies the rule to nodes that may gain by it and read no state that a node here changes."""
+    if not any(may_gain(node) for node in subgraph.nodes):
+        return
     access = StateAccess(subgraph.nodes)
     written = frozenset().union(*access.writes.values())
     if UNKNOWN in written:
-        return None
-    return lambda node: not access.reads.get(node, frozenset()) & written
+        return
+
+    def where_it_stays(node: PlanNode) -> Replacement | None:
+        if not may_gain(node) or access.reads.get(node, frozenset()) & written:
+            return None
+        return rule(node)
+
+    rewrite(subgraph, name, where_it_stays)
+    remove_unneeded(subgraph)
 
 
 def _gains(node: PlanNode) -> bool:
