@@ -9,6 +9,7 @@ import pytest
 
 import flowstone as tf
 from agreement import agree, ops, text
+from flowstone.ops import pooled_places
 from flowstone.rewriting.partial_execution import prune
 from flowstone.rewriting.passes import PASSES, run_passes
 
@@ -90,6 +91,31 @@ def test_many_places_wait_in_few_bits(monkeypatch, size, kept) -> None:
     log = agree(monkeypatch, [y, gradient], feed, "keep_places", tolerance=0)
     (pool,) = [line for line in text([y, gradient], [x], "keep_places") if "_MaxPoolWithPlaces" in line]
     assert f"{kept}[1,{size},{size},{channels}]" in pool
+    assert "_MaxPoolGradAtPlaces" in log
+
+
+@pytest.mark.parametrize("layout", ["NHWC", "NCHW", "NDHWC"])
+@pytest.mark.parametrize("stride, padding", [(1, "SAME"), (2, "SAME"), (2, "VALID")])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_many_places_are_made_by_some_images_at_a_time(
+    monkeypatch, layout, stride, padding, transposed
+) -> None:
+    """Two at a time of five, the last one alone, also where the images lie otherwise in memory."""
+    monkeypatch.setattr(pooled_places, "_MANY", 0)
+    monkeypatch.setattr(pooled_places.torch, "get_num_threads", lambda: 2)
+    monkeypatch.setattr(pooled_places, "_AT_ONCE", 1)
+    lengths = (6, 7, 9)[: len(layout) - 2]
+    last = layout.endswith("C")
+    dims = [5, *lengths, 3] if last else [5, 3, *lengths]
+    x = tf.placeholder(tf.float32, dims[::-1] if transposed else dims)
+    seen = tf.transpose(x) if transposed else x
+    pool = tf.nn.max_pool if len(lengths) == 2 else tf.nn.max_pool3d
+    window, strides = ([1, *[n] * len(lengths), 1] if last else [1, 1, *[n] * 2] for n in (3, stride))
+    y = pool(seen, window, strides, padding, data_format=layout)
+    gradient = tf.gradients(tf.exp(y), x)[0]
+    feed = {x: np.round(2 * images(*x.shape.as_list()))}
+    log = agree(monkeypatch, [y, gradient], feed, "keep_places", tolerance=0)
+    assert "uint16" in next(line for line in log.splitlines() if "_MaxPoolWithPlaces" in line)
     assert "_MaxPoolGradAtPlaces" in log
 
 
