@@ -59,6 +59,29 @@ def test_a_large_operand_that_is_transposed_lies_as_the_product_reads_it(monkeyp
     )
 
 
+@pytest.mark.parametrize("by_bias", [False, True])
+def test_a_sum_of_sums_of_rows_is_one_sum_of_the_stack_that_a_product_takes(monkeypatch, by_bias) -> None:
+    x, d = ([tf.placeholder(tf.float32, [2, n]) for _ in range(4)] for n in (9, 8))
+    weights = tf.add_n([tf.matmul(a, b, transpose_a=True) for a, b in zip(x, d)])
+    if by_bias:
+        bias = tf.placeholder_with_default(values(8), [8])
+        terms = tf.gradients([tf.nn.bias_add(b, bias) for b in d], [bias], grad_ys=d)
+    else:
+        terms = [tf.add_n([tf.reduce_sum(b, 0) for b in d])]
+    fetches = [weights, *terms]
+    kinds = ops(text(fetches, [*x, *d], "apply_identities", "stack_products"))
+    assert kinds.count("BiasAddGrad" if by_bias else "Sum") == 1 and kinds.count("ConcatV2") == 2
+    assert "AddN" not in kinds
+    agree(monkeypatch, fetches, {each: values(*each.shape.as_list()) for each in (*x, *d)}, "stack_products")
+
+
+def test_sums_of_other_axes_or_kept_ones_stay() -> None:
+    x = [tf.placeholder(tf.float32, [3, 3]) for _ in range(4)]
+    for axis, kept in ((1, False), (0, True)):
+        total = tf.add_n([tf.reduce_sum(each, axis, keepdims=kept) for each in x])
+        assert "ConcatV2" not in ops(text([total], x, "stack_products"))
+
+
 def test_products_that_others_want_stay() -> None:
     total, terms = products((True, False), 3)
     assert "ConcatV2" not in str(text([total, terms[0]], [], "stack_products"))

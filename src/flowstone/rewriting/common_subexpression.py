@@ -78,6 +78,16 @@ def _key(node: PlanNode) -> Any:
     if node.declaration.commutative:
         inputs.sort()
     controls = frozenset([id(control) for control in node._control_inputs])
+    key = (node.type, tuple(inputs), controls, attribute_key(node), node._device)
+    try:
+        hash(key)
+    except TypeError:
+        return None
+    return key
+
+
+def attribute_key(node: PlanNode) -> tuple[Any, ...]:
+    """Equal for nodes of a type that compute the same of the same inputs; not always hashable."""
     attributes = []
     for name, value in node.attributes.items():
         if name == "_class":  # says where to compute, not what
@@ -88,9 +98,4 @@ def _key(node: PlanNode) -> Any:
             else:
                 value = (value.dtype.str, value.shape, value.tobytes())
         attributes.append((name, value))
-    key = (node.type, tuple(inputs), controls, tuple(attributes), node._device)
-    try:
-        hash(key)
-    except TypeError:
-        return None
-    return key
+    return tuple(attributes)

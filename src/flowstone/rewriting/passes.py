@@ -24,6 +24,7 @@ from flowstone.rewriting.direct_sums import sum_directly
 from flowstone.rewriting.filter_layout import lay_out_filters
 from flowstone.rewriting.fusion import fuse_biases
 from flowstone.rewriting.invariants import check
+from flowstone.rewriting.joined_products import join_products
 from flowstone.rewriting.joined_values import read_joined_values
 from flowstone.rewriting.logistic_losses import simplify_logistic_losses
 from flowstone.rewriting.loop_accumulators import stack_accumulators
@@ -88,6 +89,7 @@ PASSES = (
     Pass(join_slices, "concatenate the gradients of slices that tile a tensor", joins=True),
     Pass(stack_products, "one product of stacked operands instead of a sum of products", joins=True),
     Pass(stack_accumulators, "the same for products that a loop adds up", joins=True, whole_loops=True),
+    Pass(join_products, "products by one matrix, and what follows their rows, as one", joins=True),
     Pass(pool_first, "activations after the pooling that shrinks their input", joins=True),
     Pass(keep_places, "a pooling remembers its maxima for its gradient", joins=True),
     Pass(fold_normalizations, "filters are scaled instead of images", joins=True),

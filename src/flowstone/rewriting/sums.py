@@ -1,7 +1,8 @@
 """Sums of many terms that are better computed otherwise; gradients of unrolled recurrences are full of them.
 
 - A sum of products ``X₁ᵀD₁ + X₂ᵀD₂ + …`` (the gradient by a weight that every time step uses) is one product
-  of the stacked operands, where the stacks are smaller than the products.
+  of the stacked operands, where the stacks are smaller than the products. A sum of sums of small matrices'
+  rows (the gradient by a bias) is one sum of the rows of their stack.
 - A sum of gradients of slices that tile a tensor, or of tensors with zeros around them that do, is their
   concatenation.
 """
@@ -20,20 +21,24 @@ from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.ops.product_sums import BY_COLUMNS
 from flowstone.ops.slice_geometry import PythonSlice, dense_entries
 from flowstone.ops.slicing import masks_of
+from flowstone.rewriting.branches import Liveness
 from flowstone.rewriting.patterns import Replacement, remove_unneeded, rewrite
 
 _FEWEST = 3  # terms for which stacking is worth while
+_NAMES = {"MatMul": "product", "Sum": "sum", "BiasAddGrad": "sum"}
+_SMALL = 1 << 15  # elements of a matrix whose rows take less time to add up than a call
 
 
 # ---- products
 
 
 def stack_products(subgraph: Subgraph) -> None:
-    """Computes matrix products that are only added up as one product of their operands, stacked."""
+    """Computes products, and sums of rows, that are only added up as one of their operands, stacked."""
     if not any(_is_sum(node) for node in subgraph.nodes):
         return
     consumers = subgraph.consumers()
     fetched = set(subgraph.fetches)
+    stacks = _Stacks(subgraph)
 
     def rule(node: PlanNode) -> Replacement | None:
         if not _is_sum(node) or node.dtype(0).is_complex:
@@ -41,7 +46,7 @@ def stack_products(subgraph: Subgraph) -> None:
         groups: dict[Any, list[Output]] = {}
         for x in node._inputs:
             alone = len(consumers.get(x, ())) == 1 and x not in fetched
-            key = _product_key(x.op) if alone else None
+            key = (_product_key(x.op) or _rows_key(x.op)) if alone else None
             if key is not None:
                 groups.setdefault(key, []).append(x)
         stacked = [group for group in groups.values() if len(group) >= _FEWEST and _saves_memory(group)]
@@ -49,9 +54,9 @@ def stack_products(subgraph: Subgraph) -> None:
             return None
         added: list[PlanNode] = []
         rest = [x for x in node._inputs if not any(x in group for group in stacked)]
-        terms = [_stacked(subgraph, node, group, added) for group in stacked] + rest
+        terms = [stacks.result(node, group, added) for group in stacked] + rest
         if len(terms) == 1:
-            return Replacement(terms, "one product of stacked operands", tuple(added))
+            return Replacement(terms, f"one {_NAMES[added[-1].type]} of stacked operands", tuple(added))
         attributes = {**node.attributes, "N": len(terms)}
         total = subgraph.new_node(node.declaration, terms, attributes, like=node, group_sizes=(len(terms),))
         return Replacement(list(total._outputs), "products of stacked operands", (*added, total))
@@ -74,8 +79,22 @@ def _product_key(node: PlanNode) -> Any:
     return node.attributes["transpose_a"], node.attributes["transpose_b"], result
 
 
+def _rows_key(node: PlanNode) -> Any:
+    """The same of sums of the rows of small matrices."""
+    dims = node.static_shape(0) if node.type in ("Sum", "BiasAddGrad") else None
+    if dims is None or len(dims) != 2 or not 0 < math.prod(dims) <= _SMALL:
+        return None
+    if node.type == "Sum":
+        axes = node.constant(1)
+        if axes is None or axes.ravel().tolist() not in ([0], [-2]) or node.attributes["keep_dims"]:
+            return None
+    return "rows", dims[1]
+
+
 def _saves_memory(group: list[Output]) -> bool:
-    """Whether the stacks are smaller than the products."""
+    """Whether the stacks are smaller than the products, if these are products."""
+    if group[0].op.type != "MatMul":
+        return True
     operands = sum(_elements(x) for term in group for x in term.op._inputs)
     return operands <= sum(_elements(term) for term in group)
 
@@ -85,29 +104,56 @@ def _elements(x: Output) -> int:
     return math.prod(dims)
 
 
-def _stacked(subgraph: Subgraph, node: PlanNode, group: list[Output], added: list[PlanNode]) -> Output:
-    products = [x.op for x in group]
-    first = products[0]
-    left, right = ([product._inputs[i] for product in products] for i in (0, 1))
-    if first.attributes["transpose_a"] and sum(_elements(x) for x in left) >= BY_COLUMNS:
-        attributes = {"N": len(left), "T": left[0].dtype.base_dtype}
-        stack = subgraph.new_node(
-            registry["_StackByColumns"], left, attributes, node, (len(left),), f"{node.name}/stack"
-        )
-        added.append(stack)
-        operands = [stack._outputs[0]]
-    else:
-        axis = 0 if first.attributes["transpose_a"] else 1
-        operands = [_concatenation(subgraph, node, left, axis, added)]
-    operands.append(_concatenation(subgraph, node, right, int(first.attributes["transpose_b"]), added))
-    product = subgraph.new_node(
-        first.declaration, operands, first.attributes, like=first, name=f"{node.name}/product"
+class _Stacks:
+    """The stacks of operands of a subgraph, each made once where nothing is conditional."""
+
+    def __init__(self, subgraph: Subgraph) -> None:
+        self.subgraph = subgraph
+        self._may_share = Liveness(subgraph).trivial
+        self._made: dict[Any, Output] = {}
+
+    def result(self, node: PlanNode, group: list[Output], added: list[PlanNode]) -> Output:
+        """The sum of a group of a sum's terms; `added` gets the nodes that compute it."""
+        terms = [x.op for x in group]
+        first = terms[0]
+        left = [term._inputs[0] for term in terms]
+        inputs = list(first._inputs)
+        if first.type == "MatMul":
+            transposes = [first.attributes[key] for key in ("transpose_a", "transpose_b")]
+            by_columns = transposes[0] and sum(_elements(x) for x in left) >= BY_COLUMNS
+            inputs[0] = self._stack(node, left, "columns" if by_columns else int(not transposes[0]), added)
+            inputs[1] = self._stack(node, [term._inputs[1] for term in terms], int(transposes[1]), added)
+        else:
+            inputs[0] = self._stack(node, left, 0, added)
+        name = f"{node.name}/{_NAMES[first.type]}"
+        total = self.subgraph.new_node(first.declaration, inputs, first.attributes, like=first, name=name)
+        controls = [control for each in terms for control in each._control_inputs]
+        total._control_inputs = list(dict.fromkeys(controls))
+        total.order = node.order
+        added.append(total)
+        output: Output = total._outputs[0]
+        return output
+
+    def _stack(self, node: PlanNode, parts: list[Output], axis: Any, added: list[PlanNode]) -> Output:
+        key = (axis, *parts)
+        made = self._made.get(key)
+        if made is None:
+            if axis == "columns":
+                made = _by_columns(self.subgraph, node, parts, added)
+            else:
+                made = _concatenation(self.subgraph, node, parts, axis, added)
+            if self._may_share:
+                self._made[key] = made
+        return made
+
+
+def _by_columns(subgraph: Subgraph, node: PlanNode, parts: list[Output], added: list[PlanNode]) -> Output:
+    attributes = {"N": len(parts), "T": parts[0].dtype.base_dtype}
+    stack = subgraph.new_node(
+        registry["_StackByColumns"], parts, attributes, node, (len(parts),), f"{node.name}/stack"
     )
-    controls = [control for each in products for control in each._control_inputs]
-    product._control_inputs = list(dict.fromkeys(controls))
-    product.order = node.order
-    added.append(product)
-    output: Output = product._outputs[0]
+    added.append(stack)
+    output: Output = stack._outputs[0]
     return output
 
 

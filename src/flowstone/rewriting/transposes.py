@@ -24,7 +24,7 @@ from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.rewriting.broadcasts import RESHAPES, kept_axes, with_axes
 from flowstone.rewriting.patterns import Replacement, rewrite
 
-_ELEMENTWISE = frozenset({
+ELEMENTWISE = frozenset({
     "Abs", "Cast", "Elu", "Exp", "Expm1", "LeakyRelu", "Log", "Log1p", "Neg", "Relu", "Relu6", "Rsqrt",
     "Selu", "Sigmoid", "Softplus", "Softsign", "Sqrt", "Square", "Tanh",
     "Add", "AddN", "AddV2", "Maximum", "Minimum", "Mul", "RealDiv", "SquaredDifference", "Sub",
@@ -56,7 +56,7 @@ class _Rules:
             return None
         if node.type == "Transpose":
             return self._composed(node)
-        if node.type in _ELEMENTWISE:
+        if node.type in ELEMENTWISE:
             return self._moved(node, list(node._inputs), node.attributes)
         if node.type == "ConcatV2":
             return self._concatenated(node)
