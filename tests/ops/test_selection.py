@@ -28,3 +28,14 @@ def test_nothing_distinct() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         x = tf.placeholder(tf.int32, [None])
         assert [each.size for each in session.run(tf.unique_with_counts(x), {x: []})] == [0, 0, 0]
+
+
+@pytest.mark.parametrize("scale", [1, 1 << 40])  # in a table, by sorting
+def test_elements_in_the_order_of_their_first_appearance(scale: int) -> None:
+    values = np.random.default_rng(3).integers(-40, 300, 5000) * scale
+    with tf.Graph().as_default(), tf.Session() as session:
+        once, places, counts = session.run(tf.unique_with_counts(tf.constant(values)))
+    _, first = np.unique(values, return_index=True)
+    np.testing.assert_array_equal(once, values[np.sort(first)])
+    np.testing.assert_array_equal(once[places], values)
+    np.testing.assert_array_equal(counts, (values == once[:, None]).sum(1))

@@ -23,6 +23,14 @@ def _add_scaled(x, y, scale):
         x.add_(y, alpha=scale)
 
 
+def _add_product(x, y, z, scale):
+    """x += scale * y * z."""
+    if isinstance(scale, torch.Tensor):
+        x.add_(y * z * scale)
+    else:
+        x.addcmul_(y, z, value=scale)
+
+
 def _move_towards(x, y, share):
     """x += share * (y - x)."""
     x.lerp_(y, share) if x.is_floating_point() else x.add_((y - x) * share)
@@ -95,7 +103,7 @@ def adagrad(var, accum, lr, grad, update_slots=True):
     """accum += grad^2; var -= lr * grad / sqrt(accum)."""
     fused = _for_fused((var, grad, accum), lr) if update_slots else None
     if fused:
-        _fused_adagrad(fused, lr, 0.0)
+        fused_adagrad(fused, lr, 0.0)
         return
     if update_slots:
         accum.addcmul_(grad, grad)
@@ -106,14 +114,14 @@ def adagrad_v2(var, accum, lr, epsilon, grad, update_slots=True):
     """accum += grad^2; var -= lr * grad / (sqrt(accum) + epsilon)."""
     fused = _for_fused((var, grad, accum), lr, epsilon) if update_slots else None
     if fused:
-        _fused_adagrad(fused, lr, epsilon)
+        fused_adagrad(fused, lr, epsilon)
         return
     if update_slots:
         accum.addcmul_(grad, grad)
     var.sub_(grad * lr / torch.sqrt(accum).add_(epsilon))
 
 
-def _fused_adagrad(tensors, lr, epsilon, maximize=False):
+def fused_adagrad(tensors, lr, epsilon, maximize=False):
     torch._fused_adagrad_(
         *tensors, [STEP_WITHOUT_BIAS], lr=lr, lr_decay=0.0, weight_decay=0.0, eps=epsilon, maximize=maximize
     )
@@ -143,7 +151,7 @@ def proximal_adagrad(var, accum, lr, l1, l2, grad):
     var.copy_((stepped if _is_zero(l1) else _soft_threshold(stepped, rate * l1)) / (1 + rate * l2))
 
 
-_FUSED_TYPES = frozenset({torch.float32, torch.float64})
+FUSED_TYPES = frozenset({torch.float32, torch.float64})
 STEP_WITHOUT_BIAS = torch.tensor(1e9)  # at this step _fused_adam_'s own bias corrections are exactly 1
 
 
@@ -176,7 +184,7 @@ def _for_fused(tensors, *numbers):
     None where they do not suit: accelerators, numbers that are tensors, other types, orders that differ.
     """
     var, grad, *slots = tensors
-    if var.device.type != "cpu" or var.dtype not in _FUSED_TYPES:
+    if var.device.type != "cpu" or var.dtype not in FUSED_TYPES:
         return None
     if any([isinstance(number, torch.Tensor) for number in numbers]):
         return None
@@ -227,7 +235,7 @@ def rms_prop(var, ms, mom, lr, rho, momentum, epsilon, grad):
     else:  # Adagrad's sum of squares would be (ms + epsilon) / (1 - rho) after the step
         squares = torch.mul(fused[2][0], rho / (1 - rho)).add_(epsilon / (1 - rho))
         mom.mul_(momentum)
-        _fused_adagrad([*fused[:2], [squares]], lr / math.sqrt(1 - rho), 0.0, maximize=True)
+        fused_adagrad([*fused[:2], [squares]], lr / math.sqrt(1 - rho), 0.0, maximize=True)
         _average_squares(ms, grad, rho)
     var.sub_(mom)
 
@@ -250,11 +258,17 @@ def ftrl_v2(var, accum, linear, grad, lr, l1, l2, l2_shrinkage, lr_power):
     shrunk = grad if _is_zero(l2_shrinkage) else grad + var * (2 * l2_shrinkage)
     before = _ftrl_power(accum, lr_power)
     power = _ftrl_power(accum.addcmul_(grad, grad), lr_power)
-    linear.add_(shrunk).sub_((power - before).mul_(var).div_(lr))
-    divisor = power.div_(lr).add_(2 * l2)
+    linear.add_(shrunk)
+    _add_product(linear, before.sub_(power), var, 1 / lr)
     if _is_zero(l2):
-        divisor.clamp_min_(torch.finfo(divisor.dtype).tiny)  # what is 0 / 0 is 0 then
-    var.copy_(torch.clamp(linear, -l1, l1).sub_(linear).div_(divisor))
+        power.clamp_min_(torch.finfo(power.dtype).tiny)  # what is 0 / 0 is 0 then
+    else:
+        power.add_(2 * l2 * lr)
+    step, rate = (linear, -lr) if _is_zero(l1) else (torch.clamp(linear, -l1, l1).sub_(linear), lr)
+    if isinstance(rate, torch.Tensor):
+        var.copy_((step * rate).div_(power))
+    else:
+        var.zero_().addcdiv_(step, power, value=rate)
 
 
 def _ftrl_power(accum, lr_power):

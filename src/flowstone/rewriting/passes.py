@@ -37,7 +37,7 @@ from flowstone.rewriting.normalization_fusion import fold_normalizations
 from flowstone.rewriting.patterns import remove_unneeded
 from flowstone.rewriting.pooling_fusion import keep_places, pool_first
 from flowstone.rewriting.recomputation import recompute_activations, recompute_hinted
-from flowstone.rewriting.row_updates import add_negated_rows
+from flowstone.rewriting.row_updates import add_negated_rows, sum_repeated_rows
 from flowstone.rewriting.slice_tiles import split_slices
 from flowstone.rewriting.sums import join_slices, stack_products
 from flowstone.rewriting.swapping import swap_activations, swap_hinted
@@ -104,6 +104,7 @@ PASSES = (
     ),
     Pass(fuse_losses, "the mean of the soft-max cross entropies in one kernel", joins=True),
     Pass(fuse_updates, "a product that is only subtracted from a variable, in one kernel", joins=True),
+    Pass(sum_repeated_rows, "updates of rows sum those of equal indices", joins=True),
     Pass(add_negated_rows, "rows are added to a variable, not subtracted"),
     Pass(group_updates, "small updates with the same numbers in one call", joins=True),
     Pass(read_joined_values, "what a concatenation holds, too, is let go"),

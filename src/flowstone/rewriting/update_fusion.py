@@ -20,6 +20,7 @@ from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.ops.matrices import is_best_by_blas, is_narrow_for_onednn, rows_of_a_block
 from flowstone.rewriting.branches import Liveness
 from flowstone.rewriting.patterns import remove_unneeded, substitute
+from flowstone.rewriting.state_access import may_be_state, source
 
 _FUSED = {"ApplyGradientDescent": "_", "ResourceApplyGradientDescent": "_Resource"}  # prefixes
 _TYPES = (dtypes.float32, dtypes.float64)
@@ -44,9 +45,9 @@ def fuse_updates(subgraph: Subgraph) -> None:
             continue
         if node.attributes["use_locking"] or liveness.node(node) != liveness.node(product):
             continue
-        changed = _source(node._inputs[0])
+        changed = source(node._inputs[0])
         kind, operands, attributes = accumulated
-        if any(_source(x) is changed for x in operands):
+        if any(source(x) is changed for x in operands):
             continue  # it would be overwritten while it is read
         if _is_changed_between(subgraph, position, product, node):
             continue
@@ -98,20 +99,7 @@ def _is_changed_between(
     subgraph: Subgraph, position: dict[PlanNode, int], product: PlanNode, update: PlanNode
 ) -> bool:
     """Whether something that runs between the two changes state that an operand of the product may share."""
-    if not any(_may_be_state(x) for x in product._inputs):
+    if not any(may_be_state(x) for x in product._inputs):
         return False
     between = subgraph.nodes[position[product] + 1 : position[update]]
     return any(node.declaration.mutates for node in between)
-
-
-def _may_be_state(x: Output) -> bool:
-    output = _source(x)._outputs[0]
-    return bool(output.dtype.is_ref or output.dtype is dtypes.resource)
-
-
-def _source(x: Output) -> PlanNode:
-    """The node whose memory `x` shows: for a read of a variable, the variable's."""
-    node: PlanNode = x.op
-    while node._inputs and (node.declaration.aliases or node.type == "ReadVariableOp"):
-        node = node._inputs[0].op
-    return node
