@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 import flowstone as tf
 from agreement import agree, ops, text
+from flowstone.framework import flags
 from flowstone.rewriting import joined_products
 
 RNG = np.random.default_rng(7)
@@ -181,3 +183,77 @@ def test_large_products_and_those_among_conditionals_stay(monkeypatch) -> None:
     assert ops(text(products, [*x, w], NAME)).count("MatMul") == 4
     monkeypatch.setattr(joined_products, "_LARGEST", 40)
     assert ops(text(products, [*x, w], NAME)).count("MatMul") == 1
+
+
+class _Unrolled:
+    """A random network of as many time steps, whose layers share their variables."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = np.random.default_rng(seed)
+        self.count = int(self.rng.integers(4, 7))
+        self.x = [tf.placeholder(tf.float64, [2, 3]) for _ in range(self.count)]
+        resources = bool(self.rng.integers(2))
+        numbers = [self.rng.standard_normal((3, 3)) / 2 for _ in range(3)]
+        self.variables = [tf.Variable(each, use_resource=resources) for each in numbers]
+        self.wanted: list[Any] = []
+        self.values = [self.x]
+        for _ in range(int(self.rng.integers(3, 12))):
+            self.values.append(self.layer())
+        loss = tf.add_n([tf.reduce_sum(tf.square(each)) for each in self.values[-1]])
+        self.wanted += [loss, *self.pick(*self.values[1:]), *self.gradients(loss)]
+
+    def pick(self, *choices: Any) -> Any:
+        return choices[self.rng.integers(len(choices))]
+
+    def gradients(self, loss: Any) -> list[Any]:
+        return [each for each in tf.gradients(loss, [*self.variables, *self.x]) if each is not None]
+
+    def layer(self) -> list[Any]:
+        x, w = self.pick(*self.values[-3:]), self.pick(*self.variables)
+        kind = self.pick(
+            "product", "product", "product", "bias", "rows", "two", "chain", "one", "change", "order"
+        )
+        if kind == "product":
+            turned = bool(self.rng.integers(2))
+            return [tf.matmul(each, w, transpose_b=turned) for each in x]
+        if kind == "bias":
+            return [tf.tanh(each + w[0]) * self.pick(2.0, np.ones((2, 1))) for each in x]
+        if kind == "rows":
+            function = self.pick(tf.nn.softmax, tf.nn.relu, tf.nn.log_softmax, tf.sigmoid)
+            return [function(each) for each in x]
+        if kind == "two":
+            return [a - b * b for a, b in zip(x, self.pick(*self.values))]
+        if kind == "chain":
+            result = [x[0]]
+            for each in x[1:]:
+                result.append(each + tf.matmul(result[-1], w))
+            return result
+        if kind == "one":
+            i = int(self.rng.integers(self.count))
+            return [*x[:i], tf.reverse(x[i], [0]), *x[i + 1 :]]
+        if kind == "order":
+            return [x[i] for i in self.rng.permutation(self.count)]
+        with tf.control_dependencies([self.pick(*x)]):
+            change = tf.assign_add(w, tf.ones([3, 3], tf.float64) / 8)
+        with tf.control_dependencies([change]):
+            return [tf.identity(each) for each in x]
+
+
+@pytest.mark.parametrize("seed", range(int(os.environ.get("EXTRA_SEEDS", "0")) + 25))
+def test_random_unrolled_networks(monkeypatch, seed: int) -> None:
+    network = _Unrolled(seed)
+    feed = {x: network.rng.standard_normal((2, 3)) for x in network.x}
+    monkeypatch.setattr(flags, "CHECK", 1)
+    setup = tf.global_variables_initializer()
+    agree(monkeypatch, network.wanted, feed, NAME, "stack_products", setup=setup, tolerance=1e-7)
+
+
+def test_random_networks_have_products_to_join(monkeypatch) -> None:
+    joined = 0
+    for seed in range(10):
+        with tf.Graph().as_default():
+            network = _Unrolled(seed)
+            feed = {x: network.rng.standard_normal((2, 3)) for x in network.x}
+            with tf.Session() as s:
+                joined += f"{NAME}:" in s.explain(network.wanted, feed)
+    assert joined >= 5
