@@ -219,6 +219,8 @@ EXEMPT: dict[str, str] = {
     "_ResourceApplySum": "a plan's own; tests/rewriting/test_update_fusion.py",
     "_BiasedConv2D": "a plan's own; tests/rewriting/test_fusion.py",
     "_MaxPoolGradAtPlaces": "a plan's own; tests/rewriting/test_pooling_fusion.py",
+    "_JoinedFilters": "a plan's own; tests/rewriting/test_joined_convolutions.py",
+    "_JoinedReluGrad": "a plan's own; tests/rewriting/test_joined_convolutions.py",
     "_MaxPoolWithPlaces": "a plan's own; tests/rewriting/test_pooling_fusion.py",
     "_PackedConstant": "a plan's own; tests/rewriting/test_weight_packing.py",
     "_PackedMatMul": "a plan's own; tests/rewriting/test_weight_packing.py",

@@ -50,6 +50,7 @@ from flowstone.ops import (
     indexing,
     initial_values,
     initializers,
+    joined_convolutions,
     joining,
     local_response,
     loop_context,

@@ -24,6 +24,7 @@ from flowstone.rewriting.direct_sums import sum_directly
 from flowstone.rewriting.filter_layout import lay_out_filters
 from flowstone.rewriting.fusion import fuse_biases
 from flowstone.rewriting.invariants import check
+from flowstone.rewriting.joined_convolutions import join_convolutions
 from flowstone.rewriting.joined_products import join_products
 from flowstone.rewriting.joined_values import read_joined_values
 from flowstone.rewriting.logistic_losses import simplify_logistic_losses
@@ -98,6 +99,7 @@ PASSES = (
     Pass(
         convolve_by_winograd, "a third fewer multiplications in large convolutions", joins=True, on_hosts=True
     ),
+    Pass(join_convolutions, "gradients of convolutions of the same images in one", joins=True, on_hosts=True),
     Pass(pack_weights, "weights that nothing changes in their product's order", joins=True),
     Pass(
         pack_filters, "filters that nothing changes in their convolution's order", joins=True, on_hosts=True
