@@ -84,6 +84,21 @@ def test_small_updates_with_the_same_numbers_are_one_call(use_resource):
     assert before.count(name) == 5 and name not in after and after.count(grouped) == 1
 
 
+def test_joined_variables_fit_in_a_cache() -> None:
+    values = [tf.Variable(tf.ones([4096])) for _ in range(10)] + [
+        tf.Variable(tf.ones([4097])),
+        tf.Variable(0.5),
+    ]
+    optimizer = tf.train.RMSPropOptimizer(0.1)
+    train = optimizer.apply_gradients([(tf.ones(x.shape), x) for x in values])
+    _, after = types([], [], *[p.name for p in PASSES], targets=[train])
+    assert after.count("_GroupedUpdate") == 1 and after.count("ApplyRMSProp") == 4
+    optimizer = tf.train.AdagradOptimizer(0.1)
+    train = optimizer.apply_gradients([(tf.ones(x.shape), x) for x in values])
+    _, after = types([], [], *[p.name for p in PASSES], targets=[train])
+    assert after.count("_GroupedUpdate") == 1 and "ApplyAdagrad" not in after
+
+
 def test_an_update_that_somebody_waits_for_runs_before_him():
     v = [tf.Variable(tf.ones([2]), name=f"v{i}") for i in range(5)]
     first = [tf.assign_sub(v[0], [0.0, 0.0])]
@@ -101,6 +116,12 @@ OPTIMIZERS = {
     "momentum": lambda: tf.train.MomentumOptimizer(0.01, 0.9),
     "nesterov": lambda: tf.train.MomentumOptimizer(0.01, 0.9, use_nesterov=True),
     "adam": lambda: tf.train.AdamOptimizer(0.01),
+    "adagrad": lambda: tf.train.AdagradOptimizer(0.05),
+    "adadelta": lambda: tf.train.AdadeltaOptimizer(1.0, epsilon=1e-3),
+    "rmsprop": lambda: tf.train.RMSPropOptimizer(0.003, momentum=0.5),
+    "centered rmsprop": lambda: tf.train.RMSPropOptimizer(0.003, centered=True),
+    "ftrl": lambda: tf.train.FtrlOptimizer(0.05, l1_regularization_strength=1e-3),
+    "proximal adagrad": lambda: tf.train.ProximalAdagradOptimizer(0.05, l2_regularization_strength=1e-3),
 }
 
 
@@ -137,7 +158,8 @@ def test_a_model_trains_the_same_without_the_passes(name, use_resource, dtype):
     tolerance = 1e-5 if dtype is tf.float32 else 1e-12
     for fused, plain in zip((trained[False][0], *trained[False][1]), (trained[True][0], *trained[True][1])):
         np.testing.assert_allclose(fused, plain, rtol=tolerance, atol=tolerance)
-    assert trained[False][0][-1] < trained[False][0][0]
+    if name != "ftrl":  # whose first steps forget where the weights started
+        assert trained[False][0][-1] < trained[False][0][0]
 
 
 @pytest.mark.parametrize("activation", [None, tf.nn.relu, tf.tanh, tf.sigmoid])
