@@ -240,16 +240,17 @@ def test_fused_nodes_count_what_they_do():
     assert losses.operations == 15 * 400
 
 
-def test_a_convolution_with_bias_counts_as_one():
-    image = tf.placeholder(tf.float32, [2, 16, 16, 8])
-    filters = tf.Variable(tf.ones([3, 3, 8, 16]))
+@pytest.mark.parametrize("channels", [8, 32])  # the larger filter comes in its kernel's order
+def test_a_convolution_with_bias_counts_as_one(channels):
+    image = tf.placeholder(tf.float32, [2, 16, 16, channels])
+    filters = tf.Variable(tf.ones([3, 3, channels, 16]))
     biased = tf.nn.bias_add(tf.nn.conv2d(image, filters, [1, 1, 1, 1], "SAME"), tf.ones([16]))
     pooled = tf.nn.max_pool(tf.nn.relu(biased), [1, 2, 2, 1], [1, 2, 2, 1], "VALID")
     with session() as sess:
         sess.run(filters.initializer)
-        found = profiled(sess, pooled, {image: np.ones((2, 16, 16, 8), np.float32)})
+        found = profiled(sess, pooled, {image: np.ones((2, 16, 16, channels), np.float32)})
     (convolution,) = [each for each in found.nodes if "Conv2D" in each.type]
-    assert convolution.operations == 2 * 2 * 16 * 16 * 16 * 9 * 8
+    assert convolution.operations == 2 * 2 * 16 * 16 * 16 * 9 * channels
     (pooling,) = [each for each in found.nodes if "MaxPool" in each.type]
     assert pooling.operations == 4 * 2 * 8 * 8 * 16
 

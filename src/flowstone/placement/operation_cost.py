@@ -155,12 +155,13 @@ def _product_update(node: Node) -> float:
 def _convolution(
     result: Callable[[Node], Output], kernel: Callable[[Node], Output]
 ) -> Callable[[Node], float]:
-    """Two operations for every element of the forward result and each of a filter's elements that meet it."""
+    """Two operations for every element of the forward result and each of a filter's elements that meet it,
+    whatever the order of the filter's dimensions."""
 
     def operations(node: Node) -> float:
-        dims = kernel(node)._dims
-        channels = dims[-1] if dims else None
-        return 2.0 * _count(result(node)) * element_count(dims) / (channels or ASSUMED_SIZE)
+        dims = result(node)._dims
+        channels = dims[1 if node.attributes["data_format"].startswith("NC") else -1] if dims else None
+        return 2.0 * _count(result(node)) * _count(kernel(node)) / (channels or ASSUMED_SIZE)
 
     return operations
 
