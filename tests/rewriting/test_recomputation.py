@@ -142,7 +142,7 @@ def test_training_steps_are_equal_bit_for_bit(kind):
 
 def test_recurrent_steps_are_equal_bit_for_bit():
     x = tf.placeholder(tf.float32, [4, 20, 16])
-    cells = tf.nn.rnn_cell.MultiRNNCell([tf.nn.rnn_cell.BasicLSTMCell(16) for _ in range(2)])
+    cells = tf.nn.rnn_cell.MultiRNNCell([tf.nn.rnn_cell.GRUCell(16) for _ in range(2)])
     outputs, _ = tf.nn.static_rnn(cells, tf.unstack(x, axis=1), dtype=tf.float32)
     loss = tf.reduce_mean(tf.square(tf.stack(outputs)))
     variables = tf.trainable_variables()

@@ -56,6 +56,7 @@ from flowstone.ops import (
     loop_context,
     loops,
     loss_totals,
+    lstm_layers,
     masks,
     matrices,
     morphology,

@@ -32,6 +32,7 @@ from flowstone.rewriting.loop_accumulators import stack_accumulators
 from flowstone.rewriting.loop_invariants import hold_invariants
 from flowstone.rewriting.loop_stacks import drop_stacks
 from flowstone.rewriting.loss_fusion import fuse_losses
+from flowstone.rewriting.lstm_layers import join_lstm_layers
 from flowstone.rewriting.memory_schedule import schedule_memory
 from flowstone.rewriting.mixed_precision import multiply_in_bfloat16
 from flowstone.rewriting.normalization_fusion import fold_normalizations
@@ -88,6 +89,7 @@ PASSES = (
     Pass(mask_accidental_hits, "compare candidates with true classes instead of listing hits", joins=True),
     Pass(split_slices, "slices that make a tensor are the parts of one split", joins=True),
     Pass(join_slices, "concatenate the gradients of slices that tile a tensor", joins=True),
+    Pass(join_lstm_layers, "the cells of an unrolled layer in one kernel", joins=True, on_hosts=True),
     Pass(stack_products, "one product of stacked operands instead of a sum of products", joins=True),
     Pass(stack_accumulators, "the same for products that a loop adds up", joins=True, whole_loops=True),
     Pass(join_products, "products by one matrix, and what follows their rows, as one", joins=True),

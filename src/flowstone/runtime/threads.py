@@ -41,6 +41,7 @@ _MANY = 6_000_000
 _ITERATIONS = 16  # of a loop, as far as is known here
 # What an addition of two elements costs, in multiplications of a product: 0.1 ns instead of 0.017.
 _AN_ELEMENT = 6
+_SEQUENCES = frozenset({"_LSTMLayer", "_LSTMLayerGradient"})  # of products
 
 
 def wants_one_thread(subgraph: Subgraph) -> bool:
@@ -84,6 +85,8 @@ def _work(node: PlanNode, rows: int | None = None) -> float | None:
         return None if count is None else _AN_ELEMENT * count
     if not node._inputs or not node._outputs or node.type in FREE:
         return 0.0
+    if node.type in _SEQUENCES:
+        return work(node).operations / 2
     sizes: list[int] = []
     for x in (*node._inputs, *node._outputs):
         size = _elements(x, rows)
