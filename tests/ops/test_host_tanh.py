@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import flowstone as tf
-from flowstone.ops.host_tanh import MANY
+from flowstone.ops.host_tanh import MANY, SOME
 
 
-@pytest.mark.parametrize("count", [MANY - 8, MANY])
+@pytest.mark.parametrize("count", [SOME - 8, SOME, MANY - 8, MANY])
 @pytest.mark.parametrize("turned", [False, True])
 def test_relative_errors_are_small(count: int, turned: bool) -> None:
     random = np.random.default_rng(1)
