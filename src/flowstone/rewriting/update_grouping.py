@@ -142,7 +142,7 @@ def _in_parts(members: list[PlanNode]) -> list[list[PlanNode]]:
     room = 0
     for node in members:
         size = num_elements(node._inputs[_gradient_position(node)]._dims) or 0
-        if size > room:
+        if size > room or not parts:
             parts.append([])
             room = _JOINED_IN_ALL
         parts[-1].append(node)
