@@ -106,3 +106,20 @@ def test_a_recurrence_with_lengths(monkeypatch) -> None:
     passes = ("drop_stacks", "hold_invariants", "stack_accumulators")
     log = agree(monkeypatch, [y, *gradients(y, [x, *variables])], feed, *passes, setup=setup)
     assert COUNTED in log
+
+
+@pytest.mark.parametrize("wanted", [False, True])
+def test_gradients_that_nobody_asks_for_are_not_computed(monkeypatch, wanted: bool) -> None:
+    """By the divisor: what it takes is pushed for that alone, and who waits for it waits for the others."""
+    x, k = tf.placeholder(tf.float32, [4, 3]), tf.placeholder(tf.float32, [])
+
+    def body(i, y):
+        return i + 1, y + tf.sin(y / (k + tf.cast(i, tf.float32)))
+
+    _, y = tf.while_loop(lambda i, _: i < 3, body, [0, x])
+    fetches = [y, *tf.gradients(y, [x, k] if wanted else x, gate_gradients=True)]
+    lines = text(fetches, [x, k], *BEFORE, "drop_stacks", "remove_unneeded")
+    before = text(fetches, [x, k], *BEFORE, "remove_unneeded")
+    assert ("Neg" in ops(lines)) == wanted and "Neg" in ops(before)
+    assert wanted or stacks(lines) < stacks(before)
+    agree(monkeypatch, fetches, {x: values(4, 3), k: 1.5}, "drop_stacks")

@@ -7,12 +7,13 @@ pushed: it may be a Python number then (`runtime/numbers.py`), and so is what is
     forward:   Enter(0) → Merge → Switch → Add(·, 1) → NextIteration;  Switch:0 → Exit
     gradient:  Enter(that Exit) → Merge → Switch → s = Sub(·, 1) → NextIteration, while GreaterEqual(Merge, 1)
 
-A stack from which nothing is popped that anything uses goes as well.
+A stack from which nothing is popped that anything uses goes as well, with what is computed from it and only
+waited for: the gradient by a number that a loop divides by, say, which comes with that by the dividend.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,8 +21,8 @@ from flowstone.framework import dtypes
 from flowstone.framework.node import Output
 from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import PlanNode, Subgraph
-from flowstone.rewriting.branches import Liveness
-from flowstone.rewriting.frames import ENTERS, EXITS, Frames
+from flowstone.rewriting.branches import MERGES, SWITCHES, TRUE, Liveness
+from flowstone.rewriting.frames import ENTERS, EXITS, LOOP_TYPES, Frames
 from flowstone.rewriting.loop_variables import LoopVariable, Takers, constant_of, loop_variables
 from flowstone.rewriting.patterns import substitute
 
@@ -53,6 +54,7 @@ def drop_stacks(subgraph: Subgraph) -> None:
     takers = subgraph.consumers()
     stacks = [stack for node in creations if (stack := _stack(node, takers)) is not None]
     _Counters(subgraph, takers).take_off(stacks)
+    _drop_idle(subgraph, {stack.pops[0] for stack in stacks if len(stack.pops) == 1})
     used = {*subgraph.consumers(), *subgraph.fetches}
     for stack in stacks:
         if not any(pop._outputs[0] in used for pop in stack.pops):
@@ -92,6 +94,41 @@ def _drop(subgraph: Subgraph, stack: _Stack) -> None:
         stand_ins[pop] = list(pop._control_inputs)
     substitute(subgraph, places, replaced, stand_ins)
     subgraph.log.append(("drop_stacks", stack.creation.name, "nothing that is popped is used"))
+
+
+def _drop_idle(subgraph: Subgraph, pops: set[PlanNode]) -> None:
+    """Drops nodes of loops, these pops among them, whose values nobody needs; who waits for one waits for
+    what it comes after in its loop."""
+    frames, liveness = Frames(subgraph), Liveness(subgraph)
+
+    def before(node: PlanNode) -> list[PlanNode]:
+        sources = dict.fromkeys([*(x._op for x in node._inputs), *node._control_inputs])
+        return [x for x in sources if x.type not in ENTERS and frames.home(x) is frames.home(node)]
+
+    def may_go(node: PlanNode) -> bool:
+        if frames.home(node) is None or not node._inputs or node.type in LOOP_TYPES | SWITCHES | MERGES:
+            return False
+        if not (node.declaration.is_pure or node in pops) or liveness.node(node) != TRUE:
+            return False
+        sources = before(node)
+        return bool(sources) and all([liveness.node(source) == TRUE for source in sources])
+
+    needed: set[Any] = set()
+    stack: list[Any] = [x._op for x in subgraph.fetches] + list(subgraph.targets)
+    stack += [node for node in subgraph.nodes if not may_go(node)]
+    while stack:
+        node = stack.pop()
+        if node not in needed:
+            needed.add(node)
+            stack += [x._op for x in node._inputs]
+    if pops <= needed:
+        return
+    stand_ins: dict[PlanNode, list[PlanNode]] = {}
+    for node in subgraph.nodes:
+        if node not in needed:
+            waits = [y for x in before(node) for y in stand_ins.get(x, (x,))]
+            stand_ins[node] = list(dict.fromkeys(waits))
+    substitute(subgraph, {node: [] for node in stand_ins}, {}, stand_ins)
 
 
 class _Counters:
