@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import flowstone as tf
+from flowstone.ops import softmax
 
 RNG = np.random.default_rng(3)
 ROWS, CLASSES = 7, 50
@@ -18,6 +19,12 @@ LABELS = RNG.integers(0, CLASSES, ROWS)
 def graph():
     with tf.Graph().as_default() as g:
         yield g
+
+
+@pytest.fixture(autouse=True)
+def small_is_large(monkeypatch: Any) -> None:
+    """Memory counts for the few logits of these tests, too."""
+    monkeypatch.setattr(softmax, "LARGE", 1)
 
 
 def expected(logits: Any, labels: Any) -> tuple[Any, Any]:
@@ -74,6 +81,14 @@ def test_the_logits_memory_is_used_where_nobody_else_wants_them(sparse: bool) ->
         with tf.Session() as session:
             names.append("in_place" in session.explain(fetches, feed).split("def segment")[1])
     assert names == [True, False]
+
+
+def test_few_logits_keep_their_memory(monkeypatch: Any) -> None:
+    monkeypatch.undo()
+    fetches, x, y = program(True, tf.float32, False)
+    feed = {x: np.zeros([ROWS, CLASSES], "f"), y: LABELS}
+    with tf.Session() as session:
+        assert "in_place" not in session.explain(fetches, feed).split("def segment")[1]
 
 
 @pytest.mark.parametrize("keeps_logits", [True, False])

@@ -16,7 +16,7 @@ from flowstone.framework.kernel import CPU, GPU, X0, X1, Call
 from flowstone.framework.node import static_value
 from flowstone.framework.operation import F, op
 from flowstone.framework.scope import get_default_graph
-from flowstone.framework.shape import broadcast, merge
+from flowstone.framework.shape import broadcast, merge, num_elements
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 
 __all__ = [
@@ -190,7 +190,12 @@ def _(node, env):
     if node.dtype(0) not in (dtypes.float32, dtypes.float64):
         return Call(_sparse_cross_entropy_by_logarithms, X0, labels)
     call = Call(_sparse_cross_entropy, X0, labels)
+    if (num_elements(node.static_shape(0)) or LARGE) < LARGE:
+        return call
     return call.or_in_place(0, sparse_cross_entropy_in_place, X0, labels)
+
+
+LARGE = 1 << 21  # elements from which on memory counts more than the highest of each row, found before
 
 
 def _sparse_cross_entropy(logits, labels):

@@ -321,6 +321,8 @@ def gathers() -> list:
             case("OneHot", i64([[0, 2], [-1, 3]]), np.int32(3), np.float32(1), np.float32(0), axis=axis)
         )
     return cases + [
+        case("OneHot", i64([[0, 2], [1, 1]]), np.int32(300), np.float32(2), np.float32(-1), label="wide"),
+        case("OneHot", i64([-1, 299, 300]), np.int32(300), np.int32(2), np.int32(0), label="wide, outside"),
         case("OneHot", i32([1, 0]), np.int32(2), np.float64(5), np.float64(-1)),
         case("OneHot", np.uint8([1, 0]), np.int32(2), np.int32(1), np.int32(0)),
         case("OneHot", np.int32(1), np.int32(3), np.bool_(True), np.bool_(False)),
