@@ -10,6 +10,7 @@ import pytest
 import flowstone as tf
 from agreement import agree, ops, text
 from flowstone.framework import flags
+from flowstone.rewriting import joined_values
 
 NAME = "join_convolutions"
 OUTPUTS = (4, 5, 3)
@@ -154,3 +155,18 @@ def test_a_sum_of_nothing_else_is_the_joint_gradient(monkeypatch) -> None:
     gradients = tf.gradients(tf.reduce_mean(tf.square(convolved)), [*block.filters, block.x])
     assert "AddN" not in ops(text(gradients, [block.x], NAME))
     assert f"{NAME}: " in block.joined(monkeypatch, gradients)
+
+
+def test_activations_that_a_concatenation_holds_are_let_go(monkeypatch) -> None:
+    """The joint gradient of the relus reads their results there."""
+    monkeypatch.setattr(joined_values, "WORTHWHILE", 1)
+    block = Block()
+    fetches = [*block.gradients, tf.reduce_sum(block.y) * tf.reduce_sum(block.gradients[-1])]
+    lines = text(fetches, [block.x], NAME, "read_joined_values")
+    (relus,) = [line for line in lines if "_JoinedReluGrad" in line]
+    parts = [line.split(" = ")[0] for line in lines if "SplitV" in line]
+    taken = relus[relus.index("(") + 1 : relus.index(")")].split(", ")
+    assert len({x.split(":")[0] for x in taken[3:]}) == 1 and taken[3] in parts
+    setup = tf.global_variables_initializer()
+    log = agree(monkeypatch, fetches, block.feed, NAME, "read_joined_values", setup=setup)
+    assert log.count("read_joined_values: ") == 3

@@ -27,10 +27,12 @@ from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.rewriting.branches import Liveness
 from flowstone.rewriting.memory_estimate import size_of
 from flowstone.rewriting.patterns import substitute
+from flowstone.rewriting.state_access import input_positions
 
 WORTHWHILE = 1 << 20  # bytes of operands that are let go
-_RESULT = {  # of an activation: its position among the inputs of the gradient
+_RESULT = {  # of an activation: its position among the arguments of the gradient
     "ReluGrad": 1,
+    "_JoinedReluGrad": 1,
     "Relu6Grad": 1,
     "EluGrad": 1,
     "SeluGrad": 1,
@@ -71,14 +73,18 @@ def _gradients(subgraph: Subgraph, join: PlanNode, walk: _Walk) -> Uses:
     found: Uses = {}
     for i, x in enumerate(operands):
         others = [node for node in walk.takers[x] if node is not join]
-        fits = all(
-            node.type in _RESULT and node._inputs[_RESULT[node.type]] is x and node._inputs.count(x) == 1
-            for node in others
-        )
+        fits = all(node.type in _RESULT and _position(node, x) is not None for node in others)
         here = all(node._device == join._device for node in (x._op, *others))
         if others and fits and here and operands.count(x) == 1 and x not in subgraph.fetches:
             found[i] = others
     return found
+
+
+def _position(node: PlanNode, x: Output) -> int | None:
+    """Where the gradient of an activation takes `x` as its result; None if it takes it otherwise, too."""
+    positions = input_positions(node, (_RESULT[node.type],))
+    found = [i for i, taken in enumerate(node._inputs) if taken is x]
+    return found[0] if len(found) == 1 and found[0] in positions else None
 
 
 def _pays(join: PlanNode, uses: Uses, walk: _Walk) -> bool:
@@ -105,5 +111,7 @@ def _read(
     places[first] = [*constants, split, *places.get(first, [first])]
     for i, nodes in uses.items():
         for node in nodes:
-            node._inputs[_RESULT[node.type]] = split._outputs[i]
+            at = _position(node, operands[i])
+            assert at is not None
+            node._inputs[at] = split._outputs[i]
             subgraph.log.append(("read_joined_values", node.name, f"its value is part of {join.name}"))
