@@ -57,6 +57,7 @@ from flowstone.ops import (
     loops,
     loss_totals,
     lstm_layers,
+    margins,
     masks,
     matrices,
     morphology,

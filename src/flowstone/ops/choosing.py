@@ -38,7 +38,7 @@ def choice(node: Any, env: Any, condition_dims: Any) -> Call:
     size, word = math.prod(dims), _WORDS[dtype.itemsize]
     is_spread = math.prod(condition_dims) < size
     for i in (1, 2):
-        if size >= _FEWEST_KEPT and node.static_shape(i) == dims and _is_zero(node, 3 - i):
+        if size >= _FEWEST_KEPT and node.static_shape(i) == dims and is_zero(node, 3 - i):
             return _kept(condition, (X1, X2)[i - 1], i, dtype, word, is_spread)
     if not (_FEWEST_SPREAD if is_spread else _FEWEST) <= size <= _MOST or broadcast(t, e) != dims:
         return plain
@@ -46,7 +46,7 @@ def choice(node: Any, env: Any, condition_dims: Any) -> Call:
     return call.or_in_place(1, _choose_in_place, condition, X1, X2, word) if t == dims else call
 
 
-def _is_zero(node: Any, i: int) -> bool:
+def is_zero(node: Any, i: int) -> bool:
     """Whether all bits of input `i` are known to be zero."""
     if node._inputs[i]._op.type == "ZerosLike":
         return True

@@ -29,7 +29,7 @@ from flowstone.rewriting.patterns import substitute
 _INTEGERS = (dtypes.int32, dtypes.int64)
 
 
-class _Stack(NamedTuple):
+class Stack(NamedTuple):
     """A stack of any length, which nothing but these pushes to and pops from."""
 
     creation: PlanNode
@@ -52,7 +52,7 @@ def drop_stacks(subgraph: Subgraph) -> None:
     if not creations:
         return
     takers = subgraph.consumers()
-    stacks = [stack for node in creations if (stack := _stack(node, takers)) is not None]
+    stacks = [stack for node in creations if (stack := find_stack(node, takers)) is not None]
     _Counters(subgraph, takers).take_off(stacks)
     _drop_idle(subgraph, {stack.pops[0] for stack in stacks if len(stack.pops) == 1})
     used = {*subgraph.consumers(), *subgraph.fetches}
@@ -61,10 +61,11 @@ def drop_stacks(subgraph: Subgraph) -> None:
             _drop(subgraph, stack)
 
 
-def _stack(creation: PlanNode, takers: Takers) -> _Stack | None:
+def find_stack(creation: PlanNode, takers: Takers) -> Stack | None:
+    """The stack that this node makes; None if it is bounded, or others than pushes and pops take it."""
     if (constant_of(creation._inputs[0]) or 0) >= 0:
         return None
-    found = _Stack(creation, [], [], [])
+    found = Stack(creation, [], [], [])
     waiting = list(takers.get(creation._outputs[0], ()))
     while waiting:
         node = waiting.pop()
@@ -80,7 +81,7 @@ def _stack(creation: PlanNode, takers: Takers) -> _Stack | None:
     return found
 
 
-def _drop(subgraph: Subgraph, stack: _Stack) -> None:
+def _drop(subgraph: Subgraph, stack: Stack) -> None:
     places: dict[PlanNode, list[PlanNode]] = {node: [] for node in (stack.creation, *stack.enters)}
     replaced: dict[Output, Output] = {}
     stand_ins: dict[PlanNode, list[PlanNode]] = {}
@@ -154,7 +155,7 @@ class _Counters:
                 found.append(_Countdown(counts[source], variable, variable.next_value))
         return found
 
-    def take_off(self, stacks: list[_Stack]) -> None:
+    def take_off(self, stacks: list[Stack]) -> None:
         """Computes what is popped of counters that were pushed."""
         if not self._countdowns:
             return

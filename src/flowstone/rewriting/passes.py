@@ -21,6 +21,7 @@ from flowstone.rewriting.constant_folding import apply_identities, fold_constant
 from flowstone.rewriting.control_edges import drop_waits
 from flowstone.rewriting.dead_branches import remove_dead_branches
 from flowstone.rewriting.direct_sums import sum_directly
+from flowstone.rewriting.dropout_choices import choose_by_margins
 from flowstone.rewriting.filter_layout import lay_out_filters
 from flowstone.rewriting.fusion import fuse_biases
 from flowstone.rewriting.invariants import check
@@ -81,6 +82,7 @@ PASSES = (
     Pass(remove_unneeded, "drop what neither a fetch, a target nor an effect needs"),
     Pass(hold_invariants, "what is the same in every iteration is brought in once"),
     Pass(drop_stacks, "what a loop's gradient can count is not pushed, nor what nobody pops"),
+    Pass(choose_by_margins, "dropout by differences instead of masks", on_hosts=True),
     Pass(
         simplify_logistic_losses,
         "sigmoid cross entropies and gradients by softplus and sigmoid",
