@@ -24,7 +24,7 @@ from flowstone.rewriting.state_access import order_edges
 
 WORTHWHILE = 32 << 20  # bytes of estimated peak, below which a step's order is left alone
 _LARGE_TERM = 256 << 10  # bytes of one term of a sum; adding smaller ones in one call is faster
-_LEAST_SAVING = 0.01  # of the peak
+_LEAST_SAVING = 0.02  # of the peak
 
 Key = tuple[int, int, int]
 
