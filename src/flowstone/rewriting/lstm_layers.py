@@ -9,6 +9,8 @@ layer in a third to half of the time that its cells' many small products and act
 
 from __future__ import annotations
 
+import functools
+import platform
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -28,8 +30,7 @@ _LARGEST = 1 << 22  # weights; above, products by two threads are as fast one by
 
 def join_lstm_layers(subgraph: Subgraph) -> None:
     """Replaces layers of cells, and their gradients."""
-    mkldnn: Any = torch.backends.mkldnn
-    if not any(node.type == "Split" for node in subgraph.nodes) or not mkldnn.is_available():
+    if not any(node.type == "Split" for node in subgraph.nodes) or not _has_kernels():
         return
     if any(is_head(node) or node.type == "Switch" for node in subgraph.nodes):
         return
@@ -48,6 +49,13 @@ def join_lstm_layers(subgraph: Subgraph) -> None:
         _replace(subgraph, layer)
         reason = f"{len(cells)} cells in one kernel" + ", and their gradients" * bool(layer.gradients)  # type: ignore[arg-type]
         subgraph.log.append(("join_lstm_layers", cells[0].nodes[1].name, reason))  # type: ignore[index]
+
+
+@functools.cache
+def _has_kernels() -> bool:
+    """Whether oneDNN has compiled layers for this processor: for x86; elsewhere it has a plain reference."""
+    mkldnn: Any = torch.backends.mkldnn
+    return mkldnn.is_available() and platform.machine().lower() in ("x86_64", "amd64")
 
 
 def _chains(cells: list[Cell]) -> Iterator[list[Cell]]:
