@@ -6,7 +6,7 @@
     SparseApplyX(var, …, UnsortedSegmentSum(rows, places, Shape(ids)[0]), ids)
 
 becomes ``SparseApplyX(var, …, rows, indices) sum_repeated=True``, whose kernel (`ops/row_steps.py`) needs
-no list of the distinct indices: a third to a half of the time, where rows are few and short.
+no list of the distinct indices: a third to a half of the time, where rows are few and short (docs/design/024).
 
 `add_negated_rows`: to subtract rows from a variable is to add their negatives.
 
