@@ -6,7 +6,7 @@
     SparseApplyX(var, …, UnsortedSegmentSum(rows, places, Shape(ids)[0]), ids)
 
 becomes ``SparseApplyX(var, …, rows, indices) sum_repeated=True``, whose kernel (`ops/row_steps.py`) needs
-no list of the distinct indices: a third to a half of the time, where rows are few and short (docs/design/024).
+no list of the distinct indices: a half to a fifth of the time (docs/design/024-updates-by-calls.md).
 
 `add_negated_rows`: to subtract rows from a variable is to add their negatives.
 
