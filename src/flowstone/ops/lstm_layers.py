@@ -1,6 +1,8 @@
-"""Layers of LSTM cells, unrolled over time, as one kernel and one for all their gradients: oneDNN's.
+"""Layers of LSTM cells as one kernel and one for all their gradients: oneDNN's.
 
-Plans only: `rewriting/lstm_layers.py` makes these of the cells. A cell of H units multiplies the rows
+Plans only: `rewriting/lstm_layers.py` makes `_LSTMLayer` of cells that are unrolled over time, and
+`rewriting/lstm_loops.py` `_LSTMSequence` of those in a loop, with the steps' values stacked: x [T, B, D],
+outputs [T, B, H], first output and state [B, H]. A cell of H units multiplies the rows
 ``[x, h]`` by weights [D + H, 4 H], adds a bias and splits the result into four parts; `gates` says which of
 them are the input gate, the forget gate, the candidate and the output gate:
 
@@ -60,14 +62,26 @@ def _reordered(parts, order):
 
 @layer_op.kernel(CPU)
 def _(node, env):
-    count, gates, training = node.attributes["N"], node.attributes["gates"], node.attributes["training"]
-    units, size = node.static_shape(count)[1], node.static_shape(0)[1]
+    count = node.attributes["N"]
+    sequence = _sequence(node, node.static_shape(count)[1], node.static_shape(0)[1])
+
+    def layer(inputs, h, c, weights, bias):
+        y, _, last_c, saved = sequence(torch.stack(inputs), h, c, weights, bias)
+        return *torch.unbind(y), last_c, saved
+
+    inputs = [Input(i) for i in range(count)]
+    return Call(layer, inputs, *[Input(count + i) for i in range(4)])
+
+
+def _sequence(node, units, size):
+    """What computes the outputs of all steps, the last output and state, and what is saved."""
+    gates, training = node.attributes["gates"], node.attributes["training"]
     added = torch.zeros(4 * units)
     added[units : 2 * units] = node.attributes["forget_bias"]
     none = torch.zeros(4 * units)
 
-    def layer(inputs, h, c, weights, bias):
-        x = torch.stack(inputs)
+    def sequence(x, h, c, weights, bias):
+        x = x.contiguous()
         arranged = _reordered(weights.t().contiguous(), gates)
         by_input, by_state = torch.split(arranged, [size, units], 1)
         operands = by_input, by_state, _reordered(bias, gates) + added, none
@@ -75,11 +89,9 @@ def _(node, env):
             *outputs, workspace = _FORWARD(
                 x, *operands, h, c, False, [], _LSTM, units, 1, True, False, False, training
             )
-        saved = Saved(x, operands, tuple(outputs), workspace) if training else None
-        return *torch.unbind(outputs[0]), outputs[2], saved
+        return *outputs, Saved(x, operands, tuple(outputs), workspace) if training else None
 
-    inputs = [Input(i) for i in range(count)]
-    return Call(layer, inputs, *[Input(count + i) for i in range(4)])
+    return sequence
 
 
 gradient_op = op(
@@ -104,8 +116,7 @@ def _(node, env):
     """`dy` are gradients by the outputs of `steps`, added up where there are several of one; those of step N,
     after the last, are by the last state. `y` and `last_c` are inputs only so that nobody overwrites them
     before: they are among what is saved."""
-    count, units = node.attributes["N"], node.attributes["units"]
-    steps, order = node.attributes["steps"], np.argsort(node.attributes["gates"]).tolist()
+    count, steps, by_all = node.attributes["N"], node.attributes["steps"], _gradients(node)
     first = {step: i for i, step in reversed(list(enumerate(steps)))}
     places = [first.get(step) for step in range(count)]
     more = [(i, step) for i, step in enumerate(steps) if step < count and first[step] != i]
@@ -117,12 +128,77 @@ def _(node, env):
         for i, step in more:
             dy[step].add_(given[i])
         dc = sum([given[i] for i in by_last_c[1:]], given[by_last_c[0]]) if by_last_c else None
-        dx, by_input, by_state, bias, _, dh, dc = _BACKWARD(
-            saved.x, *saved.weights, h, c, *saved.outputs, dy, None, dc,
-            False, _LSTM, units, 1, True, True, False, [], False, saved.workspace,
-        )  # fmt: skip
-        weights = _reordered(torch.cat([by_input, by_state], 1), order).t().contiguous()
-        return *torch.unbind(dx), dh, dc, weights, _reordered(bias, order)
+        dx, *others = by_all(h, c, saved, dy, None, dc)
+        return *torch.unbind(dx), *others
 
     given: Any = [Input(count + 4 + i) for i in range(len(steps))]
     return Call(gradient, *[Input(count + i) for i in range(1, 4)], given)
+
+
+def _gradients(node):
+    """What computes the gradients by x of all steps, first output and state, weights and bias from those by
+    the outputs of all steps and the last output and state."""
+    units, order = node.attributes["units"], np.argsort(node.attributes["gates"]).tolist()
+
+    def gradients(h, c, saved, dy, dh, dc):
+        dx, by_input, by_state, bias, _, dh, dc = _BACKWARD(
+            saved.x, *saved.weights, h, c, *saved.outputs, dy, dh, dc,
+            False, _LSTM, units, 1, True, True, False, [], False, saved.workspace,
+        )  # fmt: skip
+        weights = _reordered(torch.cat([by_input, by_state], 1), order).t().contiguous()
+        return dx, dh, dc, weights, _reordered(bias, order)
+
+    return gradients
+
+
+# ---- stacked steps
+
+sequence_op = op(
+    "_LSTMSequence",
+    "x: T, h: T, c: T, weights: T, bias: T -> y: T, last_h: T, last_c: T, saved: resource",
+    _ATTRIBUTES + " ; training: bool = false",
+    T=None,
+)
+sequence_op.not_differentiable()
+
+
+@sequence_op.infer
+def _(node):
+    x, state = node.static_shape(0), node.static_shape(1)
+    steps = None if x is None else x[0]
+    return [None if state is None else (steps, *state), state, state, ()]
+
+
+@sequence_op.kernel(CPU)
+def _(node, env):
+    return Call(_sequence(node, node.static_shape(1)[1], node.static_shape(0)[2]), *map(Input, range(5)))
+
+
+sequence_gradient_op = op(
+    "_LSTMSequenceGradient",
+    "x: T, y: T, last_h: T, last_c: T, h: T, c: T, saved: resource, dh: T, dc: T, dy: M*T"
+    " -> dx: T, first_dh: T, first_dc: T, weights: T, bias: T",
+    _ATTRIBUTES + " ; units: int ; size: int",
+    T=None,
+)
+sequence_gradient_op.not_differentiable()
+
+
+@sequence_gradient_op.infer
+def _(node):
+    units, size = node.attributes["units"], node.attributes["size"]
+    x, state = node.static_shape(0), node.static_shape(4)
+    return [x, state, state, (size + units, 4 * units), (4 * units,)]
+
+
+@sequence_gradient_op.kernel(CPU)
+def _(node, env):
+    """`dy`, of which there may be several or none, are stacked; `x`, `y`, `last_h` and `last_c` are inputs
+    only so that nobody overwrites what is saved."""
+    by_all, count, state = _gradients(node), node.attributes["M"], node.static_shape(1)
+
+    def gradient(h, c, saved, dh, dc, given):
+        dy = sum(given[1:], given[0]).contiguous() if given else torch.zeros(state)
+        return by_all(h, c, saved, dy, dh, dc)
+
+    return Call(gradient, *[Input(4 + i) for i in range(5)], [Input(9 + i) for i in range(count)])

@@ -183,10 +183,10 @@ def _winograd(node: Node) -> float:
 
 def _recurrent_layer(node: Node) -> float:
     """Of all steps: the products, and in a gradient each of them twice."""
-    attributes, is_gradient = node.attributes, node.type == "_LSTMLayerGradient"
+    is_gradient = node.type.endswith("Gradient")
     weights = node._outputs[-2] if is_gradient else node._inputs[-2]
-    rows = (node._outputs[0]._dims or (1,))[0] or 1
-    return float((2 + 2 * is_gradient) * attributes["N"] * rows * _count(weights))
+    rows = element_count((node._outputs[0]._dims or (1,))[:-1]) * node.attributes.get("N", 1)
+    return float((2 + 2 * is_gradient) * rows * _count(weights))
 
 
 def _pooling(node: Node) -> float:
@@ -209,7 +209,7 @@ def _by_filter(build: Callable[..., Callable[[Node], float]]) -> Callable[[Node]
 _TABLE: tuple[tuple[str, Callable[[Node], float]], ...] = (
     ("MatMul BatchMatMul BatchMatMulV2 _FusedMatMul _PackedMatMul", _product),
     ("_ProductSumAdd", _added_product),
-    ("_LSTMLayer _LSTMLayerGradient", _recurrent_layer),
+    ("_LSTMLayer _LSTMLayerGradient _LSTMSequence _LSTMSequenceGradient", _recurrent_layer),
     ("_ApplyProduct _ResourceApplyProduct", _product_update),
     ("_ApplySum _ResourceApplySum", lambda node: 2.0 * _count(node._inputs[2])),
     ("Conv2D Conv3D _BiasedConv2D", _forward(_convolution)),

@@ -24,13 +24,13 @@ from flowstone.rewriting.loop_variables import Takers
 from flowstone.rewriting.lstm_cells import SUMS, Cell, CellGradient, find_cell, find_gradient
 from flowstone.rewriting.patterns import remove_unneeded, substitute
 
-_FEWEST = 8  # cells for which arranging the weights pays
-_LARGEST = 1 << 22  # weights; above, products by two threads are as fast one by one
+FEWEST = 8  # cells for which arranging the weights pays
+LARGEST = 1 << 22  # weights; above, products by two threads are as fast one by one
 
 
 def join_lstm_layers(subgraph: Subgraph) -> None:
     """Replaces layers of cells, and their gradients."""
-    if not any(node.type == "Split" for node in subgraph.nodes) or not _has_kernels():
+    if not any(node.type == "Split" for node in subgraph.nodes) or not has_kernels():
         return
     if any(is_head(node) or node.type == "Switch" for node in subgraph.nodes):
         return
@@ -52,7 +52,7 @@ def join_lstm_layers(subgraph: Subgraph) -> None:
 
 
 @functools.cache
-def _has_kernels() -> bool:
+def has_kernels() -> bool:
     """Whether oneDNN has compiled layers for this processor: for x86; elsewhere it has a plain reference."""
     mkldnn: Any = torch.backends.mkldnn
     return mkldnn.is_available() and platform.machine().lower() in ("x86_64", "amd64")
@@ -70,7 +70,7 @@ def _chains(cells: list[Cell]) -> Iterator[list[Cell]]:
             chain.append(after)
             after = following.get((after.kind, after.output, after.state))
         weights: Any = first.weights._dims
-        if len(chain) >= _FEWEST and weights[0] * weights[1] <= _LARGEST:
+        if len(chain) >= FEWEST and weights[0] * weights[1] <= LARGEST:
             yield chain
 
 
@@ -229,7 +229,7 @@ def _replace(subgraph: Subgraph, layer: _Layer) -> None:
         places.update(totals)
         stand_ins.update(totals)
     substitute(subgraph, places, replaced, stand_ins)
-    subgraph.nodes = _in_order(subgraph.nodes)
+    subgraph.nodes = in_order(subgraph.nodes)
     remove_unneeded(subgraph)
 
 
@@ -282,7 +282,7 @@ def _waits(nodes: list[PlanNode]) -> list[PlanNode]:
     return list(dict.fromkeys(c for node in nodes for c in node._control_inputs if c not in inner))
 
 
-def _in_order(nodes: list[PlanNode]) -> list[PlanNode]:
+def in_order(nodes: list[PlanNode]) -> list[PlanNode]:
     """The nodes with each after its sources, else as they were."""
     known = set(nodes)
     done: dict[PlanNode, None] = {}

@@ -34,6 +34,7 @@ from flowstone.rewriting.loop_invariants import hold_invariants
 from flowstone.rewriting.loop_stacks import drop_stacks
 from flowstone.rewriting.loss_fusion import fuse_losses
 from flowstone.rewriting.lstm_layers import join_lstm_layers
+from flowstone.rewriting.lstm_loops import join_lstm_loops
 from flowstone.rewriting.memory_schedule import schedule_memory
 from flowstone.rewriting.mixed_precision import multiply_in_bfloat16
 from flowstone.rewriting.normalization_fusion import fold_normalizations
@@ -48,6 +49,7 @@ from flowstone.rewriting.transposes import cancel_transposes
 from flowstone.rewriting.update_fusion import fuse_updates
 from flowstone.rewriting.update_grouping import group_updates
 from flowstone.rewriting.weight_packing import pack_filters, pack_weights
+from flowstone.rewriting.whole_arrays import forward_whole_arrays
 from flowstone.rewriting.winograd import convolve_by_winograd
 
 
@@ -92,6 +94,14 @@ PASSES = (
     Pass(split_slices, "slices that make a tensor are the parts of one split", joins=True),
     Pass(join_slices, "concatenate the gradients of slices that tile a tensor", joins=True),
     Pass(join_lstm_layers, "the cells of an unrolled layer in one kernel", joins=True, on_hosts=True),
+    Pass(
+        join_lstm_loops,
+        "loops over LSTM cells as one kernel a layer",
+        joins=True,
+        whole_loops=True,
+        on_hosts=True,
+    ),
+    Pass(forward_whole_arrays, "arrays filled and read as a whole are tensors", joins=True, whole_loops=True),
     Pass(stack_products, "one product of stacked operands instead of a sum of products", joins=True),
     Pass(stack_accumulators, "the same for products that a loop adds up", joins=True, whole_loops=True),
     Pass(join_products, "products by one matrix, and what follows their rows, as one", joins=True),

@@ -41,7 +41,9 @@ _MANY = 6_000_000
 _ITERATIONS = 16  # of a loop, as far as is known here
 # What an addition of two elements costs, in multiplications of a product: 0.1 ns instead of 0.017.
 _AN_ELEMENT = 6
-_SEQUENCES = frozenset({"_LSTMLayer", "_LSTMLayerGradient"})  # of products
+_SEQUENCES = frozenset(
+    {"_LSTMLayer", "_LSTMLayerGradient", "_LSTMSequence", "_LSTMSequenceGradient"}
+)  # of products
 
 
 def wants_one_thread(subgraph: Subgraph) -> bool:
