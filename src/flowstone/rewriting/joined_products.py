@@ -33,6 +33,7 @@ from flowstone.rewriting.branches import Liveness
 from flowstone.rewriting.common_subexpression import attribute_key
 from flowstone.rewriting.frames import is_head
 from flowstone.rewriting.memory_schedule import arrange
+from flowstone.rewriting.patterns import in_order
 from flowstone.rewriting.state_access import order_edges
 from flowstone.rewriting.transposes import ELEMENTWISE
 
@@ -267,7 +268,7 @@ class _Change:
                 node._control_inputs = self._waits(node._control_inputs)
         self.subgraph.fetches = [self._final(x) for x in self.subgraph.fetches]
         self.subgraph.targets = self._waits(self.subgraph.targets)
-        arrange(self.subgraph, _sorted(nodes, edges))
+        arrange(self.subgraph, in_order(nodes, edges))
 
     def _of(self, node: PlanNode) -> list[PlanNode]:
         return self.instead.get(node, [node])
@@ -384,21 +385,3 @@ class _Change:
         node = self.subgraph.new_node(registry[kind], inputs, attributes, like, sizes, name)
         join.nodes.append(node)
         return node._outputs
-
-
-def _sorted(nodes: list[PlanNode], edges: list[tuple[PlanNode, PlanNode]]) -> list[PlanNode]:
-    """The nodes, each after all that it waits for; otherwise as they are."""
-    before: dict[PlanNode, list[PlanNode]] = {}
-    for earlier, later in edges:
-        before.setdefault(later, []).append(earlier)
-    found: dict[PlanNode, None] = {}
-    stack = nodes[::-1]
-    while stack:
-        node = stack[-1]
-        sources = (*(x._op for x in node._inputs), *node._control_inputs, *before.get(node, ()))
-        missing = [source for source in sources if source not in found]
-        if missing and node not in found:
-            stack += missing[::-1]
-        else:
-            found[stack.pop()] = None
-    return list(found)

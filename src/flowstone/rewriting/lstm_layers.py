@@ -22,7 +22,7 @@ from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.rewriting.frames import is_head
 from flowstone.rewriting.loop_variables import Takers
 from flowstone.rewriting.lstm_cells import SUMS, Cell, CellGradient, find_cell, find_gradient
-from flowstone.rewriting.patterns import remove_unneeded, substitute
+from flowstone.rewriting.patterns import in_order, remove_unneeded, substitute
 
 FEWEST = 8  # cells for which arranging the weights pays
 LARGEST = 1 << 22  # weights; above, products by two threads are as fast one by one
@@ -280,18 +280,3 @@ def _totals(
 def _waits(nodes: list[PlanNode]) -> list[PlanNode]:
     inner = set(nodes)
     return list(dict.fromkeys(c for node in nodes for c in node._control_inputs if c not in inner))
-
-
-def in_order(nodes: list[PlanNode]) -> list[PlanNode]:
-    """The nodes with each after its sources, else as they were."""
-    known = set(nodes)
-    done: dict[PlanNode, None] = {}
-    for node in nodes:
-        stack = [node]
-        while stack:
-            waiting = [x for x in _sources(stack[-1]) if x in known and x not in done]
-            if waiting:
-                stack.extend(reversed(waiting))
-            else:
-                done.setdefault(stack.pop())
-    return list(done)

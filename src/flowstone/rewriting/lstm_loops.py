@@ -18,9 +18,9 @@ from flowstone.rewriting.counted_loops import READ, WRITE, Loop, Loops
 from flowstone.rewriting.frames import ENTERS, order_by_frames
 from flowstone.rewriting.loop_variables import LoopVariable, entered
 from flowstone.rewriting.lstm_cells import Cell
-from flowstone.rewriting.lstm_layers import has_kernels, in_order
+from flowstone.rewriting.lstm_layers import has_kernels
 from flowstone.rewriting.lstm_loop_layers import Match, find_layers
-from flowstone.rewriting.patterns import remove_unneeded, substitute
+from flowstone.rewriting.patterns import in_order, remove_unneeded, substitute
 
 
 def join_lstm_loops(subgraph: Subgraph) -> None:

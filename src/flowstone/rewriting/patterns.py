@@ -10,7 +10,7 @@ condition, and a node that others wait for is let go only if its stand-in is."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from flowstone.framework.node import Output
@@ -125,6 +125,27 @@ def substitute(
             node._control_inputs = _redirected(node._control_inputs, stand_ins)
     subgraph.fetches = [replaced.get(x, x) for x in subgraph.fetches]
     subgraph.targets = _redirected(subgraph.targets, stand_ins)
+
+
+def in_order(nodes: Iterable[PlanNode], edges: Iterable[tuple[PlanNode, PlanNode]] = ()) -> list[PlanNode]:
+    """These nodes, each after all that it takes or waits for, and the later of each edge after the earlier;
+    otherwise as they are. They must be without loops.
+    """
+    before: dict[PlanNode, list[PlanNode]] = {}
+    for earlier, later in edges:
+        before.setdefault(later, []).append(earlier)
+    done: dict[PlanNode, None] = {}
+    for node in nodes:
+        stack = [node]
+        while stack:
+            top = stack[-1]
+            sources = (*(x._op for x in top._inputs), *top._control_inputs, *before.get(top, ()))
+            waiting = [source for source in sources if source not in done]
+            if waiting:
+                stack += reversed(waiting)
+            else:
+                done.setdefault(stack.pop())
+    return list(done)
 
 
 def remove_unneeded(subgraph: Subgraph) -> None:
