@@ -165,6 +165,25 @@ def test_recurrent_steps_are_equal_bit_for_bit():
         np.testing.assert_array_equal(without, with_it)
 
 
+def test_layers_of_cells_whose_activations_are_to_be_computed_again_stay_cells():
+    x = tf.placeholder(tf.float32, [4, 20, 16])
+    outputs, _ = tf.nn.static_rnn(tf.nn.rnn_cell.BasicLSTMCell(16), tf.unstack(x, axis=1), dtype=tf.float32)
+    loss = tf.reduce_mean(tf.square(tf.stack(outputs)))
+    fetches = [loss, *tf.gradients(loss, tf.trainable_variables())]
+    values = np.random.default_rng(0).random((4, 20, 16), np.float32)
+    found = []
+    for option in (NO, RECOMPUTATION, HEURISTICS):
+        with session(option) as sess:
+            for v in tf.trainable_variables():
+                v.load(np.linspace(-1, 1, v.shape.num_elements(), dtype="f").reshape(v.shape), sess)
+            found.append(sess.run(fetches, {x: values}))
+            text = sess.explain(fetches, [x])
+            assert ("join_lstm_layers:" in text) == (option == NO)
+    for each in found[1:]:
+        for a, b in zip(each, found[0]):
+            np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
+
+
 @pytest.mark.parametrize("use_resource", [False, True])
 def test_what_reads_a_state_that_changes_in_between_is_kept(use_resource):
     """The scale of each layer changes after the forward part: the old activations are those that count."""

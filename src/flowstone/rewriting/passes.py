@@ -170,10 +170,13 @@ _BY_MEMORY_OPTIMIZATION: dict[int, frozenset[str]] = {
     4: frozenset({"swap_activations"}),  # SWAPPING_HEURISTICS
     5: frozenset({"recompute_activations"}),  # RECOMPUTATION_HEURISTICS
 }
+_HIDING = frozenset({"join_lstm_layers", "join_lstm_loops"})  # activations that could be computed again
 
 
 def with_memory_optimization(disabled: frozenset[str], kind: int) -> frozenset[str]:
     """The disabled passes where `kind` (RewriterConfig.MemOptType) switches some on or off."""
     if kind == 1:
         return disabled.union({"schedule_memory", "read_joined_values"}, *_BY_MEMORY_OPTIMIZATION.values())
-    return disabled - _BY_MEMORY_OPTIMIZATION.get(kind, frozenset())
+    switched_on = _BY_MEMORY_OPTIMIZATION.get(kind, frozenset())
+    hiding = _HIDING if "recompute_activations" in switched_on else frozenset()
+    return (disabled | hiding) - switched_on
