@@ -173,3 +173,14 @@ def test_an_optimizer_of_ones_own() -> None:
         session.run(train)
         np.testing.assert_array_equal(session.run(w), [1.0, -1.0])
         np.testing.assert_array_equal(session.run(optimizer.get_slot(w, "count")), [2.0, 2.0])
+
+
+@pytest.mark.parametrize("use_resource", [False, True])
+def test_ftrl_divides_by_a_rate_of_zero_as_tensors_do(use_resource: bool) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        rate = tf.placeholder(tf.float32, [])
+        variable = tf.Variable(np.ones((2, 2), "f"), use_resource=use_resource)
+        train = tf.train.FtrlOptimizer(rate).minimize(tf.reduce_sum(variable * variable))
+        session.run(tf.global_variables_initializer())
+        session.run(train, {rate: 0.0})
+        assert np.isnan(session.run(variable)).all()

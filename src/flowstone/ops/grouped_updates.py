@@ -49,10 +49,7 @@ def _adam(options, variables, m, v, grads, beta1_power, beta2_power, lr, beta1, 
 
 def _adagrad(options, variables, accums, grads, lr, epsilon=0.0):
     """accum += grad^2; var -= lr * grad / (sqrt(accum) + epsilon), for each."""
-    count = [steps.STEP_WITHOUT_BIAS] * len(variables)
-    torch._fused_adagrad_(
-        variables, grads, accums, count, lr=lr, lr_decay=0.0, weight_decay=0.0, eps=epsilon, maximize=False
-    )
+    steps.fused_adagrad(variables, grads, accums, lr, epsilon)
 
 
 class Grouped(NamedTuple):

@@ -31,6 +31,11 @@ def _add_product(x, y, z, scale):
         x.addcmul_(y, z, value=scale)
 
 
+def _inverse(x):
+    """1 / x, of zero as tensors have it."""
+    return 1 / x if isinstance(x, torch.Tensor) or x else math.inf
+
+
 def _move_towards(x, y, share):
     """x += share * (y - x)."""
     x.lerp_(y, share) if x.is_floating_point() else x.add_((y - x) * share)
@@ -103,7 +108,7 @@ def adagrad(var, accum, lr, grad, update_slots=True):
     """accum += grad^2; var -= lr * grad / sqrt(accum)."""
     fused = _for_fused((var, grad, accum), lr) if update_slots else None
     if fused:
-        fused_adagrad(fused, lr, 0.0)
+        fused_adagrad(*fused, lr, 0.0)
         return
     if update_slots:
         accum.addcmul_(grad, grad)
@@ -114,16 +119,18 @@ def adagrad_v2(var, accum, lr, epsilon, grad, update_slots=True):
     """accum += grad^2; var -= lr * grad / (sqrt(accum) + epsilon)."""
     fused = _for_fused((var, grad, accum), lr, epsilon) if update_slots else None
     if fused:
-        fused_adagrad(fused, lr, epsilon)
+        fused_adagrad(*fused, lr, epsilon)
         return
     if update_slots:
         accum.addcmul_(grad, grad)
     var.sub_(grad * lr / torch.sqrt(accum).add_(epsilon))
 
 
-def fused_adagrad(tensors, lr, epsilon, maximize=False):
+def fused_adagrad(variables, grads, accums, lr, epsilon, maximize=False):
+    """`adagrad_v2` on each variable of a list, or with its sign turned, by ATen's fused step."""
+    count = [STEP_WITHOUT_BIAS] * len(variables)
     torch._fused_adagrad_(
-        *tensors, [STEP_WITHOUT_BIAS], lr=lr, lr_decay=0.0, weight_decay=0.0, eps=epsilon, maximize=maximize
+        variables, grads, accums, count, lr=lr, lr_decay=0.0, weight_decay=0.0, eps=epsilon, maximize=maximize
     )
 
 
@@ -235,7 +242,7 @@ def rms_prop(var, ms, mom, lr, rho, momentum, epsilon, grad):
     else:  # Adagrad's sum of squares would be (ms + epsilon) / (1 - rho) after the step
         squares = torch.mul(fused[2][0], rho / (1 - rho)).add_(epsilon / (1 - rho))
         mom.mul_(momentum)
-        fused_adagrad([*fused[:2], [squares]], lr / math.sqrt(1 - rho), 0.0, maximize=True)
+        fused_adagrad(*fused[:2], [squares], lr / math.sqrt(1 - rho), 0.0, maximize=True)
         _average_squares(ms, grad, rho)
     var.sub_(mom)
 
@@ -259,7 +266,7 @@ def ftrl_v2(var, accum, linear, grad, lr, l1, l2, l2_shrinkage, lr_power):
     before = _ftrl_power(accum, lr_power)
     power = _ftrl_power(accum.addcmul_(grad, grad), lr_power)
     linear.add_(shrunk)
-    _add_product(linear, before.sub_(power), var, 1 / lr)
+    _add_product(linear, before.sub_(power), var, _inverse(lr))
     if _is_zero(l2):
         power.clamp_min_(torch.finfo(power.dtype).tiny)  # what is 0 / 0 is 0 then
     else:

@@ -123,7 +123,7 @@ def adagrad_over_all(by_rows: Any) -> Any:
             return by_rows(variable, slot, lr, *others)
         places, grad = _checked(var, grad, indices)
         sums = sum_rows(grad, places, var.shape[0])
-        steps.fused_adagrad([[var], [sums], [accum]], lr, max([*epsilon, _NO_RATE]))
+        steps.fused_adagrad([var], [sums], [accum], lr, max([*epsilon, _NO_RATE]))
         return variable
 
     return run

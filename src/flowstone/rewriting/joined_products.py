@@ -35,6 +35,7 @@ from flowstone.rewriting.frames import is_head
 from flowstone.rewriting.memory_schedule import arrange
 from flowstone.rewriting.patterns import in_order
 from flowstone.rewriting.state_access import order_edges
+from flowstone.rewriting.sums import concatenation
 from flowstone.rewriting.transposes import ELEMENTWISE
 
 _FEWEST = 4  # nodes worth joining
@@ -99,7 +100,6 @@ class _Joins:
         self.found: list[_Join] = []
         self.places: dict[Output, _Place] = {}
         self.takers = subgraph.consumers()
-        self.position = {node: i for i, node in enumerate(subgraph.nodes)}
         self.order = order_edges(subgraph.nodes)
         self._of: dict[PlanNode, _Join] = {}
         self._followers: dict[PlanNode, list[PlanNode]] = {}
@@ -320,9 +320,7 @@ class _Change:
             return whole
         found: Output | None = self.concatenations.get(tuple(values))
         if found is None:
-            attributes = {"N": len(values), "T": values[0].dtype.base_dtype, "Tidx": dtypes.int32}
-            inputs = [*values, self._axis(join)]
-            found = self._add(join, "ConcatV2", inputs, attributes, (len(values), 1))[0]
+            found = concatenation(self.subgraph, join.members[0], values, 0, join.nodes)
             self.concatenations[tuple(values)] = found
         return found
 

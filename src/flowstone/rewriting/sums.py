@@ -141,7 +141,7 @@ class _Stacks:
             if axis == "columns":
                 made = _by_columns(self.subgraph, node, parts, added)
             else:
-                made = _concatenation(self.subgraph, node, parts, axis, added)
+                made = concatenation(self.subgraph, node, parts, axis, added)
             if self._may_share:
                 self._made[key] = made
         return made
@@ -157,9 +157,10 @@ def _by_columns(subgraph: Subgraph, node: PlanNode, parts: list[Output], added: 
     return output
 
 
-def _concatenation(
+def concatenation(
     subgraph: Subgraph, node: PlanNode, parts: list[Output], axis: int, added: list[PlanNode]
 ) -> Output:
+    """The parts one behind the other along an axis; `added` gets the nodes that join them, like `node`."""
     dtype = parts[0].dtype.base_dtype
     where = subgraph.new_constant(np.array(axis, np.int32), node, "axis")
     attributes = {"N": len(parts), "T": dtype, "Tidx": dtypes.int32}
@@ -259,7 +260,7 @@ def _joined(subgraph: Subgraph, node: PlanNode, parts: list[Output], axis: int, 
     reason = "the slices make the whole"
     if not shrunk:
         added: list[PlanNode] = []
-        return Replacement([_concatenation(subgraph, node, parts, axis, added)], reason, tuple(added))
+        return Replacement([concatenation(subgraph, node, parts, axis, added)], reason, tuple(added))
     attributes = {"N": len(parts), "T": parts[0].dtype.base_dtype, "axis": axis}
     packed = subgraph.new_node(
         registry["Pack"], parts, attributes, like=node, group_sizes=(len(parts),), name=f"{node.name}/stack"
