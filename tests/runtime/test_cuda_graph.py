@@ -12,6 +12,7 @@ import pytest
 import torch
 
 import flowstone as tf
+from flowstone.client.background_planning import BackgroundPlanner
 from flowstone.runtime import cuda_graph, plan
 from flowstone.runtime.cuda_graph import MOST_CAPTURES, WARM_UPS, CapturedStep
 from tape import Tape
@@ -45,6 +46,12 @@ def session(captures: bool = True) -> tf.Session:
 
 def captured_steps(s: tf.Session) -> list[CapturedStep]:
     return [p.captured for p in s._plans.values() if p.captured is not None]
+
+
+def plan_once_for_all_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("flowstone.client.plans_by_shape.AT_ONCE", 0)
+    monkeypatch.setattr("flowstone.client.plans_by_shape.MOST_WIDENINGS", 0)
+    monkeypatch.setattr(BackgroundPlanner, "submit", lambda planner, task: None)
 
 
 def network(optimizer: tf.train.Optimizer, keep: float = 1.0, dims: int | None = 8) -> tuple:
@@ -127,7 +134,7 @@ def test_the_user_keeps_what_was_fetched(tapes):
 
 
 def test_another_shape_is_recorded_anew(tapes, monkeypatch):
-    monkeypatch.setattr("flowstone.client.runners._MOST_SHAPES", 0)  # one plan for all shapes
+    plan_once_for_all_shapes(monkeypatch)
     x, loss, train, _ = network(OPTIMIZERS["descent"](), dims=None)
     sizes = [8] * 5 + [4] * 6 + [8] * 5
     results = []
@@ -167,7 +174,7 @@ def test_values_assigned_between_replays_are_seen(tapes):
 
 
 def test_a_step_that_always_changes_is_given_up(tapes, monkeypatch):
-    monkeypatch.setattr("flowstone.client.runners._MOST_SHAPES", 0)
+    plan_once_for_all_shapes(monkeypatch)
     x = tf.placeholder(tf.float32, [None])
     y = tf.reduce_sum(x)
     with session() as s:

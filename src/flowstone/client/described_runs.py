@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flowstone.client.feeds_fetches import FetchStructure
+from flowstone.client.feeds_fetches import FetchStructure, plan_key
 from flowstone.client.run_metadata import check_thread_pool, start_trace, write_metadata
 from flowstone.client.runners import compiled_runner, is_open
 from flowstone.client.step_observation import WARM_UP, StepObserver, current_observer
@@ -26,7 +26,7 @@ from flowstone.runtime.tracing import Trace
 if TYPE_CHECKING:
     from flowstone.client.session import BaseSession
 
-_MOST_PLANS = 16  # of the same fetches and feeds, before traces tell no more shapes apart
+_MOST_PLANS = 16  # traced, of the same fetches and feeds, before traces tell no more shapes apart
 
 
 def is_plain(options: Any) -> bool:
@@ -37,11 +37,6 @@ def is_plain(options: Any) -> bool:
         or options.output_partition_graphs
         or options.inter_op_thread_pool > 0
     )
-
-
-def plan_key(structure: FetchStructure, feeds: Sequence[Tensor]) -> tuple[Any, Any, Any]:
-    """What plans of the same fetches and feeds have in common."""
-    return tuple(structure.elements), tuple(structure.targets), tuple(feeds)
 
 
 def run_described(
@@ -163,7 +158,7 @@ def _plan_for_values(
 ) -> tuple[Plan, tuple[tuple[int, ...], ...] | None]:
     """The plan that a step with these values has, and the shapes that it is for, if for these alone."""
     key = plan_key(structure, feeds)
-    known = sum(other[:3] == key for other in list(session._plans))
+    known = sum(other[:3] == key and other[-1] for other in list(session._plans))
     if not watched and known < _MOST_PLANS and any(is_open(tensor) for tensor in feeds):
         shapes = tuple(np.shape(value) for value in values)
         if all(is_compatible(shape, tensor.dims) for tensor, shape in zip(feeds, shapes)):

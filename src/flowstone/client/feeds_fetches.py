@@ -98,6 +98,11 @@ class FetchStructure:
         return f"values[{self._positions.setdefault(element, len(self._positions))}]"
 
 
+def plan_key(structure: FetchStructure, feeds: Sequence[Tensor]) -> tuple[Any, Any, Any]:
+    """What plans of the same fetches and feeds have in common."""
+    return tuple(structure.elements), tuple(structure.targets), tuple(feeds)
+
+
 def fetch_converter(tensor: Tensor, copied: bool) -> Callable[[Any], Any]:
     """The function that makes a fetched runtime value the user's: a NumPy array, or a NumPy scalar for rank
     0.
@@ -179,11 +184,11 @@ class OtherShape(Exception):
 
 
 def feed_converter(
-    tensor: Tensor, device: torch.device, only_dims: tuple[int, ...] | None = None
+    tensor: Tensor, device: torch.device, only_dims: tuple[int | None, ...] | None = None
 ) -> Callable[[Any], Any]:
     """The function that takes a user's value for `tensor` into a step, checking type and shape.
 
-    `only_dims`: the shape that the plan is for; a value of another one is `OtherShape`.
+    `only_dims`: the shapes that the plan is for; a value of another one is `OtherShape`.
     It raises TypeError for a value that is a tensor of the graph or that the type cannot hold, ValueError for
     one of another shape or that is not convertible.
     """
@@ -198,7 +203,7 @@ def feed_converter(
     def convert(value: Any) -> Any:
         if type(value) is not array_type or value.dtype is not wanted:
             value = _as_feed_array(value, tensor, wanted)
-        if value.shape != dims and (only_dims is not None or not is_compatible(value.shape, dims)):
+        if value.shape != dims and not is_compatible(value.shape, dims):
             if only_dims is not None:
                 raise OtherShape
             raise ValueError(
@@ -212,6 +217,24 @@ def feed_converter(
                 pass
         result = to_runtime(value, dtype)
         return result if is_cpu else move(result)
+
+    return convert
+
+
+def feed_arrays(feeds: Sequence[Tensor]) -> Callable[[Sequence[Any]], list[Any]]:
+    """The function that takes users' values for these to arrays, whose shapes are then known; to themselves,
+    where they are no arrays at all. It raises as `feed_converter` does.
+    """
+    wanted = [
+        np.dtype(dtype.as_numpy_dtype) if dtype.torch is not None or dtype is dtypes.string else None
+        for dtype in [tensor.dtype.base_dtype for tensor in feeds]
+    ]
+
+    def convert(values: Sequence[Any]) -> list[Any]:
+        return [
+            value if type(value) is np.ndarray or dtype is None else _as_feed_array(value, tensor, dtype)
+            for value, tensor, dtype in zip(values, feeds, wanted)
+        ]
 
     return convert
 

@@ -1,8 +1,8 @@
 """Runners: functions of the fed values that run a step and return the results in the fetches' form.
 
 `compiled_runner` generates one for a plan: feeds are converted and checked, the plan's function is called in
-inference mode, fetches are converted, and what fails is explained. `runner_by_shape` chooses among plans by
-the shapes that are fed.
+inference mode, fetches are converted, and what fails is explained. `runner_by_shape` has a plan chosen by the
+shapes that are fed.
 """
 
 from __future__ import annotations
@@ -14,9 +14,16 @@ import numpy as np
 from torch import get_num_threads
 from torch._C import _InferenceMode
 
-from flowstone.client.feeds_fetches import FetchStructure, OtherShape, feed_converter, fetch_converter
+from flowstone.client.feeds_fetches import (
+    FetchStructure,
+    OtherShape,
+    feed_arrays,
+    feed_converter,
+    fetch_converter,
+    plan_key,
+)
+from flowstone.client.plans_by_shape import PlanForShapes, PlansByShape, Shapes
 from flowstone.client.run_metadata import with_feeds
-from flowstone.framework.shape import is_compatible
 from flowstone.framework.tensor import Tensor
 from flowstone.runtime import threads
 from flowstone.runtime.failures import explain
@@ -28,55 +35,68 @@ from flowstone.runtime.tracing import Trace
 if TYPE_CHECKING:
     from flowstone.client.session import BaseSession
 
-_MOST_SHAPES = 4  # plans for particular shapes of the feeds, a runner
-Shapes = tuple[tuple[int, ...], ...]
-
 
 def is_open(tensor: Tensor) -> bool:
     """Whether the static shape leaves something to the fed value."""
-    return tensor.dtype.base_dtype.torch is not None and (tensor.dims is None or None in tensor.dims)
+    return tensor.dtype.base_dtype.torch is not None and _has_open_dims(tensor)
+
+
+def _has_open_dims(tensor: Tensor) -> bool:
+    return tensor.dims is None or None in tensor.dims
 
 
 def runner_by_shape(
     session: BaseSession, structure: FetchStructure, feeds: list[Tensor]
 ) -> Callable[..., Any]:
-    """A runner with a plan for each of the first few combinations of the feeds' shapes, and one for all
-    others.
-    """
-    variants: dict[Shapes, Callable[..., Any]] = {}
-    latest: Callable[..., Any] | None = None
-    general: Callable[..., Any] | None = None
+    """A runner that takes the plan for the shapes of the feeds (`plans_by_shape.py`).
 
-    def find(values: tuple[Any, ...]) -> Callable[..., Any]:
-        nonlocal general
-        try:
-            shapes = tuple(np.shape(value) for value in values)
-            for tensor, shape in zip(feeds, shapes):
-                if type(shape) is not tuple or not is_compatible(shape, tensor.dims):
-                    raise ValueError  # the shape of a tensor, which cannot be fed, is none
-            if shapes not in variants and len(variants) < _MOST_SHAPES:
-                plan = session._plan(structure, feeds, False, shapes)
-                variants[shapes] = compiled_runner(session, structure, feeds, plan, shapes)
-            if shapes in variants:
-                return variants[shapes]
-        except ValueError:  # the general plan says what is wrong, and where
-            pass
-        if general is None:
-            plan = session._plan(structure, feeds, False)
-            general = compiled_runner(session, structure, feeds, plan, None)
-        return general
+    As long as all steps have had the same shapes, their plan's runner itself finds out whether they have.
+    """
+    plans, as_arrays = _plans_by_shape(session, structure, feeds), feed_arrays(feeds)
+    static = [tensor.dims for tensor in feeds]
+    only: Callable[..., Any] | None = None
+    is_first = True
+
+    def make(chosen: PlanForShapes) -> Callable[..., Any]:
+        return compiled_runner(session, structure, feeds, chosen.plan, chosen.shapes)
 
     def run(*values: Any) -> Any:
-        nonlocal latest
-        if latest is not None:
+        nonlocal only, is_first
+        runner = only
+        if runner is not None:
             try:
-                return latest(*values)
+                return runner(*values)
             except OtherShape:
-                pass
-        latest = find(values)
-        return latest(*values)
+                only = None
+        try:
+            arrays = as_arrays(values)
+        except (TypeError, ValueError):  # its own conversion says what is wrong
+            return plans.for_all().runner(structure, make)(*values)
+        shapes = tuple([x.shape if type(x) is np.ndarray else dims for x, dims in zip(arrays, static)])
+        chosen = plans.choose(shapes)
+        runner = chosen.runner(structure, make)
+        if is_first and chosen.shapes == shapes:
+            only = runner
+        is_first = False
+        return runner(*arrays)
 
     return run
+
+
+def _plans_by_shape(session: BaseSession, structure: FetchStructure, feeds: list[Tensor]) -> PlansByShape:
+    """The plans of these elements, targets and feeds, which all their runners share."""
+    key = plan_key(structure, feeds)
+
+    def forget(chosen: PlanForShapes) -> None:
+        session._plans.pop((*key, False, chosen.shapes, False), None)
+        if chosen.plan.captured is not None:
+            chosen.plan.captured.release("other shapes came more often")
+
+    def plan(shapes: Shapes | None) -> Plan:
+        return session._plan(structure, feeds, False, shapes)
+
+    made = PlansByShape(plan, forget, session.planner.submit, [tensor.dims for tensor in feeds])
+    return session.plans_by_shape.setdefault(key, made)
 
 
 def compiled_runner(
@@ -91,7 +111,7 @@ def compiled_runner(
     """The runner of a plan; `shapes`: those of the feeds that it holds for (OtherShape for others)."""
     segment = plan.segment
     enter = [
-        feed_converter(tensor, plan.feed_device, shapes[i] if shapes and is_open(tensor) else None)
+        feed_converter(tensor, plan.feed_device, shapes[i] if shapes and _has_open_dims(tensor) else None)
         for i, tensor in enumerate(feeds)
     ]
     leave = [fetch_converter(t, c) for t, c in zip(structure.elements, segment.copied_fetches)]

@@ -3,8 +3,9 @@
 A session has a target (its store of resources, `containers.py`), an environment (device, kernels' states) and
 two caches. `run` finds a *runner*, a function of the feed values, by the identity of its fetches and feed
 keys in one dictionary look-up; runners of the same elements share a `Plan`. Both stay valid when the graph
-grows (Extend), since nodes never change. Planning takes a lock; steps do not, so any number of threads may
-run at once.
+grows (Extend), since nodes never change. Where shapes of feeds are open, `PlansByShape` chooses the plan of a
+step, and a thread of the session plans for shapes that come again and again. Planning takes a lock; steps do
+not, so any number of threads may run at once.
 """
 
 from __future__ import annotations
@@ -17,17 +18,18 @@ from typing import Any
 
 import numpy as np
 
+from flowstone.client.background_planning import BackgroundPlanner
 from flowstone.client.configuration import captures, devices, disabled_passes
 from flowstone.client.described_runs import (
     explain_by_steps,
     is_plain,
     measured_runner,
-    plan_key,
     run_described,
 )
-from flowstone.client.feeds_fetches import FetchStructure, feed_elements
+from flowstone.client.feeds_fetches import FetchStructure, feed_elements, plan_key
 from flowstone.client.partial_run import PartialRun, fed_tensors
 from flowstone.client.placement_view import PlacementLog, describe_placement
+from flowstone.client.plans_by_shape import PlansByShape, Shapes
 from flowstone.client.run_metadata import Measurements
 from flowstone.client.runners import compiled_runner, is_open, runner_by_shape
 from flowstone.client.target import Target
@@ -71,6 +73,8 @@ class BaseSession:
         self._assigned: dict[str, str] = {}
         self._runners: dict[Any, Callable[..., Any]] = {}
         self._plans: dict[Any, Plan] = {}
+        self.plans_by_shape: dict[Any, PlansByShape] = {}
+        self.planner = BackgroundPlanner()
         self._lock = threading.Lock()
         self.turns = threading.Lock()  # whose holder repeats short steps (`client/repetition.py`)
         self._closed: list[BaseException] = []
@@ -202,7 +206,7 @@ class BaseSession:
         structure: FetchStructure,
         feeds: list[Tensor],
         watched: bool,
-        shapes: tuple[tuple[int, ...], ...] | None = None,
+        shapes: Shapes | None = None,
         traced: bool = False,
     ) -> Plan:
         if len(set(feeds)) < len(feeds):
@@ -229,13 +233,16 @@ class BaseSession:
                 )
                 if self._placement_log is not None:
                     self._placement_log.add(plan, self._graph)
+                if self._closed:
+                    self._release_plans()
             return plan
 
     def _forget_plans(self, key: tuple[Any, ...]) -> None:
         """The plans of these elements, targets and feeds are made again when they are needed."""
         if len(self._devices) > 1:
             with self._lock:
-                self._plans = {other: plan for other, plan in self._plans.items() if other[:3] != key}
+                self._plans = {other: plan for other, plan in list(self._plans.items()) if other[:3] != key}
+                self.plans_by_shape.pop(key, None)
                 self._runners = {}
 
     def partial_run_setup(self, fetches: Any, feeds: Any = None) -> str:
@@ -373,16 +380,19 @@ class BaseSession:
         self._end(_closed_error())
 
     def _end(self, reason: BaseException) -> None:
-        with self._lock:
-            if not self._closed:
-                self._closed.append(reason)
-            self._runners = {}
-            plans, self._plans = self._plans, {}
+        self.planner.stop()
+        if not self._closed:  # without the lock, for planning may take a while
+            self._closed.append(reason)
+        self._runners, self.plans_by_shape = {}, {}
+        self._release_plans()
+        for step in list(self._steps):
+            step.cancel(_closed_error())
+
+    def _release_plans(self) -> None:
+        plans, self._plans = self._plans, {}
         for plan in plans.values():
             if plan.captured is not None:
                 plan.captured.release()
-        for step in list(self._steps):
-            step.cancel(_closed_error())
 
     def as_default(self) -> contextlib.AbstractContextManager[Any]:
         """Within the context this is the default session, also for `eval` and `run` of its graph's

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import threading
 from collections.abc import Iterator
 
 _MANY = 200_000  # objects of a program, which are not ours to keep
+_thread = threading.local()
 
 
 @contextlib.contextmanager
@@ -29,8 +31,8 @@ def importing() -> Iterator[None]:
 
 @contextlib.contextmanager
 def paused() -> Iterator[None]:
-    """Within the context nothing is collected, unless the collector was off anyway."""
-    if not gc.isenabled():
+    """Within the context nothing is collected, unless the collector was off anyway, or is `left_alone`."""
+    if not gc.isenabled() or getattr(_thread, "is_leaving_alone", False):
         yield
         return
     gc.disable()
@@ -38,3 +40,13 @@ def paused() -> Iterator[None]:
         yield
     finally:
         gc.enable()
+
+
+@contextlib.contextmanager
+def left_alone() -> Iterator[None]:
+    """Within the context this thread does not pause the collector: the program makes garbage meanwhile."""
+    _thread.is_leaving_alone = True
+    try:
+        yield
+    finally:
+        _thread.is_leaving_alone = False

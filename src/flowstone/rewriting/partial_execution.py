@@ -15,6 +15,7 @@ from flowstone.framework import errors
 from flowstone.framework.graph import Operation
 from flowstone.framework.node import Output
 from flowstone.framework.operation import op
+from flowstone.framework.shape import Dims
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.framework.tensor import Tensor
 from flowstone.rewriting.frames import NEXT_ITERATIONS
@@ -28,11 +29,11 @@ def prune(
     fetches: Sequence[Tensor],
     targets: Sequence[Operation],
     feeds: Sequence[Tensor],
-    feed_dims: Sequence[tuple[int, ...]] | None = None,
+    feed_dims: Sequence[Dims] | None = None,
 ) -> Subgraph:
     """The subgraph that computes `fetches` and runs `targets` when `feeds` are given.
 
-    `feed_dims`: the shapes of the fed values, where the plan shall be for these alone.
+    `feed_dims`: the shapes of the fed values, in part or all known, where the plan shall be for these alone.
     Raises InvalidArgumentError, naming the nodes, if what is needed contains a cycle.
     """
     fed = set(feeds)

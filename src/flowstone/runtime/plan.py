@@ -14,6 +14,7 @@ import torch
 
 from flowstone.framework import collector, errors, flags
 from flowstone.framework.kernel import CPU, GPU, Environment
+from flowstone.framework.shape import Dims
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.partition.subgraphs import Part, partition, show
 from flowstone.placement.cost_model import CostModel
@@ -37,6 +38,7 @@ from flowstone.runtime.traced_units import unit_program
 from flowstone.runtime.unit_program import UnitProgram
 from flowstone.runtime.units import needs_units
 
+_NODE_BYTES = 4096  # in memory, with the line of code and the words of the log
 Program = Segment | UnitProgram | PartitionedProgram
 
 
@@ -65,6 +67,18 @@ class Plan(NamedTuple):
         text = f"{log}\n\n{self.graph_text}\n\n{self.segment.source}"
         return text if self.captured is None else f"{text}\n{self.captured.describe()}\n"
 
+    def held_bytes(self) -> int:
+        """About what the plan itself holds: its nodes with their code, and the constants that it made. What
+        kernels keep with the session (packed weights, random generators) is shared between plans.
+        """
+        constants = [node for node in self.subgraph.nodes if node.type == "Const"]
+        made = [
+            value.nbytes
+            for node in constants
+            if (value := node.attributes["value"]) is not node.origin.attributes.get("value")
+        ]
+        return _NODE_BYTES * len(self.subgraph.nodes) + int(sum(made))
+
     @property
     def graph_text(self) -> str:
         """The final graph, a line a node; of several devices the part of each."""
@@ -82,7 +96,7 @@ def make_plan(
     devices: list[Device],
     *,
     assigned: dict[str, str] | None = None,
-    feed_dims: Sequence[tuple[int, ...]] | None = None,
+    feed_dims: Sequence[Dims] | None = None,
     soft_placement: bool = False,
     watched: bool = False,
     traced: bool = False,
@@ -94,9 +108,9 @@ def make_plan(
     """Plans the computation of `fetches` and `targets` (of one graph) from `feeds`.
 
     `environments`: by device name. `assigned`: the devices of nodes whose state earlier plans placed; this
-    plan's are added. `feed_dims`: shapes of the fed values; the plan then holds for these shapes alone
-    (ValueError if they contradict the graph's). `watched`: the step checks its deadline before every node.
-    `traced`: the steps are `TracedStep`s. `compresses`: 32-bit floats go from device to device in 16 bits.
+    plan's are added. `feed_dims`: shapes of the fed values, in part or all known; the plan then holds for
+    these alone (ValueError if they contradict the graph's). `watched`: the step checks its deadline before
+    every node. `traced`: the steps are `TracedStep`s. `compresses`: 32-bit floats go from device to device in 16 bits.
     `captures`: a step on one GPU records its kernels and repeats them (`cuda_graph.py`). `costs`: what
     placement goes by, beside its own estimates.
     Raises InvalidArgumentError for cycles, devices that do not exist and ops without a kernel.
@@ -149,7 +163,7 @@ def placed_subgraph(
     devices: list[Device],
     *,
     assigned: dict[str, str] | None = None,
-    feed_dims: Sequence[tuple[int, ...]] | None = None,
+    feed_dims: Sequence[Dims] | None = None,
     soft_placement: bool = False,
     costs: CostModel | None = None,
     disabled_passes: frozenset[str] = flags.DISABLED_PASSES,

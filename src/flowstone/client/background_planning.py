@@ -1,0 +1,130 @@
+"""Planning beside the steps: tasks that a thread does one after the other.
+
+The thread is a daemon that lives while there are tasks, so nothing is left behind by an idle session. What it
+does must not be cut off in the middle:
+
+- a fork waits until no task is under way; the child has no such thread, and starts one for its own next task
+  and for those that were left;
+- the interpreter ends after the task under way, and does no other;
+- `stop` ends it for good: what waits is dropped, and a task under way finds `is_stopped` when it is done.
+
+Tasks catch what is to be caught. Python's collector of garbage is left as it is meanwhile: to pause it is to the
+process, which is busy with other things.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable
+
+from flowstone.framework import collector
+
+
+class BackgroundPlanner:
+    """The tasks of one session, and their thread. `is_stopped`: nothing is done any more."""
+
+    def __init__(self) -> None:
+        self.is_stopped = False
+        self._tasks: deque[Callable[[], None]] = deque()
+        self._thread: threading.Thread | None = None
+        self._working = threading.Lock()  # held by the thread, but for moments between tasks
+        self._changed = threading.Condition()  # guards the fields above
+        with _registry:
+            _planners.add(self)
+
+    def submit(self, task: Callable[[], None]) -> None:
+        """Has `task` done soon; never, once stopped."""
+        with self._changed:
+            if self.is_stopped:
+                return
+            self._tasks.append(task)
+            if self._thread is None:
+                self._start()
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        """Waits until nothing is left to do, and says whether that came in time."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._thread is None, timeout_s)
+
+    def stop(self) -> None:
+        """Drops what is left to do. Does not wait for the task under way."""
+        with self._changed:
+            self.is_stopped = True
+            self._tasks.clear()
+
+    def _start(self) -> None:
+        self._thread = threading.Thread(target=self._work, name="flowstone planner", daemon=True)
+        try:
+            self._thread.start()
+        except RuntimeError:  # the interpreter is ending, or the system has no thread left
+            self._thread = None
+            self._tasks.clear()
+
+    def _work(self) -> None:
+        try:
+            with collector.left_alone():
+                while self._has_done_one():
+                    pass
+        finally:
+            with self._changed:
+                self._end_thread()
+
+    def _has_done_one(self) -> bool:
+        with self._working:
+            with self._changed:
+                if not self._tasks:
+                    self._end_thread()
+                    return False
+                task = self._tasks.popleft()
+            task()
+        return True
+
+    def _end_thread(self) -> None:
+        if self._thread is threading.current_thread():
+            self._thread = None
+            self._changed.notify_all()
+
+    def _forget_thread(self) -> None:
+        self._thread = None
+        self._changed = threading.Condition()
+        self._working.release()
+
+
+_planners: weakref.WeakSet[BackgroundPlanner] = weakref.WeakSet()
+_registry = threading.Lock()  # guards `_planners`; held while the process forks
+_at_fork: list[BackgroundPlanner] = []
+
+
+def _before_fork() -> None:
+    _registry.acquire()
+    _at_fork[:] = _planners
+    for planner in _at_fork:
+        planner._working.acquire()
+
+
+def _after_fork(go_on: Callable[[BackgroundPlanner], None]) -> None:
+    for planner in _at_fork:
+        go_on(planner)
+    _at_fork.clear()
+    _registry.release()
+
+
+def _at_exit() -> None:
+    with _registry:
+        planners = list(_planners)
+    for planner in planners:
+        planner.stop()
+        planner.wait()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_before_fork,
+        after_in_parent=lambda: _after_fork(lambda planner: planner._working.release()),
+        after_in_child=lambda: _after_fork(BackgroundPlanner._forget_thread),
+    )
+atexit.register(_at_exit)

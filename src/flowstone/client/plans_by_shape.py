@@ -1,0 +1,242 @@
+"""Plans by shape: which plan a step has whose feeds are of these shapes.
+
+There is a `PlansByShape` for the same fetches and feeds; all their runners share it. It holds *special*
+plans, each for one combination of shapes, and a *wide* one, for all others:
+
+===================================  =======================================================================
+shapes that come                     their step has
+===================================  =======================================================================
+as the first `AT_ONCE`               a special plan, made at once
+for which there is a special plan    that
+anew                                 the wide plan; it leaves open the sizes that have differed so far, and is
+                                     made anew, wider, when another differs (`MOST_WIDENINGS` times)
+again                                the wide plan, until a special one has been made in the background
+such that the plan is impossible     the plan for all shapes, whose step says which node contradicts
+===================================  =======================================================================
+
+At most `MOST_PLANS` special plans are held, and `MOST_BYTES` by them; the least recently used goes. Where
+more shapes than that keep coming, nothing would be gained by planning for one and then for the next: shapes
+displace a plan only if they have come twice since that was last used, and no more than one part in `REST` of
+the time goes into plans that displace others.
+
+Choosing is one look-up in a dictionary, without a lock. The rest takes a lock, planning at once included, so
+that threads whose first steps have the same shapes plan once.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from flowstone.framework.logging import warning
+from flowstone.framework.shape import Dims, is_compatible
+from flowstone.runtime.plan import Plan
+
+AT_ONCE = 2  # a program's only shape, or full batches and the last one
+MOST_WIDENINGS = 3
+MOST_PLANS = 64
+MOST_BYTES = 256 << 20
+REST = 20
+_MOST_MET = 1024  # shapes without a plan that are remembered
+_MOST_RUNNERS = 8  # functions of one plan, by the form of their results, that are remembered
+
+Shapes = tuple[Dims, ...]
+
+
+class PlanForShapes:
+    """A plan, and the shapes that it is for, in part or all known (None: for whatever the graph allows).
+
+    `runners`: functions that run it, by the form of their results. `used`: when, as a number that grows.
+    """
+
+    __slots__ = ("bytes", "plan", "runners", "shapes", "used")
+
+    def __init__(self, plan: Plan, shapes: Shapes | None, used: int) -> None:
+        self.plan, self.shapes, self.used, self.bytes = plan, shapes, used, plan.held_bytes()
+        self.runners: dict[Any, Callable[..., Any]] = {}
+
+    def covers(self, shapes: Shapes) -> bool:
+        """Whether it is for these."""
+        return self.shapes is None or all(map(is_compatible, shapes, self.shapes))
+
+    def runner(self, structure: Any, make: Callable[[PlanForShapes], Callable[..., Any]]) -> Any:
+        """The function for this structure of the results, made on first use."""
+        found = self.runners.get(structure)
+        if found is None:
+            if len(self.runners) == _MOST_RUNNERS:
+                self.runners = {}
+            found = self.runners[structure] = make(self)
+        return found
+
+
+class PlansByShape:
+    """The plans of one set of fetches and feeds.
+
+    `plan(shapes)` makes one (None: for all shapes; ValueError if the graph contradicts these), `forget`
+    is told of what is not held any more, `submit` has a task done in the background. `open_dims`: the feeds'
+    static shapes. `clock` counts seconds.
+    """
+
+    def __init__(
+        self,
+        plan: Callable[[Shapes | None], Plan],
+        forget: Callable[[PlanForShapes], None],
+        submit: Callable[[Callable[[], None]], None],
+        open_dims: Sequence[Dims],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._plan, self._forget, self._submit, self._clock = plan, forget, submit, clock
+        self._open_dims: Shapes = tuple(open_dims)
+        self._numbers = itertools.count()
+        self._lock = threading.Lock()
+        self._special: dict[Shapes, PlanForShapes] = {}
+        self._wide: PlanForShapes | None = None
+        self._for_all: PlanForShapes | None = None
+        self._hull: Shapes | None = None  # what all shapes that have come have in common
+        self._planned_at_once = self._widenings = 0
+        self._met: dict[Shapes, int] = {}  # without a plan, the longest ago first
+        self._pending: set[Shapes] = set()
+        self._impossible: dict[Shapes, None] = {}
+        self._rest_until = 0.0
+        self._has_failed = False
+
+    def choose(self, shapes: Shapes) -> PlanForShapes:
+        """The plan of a step with these shapes."""
+        found = self._special.get(shapes)
+        if found is None:
+            return self._chosen_anew(shapes)
+        found.used = next(self._numbers)
+        return found
+
+    def for_all(self) -> PlanForShapes:
+        """The plan for whatever the graph allows."""
+        with self._lock:
+            return self._made_for_all()
+
+    def is_special(self, shapes: Shapes) -> bool:
+        """Whether there is a plan for these alone."""
+        return shapes in self._special
+
+    # ---- the rest with the lock held
+
+    def _chosen_anew(self, shapes: Shapes) -> PlanForShapes:
+        with self._lock:
+            found = self._special.get(shapes)
+            if found is not None:
+                return found
+            if shapes in self._impossible or not all(map(is_compatible, shapes, self._open_dims)):
+                return self._made_for_all()
+            self._hull = shapes if self._hull is None else tuple(map(_common, self._hull, shapes))
+            if self._planned_at_once < AT_ONCE:
+                return self._made_at_once(shapes)
+            if self._is_wanted(shapes):
+                self._pending.add(shapes)
+                self._submit(lambda: self._make_later(shapes))
+            return self._made_wide(shapes)
+
+    def _made_at_once(self, shapes: Shapes) -> PlanForShapes:
+        try:
+            plan = self._plan(shapes)
+        except ValueError:
+            self._note_impossible(shapes)
+            return self._made_for_all()
+        self._planned_at_once += 1
+        return self._added(plan, shapes)
+
+    def _made_wide(self, shapes: Shapes) -> PlanForShapes:
+        if self._wide is not None and self._wide.covers(shapes):
+            return self._wide
+        if self._wide is not None and self._wide.shapes is not None:
+            self._forget(self._wide)
+        self._widenings += 1
+        if self._widenings > MOST_WIDENINGS or self._hull == self._open_dims:
+            self._wide = self._made_for_all()
+            return self._wide
+        try:
+            self._wide = PlanForShapes(self._plan(self._hull), self._hull, 0)
+        except ValueError:
+            self._wide = self._made_for_all()
+        return self._wide
+
+    def _made_for_all(self) -> PlanForShapes:
+        if self._for_all is None:
+            self._for_all = PlanForShapes(self._plan(None), None, 0)
+        return self._for_all
+
+    def _is_wanted(self, shapes: Shapes) -> bool:
+        """Notes that they have come; whether they are worth a plan, which is not under way."""
+        before = self._met.pop(shapes, None)
+        self._met[shapes] = next(self._numbers)
+        if len(self._met) > _MOST_MET:
+            del self._met[next(iter(self._met))]
+        if before is None or shapes in self._pending:
+            return False
+        if not self._is_full():
+            return True
+        return before > self._least_recently_used().used and self._clock() >= self._rest_until
+
+    def _is_full(self) -> bool:
+        held = self._special.values()
+        if len(held) + len(self._pending) >= MOST_PLANS:
+            return True
+        sizes = [each.bytes for each in held]
+        return sum(sizes) + max(sizes, default=0) > MOST_BYTES
+
+    def _least_recently_used(self) -> PlanForShapes:
+        return min(self._special.values(), key=lambda each: each.used)
+
+    def _added(self, plan: Plan, shapes: Shapes) -> PlanForShapes:
+        added = PlanForShapes(plan, shapes, next(self._numbers))
+        self._special[shapes] = added
+        self._met.pop(shapes, None)
+        while len(self._special) > 1 and (
+            len(self._special) > MOST_PLANS or sum([e.bytes for e in self._special.values()]) > MOST_BYTES
+        ):
+            oldest = self._least_recently_used()
+            del self._special[oldest.shapes]  # type: ignore[arg-type]
+            self._forget(oldest)
+        return added
+
+    def _note_impossible(self, shapes: Shapes) -> None:
+        self._impossible[shapes] = None
+        if len(self._impossible) > _MOST_MET:
+            del self._impossible[next(iter(self._impossible))]
+
+    # ---- in the background
+
+    def _make_later(self, shapes: Shapes) -> None:
+        """The task: plans without the lock, and puts the plan where steps find it."""
+        start, plan = self._clock(), None
+        try:
+            plan = self._plan(shapes)
+        except ValueError:
+            pass  # the graph contradicts; the plan for all shapes says where
+        except Exception as error:
+            self._report(error)
+        with self._lock:
+            self._pending.discard(shapes)
+            is_full = self._is_full()
+            if plan is None:
+                self._note_impossible(shapes)
+                return
+            self._added(plan, shapes)
+            if is_full:
+                end = self._clock()
+                self._rest_until = end + (REST - 1) * (end - start)
+
+    def _report(self, error: Exception) -> None:
+        if not self._has_failed:
+            self._has_failed = True
+            warning(
+                "Planning for other shapes failed; their steps go on with a general plan.", exc_info=error
+            )
+
+
+def _common(a: Dims, b: Dims) -> Dims:
+    """What two shapes have in common."""
+    if a is None or b is None or len(a) != len(b):
+        return None
+    return tuple([m if m == n else None for m, n in zip(a, b)])
