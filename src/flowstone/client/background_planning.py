@@ -8,8 +8,8 @@ does must not be cut off in the middle:
 - the interpreter ends after the task under way, and does no other;
 - `stop` ends it for good: what waits is dropped, and a task under way finds `is_stopped` when it is done.
 
-Tasks catch what is to be caught. Python's collector of garbage is left as it is meanwhile: to pause it is to the
-process, which is busy with other things.
+Tasks catch what is to be caught. Python's collector of garbage is left as it is meanwhile: a pause would be
+the whole process's, which is busy with other things.
 """
 
 from __future__ import annotations

@@ -110,9 +110,9 @@ def make_plan(
     `environments`: by device name. `assigned`: the devices of nodes whose state earlier plans placed; this
     plan's are added. `feed_dims`: shapes of the fed values, in part or all known; the plan then holds for
     these alone (ValueError if they contradict the graph's). `watched`: the step checks its deadline before
-    every node. `traced`: the steps are `TracedStep`s. `compresses`: 32-bit floats go from device to device in 16 bits.
-    `captures`: a step on one GPU records its kernels and repeats them (`cuda_graph.py`). `costs`: what
-    placement goes by, beside its own estimates.
+    every node. `traced`: the steps are `TracedStep`s. `compresses`: 32-bit floats go from device to device in
+    16 bits. `captures`: a step on one GPU records its kernels and repeats them (`cuda_graph.py`). `costs`:
+    what placement goes by, beside its own estimates.
     Raises InvalidArgumentError for cycles, devices that do not exist and ops without a kernel.
     """
     subgraph, chosen = placed_subgraph(
