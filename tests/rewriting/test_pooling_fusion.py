@@ -46,6 +46,14 @@ def test_activations_that_never_decrease_come_after(monkeypatch, activation, pad
     assert "keep_places: " in log
 
 
+def test_the_size_of_the_batch_need_not_be_known() -> None:
+    x = tf.placeholder(tf.float32, [None, 8, 8, 3])
+    y = tf.nn.max_pool(tf.nn.relu(x), [1, 2, 2, 1], [1, 2, 2, 1], "SAME")
+    assert ops(text([y], [x], "pool_first"))[-2:] == ["MaxPool", "Relu"]
+    y = tf.nn.max_pool(tf.nn.relu(x), [1, 2, 2, 1], [1, 1, 1, 1], "SAME")  # as many maxima as elements
+    assert ops(text([y], [x], "pool_first"))[-2:] == ["Relu", "MaxPool"]
+
+
 @pytest.mark.parametrize("layout", ["NHWC", "NCHW"])
 @pytest.mark.parametrize("padding", ["VALID", "SAME"])
 @pytest.mark.parametrize("size", [2, 3])

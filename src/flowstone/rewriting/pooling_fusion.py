@@ -68,10 +68,10 @@ def _site(activation: PlanNode, consumers: dict[Output, list[PlanNode]]) -> _Sit
     if len(takers) != len(consumers.get(y, [])) or kind is None or not y.dtype.is_floating:
         return None
     pool = takers.pop(kind)
-    before, after = num_elements(y._dims), num_elements(pool._outputs[0]._dims)
+    before, after = _elements_an_image(y), _elements_an_image(pool._outputs[0])
     if before is None or after is None or after >= before:
         return None
-    if activation.type == "Tanh" and after < MANY:
+    if activation.type == "Tanh" and (num_elements(pool._outputs[0]._dims) or 0) < MANY:
         return None
     if not takers:
         return _Site(activation, pool, None, None)
@@ -83,6 +83,11 @@ def _site(activation: PlanNode, consumers: dict[Output, list[PlanNode]]) -> _Sit
     fits = pool_gradient._inputs[:2] == [y, pool._outputs[0]] and set(gradient._inputs) == taken
     alone = len(consumers[pool_gradient._outputs[0]]) == 1
     return _Site(activation, pool, pool_gradient, gradient) if fits and alone else None
+
+
+def _elements_an_image(x: Output) -> int | None:
+    """The number of elements of each image of a batch, whose size may be unknown."""
+    return None if x._dims is None else num_elements(x._dims[1:])
 
 
 def _is_free(site: _Site, waited: set[PlanNode], subgraph: Subgraph) -> bool:
