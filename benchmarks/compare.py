@@ -41,6 +41,7 @@ SCRIPTS = {  # workload: the script's stem
     "queues": "queues",
     "language_model_small": "language_model",
     "language_model_large": "language_model",
+    "bucketed": "bucketed",
     "devices": "devices",
     "executor": "executor",
     "lenet": "convolutional",

@@ -60,3 +60,14 @@ def language_model():
     layers, units, steps = LANGUAGE_MODELS[os.environ["WORKLOAD"]]
     words = _random.randint(0, VOCABULARY, (2, SENTENCES, steps))
     return layers, units, steps, words[0], words[1]
+
+
+# ---- bucketed: lengths of sentences
+
+BUCKETS = list(range(6, 45, 2))
+
+
+def bucketed_words(length):
+    """Words and next words of a batch of sentences of this length."""
+    words = np.random.RandomState(length).randint(0, VOCABULARY, (2, SENTENCES, length))
+    return words[0], words[1]

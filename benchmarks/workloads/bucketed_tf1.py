@@ -1,0 +1,96 @@
+"""bucketed: a training step of the small language model, whose sentences have one of twenty lengths.
+
+Steps of all lengths come in random order, again and again. Each is compared with the step of a program that
+has this length alone: the same graph in a session of its own. The two take turns, so that whatever else the
+machine does is the same to both; before a step is timed, its session runs one, of another length or of the
+only one.
+"""
+
+import os
+import random
+import statistics
+
+from tf1 import tf  # isort: skip
+from shapes import BUCKETS, SENTENCES, VOCABULARY, bucketed_words
+
+from measuring import SECONDS, once, report
+
+UNITS, EPOCHS = 200, 4  # in which all lengths come before steps are timed
+
+
+def variable(name, shape):
+    return tf.get_variable(name, shape, initializer=tf.random_uniform_initializer(-0.1, 0.1, seed=1))
+
+
+def training_step():
+    """The feeds, and [update, loss]: gradient descent, gradients clipped by their global norm."""
+    words = tf.placeholder(tf.int32, [SENTENCES, None])
+    targets = tf.placeholder(tf.int32, [SENTENCES, None])
+    embedded = tf.nn.embedding_lookup(variable("embedding", [VOCABULARY, UNITS]), words)
+    cell = tf.nn.rnn_cell.BasicLSTMCell(UNITS, forget_bias=0.0)
+    outputs, _ = tf.nn.dynamic_rnn(cell, embedded, dtype=tf.float32)
+    logits = tf.matmul(tf.reshape(outputs, [-1, UNITS]), variable("softmax_weights", [UNITS, VOCABULARY]))
+    loss = tf.reduce_mean(
+        tf.nn.sparse_softmax_cross_entropy_with_logits(
+            labels=tf.reshape(targets, [-1]), logits=logits + variable("softmax_bias", [VOCABULARY])
+        )
+    )
+    variables = tf.trainable_variables()
+    gradients, _ = tf.clip_by_global_norm(tf.gradients(loss, variables), 5.0)
+    train = tf.train.GradientDescentOptimizer(1.0).apply_gradients(zip(gradients, variables))
+    return (words, targets), [train, loss]
+
+
+(words, targets), fetches = training_step()
+initializer = tf.global_variables_initializer()
+values = {length: bucketed_words(length) for length in BUCKETS}
+
+
+def new_session():
+    session = tf.Session()
+    session.run(initializer)
+    return session
+
+
+def step(session, length):
+    x, y = values[length]
+    return lambda: session.run(fetches, {words: x, targets: y})
+
+
+def settle(session):
+    """Waits for what is planned in the background."""
+    planner = getattr(session, "planner", None)
+    if planner is not None:
+        planner.wait()
+
+
+all_lengths = new_session()
+order = random.Random(0)
+for _ in range(EPOCHS):
+    for length in order.sample(BUCKETS, len(BUCKETS)):
+        step(all_lengths, length)()
+settle(all_lengths)
+
+alone, among = {}, {}
+for length in order.sample(BUCKETS, len(BUCKETS)):
+    session = new_session()
+    only, one_of_many = step(session, length), step(all_lengths, length)
+    times = {only: [], one_of_many: []}
+    for _ in range(3):
+        only()
+    while sum(times[only]) < SECONDS / 8 or len(times[only]) < 10:
+        others = [other for other in BUCKETS if other != length]
+        for timed, before in ((only, only), (one_of_many, step(all_lengths, order.choice(others)))):
+            before()
+            times[timed].append(once(timed))
+    alone[length], among[length] = statistics.median(times[only]), statistics.median(times[one_of_many])
+    session.close()
+
+ratios = [among[length] / alone[length] for length in BUCKETS]
+report("step, mean over lengths", statistics.mean(among.values()) * 1e3, "ms")
+report("step of one length alone, mean", statistics.mean(alone.values()) * 1e3, "ms")
+report("largest ratio of a length", max(ratios), "x")
+report("median ratio of the lengths", statistics.median(ratios), "x")
+if os.environ.get("VARIANT") == "each":
+    for length, ratio in zip(BUCKETS, ratios):
+        print(f"{length:3d} {alone[length] * 1e3:8.2f} {among[length] * 1e3:8.2f} {ratio:6.3f}")
