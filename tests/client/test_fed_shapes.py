@@ -274,3 +274,23 @@ def test_plans_that_are_let_go_are_let_go_by_the_session(monkeypatch):
                 s.planner.wait()
         assert special(s) == LENGTHS[-4:]
         assert len(s._plans) == 5
+
+
+def test_sizes_that_were_always_equal_may_differ_later():
+    x, y = tf.placeholder(tf.float32, [None, 3]), tf.placeholder(tf.float32, [None, 3])
+    product = x * y
+    gradients = tf.gradients(product, [x, y])
+    with tf.Session() as s:
+        for m, n in [(2, 2), (3, 3), (4, 4), (5, 5), (1, 5), (6, 6), (5, 1), (1, 1), (0, 0), (1, 0), (7, 7)]:
+            a, b = np.random.rand(m, 3).astype("f"), np.random.rand(n, 3).astype("f")
+            value, dx, dy = s.run([product, *gradients], {x: a, y: b})
+            np.testing.assert_allclose(value, a * b)
+            wanted = np.broadcast_to(b, value.shape), np.broadcast_to(a, value.shape)
+            for got, each, given in zip((dx, dy), wanted, (a, b)):
+                assert got.shape == given.shape
+                summed = each.sum(0, keepdims=True) if len(given) != len(value) else each
+                np.testing.assert_allclose(got, summed, rtol=1e-5)
+        for shapes in [(3, 4), (4, 3)] * 3:
+            with pytest.raises(tf.errors.InvalidArgumentError, match="node mul"):
+                s.run(product, {x: np.ones([shapes[0], 3]), y: np.ones([shapes[1], 3])})
+            s.planner.wait()

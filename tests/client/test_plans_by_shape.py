@@ -94,11 +94,25 @@ def test_the_wide_plan_leaves_open_what_has_differed():
     choose(((8, 2, 3), (8,)))
     assert choose(((8, 3, 3), (8,))).shapes == ((8, None, 3), (8,))
     assert choose(((8, 4, 3), (8,))).shapes == ((8, None, 3), (8,))
-    assert choose(((7, 4, 3), (8,))).shapes == ((None, None, 3), (8,))
-    assert choose(((7, 4, 3), (7,))).shapes is None  # all that is open has differed
-    assert p.forgotten == [((8, None, 3), (8,)), ((None, None, 3), (8,))]
+    assert choose(((7, 4, 3), (8,))).shapes == ((-1, None, 3), (8,))  # None: it was 1
+    assert choose(((1, 4, 3), (1,))).shapes is None  # all that is open has differed
+    assert p.forgotten == [((8, None, 3), (8,)), ((-1, None, 3), (8,))]
     assert choose(((8, 9, 3), (8,))).shapes is None
     assert p.made[-1] is None and len(p.made) == 5
+
+
+def test_sizes_that_were_always_equal_are_taken_for_equal_by_the_wide_plan():
+    p = Planning((None, None), (None,))
+    choose = p.plans.choose
+    for n in (2, 3):
+        choose(((n, 5), (n,)))
+    equal = ((-1, 5), (-1,))
+    assert choose(((4, 5), (4,))).shapes == equal
+    assert choose(((7, 5), (7,))).shapes == equal
+    assert choose(((8, 5), (9,))).shapes == ((-1, 5), (-2,))
+    assert choose(((8, 6), (9,))).shapes == ((-1, -2), (-3,))
+    assert choose(((8, 1), (9,))).shapes is None
+    assert p.made[2:] == [equal, ((-1, 5), (-2,)), ((-1, -2), (-3,)), None]
 
 
 def test_it_is_made_wider_a_few_times_only():

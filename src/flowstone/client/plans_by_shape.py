@@ -60,7 +60,7 @@ class PlanForShapes:
 
     def covers(self, shapes: Shapes) -> bool:
         """Whether it is for these."""
-        return self.shapes is None or all(map(is_compatible, shapes, self.shapes))
+        return self.shapes is None or _is_within(shapes, self.shapes)
 
     def runner(self, structure: Any, make: Callable[[PlanForShapes], Callable[..., Any]]) -> Any:
         """The function for this structure of the results, made on first use."""
@@ -95,7 +95,7 @@ class PlansByShape:
         self._special: dict[Shapes, PlanForShapes] = {}
         self._wide: PlanForShapes | None = None
         self._for_all: PlanForShapes | None = None
-        self._hull: Shapes | None = None  # what all shapes that have come have in common
+        self._hull = Hull()
         self._planned_at_once = self._widenings = 0
         self._met: dict[Shapes, int] = {}  # without a plan, the longest ago first
         self._pending: set[Shapes] = set()
@@ -129,7 +129,7 @@ class PlansByShape:
                 return found
             if shapes in self._impossible or not all(map(is_compatible, shapes, self._open_dims)):
                 return self._made_for_all()
-            self._hull = shapes if self._hull is None else tuple(map(_common, self._hull, shapes))
+            self._hull.add(shapes)
             if self._planned_at_once < AT_ONCE:
                 return self._made_at_once(shapes)
             if self._is_wanted(shapes):
@@ -152,11 +152,12 @@ class PlansByShape:
         if self._wide is not None and self._wide.shapes is not None:
             self._forget(self._wide)
         self._widenings += 1
-        if self._widenings > MOST_WIDENINGS or self._hull == self._open_dims:
+        hull = self._hull.shapes()
+        if self._widenings > MOST_WIDENINGS or hull == self._open_dims:
             self._wide = self._made_for_all()
             return self._wide
         try:
-            self._wide = PlanForShapes(self._plan(self._hull), self._hull, 0)
+            self._wide = PlanForShapes(self._plan(hull), hull, 0)
         except ValueError:
             self._wide = self._made_for_all()
         return self._wide
@@ -235,8 +236,73 @@ class PlansByShape:
             )
 
 
-def _common(a: Dims, b: Dims) -> Dims:
-    """What two shapes have in common."""
-    if a is None or b is None or len(a) != len(b):
-        return None
-    return tuple([m if m == n else None for m, n in zip(a, b)])
+class Hull:
+    """What all shapes that have come have in common: the sizes that were always the same number; and of the
+    others which were always equal to each other, and at least 2.
+
+    >>> hull = Hull()
+    >>> hull.add(((8, 3), (8,)))
+    >>> hull.add(((5, 3), (5,)))
+    >>> hull.shapes()
+    ((-1, 3), (-1,))
+    """
+
+    def __init__(self) -> None:
+        self._ranks: list[int | None] | None = None  # None for one that has differed
+        self._kinds: list[int] = []  # a number for each size of all shapes; equal for those always equal
+        self._sizes: list[int | None] = []  # None for one that has differed
+        self._is_small: list[bool] = []  # whether it was 0 or 1
+
+    def add(self, shapes: Shapes) -> None:
+        """Takes these into account."""
+        ranks = [None if dims is None else len(dims) for dims in shapes]
+        if self._ranks is None:
+            self._ranks = ranks
+            self._sizes = self._flat(shapes)
+            self._kinds, self._is_small = [0] * len(self._sizes), [False] * len(self._sizes)
+        elif ranks != self._ranks:
+            self._forget_ranks(ranks)
+        sizes = self._flat(shapes)
+        numbers: dict[Any, int] = {}
+        self._kinds = [numbers.setdefault(each, len(numbers)) for each in zip(self._kinds, sizes)]
+        self._is_small = [was or n is None or n < 2 for was, n in zip(self._is_small, sizes)]
+        self._sizes = [m if m == n else None for m, n in zip(self._sizes, sizes)]
+
+    def shapes(self) -> Shapes:
+        """Their shapes: a number, -1, -2, … for sizes that are equal, None for others."""
+        names: dict[int, int] = {}
+        flat = [
+            n if n is not None else None if small else -1 - names.setdefault(kind, len(names))
+            for n, kind, small in zip(self._sizes, self._kinds, self._is_small)
+        ]
+        sizes = iter(flat)
+        return tuple([None if r is None else tuple(itertools.islice(sizes, r)) for r in self._ranks or ()])
+
+    def _flat(self, shapes: Shapes) -> list[int | None]:
+        ranks = self._ranks or ()
+        return [n for dims, rank in zip(shapes, ranks) if rank is not None for n in dims or ()]
+
+    def _forget_ranks(self, ranks: list[int | None]) -> None:
+        """Leaves open what has another rank now than before."""
+        before = self._ranks or []
+        self._ranks = [m if m == n else None for m, n in zip(before, ranks)]
+        kept = [now is not None for was, now in zip(before, self._ranks) for _ in range(was or 0)]
+        self._kinds = list(itertools.compress(self._kinds, kept))
+        self._sizes = list(itertools.compress(self._sizes, kept))
+        self._is_small = list(itertools.compress(self._is_small, kept))
+
+
+def _is_within(shapes: Shapes, wide: Shapes) -> bool:
+    """Whether a plan for `wide` shapes, as a `Hull` gives them, holds for these."""
+    equal: dict[int, int | None] = {}
+    for dims, open_dims in zip(shapes, wide):
+        if open_dims is None:
+            continue
+        if dims is None or len(dims) != len(open_dims):
+            return False
+        for n, m in zip(dims, open_dims):
+            if m is None or n == m:
+                continue
+            if m >= 0 or n is None or n < 2 or equal.setdefault(m, n) != n:
+                return False
+    return True

@@ -25,6 +25,7 @@ from flowstone.client.feeds_fetches import (
 from flowstone.client.plans_by_shape import PlanForShapes, PlansByShape, Shapes
 from flowstone.client.run_metadata import with_feeds
 from flowstone.framework.tensor import Tensor
+from flowstone.rewriting.equal_sizes import without_equal_sizes
 from flowstone.runtime import threads
 from flowstone.runtime.failures import explain
 from flowstone.runtime.generated_code import Segment
@@ -110,8 +111,9 @@ def compiled_runner(
 ) -> Callable[..., Any]:
     """The runner of a plan; `shapes`: those of the feeds that it holds for (OtherShape for others)."""
     segment = plan.segment
+    only = shapes and without_equal_sizes(shapes)
     enter = [
-        feed_converter(tensor, plan.feed_device, shapes[i] if shapes and _has_open_dims(tensor) else None)
+        feed_converter(tensor, plan.feed_device, only[i] if only and _has_open_dims(tensor) else None)
         for i, tensor in enumerate(feeds)
     ]
     leave = [fetch_converter(t, c) for t, c in zip(structure.elements, segment.copied_fetches)]

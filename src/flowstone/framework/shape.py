@@ -69,7 +69,7 @@ def broadcast(a: Dims, b: Dims) -> Dims:
     """
     if a is None or b is None:
         return None
-    if a == b:
+    if len(a) == len(b) and a == b:
         return a
     if not a or not b:
         return a or b

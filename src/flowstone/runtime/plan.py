@@ -20,6 +20,7 @@ from flowstone.partition.subgraphs import Part, partition, show
 from flowstone.placement.cost_model import CostModel
 from flowstone.placement.node_placement import place, stateful_placement
 from flowstone.rewriting.branches import SWITCHES
+from flowstone.rewriting.equal_sizes import use_equal_sizes, without_equal_sizes
 from flowstone.rewriting.frames import LOOP_TYPES
 from flowstone.rewriting.function_inlining import inline_functions
 from flowstone.rewriting.partial_execution import prune
@@ -109,7 +110,8 @@ def make_plan(
 
     `environments`: by device name. `assigned`: the devices of nodes whose state earlier plans placed; this
     plan's are added. `feed_dims`: shapes of the fed values, in part or all known; the plan then holds for
-    these alone (ValueError if they contradict the graph's). `watched`: the step checks its deadline before
+    these alone (ValueError if they contradict the graph's). Sizes in it that are the same negative number are
+    equal, and at least 2. `watched`: the step checks its deadline before
     every node. `traced`: the steps are `TracedStep`s. `compresses`: 32-bit floats go from device to device in
     16 bits. `captures`: a step on one GPU records its kernels and repeats them (`cuda_graph.py`). `costs`:
     what placement goes by, beside its own estimates.
@@ -173,10 +175,11 @@ def placed_subgraph(
     Where there is, fusion is left for later: nodes become one only on one device. For arguments and errors
     see `make_plan`.
     """
-    subgraph = prune(fetches, targets, feeds, feed_dims)
+    subgraph = prune(fetches, targets, feeds, feed_dims and without_equal_sizes(feed_dims))
     inline_functions(subgraph)
     if feed_dims:
         refine_shapes(subgraph)
+        use_equal_sizes(subgraph, feed_dims)
     if needs_placement(subgraph.nodes, devices):
         kinds = {device.device_type for device in devices}
         run_passes(subgraph, _without(disabled_passes, *kinds) | JOINING)
