@@ -7,6 +7,7 @@ BatchMatMul takes the adjoint. Integers are multiplied with wrap-around.
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -93,17 +94,42 @@ def _shaped_product(a, b, rows, inner, columns, dtype, env):
     Narrow results cost BLAS half as much as (b' a')'. On processors for which MKL has no kernels of its own,
     oneDNN's product takes half MKL's time in float32. Measured in docs/design/007.
     """
-    if env.device.type == "cpu" and dtype is dtypes.float32 and inner > 1:
-        least = _LARGE_TURNED if type(a) is Call else _LARGE
-        if type(a) is not Call and rows >= _SHORT and not is_narrow(rows, columns):
-            least = _LARGE_BLOCK
-        by_onednn = rows * inner * columns >= least and rows > 1 and onednn_is_faster()
-        if is_narrow(rows, columns) and not (by_onednn and inner >= _LONG):
+    if env.device.type == "cpu" and dtype is dtypes.float32:
+        is_turned, by_onednn = _choice(rows, inner, columns, type(a) is Call)
+        if is_turned:
             turned = _onednn(_turned(b), a) if by_onednn else Call(torch.mm, _turned(b), _turned(a))
             return Call(torch.t, turned)
         if by_onednn:
             return _onednn(a, _turned(b))
     return _call_of(torch.mm, a, b, dtype, env)
+
+
+def _choice(rows: int, inner: int, columns: int, a_is_turned: bool) -> tuple[bool, bool]:
+    """Whether a product of float32 on a host is computed the other way round, and whether by oneDNN."""
+    if inner <= 1:
+        return False, False
+    least = _LARGE_TURNED if a_is_turned else _LARGE
+    if not a_is_turned and rows >= _SHORT and not is_narrow(rows, columns):
+        least = _LARGE_BLOCK
+    by_onednn = rows * inner * columns >= least and rows > 1 and onednn_is_faster()
+    return is_narrow(rows, columns) and not (by_onednn and inner >= _LONG), by_onednn
+
+
+def _chosen_in_step(a_is_turned: bool) -> Callable[[Any, Any], Any]:
+    """The product of two matrices whose sizes only the step knows, by the kernel that suits them."""
+    by_blas, by_onednn = torch.mm, torch.ops.mkldnn._linear_pointwise.default
+
+    def product(a: Any, b: Any) -> Any:
+        rows, inner = a.shape
+        is_turned, is_large = _choice(rows, inner, b.shape[1], a_is_turned)
+        if not (is_turned or is_large) or b.shape[0] != inner:
+            return by_blas(a, b)
+        if not is_turned:
+            return by_onednn(a, b.t(), None, "none", (), "")
+        turned = by_onednn(b.t(), a, None, "none", (), "") if is_large else by_blas(b.t(), a.t())
+        return turned.t()
+
+    return product
 
 
 def is_narrow(rows: int, columns: int) -> bool:
@@ -185,6 +211,11 @@ def _(node):
     return _product((a[1], b[0]), a[0], b[1])
 
 
+def _may_gain(node, env):
+    """Whether there is a choice for this product once its sizes are known."""
+    return env.device.type == "cpu" and node.dtype(0) is dtypes.float32 and onednn_is_faster()
+
+
 def _product_call(node, env):
     """The call that multiplies a node's first two inputs."""
     a = Call(torch.t, X0) if node.attributes["transpose_a"] else X0
@@ -193,8 +224,10 @@ def _product_call(node, env):
     if inner is not None and None not in (*shape, *inner):
         size = inner[0] if node.attributes["transpose_a"] else inner[1]
         return _shaped_product(a, b, shape[0], size, shape[1], node.dtype(0), env)
+    if None not in (inner, node.dims(1)) and _may_gain(node, env):
+        return Call(_chosen_in_step(type(a) is Call), a, b)
     call = _call_of(torch.mm, a, b, node.dtype(0), env)
-    if None not in (node.dims(0), node.dims(1)):
+    if None not in (inner, node.dims(1)):
         return call
 
     def checked(x, y):

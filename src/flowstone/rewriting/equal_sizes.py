@@ -6,7 +6,7 @@ the subgraph, as `Size`s, with the ops' own shape inference, and does away with 
 
 - over which axes a gradient is summed because an operand was broadcast;
 - reshapes and broadcasts to the shape that a value has anyway;
-- broadcasts of an operand that the op does itself.
+- broadcasts of an operand that the op does itself, among them those of one number, reshaped or not.
 
 What ops make of sizes by multiplying and dividing them is a `Size` again; whatever else an op wants to know
 of one raises `Undecided`, and of its result is known what the static shape says.
@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from flowstone.framework.node import Output, static_value
-from flowstone.framework.shape import Dims
+from flowstone.framework.shape import Dims, num_elements
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.rewriting.frames import is_head
 from flowstone.rewriting.patterns import Replacement, rewrite
@@ -31,6 +31,7 @@ _MOVING: dict[str, int | None] = {  # ops that put integers elsewhere: those of 
     "ConcatV2": -1,
     "Pack": None,
 }
+_REPEATING = frozenset(("BroadcastTo", "ExpandDims", "Reshape", "Squeeze"))
 _FIRST_CODE = 1 << 30  # numbers that stand for sizes while they are moved
 _LARGEST = 32  # elements of a vector of sizes
 
@@ -257,15 +258,31 @@ def _decided(subgraph: Subgraph, node: PlanNode, known: _Known) -> Replacement |
             return Replacement([node._inputs[0]], "has this shape, however large")
     if node.declaration.broadcasts and len(node._inputs) == 2:
         for i in (0, 1):
-            is_broadcast = node._inputs[i]._op.type == "BroadcastTo"
-            if is_broadcast and _is_same(known, node._inputs[1 - i], node._outputs[0]):
-                inputs = list(node._inputs)
-                inputs[i] = inputs[i]._op._inputs[0]
+            other = node._inputs[1 - i]
+            source = _repeated(node._inputs[i], other)
+            if source is not None and _is_same(known, other, node._outputs[0]):
+                inputs = [source, other] if i == 0 else [other, source]
                 narrow = subgraph.new_node(node.declaration, inputs, node.attributes, like=node)
                 known.add(narrow)
                 reason = "the other operand has the result's shape, however large"
                 return Replacement([narrow._outputs[0]], reason, (narrow,))
     return None
+
+
+def _repeated(x: Output, other: Output) -> Output | None:
+    """What `x` is a broadcast of, or of which a broadcast and reshapes repeat the only element; None if it is
+    something else, or of more axes than `other`."""
+    source = x
+    while source._op.type in _REPEATING and not source._op._control_inputs:
+        source = source._op._inputs[0]
+        if num_elements(source._dims) == 1:
+            break
+    else:
+        if x._op.type != "BroadcastTo" or x._op._control_inputs:
+            return None
+        source = x._op._inputs[0]
+    fits = source._dims is not None and other._dims is not None and len(source._dims) <= len(other._dims)
+    return source if fits and source._dtype == other._dtype else None
 
 
 def _is_same(known: _Known, x: Output, y: Output) -> bool:
