@@ -114,6 +114,16 @@ def test_a_broadcast_to_what_the_other_operand_has_is_left_to_the_op():
     agree([product], [x, y], ((N, 3), (3,)), SIZES)
 
 
+def test_the_number_of_elements_in_a_mean_is_known():
+    x = tf.placeholder(tf.float32, [None, None, 4])
+    gradients = tf.gradients(tf.square(tf.reduce_mean(x, 2)), x)
+    assert "FloorDiv" in types(gradients, [x], None)
+    assert "FloorDiv" not in types(gradients, [x], ((N, M, 4),))
+    agree(gradients, [x], ((N, M, 4),), SIZES)
+    other = tf.gradients(tf.square(tf.reduce_mean(x, 1)), x)  # m, which the step knows
+    agree(other, [x], ((N, M, 4),), SIZES)
+
+
 def test_what_depends_on_how_large_they_are_is_left_to_the_step():
     x, y = tf.placeholder(tf.float32, [None]), tf.placeholder(tf.float32, [None])
     n = tf.shape(x)[0]

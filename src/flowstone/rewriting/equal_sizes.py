@@ -5,6 +5,7 @@ is 0 or 1: such sizes are the same negative number in its `feed_dims`. `use_equa
 the subgraph, as `Size`s, with the ops' own shape inference, and does away with what they decide:
 
 - over which axes a gradient is summed because an operand was broadcast;
+- quotients of numbers of elements, as gradients of means have them;
 - reshapes and broadcasts to the shape that a value has anyway;
 - broadcasts of an operand that the op does itself, among them those of one number, reshaped or not.
 
@@ -14,11 +15,13 @@ of one raises `Undecided`, and of its result is known what the static shape says
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from flowstone.framework import dtypes
 from flowstone.framework.node import Output, static_value
 from flowstone.framework.shape import Dims, num_elements
 from flowstone.framework.subgraph import PlanNode, Subgraph
@@ -31,6 +34,7 @@ _MOVING: dict[str, int | None] = {  # ops that put integers elsewhere: those of 
     "ConcatV2": -1,
     "Pack": None,
 }
+_ARITHMETIC = {"Mul": np.multiply, "FloorDiv": np.floor_divide, "Maximum": np.maximum}
 _REPEATING = frozenset(("BroadcastTo", "ExpandDims", "Reshape", "Squeeze"))
 _FIRST_CODE = 1 << 30  # numbers that stand for sizes while they are moved
 _LARGEST = 32  # elements of a vector of sizes
@@ -156,15 +160,19 @@ class _Known:
 
     def _value(self, node: PlanNode, shadow: PlanNode, index: int) -> Any:
         if node.type in ("Shape", "ShapeN"):
-            dims = shadow.dims(index)
-            return None if dims is None or None in dims else _array(dims)
+            shape = shadow.dims(index)
+            return None if shape is None or None in shape else _array(shape)
+        if node.type == "Size":
+            dims: Any = shadow.dims(0)
+            return None if dims is None or None in dims else np.array(math.prod(dims), object)
         values = [self.values.get(x) for x in node._inputs]
         if node.type in _MOVING:
             return _moved(shadow, values, index)
-        if node.type == "Mul" and len(values) == 2:
-            both = [static_value(x) if value is None else value for x, value in zip(node._inputs, values)]
-            return None if any([x is None for x in both]) else np.asarray(both[0] * both[1], object)
-        return values[0] if node.type == "Cast" else None
+        if node.type in _ARITHMETIC and any([value is not None for value in values]):
+            a, b = [static_value(x) if value is None else value for x, value in zip(node._inputs, values)]
+            return None if a is None or b is None else np.asarray(_ARITHMETIC[node.type](a, b), object)
+        is_kept = node.type == "Cast" and node._outputs[0]._dtype in (dtypes.int32, dtypes.int64)
+        return values[0] if is_kept else None
 
 
 class _Shadow(PlanNode):
@@ -246,6 +254,11 @@ def _moved(shadow: PlanNode, values: list[Any], index: int) -> Any:
 def _decided(subgraph: Subgraph, node: PlanNode, known: _Known) -> Replacement | None:
     if node._control_inputs or any([x._op._control_inputs for x in node._inputs]):
         return None
+    value = known.values.get(node._outputs[0]) if len(node._outputs) == 1 else None
+    if value is not None and not any([isinstance(n, Size) for n in value.ravel().tolist()]):
+        array = value.astype(node._outputs[0]._dtype.as_numpy_dtype)
+        constant = subgraph.new_constant(array, node, "sizes")
+        return Replacement([constant._outputs[0]], "is the same, however large sizes are", (constant,))
     if node.type == "BroadcastGradientArgs":
         shadow = _shadow(node, known)
         axes = [_tried(lambda i=i: node.declaration.static_value(shadow, i)) for i in (0, 1)]  # type: ignore[misc]
