@@ -78,7 +78,7 @@ for length in order.sample(BUCKETS, len(BUCKETS)):
     times = {only: [], one_of_many: []}
     for _ in range(3):
         only()
-    while sum(times[only]) < SECONDS / 8 or len(times[only]) < 10:
+    while sum(times[only]) < SECONDS / 8 or len(times[only]) < 5:
         others = [other for other in BUCKETS if other != length]
         for timed, before in ((only, only), (one_of_many, step(all_lengths, order.choice(others)))):
             before()
