@@ -71,7 +71,7 @@ class StateAccess:
             if aliased:
                 states = frozenset().union(*[of.get(node._inputs[i], frozenset()) for i in aliased])
             elif output._dtype.is_ref or output._dtype.name == "resource":
-                states = frozenset([_name(node)])
+                states = frozenset([state_name(node)])
             else:
                 continue
             if states:
@@ -92,7 +92,8 @@ class StateAccess:
             self.effects.append(node)
 
 
-def _name(node: PlanNode) -> Any:
+def state_name(node: PlanNode) -> Any:
+    """What the state of a handle or reference that the node makes is known by."""
     attributes = node.attributes
     if "shared_name" in attributes:
         return attributes.get("container", ""), attributes["shared_name"] or node.name

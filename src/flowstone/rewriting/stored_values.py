@@ -28,6 +28,11 @@ _LARGEST_BYTES = 4096  # of constants that are not left on stacks
 _VALUE = {"StackPush": 1, "TensorArrayWrite": 2, "TensorArrayScatter": 2, "TensorArrayUnpack": 1}
 
 
+def is_step_storage(node: PlanNode) -> bool:
+    """Whether the node makes, or looks up, a stack or an array of tensors."""
+    return _CREATION.match(node.type) is not None or node.type in _GRADIENTS
+
+
 class StoredValues:
     """What is known of the stacks and arrays of a subgraph. `writes`: by the node that makes a handle, (the
     value put in, whether it is an element rather than many)."""
