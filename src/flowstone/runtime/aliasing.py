@@ -6,8 +6,9 @@ that the step does not own. From roots and last uses follow three decisions, all
 
 - a node may overwrite an input's buffer if the step owns it and nothing that shares it is used later;
 - a read of state is copied if something that shares it is used after a later node changes that state
-  (a *resource* variable's read gives the value at the time of the read; a *reference* that is only
-  identity-copied stays an alias, as in TensorFlow 1);
+  (a *resource* variable's read, or a slice of a *reference*, gives the value at the time of the read; a
+  reference that is only handed on stays one, as in TensorFlow 1: `state_versions.py`);
+- what updates a state from a view of the same state gets a copy of the view;
 - a fetch is copied if it shares memory with a feed, a constant, state or another fetch, or is one;
 - what an asynchronous op keeps is copied if it shares memory with a feed or state.
 
@@ -23,6 +24,8 @@ from flowstone.framework.node import Output
 from flowstone.framework.shape import num_elements
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.rewriting.frames import ENTERS, NEXT_ITERATIONS, Frame, Frames, is_head
+from flowstone.rewriting.state_access import input_positions
+from flowstone.rewriting.state_versions import References, hands_on
 
 FOREVER = 1 << 60
 
@@ -56,6 +59,7 @@ class Aliasing:
         self._changes: dict[Any, list[int]] = {}
         self._constants = constants
         self._frames = frames = frames or Frames(subgraph)
+        self._references = References()
         self.spans = _spans(subgraph, frames)
         for i, node in enumerate(subgraph.nodes):
             for x in node._inputs:
@@ -81,7 +85,7 @@ class Aliasing:
         self._kept: set[Output] = set()
         self._kept_roots: set[Any] = set()
         for node in subgraph.nodes:
-            for index in _positions(node, node.declaration.keeps) if node.declaration.keeps else ():
+            for index in input_positions(node, node.declaration.keeps) if node.declaration.keeps else ():
                 self._kept.add(node._inputs[index])
                 self._kept_roots |= self.roots[node._inputs[index]]
         for root in self._kept_roots:
@@ -95,7 +99,7 @@ class Aliasing:
 
     def _visit(self, node: PlanNode, i: int) -> None:
         declaration = node.declaration
-        for index in _positions(node, declaration.mutates):
+        for index in input_positions(node, declaration.mutates):
             for root in self.roots[node._inputs[index]]:
                 self._changes.setdefault(root, []).append(i)
         for output in node._outputs:
@@ -109,7 +113,7 @@ class Aliasing:
                 roots = self.roots[node._inputs[0]] | {Foreign("loop")}
             elif declaration.aliases or declaration.overlapping:
                 roots = frozenset().union(
-                    *(self.roots[node._inputs[j]] for j in _positions(node, declaration.aliases))
+                    *(self.roots[node._inputs[j]] for j in input_positions(node, declaration.aliases))
                 )
                 if declaration.overlapping:
                     roots |= {Foreign("overlap")}
@@ -138,14 +142,25 @@ class Aliasing:
         """Whether the outputs of `node`, which share memory with state, must be copies: one outlives a
         change.
         """
+        if hands_on(node) or not any(self._references[x] for x in node._inputs):
+            return False
         return any(self._outlives_change(node, output) for output in node._outputs)
+
+    def must_copy_operand(self, node: PlanNode, i: int) -> bool:
+        """Whether the input `i` shows memory of a state that the node changes while it reads the input."""
+        changed = input_positions(node, node.declaration.mutates)
+        if i in changed:
+            return False
+        return any(
+            type(root) is Foreign and root.kind == "state" and root in self.roots[node._inputs[at]]
+            for root in self.roots[node._inputs[i]]
+            for at in changed
+        )
 
     def _outlives_change(self, node: PlanNode, output: Output) -> bool:
         if output.dtype.is_ref or output.dtype.torch is None:
             return False
         here = self.position[node]
-        if node.type == "Identity" and node._inputs[0].dtype.is_ref:
-            return False
         for root in self.roots[output]:
             if type(root) is Foreign and root.kind == "state":
                 changes = [change for change in self._changes.get(root, ()) if change > here]
@@ -192,17 +207,6 @@ class Aliasing:
             i != index and roots & self.roots[x] and (x is not fetches[index] or i < index)
             for i, x in enumerate(fetches)
         )
-
-
-def _positions(node: PlanNode, arguments: frozenset[int]) -> list[int]:
-    """The input positions of these declared arguments; a list argument stands for all its inputs."""
-    positions: list[int] = []
-    at = 0
-    for argument, size in enumerate(node.group_sizes):
-        if argument in arguments:
-            positions += range(at, at + size)
-        at += size
-    return positions
 
 
 def _spans(subgraph: Subgraph, frames: Frames) -> dict[Frame, tuple[int, int]]:

@@ -152,6 +152,8 @@ class _Writer:
         if node.type in MERGES:
             self._write_merge(node, i, depth, arguments)
         else:
+            if node.declaration.mutates:
+                self._copy_operands(node, arguments)
             text, targets = self._assigned(node, self._computed(node, arguments))
             if node.declaration.mutates:
                 text = self._unpacking(node, text, arguments)
@@ -230,6 +232,12 @@ class _Writer:
         if kernel.at_once is None:
             return waiting
         return f"{self._kernel_name(node, kernel.at_once)}({', '.join(arguments)}) or {waiting}"
+
+    def _copy_operands(self, node: PlanNode, arguments: list[str]) -> None:
+        """An update from what it changes takes a copy of that."""
+        for i, x in enumerate(node._inputs):
+            if self.aliasing.must_copy_operand(node, i):
+                arguments[i] += ".copy()" if x.dtype.torch is None else ".clone()"
 
     def _copy_kept(self, node: PlanNode, arguments: list[str]) -> None:
         """What the node keeps and others may change is copied for it."""
