@@ -37,7 +37,8 @@ Traits: `stateful` (has effects or hidden state: never folded, merged, or droppe
 all that makes it stateful: between two changes, equal reads are equal), `keeps` (inputs
 whose memory the op holds on to after it has run, in a stack or a queue), `aliases` (inputs whose memory an
 output may share), `snapshot` (though the output may share memory, its value is that of the moment when the op
-runs; without it an op that `aliases` a reference hands the reference on), `broadcasts` (element-wise over inputs that broadcast against each other), `overlapping`
+runs; without it an op that `aliases` a reference hands the reference on), `broadcasts` (element-wise over
+inputs that broadcast against each other), `overlapping`
 (an output shows one element of it in several places, so nobody may overwrite it), `asynchronous`, `host`
 (names of arguments that live in host memory on every device), `numbers` (names of arguments that kernels also
 take as Python numbers), `capturable` (whether a GPU's work for it can be recorded once and repeated without

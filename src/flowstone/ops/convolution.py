@@ -331,7 +331,17 @@ def _filter_gradient_kernel(depthwise):
             if _overruns((*shape[:n], channels, outputs), strides, groups):
                 x, steps, before = _positions_that_count(x, strides, before), [1, 1], zeros
             gradient = _backward(
-                dy, x, weights, None, steps, list(before), dilations, False, zeros, groups, [False, True, False]
+                dy,
+                x,
+                weights,
+                None,
+                steps,
+                list(before),
+                dilations,
+                False,
+                zeros,
+                groups,
+                [False, True, False],
             )[1]
             if depthwise:
                 return gradient.permute(2, 3, 1, 0).reshape(shape)

@@ -128,7 +128,14 @@ def _kernel(node: Any, env: Any) -> Any:
 
 
 _ATTRIBUTES = "N: int >= 1 ; form: string ; numbers: list(int)"
-_weights = op("_PackedWeights", "ref: Ref(T) -> weights: N*T", _ATTRIBUTES, T=[dtypes.float32], aliases=[0], snapshot=True)
+_weights = op(
+    "_PackedWeights",
+    "ref: Ref(T) -> weights: N*T",
+    _ATTRIBUTES,
+    T=[dtypes.float32],
+    aliases=[0],
+    snapshot=True,
+)
 _resource_weights = op(
     "_PackedResourceWeights",
     "resource: resource -> weights: N*dtype",
@@ -140,7 +147,9 @@ _resource_weights = op(
     snapshot=True,
     capturable=True,  # on GPUs nothing is packed
 )
-_constant = op("_PackedConstant", "value: T -> weights: N*T", _ATTRIBUTES, T=[dtypes.float32], aliases=[0], snapshot=True)
+_constant = op(
+    "_PackedConstant", "value: T -> weights: N*T", _ATTRIBUTES, T=[dtypes.float32], aliases=[0], snapshot=True
+)
 
 
 def _infer(dims_of: Any) -> Any:

@@ -1,8 +1,9 @@
 """Whether new nodes may take the place of old ones: only if they read the same versions of state.
 
-What led to an old output and comes after what the new nodes take is *absorbed*: the new nodes do its work. The
-versions that absorbed nodes read (`state_versions.py`) must be those that the new nodes read where they stand.
-Where a value becomes a reference, or a reference a value, all who take it must read the version that the value
+What led to an old output and comes after what the new nodes take is *absorbed*: the new nodes do its work.
+The versions that absorbed nodes read (`state_versions.py`) must be those that the new nodes read where they
+stand; values that share memory with a state count as reads of it, lest the step have to copy them. Where a
+value becomes a reference, or a reference a value, all who take it must read the version that the value
 shows. Where the steps of a subgraph are not one function (it waits, or is a part of several), control edges
 alone hold nodes in order: there, nodes that others wait for are not absorbed if they read what is changed.
 
@@ -17,6 +18,7 @@ from typing import Any
 from flowstone.framework.node import Output
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.rewriting.frames import ENTERS
+from flowstone.rewriting.state_access import input_positions
 from flowstone.rewriting.state_versions import References, StateVersions, hands_on
 
 Places = dict[PlanNode, list[PlanNode]]
@@ -51,7 +53,7 @@ class Admission:
     def admits_in_place(
         self, node: PlanNode, outputs: Sequence[Output], new_nodes: Sequence[PlanNode]
     ) -> bool:
-        """Whether `outputs`, some of them of `new_nodes` in the node's place, may stand for those of `node`."""
+        """Whether `outputs`, some of `new_nodes` in its place, may stand for those of `node`."""
         if not self._changes_before and self._keeps_references(zip(node._outputs, outputs)):
             return True
         if not self.versions.changes:
@@ -66,11 +68,9 @@ class Admission:
 
     # ---- several at a time
 
-    def refused(
-        self, places: Places, replaced: dict[Output, Output], stand_ins: Places
-    ) -> set[PlanNode]:
+    def refused(self, places: Places, replaced: dict[Output, Output], stand_ins: Places) -> set[PlanNode]:
         """The old nodes whose changes may not be made. Changes that share a node stand or fall together."""
-        involved = {*places, *[x._op for x in replaced]}
+        involved = {*places, *[x.op for x in replaced]}
         if self._come_before_changes(involved) and self._keeps_references(replaced.items()):
             return set()
         if not self.versions.changes:
@@ -107,10 +107,18 @@ class Admission:
         old_nodes: Collection[PlanNode],
     ) -> bool:
         versions = self.versions
-        new_reads = frozenset().union(*[versions.read_by(new) for new in new_nodes])
+        new_reads = frozenset().union(*[versions.in_memory_for(new) for new in new_nodes])
+        if any([self._updates_from_itself(new) for new in new_nodes]):
+            return any([self._updates_from_itself(old) for old in old_nodes])
         if new_reads and not self._are_read_by_old(new_reads, replaced, new_nodes, old_nodes):
             return False
         return all([self._shows_the_same(old, new, new_nodes) for old, new in replaced])
+
+    def _updates_from_itself(self, node: PlanNode) -> bool:
+        """Whether the node takes values that share memory with what it changes."""
+        sharing, changed = self.versions.sharing, input_positions(node, node.declaration.mutates)
+        states = frozenset().union(*[sharing[node._inputs[i]] for i in changed])
+        return any([states & sharing[x] for i, x in enumerate(node._inputs) if i not in changed])
 
     def _are_read_by_old(
         self,
@@ -120,10 +128,10 @@ class Admission:
         old_nodes: Collection[PlanNode],
     ) -> bool:
         taken = {x for new in new_nodes for x in new._inputs}
-        absorbed = _absorbed([*[old._op for old, _ in replaced], *old_nodes], taken)
+        absorbed = _absorbed([*[old.op for old, _ in replaced], *old_nodes], taken)
         old_reads: dict[Any, set[Any]] = {}
         for node in absorbed:
-            for state, version in self.versions.read_by(node):
+            for state, version in self.versions.in_memory_for(node):
                 old_reads.setdefault(state, set()).add(version)
         if any([old_reads.get(state) != {version} for state, version in new_reads]):
             return False
@@ -138,9 +146,9 @@ class Admission:
             if before or new._op in new_nodes or new._op is old._op:
                 return True
             return all(  # a value that is there already
-                [versions.current(state, new._op) == version for state, version in versions.read_by(old._op)]
+                [versions.current(state, new.op) == version for state, version in versions.read_by(old.op)]
             )
-        value = old._op if not before else new._op
+        value = new.op if before else old.op
         for state in filter(versions.is_changed, before | after):
             version = versions.current(state, value)
             if not self._is_taken_at(old, state, version):
@@ -215,7 +223,7 @@ def _groups(
                     join(new, source)
     for old, new_output in replaced.items():
         if new_output._op in made or new_output._op in places:
-            join(old._op, new_output._op)
+            join(old.op, new_output.op)
     for node, stands in stand_ins.items():
         for new in stands:
             if new in made:

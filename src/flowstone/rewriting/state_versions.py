@@ -2,18 +2,18 @@
 
 A state has a new *version* after each node that changes it, in the order of the subgraph's nodes (data and
 control edges; for ties, creation order). A node *reads* the version that is current where it stands. A
-rewrite may put a node somewhere else, or have another node do its work, as long as the versions that are read
-stay the same.
+rewrite may put a node somewhere else, or have another node do its work, as long as the versions that are
+read stay the same.
 
 What reads a state is everything that takes
 
-- its *reference*: the output of a reference variable and what hands it on (`Identity`, `Reshape`, `Switch` …:
-  all ops that ``aliases`` it, but for those that take a `snapshot`). As in TensorFlow 1, each node that takes it
+- its *reference*: the output of a reference variable and what hands it on (`Identity`, `Reshape`, … :
+  all ops that ``aliases`` it, but no `snapshot`). As in TensorFlow 1, each node that takes it
   sees the buffer as it is when that node runs, and a fetch sees it as it is at the end of the step; or
 - its *handle*, as `ReadVariableOp` and the size of a queue do: their results are values of their own.
 
-Stacks and arrays of tensors, which live in one step, are left out: their order is that of the values that flow
-through them (`stored_values.py`).
+Stacks and arrays of tensors, which live in one step, are left out: their order is that of the values that
+flow through them (`stored_values.py`).
 
 In a loop that changes the state, an iteration sees what the one before left: nodes inside such a loop never
 read the same version as nodes outside.
@@ -54,9 +54,12 @@ def hands_on(node: PlanNode) -> bool:
 class References:
     """Which states an output is a reference or handle of; none for values. Outputs are looked at when asked
     for, and remembered.
+
+    `memory`: values that may share the memory of a state count, too.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, memory: bool = False) -> None:
+        self._memory = memory
         self._of: dict[Output, frozenset[Any]] = {}
 
     def __getitem__(self, x: Output) -> frozenset[Any]:
@@ -65,13 +68,11 @@ class References:
 
     def _find(self, x: Output) -> frozenset[Any]:
         node: PlanNode = x.op
-        if hands_on(node):
+        if node.declaration.aliases and (self._memory or hands_on(node)):
             self._of[x] = _NONE  # for the way round a loop
             taken = [node._inputs[i] for i in input_positions(node, node.declaration.aliases)]
             states = frozenset().union(*[self[y] for y in taken])
-        elif not _is_handle(x):
-            states = _NONE
-        elif is_step_storage(node):
+        elif not _is_handle(x) or is_step_storage(node):
             states = _NONE
         else:  # a state, or what belongs to one
             taken = [y for y in node._inputs if _is_handle(y)]
@@ -110,6 +111,7 @@ class StateVersions:
 
     def __init__(self, subgraph: Subgraph, references: References | None = None) -> None:
         self.references = references or References()
+        self.sharing = References(memory=True)
         self.place = {node: i for i, node in enumerate(subgraph.nodes)}
         self.changes: dict[Any, list[int]] = {}  # places of what changes each state, in order
         self._frames: Frames | None = None
@@ -165,9 +167,17 @@ class StateVersions:
 
     def read_by(self, node: PlanNode) -> frozenset[Any]:
         """Pairs of a state that the node reads and its version; only of states that something changes."""
+        return self._read(self.references, node)
+
+    def in_memory_for(self, node: PlanNode) -> frozenset[Any]:
+        """The same of states whose memory the inputs may share: the node can stand elsewhere only with copies
+        of them."""
+        return self._read(self.sharing, node)
+
+    def _read(self, references: References, node: PlanNode) -> frozenset[Any]:
         if not self.changes:
             return _NONE
-        states = {s for x in taken_by(node) for s in self.references[x] if self.is_changed(s)}
+        states = {s for x in taken_by(node) for s in references[x] if self.is_changed(s)}
         return frozenset([(state, self.current(state, node)) for state in states])
 
 

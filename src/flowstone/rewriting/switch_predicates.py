@@ -1,10 +1,13 @@
 """Predicates that are references: each Switch decides by the version that it sees.
 
-A Switch that takes a reference variable reads it when it runs. Plans know conditions by the output that decides
-them (`branches.py`), and one output must have one value. So where the subgraph changes such a variable, its
-Switches take the value of their version instead, by one `_Value` node for all that see the same.
+A Switch that takes a reference variable reads it when it runs. Plans know conditions by the output that
+decides them (`branches.py`), and one output must have one value. So where the subgraph changes such a
+variable, its Switches take the value of their version instead, by one `_Value` node for all that see the
+same.
 
-    Switch(x, p) … Assign(p) … Switch(x, p)      becomes      Switch(x, _Value(p)) … Assign(p) … Switch(x, _Value(p))
+    Switch(x, p)                       Switch(x, _Value(p))
+    Assign(p, …)         becomes       Assign(p, …)
+    Switch(y, p)                       Switch(y, _Value(p))
 """
 
 from __future__ import annotations
@@ -28,7 +31,9 @@ def hold_predicates(subgraph: Subgraph) -> None:
     places: dict[PlanNode, PlanNode] = {}
     for node in asking:
         predicate = node._inputs[1]
-        seen = frozenset((s, versions.current(s, node)) for s in references[predicate] if versions.is_changed(s))
+        seen = frozenset(
+            (s, versions.current(s, node)) for s in references[predicate] if versions.is_changed(s)
+        )
         if not seen:
             continue
         value = values.get((predicate, seen))
@@ -38,4 +43,6 @@ def hold_predicates(subgraph: Subgraph) -> None:
             value._control_inputs = list(node._control_inputs)
             values[predicate, seen] = places[node] = value
         node._inputs[1] = value._outputs[0]
-    subgraph.nodes = [new for node in subgraph.nodes for new in ([places[node], node] if node in places else [node])]
+    subgraph.nodes = [
+        new for node in subgraph.nodes for new in ([places[node], node] if node in places else [node])
+    ]
