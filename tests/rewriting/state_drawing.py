@@ -33,6 +33,7 @@ class Drawer:
         self.names: list[int] = outer.names if outer else [0]
         self.states: list[State] = outer.states if outer else []
         self.placeholders: list[tuple[str, tuple[int, ...]]] = outer.placeholders if outer else []
+        self.dtype = outer.dtype if outer else rng.choice(["float32", "float32", "float64"])
         self.devices = outer.devices if outer else rng.random() < 0.1
         self.resources = outer.resources if outer else rng.choice([0.0, 0.0, 0.3, 1.0])
         if self.devices:
@@ -47,6 +48,11 @@ class Drawer:
     def name(self, letter: str) -> str:
         self.names[0] += 1
         return f"{letter}{self.names[0]}"
+
+    def optimizer(self, *preferred: str) -> str:
+        """An optimiser, often a preferred one; for float64 TensorFlow's proximal descent has no rate."""
+        known = [x for x in OPTIMIZERS if x != "proximal" or self.dtype == "float32"]
+        return self.pick(*preferred) if preferred and self.chance(0.5) else self.pick(*known)
 
     # ---- what statements take
 
@@ -162,7 +168,7 @@ class Drawer:
         options: dict[str, Any] = {}
         arguments: tuple[str, ...] = (state.name,)
         if kind in ("apply", "apply_rows"):
-            options["optimizer"] = self.pick(*OPTIMIZERS)
+            options["optimizer"] = self.optimizer()
             if kind == "apply_rows":
                 options["optimizer"] = self.pick("descent", "momentum", "adagrad", "adam", "rmsprop")
             arguments = (self.plain(*state.dims), state.name)

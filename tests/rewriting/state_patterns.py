@@ -11,7 +11,7 @@ import random
 from collections.abc import Callable
 
 from state_drawing import Drawer
-from state_kinds import KINDS, OPTIMIZERS
+from state_kinds import KINDS
 from state_programs import MATRIX, Ambiguous, Order, Program, Run, Statement, check
 
 VECTOR = (4,)
@@ -274,7 +274,7 @@ def training(d: Drawer) -> str:
         f"minimise_{len(variables)}",
         loss,
         *variables,
-        optimizer=d.pick("descent", "descent", *OPTIMIZERS),
+        optimizer=d.optimizer("descent"),
         gates=gates or d.chance(0.2),
         dims=None,
     )
@@ -287,7 +287,7 @@ def training(d: Drawer) -> str:
 def many_updates(d: Drawer) -> str:
     """Small updates with the same numbers."""
     variables = list(dict.fromkeys(d.variable(4, fresh=d.chance(0.8)) for _ in range(3)))
-    optimizer = d.pick("descent", *OPTIMIZERS)
+    optimizer = d.optimizer("descent")
     for v in variables:
         d.add("apply", d.plain(4), v, optimizer=optimizer, dims=None)
         d.between(*variables)
@@ -404,9 +404,8 @@ def _drawn(rng: random.Random) -> Program:
     for pattern in rng.choices(PATTERNS, k=rng.choice([1, 1, 2, 2, 3])):
         pattern(d)
         d.between(*[s.name for s in d.states[-2:]])
-    dtype = rng.choice(["float32", "float32", "float64"])
-    drawn = Program(dtype, tuple(d.states), tuple(d.placeholders), tuple(d.statements), ())
-    found = Program(dtype, drawn.states, drawn.placeholders, drawn.statements, _runs(rng, drawn))
+    drawn = Program(d.dtype, tuple(d.states), tuple(d.placeholders), tuple(d.statements), ())
+    found = Program(d.dtype, drawn.states, drawn.placeholders, drawn.statements, _runs(rng, drawn))
     check(found)
     return found
 

@@ -8,19 +8,24 @@ from collections.abc import Callable, Iterator
 from state_programs import Ambiguous, Program, Statement, check, outer_names
 
 
-def smallest(program: Program, still: Callable[[Program], bool], most_tries: int = 400) -> Program:
+def smallest(program: Program, still: Callable[[Program], bool], most_tries: int = 300) -> Program:
     """What is left of `program` for which `still` holds, if it holds for it."""
-    tries = 0
-    shrunk = True
-    while shrunk:
-        shrunk = False
-        for candidate in smaller(program):
-            tries += 1
-            if tries > most_tries:
-                return program
-            if _means_one_thing(candidate) and still(candidate):
-                program, shrunk = candidate, True
-                break
+    tries, at = 0, 0
+    while tries < most_tries:
+        candidates = list(smaller(program))
+        start = tries
+        for i in range(len(candidates)):
+            place = (at + i) % len(candidates)  # where the last attempt succeeded, the next may
+            candidate = candidates[place]
+            if candidate != program and _means_one_thing(candidate):
+                tries += 1
+                if still(candidate):
+                    program, at = candidate, place
+                    break
+        else:
+            break
+        if tries == start:
+            break
     return tidied(program)
 
 
