@@ -1,7 +1,7 @@
 """Runs the programs of `state_patterns.py` with Flowstone and with another way to compute them, and compares.
 
     python tests/rewriting/compare_state_programs.py 0 1000                        # seeds; against TensorFlow
-    python tests/rewriting/compare_state_programs.py 0 1000 --against interpreter  # node by node, no passes
+    python tests/rewriting/compare_state_programs.py 0 1000 --against interpreter  # without any pass
     python tests/rewriting/compare_state_programs.py 17 18 --show                  # prints the program first
 
 Against TensorFlow, `$TF_PYTHON` names a Python that has it; it runs beside, with its graph optimisers off
@@ -128,18 +128,22 @@ class TensorFlow:
 
 
 class Flowstone:
-    """With all passes but `disabled`, or node by node."""
+    """With all passes but `disabled`, and those `enabled` that are off by default; `seen`: those that changed
+    something."""
 
-    def __init__(self, disabled: frozenset[str] = frozenset(), by_node: bool = False) -> None:
-        self.disabled, self.by_node = disabled, by_node
+    def __init__(
+        self, disabled: frozenset[str] = frozenset(), enabled: frozenset[str] = frozenset()
+    ) -> None:
+        self.disabled, self.enabled = disabled, enabled
+        self.seen: set[str] = set()
 
     def __call__(self, wanted: Program) -> Answers:
         import flowstone as tf
-        from state_sessions import without_passes
+        from state_sessions import passes
 
         devices = {"CPU": 2} if any(s.device for s in wanted.statements) else {}
         config = tf.ConfigProto(device_count=devices, allow_soft_placement=True)
-        with without_passes(self.disabled, self.by_node):
+        with passes(self.disabled, self.enabled, self.seen):
             return computed(tf, wanted, config)
 
 
@@ -163,18 +167,27 @@ def _short(found: Answers) -> str:
 # ---- the command
 
 
+def _without_passes() -> Flowstone:
+    from flowstone.rewriting.passes import NAMES
+
+    return Flowstone(NAMES)
+
+
 def suspects(wanted: Program, expected: Answers) -> list[str]:
     """The passes without any one of which the difference goes."""
-    from flowstone.framework.flags import OPTIONAL_PASSES
-    from flowstone.rewriting.passes import PASSES
+    from flowstone.rewriting.passes import NAMES
 
-    if "more than" in str(Flowstone()(wanted)):
+    with_all = Flowstone()
+    if "more than" in str(with_all(wanted)):
         return ["a loop without end"]
-    names = [each.name for each in PASSES if each.name not in OPTIONAL_PASSES]
-    found = [name for name in names if not difference(Flowstone(frozenset([name]))(wanted), expected)]
+
+    def differs(disabled: frozenset[str]) -> bool:
+        return bool(difference(Flowstone(disabled)(wanted), expected))
+
+    found = [name for name in sorted(with_all.seen) if not differs(frozenset([name]))]
     if found:
         return found
-    return ["several"] if not difference(Flowstone(by_node=True)(wanted), expected) else ["none: it differs without"]
+    return ["none, the plain graph differs"] if differs(NAMES) else ["several"]
 
 
 def main() -> int:
@@ -186,7 +199,7 @@ def main() -> int:
 
         lower_sizes(setattr)
     found = Flowstone(frozenset(options.without.split(",")))
-    other: Callable[[Program], Answers] = TensorFlow() if options.against == "tensorflow" else Flowstone(by_node=True)
+    other = TensorFlow() if options.against == "tensorflow" else _without_passes()
     start, count = time.monotonic(), 0
     for seed in range(options.first, options.last):
         wanted = program(seed)
@@ -200,6 +213,7 @@ def main() -> int:
             for line in _explained(wanted, expected, None if options.whole else (found, other)):
                 print(line, flush=True)
     seconds = time.monotonic() - start
+    print(f"passes that changed something: {', '.join(sorted(found.seen))}")
     print(f"{count} of {options.last - options.first} programs differ ({seconds:.0f} s)")
     return int(count > 0)
 

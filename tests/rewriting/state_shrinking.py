@@ -55,11 +55,11 @@ def smaller(program: Program) -> Iterator[Program]:
     yield replace(program, statements=_needed(program))
     for statements in _fewer(program.statements, [name for name, dims in program.placeholders]):
         names = {statement.name for statement in statements}
-        gone = {s.name for s in program.statements} - names
+        gone = {s.name: s.arguments for s in program.statements if s.name not in names}
         kept = tuple(
             replace(
                 run,
-                fetches=tuple(x for x in run.fetches if x not in gone),
+                fetches=tuple(dict.fromkeys(y for x in run.fetches for y in gone.get(x, (x,)) if y in names)),
                 fed=tuple(x for x in run.fed if x not in gone),
             )
             for run in runs
