@@ -146,25 +146,25 @@ class Aliasing:
             return False
         return any(self._outlives_change(node, output) for output in node._outputs)
 
+    def outlives_change(self, x: Output) -> bool:
+        """Whether `x`, a value, shares memory with state that changes before or in its last use."""
+        return not self._references[x] and self._outlives_change(x.op, x, until_used=1)
+
     def must_copy_operand(self, node: PlanNode, i: int) -> bool:
         """Whether the input `i` shows memory of a state that the node changes while it reads the input."""
         changed = input_positions(node, node.declaration.mutates)
         if i in changed:
             return False
-        return any(
-            type(root) is Foreign and root.kind == "state" and root in self.roots[node._inputs[at]]
-            for root in self.roots[node._inputs[i]]
-            for at in changed
-        )
+        return any(self.roots[node._inputs[i]] & self.roots[node._inputs[at]] for at in changed)
 
-    def _outlives_change(self, node: PlanNode, output: Output) -> bool:
+    def _outlives_change(self, node: PlanNode, output: Output, until_used: int = 0) -> bool:
         if output.dtype.is_ref or output.dtype.torch is None:
             return False
         here = self.position[node]
         for root in self.roots[output]:
-            if type(root) is Foreign and root.kind == "state":
+            if type(root) is Foreign:
                 changes = [change for change in self._changes.get(root, ()) if change > here]
-                if changes and changes[0] < self._last_use_of_sharers(output, root):
+                if changes and changes[0] < self._last_use_of_sharers(output, root) + until_used:
                     return True
                 if self.spans and self._changes_in_its_loop(node, root):
                     return True

@@ -338,7 +338,7 @@ class _Cutter:
             asked=frozenset(part.fetches) - others,
         )
         unit.call = unit.segment.function
-        outlasting = [i for i, x in enumerate(wanted) if self.aliasing.must_copy_read(x.op)]
+        outlasting = [i for i, x in enumerate(wanted) if self.aliasing.outlives_change(x)]
         if outlasting:
             unit.call = _copying(unit.segment.function, outlasting)
         for x, must_copy in zip(wanted, unit.segment.copied_fetches):
