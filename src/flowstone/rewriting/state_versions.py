@@ -62,6 +62,10 @@ class References:
         self._memory = memory
         self._of: dict[Output, frozenset[Any]] = {}
 
+    def know(self, x: Output, states: Iterable[Any]) -> None:
+        """Says of which states `x` is a reference."""
+        self._of[x] = frozenset(states)
+
     def __getitem__(self, x: Output) -> frozenset[Any]:
         found = self._of.get(x)
         return self._find(x) if found is None else found

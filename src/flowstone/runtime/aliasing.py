@@ -18,6 +18,8 @@ the loop ends; what an op *keeps* (in a stack, an array, a queue) is not overwri
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from flowstone.framework.node import Output
@@ -45,11 +47,16 @@ class Aliasing:
     """Roots and last uses of the values of a subgraph whose `nodes` are in the order they will run.
 
     `constants`: outputs that are the same object in every step (constants, variables, resources), by output.
+    `shown`: of feeds, the states whose memory they may show.
     `spans`: of each loop, the places of its first and last node.
     """
 
     def __init__(
-        self, subgraph: Subgraph, constants: dict[Output, Any], frames: Frames | None = None
+        self,
+        subgraph: Subgraph,
+        constants: dict[Output, Any],
+        frames: Frames | None = None,
+        shown: Mapping[Output, Collection[Any]] = MappingProxyType({}),
     ) -> None:
         self.position = {node: i for i, node in enumerate(subgraph.nodes)}
         self.last_use: dict[Output, int] = {}
@@ -59,7 +66,10 @@ class Aliasing:
         self._changes: dict[Any, list[int]] = {}
         self._constants = constants
         self._frames = frames = frames or Frames(subgraph)
-        self._references = References()
+        self._references, self._shown = References(), shown
+        for feed, owners in shown.items():
+            if owners:
+                self._references.know(feed, owners)
         self.spans = _spans(subgraph, frames)
         for i, node in enumerate(subgraph.nodes):
             for x in node._inputs:
@@ -104,7 +114,8 @@ class Aliasing:
                 self._changes.setdefault(root, []).append(i)
         for output in node._outputs:
             if node.type == "_Arg":
-                roots = frozenset([Foreign("feed")])
+                owners = self._shown.get(output, ())
+                roots = frozenset([Foreign("feed"), *[self._state(owner) for owner in owners]])
             elif output in self._constants:
                 owner = self._constants[output]
                 is_state = output.dtype.is_ref or output.dtype.torch is None
@@ -145,6 +156,11 @@ class Aliasing:
         if hands_on(node) or not any(self._references[x] for x in node._inputs):
             return False
         return any(self._outlives_change(node, output) for output in node._outputs)
+
+    def states_shown(self, x: Output) -> list[Any]:
+        """The states whose memory `x` may show, as far as they outlive the step."""
+        found = [r.owner for r in self.roots[x] if type(r) is Foreign and r.kind == "state"]
+        return [owner for owner in found if type(owner) is not Output]
 
     def outlives_change(self, x: Output) -> bool:
         """Whether `x`, a value, shares memory with state that changes before or in its last use."""

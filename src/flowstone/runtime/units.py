@@ -336,6 +336,7 @@ class _Cutter:
             returns_references=True,
             traced_device=self.traced_device,
             asked=frozenset(part.fetches) - others,
+            shown={copies.of_output[x]: self.aliasing.states_shown(x) for x in copies.taken},
         )
         unit.call = unit.segment.function
         outlasting = [i for i, x in enumerate(wanted) if self.aliasing.outlives_change(x)]
