@@ -29,6 +29,7 @@ class Drawer:
         self.statements: list[Statement] = []
         self.values: dict[str, tuple[int, ...]] = dict(outer.values) if outer else {}
         self.disturbs = outer.disturbs if outer else rng.choice([0.2, 0.5, 0.8])
+        self.alone = False  # with kinds that TensorFlow answers otherwise
         self.awaited: tuple[str, ...] = ()  # what the next statement waits for, besides
         self.names: list[int] = outer.names if outer else [0]
         self.states: list[State] = outer.states if outer else []
@@ -50,8 +51,8 @@ class Drawer:
         return f"{letter}{self.names[0]}"
 
     def optimizer(self, *preferred: str) -> str:
-        """An optimiser, often a preferred one; for float64 TensorFlow's proximal descent has no rate."""
-        known = [x for x in OPTIMIZERS if x != "proximal" or self.dtype == "float32"]
+        """An optimiser, often a preferred one; TensorFlow has no proximal ones for float64."""
+        known = [x for x in OPTIMIZERS if "proximal" not in x or self.dtype == "float32"]
         return self.pick(*preferred) if preferred and self.chance(0.5) else self.pick(*known)
 
     # ---- what statements take

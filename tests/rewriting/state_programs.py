@@ -71,25 +71,30 @@ class Statement:
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """One call of `Session.run`; `fed`: inner values that are fed. `parts`: the fetches of each call of
-    `Session.partial_run`, if it is one of these."""
+    """One call of `Session.run`; `fed`: inner values that are fed. Where there is something `late`, it is two
+    calls of `Session.partial_run`: what of the fetches comes `early`, and the placeholders fed `late`."""
 
     fetches: tuple[str, ...]
     fed: tuple[str, ...] = ()
     seed: int = 0
-    parts: tuple[tuple[str, ...], ...] = ()
+    early: tuple[str, ...] = ()
+    late: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
 class Program:
-    """`random`: it draws numbers, which differ among implementations."""
+    """See above."""
 
     dtype: str
     states: tuple[State, ...]
     placeholders: tuple[tuple[str, tuple[int, ...]], ...]
     statements: tuple[Statement, ...]
     runs: tuple[Run, ...]
-    random: bool = False
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether TensorFlow's answers would be others."""
+        return _is_alone(self.statements)
 
     def __str__(self) -> str:
         lines = [f"{s.name} = {s.form} {'' if is_queue(s) else 'variable '}{list(s.dims)}" for s in self.states]
@@ -97,9 +102,13 @@ class Program:
         lines += text(self.statements, Order(self.states), "")
         for run in self.runs:
             fed = [name for name, _ in self.placeholders] + list(run.fed)
-            parts = f" in parts {[list(part) for part in run.parts]}" if run.parts else ""
+            parts = f" in parts, early {', '.join(run.early)}, late {', '.join(run.late)}" if run.late else ""
             lines.append(f"run [{', '.join(run.fetches)}] feeding {', '.join(fed)}{parts}")
         return "\n".join(lines)
+
+
+def _is_alone(statements: Iterable[Statement]) -> bool:
+    return any(KINDS[s.kind].alone or any(_is_alone(b.statements) for b in s.bodies) for s in statements)
 
 
 def is_queue(state: State) -> bool:
@@ -120,10 +129,9 @@ def from_data(data: Any) -> Program:
         tuple((name, tuple(dims)) for name, dims in data["placeholders"]),
         tuple(_statement(s) for s in data["statements"]),
         tuple(
-            Run(tuple(r["fetches"]), tuple(r["fed"]), r["seed"], tuple(map(tuple, r["parts"])))
+            Run(tuple(r["fetches"]), tuple(r["fed"]), r["seed"], tuple(r["early"]), tuple(r["late"]))
             for r in data["runs"]
         ),
-        data["random"],
     )
 
 
@@ -364,7 +372,7 @@ class Built:
         with self.tf.control_dependencies(waits):
             if s.kind == "cond":
                 branches = [self._branch(body, order) for body in s.bodies]
-                value = taken_branch(self.tf, arguments[0], branches)
+                value = taken_branch(self.tf, arguments[0], branches, **options)
             elif s.kind == "loop":
                 start = arguments[0] * 1, self.tf.constant(0) * 1
             else:
@@ -415,5 +423,12 @@ def _fetch(session: Any, built: Built, run: Run) -> list[Any]:
         feed[built.values[name]] = numbers(run.seed + i, dims)
     for i, name in enumerate(run.fed):
         feed[built.values[name]] = numbers(run.seed + 100 + i, built.dims[name])
-    fetched = session.run(fetches, feed)
+    if not run.late:
+        fetched = session.run(fetches, feed)
+    else:
+        late = {key: feed.pop(key) for key in [built.values[name] for name in run.late]}
+        handle = session.partial_run_setup(fetches, [*feed, *late])
+        early = [built.fetch(name) for name in run.early]
+        fetched = session.partial_run(handle, early, feed)
+        fetched += session.partial_run(handle, [x for x in fetches if x not in early], late)
     return [x for x in fetched if x is not None]
