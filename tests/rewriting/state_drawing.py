@@ -94,13 +94,13 @@ class Drawer:
 
     def usable(self, name: str) -> bool:
         """Whether what it may show has not changed."""
-        shown = self.order._of(name)
+        shown = self.order.shown_by(name)
         return all(self.order.version[state] == version for state, version in shown.may_show.items())
 
     def plain(self, *dims: int) -> str:
         """A value that shows no variable."""
         found = self.value(*dims)
-        shown = self.order._of(found)
+        shown = self.order.shown_by(found)
         if not (shown.shows or shown.may_show):
             return found
         return self.add("plus_one", found, dims=dims)
@@ -119,7 +119,8 @@ class Drawer:
 
     def has_gradient(self, name: str) -> bool:
         """Whether nothing of what its gradient may use has changed."""
-        fixed = self.order._of(name).fixed
+        shown = self.order.shown_by(name)
+        fixed = {**shown.fixed, **(shown.history if shown.looped else {})}
         return all(self.order.version[state] == version for state, version in fixed.items())
 
     # ---- statements
@@ -199,7 +200,7 @@ class Drawer:
         if argument:
             inner.values[argument] = dims
         result = draw(inner)
-        shown = inner.order._of(result)
+        shown = inner.order.shown_by(result)
         if shown.shows or shown.may_show or result not in [s.name for s in inner.statements]:
             result = inner.add("plus_one", result, dims=dims)
         return Body(tuple(inner.statements), result, argument)

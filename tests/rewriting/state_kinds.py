@@ -19,7 +19,7 @@ class Kind:
     its arguments show: "never", "maybe" (a slice may be a copy) or "always". `keeps`: it stores its value.
     `is_gradient`: it takes whatever its first argument was made of once more. `has_views`: so does its own
     gradient, by way of values that may show an argument. `alone`: TensorFlow gives something else, or nothing
-    (random numbers, channels first on a CPU).
+    (random numbers, channels first on a CPU). `loops`: it is a loop.
     """
 
     function: Callable[..., Any]
@@ -29,6 +29,7 @@ class Kind:
     is_gradient: bool = False
     has_views: bool = False
     alone: bool = False
+    loops: bool = False
 
 
 KINDS: dict[str, Kind] = {}
@@ -219,6 +220,8 @@ _kinds(
 )
 for _name in ("images_first", "bias_first", "hinted_relu"):
     KINDS[_name] = dataclasses.replace(KINDS[_name], alone=True)
+for _name in ("looped_cells", "dynamic_rnn"):
+    KINDS[_name] = dataclasses.replace(KINDS[_name], loops=True)
 _kinds({"array": _array}, keeps=True, has_views=True)
 _kinds({"dropout": lambda tf, x: tf.nn.dropout(x, rate=0.5, seed=7)}, alone=True, has_views=True)
 
@@ -273,17 +276,23 @@ _OPTIMIZERS: dict[str, Callable[[Any], Any]] = {
 OPTIMIZERS = tuple(_OPTIMIZERS)
 
 
-def _gradient(tf: Any, y: Any, x: Any) -> Any:
-    (found,) = tf.gradients(y, [x])
+def _gradient(tf: Any, y: Any, x: Any, start: Any = None, waits: Any = ()) -> Any:
+    """Beginning with `start`, if given."""
+    (found,) = tf.gradients(y, [x], None if start is None else [start])
     if found is None:
         return tf.zeros(x.shape, x.dtype.base_dtype)
     return tf.convert_to_tensor(found) + 0.5
 
 
-def _minimise(tf: Any, loss: Any, *variables: Any, optimizer: str, gates: bool) -> Any:
+def _minimise(
+    tf: Any, loss: Any, *variables: Any, optimizer: str, gates: bool, start: Any = None, waits: Any = ()
+) -> Any:
+    """The update waits."""
     chosen = _OPTIMIZERS[optimizer](tf.train)
     gate = chosen.GATE_GRAPH if gates else chosen.GATE_OP
-    return chosen.minimize(loss, var_list=list(variables), gate_gradients=gate)
+    pairs = chosen.compute_gradients(loss, list(variables), gate, grad_loss=start)
+    with tf.control_dependencies(list(waits)):
+        return chosen.apply_gradients([pair for pair in pairs if pair[0] is not None])
 
 
 def _apply(tf: Any, gradient: Any, variable: Any, optimizer: str) -> Any:

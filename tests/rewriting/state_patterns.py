@@ -511,7 +511,7 @@ def _in_parts(
 ) -> Run:
     """The same in two calls, if some of it does not need all that is fed."""
     names = [name for name, _ in drawn.placeholders]
-    fetches = tuple(name for name in run.fetches if not order._of(name).shows and not order._of(name).may_show)
+    fetches = tuple(name for name in run.fetches if not order.shown_by(name).shows and not order.shown_by(name).may_show)
     if not names:
         return run
     late = rng.choice(names)
