@@ -149,7 +149,7 @@ class Drawer:
         if not self.chance(self.disturbs):
             return
         last = (self.statements[-1].name,) if self.statements else ()
-        states = {state.name: state for state in self.states}
+        states = {state.name: state for state in self.states if not is_queue(state)}
         mine = [states[name] for name in variables if name in states]
         choice = self.rng.random()
         if mine and choice < 0.75:
@@ -158,7 +158,7 @@ class Drawer:
         elif choice < 0.85:
             done = self.queue()
         else:
-            done = self.change(self.pick(*[s for s in self.states if not is_queue(s)])) if states else ""
+            done = self.change(self.pick(*states.values())) if states else ""
         if done and self.chance(0.6):
             self.awaited = (done,)
 
@@ -175,7 +175,8 @@ class Drawer:
                 options["optimizer"] = self.pick("descent", "momentum", "adagrad", "adam", "rmsprop")
             arguments = (self.plain(*state.dims), state.name)
         elif kind in _NEEDS_VALUE or kind in _ANY_SHAPE:
-            arguments += (self.value(*state.dims),)
+            keeps = kind == "assign" and form == "resource"
+            arguments += ((self.plain if keeps else self.value)(*state.dims),)
             if not self.chance(0.3):
                 arguments = (state.name, self.add("clip", arguments[1], dims=state.dims))
         if kind == "slice_assign":

@@ -281,7 +281,9 @@ def _gradient(tf: Any, y: Any, x: Any, start: Any = None, waits: Any = ()) -> An
     (found,) = tf.gradients(y, [x], None if start is None else [start])
     if found is None:
         return tf.zeros(x.shape, x.dtype.base_dtype)
-    return tf.convert_to_tensor(found) + 0.5
+    found = tf.convert_to_tensor(found) + 0.5
+    found.set_shape(x.shape)
+    return found
 
 
 def _minimise(
@@ -320,7 +322,7 @@ _kinds(
         "assign_turned": lambda tf, v: tf.assign(v, tf.transpose(v)),
         "add_turned": lambda tf, v: v.assign_add(tf.transpose(v)),
         "add_first": lambda tf, v: tf.assign_add(v, tf.broadcast_to(v[0], [4, 4])),
-        "sub_last_column": lambda tf, v: tf.assign_sub(v, v[:, 3:]),
+        "sub_last_column": lambda tf, v: tf.assign_sub(v, tf.broadcast_to(v[:, 3:], [4, 4])),
         "assign_reversed": lambda tf, v: tf.assign(v, v[::-1]),
         "assign_product": lambda tf, v, x: tf.assign(v, tf.minimum(tf.maximum(tf.matmul(x, v), -4), 4)),
         "add_scalar": lambda tf, v, by=1.0: tf.assign_add(v, tf.fill(v.shape, tf.cast(by, v.dtype.base_dtype))),

@@ -210,9 +210,17 @@ class Order:
                 uses.update(dict.fromkeys(sorted({*shown.history, *shown.fixed})))
         for body in statement.bodies:
             self._body(body, uses, changes)
-        if kind.keeps and any(self.shown_by(name).shows or self.shown_by(name).may_show for name in statement.arguments):
-            raise Ambiguous(f"{statement.name} keeps what shows a variable")
+        if self._keeps(statement):
+            shown = [self.shown_by(name) for name in statement.arguments if name not in changes]
+            if any(each.shows or each.may_show for each in shown):
+                raise Ambiguous(f"{statement.name} keeps what shows a variable")
         return list(uses), list(changes)
+
+    def _keeps(self, statement: Statement) -> bool:
+        """Whether something will hold a value, maybe in the memory where it is now."""
+        first = self.states.get(statement.arguments[0]) if statement.arguments else None
+        is_resource = first is not None and first.form == "resource"
+        return KINDS[statement.kind].keeps or (statement.kind == "assign" and is_resource)
 
     def _body(self, body: Body, uses: dict[str, None], changes: dict[str, None]) -> None:
         inner = Order(self.states.values())
