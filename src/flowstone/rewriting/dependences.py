@@ -50,7 +50,7 @@ class _Walk:
         found = 0
         if node.type not in _SHAPES:
             for state, version in self.versions.read_by(node):
-                found |= self._bit((state, _named(version)))
+                found |= self._bit((state, version))
         declaration = node.declaration
         if declaration.stateful and not declaration.reads and not declaration.mutates and node._outputs:
             if not any([self._is_handle(x) for x in (*node._inputs, *node._outputs)]):
@@ -94,7 +94,7 @@ class _Walk:
         versions = self.versions
         found: Dependences = {}
         for i, x in enumerate(self.subgraph.fetches):
-            seen = {(state, _named(versions.final(state))) for state in versions.references[x]}
+            seen = {(state, versions.final(state)) for state in versions.references[x]}
             found["fetch", i] = named(self.of[x]) | {each for each in seen if versions.is_changed(each[0])}
         count: dict[Any, int] = {}
         for node in self.subgraph.nodes:
@@ -103,10 +103,3 @@ class _Walk:
                 found["change", state, count[state]] = named(self._taken(node))
         return found
 
-
-def _named(version: Any) -> Any:
-    """A version in words that outlive the analysis: loops by their names."""
-    if isinstance(version, tuple):
-        count, frame = version
-        return count if frame is None else (count, frame.name)
-    return version

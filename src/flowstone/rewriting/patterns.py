@@ -21,6 +21,7 @@ from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.rewriting.admission import Admission
 from flowstone.rewriting.branches import MERGES, TRUE, Liveness
 from flowstone.rewriting.frames import Frames, is_loop_switch
+from flowstone.rewriting.state_versions import StateVersions
 
 
 class Replacement(NamedTuple):
@@ -128,6 +129,10 @@ def substitute(
     if stand_ins is None:
         stand_ins = {node: new[-1:] for node, new in places.items() if new}
     refused = Admission(subgraph).refused(places, replaced, stand_ins)
+    for node, new_nodes in places.items():
+        for new in new_nodes:
+            if new is not node:
+                new.order = node.order
     if refused:
         places = {node: new for node, new in places.items() if node not in refused}
         replaced = {old: new for old, new in replaced.items() if old._op not in refused}
@@ -139,6 +144,33 @@ def substitute(
             node._control_inputs = _redirected(node._control_inputs, stand_ins)
     subgraph.fetches = [replaced.get(x, x) for x in subgraph.fetches]
     subgraph.targets = _redirected(subgraph.targets, stand_ins)
+
+
+def substitute_in_order(
+    subgraph: Subgraph,
+    places: dict[PlanNode, list[PlanNode]],
+    replaced: dict[Output, Output],
+    stand_ins: dict[PlanNode, list[PlanNode]],
+    arranged: Callable[[], None],
+) -> bool:
+    """`substitute` for new nodes that take what comes later: `arranged` then puts the nodes in order. Changes
+    nothing, and returns False, where a node would so come to read another version of a state.
+    """
+    versions = StateVersions(subgraph)
+    before = {node: versions.read_by(node) for node in subgraph.nodes} if versions.changes else {}
+    edges = [(node, list(node._inputs), list(node._control_inputs)) for node in subgraph.nodes]
+    lists = subgraph.nodes, subgraph.fetches, subgraph.targets
+    substitute(subgraph, places, replaced, stand_ins)
+    arranged()
+    if before:
+        after = StateVersions(subgraph)
+        if any([after.read_by(node) != before[node] for node in subgraph.nodes if node in before]):
+            subgraph.nodes, subgraph.fetches, subgraph.targets = lists
+            for node, inputs, controls in edges:
+                node._inputs[:] = inputs
+                node._control_inputs = controls
+            return False
+    return True
 
 
 def in_order(nodes: Iterable[PlanNode], edges: Iterable[tuple[PlanNode, PlanNode]] = ()) -> list[PlanNode]:

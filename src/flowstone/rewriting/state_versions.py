@@ -147,19 +147,18 @@ class StateVersions:
         else:
             count = bisect_left(self.changes.get(state, ()), self.place[node])
         if self._frames is None:
-            return count
+            return count, None
         loops = self._loops_that_change.get(state, ()) or self._loops_that_change.get(UNKNOWN, ())
         frame = self._frames.home(node) if loops else None
         while frame is not None and frame not in loops:
             frame = frame.parent
-        return count, frame
+        return count, frame and frame.name
 
     def final(self, state: Any) -> Any:
         """The version of the state at the end of the step."""
         everything = state == UNKNOWN or UNKNOWN in self.changes
         places = self.changes.values() if everything else [self.changes.get(state, [])]
-        count = sum([len(each) for each in places])
-        return count if self._frames is None else (count, None)
+        return sum([len(each) for each in places]), None
 
     def is_changed(self, state: Any) -> bool:
         """Whether anything in the subgraph changes the state."""
