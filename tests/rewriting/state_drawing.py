@@ -29,6 +29,7 @@ class Drawer:
         self.statements: list[Statement] = []
         self.values: dict[str, tuple[int, ...]] = dict(outer.values) if outer else {}
         self.disturbs = outer.disturbs if outer else rng.choice([0.2, 0.5, 0.8])
+        self.alone = False  # with kinds that TensorFlow answers otherwise
         self.awaited: tuple[str, ...] = ()  # what the next statement waits for, besides
         self.names: list[int] = outer.names if outer else [0]
         self.states: list[State] = outer.states if outer else []
@@ -50,8 +51,8 @@ class Drawer:
         return f"{letter}{self.names[0]}"
 
     def optimizer(self, *preferred: str) -> str:
-        """An optimiser, often a preferred one; for float64 TensorFlow's proximal descent has no rate."""
-        known = [x for x in OPTIMIZERS if x != "proximal" or self.dtype == "float32"]
+        """An optimiser, often a preferred one; TensorFlow has no proximal ones for float64."""
+        known = [x for x in OPTIMIZERS if "proximal" not in x or self.dtype == "float32"]
         return self.pick(*preferred) if preferred and self.chance(0.5) else self.pick(*known)
 
     # ---- what statements take
@@ -93,13 +94,13 @@ class Drawer:
 
     def usable(self, name: str) -> bool:
         """Whether what it may show has not changed."""
-        shown = self.order._of(name)
+        shown = self.order.shown_by(name)
         return all(self.order.version[state] == version for state, version in shown.may_show.items())
 
     def plain(self, *dims: int) -> str:
         """A value that shows no variable."""
         found = self.value(*dims)
-        shown = self.order._of(found)
+        shown = self.order.shown_by(found)
         if not (shown.shows or shown.may_show):
             return found
         return self.add("plus_one", found, dims=dims)
@@ -118,7 +119,8 @@ class Drawer:
 
     def has_gradient(self, name: str) -> bool:
         """Whether nothing of what its gradient may use has changed."""
-        fixed = self.order._of(name).fixed
+        shown = self.order.shown_by(name)
+        fixed = {**shown.fixed, **(shown.history if shown.looped else {})}
         return all(self.order.version[state] == version for state, version in fixed.items())
 
     # ---- statements
@@ -147,7 +149,7 @@ class Drawer:
         if not self.chance(self.disturbs):
             return
         last = (self.statements[-1].name,) if self.statements else ()
-        states = {state.name: state for state in self.states}
+        states = {state.name: state for state in self.states if not is_queue(state)}
         mine = [states[name] for name in variables if name in states]
         choice = self.rng.random()
         if mine and choice < 0.75:
@@ -156,7 +158,7 @@ class Drawer:
         elif choice < 0.85:
             done = self.queue()
         else:
-            done = self.change(self.pick(*[s for s in self.states if not is_queue(s)])) if states else ""
+            done = self.change(self.pick(*states.values())) if states else ""
         if done and self.chance(0.6):
             self.awaited = (done,)
 
@@ -173,7 +175,8 @@ class Drawer:
                 options["optimizer"] = self.pick("descent", "momentum", "adagrad", "adam", "rmsprop")
             arguments = (self.plain(*state.dims), state.name)
         elif kind in _NEEDS_VALUE or kind in _ANY_SHAPE:
-            arguments += (self.value(*state.dims),)
+            keeps = kind == "assign" and form == "resource"
+            arguments += ((self.plain if keeps else self.value)(*state.dims),)
             if not self.chance(0.3):
                 arguments = (state.name, self.add("clip", arguments[1], dims=state.dims))
         if kind == "slice_assign":
@@ -198,7 +201,7 @@ class Drawer:
         if argument:
             inner.values[argument] = dims
         result = draw(inner)
-        shown = inner.order._of(result)
+        shown = inner.order.shown_by(result)
         if shown.shows or shown.may_show or result not in [s.name for s in inner.statements]:
             result = inner.add("plus_one", result, dims=dims)
         return Body(tuple(inner.statements), result, argument)

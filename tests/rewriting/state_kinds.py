@@ -18,7 +18,8 @@ class Kind:
     """`changes`: positions of arguments that it changes. `shows`: whether the result shows a reference that
     its arguments show: "never", "maybe" (a slice may be a copy) or "always". `keeps`: it stores its value.
     `is_gradient`: it takes whatever its first argument was made of once more. `has_views`: so does its own
-    gradient, by way of values that may show an argument. `random`: it draws numbers.
+    gradient, by way of values that may show an argument. `alone`: TensorFlow gives something else, or nothing
+    (random numbers, channels first on a CPU). `loops`: it is a loop.
     """
 
     function: Callable[..., Any]
@@ -27,7 +28,8 @@ class Kind:
     keeps: bool = False
     is_gradient: bool = False
     has_views: bool = False
-    random: bool = False
+    alone: bool = False
+    loops: bool = False
 
 
 KINDS: dict[str, Kind] = {}
@@ -176,9 +178,9 @@ def _sigmoid_loss(tf: Any, x: Any, z: Any = None) -> Any:
 def _hits(tf: Any, x: Any) -> Any:
     true = tf.constant([[1], [2], [3], [9]], tf.int64)
     rows, columns, weights = tf.nn.compute_accidental_hits(true, tf.constant([2, 1, 7, 9], tf.int64), 1)
-    indices = tf.stack([rows, tf.cast(columns, tf.int32)], 1)
-    hits = tf.sparse_to_dense(indices, [4, 4], weights / 1e38, 0.0, validate_indices=False)
-    return x + tf.cast(hits, x.dtype.base_dtype)
+    places = [tf.reshape(rows, [-1, 1]), tf.reshape(tf.cast(columns, tf.int32), [-1, 1])]
+    hits = tf.sparse_to_dense(tf.concat(places, 1), [4, 4], weights, 0.0, validate_indices=False)
+    return tf.maximum(x + tf.cast(hits, x.dtype.base_dtype), -100)
 
 
 _kinds(
@@ -207,8 +209,21 @@ _kinds(
     },
     has_views=True,
 )
+_kinds(
+    {
+        "looped_cells": lambda tf, x, w: _looped_products(tf, x, w),
+        "images_first": lambda tf, x, w: tf.nn.conv2d(x, w, [1, 1, 1, 1], "SAME", data_format="NCHW"),
+        "bias_first": lambda tf, x, b: tf.nn.bias_add(x, b, data_format="NCHW"),
+        "hinted_relu": lambda tf, x: _hinted(tf.nn.relu(x)),
+    },
+    has_views=True,
+)
+for _name in ("images_first", "bias_first", "hinted_relu"):
+    KINDS[_name] = dataclasses.replace(KINDS[_name], alone=True)
+for _name in ("looped_cells", "dynamic_rnn"):
+    KINDS[_name] = dataclasses.replace(KINDS[_name], loops=True)
 _kinds({"array": _array}, keeps=True, has_views=True)
-_kinds({"dropout": lambda tf, x: tf.nn.dropout(x, rate=0.5, seed=7)}, random=True, has_views=True)
+_kinds({"dropout": lambda tf, x: tf.nn.dropout(x, rate=0.5, seed=7)}, alone=True, has_views=True)
 
 
 def _looped_cells(tf: Any, x: Any, weights: Any, bias: Any) -> Any:
@@ -224,6 +239,22 @@ def _looped_cells(tf: Any, x: Any, weights: Any, bias: Any) -> Any:
     start = [tf.constant(0), outputs, zeros, zeros]
     _, outputs, h, _ = tf.while_loop(lambda t, *_: t < 3, step, start, parallel_iterations=1)
     return tf.reduce_sum(outputs.stack(), 0) + h
+
+
+def _looped_products(tf: Any, x: Any, w: Any) -> Any:
+    """A recurrence of products, as a loop over an array."""
+    steps = tf.TensorArray(x.dtype.base_dtype, 3, element_shape=[4, 4]).unstack(tf.stack([x, x + 1, x - 1]))
+
+    def step(t: Any, h: Any, kept: Any) -> Any:
+        return t + 1, tf.tanh(tf.matmul(steps.read(t) + h, w) * kept), kept
+
+    start = [tf.constant(0), tf.constant(np.ones((4, 4)), x.dtype.base_dtype), x * 0.25]
+    return tf.while_loop(lambda t, *_: t < 3, step, start, parallel_iterations=1)[1]
+
+
+def _hinted(y: Any) -> Any:
+    y.op._set_attr("_recompute_hint", 1)
+    return y
 
 
 # ---- gradients and optimisers
@@ -245,17 +276,25 @@ _OPTIMIZERS: dict[str, Callable[[Any], Any]] = {
 OPTIMIZERS = tuple(_OPTIMIZERS)
 
 
-def _gradient(tf: Any, y: Any, x: Any) -> Any:
-    (found,) = tf.gradients(y, [x])
+def _gradient(tf: Any, y: Any, x: Any, start: Any = None, waits: Any = ()) -> Any:
+    """Beginning with `start`, if given."""
+    (found,) = tf.gradients(y, [x], None if start is None else [start])
     if found is None:
         return tf.zeros(x.shape, x.dtype.base_dtype)
-    return tf.convert_to_tensor(found) + 0.5
+    found = tf.convert_to_tensor(found) + 0.5
+    found.set_shape(x.shape)
+    return found
 
 
-def _minimise(tf: Any, loss: Any, *variables: Any, optimizer: str, gates: bool) -> Any:
+def _minimise(
+    tf: Any, loss: Any, *variables: Any, optimizer: str, gates: bool, start: Any = None, waits: Any = ()
+) -> Any:
+    """The update waits."""
     chosen = _OPTIMIZERS[optimizer](tf.train)
     gate = chosen.GATE_GRAPH if gates else chosen.GATE_OP
-    return chosen.minimize(loss, var_list=list(variables), gate_gradients=gate)
+    pairs = chosen.compute_gradients(loss, list(variables), gate, grad_loss=start)
+    with tf.control_dependencies(list(waits)):
+        return chosen.apply_gradients([pair for pair in pairs if pair[0] is not None])
 
 
 def _apply(tf: Any, gradient: Any, variable: Any, optimizer: str) -> Any:
@@ -283,7 +322,7 @@ _kinds(
         "assign_turned": lambda tf, v: tf.assign(v, tf.transpose(v)),
         "add_turned": lambda tf, v: v.assign_add(tf.transpose(v)),
         "add_first": lambda tf, v: tf.assign_add(v, tf.broadcast_to(v[0], [4, 4])),
-        "sub_last_column": lambda tf, v: tf.assign_sub(v, v[:, 3:]),
+        "sub_last_column": lambda tf, v: tf.assign_sub(v, tf.broadcast_to(v[:, 3:], [4, 4])),
         "assign_reversed": lambda tf, v: tf.assign(v, v[::-1]),
         "assign_product": lambda tf, v, x: tf.assign(v, tf.minimum(tf.maximum(tf.matmul(x, v), -4), 4)),
         "add_scalar": lambda tf, v, by=1.0: tf.assign_add(v, tf.fill(v.shape, tf.cast(by, v.dtype.base_dtype))),
@@ -322,8 +361,11 @@ def _shaped(x: Any, dims: Any) -> Any:
 # ---- control flow, whose bodies are statements
 
 
-def taken_branch(tf: Any, value: Any, branches: list[Callable[[], Any]]) -> Any:
-    """The first branch's result where the sum of `value` is positive, else the second's."""
+def taken_branch(tf: Any, value: Any, branches: list[Callable[[], Any]], decided: str = "") -> Any:
+    """The first branch's result where the sum of `value` is positive, else the second's; or the first's or
+    second's in any case."""
+    if decided:
+        return tf.cond(tf.constant(decided == "first"), *branches)
     return tf.cond(tf.greater(tf.reduce_sum(value), 0), *branches)
 
 

@@ -7,12 +7,13 @@ that the pattern reads, a use of a queue, or another disturbance, after what cam
 
 from __future__ import annotations
 
+import dataclasses
 import random
 from collections.abc import Callable
 
 from state_drawing import Drawer
 from state_kinds import KINDS
-from state_programs import MATRIX, Ambiguous, Order, Program, Run, Statement, check
+from state_programs import MATRIX, Ambiguous, Order, Program, Run, Statement, check, outer_names
 
 VECTOR = (4,)
 IMAGES = (2, 4, 4, 4)
@@ -44,7 +45,7 @@ def convolutions(d: Drawer) -> str:
     if d.chance(0.3):
         d.between(w, bias)
         scales = [d.variable(4) for _ in range(4)]
-        kind = d.pick("normalised", "fused_normalised", "mul")
+        kind = d.pick("normalised", "mul", "fused_normalised" if d.dtype == "float32" else "mul")
         if kind == "mul":
             y = d.add("mul", y, scales[0], dims=IMAGES)
         elif kind == "normalised":
@@ -379,14 +380,90 @@ def counting(d: Drawer) -> str:
     return d.add("add", y, d.add("add", n, z, dims=()))
 
 
+def pooled_gradients(d: Drawer) -> str:
+    """A convolution, its bias, activation and pooling, and the gradient or descent by the filter."""
+    w, b, x = d.variable(*FILTER), d.variable(4), d.value(*IMAGES)
+    y = d.add("conv", x, w, dims=IMAGES)
+    d.between(w, b)
+    y = d.add("relu", d.add("bias_add", y, b, dims=IMAGES), dims=IMAGES)
+    d.between(w, b)
+    y = d.add("max_pool", y, dims=(2, 2, 2, 4))
+    d.between(w, b)
+    total = d.add("sum_all", d.add("square", y, dims=(2, 2, 2, 4)), dims=())
+    d.between(w, b)
+    if d.has_gradient(total) and d.chance(0.5):
+        d.add("minimise_1", total, d.pick(w, b), optimizer=d.optimizer("descent"), gates=False, dims=None)
+    elif d.has_gradient(total):
+        source = d.pick((w, FILTER), (x, IMAGES), (b, VECTOR))
+        g = d.add("gradient", total, source[0], dims=source[1])
+        d.between(w, b)
+        return d.spread(d.add("sum_all", g, dims=()))
+    return matrix(d, y)
+
+
+def dropped(d: Drawer) -> str:
+    """Dropout, and the gradient through it."""
+    w = d.variable(*MATRIX)
+    y = d.add("dropout", d.add("matmul", d.value(*MATRIX), w))
+    d.between(w)
+    total = d.add("sum_all", d.add("square", y), dims=())
+    d.between(w)
+    return d.add("gradient", total, w) if d.has_gradient(total) else y
+
+
+def channels_first(d: Drawer) -> str:
+    w, b, x = d.variable(*FILTER), d.variable(4), d.value(*IMAGES)
+    y = d.add("images_first", x, w, dims=IMAGES)
+    d.between(w, b)
+    y = d.add("bias_first", y, b, dims=IMAGES)
+    d.between(w, b)
+    y = d.add("images_first", d.add("relu", y, dims=IMAGES), w, dims=IMAGES)
+    return d.spread(d.add("sum_all", y, dims=()))
+
+
+def looped(d: Drawer) -> str:
+    """A loop over an array, and its gradient by what its body multiplies by."""
+    w, x = d.variable(*MATRIX), d.value(*MATRIX)
+    y = d.add("looped_cells", x, w)
+    d.between(w)
+    total = d.add("sum_all", y, dims=())
+    if d.has_gradient(total):
+        y = d.add("gradient", total, d.pick(w, x))
+    d.between(w)
+    return d.add("add", y, w)
+
+
+def computed_again(d: Drawer) -> str:
+    """Activations that gradients take, worth computing again."""
+    w, h = d.variable(*MATRIX), d.value(*MATRIX)
+    kinds = ["hinted_relu", "tanh"] if d.alone else ["relu", "tanh"]
+    for _ in range(4):
+        h = d.add(d.pick(*kinds), d.add("matmul", h, w))
+        d.between(w)
+    total = d.add("sum_all", h, dims=())
+    d.between(w)
+    return d.add("gradient", total, w) if d.has_gradient(total) else h
+
+
+def decided(d: Drawer) -> str:
+    """A conditional that is known before the step."""
+    bodies = [d.body(lambda inner: inner.pick(*INNER)(inner), MATRIX) for _ in range(2)]
+    y = d.add("cond", d.value(*MATRIX), bodies=bodies, decided=d.pick("first", "second"))
+    d.between(*[s.name for s in d.states[-2:]])
+    return d.add("plus_one", y)
+
+
 INNER: list[Callable[[Drawer], str]] = [
     products, sums, identities, transposes, broadcasts, equal_parts, joined_products, slices, convolutions,
     many_updates, rows_of_a_table, moving_averages, arrays,
 ]  # fmt: skip
 PATTERNS: list[Callable[[Drawer], str]] = [
     *INNER, turned_convolutions, many_convolutions, recurrence, lstm, losses, training, queues, hits,
-    branches, branches, loops, loops, counting,
+    branches, branches, loops, loops, counting, pooled_gradients, looped, decided, computed_again,
 ]  # fmt: skip
+
+
+ALONE: list[Callable[[Drawer], str]] = [dropped, channels_first, computed_again, training, products]
 
 
 def program(seed: int) -> Program:
@@ -401,7 +478,9 @@ def program(seed: int) -> Program:
 
 def _drawn(rng: random.Random) -> Program:
     d = Drawer(rng, Order([]))
-    for pattern in rng.choices(PATTERNS, k=rng.choice([1, 1, 2, 2, 3])):
+    d.alone = rng.random() < 0.06
+    known = PATTERNS if not d.alone else ALONE
+    for pattern in rng.choices(known, k=rng.choice([1, 1, 2, 2, 3])):
         pattern(d)
         d.between(*[s.name for s in d.states[-2:]])
     drawn = Program(d.dtype, tuple(d.states), tuple(d.placeholders), tuple(d.statements), ())
@@ -412,8 +491,7 @@ def _drawn(rng: random.Random) -> Program:
 
 def _runs(rng: random.Random, drawn: Program) -> tuple[Run, ...]:
     order = Order(drawn.states)
-    for statement in drawn.statements:
-        order.add(statement)
+    waits = {s.name: {*order.add(s), *outer_names(s)} for s in drawn.statements}
     fetched = [s.name for s in drawn.statements if order.may_be_fetched(s.name)]
     fed = [s.name for s in drawn.statements if _may_be_fed(s)]
     runs = []
@@ -423,8 +501,39 @@ def _runs(rng: random.Random, drawn: Program) -> tuple[Run, ...]:
         if rng.random() < 0.6:
             chosen = list(dict.fromkeys([*chosen, fetched[-1]]))
         inner = tuple(rng.sample(fed, 1)) if fed and rng.random() < 0.2 else ()
-        runs.append(Run(tuple(sorted({*chosen} - {*inner})), inner, seed=10 * i))
+        run = Run(tuple(sorted({*chosen} - {*inner})), inner, seed=10 * i)
+        runs.append(_in_parts(rng, run, drawn, order, waits) if rng.random() < 0.15 else run)
     return tuple(runs)
+
+
+def _in_parts(
+    rng: random.Random, run: Run, drawn: Program, order: Order, waits: dict[str, set[str]]
+) -> Run:
+    """The same in two calls, if some of it does not need all that is fed."""
+    names = [name for name, _ in drawn.placeholders]
+    has_value = {s.name for s in drawn.statements if s.dims is not None}
+    shown = {name: order.shown_by(name) for name in run.fetches}
+    fetches = tuple(
+        name for name in run.fetches if name in has_value and not shown[name].shows and not shown[name].may_show
+    )
+    if not names:
+        return run
+    late = rng.choice(names)
+    early = tuple(name for name in fetches if late not in _needed_by(name, waits))
+    if not early or len(early) == len(fetches) or run.fed:
+        return run
+    return dataclasses.replace(run, fetches=early + tuple(x for x in fetches if x not in early), early=early, late=(late,))
+
+
+def _needed_by(name: str, waits: dict[str, set[str]]) -> set[str]:
+    found: set[str] = set()
+    stack = [name]
+    while stack:
+        top = stack.pop()
+        if top not in found:
+            found.add(top)
+            stack.extend(waits.get(top, ()))
+    return found
 
 
 def _may_be_fed(statement: Statement) -> bool:

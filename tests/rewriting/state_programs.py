@@ -71,25 +71,30 @@ class Statement:
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """One call of `Session.run`; `fed`: inner values that are fed. `parts`: the fetches of each call of
-    `Session.partial_run`, if it is one of these."""
+    """One call of `Session.run`; `fed`: inner values that are fed. Where there is something `late`, it is two
+    calls of `Session.partial_run`: what of the fetches comes `early`, and the placeholders fed `late`."""
 
     fetches: tuple[str, ...]
     fed: tuple[str, ...] = ()
     seed: int = 0
-    parts: tuple[tuple[str, ...], ...] = ()
+    early: tuple[str, ...] = ()
+    late: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
 class Program:
-    """`random`: it draws numbers, which differ among implementations."""
+    """See above."""
 
     dtype: str
     states: tuple[State, ...]
     placeholders: tuple[tuple[str, tuple[int, ...]], ...]
     statements: tuple[Statement, ...]
     runs: tuple[Run, ...]
-    random: bool = False
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether TensorFlow's answers would be others."""
+        return _is_alone(self.statements)
 
     def __str__(self) -> str:
         lines = [f"{s.name} = {s.form} {'' if is_queue(s) else 'variable '}{list(s.dims)}" for s in self.states]
@@ -97,9 +102,13 @@ class Program:
         lines += text(self.statements, Order(self.states), "")
         for run in self.runs:
             fed = [name for name, _ in self.placeholders] + list(run.fed)
-            parts = f" in parts {[list(part) for part in run.parts]}" if run.parts else ""
+            parts = f" in parts, early {', '.join(run.early)}, late {', '.join(run.late)}" if run.late else ""
             lines.append(f"run [{', '.join(run.fetches)}] feeding {', '.join(fed)}{parts}")
         return "\n".join(lines)
+
+
+def _is_alone(statements: Iterable[Statement]) -> bool:
+    return any(KINDS[s.kind].alone or any(_is_alone(b.statements) for b in s.bodies) for s in statements)
 
 
 def is_queue(state: State) -> bool:
@@ -120,10 +129,9 @@ def from_data(data: Any) -> Program:
         tuple((name, tuple(dims)) for name, dims in data["placeholders"]),
         tuple(_statement(s) for s in data["statements"]),
         tuple(
-            Run(tuple(r["fetches"]), tuple(r["fed"]), r["seed"], tuple(map(tuple, r["parts"])))
+            Run(tuple(r["fetches"]), tuple(r["fed"]), r["seed"], tuple(r["early"]), tuple(r["late"]))
             for r in data["runs"]
         ),
-        data["random"],
     )
 
 
@@ -148,13 +156,15 @@ class Ambiguous(Exception):
 @dataclasses.dataclass
 class Shown:
     """What using a value uses: references that it shows; those that it may show, and those that gradients
-    through it may use once more, with the version that they must still have; `history`: all references that
-    its gradient takes."""
+    through it may use once more (`fixed`), with the version that they must still have; `history`: all references
+    that its gradient takes, and the version of the first use; `looped`: it comes out of a loop, through whose
+    gradient no control edge may lead."""
 
     shows: frozenset[str] = frozenset()
     may_show: dict[str, int] = dataclasses.field(default_factory=dict)
-    history: frozenset[str] = frozenset()
+    history: dict[str, int] = dataclasses.field(default_factory=dict)
     fixed: dict[str, int] = dataclasses.field(default_factory=dict)
+    looped: bool = False
 
 
 class Order:
@@ -192,17 +202,25 @@ class Order:
                 if i in kind.changes or is_queue(self.states[name]):
                     changes[name] = None
                     continue
-            shown = self._of(name)
+            shown = self.shown_by(name)
             self._fresh(name, shown.may_show)
             uses.update(dict.fromkeys(sorted(shown.shows)))
             if kind.is_gradient:
-                self._fresh(name, shown.fixed)
+                self._fresh(name, {**shown.fixed, **(shown.history if shown.looped else {})})
                 uses.update(dict.fromkeys(sorted({*shown.history, *shown.fixed})))
         for body in statement.bodies:
             self._body(body, uses, changes)
-        if kind.keeps and any(self._of(name).shows or self._of(name).may_show for name in statement.arguments):
-            raise Ambiguous(f"{statement.name} keeps what shows a variable")
+        if self._keeps(statement):
+            shown = [self.shown_by(name) for name in statement.arguments if name not in changes]
+            if any(each.shows or each.may_show for each in shown):
+                raise Ambiguous(f"{statement.name} keeps what shows a variable")
         return list(uses), list(changes)
+
+    def _keeps(self, statement: Statement) -> bool:
+        """Whether something will hold a value, maybe in the memory where it is now."""
+        first = self.states.get(statement.arguments[0]) if statement.arguments else None
+        is_resource = first is not None and first.form == "resource"
+        return KINDS[statement.kind].keeps or (statement.kind == "assign" and is_resource)
 
     def _body(self, body: Body, uses: dict[str, None], changes: dict[str, None]) -> None:
         inner = Order(self.states.values())
@@ -212,15 +230,16 @@ class Order:
             uses.update(dict.fromkeys(used))
             changes.update(dict.fromkeys(changed))
             inner.add(statement)
-        if inner._of(body.result).shows or inner._of(body.result).may_show:
+        if inner.shown_by(body.result).shows or inner.shown_by(body.result).may_show:
             raise Ambiguous("a body's result shows a variable")
 
-    def _of(self, name: str) -> Shown:
+    def shown_by(self, name: str) -> Shown:
+        """What using this value, placeholder or state uses."""
         state = self.states.get(name)
         if state is None:
             return self.shown.get(name, Shown())
         if state.form == "reference":
-            return Shown(frozenset([name]), {}, frozenset([name]))
+            return Shown(frozenset([name]), {}, {name: self.version[name]})
         return Shown()
 
     def _fresh(self, name: str, versions: dict[str, int]) -> None:
@@ -230,26 +249,28 @@ class Order:
 
     def _result(self, statement: Statement) -> Shown:
         kind = KINDS[statement.kind]
-        found = [self._of(name) for name in statement.arguments]
-        history = frozenset().union(*[each.history for each in found])
+        found = [self.shown_by(name) for name in statement.arguments]
+        looped = kind.loops or any(each.looped for each in found)
+        history: dict[str, int] = {}
         fixed: dict[str, int] = {}
-        for each in found:
+        for each in reversed(found):
+            history.update(each.history)
             fixed.update({**each.fixed, **each.may_show})
-        uses, changes = self.touched_names(statement)
+        shows = frozenset().union(*[each.shows for each in found])
         if statement.bodies:  # their gradients may hold what they took, or take it again
+            uses, _ = self.touched_names(statement)
             fixed.update({name: self.version[name] for name in uses if self._is_reference(name)})
-            return Shown(frozenset(), {}, frozenset(), fixed)
+            return Shown(fixed=fixed, looped=looped or _has_loop(statement))
         if kind.changes:
             changed = [statement.arguments[i] for i in sorted(kind.changes)]
             references = frozenset(name for name in changed if self._is_reference(name))
-            return Shown(references, {}, references)
-        shows = frozenset().union(*[each.shows for each in found])
+            return Shown(references, history={name: self.version[name] for name in references})
         if kind.has_views:
             fixed.update({name: self.version[name] for name in shows})
         if kind.shows == "always":
-            return Shown(shows, {}, history, fixed)
+            return Shown(shows, {}, history, fixed, looped)
         may_show = {name: self.version[name] for each in found for name in (*each.shows, *each.may_show)}
-        return Shown(frozenset(), may_show if kind.shows == "maybe" else {}, history, fixed)
+        return Shown(frozenset(), may_show if kind.shows == "maybe" else {}, history, fixed, looped)
 
     def touched_names(self, statement: Statement) -> tuple[list[str], list[str]]:
         """The same as `touched`, after the statement."""
@@ -260,10 +281,15 @@ class Order:
 
     def may_be_fetched(self, name: str) -> bool:
         """Whether nothing that its value may show has changed since."""
-        return all(self.version[state] == version for state, version in self._of(name).may_show.items())
+        return all(self.version[state] == version for state, version in self.shown_by(name).may_show.items())
 
     def _is_reference(self, name: str) -> bool:
         return self.states[name].form == "reference"
+
+
+def _has_loop(statement: Statement) -> bool:
+    inner = [each for body in statement.bodies for each in body.statements]
+    return statement.kind == "loop" or any(KINDS[s.kind].loops or _has_loop(s) for s in inner)
 
 
 def text(statements: Iterable[Statement], order: Order, indent: str) -> list[str]:
@@ -302,7 +328,7 @@ def check(program: Program) -> None:
             if name not in names:
                 raise Ambiguous(f"{name} is not there")
             if name in run.fetches:
-                order._fresh(name, order._of(name).may_show)
+                order._fresh(name, order.shown_by(name).may_show)
 
 
 def outer_names(statement: Statement) -> set[str]:
@@ -364,11 +390,15 @@ class Built:
         with self.tf.control_dependencies(waits):
             if s.kind == "cond":
                 branches = [self._branch(body, order) for body in s.bodies]
-                value = taken_branch(self.tf, arguments[0], branches)
+                value = taken_branch(self.tf, arguments[0], branches, **options)
             elif s.kind == "loop":
                 start = arguments[0] * 1, self.tf.constant(0) * 1
+            elif kind.is_gradient and order.shown_by(s.arguments[0]).looped:
+                start = self.tf.ones(arguments[0].shape, self.dtype) * 1
             else:
                 value = kind.function(self.tf, *arguments, **options)
+        if kind.is_gradient and order.shown_by(s.arguments[0]).looped:
+            value = kind.function(self.tf, *arguments, start=start, waits=waits, **options)
         if s.kind == "loop":
             value = loop(self.tf, start, lambda x: self._result(s.bodies[0], order, x), **options)
         self.values[s.name] = value
@@ -415,5 +445,12 @@ def _fetch(session: Any, built: Built, run: Run) -> list[Any]:
         feed[built.values[name]] = numbers(run.seed + i, dims)
     for i, name in enumerate(run.fed):
         feed[built.values[name]] = numbers(run.seed + 100 + i, built.dims[name])
-    fetched = session.run(fetches, feed)
+    if not run.late:
+        fetched = session.run(fetches, feed)
+    else:
+        late = {key: feed.pop(key) for key in [built.values[name] for name in run.late]}
+        handle = session.partial_run_setup(fetches, [*feed, *late])
+        early = [built.fetch(name) for name in run.early]
+        fetched = session.partial_run(handle, early, feed)
+        fetched += session.partial_run(handle, [x for x in fetches if x not in early], late)
     return [x for x in fetched if x is not None]

@@ -46,7 +46,8 @@ def smaller(program: Program) -> Iterator[Program]:
             yield replace(program, runs=runs[:i] + runs[i + 1 :])
     for i, run in enumerate(runs):
         rest = [replace(run, fed=())] if run.fed else []
-        if len(run.fetches) > 1:
+        rest += [replace(run, early=(), late=())] if run.late else []
+        if len(run.fetches) > 1 and not run.late:
             half = len(run.fetches) // 2
             rest += [replace(run, fetches=run.fetches[:half]), replace(run, fetches=run.fetches[half:])]
             rest += [replace(run, fetches=tuple(x for x in run.fetches if x != name)) for name in run.fetches]
@@ -61,6 +62,7 @@ def smaller(program: Program) -> Iterator[Program]:
                 run,
                 fetches=tuple(dict.fromkeys(y for x in run.fetches for y in gone.get(x, (x,)) if y in names)),
                 fed=tuple(x for x in run.fed if x not in gone),
+                early=tuple(x for x in run.early if x not in gone),
             )
             for run in runs
         )
