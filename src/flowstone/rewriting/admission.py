@@ -33,6 +33,7 @@ class Admission:
         self._references = References()
         self._versions: StateVersions | None = None
         self._changes_before = False
+        self._added: list[tuple[PlanNode, PlanNode]] = []  # new nodes, and in whose places they stand
         self._consumers: dict[Output, list[PlanNode]] | None = None
         self._waited_for: set[PlanNode] | None = None
 
@@ -41,6 +42,8 @@ class Admission:
         """The versions of the subgraph's states."""
         if self._versions is None:
             self._versions = StateVersions(self._subgraph, self._references)
+            for new, old in self._added:
+                self._versions.add(new, old)
         return self._versions
 
     # ---- one node after the other
@@ -55,6 +58,7 @@ class Admission:
     ) -> bool:
         """Whether `outputs`, some of `new_nodes` in its place, may stand for those of `node`."""
         if not self._changes_before and self._keeps_references(zip(node._outputs, outputs)):
+            self._added += [(new, node) for new in new_nodes]
             return True
         if not self.versions.changes:
             return True
