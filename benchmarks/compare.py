@@ -73,10 +73,12 @@ def script(workload: str, implementation: str) -> Path:
     return HERE / f"workloads/{stem}_{suffix}.py"
 
 
-def measure(workload: str, implementation: str, variant: str, seconds: float) -> dict[tuple[str, str], float]:
-    """One process: {(metric, unit): value}; empty if it failed."""
+def measure(
+    workload: str, implementation: str, variant: str, seconds: float, **environment: str
+) -> dict[tuple[str, str], float]:
+    """One process, with more variables in its environment: {(metric, unit): value}; empty if it failed."""
     environment = dict(
-        os.environ,
+        os.environ | environment,
         WORKLOAD=workload,
         IMPLEMENTATION=implementation,
         VARIANT=variant,
@@ -129,6 +131,11 @@ def table(figures: dict[str, list[float]], implementations: list[str]) -> str:
             ratio = "-"
         shown = ["-" if values[name] is None else f"{values[name]:.4g}" for name in [*peers, "flowstone"]]
         rows.append([workload, metric, unit, *shown, ratio])
+    return markdown_table(rows)
+
+
+def markdown_table(rows: list[list[str]]) -> str:
+    """A table whose first row is its heading."""
     lines = ["| " + " | ".join(row) + " |" for row in rows]
     return "\n".join([lines[0], "|" + " --- |" * len(rows[0]), *lines[1:]])
 
