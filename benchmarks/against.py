@@ -1,11 +1,12 @@
 """Runs the workloads on two checkouts of Flowstone in turn and prints how the figures have changed.
 
-python benchmarks/against.py BEFORE [AFTER] [--workloads a,b] [--rounds 5] [--seconds 1] [--json FILE] [--markdown FILE]
+python benchmarks/against.py BEFORE [AFTER] [--workloads a,b] [--rounds 5] [--seconds 1]
+                             [--json FILE] [--markdown FILE]
 
-BEFORE and AFTER are commits, or folders with a checkout; AFTER is by default the one that this file belongs to, with what is
-not committed. Both run this file's workloads with this interpreter. A round is a process of each, the first
-of them in turn; `after / before` is the median of the rounds' ratios (below 1 is faster), beside it their
-least and greatest. A figure that only one of them has is left out.
+BEFORE and AFTER are commits, or folders with a checkout; AFTER is by default the one that this file belongs
+to, with what is not committed. Both run this file's workloads with this interpreter. A round is a process of
+each, the first of them in turn; `after / before` is the median of the rounds' ratios (below 1 is faster),
+beside it their least and greatest. A figure that only one of them has is left out.
 """
 
 from __future__ import annotations
