@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import weakref
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
@@ -414,6 +415,8 @@ def _form(fetches: Any) -> Any:
     """A key for nested fetches, equal where kinds, keys and elements are the same. None for other kinds."""
     if isinstance(fetches, (list, tuple, dict)):
         keys, items = (list(fetches), fetches.values()) if isinstance(fetches, dict) else ([], fetches)
+        if isinstance(fetches, defaultdict):
+            keys.append(id(fetches.default_factory))  # which the runner holds
         parts = [_form(item) for item in items]
         return None if any([part is None for part in parts]) else (type(fetches), *keys, *parts)
     is_known = isinstance(fetches, (*_LEAVES, SparseTensor, IndexedSlices)) or _is_variable(fetches)
