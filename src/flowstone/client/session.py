@@ -27,7 +27,7 @@ from flowstone.client.described_runs import (
     run_described,
 )
 from flowstone.client.feeds_fetches import FetchStructure, feed_elements
-from flowstone.client.partial_run import PartialRun, fed_tensors
+from flowstone.client.partial_run import PartialRuns, fed_tensors
 from flowstone.client.placement_view import PlacementLog, describe_placement
 from flowstone.client.run_metadata import Measurements
 from flowstone.client.runners import compiled_runner, is_open, runner_by_shape
@@ -76,7 +76,7 @@ class BaseSession:
         self.turns = threading.Lock()  # whose holder repeats short steps (`client/repetition.py`)
         self._closed: list[BaseException] = []
         self._steps: weakref.WeakSet[Step] = weakref.WeakSet()
-        self._partial_runs: dict[str, PartialRun] = {}
+        self._partial_runs = PartialRuns()
         self._soft_placement = config is not None and config.allow_soft_placement
         self._timeout_ms = 0 if config is None else config.operation_timeout_in_ms
         self.intra_op_threads = 0 if config is None else max(0, config.intra_op_parallelism_threads)
@@ -243,17 +243,15 @@ class BaseSession:
         """Begins a step whose `feeds` (a list of tensors) and `fetches` come in several calls of
         `partial_run`.
 
-        Returns its handle. What needs no feed begins to run. Raises InvalidArgumentError for nothing to
-        fetch and for what is both fed and fetched, TypeError and ValueError as `run`.
+        Returns its handle, a string; the step ends when this object is forgotten. What needs no feed begins
+        to run; the same elements are planned once. Raises InvalidArgumentError for nothing to fetch and for
+        what is both fed and fetched, TypeError and ValueError as `run`.
         """
         self._check_usable()
         structure = FetchStructure(self._graph, fetches)
         tensors = dict.fromkeys(tensor for key in feeds or () for tensor in fed_tensors(self._graph, key))
         with self._lock:
-            run = PartialRun(self, structure, list(tensors))
-            handle = f"partial_run_{id(run)}_{len(self._partial_runs)}"
-            self._partial_runs[handle] = run
-        return handle
+            return self._partial_runs.begin(self, structure, list(tensors))
 
     def partial_run(self, handle: str, fetches: Any, feed_dict: Any = None) -> Any:
         """Goes on with the step that `partial_run_setup` began: gives it feeds, returns fetches as `run`
@@ -272,14 +270,7 @@ class BaseSession:
             )
         items = (feed_dict or {}).items()
         pairs = [pair for key, value in items for pair in feed_elements(self._graph, key, value)]
-        run = self._partial_runs.get(handle)
-        if run is None:
-            raise errors.InvalidArgumentError(None, None, "Must run 'setup' before performing partial runs!")
-        try:
-            return run.run(structure, pairs, self._timeout_ms)
-        finally:
-            if run.is_over:
-                self._partial_runs.pop(handle, None)
+        return self._partial_runs.go_on(handle, structure, pairs, self._timeout_ms)
 
     def make_callable(
         self, fetches: Any, feed_list: Any = None, accept_options: bool = False
@@ -379,6 +370,7 @@ class BaseSession:
                 self._closed.append(reason)
             self._runners = {}
             plans, self._plans = self._plans, {}
+            self._partial_runs = PartialRuns()
         for plan in plans.values():
             if plan.captured is not None:
                 plan.captured.release()
