@@ -113,7 +113,7 @@ class FetchStructure:
 
 def _argument(attribute: Any) -> str:
     """What the attrs class calls this attribute when it is given one."""
-    return getattr(attribute, "alias", None) or attribute.name.lstrip("_")
+    return str(getattr(attribute, "alias", None) or attribute.name.lstrip("_"))
 
 
 def fetch_converter(tensor: Tensor, copied: bool) -> Callable[[Any], Any]:

@@ -104,6 +104,11 @@ class PartialRuns:
         self._runs.pop(handle, None)
 
 
+def _cancel(step: Step) -> None:
+    """On a thread of its own, since whoever drops the last reference may hold any lock."""
+    start_new_thread(step.cancel, ())
+
+
 def _forget(runs: weakref.ref[PartialRuns], handle: str) -> None:
     living = runs()
     if living is not None:
@@ -142,8 +147,7 @@ class PartialRun:
         self._step = session.new_step()
         self._ended: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
-        # On a thread, since whoever drops the last reference may hold any lock; not at the process's end.
-        self._ender = weakref.finalize(self, start_new_thread, self._step.cancel, ())
+        self._ender = weakref.finalize(self, _cancel, self._step)
         self._ender.atexit = False
         threading.Thread(
             target=_run,

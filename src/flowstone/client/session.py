@@ -124,7 +124,7 @@ class BaseSession:
         Raises RuntimeError if the session is closed, TypeError and ValueError for fetches and feeds that do
         not fit the graph, and the errors of `flowstone.errors` for what fails in the step.
         """
-        if options is None and run_metadata is None and not self._timeout_ms:
+        if options is None and run_metadata is None:
             try:
                 if type(fetches) is list:
                     key: Any = (list, *fetches) if feed_dict is None else (list, *fetches, None, *feed_dict)
@@ -138,7 +138,7 @@ class BaseSession:
                 pass
             else:
                 return runner(*values)
-        elif not self._timeout_ms and self._measurements is None and is_plain(options):
+        elif self._measurements is None and is_plain(options):
             result = self.run(fetches, feed_dict)
             if run_metadata is not None:
                 run_metadata.Clear()
@@ -156,7 +156,7 @@ class BaseSession:
         for key, value in (feed_dict or {}).items():
             pairs += feed_elements(self._graph, key, value)
         feeds, values = [tensor for tensor, _ in pairs], [value for _, value in pairs]
-        is_plain_run = options is None and run_metadata is None and not self._timeout_ms
+        is_plain_run = options is None and run_metadata is None
         form = _form(fetches) if is_plain_run else None
         form_key = (FetchStructure, form, *feeds)
         if form is not None and form_key in self._runners:
@@ -165,7 +165,7 @@ class BaseSession:
         if options is not None or run_metadata is not None:
             return run_described(self, structure, feeds, values, options, run_metadata)
         run = measured_runner(self, structure, feeds)
-        if not self._timeout_ms and not self._closed:
+        if not self._closed:
             key = _key_by_identity(fetches, feed_dict)
             if key is not None or form is not None:
                 self._runners[form_key if key is None else key] = run
@@ -184,9 +184,9 @@ class BaseSession:
         )
 
     def plan_of(self, operation: Operation) -> Plan | None:
-        """The plan of running `operation` alone; None if its steps are measured."""
+        """The plan of running `operation` alone; None if its steps are measured or have a time limit."""
         self._check_usable()
-        if self._measurements is not None:
+        if self._measurements is not None or self._timeout_ms:
             return None
         return self._plan(FetchStructure(self._graph, operation), [], False)
 
