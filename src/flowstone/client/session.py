@@ -37,8 +37,8 @@ from flowstone.framework.composite import IndexedSlices, SparseTensor
 from flowstone.framework.graph import Graph, Operation
 from flowstone.framework.tensor import Tensor
 from flowstone.runtime.device import default_device
-from flowstone.runtime.pages import keep_pages
 from flowstone.runtime.plan import Plan, make_plan
+from flowstone.runtime.process import tune_for_sessions
 from flowstone.runtime.step import Step
 from flowstone.runtime.tracing import Trace, TracedStep
 
@@ -62,7 +62,7 @@ class BaseSession:
         self._graph, self._config, self._target_name = graph, config, target
         self._target = Target.named(target)
         self._target.sessions.add(self)
-        keep_pages()
+        tune_for_sessions()
         self._devices = devices(config)
         states: dict[str, Any] = {}
         self._environments = {
