@@ -360,7 +360,7 @@ def _operations(node: PlanNode) -> float:
     """What a product or a convolution takes, in floating-point operations; 0 for all else, which is cheap."""
     if node.type in _PRODUCTS:
         counts: Any = [_count(x) for x in (*node._inputs[:2], node._outputs[0])]
-        return 2.0 * math.sqrt(math.prod(counts)) + _BYTE * 4 * sum(counts)
+        return float(2.0 * math.sqrt(math.prod(counts)) + _BYTE * 4 * sum(counts))
     if node.type in _CONVOLUTIONS:
         return 2.0 * _count(node._outputs[0]) * _count(node._inputs[1]) / _channels(node)
     return 0.0
