@@ -1,11 +1,12 @@
 """Runs workloads on every implementation in turn and prints one table with ratios.
 
 python benchmarks/compare.py [--workloads a,b] [--peers tensorflow,torch,jax] [--rounds 3] [--seconds 2]
-                             [--json FILE] [--markdown FILE]
+                             [--json FILE] [--markdown FILE] [--results all]
 
 The peers' interpreters are those of `setup_peers.sh` ($PEERS), Flowstone's is the one that runs this script.
 A peer that is missing is left out, one that fails is shown as '-'. The table's figure is the median over
-rounds; `ratio` is Flowstone's figure over the best peer's (below 1 is faster).
+rounds; `ratio` is Flowstone's figure over the best peer's (below 1 is faster). `--results` measures the
+workloads of committed tables and writes these; `readme_table.py` makes the README's of them.
 """
 
 from __future__ import annotations
@@ -55,14 +56,35 @@ SCRIPTS = {  # workload: the script's stem
     "gru_language_model": "gru_language_model",
     "transformer_block": "transformer_block",
 }
-VARIANTS = {  # the best variant counts
+VARIANTS = {  # of a workload or else a script, and a peer; the best variant counts
+    ("session_run", "torch"): ["", "compile"],
     ("network", "torch"): ["", "compile"],
-    ("language_model", "torch"): ["", "cell"],
+    ("control_flow", "torch"): ["", "compile"],
+    ("language_model", "torch"): ["", "cell", "compile"],
+    ("language_model", "jax"): ["", "unrolled"],
+    # Unrolled, twice 50 time steps take minutes to compile.
+    ("language_model_large", "torch"): ["", "cell"],
+    ("language_model_large", "jax"): [""],
     ("convolutional", "torch"): ["", "channels_last", "compile", "compile_channels_last"],
     ("skip_gram", "torch"): ["", "compile"],
     ("gru_language_model", "torch"): ["", "cell", "compile"],
     ("transformer_block", "torch"): ["", "compile"],
 }
+RESULTS = {  # the tables in `results`
+    "steps": "session_run,softmax_regression,perceptron",
+    "models": "language_model_small,language_model_large,graph_building",
+    "convolutional": "lenet,alexnet,googlenet,memory",
+    "other_models": "skip_gram,vgg_a,resnet50,mobilenet,transformer_block,gru_language_model",
+    "dataflow": "control_flow,queues,devices,executor",
+    "first_run": "first_run",
+    "import_time": "import_time",
+}
+
+
+def variants(workload: str, implementation: str) -> list[str]:
+    """The variants of a workload that compete for an implementation's figure."""
+    default = VARIANTS.get((SCRIPTS[workload], implementation), [""])
+    return VARIANTS.get((workload, implementation), default)
 
 
 def script(workload: str, implementation: str) -> Path:
@@ -74,10 +96,12 @@ def script(workload: str, implementation: str) -> Path:
     return HERE / f"workloads/{stem}_{suffix}.py"
 
 
-def measure(workload: str, implementation: str, variant: str, seconds: float) -> dict[tuple[str, str], float]:
-    """One process: {(metric, unit): value}; empty if it failed."""
+def measure(
+    workload: str, implementation: str, variant: str, seconds: float, **environment: str
+) -> dict[tuple[str, str], float]:
+    """One process, with more variables in its environment: {(metric, unit): value}; empty if it failed."""
     environment = dict(
-        os.environ,
+        os.environ | environment,
         WORKLOAD=workload,
         IMPLEMENTATION=implementation,
         VARIANT=variant,
@@ -107,7 +131,7 @@ def collect(workloads: list[str], implementations: list[str], rounds: int, secon
         for _ in range(rounds):
             for implementation in implementations:
                 best: dict[tuple[str, str], float] = {}
-                for variant in VARIANTS.get((SCRIPTS[workload], implementation), [""]):
+                for variant in variants(workload, implementation):
                     for key, value in measure(workload, implementation, variant, seconds).items():
                         best[key] = min(value, best.get(key, value))
                 for (metric, unit), value in best.items():
@@ -130,6 +154,11 @@ def table(figures: dict[str, list[float]], implementations: list[str]) -> str:
             ratio = "-"
         shown = ["-" if values[name] is None else f"{values[name]:.4g}" for name in [*peers, "flowstone"]]
         rows.append([workload, metric, unit, *shown, ratio])
+    return markdown_table(rows)
+
+
+def markdown_table(rows: list[list[str]]) -> str:
+    """A table whose first row is its heading."""
     lines = ["| " + " | ".join(row) + " |" for row in rows]
     return "\n".join([lines[0], "|" + " --- |" * len(rows[0]), *lines[1:]])
 
@@ -150,6 +179,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--workloads", default=",".join(SCRIPTS))
+    parser.add_argument("--results", help=f"tables of `results` to write: {', '.join(RESULTS)} or all")
     parser.add_argument("--peers", default="tensorflow,torch,jax")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=2)
@@ -158,14 +188,30 @@ def main() -> None:
     arguments = parser.parse_args()
     wanted = ["flowstone", *filter(None, arguments.peers.split(","))]
     implementations = [name for name in wanted if Path(INTERPRETERS[name]).exists()]
-    figures = collect(arguments.workloads.split(","), implementations, arguments.rounds, arguments.seconds)
+    if arguments.results is None:
+        run(arguments, arguments.workloads, implementations, arguments.json, arguments.markdown)
+        return
+    for name in RESULTS if arguments.results == "all" else arguments.results.split(","):
+        stem = HERE / "results" / name
+        run(arguments, RESULTS[name], implementations, stem.with_suffix(".json"), stem.with_suffix(".md"))
+
+
+def run(
+    arguments: argparse.Namespace,
+    workloads: str,
+    implementations: list[str],
+    json_file: Path | None,
+    markdown: Path | None,
+) -> None:
+    """Measures the workloads, prints their table and writes what is asked for."""
+    figures = collect(workloads.split(","), implementations, arguments.rounds, arguments.seconds)
     heading = f"{machine()}; {time.strftime('%Y-%m-%d')}; medians of {arguments.rounds} rounds\n"
     text = f"{heading}\n{table(figures, implementations)}\n"
     print(text)
-    if arguments.json:
-        arguments.json.write_text(json.dumps({"machine": machine(), "figures": figures}, indent=1) + "\n")
-    if arguments.markdown:
-        arguments.markdown.write_text(text)
+    if json_file:
+        json_file.write_text(json.dumps({"machine": machine(), "figures": figures}, indent=1) + "\n")
+    if markdown:
+        markdown.write_text(text)
 
 
 if __name__ == "__main__":

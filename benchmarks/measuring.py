@@ -1,4 +1,6 @@
-"""Timing, for every workload script: warm up, repeat for a while, report the median as a line of JSON."""
+"""Timing, for every workload script: warm up, repeat for a while, report the median (of queues the mean) as a
+line of JSON.
+"""
 
 from __future__ import annotations
 
@@ -37,6 +39,17 @@ def median_of_many(function: Callable[[], object], calls: int = 500) -> float:
             function()
 
     return median_seconds(many, warm_up=2) / calls
+
+
+def sustained_seconds(function: Callable[[], object], warm_up: int = 20) -> float:
+    """Mean seconds of a call over twice BENCHMARK_SECONDS: what a pipeline gives, its refills included."""
+    for _ in range(warm_up):
+        function()
+    calls, start = 0, time.perf_counter()
+    while (passed := time.perf_counter() - start) < 2 * SECONDS:
+        function()
+        calls += 1
+    return passed / calls
 
 
 def report(metric: str, value: float, unit: str) -> None:

@@ -4,7 +4,7 @@
 
 For each model and way of running it: the estimated peak of the step's values; the highest resident set of two
 steps over that between steps, in a process of its own, once with malloc returning freed pages at once
-(``FLOWSTONE_KEEP_PAGES=0 MALLOC_MMAP_THRESHOLD_=16384``: what the step needs, with libraries' scratch) and
+(``MALLOC_MMAP_THRESHOLD_=16384``: what the step needs, with libraries' scratch) and
 once as it is (what the process keeps as well); and the processor time of a step on one thread, where the ways
 take turns in one process on the same weights. Their
 losses must be equal, bit for bit. Swapping saves a GPU's memory, so here it is only estimated. Needs Linux
@@ -47,7 +47,6 @@ WAYS = {"in the order of creation": 1, "scheduled": 6, "recomputed": 5}
 SMALLEST_MAPPED = 16384  # bytes; larger buffers are mappings of their own, gone when they are freed
 MOST_HOLES = 20_000  # of that size
 RETURNING = {
-    "FLOWSTONE_KEEP_PAGES": "0",
     "MALLOC_MMAP_THRESHOLD_": str(SMALLEST_MAPPED),
     "MALLOC_MMAP_MAX_": "1000000",
 }

@@ -4,7 +4,7 @@ from shapes import QUEUE_BATCH, examples
 from torch import from_numpy
 from torch.utils.data import BatchSampler, DataLoader, RandomSampler, SequentialSampler, TensorDataset
 
-from measuring import median_seconds, report
+from measuring import report, sustained_seconds
 
 data = TensorDataset(*map(from_numpy, examples(20_000)))
 
@@ -21,7 +21,7 @@ def us(**options):
             batches = iter(loader)
             next(batches)
 
-    return median_seconds(step, 20) / QUEUE_BATCH * 1e6
+    return sustained_seconds(step) / QUEUE_BATCH * 1e6
 
 
 for name, sampler in (("FIFOQueue", SequentialSampler), ("RandomShuffleQueue", RandomSampler)):

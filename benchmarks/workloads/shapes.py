@@ -41,7 +41,7 @@ def loop_values():
 
 # ---- queues
 
-EXAMPLE, QUEUE_BATCH = 784, 128
+EXAMPLE, QUEUE_BATCH, QUEUE_PART = 784, 128, 100
 
 
 def examples(count):

@@ -7,11 +7,11 @@ with a name that is first asked for: protocol buffers, sessions and the larger n
 from importlib import import_module as _import_module
 from typing import Any as _Any
 
-from flowstone.framework import flags as _flags  # before torch is loaded
 from flowstone.framework.collector import importing as _importing
 from flowstone.framework.collector import paused as _paused
+from flowstone.framework.flags import short_spins as _short_spins
 
-with _importing():
+with _importing(), _short_spins():  # torch is loaded here
     for _room in ("ops", "gradients", "nn"):
         _import_module(f"flowstone.{_room}")
 

@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import flowstone as tf
+from flowstone.client import partial_run
 from stepping import Running, until
 
 WRONG = tf.errors.InvalidArgumentError
@@ -237,11 +239,77 @@ def test_waits_are_ended_by_deadlines_and_by_closing(g: Graph) -> None:
     until(lambda: not partial_threads())
 
 
-def test_a_forgotten_session_leaves_no_thread(g: Graph) -> None:
+def test_a_time_limit_holds_for_what_is_left(g: Graph) -> None:
+    gate = tf.FIFOQueue(1, [tf.float32])
+    with tf.control_dependencies([gate.dequeue()]):
+        late = tf.identity(g.c)
+    with tf.Session(config=tf.ConfigProto(operation_timeout_in_ms=30)) as session:
+        handle = session.partial_run_setup([g.sum, late.op], [g.a, g.b, g.c])
+        with pytest.raises(tf.errors.DeadlineExceededError):
+            session.partial_run(handle, g.sum, {g.a: 1, g.b: 2, g.c: 3})
+        refused("Must run 'setup'", session, handle, g.sum)
     until(lambda: not partial_threads())
+
+
+SIZE = 12_347  # of the tensors that are to be released
+
+
+def living_tensors() -> int:
+    found = [item for item in gc.get_objects() if isinstance(item, torch.Tensor)]
+    return sum(SIZE in tensor.shape for tensor in found)
+
+
+@pytest.fixture
+def abandoned() -> Any:
+    """A session and the handle of a run with a value that nobody has taken, and one that waits."""
+    until(lambda: not partial_threads() and not living_tensors())
+    x, y = tf.placeholder(tf.float32, [SIZE]), tf.placeholder(tf.float32, [SIZE])
+    doubled, both = x * 2.0, (x - 1.0) * y
     session = tf.Session()
-    g.setup(session)
+    handle = session.partial_run_setup([doubled, both], [x, y])
+    session.partial_run(handle, [], {x: np.ones(SIZE, np.float32)})
+    until(lambda: living_tensors() >= 2)
     assert partial_threads() == 1
-    del session
+    return [session, handle]
+
+
+def nothing_is_left() -> bool:
+    return not partial_threads() and not living_tensors()
+
+
+def test_a_forgotten_handle_ends_the_run(abandoned: Any) -> None:
+    session, handle = abandoned
+    abandoned.clear()
+    text = str(handle)
+    del handle
+    until(nothing_is_left)
+    refused("Must run 'setup'", session, text, [])
+
+
+def test_a_forgotten_session_ends_the_run(abandoned: Any) -> None:
+    handle = abandoned.pop()
+    abandoned.clear()
     gc.collect()
-    until(lambda: not partial_threads())
+    until(nothing_is_left)
+    assert isinstance(handle, str)
+
+
+def test_a_closed_session_keeps_nothing_of_the_run(abandoned: Any) -> None:
+    session, handle = abandoned
+    session.close()
+    until(nothing_is_left)
+    refused("closed", session, handle, [], kind=RuntimeError)
+
+
+def test_the_same_elements_are_planned_once(g: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    planned: list[Any] = []
+    plan = partial_run.placed_subgraph
+    monkeypatch.setattr(partial_run, "placed_subgraph", lambda *a, **k: planned.append(a) or plan(*a, **k))
+    with tf.Session() as session:
+        for step in range(3):
+            handle = g.setup(session)
+            assert session.partial_run(handle, g.sum, {g.a: step, g.b: 2}) == step + 2.0
+            assert session.partial_run(handle, g.product, {g.c: 10}) == 10 * (step + 2.0)
+        assert len(planned) == 1
+        session.partial_run(session.partial_run_setup([g.sum], [g.a, g.b]), g.sum, {g.a: 1, g.b: 2})
+        assert len(planned) == 2

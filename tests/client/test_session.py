@@ -11,6 +11,7 @@ import pytest
 
 import flowstone as tf
 from flowstone.client import runners
+from flowstone.client import session as session_module
 
 
 @pytest.fixture(autouse=True)
@@ -271,6 +272,20 @@ def test_a_time_limit_ends_a_step_and_spares_the_session():
     config = tf.ConfigProto(operation_timeout_in_ms=10)
     with tf.Session(config=config) as session, pytest.raises(tf.errors.DeadlineExceededError):
         session.run(after, {x: 1.0})
+
+
+def test_runs_with_a_time_limit_are_compiled_once(monkeypatch):
+    made = []
+    compile_one = session_module.compiled_runner
+    monkeypatch.setattr(
+        session_module, "compiled_runner", lambda *a, **k: made.append(a) or compile_one(*a, **k)
+    )
+    x = tf.placeholder(tf.float32, [None])
+    with tf.Session(config=tf.ConfigProto(operation_timeout_in_ms=60_000)) as session:
+        for n in (1, 2, 3):
+            assert session.run([x], {x: [n] * n})[0].tolist() == [n] * n
+            assert session.run({"x": x}, {x: [n]}, options=tf.RunOptions())["x"] == n
+    assert len(made) == 2
 
 
 def test_a_run_time_error_names_node_op_shapes_and_the_users_line():

@@ -90,3 +90,20 @@ def test_other_convolutions_go_the_usual_way(dims, filters, strides, layout, dty
         y = tf.nn.conv2d(x, tf.cast(values(*filters), dtype), steps, "SAME", data_format=layout)
         assert s.run(y, {x: values(*dims)}).any()
     assert found == [False]
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("channels", [1, 3, 6, 9, 17])
+def test_gradients_by_strided_filters_stay_in_their_buffers(channels: int, known: bool) -> None:
+    """oneDNN's kernel for 1x1 filters with strides writes past the end for these numbers of channels."""
+    images = np.random.default_rng(channels).normal(size=(4, 12, 12, channels)).astype(np.float32)
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, images.shape if known else [None] * 4)
+        filters = tf.Variable(np.ones((1, 1, channels, 16), np.float32))
+        y = tf.nn.conv2d(x, filters, [1, 2, 2, 1], "SAME")
+        gradient = tf.gradients(tf.reduce_sum(y), filters)[0]
+        session.run(filters.initializer)
+        for _ in range(50):  # what it wrote to is found out when buffers are let go
+            found = session.run(gradient, {x: images})
+    expected = np.repeat(images[:, ::2, ::2].sum((0, 1, 2))[:, None], 16, 1)
+    np.testing.assert_allclose(found[0, 0], expected, rtol=1e-4, atol=1e-3)

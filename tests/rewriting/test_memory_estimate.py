@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import flowstone as tf
 from flowstone.ops import softmax
+from flowstone.ops.lstm_layers import layer_op
 from flowstone.rewriting.memory_estimate import blocks_of, memory_profile, peak_memory, size_of
 from flowstone.rewriting.partial_execution import prune
 
@@ -91,3 +92,13 @@ def test_a_loop_is_one_block_that_holds_what_comes_in():
     profile = dict(zip(blocks, memory_profile(subgraph, blocks)))
     assert profile[loops[0]] >= 40 * KB
     assert 40 * KB <= peak_memory(subgraph) < 90 * KB
+
+
+def test_what_a_layer_of_cells_saves_is_counted():
+    x, h, c = (tf.placeholder(tf.float32, [2, 3]) for _ in range(3))
+    weights, bias = tf.placeholder(tf.float32, [6, 12]), tf.placeholder(tf.float32, [12])
+    for training, expected in ((True, 4 * (5 * 2 * (3 + 15 * 3) + 6 * 12)), (False, 0)):
+        *outputs, _, saved = layer_op(
+            [x] * 5, h, c, weights, bias, gates=[0, 1, 2, 3], training=training, name="layer"
+        )
+        assert size_of(saved) == expected and size_of(outputs[0][0]) == 2 * 3 * 4

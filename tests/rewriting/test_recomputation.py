@@ -281,3 +281,38 @@ def test_configuration_and_flag_choose_the_passes():
     with session(NO) as sess:
         assert "schedule_memory" in sess._disabled_passes
     assert flags.OPTIONAL_PASSES <= flags.DISABLED_PASSES
+
+
+@pytest.mark.parametrize("much_else", [False, True])
+def test_products_are_computed_again_only_where_the_step_does_much_else(much_else, monkeypatch):
+    def layer(y, name):
+        return tf.exp(tf.sin(tf.tanh(y)), name=name)
+
+    monkeypatch.setattr(recomputation, "_LEAST_GAIN", 2.0)  # alone, these products give 1.5
+    x, loss = chain(24, layer=layer)
+    a, b = tf.placeholder(tf.float32, [32, 20_000]), tf.placeholder(tf.float32, [20_000, 32])
+    if much_else:
+        loss += tf.reduce_sum(tf.matmul(a, b))
+    subgraph = passed([loss, tf.gradients(loss, x)[0]], [x, a, b])
+    recompute_activations(subgraph)
+    again = {node.type for node in subgraph.nodes if node.name.endswith("/recomputed")}
+    assert "Exp" in again and ("MatMul" in again) is much_else
+
+
+def test_products_of_few_rows_count_their_weights_way_from_memory():
+    few, many = (tf.matmul(tf.placeholder(tf.float32, [n, 64]), tf.ones([64, 64])) for n in (1, 6400))
+    of_few, of_many = recomputation._operations(few.op), recomputation._operations(many.op)
+    assert of_many < 2 * 2 * 6400 * 64 * 64 and of_few > 15 * 2 * 64 * 64
+
+
+def test_a_convolution_counts_its_channels_wherever_its_filter_has_them():
+    x = tf.placeholder(tf.float32, [2, 8, 8, 3])
+    y = tf.nn.conv2d(x, tf.Variable(tf.zeros([5, 5, 3, 16])), [1, 1, 1, 1], "SAME")
+    z = tf.nn.depthwise_conv2d(y, tf.Variable(tf.zeros([3, 3, 16, 2])), [1, 1, 1, 1], "SAME")
+    subgraph = prune([z], [], [x])
+    counted = {node.type: recomputation._operations(node) for node in subgraph.nodes}
+    assert counted["Conv2D"] == 2 * (2 * 8 * 8 * 16) * 5 * 5 * 3
+    assert counted["DepthwiseConv2dNative"] == 2 * (2 * 8 * 8 * 32) * 3 * 3
+    (node,) = [node for node in subgraph.nodes if node.type == "Conv2D"]
+    node._inputs[1]._dims = (16, 3, 5, 5)  # as `lay_out_filters` leaves it
+    assert recomputation._operations(node) == counted["Conv2D"]

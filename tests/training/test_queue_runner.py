@@ -216,6 +216,23 @@ def test_closing_the_session_ends_the_threads() -> None:
 # ---- start_queue_runners
 
 
+@pytest.mark.parametrize("devices", [1, 2])
+def test_the_time_limit_of_the_session_holds_for_enqueues(devices: int) -> None:
+    with tf.device(f"/cpu:{devices - 1}"):
+        queue = tf.FIFOQueue(2, ["float32"], shapes=[[]])
+    enqueue = queue.enqueue(1.0)
+    coordinator = tf.train.Coordinator()
+    config = tf.ConfigProto(device_count={"CPU": devices}, operation_timeout_in_ms=30)
+    with tf.Session(config=config) as session:
+        runner = tf.train.QueueRunner(queue, [enqueue, enqueue])
+        threads = runner.create_threads(session, coordinator, start=True)
+        with pytest.raises(tf.errors.DeadlineExceededError):
+            coordinator.join(threads)
+    for thread in threads:
+        thread.join(20)
+        assert not thread.is_alive()
+
+
 def test_start_queue_runners_starts_those_of_the_collection(graph: tf.Graph) -> None:
     queue = tf.FIFOQueue(3, ["float32"], shapes=[[]])
     runner = tf.train.QueueRunner(queue, [queue.enqueue(1.0)])

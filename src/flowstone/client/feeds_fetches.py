@@ -1,12 +1,16 @@
 """Feeds and fetches: between the user's nested Python values and a plan's flat lists.
 
-Fetches may be nested lists, tuples, named tuples, dicts, and sparse values; `FetchStructure` flattens them to
-graph elements and rebuilds the results in the same form. `feed_converter` and `fetch_converter` make the
-functions that move one value in or out; they are made once per plan and know its type and static shape.
+Fetches may be nested lists, tuples, named tuples, mappings, instances of attrs classes, and sparse values;
+`FetchStructure` flattens them to graph elements and rebuilds the results in the same form: a mapping as what
+its type makes of a dict, a defaultdict with its default; of subclasses of list a list; of a subclass of tuple
+with a `__new__` of its own what that makes of the items, else a tuple. `feed_converter` and `fetch_converter`
+make the functions that move one value in or out; they are made once per plan and know its type and static
+shape.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -20,6 +24,8 @@ from flowstone.framework.shape import is_compatible
 from flowstone.framework.tensor import Tensor
 from flowstone.framework.values import as_bytes_array, to_numpy, to_runtime
 from flowstone.runtime.transfers import to_device
+
+_NEW_TUPLE = tuple.__new__
 
 # ---- fetches
 
@@ -46,8 +52,7 @@ class FetchStructure:
         if isinstance(fetch, (list, tuple)):
             return self._visit_sequence(fetch)
         if isinstance(fetch, Mapping):
-            items = [f"({self._name(key)}, {self._visit(fetch[key])})" for key in fetch]
-            return f"{self._name(type(fetch))}([{', '.join(items)}])"
+            return self._visit_mapping(fetch)
         if isinstance(fetch, SparseTensor):
             return self._call(SparseTensorValue, [fetch.indices, fetch.values, fetch.dense_shape])
         if isinstance(fetch, IndexedSlices):
@@ -55,13 +60,21 @@ class FetchStructure:
             parts.append("None" if fetch.dense_shape is None else self._visit(fetch.dense_shape))
             return f"{self._name(IndexedSlicesValue)}({', '.join(parts)})"
         if hasattr(fetch, "__attrs_attrs__"):
-            names = [attribute.name for attribute in fetch.__attrs_attrs__]
-            parts = [f"{name}={self._visit(getattr(fetch, name))}" for name in names]
+            parts = [
+                f"{_argument(attribute)}={self._visit(getattr(fetch, attribute.name))}"
+                for attribute in fetch.__attrs_attrs__
+            ]
             return f"{self._name(type(fetch))}({', '.join(parts)})"
         return self._visit_element(fetch)
 
+    def _visit_mapping(self, fetch: Mapping[Any, Any]) -> str:
+        items = ", ".join([f"{self._name(key)}: {self._visit(fetch[key])}" for key in fetch])
+        if isinstance(fetch, defaultdict):
+            return f"{self._name(defaultdict)}({self._name(fetch.default_factory)}, {{{items}}})"
+        return f"{{{items}}}" if type(fetch) is dict else f"{self._name(type(fetch))}({{{items}}})"
+
     def _visit_sequence(self, fetch: Any) -> str:
-        if hasattr(fetch, "_fields"):
+        if isinstance(fetch, tuple) and (hasattr(fetch, "_fields") or type(fetch).__new__ is not _NEW_TUPLE):
             return self._call(type(fetch), fetch)
         parts = ", ".join([self._visit(item) for item in fetch])
         if isinstance(fetch, tuple):
@@ -101,6 +114,11 @@ class FetchStructure:
 def plan_key(structure: FetchStructure, feeds: Sequence[Tensor]) -> tuple[Any, Any, Any]:
     """What plans of the same fetches and feeds have in common."""
     return tuple(structure.elements), tuple(structure.targets), tuple(feeds)
+
+
+def _argument(attribute: Any) -> str:
+    """What the attrs class calls this attribute when it is given one."""
+    return str(getattr(attribute, "alias", None) or attribute.name.lstrip("_"))
 
 
 def fetch_converter(tensor: Tensor, copied: bool) -> Callable[[Any], Any]:

@@ -1,10 +1,13 @@
 """Partial runs: one step whose feeds are given, and whose fetches are taken, in several calls.
 
-`PartialRun` plans the step once, for all feeds and fetches together, and starts it on a thread of its own. A
-fed tensor becomes a Receive from the client, a fetched one a Send to it (white paper 4.2), so each call
-leaves values at the step's rendezvous and takes others from there; every node runs once, as soon as what it
-needs is there, whichever call brings it. The thread ends with the step: when all is done, when
-something fails, or when the session is closed or forgotten.
+`PartialPlan` plans the step, for all feeds and fetches together; the session keeps it for the next run of the
+same elements. `PartialRun` starts the step on a thread of its own. A fed tensor becomes a Receive from the
+client, a fetched one a Send to it (white paper 4.2), so each call leaves values at the step's rendezvous and
+takes others from there; every node runs once, as soon as what it needs is there, whichever call brings it.
+
+The thread, and what the step holds, end with the step: when all is done, when something fails, when a call
+exceeds the session's time limit, when the session is closed or forgotten, or when the `Handle` is: the user
+has the only one, and its text alone does not keep the run.
 
 =============  ============================================================================================
 of the caller  refused with
@@ -19,10 +22,14 @@ A refused call changes nothing. A failure of a node ends the run; its error is r
 
 from __future__ import annotations
 
+import itertools
 import queue
 import threading
+import time
+import traceback
 import weakref
-from collections.abc import Callable, Sequence
+from _thread import start_new_thread
+from collections.abc import Callable, Container, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -55,27 +62,96 @@ if TYPE_CHECKING:
     from flowstone.client.session import BaseSession
 
 
-class PartialRun:
-    """One step under way."""
+class Handle(str):
+    """The name of a run, which ends when this object is forgotten."""
+
+
+class PartialRuns:
+    """A session's: plans by their elements, and the runs under way by their handles."""
+
+    def __init__(self) -> None:
+        self._plans: dict[Any, PartialPlan] = {}
+        self._runs: dict[str, PartialRun] = {}
+        self._numbers = itertools.count()
+
+    def begin(self, session: BaseSession, structure: FetchStructure, feeds: list[Tensor]) -> Handle:
+        """Starts a run, planned the first time; the caller has the session's lock."""
+        key = (tuple(structure.elements), tuple(structure.targets), tuple(feeds))
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = self._plans[key] = PartialPlan(session, structure, feeds)
+        name = f"partial_run_{next(self._numbers)}"
+        self._runs[name] = PartialRun(session, plan)
+        handle = Handle(name)
+        weakref.finalize(handle, _forget, weakref.ref(self), name).atexit = False
+        return handle
+
+    def go_on(
+        self, handle: str, fetches: FetchStructure, feeds: Sequence[tuple[Tensor, Any]], timeout_ms: int
+    ) -> Any:
+        """What `PartialRun.run` does for the run of this handle. InvalidArgumentError if there is none."""
+        run = self._runs.get(handle)
+        if run is None:
+            raise _invalid("Must run 'setup' before performing partial runs!")
+        try:
+            return run.run(fetches, feeds, timeout_ms)
+        finally:
+            if run.is_over:
+                self.forget(handle)
+
+    def forget(self, handle: str) -> None:
+        """Lets go of the run, which ends it unless it is over."""
+        self._runs.pop(handle, None)
+
+
+def _cancel(step: Step) -> None:
+    """On a thread of its own, since whoever drops the last reference may hold any lock."""
+    start_new_thread(step.cancel, ())
+
+
+def _forget(runs: weakref.ref[PartialRuns], handle: str) -> None:
+    living = runs()
+    if living is not None:
+        living.forget(handle)
+
+
+class PartialPlan:
+    """The program of a step in parts, how values enter it, and which feeds each fetch needs."""
 
     def __init__(self, session: BaseSession, structure: FetchStructure, feeds: list[Tensor]) -> None:
-        """Plans and starts it. InvalidArgumentError for nothing to fetch, and for what is fed and fetched."""
+        """InvalidArgumentError for nothing to fetch, and for what is fed and fetched."""
         if not structure.elements and not structure.targets:
             raise _invalid("Must specify at least one target to fetch or execute.")
         for tensor in feeds:
             if tensor in structure.elements:
                 raise _invalid(f"{tensor.name} is both fed and fetched.")
-        self._unfed, self._unfetched = dict.fromkeys(feeds), dict.fromkeys(structure.elements)
-        self._feeds, self._known = frozenset(feeds), frozenset((*feeds, *structure.elements))
-        program, self._device = _program(session, structure, feeds)
-        self._way = _way(session._devices[0].name)
+        self.program, device = _program(session, structure, feeds)
+        self.feeds, self.fetches = dict.fromkeys(feeds), dict.fromkeys(structure.elements)
+        self.enter = {tensor: feed_converter(tensor, device) for tensor in feeds}
+        self.leave = {tensor: fetch_converter(tensor, True) for tensor in structure.elements}
+        self._needs: dict[Tensor, list[Tensor]] = {}
+
+    def needs(self, fetch: Tensor) -> list[Tensor]:
+        """The feeds that `fetch` depends on."""
+        if fetch not in self._needs:
+            self._needs[fetch] = _fed_before(fetch, self.feeds)
+        return self._needs[fetch]
+
+
+class PartialRun:
+    """One step under way."""
+
+    def __init__(self, session: BaseSession, plan: PartialPlan) -> None:
+        self._plan, self._way = plan, _way(session._devices[0].name)
+        self._unfed, self._unfetched = dict(plan.feeds), dict(plan.fetches)
         self._step = session.new_step()
         self._ended: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
-        weakref.finalize(self, self._step.cancel, None)
+        self._ender = weakref.finalize(self, _cancel, self._step)
+        self._ender.atexit = False
         threading.Thread(
             target=_run,
-            args=(program, self._step, self._ended, session.intra_op_threads),
+            args=(plan.program, self._step, self._ended, session.intra_op_threads),
             name="flowstone partial run",
             daemon=True,
         ).start()
@@ -91,65 +167,81 @@ class PartialRun:
         `timeout_ms`: how long to wait (0: as long as it takes); DeadlineExceededError after that ends the
         run.
         """
-        with self._lock:
-            values = [feed_converter(tensor, self._device)(value) for tensor, value in feeds]
-            self._check([tensor for tensor, _ in feeds], fetches.elements)
-            for (tensor, _), value in zip(feeds, values):
-                del self._unfed[tensor]
-                self._step.rendezvous.send(self._way("feed", tensor), _kept(value))
-            for tensor in fetches.elements:
-                del self._unfetched[tensor]
-            results = [
-                fetch_converter(tensor, True)(self._received(tensor, timeout_ms))
-                for tensor in fetches.elements
-            ]
-            if not self._unfed and not self._unfetched:
-                self._end()
-        return fetches.rebuild(results)
+        deadline = time.monotonic() + timeout_ms / 1e3 if timeout_ms else None
+        try:
+            with self._lock:
+                return fetches.rebuild(self._results(fetches.elements, feeds, deadline))
+        finally:
+            if self.is_over:
+                self._ender.detach()
 
-    def _received(self, tensor: Tensor, timeout_ms: int) -> Any:
+    def _results(
+        self, fetches: Sequence[Tensor], feeds: Sequence[tuple[Tensor, Any]], deadline: float | None
+    ) -> list[Any]:
+        fed = [tensor for tensor, _ in feeds]
+        self._check_known(fed, self._unfed, self._plan.feeds, "feed", "fed")
+        values = [self._plan.enter[tensor](value) for tensor, value in feeds]
+        self._check_known(fetches, self._unfetched, self._plan.fetches, "fetch", "fetched")
+        self._check_computable(fetches, fed)
+        for tensor, value in zip(fed, values):
+            del self._unfed[tensor]
+            self._step.rendezvous.send(self._way("feed", tensor), _kept(value))
+        for tensor in fetches:
+            del self._unfetched[tensor]
+        results = [self._plan.leave[tensor](self._received(tensor, deadline)) for tensor in fetches]
+        if not self._unfed and not self._unfetched:
+            self._end(deadline)
+        return results
+
+    def _received(self, tensor: Tensor, deadline: float | None) -> Any:
         arrived: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._step.rendezvous.receive(
             self._way("fetch", tensor), lambda values, error=None: arrived.put((values, error))
         )
-        try:
-            values, error = arrived.get(timeout=timeout_ms / 1e3 if timeout_ms else None)
-        except queue.Empty:
-            self._step.cancel(deadline_error())
-            values, error = arrived.get()
+        values, error = self._awaited(arrived, deadline)
         if error is not None:
-            self._end()
+            self._end(None)
             raise error
         if values[0] is DEAD:
             self._step.cancel()
             dead()
         return values[0]
 
-    def _end(self) -> None:
+    def _end(self, deadline: float | None) -> None:
         """Waits for the rest of the step, and raises its failure."""
-        error = self._ended.get()
+        error = self._awaited(self._ended, deadline)
         self._ended.put(error)
         if error is not None:
             raise error
 
+    def _awaited(self, arriving: queue.SimpleQueue[Any], deadline: float | None) -> Any:
+        """What arrives; the deadline ends the step."""
+        try:
+            return arriving.get(timeout=None if deadline is None else max(0.0, deadline - time.monotonic()))
+        except queue.Empty:
+            self._step.cancel(deadline_error())
+            return arriving.get()
+
     # ---- what may be asked
 
-    def _check(self, feeds: list[Tensor], fetches: list[Tensor]) -> None:
-        for kind, tensors, open_ones, done in (
-            ("feed", feeds, self._unfed, "fed"),
-            ("fetch", fetches, self._unfetched, "fetched"),
-        ):
-            for tensor in tensors:
-                if tensor not in self._known:
-                    raise _invalid(f"The {kind} {tensor.name} was not specified in partial_run_setup.")
-                if tensor not in open_ones:
-                    raise _invalid(f"The {kind} {tensor.name} has already been {done}.")
-        unfed = {tensor for tensor in self._unfed if tensor not in feeds}
-        missing = _first_of(fetches, unfed, self._feeds - unfed)
-        if missing is not None and self._step.error is None:
-            raise _invalid(
-                f"Fetch {missing.name} can't be computed from the feeds that have been fed so far."
-            )
+    def _check_known(
+        self, tensors: Sequence[Tensor], open_ones: dict[Tensor, None], known: Any, kind: str, done: str
+    ) -> None:
+        for tensor in tensors:
+            if tensor not in known:
+                raise _invalid(f"The {kind} {tensor.name} was not specified in partial_run_setup.")
+            if tensor not in open_ones:
+                raise _invalid(f"The {kind} {tensor.name} has already been {done}.")
+
+    def _check_computable(self, fetches: Sequence[Tensor], feeds: Sequence[Tensor]) -> None:
+        if self._step.error is not None:
+            return  # which the call raises
+        for tensor in fetches:
+            for needed in self._plan.needs(tensor):
+                if needed in self._unfed and needed not in feeds:
+                    raise _invalid(
+                        f"Fetch {needed.name} can't be computed from the feeds that have been fed so far."
+                    )
 
 
 def fed_tensors(graph: Graph, key: Any) -> list[Tensor]:
@@ -161,21 +253,21 @@ def fed_tensors(graph: Graph, key: Any) -> list[Tensor]:
     return [tensor for tensor, _ in feed_elements(graph, key, None)]
 
 
-def _first_of(fetches: Sequence[Tensor], unfed: set[Tensor], fed: frozenset[Tensor]) -> Tensor | None:
-    """One of `unfed` that `fetches` depend on, or None; what is `fed` depends on nothing."""
-    waiting: list[Tensor | Operation] = list(fetches)
+def _fed_before(fetch: Tensor, feeds: Container[Tensor]) -> list[Tensor]:
+    """Those of `feeds` that `fetch` depends on; what is fed depends on nothing."""
+    waiting: list[Tensor | Operation] = [fetch]
     seen: set[Any] = set()
+    found: dict[Tensor, None] = {}
     while waiting:
         item = waiting.pop()
-        if item in unfed:
-            return item  # type: ignore[return-value]
-        if item in fed:
+        if item in feeds:
+            found[item] = None  # type: ignore[index]
             continue
         operation = item.op if isinstance(item, Tensor) else item
         if operation not in seen:
             seen.add(operation)
             waiting += reversed([*operation._inputs, *operation._control_inputs])
-    return None
+    return list(found)
 
 
 # ---- the program
@@ -261,6 +353,7 @@ def _run(
         with torch.inference_mode():
             threads.run_with(intra_op_threads, lambda: program.function(step))
     except Exception as error:
+        traceback.clear_frames(error.__traceback__)  # which hold the step's values, as the step the error
         failure = error
         step.cancel(error)
     ended.put(failure)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import weakref
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
@@ -27,7 +28,7 @@ from flowstone.client.described_runs import (
     run_described,
 )
 from flowstone.client.feeds_fetches import FetchStructure, feed_elements, plan_key
-from flowstone.client.partial_run import PartialRun, fed_tensors
+from flowstone.client.partial_run import PartialRuns, fed_tensors
 from flowstone.client.placement_view import PlacementLog, describe_placement
 from flowstone.client.plans_by_shape import PlansByShape, Shapes
 from flowstone.client.run_metadata import Measurements
@@ -38,8 +39,8 @@ from flowstone.framework.composite import IndexedSlices, SparseTensor
 from flowstone.framework.graph import Graph, Operation
 from flowstone.framework.tensor import Tensor
 from flowstone.runtime.device import default_device
-from flowstone.runtime.pages import keep_pages
 from flowstone.runtime.plan import Plan, make_plan
+from flowstone.runtime.process import tune_for_sessions
 from flowstone.runtime.step import Step
 from flowstone.runtime.tracing import Trace, TracedStep
 
@@ -63,7 +64,7 @@ class BaseSession:
         self._graph, self._config, self._target_name = graph, config, target
         self._target = Target.named(target)
         self._target.sessions.add(self)
-        keep_pages()
+        tune_for_sessions()
         self._devices = devices(config)
         states: dict[str, Any] = {}
         self._environments = {
@@ -79,7 +80,7 @@ class BaseSession:
         self.turns = threading.Lock()  # whose holder repeats short steps (`client/repetition.py`)
         self._closed: list[BaseException] = []
         self._steps: weakref.WeakSet[Step] = weakref.WeakSet()
-        self._partial_runs: dict[str, PartialRun] = {}
+        self._partial_runs = PartialRuns()
         self._soft_placement = config is not None and config.allow_soft_placement
         self._timeout_ms = 0 if config is None else config.operation_timeout_in_ms
         self.intra_op_threads = 0 if config is None else max(0, config.intra_op_parallelism_threads)
@@ -127,7 +128,7 @@ class BaseSession:
         Raises RuntimeError if the session is closed, TypeError and ValueError for fetches and feeds that do
         not fit the graph, and the errors of `flowstone.errors` for what fails in the step.
         """
-        if options is None and run_metadata is None and not self._timeout_ms:
+        if options is None and run_metadata is None:
             try:
                 if type(fetches) is list:
                     key: Any = (list, *fetches) if feed_dict is None else (list, *fetches, None, *feed_dict)
@@ -141,7 +142,7 @@ class BaseSession:
                 pass
             else:
                 return runner(*values)
-        elif not self._timeout_ms and self._measurements is None and is_plain(options):
+        elif self._measurements is None and is_plain(options):
             result = self.run(fetches, feed_dict)
             if run_metadata is not None:
                 run_metadata.Clear()
@@ -159,7 +160,7 @@ class BaseSession:
         for key, value in (feed_dict or {}).items():
             pairs += feed_elements(self._graph, key, value)
         feeds, values = [tensor for tensor, _ in pairs], [value for _, value in pairs]
-        is_plain_run = options is None and run_metadata is None and not self._timeout_ms
+        is_plain_run = options is None and run_metadata is None
         form = _form(fetches) if is_plain_run else None
         form_key = (FetchStructure, form, *feeds)
         if form is not None and form_key in self._runners:
@@ -168,7 +169,7 @@ class BaseSession:
         if options is not None or run_metadata is not None:
             return run_described(self, structure, feeds, values, options, run_metadata)
         run = measured_runner(self, structure, feeds)
-        if not self._timeout_ms and not self._closed:
+        if not self._closed:
             key = _key_by_identity(fetches, feed_dict)
             if key is not None or form is not None:
                 self._runners[form_key if key is None else key] = run
@@ -187,9 +188,9 @@ class BaseSession:
         )
 
     def plan_of(self, operation: Operation) -> Plan | None:
-        """The plan of running `operation` alone; None if its steps are measured."""
+        """The plan of running `operation` alone; None if its steps are measured or have a time limit."""
         self._check_usable()
-        if self._measurements is not None:
+        if self._measurements is not None or self._timeout_ms:
             return None
         return self._plan(FetchStructure(self._graph, operation), [], False)
 
@@ -249,17 +250,15 @@ class BaseSession:
         """Begins a step whose `feeds` (a list of tensors) and `fetches` come in several calls of
         `partial_run`.
 
-        Returns its handle. What needs no feed begins to run. Raises InvalidArgumentError for nothing to
-        fetch and for what is both fed and fetched, TypeError and ValueError as `run`.
+        Returns its handle, a string; the step ends when this object is forgotten. What needs no feed begins
+        to run; the same elements are planned once. Raises InvalidArgumentError for nothing to fetch and for
+        what is both fed and fetched, TypeError and ValueError as `run`.
         """
         self._check_usable()
         structure = FetchStructure(self._graph, fetches)
         tensors = dict.fromkeys(tensor for key in feeds or () for tensor in fed_tensors(self._graph, key))
         with self._lock:
-            run = PartialRun(self, structure, list(tensors))
-            handle = f"partial_run_{id(run)}_{len(self._partial_runs)}"
-            self._partial_runs[handle] = run
-        return handle
+            return self._partial_runs.begin(self, structure, list(tensors))
 
     def partial_run(self, handle: str, fetches: Any, feed_dict: Any = None) -> Any:
         """Goes on with the step that `partial_run_setup` began: gives it feeds, returns fetches as `run`
@@ -278,14 +277,7 @@ class BaseSession:
             )
         items = (feed_dict or {}).items()
         pairs = [pair for key, value in items for pair in feed_elements(self._graph, key, value)]
-        run = self._partial_runs.get(handle)
-        if run is None:
-            raise errors.InvalidArgumentError(None, None, "Must run 'setup' before performing partial runs!")
-        try:
-            return run.run(structure, pairs, self._timeout_ms)
-        finally:
-            if run.is_over:
-                self._partial_runs.pop(handle, None)
+        return self._partial_runs.go_on(handle, structure, pairs, self._timeout_ms)
 
     def make_callable(
         self, fetches: Any, feed_list: Any = None, accept_options: bool = False
@@ -383,7 +375,7 @@ class BaseSession:
         self.planner.stop()
         if not self._closed:  # without the lock, for planning may take a while
             self._closed.append(reason)
-        self._runners, self.plans_by_shape = {}, {}
+        self._runners, self.plans_by_shape, self._partial_runs = {}, {}, PartialRuns()
         self._release_plans()
         for step in list(self._steps):
             step.cancel(_closed_error())
@@ -424,6 +416,8 @@ def _form(fetches: Any) -> Any:
     """A key for nested fetches, equal where kinds, keys and elements are the same. None for other kinds."""
     if isinstance(fetches, (list, tuple, dict)):
         keys, items = (list(fetches), fetches.values()) if isinstance(fetches, dict) else ([], fetches)
+        if isinstance(fetches, defaultdict):
+            keys.append(id(fetches.default_factory))  # which the runner holds
         parts = [_form(item) for item in items]
         return None if any([part is None for part in parts]) else (type(fetches), *keys, *parts)
     is_known = isinstance(fetches, (*_LEAVES, SparseTensor, IndexedSlices)) or _is_variable(fetches)

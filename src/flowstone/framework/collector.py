@@ -12,21 +12,35 @@ import gc
 import threading
 from collections.abc import Iterator
 
+from flowstone.framework import flags
+
 _MANY = 200_000  # objects of a program, which are not ours to keep
 _thread = threading.local()
+_has_frozen = False
 
 
 @contextlib.contextmanager
 def importing() -> Iterator[None]:
     """As `paused`; what is made lasts as long as the process, so it is not walked afterwards either.
 
-    In a program that has many objects already, these stay collectable, and so does what is made here.
+    In a program that has many objects already, or has frozen some, these stay collectable, and so does what
+    is made here; also with ``FLOWSTONE_TUNE_PROCESS=0``.
     """
-    is_young = gc.isenabled() and len(gc.get_objects()) < _MANY
+    global _has_frozen
+    is_young = gc.isenabled() and not gc.get_freeze_count() and len(gc.get_objects()) < _MANY
     with paused():
         yield
-        if is_young:
+        if is_young and flags.TUNE_PROCESS:
             gc.freeze()
+            _has_frozen = True
+
+
+def unfreeze() -> None:
+    """Makes what `importing` has frozen collectable."""
+    global _has_frozen
+    if _has_frozen:
+        gc.unfreeze()
+        _has_frozen = False
 
 
 @contextlib.contextmanager

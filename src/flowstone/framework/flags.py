@@ -14,19 +14,18 @@ variable                   meaning
                            on
 ``FLOWSTONE_TF32``         1 lets GPUs round the operands of float32 products and convolutions to TF32
                            (`runtime/precision.py`)
-``GOMP_SPINCOUNT``         OpenMP's own: how long an idle thread of a team spins before it sleeps. Unless set,
-                           or torch is loaded already, 5,000 rounds: torch's default of 300,000 takes the
-                           cores from whoever else wants them, and gains nothing (measured in docs/design/008)
 ``FLOWSTONE_CUDA_GRAPHS``  1 records the kernels of a step on one GPU as a CUDA graph, where shapes are static
                            (`runtime/cuda_graph.py`); a session's ``global_jit_level`` goes before it
-``FLOWSTONE_KEEP_PAGES``   0 lets the C library give freed memory back to the system (`runtime/pages.py`)
+``FLOWSTONE_TUNE_PROCESS`` 0 leaves the process's settings alone (`runtime/process.py`)
 ========================== ==================================================================================
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
+from collections.abc import Iterator
 
 
 def _integer(name: str, default: int = 0) -> int:
@@ -37,13 +36,14 @@ def _integer(name: str, default: int = 0) -> int:
         raise ValueError(f"the environment variable {name} must be a whole number, not {text!r}") from None
 
 
-if "torch" not in sys.modules and "OMP_WAIT_POLICY" not in os.environ:
-    os.environ.setdefault("GOMP_SPINCOUNT", "5000")
 DEBUG: int = _integer("FLOWSTONE_DEBUG")
 CHECK: int = _integer("FLOWSTONE_CHECK")
 CUDA_GRAPHS: bool = _integer("FLOWSTONE_CUDA_GRAPHS") > 0
 TF32: bool = _integer("FLOWSTONE_TF32") > 0
-KEEP_PAGES: int = _integer("FLOWSTONE_KEEP_PAGES", 1)
+TUNE_PROCESS: bool = _integer("FLOWSTONE_TUNE_PROCESS", 1) > 0
+ALLOCATOR_IS_SET: bool = any(name.startswith("MALLOC_") for name in os.environ) or (
+    "glibc.malloc." in os.environ.get("GLIBC_TUNABLES", "")
+)  # by whoever started the process
 ROUNDING_PASSES = frozenset({"multiply_in_bfloat16"})  # they trade exactness for time
 OPTIONAL_PASSES = ROUNDING_PASSES | {
     "recompute_activations",
@@ -55,3 +55,26 @@ _PASSES = os.environ.get("FLOWSTONE_PASSES", "").split(",")
 DISABLED_PASSES: frozenset[str] = (
     OPTIONAL_PASSES - {word[1:] for word in _PASSES if word.startswith("+")}
 ) | frozenset(word[1:] for word in _PASSES if word.startswith("-"))
+
+
+# What says how the idle threads of a team wait, in the OpenMP runtimes that torch comes with.
+_WAITING = ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY", "KMP_BLOCKTIME", "KMP_LIBRARY")
+
+
+@contextlib.contextmanager
+def short_spins() -> Iterator[None]:
+    """Has OpenMP's idle threads spin 5,000 rounds before they sleep if torch is first imported within the
+    context, instead of 300,000, which take the cores from whoever else wants them and gain nothing (measured
+    in docs/design/008).
+
+    The environment is as before afterwards. Does nothing if it says how threads wait, or with
+    ``FLOWSTONE_TUNE_PROCESS=0``.
+    """
+    if not TUNE_PROCESS or "torch" in sys.modules or any(name in os.environ for name in _WAITING):
+        yield
+        return
+    os.environ["GOMP_SPINCOUNT"] = "5000"
+    try:
+        yield
+    finally:
+        os.environ.pop("GOMP_SPINCOUNT", None)

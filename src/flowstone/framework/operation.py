@@ -36,7 +36,9 @@ Traits: `stateful` (has effects or hidden state: never folded, merged, or droppe
 `commutative`, `mutates` (inputs that it changes: references and resources), `reads` (resources whose state is
 all that makes it stateful: between two changes, equal reads are equal), `keeps` (inputs
 whose memory the op holds on to after it has run, in a stack or a queue), `aliases` (inputs whose memory an
-output may share), `broadcasts` (element-wise over inputs that broadcast against each other), `overlapping`
+output may share), `snapshot` (though the output may share memory, its value is that of the moment when the op
+runs; without it an op that `aliases` a reference hands the reference on), `broadcasts` (element-wise over
+inputs that broadcast against each other), `overlapping`
 (an output shows one element of it in several places, so nobody may overwrite it), `asynchronous`, `host`
 (names of arguments that live in host memory on every device), `numbers` (names of arguments that kernels also
 take as Python numbers), `capturable` (whether a GPU's work for it can be recorded once and repeated without
@@ -132,6 +134,7 @@ class OpDeclaration:
         keeps: Iterable[int] = (),
         aliases: Iterable[int] = (),
         overlapping: bool = False,
+        snapshot: bool = False,
         broadcasts: bool = False,
         asynchronous: bool = False,
         host: Iterable[str] = (),
@@ -149,6 +152,7 @@ class OpDeclaration:
         self.stateful, self.commutative, self.asynchronous = stateful, commutative, asynchronous
         self.broadcasts, self.reads, self.keeps = broadcasts, frozenset(reads), frozenset(keeps)
         self.mutates, self.aliases, self.overlapping = frozenset(mutates), frozenset(aliases), overlapping
+        self.snapshot = snapshot
         self.host, self.numbers = frozenset(host), frozenset(numbers)
         self._capturable = capturable
         self.number_text, self.number_overflows, self.number_integers_only = "", False, False

@@ -24,6 +24,7 @@ broadcast_to_op = op(
     f"Tidx: type in {_INDEX} = int32",
     T=None,
     aliases=[0],
+    snapshot=True,
     overlapping=True,
     host=["shape"],
 )

@@ -263,6 +263,12 @@ def _filter_gradient_call(seen, env, dtype):
     zeros = (0,) * len(seen.strides)
     weights = shape_only(seen.geometry, seen.kernel, dtype.torch, env.device)
     dy, x = seen.result_of(X2), seen.image_of(X0)
+    if _overruns(seen.kernel, seen.strides, seen.groups):
+        x = Call(_positions_that_count, x, seen.strides, seen.padding)
+        call = Call(
+            _backward, dy, x, weights, None, (1, 1), zeros, (1, 1), False, zeros, 1, (False, True, False)
+        )
+        return seen.given_filter_gradient(Call(operator.getitem, call, 1))
     if len(zeros) == 3 and single_images.suits(seen, env, dtype, seen.lengths, seen.channels):
         call = single_images.by_filter(seen, dy, x, weights)
         return seen.given_filter_gradient(Call(operator.getitem, call, 1))
@@ -271,6 +277,23 @@ def _filter_gradient_call(seen, env, dtype):
         seen.dilations, False, zeros, seen.groups, (False, True, False),
     )  # fmt: skip
     return seen.given_filter_gradient(Call(operator.getitem, call, 1))
+
+
+def _overruns(kernel, strides, groups):
+    """Whether oneDNN's gradient by this filter (of [spatial..., in, out]) writes past the end of a buffer.
+
+    Its kernel for 1x1 filters with strides does on processors without AVX-512 (oneDNN 3.12, which comes with
+    torch 2.13) where the channels are no multiple of 8; without strides it does not.
+    """
+    *size, channels, _ = kernel
+    return size == [1, 1] and max(strides) > 1 and groups == 1 and channels % 8 != 0
+
+
+def _positions_that_count(x, strides, padding):
+    """What a 1x1 convolution of images with channels first reads, as it would be with strides of 1."""
+    if any(padding):
+        x = torch.nn.functional.pad(x, [n for n in reversed(padding) for _ in range(2)])
+    return x[:, :, :: strides[0], :: strides[1]]
 
 
 def _filter_gradient_kernel(depthwise):
@@ -304,12 +327,15 @@ def _filter_gradient_kernel(depthwise):
             groups = channels if depthwise else channels // shape[-2]
             outputs = shape[-1] * channels if depthwise else shape[-1]
             weights = x.new_empty((1,)).expand(outputs, channels // groups, *shape[:n])
+            steps = strides
+            if _overruns((*shape[:n], channels, outputs), strides, groups):
+                x, steps, before = _positions_that_count(x, strides, before), [1, 1], zeros
             gradient = _backward(
                 dy,
                 x,
                 weights,
                 None,
-                strides,
+                steps,
                 list(before),
                 dilations,
                 False,

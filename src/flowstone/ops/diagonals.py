@@ -69,7 +69,7 @@ def _(node, env):
     return place
 
 
-diag_part_op = op("DiagPart", "input: T -> diagonal: T", T=_TYPES, aliases=[0])
+diag_part_op = op("DiagPart", "input: T -> diagonal: T", T=_TYPES, aliases=[0], snapshot=True)
 diag_part_op.gradient(lambda op, dy: (F.Diag(dy),))
 
 
@@ -121,7 +121,7 @@ def _refuse_scalar():
     raise _invalid("diagonal must be at least 1-dim, received shape: []")
 
 
-matrix_diag_part_op = op("MatrixDiagPart", "input: T -> diagonal: T", T=None, aliases=[0])
+matrix_diag_part_op = op("MatrixDiagPart", "input: T -> diagonal: T", T=None, aliases=[0], snapshot=True)
 
 
 @matrix_diag_part_op.infer

@@ -64,6 +64,9 @@ def _(op, dy):
     raise LookupError(f"Gradient explicitly disabled. Reason: {op.attributes['message']}")
 
 
+value_op = _identity("_Value", "ref: T -> value: T", T=None, snapshot=True)  # of a reference, as it is now
+value_op.not_differentiable()
+
 snapshot_op = _identity("Snapshot", "input: T -> output: T", T=None)
 snapshot_op.no_gradient()
 snapshot_op.fold(lambda node: node.inputs[0])

@@ -182,6 +182,7 @@ split_op = op(
     "num_split: int >= 1",
     T=None,
     aliases=[1],
+    snapshot=True,
     host=["split_dim"],
 )
 
@@ -240,6 +241,7 @@ split_v_op = op(
     "num_split: int >= 1 ; Tlen: type in [int8, int32, int64] = int64",
     T=None,
     aliases=[0],
+    snapshot=True,
     host=["size_splits", "split_dim"],
 )
 

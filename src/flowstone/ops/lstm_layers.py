@@ -14,6 +14,7 @@ is arranged in each step. ATen makes what oneDNN's gradient needs only where gra
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ from flowstone.framework.operation import op
 __all__: list[str] = []
 
 _LSTM = 2  # ATen's number of the kind of cell
+_WORKSPACE = 15  # numbers a unit and step
 _FORWARD = torch.ops.aten.mkldnn_rnn_layer.default
 _BACKWARD = torch.ops.aten.mkldnn_rnn_layer_backward.default
 _ATTRIBUTES = "gates: list(int) ; forget_bias: float = 0.0"
@@ -37,6 +39,22 @@ class Saved(NamedTuple):
     weights: tuple[torch.Tensor, ...]
     outputs: tuple[torch.Tensor, ...]
     workspace: torch.Tensor
+
+
+def rows_of(node: Any) -> int | None:
+    """How many rows a layer multiplies by its weights, in all steps; None if a shape is unknown."""
+    x = node.static_shape(0)
+    return None if x is None else node.attributes.get("N", 1) * math.prod(x[:-1])
+
+
+def saved_bytes(node: Any) -> int:
+    """About how much memory a layer saves beside its outputs; 0 if a shape is unknown."""
+    rows, weights = rows_of(node), node.static_shape(len(node._inputs) - 2)
+    if rows is None or weights is None or not node.attributes["training"]:
+        return 0
+    units = weights[1] // 4
+    size = weights[0] - units
+    return 4 * (rows * (size + _WORKSPACE * units) + math.prod(weights))
 
 
 layer_op = op(

@@ -128,7 +128,14 @@ def _kernel(node: Any, env: Any) -> Any:
 
 
 _ATTRIBUTES = "N: int >= 1 ; form: string ; numbers: list(int)"
-_weights = op("_PackedWeights", "ref: Ref(T) -> weights: N*T", _ATTRIBUTES, T=[dtypes.float32], aliases=[0])
+_weights = op(
+    "_PackedWeights",
+    "ref: Ref(T) -> weights: N*T",
+    _ATTRIBUTES,
+    T=[dtypes.float32],
+    aliases=[0],
+    snapshot=True,
+)
 _resource_weights = op(
     "_PackedResourceWeights",
     "resource: resource -> weights: N*dtype",
@@ -137,9 +144,12 @@ _resource_weights = op(
     stateful=True,
     reads=[0],
     aliases=[0],
+    snapshot=True,
     capturable=True,  # on GPUs nothing is packed
 )
-_constant = op("_PackedConstant", "value: T -> weights: N*T", _ATTRIBUTES, T=[dtypes.float32], aliases=[0])
+_constant = op(
+    "_PackedConstant", "value: T -> weights: N*T", _ATTRIBUTES, T=[dtypes.float32], aliases=[0], snapshot=True
+)
 
 
 def _infer(dims_of: Any) -> Any:

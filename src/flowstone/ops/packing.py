@@ -71,7 +71,9 @@ def _(node):
     return as_known([scalar_element(x._static_value) for x in inputs], node.dtype(0).as_numpy_dtype)
 
 
-unpack_op = op("Unpack", "value: T -> output: num*T", "num: int >= 0 ; axis: int = 0", T=None, aliases=[0])
+unpack_op = op(
+    "Unpack", "value: T -> output: num*T", "num: int >= 0 ; axis: int = 0", T=None, aliases=[0], snapshot=True
+)
 
 
 @unpack_op.infer

@@ -55,7 +55,9 @@ def _transpose_kernel(node: Any) -> Any:
     return lambda x, perm: x.permute(_checked_perm(x, perm))
 
 
-transpose_op = op("Transpose", "x: T, perm: Tperm -> y: T", _PERM, T=None, aliases=[0], host=["perm"])
+transpose_op = op(
+    "Transpose", "x: T, perm: Tperm -> y: T", _PERM, T=None, aliases=[0], snapshot=True, host=["perm"]
+)
 transpose_op.infer(_transposed_dims)
 transpose_op.kernel(CPU, GPU)(lambda node, env: _transpose_kernel(node))
 transpose_op.gradient(lambda op, dy: (F.Transpose(dy, F.InvertPermutation(op.inputs[1])), None))
@@ -72,7 +74,13 @@ def _(node):
 
 
 conjugate_transpose_op = op(
-    "ConjugateTranspose", "x: T, perm: Tperm -> y: T", _PERM, T=None, aliases=[0], host=["perm"]
+    "ConjugateTranspose",
+    "x: T, perm: Tperm -> y: T",
+    _PERM,
+    T=None,
+    aliases=[0],
+    snapshot=True,
+    host=["perm"],
 )
 conjugate_transpose_op.infer(_transposed_dims)
 conjugate_transpose_op.gradient(

@@ -87,6 +87,7 @@ strided_slice_op = op(
     T=None,
     Index=_INDEX_TYPES,
     aliases=[0],
+    snapshot=True,
     host=["begin", "end", "strides"],
 )
 
@@ -282,6 +283,7 @@ slice_op = op(
     T=None,
     Index=(dtypes.int32, dtypes.int64),
     aliases=[0],
+    snapshot=True,
     host=["begin", "size"],
 )
 

@@ -99,6 +99,7 @@ destroy_temporary_variable = op(
     T=None,
     mutates=[0],
     aliases=[0],
+    snapshot=True,
 )
 destroy_temporary_variable.infer(lambda node: node.dims(0))
 destroy_temporary_variable.kernel(CPU, GPU)(lambda node, env: attrgetter("tensor"))
@@ -152,6 +153,7 @@ read_variable = op(
     stateful=True,
     reads=[0],
     aliases=[0],
+    snapshot=True,
     capturable=True,
 )
 read_variable.infer(read_shape)

@@ -1,76 +1,50 @@
 """Common subexpressions (white paper 5.1): pure nodes of the same op, attributes and inputs become one.
 
-So do nodes that read the same state, unless a node between them, in the order in which they run, changes it.
+So do nodes that read the same version of the same state (`state_versions.py`).
 """
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from flowstone.framework.node import Output
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.rewriting.patterns import Replacement, rewrite
+from flowstone.rewriting.state_versions import StateVersions
 
 _LARGEST_COMPARED_BYTES = 1 << 12  # larger constants are equal only if they are the same object
 
 
 def merge_common_subexpressions(subgraph: Subgraph) -> None:
     """Redirects every pure node to the first one that computes the same."""
-    first: dict[Any, PlanNode] = {}
-    versions = _Versions()
+    merging = _Merging(subgraph)
+    rewrite(subgraph, "merge_common_subexpressions", merging.rule)
 
-    def rule(node: PlanNode) -> Replacement | None:
+
+class _Merging:
+    def __init__(self, subgraph: Subgraph) -> None:
+        self._subgraph = subgraph
+        self._earlier: dict[Any, list[PlanNode]] = {}  # nodes by what they compute, each of other versions
+
+    @cached_property
+    def _versions(self) -> StateVersions:
+        return StateVersions(self._subgraph)
+
+    def rule(self, node: PlanNode) -> Replacement | None:
         declaration = node.declaration
         if not (declaration.is_pure or declaration.reads) or not node._outputs or node.type == "_Arg":
-            if not declaration.is_pure:
-                versions.note_changes(node)
             return None
         key = _key(node)
         if key is None:
             return None
-        earlier = first.setdefault((key, versions.read_by(node)), node)
-        if earlier is node:
-            return None
-        return Replacement(list(earlier._outputs), f"same as {earlier.name}")
-
-    rewrite(subgraph, "merge_common_subexpressions", rule)
-
-
-class _Versions:
-    """How often each state has been changed so far. A state is what its handle or reference names."""
-
-    def __init__(self) -> None:
-        self._changes: dict[Any, int] = {}
-        self._all = self._unnamed = 0  # unnamed: of states that no node of the plan names; they may be any
-
-    def note_changes(self, node: PlanNode) -> None:
-        """An impure node may change every state that it takes."""
-        for x in node._inputs:
-            if x._dtype.is_ref or x._dtype.name == "resource":
-                name = self._name(x)
-                self._all += 1
-                if name is None:
-                    self._unnamed += 1
-                else:
-                    self._changes[name] = self._changes.get(name, 0) + 1
-
-    def read_by(self, node: PlanNode) -> tuple[int, ...]:
-        """The versions of the states that `node` takes."""
-        names = [self._name(x) for x in node._inputs if x._dtype.is_ref or x._dtype.name == "resource"]
-        changes = [self._all if name is None else self._changes.get(name, 0) for name in names]
-        return (self._unnamed, *changes)
-
-    @staticmethod
-    def _name(x: Output) -> Any:
-        node = x._op
-        while node.declaration.aliases and node._inputs:
-            node = node._inputs[0]._op
-        attributes = node.attributes
-        if "shared_name" not in attributes:
-            return None
-        return attributes.get("container", ""), attributes["shared_name"] or node.name
+        earlier = self._earlier.setdefault(key, [])
+        for other in earlier:
+            if self._versions.read_by(other) == self._versions.read_by(node):
+                return Replacement(list(other._outputs), f"same as {other.name}")
+        earlier.append(node)
+        return None
 
 
 def _key(node: PlanNode) -> Any:

@@ -49,9 +49,10 @@ class Frames:
         self.exist = any(node.type in ENTERS for node in subgraph.nodes)
         if self.exist:
             for node in subgraph.nodes:
-                self.of[node] = self._frame_of(node)
+                self.of[node] = self.frame_of(node)
 
-    def _frame_of(self, node: PlanNode) -> Frame | None:
+    def frame_of(self, node: PlanNode) -> Frame | None:
+        """The frame of a node whose sources are known."""
         deepest: Frame | None = None
         for source in (*(x._op for x in node._inputs), *node._control_inputs):
             frame = self.of.get(source)

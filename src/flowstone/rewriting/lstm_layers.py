@@ -22,7 +22,7 @@ from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.rewriting.frames import is_head
 from flowstone.rewriting.loop_variables import Takers
 from flowstone.rewriting.lstm_cells import SUMS, Cell, CellGradient, find_cell, find_gradient
-from flowstone.rewriting.patterns import in_order, remove_unneeded, substitute
+from flowstone.rewriting.patterns import in_order, remove_unneeded, substitute_in_order
 
 FEWEST = 8  # cells for which arranging the weights pays
 LARGEST = 1 << 22  # weights; above, products by two threads are as fast one by one
@@ -228,8 +228,11 @@ def _replace(subgraph: Subgraph, layer: _Layer) -> None:
         totals = _totals(subgraph, layer, gradient, replaced)
         places.update(totals)
         stand_ins.update(totals)
-    substitute(subgraph, places, replaced, stand_ins)
-    subgraph.nodes = in_order(subgraph.nodes)
+
+    def arrange() -> None:
+        subgraph.nodes = in_order(subgraph.nodes)
+
+    substitute_in_order(subgraph, places, replaced, stand_ins, arrange)
     remove_unneeded(subgraph)
 
 

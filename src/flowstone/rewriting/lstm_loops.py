@@ -20,7 +20,7 @@ from flowstone.rewriting.loop_variables import LoopVariable, entered
 from flowstone.rewriting.lstm_cells import Cell
 from flowstone.rewriting.lstm_layers import has_kernels
 from flowstone.rewriting.lstm_loop_layers import Match, find_layers
-from flowstone.rewriting.patterns import in_order, remove_unneeded, substitute
+from flowstone.rewriting.patterns import in_order, remove_unneeded, substitute_in_order
 
 
 def join_lstm_loops(subgraph: Subgraph) -> None:
@@ -75,10 +75,12 @@ class _Replacement:
             stand_ins.update({node: [last] for node in loop.nodes})
         for new in (node for nodes in places.values() for node in nodes):
             new._control_inputs = [y for x in new._control_inputs for y in stand_ins.get(x, [x])]
-        substitute(self._subgraph, places, self._replaced, stand_ins)
+        substitute_in_order(self._subgraph, places, self._replaced, stand_ins, self._arrange)
+        remove_unneeded(self._subgraph)
+
+    def _arrange(self) -> None:
         if not order_by_frames(self._subgraph).exist:
             self._subgraph.nodes = in_order(self._subgraph.nodes)
-        remove_unneeded(self._subgraph)
 
     def _make_forward(self, loop: Loop) -> PlanNode:
         self._gather(loop)

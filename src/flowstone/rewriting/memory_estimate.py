@@ -2,8 +2,9 @@
 
 A value lives in a *buffer*, from the node that computes it to the last node that uses it or a view of it. An
 op that declares `aliases` hands on its input's buffer; a kernel that can leave its result in an input's
-buffer does so where that is used no more. State, constants, handles and fed values need no memory of the
-step. Unknown dimensions count as `ASSUMED_SIZE`. A kernel's scratch memory is not counted.
+buffer does so where that is used no more. State, constants and fed values need no memory of the step, nor do
+handles, but those of what a layer saves for its gradient. Unknown dimensions count as `ASSUMED_SIZE`. A
+kernel's scratch memory is not counted.
 
 A loop is one block, whose values of one iteration are all held to its end.
 
@@ -20,17 +21,24 @@ A loop is one block, whose values of one iteration are all held to its end.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from flowstone.framework.kernel import CPU, FOLDING, Call
 from flowstone.framework.node import Output
 from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.ops.lstm_layers import layer_op, saved_bytes, sequence_op
 from flowstone.rewriting.frames import Frame, Frames, order_by_frames
 from flowstone.rewriting.state_access import input_positions
 
 ASSUMED_SIZE = 32  # of an unknown dimension
 ASSUMED_ELEMENTS = 1024  # of an unknown rank
 
+# Bytes behind the handle that a node makes in each step.
+_HELD_BY_HANDLES: dict[str, Callable[[Any], int]] = {
+    layer_op.name: saved_bytes,
+    sequence_op.name: saved_bytes,
+}
 _NOT_OF_THE_STEP = frozenset({"Const", "_Arg", "_CopyToHost"})
 
 Block = tuple[PlanNode, ...]
@@ -39,7 +47,10 @@ Block = tuple[PlanNode, ...]
 def size_of(output: Output) -> int:
     """Bytes of an output's value; 0 for references, handles, strings, constants, fed and swapped values."""
     dtype = output._dtype
-    if dtype.is_ref or dtype.torch is None or output._op.declaration.name in _NOT_OF_THE_STEP:
+    if dtype.torch is None:
+        held = _HELD_BY_HANDLES.get(output._op.declaration.name)
+        return 0 if held is None else held(output._op)
+    if dtype.is_ref or output._op.declaration.name in _NOT_OF_THE_STEP:
         return 0
     dims = output._dims
     if dims is None:

@@ -20,11 +20,12 @@ from flowstone.rewriting.common_subexpression import merge_common_subexpressions
 from flowstone.rewriting.constant_folding import apply_identities, fold_constants
 from flowstone.rewriting.control_edges import drop_waits
 from flowstone.rewriting.dead_branches import remove_dead_branches
+from flowstone.rewriting.dependences import dependences
 from flowstone.rewriting.direct_sums import sum_directly
 from flowstone.rewriting.dropout_choices import choose_by_margins
 from flowstone.rewriting.filter_layout import lay_out_filters
 from flowstone.rewriting.fusion import fuse_biases
-from flowstone.rewriting.invariants import check
+from flowstone.rewriting.invariants import check, check_kept
 from flowstone.rewriting.joined_convolutions import join_convolutions
 from flowstone.rewriting.joined_products import join_products
 from flowstone.rewriting.joined_values import read_joined_values
@@ -55,7 +56,8 @@ from flowstone.rewriting.winograd import convolve_by_winograd
 
 class Pass(NamedTuple):
     """A pass and what it is for; `joins`: it makes one node of several, which must be on one device;
-    `whole_loops`: it needs loops that are not partitioned; `on_hosts`: it is for hosts' kernels alone.
+    `whole_loops`: it needs loops that are not partitioned; `on_hosts`: it is for hosts' kernels alone;
+    `loses`: it finds out what results do not depend on.
     """
 
     function: Callable[[Subgraph], None]
@@ -63,6 +65,7 @@ class Pass(NamedTuple):
     joins: bool = False
     whole_loops: bool = False
     on_hosts: bool = False
+    loses: bool = False
 
     @property
     def name(self) -> str:
@@ -72,10 +75,10 @@ class Pass(NamedTuple):
 
 PASSES = (
     Pass(multiply_in_bfloat16, "products and convolutions in 16 bits, if asked for"),
-    Pass(fold_constants, "compute what does not depend on the step"),
-    Pass(remove_dead_branches, "of a decided conditional only what is taken"),
+    Pass(fold_constants, "compute what does not depend on the step", loses=True),
+    Pass(remove_dead_branches, "of a decided conditional only what is taken", loses=True),
     Pass(drop_waits, "wait only where effects or state make it matter"),
-    Pass(apply_identities, "x + 0 = x, Identity, and other local identities of the ops"),
+    Pass(apply_identities, "x + 0 = x, Identity, and other local identities of the ops", loses=True),
     Pass(sum_directly, "products with ones and sums of sums as one sum", joins=True),
     Pass(narrow_broadcasts, "repeat an operand only where the op does not do it itself"),
     Pass(put_channels_last, "images as their convolutions' kernels read them", on_hosts=True),
@@ -145,6 +148,7 @@ def run_passes(
     """Runs all passes that are not disabled; returns the same subgraph."""
     if show is None and flags.DEBUG >= 2:
         show = _print_change
+    known = dependences(subgraph) if flags.CHECK else {}
     for each in PASSES:
         if each.name in disabled:
             continue
@@ -152,6 +156,8 @@ def run_passes(
         each.function(subgraph)
         if flags.CHECK:
             check(subgraph, each.name)
+            known, then = dependences(subgraph), known
+            check_kept(then, known, each.name, each.loses, each.joins)
         if show and (after := str(subgraph)) != before:
             show(each.name, before, after)
     if flags.DEBUG >= 5:

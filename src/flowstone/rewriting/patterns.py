@@ -1,12 +1,15 @@
-"""The driver of rewriting rules.
+"""The driver of rewriting rules: the one door through which nodes are replaced, absorbed or moved.
 
 A rule looks at one node, whose inputs are already rewritten, and returns None or what stands for its outputs.
-The driver walks the subgraph once, in topological order, redirects later inputs and control edges, and keeps
-the log. A node that is replaced stays only if it has effects; `remove_unneeded` drops what nothing needs
-afterwards.
+`rewrite` walks the subgraph once, in topological order, redirects later inputs and control edges, and keeps
+the log; `substitute` does the same for passes that see more than one node at a time. A node that is replaced
+stays only if it has effects; `remove_unneeded` drops what nothing needs afterwards.
+
+What is put in the place of old nodes must read the versions of state that those read: `Admission`
+(`admission.py`) decides, and a replacement that does not is refused. Passes hold no guards of their own.
 
 Among conditionals (`branches.py`) a value may stand for another only if both are alive under the same
-condition, and a node that others wait for is let go only if its stand-in is."""
+condition, and a node that others wait for is let go only if its replacement is."""
 
 from __future__ import annotations
 
@@ -15,8 +18,10 @@ from typing import NamedTuple
 
 from flowstone.framework.node import Output
 from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.rewriting.admission import Admission
 from flowstone.rewriting.branches import MERGES, TRUE, Liveness
 from flowstone.rewriting.frames import Frames, is_loop_switch
+from flowstone.rewriting.state_versions import StateVersions
 
 
 class Replacement(NamedTuple):
@@ -40,8 +45,9 @@ def rewrite(subgraph: Subgraph, pass_name: str, rule: Rule) -> None:
         PlanNode, list[PlanNode]
     ] = {}  # replaced nodes, and what those who waited for them now wait for
     nodes: list[PlanNode] = []
-    liveness = Liveness(subgraph)
+    liveness, admission = Liveness(subgraph), Admission(subgraph)
     for node in subgraph.nodes:
+        admission.pass_by(node)
         if replaced:
             inputs = node._inputs
             for i, x in enumerate(inputs):
@@ -56,6 +62,9 @@ def rewrite(subgraph: Subgraph, pass_name: str, rule: Rule) -> None:
             for new in result.nodes:
                 new._control_inputs = list(dict.fromkeys([*node._control_inputs, *new._control_inputs]))
         if result is None or not (liveness.trivial or _alive_together(liveness, node, result)):
+            nodes.append(node)
+            continue
+        if not admission.admits_in_place(node, result.outputs, result.nodes):
             nodes.append(node)
             continue
         nodes.extend(result.nodes)
@@ -113,11 +122,21 @@ def substitute(
 
     `places`: what comes where each old node was (maybe nothing); `replaced`: what stands for old outputs;
     `stand_ins`: what those who waited for an old node wait for, by default the last node in its place.
+    Of changes that have nothing to do with each other, those that are not admitted are left out.
     """
     if not places:
         return
     if stand_ins is None:
         stand_ins = {node: new[-1:] for node, new in places.items() if new}
+    refused = Admission(subgraph).refused(places, replaced, stand_ins)
+    for node, new_nodes in places.items():
+        for new in new_nodes:
+            if new is not node:
+                new.order = node.order
+    if refused:
+        places = {node: new for node, new in places.items() if node not in refused}
+        replaced = {old: new for old, new in replaced.items() if old._op not in refused}
+        stand_ins = {node: new for node, new in stand_ins.items() if node not in refused}
     subgraph.nodes = [new for node in subgraph.nodes for new in places.get(node, [node])]
     for node in subgraph.nodes:
         node._inputs[:] = [replaced.get(x, x) for x in node._inputs]
@@ -125,6 +144,33 @@ def substitute(
             node._control_inputs = _redirected(node._control_inputs, stand_ins)
     subgraph.fetches = [replaced.get(x, x) for x in subgraph.fetches]
     subgraph.targets = _redirected(subgraph.targets, stand_ins)
+
+
+def substitute_in_order(
+    subgraph: Subgraph,
+    places: dict[PlanNode, list[PlanNode]],
+    replaced: dict[Output, Output],
+    stand_ins: dict[PlanNode, list[PlanNode]],
+    arranged: Callable[[], None],
+) -> bool:
+    """`substitute` for new nodes that take what comes later: `arranged` then puts the nodes in order. Changes
+    nothing, and returns False, where a node would so come to read another version of a state.
+    """
+    versions = StateVersions(subgraph)
+    before = {node: versions.read_by(node) for node in subgraph.nodes} if versions.changes else {}
+    edges = [(node, list(node._inputs), list(node._control_inputs)) for node in subgraph.nodes]
+    lists = subgraph.nodes, subgraph.fetches, subgraph.targets
+    substitute(subgraph, places, replaced, stand_ins)
+    arranged()
+    if before:
+        after = StateVersions(subgraph)
+        if any([after.read_by(node) != before[node] for node in subgraph.nodes if node in before]):
+            subgraph.nodes, subgraph.fetches, subgraph.targets = lists
+            for node, inputs, controls in edges:
+                node._inputs[:] = inputs
+                node._control_inputs = controls
+            return False
+    return True
 
 
 def in_order(nodes: Iterable[PlanNode], edges: Iterable[tuple[PlanNode, PlanNode]] = ()) -> list[PlanNode]:

@@ -6,7 +6,8 @@ the fewest bytes cross from one to the next. What crosses is kept; the other sta
 after the forward part and computed again, all together, before the first gradient that uses one of them. The
 last segment is kept. Several numbers of segments are tried, each with products and convolutions computed
 again and with these kept (*cheap*), and the cheapest plan is used whose estimated peak is within 5 % of the
-lowest.
+lowest. Products and convolutions are computed again only where the share that they add to the step's
+operations takes nearly as large a share off the peak, beyond what cheap plans do.
 
 Only pure nodes are computed again, from the same values: random numbers, reads of state and other effects are
 not, and nothing that depends on a state which has been changed in between. So results are the same bit for
@@ -30,7 +31,7 @@ from flowstone.framework.node import Output
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.rewriting.memory_estimate import peak_memory, size_of
 from flowstone.rewriting.memory_schedule import arrange
-from flowstone.rewriting.stashes import Stash, Stashes
+from flowstone.rewriting.stashes import Stash, Stashes, is_gradient
 from flowstone.rewriting.state_access import StateAccess
 
 WORTHWHILE = 4 << 20  # bytes of stashes, below which a step is left alone
@@ -39,6 +40,8 @@ _SEGMENTS = (2, 3, 4, 6, 8, 12, 16, 24, 32)
 _LEAST_SAVING = 0.03  # of the peak
 _AS_GOOD_AS_LOWEST = 1.05
 _LEAST_EFFICIENCY = 0.25  # bytes saved an operation, of the average, for which a product is computed again
+_LEAST_GAIN = 0.7  # of the peak's share that products save, over that of the step's operations that they add
+_BYTE = 10  # operations while a byte of an operand comes from memory: what products of few rows wait for
 _PRODUCTS = frozenset(
     {"MatMul", "_FusedMatMul", "_AddedMatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "Einsum"}
 )
@@ -68,7 +71,7 @@ def _recompute(subgraph: Subgraph, hinted: bool) -> None:
             plan = _Plan(subgraph, stashes, access, count, cheap, hinted)
             if plan.clones:
                 plans.append((plan.peak(), plan))
-    good = [(peak, plan) for peak, plan in plans if peak <= (1 - _LEAST_SAVING) * before]
+    good = _paying([each for each in plans if each[0] <= (1 - _LEAST_SAVING) * before], before)
     if not good:
         return
     enough = _AS_GOOD_AS_LOWEST * min(peak for peak, _ in good)
@@ -78,6 +81,17 @@ def _recompute(subgraph: Subgraph, hinted: bool) -> None:
     plan.apply()
     reason = f"{len(plan.clones)} nodes again in {plan.count} segments: an estimated peak of {peak:,} bytes"
     subgraph.log.append(("recompute_activations", "the step", f"{reason} instead of {before:,}"))
+
+
+def _paying(plans: list[tuple[int, _Plan]], before: int) -> list[tuple[int, _Plan]]:
+    """The plans, by their peaks, without those whose products cost more than they save."""
+    lowest = min([peak for peak, plan in plans if plan.cheap], default=before)
+
+    def pays(peak: int, plan: _Plan) -> bool:
+        added = plan.cost()[0] / max(1.0, plan.step_operations())
+        return (lowest - peak) / before > _LEAST_GAIN * added
+
+    return [(peak, plan) for peak, plan in plans if plan.cheap or pays(peak, plan)]
 
 
 class _Plan:
@@ -279,6 +293,10 @@ class _Plan:
         operations = sum([_operations(clone) for _, clone in self.clones])
         return operations, sum([size_of(x) for _, clone in self.clones for x in clone._outputs])
 
+    def step_operations(self) -> float:
+        """Operations of products in the whole step, of which gradients have twice the forward part's."""
+        return 3 * sum([_operations(node) for node in self.nodes if not is_gradient(node)])
+
     def order(self) -> list[PlanNode]:
         """The nodes with the clones among them."""
         at: dict[int, list[PlanNode]] = {}
@@ -339,14 +357,19 @@ def _products_behind(node: PlanNode, inside: set[PlanNode]) -> list[PlanNode]:
 
 
 def _operations(node: PlanNode) -> float:
-    """Floating-point operations of a product or a convolution; 0 for all else, which is cheap."""
+    """What a product or a convolution takes, in floating-point operations; 0 for all else, which is cheap."""
     if node.type in _PRODUCTS:
         counts: Any = [_count(x) for x in (*node._inputs[:2], node._outputs[0])]
-        return 2.0 * math.sqrt(math.prod(counts))
+        return float(2.0 * math.sqrt(math.prod(counts)) + _BYTE * 4 * sum(counts))
     if node.type in _CONVOLUTIONS:
-        dims = node._inputs[1]._dims
-        return 2.0 * _count(node._outputs[0]) * _count(node._inputs[1]) / ((dims[-1] if dims else 0) or 1)
+        return 2.0 * _count(node._outputs[0]) * _count(node._inputs[1]) / _channels(node)
     return 0.0
+
+
+def _channels(node: PlanNode) -> int:
+    """Of a convolution's result; filters may lie in any order."""
+    dims = node._outputs[0]._dims or (1,)
+    return dims[1 if node.attributes.get("data_format", "NHWC").startswith("NC") else -1] or 1
 
 
 def _count(x: Output) -> int:

@@ -29,7 +29,6 @@ from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.rewriting.branches import Liveness
 from flowstone.rewriting.patterns import remove_unneeded, substitute
-from flowstone.rewriting.state_access import may_be_state
 
 _APPLYING = ("SparseApply", "ResourceSparseApply")
 _ADDING = {"ScatterSub": "ScatterAdd", "ResourceScatterSub": "ResourceScatterAdd"}
@@ -51,8 +50,6 @@ def sum_repeated_rows(subgraph: Subgraph) -> None:
             continue
         total, distinct = gradient.op, indices.op
         rows, repeated = total._inputs[0], distinct._inputs[0]
-        if may_be_state(rows) or may_be_state(repeated):
-            continue  # which may have changed where the update stands
         if any(liveness.node(each) != liveness.node(node) for each in (total, distinct)):
             continue
         inputs = [*node._inputs[: at - 1], rows, repeated, *node._inputs[at + 1 :]]

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from flowstone.framework import dtypes
 from flowstone.framework.node import Output
 from flowstone.framework.subgraph import PlanNode
 
@@ -28,20 +27,6 @@ def input_positions(node: PlanNode, arguments: Iterable[int]) -> list[int]:
             positions += range(at, at + size)
         at += size
     return positions
-
-
-def source(x: Output) -> PlanNode:
-    """The node whose memory `x` shows: for a read of a variable, the variable's."""
-    node: PlanNode = x.op
-    while node._inputs and (node.declaration.aliases or node.type == "ReadVariableOp"):
-        node = node._inputs[0].op
-    return node
-
-
-def may_be_state(x: Output) -> bool:
-    """Whether `x` may share memory with a state."""
-    output = source(x)._outputs[0]
-    return bool(output.dtype.is_ref or output.dtype is dtypes.resource)
 
 
 class StateAccess:
@@ -71,7 +56,7 @@ class StateAccess:
             if aliased:
                 states = frozenset().union(*[of.get(node._inputs[i], frozenset()) for i in aliased])
             elif output._dtype.is_ref or output._dtype.name == "resource":
-                states = frozenset([_name(node)])
+                states = frozenset([state_name(node)])
             else:
                 continue
             if states:
@@ -92,7 +77,8 @@ class StateAccess:
             self.effects.append(node)
 
 
-def _name(node: PlanNode) -> Any:
+def state_name(node: PlanNode) -> Any:
+    """What the state of a handle or reference that the node makes is known by."""
     attributes = node.attributes
     if "shared_name" in attributes:
         return attributes.get("container", ""), attributes["shared_name"] or node.name

@@ -28,6 +28,27 @@ _LARGEST_BYTES = 4096  # of constants that are not left on stacks
 _VALUE = {"StackPush": 1, "TensorArrayWrite": 2, "TensorArrayScatter": 2, "TensorArrayUnpack": 1}
 
 
+def is_step_storage(node: PlanNode) -> bool:
+    """Whether the node makes, or looks up, a stack or an array of tensors, or a sum of products."""
+    return _CREATION.match(node.type) is not None or node.type in _GRADIENTS or node.type == "_ProductSum"
+
+
+def is_put(node: PlanNode) -> bool:
+    """Whether the node puts something into a stack or an array."""
+    return _WRITE.match(node.type) is not None
+
+
+def is_taken(node: PlanNode) -> bool:
+    """Whether the node takes something out of a stack or an array."""
+    return _READ.match(node.type) is not None
+
+
+def storage_of(node: PlanNode) -> tuple[PlanNode | None, bool]:
+    """What makes the stack or array that the node puts into or takes from, None if that is not known; and
+    whether it is the array's gradient."""
+    return _creation(node._inputs[0])
+
+
 class StoredValues:
     """What is known of the stacks and arrays of a subgraph. `writes`: by the node that makes a handle, (the
     value put in, whether it is an element rather than many)."""

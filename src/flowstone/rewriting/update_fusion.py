@@ -20,7 +20,6 @@ from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.ops.matrices import is_best_by_blas, is_narrow_for_onednn, rows_of_a_block
 from flowstone.rewriting.branches import Liveness
 from flowstone.rewriting.patterns import remove_unneeded, substitute
-from flowstone.rewriting.state_access import may_be_state, source
 
 _FUSED = {"ApplyGradientDescent": "_", "ResourceApplyGradientDescent": "_Resource"}  # prefixes
 _TYPES = (dtypes.float32, dtypes.float64)
@@ -34,7 +33,6 @@ def fuse_updates(subgraph: Subgraph) -> None:
         return
     consumers = subgraph.consumers()
     liveness = Liveness(subgraph)
-    position = {node: i for i, node in enumerate(subgraph.nodes)}
     places: dict[PlanNode, list[PlanNode]] = {}
     replaced: dict[Output, Output] = {}
     for node in updates:
@@ -45,12 +43,7 @@ def fuse_updates(subgraph: Subgraph) -> None:
             continue
         if node.attributes["use_locking"] or liveness.node(node) != liveness.node(product):
             continue
-        changed = source(node._inputs[0])
         kind, operands, attributes = accumulated
-        if any(source(x) is changed for x in operands):
-            continue  # it would be overwritten while it is read
-        if _is_changed_between(subgraph, position, product, node):
-            continue
         inputs = [*node._inputs[:2], *operands]
         new = subgraph.new_node(registry[_FUSED[node.type] + kind], inputs, attributes, like=node)
         new._control_inputs = list(dict.fromkeys([*product._control_inputs, *node._control_inputs]))
@@ -93,13 +86,3 @@ def _is_fusible(product: PlanNode) -> bool:
     columns = b[0] if product.attributes["transpose_b"] else b[1]
     sizes = rows, terms, columns, product.dtype(0)
     return bool(is_best_by_blas(*sizes) or rows_of_a_block(*sizes) or is_narrow_for_onednn(*sizes))
-
-
-def _is_changed_between(
-    subgraph: Subgraph, position: dict[PlanNode, int], product: PlanNode, update: PlanNode
-) -> bool:
-    """Whether something that runs between the two changes state that an operand of the product may share."""
-    if not any(may_be_state(x) for x in product._inputs):
-        return False
-    between = subgraph.nodes[position[product] + 1 : position[update]]
-    return any(node.declaration.mutates for node in between)

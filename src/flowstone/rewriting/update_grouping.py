@@ -1,14 +1,15 @@
 """Grouping of updates: small variables that one optimiser updates with the same numbers get one call.
 
 A training step ends in an update a variable; for small ones the calls cost more than the arithmetic. An
-update may join an earlier one if nothing between the two waits for that one or takes its variable. The
-group runs where the first of those comes who do, or at the end. Large variables stay alone: their gradients
-are better released at once. Where ATen has no step on lists, variables are joined, which pays for fewer
-elements, and in groups that fit in a cache.
+update may join an earlier one if nothing between the two waits for that one, takes its variable or changes
+what it takes. The group runs where the first of those comes who do, or at the end. Large variables stay
+alone: their gradients are better released at once. Where ATen has no step on lists, variables are joined,
+which pays for fewer elements, and in groups that fit in a cache.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from flowstone.framework.node import Output
@@ -18,6 +19,8 @@ from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.ops.grouped_updates import GROUPED, Grouped
 from flowstone.ops.stateful import handle_dims
 from flowstone.rewriting.branches import Liveness
+from flowstone.rewriting.state_access import UNKNOWN
+from flowstone.rewriting.state_versions import References, changed_by
 
 _LARGEST = 1 << 16  # elements
 _LARGEST_JOINED = 1 << 12
@@ -46,7 +49,10 @@ class _Collector:
         self.subgraph, self.liveness = subgraph, Liveness(subgraph)
         self.nodes: list[PlanNode] = []
         self.groups: dict[Any, list[PlanNode]] = {}
-        self.key_of: dict[PlanNode | Output, Any] = {}  # of put-off updates and of what they change
+        self.key_of: dict[PlanNode, Any] = {}  # of put-off updates
+        self.references = References(memory=True)
+        self.changed: dict[Any, set[Any]] = {}  # keys of put-off updates by the states that they change
+        self.taken: dict[Any, set[Any]] = {}  # the same by states of which they take something
         self.stand_ins: dict[PlanNode, PlanNode] = {}
 
     def add(self, node: PlanNode) -> None:
@@ -61,14 +67,20 @@ class _Collector:
         )
         self.groups.setdefault(key, []).append(node)
         self.key_of[node] = key
-        for held in node._inputs[: slots + 1]:
-            self.key_of[held] = key
+        for i, x in enumerate(node._inputs):
+            for state in self.references[x]:
+                (self.changed if i <= slots else self.taken).setdefault(state, set()).add(key)
 
     def end_groups_before(self, node: PlanNode) -> None:
-        """Runs the groups that `node` waits for or whose variables it takes."""
-        for other in (*node._inputs, *node._control_inputs):
-            if other in self.key_of:
-                self._end(self.key_of[other])
+        """Runs the groups that `node` waits for, whose variables it takes or changes what they take."""
+        if self.groups:
+            for other in (*[x.op for x in node._inputs], *node._control_inputs):
+                if other in self.key_of:
+                    self._end(self.key_of[other])
+            used = {state for x in node._inputs for state in self.references[x]}
+            changed = changed_by(node, self.references)
+            for key in [*_keys(used, self.changed), *_keys(changed, self.taken)]:
+                self._end(key)
         if self.stand_ins:
             controls = [self.stand_ins.get(control, control) for control in node._control_inputs]
             node._control_inputs = list(dict.fromkeys(controls))
@@ -81,12 +93,14 @@ class _Collector:
         subgraph.targets = list(dict.fromkeys(self.stand_ins.get(node, node) for node in subgraph.targets))
 
     def _end(self, key: Any) -> None:
-        members = self.groups.pop(key)
+        members = self.groups.pop(key, [])
+        if not members:
+            return
         slots, numbers = _slots(members[0]), _numbers(members[0])
         for node in members:
             del self.key_of[node]
-            for held in node._inputs[: slots + 1]:
-                self.key_of.pop(held, None)
+        for keys in (*self.changed.values(), *self.taken.values()):
+            keys.discard(key)
         for group in _in_parts(members):
             if len(group) < _SMALLEST_GROUP:
                 self.nodes += group
@@ -120,6 +134,13 @@ class _Collector:
             self.stand_ins[node] = group
             self.subgraph.log.append(("group_updates", node.name, f"one of {len(members)} equal updates"))
         self.nodes.append(group)
+
+
+def _keys(states: Collection[Any], by_state: dict[Any, set[Any]]) -> list[Any]:
+    """The keys of those who may have to do with one of these states."""
+    if states and (UNKNOWN in states or UNKNOWN in by_state):
+        return [key for keys in by_state.values() for key in keys]
+    return [key for state in states for key in by_state.get(state, ())]
 
 
 def _grouped(node: PlanNode) -> Grouped:

@@ -6,8 +6,9 @@ that the step does not own. From roots and last uses follow three decisions, all
 
 - a node may overwrite an input's buffer if the step owns it and nothing that shares it is used later;
 - a read of state is copied if something that shares it is used after a later node changes that state
-  (a *resource* variable's read gives the value at the time of the read; a *reference* that is only
-  identity-copied stays an alias, as in TensorFlow 1);
+  (a *resource* variable's read, or a slice of a *reference*, gives the value at the time of the read; a
+  reference that is only handed on stays one, as in TensorFlow 1: `state_versions.py`);
+- what updates a state from a view of the same state gets a copy of the view;
 - a fetch is copied if it shares memory with a feed, a constant, state or another fetch, or is one;
 - what an asynchronous op keeps is copied if it shares memory with a feed or state.
 
@@ -17,12 +18,16 @@ the loop ends; what an op *keeps* (in a stack, an array, a queue) is not overwri
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from flowstone.framework.node import Output
 from flowstone.framework.shape import num_elements
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.rewriting.frames import ENTERS, NEXT_ITERATIONS, Frame, Frames, is_head
+from flowstone.rewriting.state_access import input_positions
+from flowstone.rewriting.state_versions import References, hands_on
 
 FOREVER = 1 << 60
 
@@ -42,11 +47,16 @@ class Aliasing:
     """Roots and last uses of the values of a subgraph whose `nodes` are in the order they will run.
 
     `constants`: outputs that are the same object in every step (constants, variables, resources), by output.
+    `shown`: of feeds, the states whose memory they may show.
     `spans`: of each loop, the places of its first and last node.
     """
 
     def __init__(
-        self, subgraph: Subgraph, constants: dict[Output, Any], frames: Frames | None = None
+        self,
+        subgraph: Subgraph,
+        constants: dict[Output, Any],
+        frames: Frames | None = None,
+        shown: Mapping[Output, Collection[Any]] = MappingProxyType({}),
     ) -> None:
         self.position = {node: i for i, node in enumerate(subgraph.nodes)}
         self.last_use: dict[Output, int] = {}
@@ -56,6 +66,10 @@ class Aliasing:
         self._changes: dict[Any, list[int]] = {}
         self._constants = constants
         self._frames = frames = frames or Frames(subgraph)
+        self._references, self._shown = References(), shown
+        for feed, owners in shown.items():
+            if owners:
+                self._references.know(feed, owners)
         self.spans = _spans(subgraph, frames)
         for i, node in enumerate(subgraph.nodes):
             for x in node._inputs:
@@ -81,7 +95,7 @@ class Aliasing:
         self._kept: set[Output] = set()
         self._kept_roots: set[Any] = set()
         for node in subgraph.nodes:
-            for index in _positions(node, node.declaration.keeps) if node.declaration.keeps else ():
+            for index in input_positions(node, node.declaration.keeps) if node.declaration.keeps else ():
                 self._kept.add(node._inputs[index])
                 self._kept_roots |= self.roots[node._inputs[index]]
         for root in self._kept_roots:
@@ -95,12 +109,13 @@ class Aliasing:
 
     def _visit(self, node: PlanNode, i: int) -> None:
         declaration = node.declaration
-        for index in _positions(node, declaration.mutates):
+        for index in input_positions(node, declaration.mutates):
             for root in self.roots[node._inputs[index]]:
                 self._changes.setdefault(root, []).append(i)
         for output in node._outputs:
             if node.type == "_Arg":
-                roots = frozenset([Foreign("feed")])
+                owners = self._shown.get(output, ())
+                roots = frozenset([Foreign("feed"), *[self._state(owner) for owner in owners]])
             elif output in self._constants:
                 owner = self._constants[output]
                 is_state = output.dtype.is_ref or output.dtype.torch is None
@@ -109,7 +124,7 @@ class Aliasing:
                 roots = self.roots[node._inputs[0]] | {Foreign("loop")}
             elif declaration.aliases or declaration.overlapping:
                 roots = frozenset().union(
-                    *(self.roots[node._inputs[j]] for j in _positions(node, declaration.aliases))
+                    *(self.roots[node._inputs[j]] for j in input_positions(node, declaration.aliases))
                 )
                 if declaration.overlapping:
                     roots |= {Foreign("overlap")}
@@ -138,18 +153,34 @@ class Aliasing:
         """Whether the outputs of `node`, which share memory with state, must be copies: one outlives a
         change.
         """
+        if hands_on(node) or not any(self._references[x] for x in node._inputs):
+            return False
         return any(self._outlives_change(node, output) for output in node._outputs)
 
-    def _outlives_change(self, node: PlanNode, output: Output) -> bool:
+    def states_shown(self, x: Output) -> list[Any]:
+        """The states whose memory `x` may show, as far as they outlive the step."""
+        found = [r.owner for r in self.roots[x] if type(r) is Foreign and r.kind == "state"]
+        return [owner for owner in found if type(owner) is not Output]
+
+    def outlives_change(self, x: Output) -> bool:
+        """Whether `x`, a value, shares memory with state that changes before or in its last use."""
+        return not self._references[x] and self._outlives_change(x.op, x, until_used=1)
+
+    def must_copy_operand(self, node: PlanNode, i: int) -> bool:
+        """Whether the input `i` shows memory of a state that the node changes while it reads the input."""
+        changed = input_positions(node, node.declaration.mutates)
+        if i in changed:
+            return False
+        return any(self.roots[node._inputs[i]] & self.roots[node._inputs[at]] for at in changed)
+
+    def _outlives_change(self, node: PlanNode, output: Output, until_used: int = 0) -> bool:
         if output.dtype.is_ref or output.dtype.torch is None:
             return False
         here = self.position[node]
-        if node.type == "Identity" and node._inputs[0].dtype.is_ref:
-            return False
         for root in self.roots[output]:
-            if type(root) is Foreign and root.kind == "state":
+            if type(root) is Foreign:
                 changes = [change for change in self._changes.get(root, ()) if change > here]
-                if changes and changes[0] < self._last_use_of_sharers(output, root):
+                if changes and changes[0] < self._last_use_of_sharers(output, root) + until_used:
                     return True
                 if self.spans and self._changes_in_its_loop(node, root):
                     return True
@@ -192,17 +223,6 @@ class Aliasing:
             i != index and roots & self.roots[x] and (x is not fetches[index] or i < index)
             for i, x in enumerate(fetches)
         )
-
-
-def _positions(node: PlanNode, arguments: frozenset[int]) -> list[int]:
-    """The input positions of these declared arguments; a list argument stands for all its inputs."""
-    positions: list[int] = []
-    at = 0
-    for argument, size in enumerate(node.group_sizes):
-        if argument in arguments:
-            positions += range(at, at + size)
-        at += size
-    return positions
 
 
 def _spans(subgraph: Subgraph, frames: Frames) -> dict[Frame, tuple[int, int]]:

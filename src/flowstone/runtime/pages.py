@@ -4,15 +4,15 @@ glibc gives every large buffer its own mapping and unmaps it when it is freed, s
 fresh pages: a fault and 4 KiB of zeros for each, a fifth of a convolutional network's training step.
 `keep_pages` tells it to take large buffers from the heap and never to trim that; and to do without its lists
 of small chunks of one size ("fast bins"), which it empties into the others whenever a larger chunk is freed
-beside the heap's end, as each call of oneDNN does. What it costs: memory is not
-given back to the system while the process lives. ``FLOWSTONE_KEEP_PAGES=0`` leaves the allocator alone.
-Measured in docs/design/010.
+beside the heap's end, as each call of oneDNN does. What it costs: memory is not given back to the system
+while the process lives. Measured in docs/design/010. An allocator that the environment has set (``MALLOC_…``,
+``GLIBC_TUNABLES``) is left alone. `give_pages_back` sets what glibc begins with; only the size from which
+buffers are mappings of their own no longer adapts itself.
 """
 
 from __future__ import annotations
 
 import ctypes
-import functools
 import platform
 
 from flowstone.framework import flags
@@ -21,16 +21,39 @@ from flowstone.framework import flags
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_MAX, _LARGEST_FAST = -1, -2, -4, 1
 _LARGEST = 2**31 - 1  # bytes, an int of C
 _PAD = 1 << 26  # bytes by which the heap grows beyond what is asked for
+_KEPT = ((_MMAP_MAX, 0), (_TRIM_THRESHOLD, _LARGEST), (_TOP_PAD, _PAD), (_LARGEST_FAST, 0))
+_GIVEN_BACK = (
+    (_MMAP_MAX, 1 << 16),
+    (_TRIM_THRESHOLD, 1 << 17),
+    (_TOP_PAD, 1 << 17),
+    (_LARGEST_FAST, 16 * ctypes.sizeof(ctypes.c_size_t)),
+)
+_are_kept = False
 
 
-@functools.cache
 def keep_pages() -> bool:
-    """Sets the allocator so, once; whether it could."""
-    if not flags.KEEP_PAGES or platform.libc_ver()[0] != "glibc":
+    """Sets the allocator so; whether it is."""
+    global _are_kept
+    if not _are_kept:
+        _are_kept = not flags.ALLOCATOR_IS_SET and _set(_KEPT)
+    return _are_kept
+
+
+def give_pages_back() -> None:
+    """Undoes `keep_pages`, and gives what is free now back to the system."""
+    global _are_kept
+    if _are_kept:
+        _set(_GIVEN_BACK)
+        ctypes.CDLL(None).malloc_trim(0)
+        _are_kept = False
+
+
+def _set(settings: tuple[tuple[int, int], ...]) -> bool:
+    """Whether the allocator has these settings now: only glibc's has them."""
+    if platform.libc_ver()[0] != "glibc":
         return False
     try:
         mallopt = ctypes.CDLL(None).mallopt
     except (OSError, AttributeError):
         return False
-    settings = ((_MMAP_MAX, 0), (_TRIM_THRESHOLD, _LARGEST), (_TOP_PAD, _PAD), (_LARGEST_FAST, 0))
     return all([mallopt(setting, value) == 1 for setting, value in settings])

@@ -26,6 +26,7 @@ from flowstone.rewriting.function_inlining import inline_functions
 from flowstone.rewriting.partial_execution import prune
 from flowstone.rewriting.passes import JOINING, JOINING_IN_PARTS, NAMES, ON_HOSTS, run_passes
 from flowstone.rewriting.shape_refinement import refine_shapes
+from flowstone.rewriting.switch_predicates import hold_predicates
 from flowstone.runtime.awaiting import wait_last
 from flowstone.runtime.cuda_graph import CapturedStep, recorder_of
 from flowstone.runtime.device import Device, check_requested, default_device, needs_placement
@@ -177,6 +178,7 @@ def placed_subgraph(
     """
     subgraph = prune(fetches, targets, feeds, feed_dims and without_equal_sizes(feed_dims))
     inline_functions(subgraph)
+    hold_predicates(subgraph)
     if feed_dims:
         refine_shapes(subgraph)
         use_equal_sizes(subgraph, feed_dims)

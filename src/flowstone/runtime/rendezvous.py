@@ -2,7 +2,7 @@
 
 A key names the tensor, the two devices and the iteration. Whichever comes first waits for the other; nobody
 blocks a thread. What was sent and never received, such as values of a loop's last, dead iteration, goes with
-the step.
+the step, or when it is cancelled.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ class Rendezvous:
             if receiver is None:
                 if key in self._values:
                     raise errors.InternalError(None, None, f"Duplicate send of {key}")
-                self._values[key] = value
+                if self._error is None:
+                    self._values[key] = value
         if receiver is not None:
             receiver((value,), None)
 
@@ -50,5 +51,7 @@ class Rendezvous:
             self._error = self._error or error
             receivers = list(self._receivers.values())
             self._receivers.clear()
+            values, self._values = self._values, {}
+        del values  # outside the lock: memory that goes may end something that asks for it
         for done in receivers:
             done(None, error)

@@ -17,6 +17,8 @@ deadline is checked before every node; a third one records a trace (`tracing.py`
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -51,6 +53,7 @@ def compile_segment(
     traced_device: str = "",
     feeds_are_there: bool = False,
     asked: frozenset[Output] = frozenset(),
+    shown: Mapping[Output, Collection[Any]] = MappingProxyType({}),
 ) -> Segment:
     """Compiles all nodes of `subgraph` for `environment`. Raises InvalidArgumentError where a kernel is
     missing.
@@ -59,8 +62,9 @@ def compile_segment(
     `traced_device`: the steps are `TracedStep`s, and the segment runs on the device of this name.
     `feeds_are_there`: whoever calls it has brought the feeds to the device.
     `asked`: fetches that only decide, which are returned as Python's True or False.
+    `shown`: of feeds, the states whose memory they may show.
     """
-    writer = _Writer(subgraph, environment, watched, traced_device, feeds_are_there, asked)
+    writer = _Writer(subgraph, environment, watched, traced_device, feeds_are_there, asked, shown)
     return writer.write(returns_references)
 
 
@@ -73,7 +77,9 @@ class _Writer:
         traced_device: str,
         feeds_are_there: bool,
         asked: frozenset[Output],
+        shown: Mapping[Output, Collection[Any]],
     ) -> None:
+        self.shown = shown
         self.subgraph, self.environment, self.watched, self.asked = subgraph, environment, watched, asked
         on_cpu = environment.device.type == "cpu"
         self.memory = None if on_cpu else Memory(environment, subgraph.feeds, feeds_are_there, subgraph.nodes)
@@ -93,7 +99,7 @@ class _Writer:
         for node in subgraph.nodes:
             if node.type not in _WITHOUT_KERNEL:
                 self._make_kernel(node)
-        self.aliasing = Aliasing(subgraph, self.names.constants, self.frames)
+        self.aliasing = Aliasing(subgraph, self.names.constants, self.frames, self.shown)
         feeds = [f"a{i}" for i in range(len(subgraph.feeds))]
         self.names.of.update(zip(subgraph.feeds, feeds))
         self.code.line(0, f"def segment(step{''.join(', ' + name for name in feeds)}):")
@@ -152,6 +158,8 @@ class _Writer:
         if node.type in MERGES:
             self._write_merge(node, i, depth, arguments)
         else:
+            if node.declaration.mutates:
+                self._copy_operands(node, arguments)
             text, targets = self._assigned(node, self._computed(node, arguments))
             if node.declaration.mutates:
                 text = self._unpacking(node, text, arguments)
@@ -230,6 +238,12 @@ class _Writer:
         if kernel.at_once is None:
             return waiting
         return f"{self._kernel_name(node, kernel.at_once)}({', '.join(arguments)}) or {waiting}"
+
+    def _copy_operands(self, node: PlanNode, arguments: list[str]) -> None:
+        """An update from what it changes takes a copy of that."""
+        for i, x in enumerate(node._inputs):
+            if self.aliasing.must_copy_operand(node, i):
+                arguments[i] += ".copy()" if x.dtype.torch is None else ".clone()"
 
     def _copy_kept(self, node: PlanNode, arguments: list[str]) -> None:
         """What the node keeps and others may change is copied for it."""

@@ -336,9 +336,10 @@ class _Cutter:
             returns_references=True,
             traced_device=self.traced_device,
             asked=frozenset(part.fetches) - others,
+            shown={copies.of_output[x]: self.aliasing.states_shown(x) for x in copies.taken},
         )
         unit.call = unit.segment.function
-        outlasting = [i for i, x in enumerate(wanted) if self.aliasing.must_copy_read(x.op)]
+        outlasting = [i for i, x in enumerate(wanted) if self.aliasing.outlives_change(x)]
         if outlasting:
             unit.call = _copying(unit.segment.function, outlasting)
         for x, must_copy in zip(wanted, unit.segment.copied_fetches):

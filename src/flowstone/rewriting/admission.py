@@ -1,0 +1,238 @@
+"""Whether new nodes may take the place of old ones: only if they read the same versions of state.
+
+What led to an old output and comes after what the new nodes take is *absorbed*: the new nodes do its work.
+The versions that absorbed nodes read (`state_versions.py`) must be those that the new nodes read where they
+stand; values that share memory with a state count as reads of it, lest the step have to copy them. Where a
+value becomes a reference, or a reference a value, all who take it must read the version that the value
+shows. Where the steps of a subgraph are not one function (it waits, or is a part of several), control edges
+alone hold nodes in order: there, nodes that others wait for are not absorbed if they read what is changed.
+
+Most rewrites come before anything is changed, and need no analysis at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+from flowstone.framework.node import Output
+from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.rewriting.frames import ENTERS
+from flowstone.rewriting.state_access import input_positions
+from flowstone.rewriting.state_versions import References, StateVersions, hands_on
+
+Places = dict[PlanNode, list[PlanNode]]
+
+
+class Admission:
+    """Asks of each change of a subgraph whether it may be made. The analysis is made when it is first needed,
+    of the nodes as they are then."""
+
+    def __init__(self, subgraph: Subgraph) -> None:
+        self._subgraph = subgraph
+        self._references = References()
+        self._versions: StateVersions | None = None
+        self._changes_before = False
+        self._added: list[tuple[PlanNode, PlanNode]] = []  # new nodes, and in whose places they stand
+        self._consumers: dict[Output, list[PlanNode]] | None = None
+        self._waited_for: set[PlanNode] | None = None
+
+    @property
+    def versions(self) -> StateVersions:
+        """The versions of the subgraph's states."""
+        if self._versions is None:
+            self._versions = StateVersions(self._subgraph, self._references)
+            for new, old in self._added:
+                self._versions.add(new, old)
+        return self._versions
+
+    # ---- one node after the other
+
+    def pass_by(self, node: PlanNode) -> None:
+        """Takes notice of a node that comes before those of later questions."""
+        if node.declaration.mutates or node.declaration.asynchronous:
+            self._changes_before = True
+
+    def admits_in_place(
+        self, node: PlanNode, outputs: Sequence[Output], new_nodes: Sequence[PlanNode]
+    ) -> bool:
+        """Whether `outputs`, some of `new_nodes` in its place, may stand for those of `node`."""
+        if not self._changes_before and self._keeps_references(zip(node._outputs, outputs)):
+            self._added += [(new, node) for new in new_nodes]
+            return True
+        if not self.versions.changes:
+            return True
+        for new in new_nodes:
+            self.versions.add(new, node)
+        return self._admits(list(zip(node._outputs, outputs)), new_nodes, (node,))
+
+    def _keeps_references(self, replaced: Iterable[tuple[Output, Output]]) -> bool:
+        references = self._references
+        return all([references[old] == references[new] for old, new in replaced])
+
+    # ---- several at a time
+
+    def refused(self, places: Places, replaced: dict[Output, Output], stand_ins: Places) -> set[PlanNode]:
+        """The old nodes whose changes may not be made. Changes that share a node stand or fall together."""
+        involved = {*places, *[x.op for x in replaced]}
+        if self._come_before_changes(involved) and self._keeps_references(replaced.items()):
+            return set()
+        if not self.versions.changes:
+            return set()
+        for old, new_nodes in places.items():
+            for new in new_nodes:
+                self.versions.add(new, old)
+        refused: set[PlanNode] = set()
+        for group in _groups(involved, places, replaced, stand_ins):
+            pairs = [(old, replaced[old]) for node in group for old in node._outputs if old in replaced]
+            new_nodes = [new for node in group for new in places.get(node, ()) if new is not node]
+            if not self._admits(pairs, new_nodes, group):
+                refused |= group
+        return refused
+
+    def _come_before_changes(self, involved: Collection[PlanNode]) -> bool:
+        left = len(involved)
+        if any(node.type in ENTERS for node in self._subgraph.nodes):
+            return False
+        for node in self._subgraph.nodes:
+            left -= node in involved
+            if not left:
+                return True
+            if node.declaration.mutates or node.declaration.asynchronous:
+                return False
+        return True
+
+    # ---- the question
+
+    def _admits(
+        self,
+        replaced: Sequence[tuple[Output, Output]],
+        new_nodes: Sequence[PlanNode],
+        old_nodes: Collection[PlanNode],
+    ) -> bool:
+        versions = self.versions
+        new_reads = frozenset().union(*[versions.in_memory_for(new) for new in new_nodes])
+        if any([self._updates_from_itself(new) for new in new_nodes]):
+            return any([self._updates_from_itself(old) for old in old_nodes])
+        if new_reads and not self._are_read_by_old(new_reads, replaced, new_nodes, old_nodes):
+            return False
+        return all([self._shows_the_same(old, new, new_nodes) for old, new in replaced])
+
+    def _updates_from_itself(self, node: PlanNode) -> bool:
+        """Whether the node takes values that share memory with what it changes."""
+        sharing, changed = self.versions.sharing, input_positions(node, node.declaration.mutates)
+        states = frozenset().union(*[sharing[node._inputs[i]] for i in changed])
+        return any([states & sharing[x] for i, x in enumerate(node._inputs) if i not in changed])
+
+    def _are_read_by_old(
+        self,
+        new_reads: frozenset[Any],
+        replaced: Sequence[tuple[Output, Output]],
+        new_nodes: Sequence[PlanNode],
+        old_nodes: Collection[PlanNode],
+    ) -> bool:
+        taken = {x for new in new_nodes for x in new._inputs}
+        absorbed = _absorbed([*[old.op for old, _ in replaced], *old_nodes], taken)
+        old_reads: dict[Any, set[Any]] = {}
+        for node in absorbed:
+            for state, version in self.versions.in_memory_for(node):
+                old_reads.setdefault(state, set()).add(version)
+        if any([old_reads.get(state) != {version} for state, version in new_reads]):
+            return False
+        if not self._is_in_pieces():
+            return True
+        return not any(node in self._held() for node in absorbed if node not in old_nodes)
+
+    def _shows_the_same(self, old: Output, new: Output, new_nodes: Sequence[PlanNode]) -> bool:
+        versions = self.versions
+        before, after = versions.references[old], versions.references[new]
+        if before == after:
+            if before or new._op in new_nodes or new._op is old._op:
+                return True
+            return all(  # a value that is there already
+                [versions.current(state, new.op) == version for state, version in versions.read_by(old.op)]
+            )
+        value = new.op if before else old.op
+        for state in filter(versions.is_changed, before | after):
+            version = versions.current(state, value)
+            if not self._is_taken_at(old, state, version):
+                return False
+        return True
+
+    def _is_taken_at(self, x: Output, state: Any, version: Any) -> bool:
+        """Whether all who take `x`, or what is handed on of it, see this version of the state."""
+        if x in self._subgraph.fetches and self.versions.final(state) != version:
+            return False
+        for node in self._taken().get(x, ()):
+            if hands_on(node):
+                if not all([self._is_taken_at(y, state, version) for y in node._outputs]):
+                    return False
+            elif self.versions.current(state, node) != version:
+                return False
+        return True
+
+    def _taken(self) -> dict[Output, list[PlanNode]]:
+        if self._consumers is None:
+            self._consumers = self._subgraph.consumers()
+        return self._consumers
+
+    def _is_in_pieces(self) -> bool:
+        return self._held() is not _NOBODY
+
+    def _held(self) -> set[PlanNode]:
+        """The nodes that others wait for, where the subgraph is more than one function; else nobody."""
+        if self._waited_for is None:
+            nodes = self._subgraph.nodes
+            in_pieces = any([node.declaration.asynchronous for node in nodes])
+            held = {control for node in nodes for control in node._control_inputs}
+            self._waited_for = held if in_pieces else _NOBODY
+        return self._waited_for
+
+
+_NOBODY: set[PlanNode] = set()
+
+
+def _absorbed(ends: Iterable[PlanNode], taken: Collection[Output]) -> set[PlanNode]:
+    """The nodes that lead to these ends, themselves included, and come after what is `taken`."""
+    found: set[PlanNode] = set()
+    stack = list(ends)
+    while stack:
+        node = stack.pop()
+        if node not in found:
+            found.add(node)
+            stack += [x._op for x in node._inputs if x not in taken]
+    return found
+
+
+def _groups(
+    involved: Collection[PlanNode], places: Places, replaced: dict[Output, Output], stand_ins: Places
+) -> list[set[PlanNode]]:
+    """The old nodes in groups that share new nodes, directly or through what these take of each other."""
+    leader: dict[PlanNode, PlanNode] = {}
+
+    def find(node: PlanNode) -> PlanNode:
+        while leader.setdefault(node, node) is not node:
+            leader[node] = node = leader[leader[node]]
+        return node
+
+    def join(a: PlanNode, b: PlanNode) -> None:
+        leader[find(a)] = find(b)
+
+    made = {new for new_nodes in places.values() for new in new_nodes} - set(places)
+    for node, new_nodes in places.items():
+        for new in new_nodes:
+            join(node, new)
+            for source in (*[x._op for x in new._inputs], *new._control_inputs):
+                if source in made:
+                    join(new, source)
+    for old, new_output in replaced.items():
+        if new_output._op in made or new_output._op in places:
+            join(old.op, new_output.op)
+    for node, stands in stand_ins.items():
+        for new in stands:
+            if new in made:
+                join(node, new)
+    groups: dict[PlanNode, set[PlanNode]] = {}
+    for node in involved:
+        groups.setdefault(find(node), set()).add(node)
+    return list(groups.values())

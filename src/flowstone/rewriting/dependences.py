@@ -1,0 +1,105 @@
+"""What the results of a subgraph depend on, as far as rewriting must keep it.
+
+A *result* is a fetch, a new version of a state, or another effect. It depends on fed values, on versions of
+states (`state_versions.py`), and on nodes whose own effect is what they hand out (random numbers).
+`dependences` finds these through data edges, through stacks and arrays, and round loops. A value that is
+only asked for its shape does not count.
+
+Before and after a pass, results depend on the same: a read that moved past an assignment shows as another
+version, a contribution that a sum lost as a dependence that is gone. This is what ``FLOWSTONE_CHECK=1``
+holds every pass to (`invariants.py`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flowstone.framework.node import Output
+from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.rewriting.state_versions import StateVersions, changed_by
+from flowstone.rewriting.stored_values import is_put, is_taken, storage_of
+
+Dependences = dict[Any, frozenset[Any]]
+_SHAPES = frozenset(("Shape", "ShapeN", "Size", "Rank", "ZerosLike", "OnesLike"))
+
+
+def dependences(subgraph: Subgraph) -> Dependences:
+    """By result, what it depends on. The names of results and of dependences outlive the subgraph's nodes."""
+    return _Walk(subgraph).results()
+
+
+class _Walk:
+    """Sets of dependences as bits of integers, by output."""
+
+    def __init__(self, subgraph: Subgraph) -> None:
+        self.subgraph, self.versions = subgraph, StateVersions(subgraph)
+        self._bits: dict[Any, int] = {}
+        self._own: dict[PlanNode, int] = {node: self._of_its_own(node) for node in subgraph.nodes}
+        self.of: dict[Output, int] = {}
+        self._stored: dict[Any, int] = {}  # what is in each stack and array
+        changed = True
+        while changed:  # once, and once more for every loop that a dependence goes round
+            changed = any([self._visit(node) for node in subgraph.nodes])
+
+    def _bit(self, name: Any) -> int:
+        return 1 << self._bits.setdefault(name, len(self._bits))
+
+    def _of_its_own(self, node: PlanNode) -> int:
+        if node.type == "_Arg":
+            return self._bit(("feed", node.attributes["index"]))
+        found = 0
+        if node.type not in _SHAPES:
+            for state, version in self.versions.read_by(node):
+                found |= self._bit((state, version))
+        declaration = node.declaration
+        if declaration.stateful and not declaration.reads and not declaration.mutates and node._outputs:
+            if not any([self._is_handle(x) for x in (*node._inputs, *node._outputs)]):
+                found |= self._bit(("effect", node.origin.name))
+        return found
+
+    def _is_handle(self, x: Output) -> bool:
+        return bool(self.versions.references[x]) or x._dtype.is_ref or x._dtype.name == "resource"
+
+    def _visit(self, node: PlanNode) -> bool:
+        """Whether the node's outputs, or what it stores, depend on more than was known."""
+        found = self._taken(node)
+        changed = False
+        if is_put(node):
+            storage = storage_of(node)
+            before = self._stored.get(storage, 0)
+            self._stored[storage] = before | found
+            changed = before | found != before
+        for x in node._outputs:
+            mine = 0 if self.versions.references[x] else found  # a reference is read by those who take it
+            changed |= mine != self.of.get(x)
+            self.of[x] = mine
+        return changed
+
+    def _taken(self, node: PlanNode) -> int:
+        found = self._own[node]
+        if node.type not in _SHAPES:
+            for x in node._inputs:
+                found |= self.of.get(x, 0)
+        if is_taken(node):
+            found |= self._stored.get(storage_of(node), 0)
+        return found
+
+    def results(self) -> Dependences:
+        """What the fetches, changes and effects depend on."""
+        names = list(self._bits)
+
+        def named(bits: int) -> frozenset[Any]:
+            return frozenset([name for i, name in enumerate(names) if bits >> i & 1])
+
+        versions = self.versions
+        found: Dependences = {}
+        for i, x in enumerate(self.subgraph.fetches):
+            seen = {(state, versions.final(state)) for state in versions.references[x]}
+            found["fetch", i] = named(self.of[x]) | {each for each in seen if versions.is_changed(each[0])}
+        count: dict[Any, int] = {}
+        for node in self.subgraph.nodes:
+            for state in changed_by(node, versions.references):
+                count[state] = count.get(state, -1) + 1
+                found["change", state, count[state]] = named(self._taken(node))
+        return found
+

@@ -1,0 +1,127 @@
+"""The forms that fetches may have, and the types in which TensorFlow gives them back."""
+
+from __future__ import annotations
+
+import collections
+from collections import ChainMap, Counter, OrderedDict, UserDict, UserList, defaultdict, deque
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import flowstone as tf
+
+
+class Kept(dict):  # type: ignore[type-arg]
+    """A dict of another type."""
+
+
+class Read(Mapping[str, Any]):
+    """A mapping that cannot be changed."""
+
+    def __init__(self, items: Any) -> None:
+        self._items = dict(items)
+
+    def __getitem__(self, key: str) -> Any:
+        return self._items[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+
+class Defaulting(defaultdict):  # type: ignore[type-arg]
+    """A defaultdict of another type."""
+
+
+class Pair(NamedTuple):
+    first: Any
+    second: Any
+
+
+class Sum(Pair):
+    """A subclass of a named tuple."""
+
+
+class Two(tuple):  # type: ignore[type-arg]
+    """A tuple that is made of its items."""
+
+    def __new__(cls, first: Any, second: Any) -> Two:
+        return super().__new__(cls, (first, second))  # type: ignore[type-var]
+
+
+class Attribute(NamedTuple):
+    """What attrs says of one attribute."""
+
+    name: str
+
+
+class Point:
+    """As attrs writes a class: the leading underscore is not part of the argument's name."""
+
+    __attrs_attrs__ = (Attribute("x"), Attribute("_y"))
+
+    def __init__(self, x: Any, y: Any) -> None:
+        self.x, self._y = x, y
+
+
+@pytest.fixture
+def session() -> Iterator[Any]:
+    with tf.Graph().as_default(), tf.Session() as s:
+        yield s
+
+
+def results(session: Any, make: Any) -> Iterator[Any]:
+    """Of a first run, of one whose runner is known, and of a callable."""
+    yield session.run(make())
+    yield session.run(make())
+    yield session.make_callable(make())()
+
+
+@pytest.mark.parametrize("kind", [dict, OrderedDict, Kept, Counter, UserDict, Read, ChainMap])
+def test_mappings(session: Any, kind: Any) -> None:
+    x, y = tf.constant(3.0), tf.constant([4, 5])
+    for result in results(session, lambda: kind({"z": x, "a": [y]})):
+        assert type(result) is kind and set(result) == {"z", "a"}
+        assert result["z"] == 3.0 and isinstance(result["z"], np.float32)
+        assert type(result["a"]) is list and result["a"][0].tolist() == [4, 5]
+        assert kind is ChainMap or list(result) == ["z", "a"]
+
+
+@pytest.mark.parametrize("kind", [defaultdict, Defaulting])
+def test_mappings_with_a_default(session: Any, kind: Any) -> None:
+    x = tf.constant(3.0)
+    for factory in (list, int, None, lambda: 7):  # one after the other: their runners are not mixed up
+        for result in results(session, lambda f=factory: {"in": kind(f, {"z": x})}):
+            assert type(result["in"]) is defaultdict and result["in"] == {"z": 3.0}
+            assert result["in"].default_factory is factory
+
+
+@pytest.mark.parametrize("kind", [collections.namedtuple("Made", "a b"), Pair, Sum, Two])  # type: ignore[misc]
+def test_tuples_of_a_type(session: Any, kind: Any) -> None:
+    x, y = tf.constant(3.0), tf.constant([4, 5])
+    for result in results(session, lambda: kind(x, (y,))):
+        assert type(result) is kind and result[0] == 3.0 and result[1][0].tolist() == [4, 5]
+
+
+def test_attrs_classes(session: Any) -> None:
+    x, y = tf.constant(3.0), tf.constant(4)
+    for result in results(session, lambda: Point(x, [y])):
+        assert type(result) is Point and result.x == 3.0 and result._y == [4]
+
+
+def test_what_is_no_form(session: Any) -> None:
+    x = tf.constant(3.0)
+    for fetch in (
+        UserList([x]),
+        deque([x]),
+        {"Const:0"},
+        (i for i in [x]),
+        {"Const:0": x}.values(),
+        range(2),
+    ):
+        with pytest.raises(TypeError, match="has invalid type"):
+            session.run(fetch)

@@ -1,0 +1,67 @@
+"""Random programs with state have TensorFlow's values, and every pass has such programs around what it knows.
+
+The answers are TensorFlow's (`tests/golden/make_state_goldens.py`). `compare_state_programs.py` tries more
+programs, and makes those that differ small.
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import zlib
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import state_kinds
+from compare_state_programs import Flowstone, difference
+from flowstone.framework import flags
+from flowstone.rewriting.passes import NAMES
+from state_drawing import Drawer
+from state_patterns import program
+from state_programs import Ambiguous, Order, Program, Run, State, Statement, as_data, check, from_data
+from state_sessions import lower_sizes
+from state_shrinking import smallest
+
+GOLDEN = pathlib.Path(__file__).parents[1] / "golden" / "state_programs.npz"
+TRIED = 100
+WITHOUT_A_GPU = {"swap_hinted", "swap_activations"}  # these leave the step alone
+
+
+def known_answers() -> Iterator[tuple[int, int, np.ndarray]]:
+    """A program's number, the digest of its text, and its answers one behind the other."""
+    with np.load(GOLDEN) as golden:
+        ends = np.cumsum(golden["sizes"])
+        values = np.split(golden["values"], ends[:-1])
+        yield from zip(golden["seeds"].tolist(), golden["digests"].tolist(), values)
+
+
+@pytest.fixture(autouse=True)
+def checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flags, "CHECK", 1)
+
+
+@pytest.mark.parametrize(("seed", "digest", "expected"), list(known_answers())[:TRIED])
+def test_has_the_values_of_tensorflow(seed: int, digest: int, expected: np.ndarray) -> None:
+    wanted = program(seed)
+    assert zlib.crc32(str(wanted).encode()) == digest, "other programs: make_state_goldens.py makes answers anew"
+    found = Flowstone()(wanted)
+    assert not isinstance(found, str), f"{found}\n{wanted}"
+    flat = np.concatenate([x.ravel() for run in found for x in run]).astype(np.float32)
+    words = difference([[flat]], [[expected]])
+    assert not words, f"{words}\n{wanted}"
+
+
+def test_every_pass_meets_such_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise what is tried above would say nothing of it."""
+    lower_sizes(monkeypatch.setattr)
+    monkeypatch.setattr(flags, "CHECK", 0)
+    ordinary, saving = Flowstone(), Flowstone(enabled=flags.OPTIONAL_PASSES)
+    for seed in range(10_000, 10_300):
+        way = saving if seed % 3 == 0 else ordinary
+        way(program(seed))
+        missing = NAMES - ordinary.seen - saving.seen - WITHOUT_A_GPU
+        if not missing:
+            return
+    raise AssertionError(f"no program is changed by {', '.join(sorted(missing))}")
