@@ -91,7 +91,7 @@ Build = Callable[[Draft], list[Any]]
 class Program(NamedTuple):
     """A program around the pattern of the pass `name`; `changed`: which nodes' attributes are (by name);
     `dtypes`: the element types beside float32 in which it is built too; `finite`: feeds that are never
-    infinite."""
+    infinite; `applies`: whether the pass does, or must not."""
 
     name: str
     build: Build
@@ -99,6 +99,7 @@ class Program(NamedTuple):
     dtypes: tuple[str, ...] = ("float16", "bfloat16", "float64", "complex64", "int32")
     tolerance: float = 0.0
     finite: tuple[int, ...] = ()
+    applies: bool = True
 
     def drafted(self, **how: Any) -> Built:
         """It in a graph of its own."""
