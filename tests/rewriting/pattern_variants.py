@@ -235,7 +235,7 @@ def _other_constants(value: np.ndarray) -> Iterator[np.ndarray]:
         other = value.copy()
         other.flat[0] = other.flat[0] * 2 + 0.5
         yield other
-        yield from (value * 2, np.zeros_like(value), -value)
+        yield from (value * 2, np.zeros_like(value) if value.ndim < 2 else value + 1, -value)
         if value.ndim:
             yield value.reshape(1, *value.shape)
 

@@ -17,8 +17,9 @@ and where the labels are constants, each 0 or 1, with s = 1 - 2 z,
     loss = softplus(s x) + 0 x                       and its gradient sigmoid(s x) (s dy)
 
 which no cancellation makes less exact. Products with zero are there for infinities alone, of which the
-program makes NaN: 0 min(s x, 0) where z is 1, and dy + 0 dy for a dy that is no finite constant. (``softplus(x) - x z`` and ATen's own binary cross entropy are as
-fast, but make the loss of a logit of 10 that is right, 4.5e-5, wrong by 4e-7 for one of the two labels.)
+program makes NaN: 0 min(s x, 0) where z is 1, and dy + 0 dy for a dy that is no finite constant.
+(``softplus(x) - x z`` and ATen's own binary cross entropy are as fast, but make the loss of a logit of 10
+that is right, 4.5e-5, wrong by 4e-7 for one of the two labels.)
 
 What takes part is recognised by its structure alone; where something else takes an inner value, all stays.
 """
