@@ -188,6 +188,14 @@ def _(d: Draft) -> list[Any]:
     return [y, *gradients(y, x, w)]
 
 
+@program("put_channels_last", dtypes=("float64",))
+def _(d: Draft) -> list[Any]:
+    x, w = d.fed(None, 2, 3, 4, 5), d.fed(2, 2, 2, 2, 3)
+    y = tf.nn.conv3d(x, w, [1] * 5, "SAME", data_format="NCDHW")
+    y = tf.nn.max_pool3d(y, [1, 1, 2, 2, 2], [1, 1, 1, 2, 2], "VALID", data_format="NCDHW")
+    return [y, *gradients(y, x, w)]
+
+
 @program("pool_first")
 def _(d: Draft) -> list[Any]:
     x = d.fed(2, 6, 5, 2)
@@ -267,21 +275,21 @@ def _(d: Draft) -> list[Any]:
 
 @program("convolve_by_winograd", dtypes=())
 def _(d: Draft) -> list[Any]:
-    x, w, b = d.fed(2, 7, 6, 3), d.fed(3, 3, 3, 4), d.fed(4)
+    x, w, b = d.fed(None, 7, 6, 3), d.fed(3, 3, 3, 4), d.fed(4)
     y = tf.nn.relu(tf.nn.bias_add(tf.nn.conv2d(x, w, [1] * 4, "SAME"), b))
     return [y, tf.nn.conv2d(x, d.fed(2, 5, 3, 4), [1] * 4, "VALID")]
 
 
 @program("convolve_by_winograd", dtypes=())
 def _(d: Draft) -> list[Any]:
-    x, w, dy = d.fed(2, 7, 6, 3), d.fed(3, 3, 3, 4), d.fed(2, 7, 6, 4)
+    x, w, dy = d.fed(None, 7, 6, 3), d.fed(3, 3, 3, 4), d.fed(None, 7, 6, 4)
     y = tf.nn.conv2d(x, w, [1] * 4, "SAME")
     return [*tf.gradients(y, [x, w], dy)]
 
 
 @program("join_convolutions", dtypes=())
 def _(d: Draft) -> list[Any]:
-    x = d.fed(2, 4, 5, 16)
+    x = d.fed(None, 4, 5, 16)
     filters = [tf.constant(d.values(1, 1, 16, n)) for n in (2, 3)]
     biases = [d.fed(n) for n in (2, 3)]
     parts = [tf.nn.bias_add(tf.nn.conv2d(x, w, [1] * 4, "SAME"), b) for w, b in zip(filters, biases)]
@@ -314,15 +322,15 @@ def _(d: Draft) -> list[Any]:
 
 @program("simplify_logistic_losses", dtypes=("float64", "float16"))
 def _(d: Draft) -> list[Any]:
-    x, z = d.fed(3, 4), d.fed(3, 4, value=np.linspace(0, 1, 12).reshape(3, 4))
+    x, z = d.fed(None, 4), d.fed(None, 4, value=np.linspace(0, 1, 4 * d.batch).reshape(-1, 4))
     y = tf.nn.sigmoid_cross_entropy_with_logits(labels=z, logits=x)
-    return [y, *tf.gradients(y, x, d.fed(3, 4))]
+    return [y, *tf.gradients(y, x, d.fed(None, 4))]
 
 
 @program("simplify_logistic_losses", dtypes=("float64",))
 def _(d: Draft) -> list[Any]:
-    x, w, numpy = d.fed(3, 4), d.fed(3, 4), d.dtype.as_numpy_dtype
-    zeros, eye = np.zeros([3, 4], numpy), np.eye(3, 4, dtype=numpy)
+    x, w, numpy = d.fed(None, 4), d.fed(None, 4), d.dtype.as_numpy_dtype
+    zeros, eye = np.zeros([d.batch, 4], numpy), np.eye(d.batch, 4, dtype=numpy)
     a = tf.nn.sigmoid_cross_entropy_with_logits(labels=zeros, logits=x)
     b = tf.nn.sigmoid_cross_entropy_with_logits(labels=eye, logits=w)
     return [a, b, *tf.gradients(tf.reduce_mean(a) + tf.reduce_sum(b), [x, w])]
@@ -330,8 +338,8 @@ def _(d: Draft) -> list[Any]:
 
 @program("simplify_logistic_losses", dtypes=())
 def _(d: Draft) -> list[Any]:
-    x = d.fed(3, 4)
-    a = tf.nn.sigmoid_cross_entropy_with_logits(labels=np.ones([3, 4], "f"), logits=x)
+    x = d.fed(None, 4)
+    a = tf.nn.sigmoid_cross_entropy_with_logits(labels=np.ones([d.batch, 4], "f"), logits=x)
     return [a, *tf.gradients(tf.reduce_mean(a), x)]
 
 
@@ -347,8 +355,8 @@ def _(d: Draft) -> list[Any]:
 
 @program("fuse_losses", dtypes=("float64", "float16"))
 def _(d: Draft) -> list[Any]:
-    x, w = d.fed(3, 4), d.fed(4, 5)
-    labels = d.indices(5, 3)
+    x, w = d.fed(None, 4), d.fed(4, 5)
+    labels = d.indices(5, None)
     losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=tf.matmul(x, w))
     loss = tf.reduce_mean(losses)
     return [loss, *tf.gradients(loss, [x, w])]
@@ -356,7 +364,7 @@ def _(d: Draft) -> list[Any]:
 
 @program("fuse_losses", dtypes=("float64",))
 def _(d: Draft) -> list[Any]:
-    x, b, labels = d.fed(3, 5), d.fed(5), d.fed(3, 5, value=np.eye(3, 5))
+    x, b, labels = d.fed(None, 5), d.fed(5), d.fed(None, 5, value=np.eye(d.batch, 5))
     loss = tf.reduce_sum(tf.nn.softmax_cross_entropy_with_logits(labels=labels, logits=x + b))
     return [loss, *tf.gradients(0.5 * loss, [x, b])]
 
@@ -422,7 +430,7 @@ def cell(x: Any, h: Any, c: Any, weights: Any, bias: Any) -> Any:
     return tf.sigmoid(o) * tf.tanh(c), c
 
 
-def unrolled(d: Draft, rows: int, units: int, steps: int = 8) -> Any:
+def unrolled(d: Draft, rows: int | None, units: int, steps: int = 8) -> Any:
     """Outputs of all steps, and what gradients may be asked of."""
     xs = tf.unstack(d.fed(steps, rows, 3))
     weights, bias = d.fed(3 + units, 4 * units), d.fed(4 * units)
@@ -435,7 +443,7 @@ def unrolled(d: Draft, rows: int, units: int, steps: int = 8) -> Any:
 
 @program("join_lstm_layers", changed=r"^(concat|split|add|mul|Tanh)$", dtypes=("float64",))
 def _(d: Draft) -> list[Any]:
-    outputs, c, given = unrolled(d, 3, 2)
+    outputs, c, given = unrolled(d, None, 2)
     loss = tf.add_n([tf.reduce_sum(tf.square(h)) for h in outputs]) + tf.reduce_sum(c)
     return [outputs[3], *tf.gradients(loss, given)]
 
@@ -473,14 +481,14 @@ def _(d: Draft) -> list[Any]:
 
 def looped(d: Draft, steps: int = 8) -> Any:
     """The same as a loop over arrays."""
-    x, weights, bias = d.fed(steps, 3, 3), d.fed(5, 8), d.fed(8)
+    x, weights, bias = d.fed(steps, None, 3), d.fed(5, 8), d.fed(8)
     inputs = tf.TensorArray(d.dtype, steps).unstack(x)
 
     def body(t: Any, outputs: Any, h: Any, c: Any) -> Any:
         h, c = cell(inputs.read(t), h, c, weights, bias)
         return t + 1, outputs.write(t, h), h, c
 
-    zeros = tf.zeros([3, 2], d.dtype)
+    zeros = tf.zeros(tf.stack([tf.shape(x)[1], 2]), d.dtype)
     _, outputs, h, _ = tf.while_loop(
         lambda t, *_: t < steps, body, [0, tf.TensorArray(d.dtype, steps), zeros, zeros]
     )
