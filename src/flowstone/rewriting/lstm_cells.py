@@ -104,8 +104,8 @@ def find_cell(split: Any, takers: Takers) -> Cell | None:
 
 def _suits(cell: Cell) -> bool:
     x, h, product, parts = cell.x._dims, cell.h._dims, cell.weights._dims, cell.state._dims
-    if any(dims is None or None in dims or len(dims) != 2 for dims in (x, h, product, parts)):
-        return False
+    if any(dims is None or None in dims or len(dims) != 2 or 0 in dims for dims in (x, h, product, parts)):
+        return False  # oneDNN makes nothing of nothing
     assert x is not None and h is not None
     same = cell.c._dims == h == parts and product == (x[1] + h[1], 4 * h[1]) and x[0] == h[0]  # type: ignore[operator]
     return same and all(value.dtype.base_dtype is dtypes.float32 for value in (cell.x, cell.weights))
