@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import training_programs
 from flowstone.ops import fused_convolutions, matrices, packed_products, packed_weights
 from flowstone.rewriting import (
     filter_layout,
@@ -23,6 +24,8 @@ from flowstone.rewriting import (
 from flowstone.rewriting.passes import NAMES
 from pattern_programs import PROGRAMS
 from pattern_variants import Program, disagreements, rewritten
+
+assert training_programs  # which adds to PROGRAMS
 
 IDS = [f"{each.name}-{i}" for i, each in enumerate(PROGRAMS)]
 
