@@ -8,6 +8,7 @@ import pytest
 import flowstone as tf
 from agreement import agree
 from flowstone.framework import flags
+from flowstone.ops import matrices
 from flowstone.rewriting.invariants import check
 from flowstone.rewriting.partial_execution import prune
 from flowstone.rewriting.passes import PASSES, run_passes
@@ -216,3 +217,26 @@ def test_narrow_and_low_products_are_not_added_to_matrices():
     added = [narrow + tf.placeholder(tf.float32, [64, 3]), low + tf.placeholder(tf.float32, [8, 50])]
     feeds = [op.outputs[0] for op in tf.get_default_graph().get_operations() if op.type == "Placeholder"]
     assert "_AddedMatMul" not in types(added, feeds, "fuse_biases")[1]
+
+
+@pytest.mark.parametrize("special", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("where", range(3))
+def test_rectifiers_of_large_products_and_convolutions_keep_nan(monkeypatch, special, where):
+    """oneDNN's own rectifier makes zeros of them."""
+    monkeypatch.setattr(matrices, "onednn_is_faster", lambda: True)
+    layers = {
+        "product": ([64, 512], [512, 256], tf.matmul),
+        "more results than images": ([2, 24, 24, 8], [3, 3, 8, 40], strided(1)),
+        "fewer": ([2, 24, 24, 40], [3, 3, 40, 8], strided(2)),
+    }
+    for dims, kernel, apply in layers.values():
+        operands = [RNG.standard_normal(n).astype("f") for n in (dims, kernel, kernel[-1:])]
+        operands[where].flat[operands[where].size // 2] = special
+        x, w, b = (tf.placeholder(tf.float32, each.shape) for each in operands)
+        y = tf.nn.relu(tf.nn.bias_add(apply(x, w), b))
+        log = agree(monkeypatch, [y], dict(zip((x, w, b), operands)), "fuse_biases")
+        assert "fuse_biases: " in log
+
+
+def strided(stride):
+    return lambda x, w: tf.nn.conv2d(x, w, [1, stride, stride, 1], "SAME")

@@ -74,10 +74,25 @@ def test_the_graph_of_a_mean_over_constant_labels() -> None:
         "%0 = _Arg() index=0 : float32[2,2]",
         "%2 = Mul(%0, %1) : float32[2,2]",
         "%3 = Softplus(%2) : float32[2,2]",
-        "%4 = Sigmoid(%2) : float32[2,2]",
-        "%6 = Mul(%4, %5) : float32[2,2]",
-        "return %3, %6",
+        "%5 = Minimum(%2, %4) : float32[2,2]",
+        "%7 = Mul(%5, %6) : float32[2,2]",
+        "%8 = AddV2(%3, %7) : float32[2,2]",
+        "%9 = Sigmoid(%2) : float32[2,2]",
+        "%11 = Mul(%9, %10) : float32[2,2]",
+        "return %8, %11",
     ]
+
+
+@pytest.mark.parametrize("labels", LABELS)
+def test_infinite_logits_and_gradients_are_as_spelled_out(monkeypatch, labels) -> None:
+    x, dy = tf.placeholder(tf.float32, [3, 4]), tf.placeholder(tf.float32, [])
+    loss = loss_of(x, tf.constant(LABELS[labels]))
+    gradient = tf.gradients(loss * dy, x)[0]
+    special = [np.inf, -np.inf, np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-40, 3e38, -3e38, 1.0, -np.inf]
+    for number in (1.0, np.inf, np.nan):
+        feed = {x: np.float32(special).reshape(3, 4), dy: number}
+        log = agree(monkeypatch, [loss, gradient], feed, NAME, tolerance=1e-6)
+    assert f"{NAME}:" in log
 
 
 def test_the_graph_of_fed_labels() -> None:

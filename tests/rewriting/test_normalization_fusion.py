@@ -155,3 +155,13 @@ def test_on_several_devices_each_folds_its_own() -> None:
             s.run(tf.global_variables_initializer())
             results.append(s.run(y, {x: data}))
     np.testing.assert_allclose(*results, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("variance", [-1.0, np.inf, np.nan])
+def test_constants_that_make_no_finite_factor_stay(monkeypatch, variance) -> None:
+    x, value = image()
+    numbers = [np.full(4, number, "f") for number in (1.0, 0.5, 0.25, variance)]
+    scale, offset, mean, variances = map(tf.constant, numbers)
+    y = convolved(x, make=tf.constant)
+    z = tf.nn.fused_batch_norm(y, scale, offset, mean, variances, 0.0, is_training=False)[0]
+    assert f"{NAME}:" not in agree(monkeypatch, [z], {x: value}, NAME)

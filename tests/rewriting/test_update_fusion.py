@@ -203,3 +203,23 @@ def test_sums_that_stay() -> None:
         feeds = [small, large, cube]
         lines = text(fetches, feeds, "fold_constants", "apply_identities", "fuse_updates", targets=[step])
         assert "_ApplySum" not in ops(lines) and "Sum" in ops(lines)
+
+
+@pytest.mark.parametrize("rate", [0.0, np.inf, np.nan])
+@pytest.mark.parametrize("special", [1.0, np.inf, np.nan])
+def test_rates_of_zero_and_infinity(monkeypatch, rate, special) -> None:
+    """BLAS leaves out what it multiplies by zero; the update does not."""
+    initial = {"w": values(6, 5), "v": values(5), "large": values(512, 1024)}
+    w, v, large = (tf.get_variable(name, initializer=x) for name, x in initial.items())
+    given = [values(4, 6), values(4, 5), values(512, 8), values(8, 1024)]
+    for x in given:
+        x.flat[x.size // 2] = special
+    a, b, c, d = placeholders = [tf.placeholder(tf.float32, x.shape) for x in given]
+    number = tf.placeholder(tf.float32, [])
+    gradients = [(tf.matmul(a, b, transpose_a=True), w), (tf.reduce_sum(b, 0), v), (tf.matmul(c, d), large)]
+    step = tf.train.GradientDescentOptimizer(number).apply_gradients(gradients)
+    feed = {**dict(zip(placeholders, given)), number: rate}
+    log = agree(
+        monkeypatch, [w, v, large, step], feed, "fuse_updates", setup=tf.global_variables_initializer()
+    )
+    assert log.count("fuse_updates: ") == 3

@@ -2,10 +2,14 @@
 
 Plans only: `rewriting/fusion.py` makes ``_BiasedConv2D`` of a Conv2D, the addition of a vector to its
 channels, and Relu, Tanh or Sigmoid after that. oneDNN does all of it in the convolution's own pass; its tanh
-is also ten times as fast as ATen's where MKL does not know the processor.
+is also ten times as fast as ATen's where MKL does not know the processor. Its relu makes 0 of NaN, which
+would hide that training has gone astray: it is used only where all that is convolved was found to be finite,
+which costs less than a relu of its own where images have fewer elements than results.
 """
 
 from __future__ import annotations
+
+import math
 
 import torch
 
@@ -44,16 +48,30 @@ def _suits_onednn(node):
     return bool(results and kernel and results * kernel >= _LARGE and torch.backends.mkldnn.is_available())
 
 
-def _with_bias(call, activation, packed):
+def _with_bias(call, node, packed):
     """A convolution's call, with all that is called on its result, where oneDNN adds bias and activation."""
     if call.function is torch.conv2d:
         x, kernel, _, strides, padding, dilations, groups = call.arguments
     elif call.function is _convolve:
         x, kernel, _, padding, strides, dilations, groups, *_ = call.arguments
     else:
-        return Call(call.function, _with_bias(call.arguments[0], activation, packed), *call.arguments[1:])
-    weights = X1 if packed else kernel
-    return Call(_convolve, x, weights, X2, padding, strides, dilations, groups, activation, (), "")
+        return Call(call.function, _with_bias(call.arguments[0], node, packed), *call.arguments[1:])
+    operands, geometry = (x, X1 if packed else kernel, X2), (padding, strides, dilations, groups)
+    activation = node.attributes["activation"].lower() or "none"
+    if activation != "relu":
+        return Call(_convolve, *operands, *geometry, activation, (), "")
+    images, results = num_elements(node.dims(0)), num_elements(node.outputs[0].dims)
+    if packed or images is None or images >= results:
+        return Call(torch.relu_, Call(_convolve, *operands, *geometry, "none", (), ""))
+    return Call(_rectified, *operands, *geometry)
+
+
+def _rectified(images, filters, bias, *geometry):
+    """oneDNN's convolution with its relu where no NaN can come of the operands, else with ATen's."""
+    sums = [operand.sum().item() for operand in (images, filters, bias)]
+    if math.isfinite(sum(sums)):
+        return _convolve(images, filters, bias, *geometry, "relu", (), "")
+    return _convolve(images, filters, bias, *geometry, "none", (), "").relu_()
 
 
 def packing(node):
@@ -89,7 +107,7 @@ def _(node, env):
     convolution, activation = conv2d_op.kernels[env.device_type](node, env), node.attributes["activation"]
     last = is_channels_last(node.attributes["data_format"])
     if type(convolution) is Call and env.device.type == "cpu" and _suits_onednn(node):
-        return _with_bias(convolution, activation.lower() or "none", node.attributes.get("packed", False))
+        return _with_bias(convolution, node, node.attributes.get("packed", False))
     activate = ACTIVATED[activation]
 
     def run(x, kernel, bias):

@@ -178,6 +178,13 @@ def _onednn(x, turned_y, bias=None, activation="none"):
     return Call(torch.ops.mkldnn._linear_pointwise.default, x, turned_y, bias, activation, (), "")
 
 
+def activated_by_onednn(x, turned_y, bias, activation):
+    """The same and an activation, by the op's name. oneDNN's own relu makes 0 of NaN."""
+    if activation == "Relu":
+        return Call(torch.relu_, _onednn(x, turned_y, bias))
+    return _onednn(x, turned_y, bias, activation.lower() or "none")
+
+
 @functools.cache
 def onednn_is_faster() -> bool:
     """Whether float32 products are faster in oneDNN than in the BLAS that torch calls: AMD's x86
@@ -277,7 +284,7 @@ def _(node, env):
     """activation(a b + bias): by oneDNN in the product's own pass, elsewhere in place after it."""
     product, activation = _product_call(node, env), node.attributes["activation"]
     if type(product) is Call and product.function is torch.ops.mkldnn._linear_pointwise.default:
-        return _onednn(*product.arguments[:2], X2, activation.lower() or "none")
+        return activated_by_onednn(*product.arguments[:2], X2, activation)
     activate = ACTIVATED[activation]
     if type(product) is not Call:
         return lambda a, b, bias: activate(product(a, b).add_(bias))

@@ -18,7 +18,7 @@ import torch
 from flowstone.framework import dtypes
 from flowstone.framework.kernel import CPU, GPU, X0, X1, X2, Call
 from flowstone.framework.operation import op
-from flowstone.ops.matrices import ACTIVATED, onednn_is_faster
+from flowstone.ops.matrices import ACTIVATED, activated_by_onednn, onednn_is_faster
 from flowstone.ops.packed_weights import FORMS, SMALLEST, Dims, Form
 
 __all__: list[str] = []
@@ -70,8 +70,7 @@ def _(node: Any, env: Any) -> Any:
     """activation(a weights' + bias)."""
     activation, bias = node.attributes["activation"], X2 if node.attributes["NB"] else None
     if env.device.type == "cpu":
-        name = activation.lower() or "none"
-        return Call(torch.ops.mkldnn._linear_pointwise.default, X0, X1, bias, name, (), "")
+        return activated_by_onednn(X0, X1, bias, activation)
     total = Call(torch.nn.functional.linear, X0, X1, bias)
     return Call(ACTIVATED[activation], total) if activation else total
 

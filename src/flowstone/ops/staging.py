@@ -125,7 +125,7 @@ _declare("Stage", "values: *dtypes ->", _TUPLES, _stage, lambda node: None, asyn
 _declare("Unstage", "-> values: *dtypes", _TUPLES, _unstage, _no_dims, asynchronous=True)
 _declare(
     "StagePeek", "index: int32 -> values: *dtypes", _TUPLES, _stage_peek, _no_dims,
-    asynchronous=True, overlapping=True, host=["index"],
+    asynchronous=True, host=["index"],
 )  # fmt: skip
 _declare("StageSize", "-> size: int32", _ANY, _size_kernel(_buffer, "__len__"), lambda node: ())
 _declare("StageClear", "->", _ANY, _clear_kernel(_buffer), lambda node: None)

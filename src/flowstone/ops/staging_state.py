@@ -102,13 +102,14 @@ class StagingBuffer(_Store):
         self.waiting.start(step, done, attempt, "take")
 
     def peek(self, step: Any, done: Done, index: int, check: Check = _accept) -> None:
-        """The tuple at place `index` (0: first), once there is one; it stays."""
+        """A copy of the tuple at place `index` (0: first), once there is one: whoever takes it may overwrite
+        it."""
 
         def attempt() -> Any:
             if not 0 <= index < len(self._tuples):
                 return WAITS
             check(self._tuples[index])
-            return self._tuples[index]
+            return copied(self._tuples[index])
 
         self.waiting.start(step, done, attempt, ("peek", index))
 

@@ -5,12 +5,17 @@ makes ``_WinogradConv2D`` and its kin, and one ``_WinogradFilter`` for all of th
 width, channels]. In the direction `axis` (1 or 2) they are padded and cut into pairs of positions; each
 product of the algorithm is a convolution by a filter that has one tap in this direction, and the results of a
 pair are added up in place. The gradients are the same steps transposed, in reverse.
+
+The algorithm adds and takes away what a plain convolution only adds: of an infinity it makes NaN, and sums
+of very large numbers may overflow. So images whose results are not all finite are convolved once more,
+plainly; to add up results that have just been made costs less than a hundredth of making them.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -20,7 +25,7 @@ from flowstone.framework.operation import op
 from flowstone.ops.packed_weights import FORMS, Dims, Form, reordered_filter
 from flowstone.ops.untouched import untouched
 from flowstone.ops.winograd import APART, BOTH, EVEN, ODD, products
-from flowstone.ops.winograd_tiling import TO_FIRST, Tiling
+from flowstone.ops.winograd_tiling import TO_FIRST, TO_LAST, Tiling
 
 __all__: list[str] = []
 
@@ -103,7 +108,7 @@ _GEOMETRY = (
 
 _forward = op(
     "_WinogradConv2D",
-    "input: T, parts: P*T, bias: NB*T -> output: T",
+    "input: T, filter: T, parts: P*T, bias: NB*T -> output: T",
     f"{_GEOMETRY} ; P: int >= 3 ; NB: int >= 0 ; activation: string = ''",
     T=[dtypes.float32],
 )
@@ -112,22 +117,24 @@ _forward.infer(lambda node: tuple(node.attributes["results"]))
 
 @_forward.kernel(CPU)
 def _(node: Any, env: Any) -> Any:
-    tiling, activation = Tiling(node), node.attributes["activation"].lower() or None
+    tiling, rectified = Tiling(node), node.attributes["activation"] == "Relu"
     number_of_filters = len(tiling.products)
 
-    def run(images: torch.Tensor, *others: torch.Tensor) -> torch.Tensor:
+    def run(images: torch.Tensor, whole: torch.Tensor, *others: torch.Tensor) -> torch.Tensor:
         filters, bias = others[:number_of_filters], (*others[number_of_filters:], None)[0]
         results = images.new_empty(tiling.results)
         for start, number in tiling.pieces:
-            pairs = _convolved(tiling, images.narrow(0, start, number), filters, bias, activation)
-            tiling.put(results.narrow(0, start, number), *pairs)
+            some, place = images.narrow(0, start, number), results.narrow(0, start, number)
+            tiling.put(place, *_convolved(tiling, some, filters, bias), rectified)
+            if not _is_finite(place):
+                place.copy_(_plain_results(tiling, some, whole, bias, rectified))
         return results
 
     return run
 
 
 def _convolved(
-    tiling: Tiling, images: torch.Tensor, filters: Sequence[torch.Tensor], bias: Any, activation: str | None
+    tiling: Tiling, images: torch.Tensor, filters: Sequence[torch.Tensor], bias: Any
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """The even and the odd outputs, channels first."""
     factors = {
@@ -141,13 +148,65 @@ def _convolved(
     else:
         odd = both.clone()
     for target, total in ((EVEN, even), (ODD, odd)):
-        _convolve_onto(total, *factors[target], None, *geometry, "add", 1.0, activation, (), "")
+        _convolve_onto(total, *factors[target], None, *geometry, "add", 1.0, None, (), "")
     return even, odd
+
+
+def _is_finite(x: torch.Tensor) -> bool:
+    """Whether all elements are finite, and far from the largest numbers."""
+    return math.isfinite(x.sum().item())
+
+
+# ---- without the algorithm
+
+
+class _Plain(NamedTuple):
+    """The images, channels first, with `extra` zeros before them and maybe more behind; the `padding` of both
+    ends alike that a convolution adds to that."""
+
+    images: torch.Tensor
+    extra: tuple[int, int]
+    padding: tuple[int, int]
+
+
+def _plain(tiling: Tiling, images: torch.Tensor) -> _Plain:
+    along = tiling.axis - 1
+    length = tiling.results[tiling.axis] + tiling.taps - 1
+    before, after = tiling.before, length - tiling.before - tiling.images[tiling.axis]
+    both, padding, extra = min(before, after), list(tiling.margins), [0, 0]
+    padding[along], extra[along] = both, before - both
+    sides = [0, 0, 0, 0]  # of the last dimension first
+    sides[2 - 2 * along : 4 - 2 * along] = before - both, after - both
+    padded = torch.nn.functional.pad(images.permute(TO_FIRST), sides)
+    return _Plain(padded, (extra[0], extra[1]), (padding[0], padding[1]))
+
+
+def _plain_results(
+    tiling: Tiling, images: torch.Tensor, filters: torch.Tensor, bias: Any, rectified: bool
+) -> torch.Tensor:
+    seen = _plain(tiling, images)
+    results = torch.conv2d(seen.images, filters.permute(3, 2, 0, 1), bias, 1, seen.padding).permute(TO_LAST)
+    return results.relu_() if rectified else results
+
+
+def _plain_gradient(
+    tiling: Tiling, images: torch.Tensor, filters: torch.Tensor, dy: torch.Tensor, by_filter: bool
+) -> torch.Tensor:
+    """By the images, channels last, or by the filter; of what it is by only the shape counts."""
+    seen, kernel = _plain(tiling, images), filters.permute(3, 2, 0, 1)
+    wanted = (not by_filter, by_filter, False)
+    by_images, by_kernel, _ = _backward(
+        dy.permute(TO_FIRST), seen.images, kernel, None, _ONES, seen.padding, _ONES, False, (0, 0), 1, wanted
+    )
+    if by_filter:
+        return by_kernel.permute(2, 3, 1, 0)
+    (above, beside), (_, height, width, _) = seen.extra, images.shape
+    return by_images.narrow(2, above, height).narrow(3, beside, width).permute(TO_LAST)
 
 
 _by_input = op(
     "_WinogradConv2DBackpropInput",
-    "parts: P*T, out_backprop: T -> output: T",
+    "filter: T, parts: P*T, out_backprop: T -> output: T",
     f"{_GEOMETRY} ; P: int >= 3",
     T=[dtypes.float32],
 )
@@ -158,15 +217,18 @@ _by_input.infer(lambda node: tuple(node.attributes["images"]))
 def _(node: Any, env: Any) -> Any:
     tiling = Tiling(node)
 
-    def run(*inputs: torch.Tensor) -> torch.Tensor:
+    def run(whole: torch.Tensor, *inputs: torch.Tensor) -> torch.Tensor:
         *filters, dy = inputs
         dx = dy.new_empty(tiling.images)
         for start, number in tiling.pieces:
+            some, place = dy.narrow(0, start, number), dx.narrow(0, start, number)
             gradients = [
                 torch.conv_transpose2d(gradient, weights, None, _ONES, tiling.margins)
-                for gradient, weights in zip(tiling.by_targets(dy.narrow(0, start, number)), filters)
+                for gradient, weights in zip(tiling.by_targets(some), filters)
             ]
-            tiling.add_up(dx.narrow(0, start, number), gradients)
+            tiling.add_up(place, gradients)
+            if not _is_finite(place):
+                place.copy_(_plain_gradient(tiling, place, whole, some, False))
         return dx
 
     return run
@@ -222,7 +284,8 @@ def _(node: Any, env: Any) -> Any:
                 if tap in piece.taps
             )
             _put_weighted(result.narrow(axis, tap, 1).permute(TO_FIRST), found)
-        return result.permute(1, 2, 3, 0)
+        result = result.permute(1, 2, 3, 0)
+        return result if _is_finite(result) else _plain_gradient(tiling, images, result, dy, True)
 
     return run
 

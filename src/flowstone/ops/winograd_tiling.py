@@ -74,11 +74,16 @@ class Tiling:
         padded.narrow(self.axis, after, self.length - after).zero_()
         return padded
 
-    def put(self, y: torch.Tensor, even: torch.Tensor, odd: torch.Tensor) -> None:
-        """Puts the results of all pairs, channels first, into `y`."""
+    def put(self, y: torch.Tensor, even: torch.Tensor, odd: torch.Tensor, rectified: bool = False) -> None:
+        """Puts the results of all pairs, channels first, into `y`; if `rectified`, none below zero (oneDNN's
+        own rectification would make zeros of NaN)."""
         for start, values in enumerate((even, odd)):
             place = self._every_second(y, start)
-            place.copy_(values.permute(TO_LAST).narrow(self.axis, 0, place.shape[self.axis]))
+            results = values.permute(TO_LAST).narrow(self.axis, 0, place.shape[self.axis])
+            if rectified:
+                torch.clamp_min(results, 0, out=place)
+            else:
+                place.copy_(results)
 
     def by_targets(self, dy: torch.Tensor) -> list[torch.Tensor]:
         """The gradient, channels first, by the result of each product."""

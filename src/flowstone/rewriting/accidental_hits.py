@@ -50,6 +50,8 @@ def _hits(dense: Output) -> PlanNode | None:
     node: PlanNode = dense.op
     if node.type != "SparseToDense" or node._control_inputs or dense.dtype.base_dtype is not dtypes.float32:
         return None
+    if node.attributes["validate_indices"]:
+        return None  # which may fail: hits have no order
     default, weights, indices = node.constant(3), node._inputs[2], node._inputs[0].op
     hits: PlanNode = weights.op
     if default is None or default != 0 or hits.type != "ComputeAccidentalHits" or weights.value_index != 2:
@@ -67,6 +69,8 @@ def _source(column: Output, hits: PlanNode) -> Output | None:
     while x.op is not hits:
         if x.op.type not in ("Reshape", "ExpandDims", "Cast") or x.op._control_inputs:
             return None
+        if x.dtype not in (dtypes.int32, dtypes.int64):
+            return None  # which may not hold the place
         is_column = is_column or (x._dims is not None and len(x._dims) == 2 and x._dims[1] == 1)
         x = x.op._inputs[0]
     return x if is_column and column._dims is not None and column._dims[1:] == (1,) else None

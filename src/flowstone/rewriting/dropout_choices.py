@@ -5,12 +5,15 @@
 A subtraction costs less than a comparison, and the choice a third of what it costs by a mask
 (`ops/margins.py`). The gradient chooses by the same margin; in loops it goes through the stack that the mask
 went through. Random numbers are never NaN, and a difference is negative exactly where the first number is the
-smaller one, so every bit of the result is the same.
+smaller one, so every bit of the result is the same. A rate that is NaN, which no number reaches, counts as
+infinite.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
+
+import numpy as np
 
 from flowstone.framework import dtypes
 from flowstone.framework.node import Output
@@ -114,7 +117,10 @@ def _replace(
         return output
 
     kind = {"T": dtypes.float32}
-    margin = put("Sub", list(found.comparison._inputs), {**kind}, found.comparison)
+    random, rate = found.comparison._inputs
+    guards, rate = _reachable(subgraph, found.comparison, rate)
+    margin = put("Sub", [random, rate], {**kind}, found.comparison)
+    places[found.comparison] = [*guards, margin.op]
     for node in found.choices:
         put("_KeptByMargin", [node._inputs[1], margin], {**kind}, node)
     for stack in found.stacks:
@@ -130,3 +136,16 @@ def _replace(
             popped._dims = margin._dims
             for node in takers.get(old, ()):
                 put("_KeptByMargin", [node._inputs[1], popped], {**kind}, node)
+
+
+def _reachable(subgraph: Subgraph, like: PlanNode, rate: Output) -> tuple[list[PlanNode], Output]:
+    """Infinity if the rate is NaN, else the rate, and the nodes that choose."""
+    value = like.constant(1)
+    if value is not None and not np.isnan(value):
+        return [], rate
+    infinity = subgraph.new_constant(np.array(np.inf, np.float32), like, "infinity")
+    kind = {"T": dtypes.float32}
+    is_nan = subgraph.new_node(registry["IsNan"], [rate], {**kind}, like, name=f"{like.name}/is_nan")
+    inputs = [is_nan._outputs[0], infinity._outputs[0], rate]
+    chosen = subgraph.new_node(registry["Select"], inputs, {**kind}, like, name=f"{like.name}/rate")
+    return [infinity, is_nan, chosen], chosen._outputs[0]

@@ -229,9 +229,10 @@ def _is_same_for_rows(x: Output, dims: Any) -> bool:
 def _one_number(x: Output) -> Any:
     """The one number that a constant repeats."""
     value = x._op.attributes["value"] if x._op.type == "Const" else None
-    if value is None or not value.size or value.dtype.hasobject or not (value == value.flat[0]).all():
+    if value is None or not value.size or value.dtype.hasobject:
         return None
-    return np.array(value.flat[0])
+    number = np.array(value.flat[0])
+    return number if value.tobytes() == number.tobytes() * value.size else None  # 0.0 is not -0.0
 
 
 def _is_known(x: Output) -> bool:

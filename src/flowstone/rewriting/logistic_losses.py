@@ -14,10 +14,12 @@ The first three are dy sigmoid(x). So here
 
 and where the labels are constants, each 0 or 1, with s = 1 - 2 z,
 
-    loss = softplus(s x)                             and its gradient sigmoid(s x) (s dy)
+    loss = softplus(s x) + 0 x                       and its gradient sigmoid(s x) (s dy)
 
-which no cancellation makes less exact. (``softplus(x) - x z`` and ATen's own binary cross entropy are as
-fast, but make the loss of a logit of 10 that is right, 4.5e-5, wrong by 4e-7 for one of the two labels.)
+which no cancellation makes less exact. Products with zero are there for infinities alone, of which the
+program makes NaN: 0 min(s x, 0) where z is 1, and dy + 0 dy for a dy that is no finite constant.
+(``softplus(x) - x z`` and ATen's own binary cross entropy are as fast, but make the loss of a logit of 10
+that is right, 4.5e-5, wrong by 4e-7 for one of the two labels.)
 
 What takes part is recognised by its structure alone; where something else takes an inner value, all stays.
 """
@@ -289,9 +291,17 @@ class _Simplified:
     def loss(self, labels: Output | None) -> Output:
         x, value = self.site.x, self.label_values(labels)
         if value is not None:
-            return self.add("Softplus", self.with_signs(1 - 2 * value))
+            signed = self.with_signs(1 - 2 * value)
+            return self.add("AddV2", self.add("Softplus", signed), self.infinities(signed, value))
         linear = self.add("Sub", self.add("Relu", x), self.add("Mul", x, labels))
         return self.add("AddV2", linear, self.add("Softplus", self.add("Neg", self.add("Abs", x))))
+
+    def infinities(self, signed: Output, labels: Any) -> Output:
+        """Zeros, but NaN where the logits times their signs are infinite and the loss is NaN."""
+        if labels.any():
+            highest = np.where(labels == 1, 0, np.inf).astype(labels.dtype)
+            signed = self.add("Minimum", signed, self.constant(highest))
+        return self.add("Mul", signed, self.constant(np.zeros((), labels.dtype)))
 
     def gradient(self, each: _Gradient) -> Output:
         inputs, dy = each.node._inputs, each.dy
@@ -302,6 +312,7 @@ class _Simplified:
             if value is not None or labels is not None:
                 rest.remove(i)
                 break
+        dy = self.without_infinities(dy)
         if value is not None:
             signs = 1 - 2 * value
             sigmoid = self.add("Sigmoid", self.with_signs(signs))
@@ -314,6 +325,14 @@ class _Simplified:
         if rest:
             result = self.add("AddN", result, *(inputs[i] for i in rest))
         return result
+
+    def without_infinities(self, dy: Output) -> Output:
+        """The same with NaN in the places of infinities."""
+        given = _constant(dy)
+        if given is not None and np.isfinite(given).all():
+            return dy
+        zero = np.zeros((), dy.dtype.base_dtype.as_numpy_dtype)
+        return self.add("AddV2", dy, self.add("Mul", dy, self.constant(zero)))
 
     def labels_of(self, term: Output, dy: Output) -> tuple[Any, Output | None]:
         """Of a term -dy z: z as constant zeros and ones, or else as an output; (None, None) of others."""

@@ -104,8 +104,8 @@ def find_cell(split: Any, takers: Takers) -> Cell | None:
 
 def _suits(cell: Cell) -> bool:
     x, h, product, parts = cell.x._dims, cell.h._dims, cell.weights._dims, cell.state._dims
-    if any(dims is None or None in dims or len(dims) != 2 for dims in (x, h, product, parts)):
-        return False
+    if any(dims is None or None in dims or len(dims) != 2 or 0 in dims for dims in (x, h, product, parts)):
+        return False  # oneDNN makes nothing of nothing
     assert x is not None and h is not None
     same = cell.c._dims == h == parts and product == (x[1] + h[1], 4 * h[1]) and x[0] == h[0]  # type: ignore[operator]
     return same and all(value.dtype.base_dtype is dtypes.float32 for value in (cell.x, cell.weights))
@@ -232,7 +232,7 @@ def _results(
     weights = bias = dx = dh = None
     for node in takers.get(gates, ()):
         turned = node.attributes.get("transpose_a"), node.attributes.get("transpose_b")
-        if node.type == "BiasAddGrad" or (node.type == "Sum" and node._outputs[0]._dims == cell.bias._dims):
+        if node.type == "BiasAddGrad" or _sums_rows(node):
             bias = node._outputs[0]
         elif node.type == "MatMul" and node._inputs == [cell.rows, gates] and turned == (True, False):
             weights = node._outputs[0]
@@ -245,6 +245,12 @@ def _results(
             continue
         nodes.append(node)
     return weights, bias, dx, dh
+
+
+def _sums_rows(node: PlanNode) -> bool:
+    """Whether it is the sum of a matrix's rows."""
+    axes = node.constant(1) if node.type == "Sum" and not node.attributes["keep_dims"] else None
+    return axes is not None and axes.ravel().tolist() in ([0], [-2])
 
 
 def _splits(node: PlanNode, cell: Cell) -> bool:

@@ -136,7 +136,7 @@ def _given(
         if rest is None:
             return None
         given += [(step, x) for x in rest]
-    return given
+    return given if all(x._dims == cells[0].h._dims for _, x in given) else None
 
 
 def _without(terms: Iterable[Output], some: list[Output]) -> list[Output] | None:
@@ -155,6 +155,8 @@ def _sums(gradients: list[CellGradient], takers: Takers) -> list[tuple[int, Plan
         after = [takers.get(x, []) for x in terms]
         if any(len(nodes) != 1 or nodes != after[0] or nodes[0].type not in SUMS for nodes in after):
             return None
+        if any(x._dims != terms[0]._dims for x in after[0][0]._inputs):
+            return None  # it repeats a term
         found.append((which, after[0][0], terms))
     return found
 

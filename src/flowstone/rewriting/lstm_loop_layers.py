@@ -222,6 +222,8 @@ def _with_gradient(
     terms.remove(dh.value)
     if not set(terms) <= elsewhere or len(set(terms)) != len(terms):
         return None
+    if any(x._dims not in (None, layer.cell.h._dims) for x in terms):
+        return None  # one number for several elements
     sums: dict[str, Any] = {}
     for name in ("weights", "bias"):
         term = getattr(gradient, name)

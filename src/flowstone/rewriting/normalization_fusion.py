@@ -8,6 +8,9 @@ and ``Conv2D(x, w) [+ b]`` times a vector over the channels, which `tf.nn.batch_
 moments are constants, the new ones are constants as well; else they are made at each step, and the image must
 be large and have more elements than the filter. What is saved is a pass over the image that makes another:
 for 1x1 convolutions half of the time.
+
+Of numbers that are all finite the results differ by rounding. Constants that make an infinite s are left
+alone; a variable that has become infinite gives NaN where some of the program's results are infinities.
 """
 
 from __future__ import annotations
@@ -78,6 +81,9 @@ class _Rule:
         if source is None or source.convolution.attributes["data_format"] != layout:
             return None
         scale, offset, mean, variance = node._inputs[1:]
+        known = node.constant(4)
+        if known is not None and not (known + node.attributes["epsilon"] > 0).all():
+            return None
         epsilon = self._constant(node, np.array(node.attributes["epsilon"], np.float32), "epsilon")
         inverse = self._new(node, "Rsqrt", [self._new(node, "AddV2", [variance, epsilon])])
         factor = self._new(node, "Mul", [inverse, scale], "/factor")
@@ -163,6 +169,6 @@ def _pays(convolution: PlanNode, factors: list[Output]) -> bool:
     if kernel is None or image is None:
         return False
     if all(x._op.type == "Const" for x in (convolution._inputs[1], *factors)):
-        return True
+        return all(np.isfinite(x._op.attributes["value"]).all() for x in factors)
     elements = math.prod(n for n in image if n is not None)
     return math.prod(kernel) < elements and (None in image or elements >= _FEWEST)

@@ -32,6 +32,7 @@ _NEVER_DECREASING = {
 
 
 _GRADIENTS = {"MaxPool": "MaxPoolGrad", "MaxPool3D": "MaxPool3DGrad"}
+_WINDOW = ("ksize", "strides", "padding", "data_format", "T")
 
 
 class _Site(NamedTuple):
@@ -68,6 +69,8 @@ def _site(activation: PlanNode, consumers: dict[Output, list[PlanNode]]) -> _Sit
     if len(takers) != len(consumers.get(y, [])) or kind is None or not y.dtype.is_floating:
         return None
     pool = takers.pop(kind)
+    if pool.attributes["padding"] == "EXPLICIT":
+        return None  # a window of nothing but padding has its lowest number, whatever the activation
     before, after = _elements_an_image(y), _elements_an_image(pool._outputs[0])
     if before is None or after is None or after >= before:
         return None
@@ -77,7 +80,7 @@ def _site(activation: PlanNode, consumers: dict[Output, list[PlanNode]]) -> _Sit
         return _Site(activation, pool, None, None)
     pool_gradient = takers.pop(_GRADIENTS[kind], None)
     gradient = takers.pop(_NEVER_DECREASING[activation.type], None)
-    if pool_gradient is None or gradient is None or takers:
+    if pool_gradient is None or gradient is None or takers or not _have_same_windows(pool, pool_gradient):
         return None
     taken = {pool_gradient._outputs[0], y}  # in either order
     fits = pool_gradient._inputs[:2] == [y, pool._outputs[0]] and set(gradient._inputs) == taken
@@ -88,6 +91,10 @@ def _site(activation: PlanNode, consumers: dict[Output, list[PlanNode]]) -> _Sit
 def _elements_an_image(x: Output) -> int | None:
     """The number of elements of each image of a batch, whose size may be unknown."""
     return None if x._dims is None else num_elements(x._dims[1:])
+
+
+def _have_same_windows(pool: PlanNode, gradient: PlanNode) -> bool:
+    return all(pool.attributes[key] == gradient.attributes[key] for key in _WINDOW)
 
 
 def _is_free(site: _Site, waited: set[PlanNode], subgraph: Subgraph) -> bool:
@@ -137,10 +144,9 @@ def keep_places(subgraph: Subgraph) -> None:
         takers = [node for node in takers if node._inputs[0] is pool._inputs[0]]
         if not takers or not suits(pool):
             continue
-        keys = ("ksize", "strides", "padding", "data_format", "T")
-        if any(node.attributes[key] != pool.attributes[key] for node in takers for key in keys):
+        if not all(_have_same_windows(pool, node) for node in takers):
             continue
-        attributes = {**{key: pool.attributes[key] for key in keys}, "Tplaces": places_type(pool)}
+        attributes = {**{key: pool.attributes[key] for key in _WINDOW}, "Tplaces": places_type(pool)}
         new = subgraph.new_node(registry["_MaxPoolWithPlaces"], list(pool._inputs), attributes, like=pool)
         new._control_inputs = list(pool._control_inputs)
         places[pool], replaced[pool._outputs[0]] = [new], new._outputs[0]

@@ -1,7 +1,7 @@
 """Convolutions on a host by Winograd's algorithm, where sizes say that it pays (`ops/winograd.py`).
 
     %2 = _BiasedConv2D(%0, W, b)     becomes     %1 = _WinogradFilter(W)
-                                                 %2 = _WinogradConv2D(%0, %1, b)
+                                                 %2 = _WinogradConv2D(%0, W, %1, b)
 
 and the gradients by the images and by the filter likewise. A convolution and its gradient by the images share
 the sums over the filter. Windows that skip positions, groups of channels, channels that come first and
@@ -122,18 +122,18 @@ def _nodes(subgraph: Subgraph, node: PlanNode, attributes: dict[str, Any]) -> tu
     if node.type == _BY_INPUT:
         new = subgraph.new_node(
             registry["_WinogradConv2DBackpropInput"],
-            [*parts, node._inputs[2]],
+            [node._inputs[1], *parts, node._inputs[2]],
             attributes,
             like=node,
-            group_sizes=(len(parts), 1),
+            group_sizes=(1, len(parts), 1),
         )
         return filters, new
     bias = node._inputs[2:]
     new = subgraph.new_node(
         registry["_WinogradConv2D"],
-        [node._inputs[0], *parts, *bias],
+        [*node._inputs[:2], *parts, *bias],
         {**attributes, "NB": len(bias), "activation": node.attributes.get("activation", "")},
         like=node,
-        group_sizes=(1, len(parts), len(bias)),
+        group_sizes=(1, 1, len(parts), len(bias)),
     )
     return filters, new
