@@ -201,6 +201,8 @@ def sums_with_a_stopped_gradient(tf: Any) -> Any:
     results = [
         repeat(tf, 4, lambda i, y: y * y * b + b, b),
         repeat(tf, 3, lambda i, y: y * x * b, b * x),
+        repeat(tf, 3, lambda i, y: y * b, scalar(tf, 0.5)) ** 2,
+        repeat(tf, 3, lambda i, y: tf.tanh(y * y * b), scalar(tf, 0.5)) ** 2,
         repeat(tf, 2, lambda i, y: repeat(tf, i + 1, lambda j, z: tf.sin(z) * b, y), b),
     ]
     found = []

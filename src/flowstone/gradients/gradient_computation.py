@@ -24,12 +24,7 @@ from flowstone.framework.operation import F
 from flowstone.framework.shape import TensorShape, merge
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.gradients.aggregation import aggregate, check_method
-from flowstone.gradients.loop_gradients import (
-    LoopGradients,
-    ends_back_propagation,
-    is_loop_primitive,
-    is_loop_switch,
-)
+from flowstone.gradients.loop_gradients import LoopGradients, ends_back_propagation, is_loop_primitive
 from flowstone.gradients.registration import gradient_function
 from flowstone.ops.constants import constant, zeros, zeros_like
 from flowstone.ops.control_flow import tuple_ as tie_together
@@ -165,8 +160,8 @@ class _Computation:
                     pending[source] -= 1
                     if not pending[source]:
                         ready.extend(loops.offer(source) if loops else (source,))
-                    elif loops and pending[source] > 0 and is_loop_switch(source):
-                        ready.append(source)  # it is visited for its Exit, and again for the body
+                    elif op.type == "Exit":  # the Switch of a loop is visited twice
+                        ready.append(source)
         if loops:
             loops.close()
 

@@ -138,25 +138,22 @@ def _loop_left(op: Any) -> Any:
 
 
 def ends_back_propagation(op: Any) -> bool:
-    """Whether `op` is a result of a loop built with ``back_prop=False``."""
+    """Whether nothing before `op` gets a gradient by it: a result of a loop built with ``back_prop=False``,
+    or of a gradient's loop.
+    """
     if op.type != "Exit":
         return False
     forward = _loop_left(op)
-    return forward is not None and not forward.back_prop
-
-
-def is_loop_switch(op: Any) -> bool:
-    """Whether `op` hands a loop variable to the body or to its Exit: the one place where a ring is entered
-    backwards, before all gradients by its outputs are there.
-    """
-    return op.type in ("Switch", "RefSwitch") and op.inputs[1].op.type == "LoopCond"
+    return forward is not None and (not forward.back_prop or forward.history is not None)
 
 
 def is_loop_primitive(op: Any) -> bool:
     """Whether `op` is part of a loop variable's ring or brings a value in."""
     kind = op.type
-    if kind in ("Enter", "RefEnter", "Exit", "NextIteration") or is_loop_switch(op):
+    if kind in ("Enter", "RefEnter", "Exit", "NextIteration"):
         return True
+    if kind in ("Switch", "RefSwitch"):
+        return op.inputs[1].op.type == "LoopCond"
     return kind in ("Merge", "RefMerge") and any(x.op.type == "NextIteration" for x in op.inputs)
 
 
