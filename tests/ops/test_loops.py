@@ -16,9 +16,11 @@ from google.protobuf import text_format
 
 import flowstone as tf
 import loop_programs
+import reference_loop_programs
 from flowstone.framework.graph_def import messages
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "loops"
+REFERENCES = json.loads((GOLDEN / "references.json").read_text())
 EXPECTED = json.loads((GOLDEN / "values.json").read_text())
 
 
@@ -69,6 +71,16 @@ def test_mistakes(name: str) -> None:
     kind, message = loop_programs.refusal(tf, name)
     assert kind == EXPECTED["mistakes"][name]
     assert loop_programs.MISTAKES[name][0] in message
+
+
+# ---- reference variables
+
+
+@pytest.mark.parametrize("name", reference_loop_programs.PROGRAMS)
+def test_references_show_what_the_loop_assigns(name: str) -> None:
+    config = tf.ConfigProto(operation_timeout_in_ms=30_000)
+    assert reference_loop_programs.run(tf, name, config) == REFERENCES[name]
+    assert reference_loop_programs.run(tf, name) == REFERENCES[name]
 
 
 # ---- graphs that travel
