@@ -26,7 +26,7 @@ from flowstone.framework.node import static_value
 from flowstone.framework.operation import F
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.constants import constant
-from flowstone.ops.control_flow import colocated_switch
+from flowstone.ops.control_flow import colocated_switch, variable_type
 from flowstone.ops.loop_context import WhileContext, is_constant_enter
 
 _PASS_THROUGH = frozenset({"Switch", "RefSwitch", "Identity", "RefIdentity"})
@@ -266,8 +266,11 @@ def dense(gradient: Any) -> Tensor:
 
 def zeros_of(like: Tensor, name: str, dtype: Any = None) -> Tensor:
     """Zeros of the shape of a tensor, or of the variable behind a handle (of which `dtype` is the type)."""
-    dtype = like.dtype.base_dtype if dtype is None else dtype
-    dims = _variable_dims(like) if like.dtype is dtypes.resource else like._dims
+    dims = like._dims
+    if like.dtype is dtypes.resource:
+        dims, dtype = _variable_dims(like), variable_type(like)
+    elif dtype is None:
+        dtype = like.dtype.base_dtype
     if dims is not None and None not in dims:
         return constant(0, dtype, dims, name)
     shape = F.VariableShape(like) if like.dtype is dtypes.resource else F.Shape(like)
