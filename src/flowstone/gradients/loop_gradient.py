@@ -296,7 +296,9 @@ def _zero_slice(source: Tensor, values: Tensor) -> Tensor:
 
 
 def _first_shape(source: Tensor, shape: Tensor) -> Tensor:
-    rank = None if shape._dims is None else shape._dims[0]
-    if rank is not None:
-        return constant(0, shape.dtype, (rank,))
-    return F.ZerosLike(F.Shape(source, out_type=shape.dtype))  # type: ignore[no-any-return]
+    """The shape of the whole, which must be there even if there is no iteration."""
+    dims = _variable_dims(source) if source.dtype is dtypes.resource else source._dims
+    if dims is not None and None not in dims:
+        return constant(dims, shape.dtype)
+    take = F.VariableShape if source.dtype is dtypes.resource else F.Shape
+    return take(source, out_type=shape.dtype)  # type: ignore[no-any-return]

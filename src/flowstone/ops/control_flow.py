@@ -146,8 +146,8 @@ def colocated_switch(data: Any, pred: Any, name: str = "Switch") -> Any:
 def merge(inputs: Iterable[Any], name: str | None = None) -> Any:
     """(output, value_index): the one of `inputs` that is alive, and its place.
 
-    Tensors of one type, or slices (dense ones among them become slices; if the types of their indices differ,
-    all become int64). ValueError for an input that is None."""
+    Tensors of one type, or slices (dense ones among them become slices; if the types of their indices or shapes
+    differ, all become int64). ValueError for an input that is None."""
     values = list(inputs)
     if any(value is None for value in values):
         raise ValueError(f"At least one of the merge inputs is None: {values}")
@@ -159,21 +159,23 @@ def merge(inputs: Iterable[Any], name: str | None = None) -> Any:
         declaration = ref_merge_op if all(x.dtype.is_ref for x in values) else merge_op
         return declaration(values, name=name)
     with get_default_graph().name_scope(name or "Merge"):
-        values = with_equal_indices([_as_slices(x) if isinstance(x, Tensor) else x for x in values])
-        merged = [merge(parts) for parts in zip(*map(nest.components, values))]
+        values = [_as_slices(x) if isinstance(x, Tensor) else x for x in values]
+        first, *others = zip(*map(nest.components, values))
+        merged = [merge(first), *(merge(_of_one_type(list(parts))) for parts in others)]
     return nest.rebuilt(values[0], [output for output, _ in merged]), merged[0][1]
 
 
 def with_equal_indices(slices: list[IndexedSlices]) -> list[IndexedSlices]:
     """The same slices, with 64-bit indices where the types of their indices differ."""
-    if len({x.indices.dtype for x in slices}) == 1:
-        return slices
-    return [
-        x
-        if x.indices.dtype is dtypes.int64
-        else IndexedSlices(x.values, F.Cast(x.indices, DstT=dtypes.int64), x.dense_shape)
-        for x in slices
-    ]
+    indices = _of_one_type([x.indices for x in slices])
+    return [IndexedSlices(x.values, y, x.dense_shape) for x, y in zip(slices, indices)]
+
+
+def _of_one_type(integers: list[Tensor]) -> list[Tensor]:
+    """The same integers, of 64 bits if some have 32."""
+    if {x.dtype.base_dtype for x in integers} != {dtypes.int32, dtypes.int64}:
+        return integers
+    return [x if x.dtype is dtypes.int64 else F.Cast(x, DstT=dtypes.int64) for x in integers]
 
 
 def _as_slices(dense: Tensor) -> IndexedSlices:
