@@ -1,9 +1,9 @@
 """Random programs' gradients, of flowstone and of TensorFlow, compared.
 
 `python tests/gradients/compare_gradients.py PYTHON --first 0 --count 5000` takes the Python that has
-TensorFlow 2 and prints the seeds whose answers differ. Two kinds of them are TensorFlow's: in a loop's
-gradient it merges the indices of rows of both branches, and slices of a loop without iterations have no
-shape; most such steps fail.
+TensorFlow 2 and prints the seeds whose answers differ. Three kinds of them are TensorFlow's: in a loop's
+gradient it merges the indices of rows of both branches, slices of a loop without iterations have no shape
+(most such steps fail), and it refuses second derivatives that only zeros tie to a loop's gradient.
 
 - ``only flowstone is right``: flowstone's gradients, which TensorFlow refuses or has other numbers for, are
   the difference quotients;
@@ -27,10 +27,11 @@ from typing import Any
 HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
-import gradient_programs  # noqa: E402
 import numpy as np  # noqa: E402
 
-FAILURES = ("InvalidArgumentError", "ValueError")  # TensorFlow's, of slices
+import gradient_programs  # noqa: E402
+
+FAILURES = ("InvalidArgumentError", "ValueError")  # TensorFlow's, with slices
 
 
 def package(name: str) -> tuple[Any, Any]:
@@ -72,7 +73,7 @@ def _alike(x: Any, y: Any) -> bool:
 
 def kind_of_difference(tf: Any, seed: int, found: Any, expected: Any) -> str:
     """Whose mistake a difference is."""
-    fails = expected in FAILURES
+    fails = isinstance(expected, str)
     if isinstance(found, str) or not (fails or _differ_in_numbers_alone(found, expected)):
         return "different"
     quotients = gradient_programs.quotients(tf, seed)
