@@ -196,6 +196,18 @@ def test_a_failing_body_names_its_node() -> None:
         run(x)
 
 
+def test_a_variable_beside_an_array_may_be_set_without_being_used() -> None:
+    x = tf.placeholder_with_default(2.0, [])
+
+    def body(i: Any, last: Any, array: Any) -> Any:
+        return i + 1, x + tf.cast(i, tf.float32), array.write(i, x)
+
+    start = [0, 0.0, tf.TensorArray(tf.float32, 3)]
+    _, last, array = tf.while_loop(lambda i, *_: i < 3, body, start)
+    found, rows = run([last, array.stack()])
+    assert found == 4.0 and rows.tolist() == [2.0, 2.0, 2.0]
+
+
 def test_effects_happen_once_an_iteration_and_in_order() -> None:
     seen: list[int] = []
 

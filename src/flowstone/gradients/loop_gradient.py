@@ -212,8 +212,12 @@ class LoopGradient:
         source = enter.inputs[0]
         if isinstance(gradient, IndexedSlices):
             return self._accumulate_slices(source, gradient)
+        dims = gradient._dims
         with self.building(self.context.outer_context):
-            zeros = zeros_of(source, "b_acc", gradient.dtype)
+            if dims is not None and None not in dims:
+                zeros = constant(0, gradient.dtype, dims, "b_acc")
+            else:
+                zeros = zeros_of(source, "b_acc", gradient.dtype)
         merged = self._begin(self.context, zeros, "b_acc", "b_acc")
         stopped, alive = F.Switch(merged, self.context.pivot)
         _close(merged, F.AddV2(alive, gradient, name="Add"))
