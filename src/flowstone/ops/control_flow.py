@@ -146,8 +146,8 @@ def colocated_switch(data: Any, pred: Any, name: str = "Switch") -> Any:
 def merge(inputs: Iterable[Any], name: str | None = None) -> Any:
     """(output, value_index): the one of `inputs` that is alive, and its place.
 
-    Tensors of one type, or slices (dense ones among them become slices; if the types of their indices or shapes
-    differ, all become int64). ValueError for an input that is None."""
+    Tensors of one type, or slices (dense ones among them become slices; if the types of their indices or
+    shapes differ, all become int64). ValueError for an input that is None."""
     values = list(inputs)
     if any(value is None for value in values):
         raise ValueError(f"At least one of the merge inputs is None: {values}")
