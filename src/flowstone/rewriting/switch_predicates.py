@@ -1,9 +1,9 @@
 """Predicates that are references: each conditional reads its own once.
 
 A Switch that takes a reference variable reads it when it runs, and a conditional has many of them: one a
-value, one for the pivots. Plans know conditions by the output that decides them (`branches.py`), and one output
-must have one value. So where the subgraph changes such a variable, the Switches of one conditional take one
-`_Value` of it instead, read when the conditional's control inputs say.
+value, one for the pivots. Plans know conditions by the output that decides them (`branches.py`), and one
+output must have one value. So where the subgraph changes such a variable, the Switches of one conditional
+take one `_Value` of it instead, read when the conditional's control inputs say.
 
     Switch(x, p) … Assign(p) … Switch(x, p)    becomes
     Switch(x, _Value(p)) … Assign(p) … Switch(x, _Value(p))
