@@ -4,7 +4,8 @@
 Run with a Python that has TensorFlow 2 (the files came from 2.21):
 `python tests/golden/make_loop_goldens.py`. `tests/golden/loops/values.json` has by program what
 `loop_programs.run` gives, and by mistake the class of the error; ``nodes.txt`` what `node_lines` gives, below
-a line ``# program``; ``gradients.json`` and ``gradient_nodes.txt`` are the same of gradients.
+a line ``# program``; ``references.json`` what the programs of
+`reference_loop_programs.py` give; ``gradients.json`` and ``gradient_nodes.txt`` are the same of gradients.
 ``from_tensorflow.pbtxt`` is the graph of `loop_programs.exchanged`. Then imports and runs
 ``from_flowstone.pbtxt``, the same graph as `tests/ops/test_loops.py` holds Flowstone's export to. Ends with
 an error if a message lacks the words that it should have, or that graph's values differ.
@@ -29,6 +30,7 @@ import tensorflow.compat.v1 as tf  # noqa: E402
 from google.protobuf import text_format  # noqa: E402
 
 import loop_programs  # noqa: E402
+import reference_loop_programs  # noqa: E402
 
 
 def mistakes() -> dict[str, str]:
@@ -67,8 +69,18 @@ def main() -> None:
     values = f'{{"programs": {values_of(loop_programs)},\n"mistakes": {refused}}}\n'
     (FOLDER / "values.json").write_text(values)
     (FOLDER / "nodes.txt").write_text(nodes_of(loop_programs))
+    (FOLDER / "references.json").write_text(references() + "\n")
     (FOLDER / "gradients.json").write_text(values_of(loop_gradient_programs) + "\n")
     (FOLDER / "gradient_nodes.txt").write_text(nodes_of(loop_gradient_programs))
+
+
+def references() -> str:
+    """What the programs on references give where no pass moves reads, a line each."""
+    options = tf.GraphOptions(optimizer_options=tf.OptimizerOptions(opt_level=-1))
+    options.rewrite_options.disable_meta_optimizer = True
+    config = tf.ConfigProto(graph_options=options, operation_timeout_in_ms=30_000)
+    found = {name: reference_loop_programs.run(tf, name, config) for name in reference_loop_programs.PROGRAMS}
+    return "{\n" + ",\n".join(f"{json.dumps(key)}: {value}" for key, value in found.items()) + "\n}"
 
 
 def values_of(module: Any) -> str:

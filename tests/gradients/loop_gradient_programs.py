@@ -195,6 +195,47 @@ def nothing_to_differentiate(tf: Any) -> Any:
 
 
 @program()
+def sums_with_a_stopped_gradient(tf: Any) -> Any:
+    """The second call passes the loop of the first one's gradient, by which nothing arrives."""
+    b, x = scalar(tf, 0.8660254), vector(tf)
+    results = [
+        repeat(tf, 4, lambda i, y: y * y * b + b, b),
+        repeat(tf, 3, lambda i, y: y * x * b, b * x),
+        repeat(tf, 3, lambda i, y: y * b, scalar(tf, 0.5)) ** 2,
+        repeat(tf, 3, lambda i, y: tf.tanh(y * y * b), scalar(tf, 0.5)) ** 2,
+        repeat(tf, 2, lambda i, y: repeat(tf, i + 1, lambda j, z: tf.sin(z) * b, y), b),
+    ]
+    found = []
+    for y in results:
+        slope = tf.stop_gradient(tf.gradients(y, b)[0])
+        found += tf.gradients([b * b * b, y, slope * b], b)
+    return found
+
+
+def variable_made_in_the_body(tf: Any, resource: bool) -> Any:
+    b = scalar(tf)
+
+    def step(i: Any, y: Any) -> Any:
+        start = tf.constant_initializer(2.0)
+        return y * tf.get_variable("v", [], initializer=start, use_resource=resource)
+
+    y = repeat(tf, 3, step, b)
+    v = tf.global_variables()[0]
+    slope = tf.stop_gradient(tf.gradients(y, v)[0])
+    return [tf.gradients(y, [b, v]), tf.gradients(b * b * b + y + slope, [b, v])]
+
+
+@program()
+def reference_variable_made_in_the_body(tf: Any) -> Any:
+    return variable_made_in_the_body(tf, False)
+
+
+@program()
+def resource_variable_made_in_the_body(tf: Any) -> Any:
+    return variable_made_in_the_body(tf, True)
+
+
+@program()
 def swapped_memory(tf: Any) -> Any:
     x = vector(tf)
     return tf.gradients(repeat(tf, 4, lambda i, y: tf.sin(y) * y + x, x, swap_memory=True), x)

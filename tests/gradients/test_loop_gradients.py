@@ -218,6 +218,37 @@ def test_a_failing_gradient_names_its_node() -> None:
         run(tf.gradients(y, x))
 
 
+def test_a_sum_over_iterations_has_the_shape_of_what_is_added() -> None:
+    x = tf.placeholder(tf.float32)
+    (slope,) = tf.gradients(repeat(3, lambda i, y: y + tf.stack([x, y])[0], tf.ones([2])), x)
+    assert slope.shape.as_list() == [2]
+    assert run(slope, {x: [1.0, 2.0]}).tolist() == [3.0, 3.0]
+
+
+def test_rows_that_no_iteration_gathers_have_the_shape_of_the_table() -> None:
+    for table in (tf.ones([3, 2]), tf.placeholder_with_default(np.ones([3, 2], np.float32), [None, 2])):
+        y = repeat(0, lambda i, y, table=table: y + tf.gather(table, [i, i]), tf.ones([2, 2]))
+        (slope,) = tf.gradients(y, table)
+        assert run(tf.convert_to_tensor(slope)).tolist() == [[0, 0]] * 3
+
+
+@pytest.mark.parametrize("resource", [False, True])
+@pytest.mark.parametrize("types", [("int32", "int32"), ("int32", "int64"), ("int64", "int32")])
+def test_rows_gathered_in_branches(resource: bool, types: tuple[str, str]) -> None:
+    """Each iteration adds the rows of the branch that it took, and only those."""
+    w = tf.get_variable("w", initializer=tf.ones([3, 2]), use_resource=resource)
+    ones, twos = (tf.constant(rows, kind) for rows, kind in zip([[0, 1], [2, 2]], types))
+
+    def body(i: Any, y: Any) -> Any:
+        row = tf.cond(i < 2, lambda: tf.gather(w, ones), lambda: tf.gather(w, twos + 0))
+        return i + 1, y + row
+
+    _, y = tf.while_loop(lambda i, _: i < 5, body, [0, tf.zeros([2, 2])])
+    (slope,) = tf.gradients(y, w)
+    assert slope.indices.dtype is (tf.int32 if set(types) == {"int32"} else tf.int64)
+    assert run(tf.convert_to_tensor(slope)).tolist() == [[2, 2], [2, 2], [6, 6]]
+
+
 # ---- random programs against difference quotients
 
 SMOOTH: list[Callable[..., Any]] = [

@@ -208,3 +208,67 @@ def test_assert_is_guarded_unless_its_data_is_on_the_host(graph, p, x):
         session.run(plain, {p: False})
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"assertion failed: \[words\] \[1.5 2\]"):
         session.run(guarded, {p: False, x: np.float32([1.5, 2])})
+
+
+# ---- slices
+
+
+def slices(index_type, rows=2, shape_type=tf.int32):
+    shape = None if shape_type is None else tf.constant([4, 2], shape_type)
+    return tf.IndexedSlices(tf.ones([rows, 2]), tf.range(rows, dtype=index_type), shape)
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda p: tf.cond(p, lambda: slices(tf.int32), lambda: slices(tf.int64)),
+        lambda p: tf.cond(p, lambda: slices(tf.int64), lambda: slices(tf.int32)),
+        lambda p: tf.cond(p, lambda: slices(tf.int64, 2, None), lambda: slices(tf.int32, 2, None)),
+        lambda p: tf.cond(
+            p,
+            lambda: tf.cond(p, lambda: slices(tf.int32), lambda: slices(tf.int64)),
+            lambda: slices(tf.int32),
+        ),
+        lambda p: tf.case(
+            [(tf.logical_not(p), lambda: slices(tf.int32)), (p, lambda: slices(tf.int64))],
+            default=lambda: slices(tf.int32),
+        ),
+        lambda p: tf.while_loop(
+            lambda i, _: i < 3,
+            lambda i, _: (i + 1, tf.cond(p, lambda: slices(tf.int32), lambda: slices(tf.int64))),
+            [0, slices(tf.int64)],
+        )[1],
+    ],
+)
+def test_indices_of_different_types_become_64_bits(build, p) -> None:
+    merged = build(p)
+    assert merged.indices.dtype is tf.int64
+    with tf.Session() as session:
+        for taken in (True, False):
+            value = session.run(merged, {p: taken})
+            assert value.indices.tolist() == [0, 1] and value.indices.dtype == np.int64
+            assert value.values.tolist() == [[1, 1], [1, 1]]
+
+
+def test_equal_index_types_stay(p) -> None:
+    merged = tf.cond(p, lambda: slices(tf.int32), lambda: slices(tf.int32, 3))
+    assert merged.indices.dtype is tf.int32 and merged.values.shape.as_list() == [None, 2]
+
+
+@pytest.mark.parametrize(
+    ("on_true", "on_false"),
+    [
+        (lambda: slices(tf.int64), lambda: tf.ones([4, 2])),
+        (lambda: tf.ones([4, 2]), lambda: slices(tf.int64)),
+        (lambda: slices(tf.int32, 2, None), lambda: slices(tf.int32)),
+        (lambda: slices(tf.int32, 2, tf.int64), lambda: slices(tf.int32)),
+    ],
+)
+def test_slices_that_are_made_of_other_parts_are_refused(on_true, on_false, p) -> None:
+    with pytest.raises(ValueError, match="Incompatible return values of 'true_fn' and 'false_fn'"):
+        tf.cond(p, on_true, on_false)
+
+
+def test_slices_in_a_loop_keep_their_types() -> None:
+    with pytest.raises(ValueError, match="don't have the same nested structure"):
+        tf.while_loop(lambda i, _: i < 3, lambda i, _: (i, slices(tf.int64)), [0, slices(tf.int32)])

@@ -16,9 +16,11 @@ from google.protobuf import text_format
 
 import flowstone as tf
 import loop_programs
+import reference_loop_programs
 from flowstone.framework.graph_def import messages
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "loops"
+REFERENCES = json.loads((GOLDEN / "references.json").read_text())
 EXPECTED = json.loads((GOLDEN / "values.json").read_text())
 
 
@@ -69,6 +71,16 @@ def test_mistakes(name: str) -> None:
     kind, message = loop_programs.refusal(tf, name)
     assert kind == EXPECTED["mistakes"][name]
     assert loop_programs.MISTAKES[name][0] in message
+
+
+# ---- reference variables
+
+
+@pytest.mark.parametrize("name", reference_loop_programs.PROGRAMS)
+def test_references_show_what_the_loop_assigns(name: str) -> None:
+    config = tf.ConfigProto(operation_timeout_in_ms=30_000)
+    assert reference_loop_programs.run(tf, name, config) == REFERENCES[name]
+    assert reference_loop_programs.run(tf, name) == REFERENCES[name]
 
 
 # ---- graphs that travel
@@ -182,6 +194,18 @@ def test_a_failing_body_names_its_node() -> None:
     _, x = tf.while_loop(lambda i, x: i < 3, body, [0, 0.0])
     with pytest.raises(tf.errors.InvalidArgumentError, match="while/row"):
         run(x)
+
+
+def test_a_variable_beside_an_array_may_be_set_without_being_used() -> None:
+    x = tf.placeholder_with_default(2.0, [])
+
+    def body(i: Any, last: Any, array: Any) -> Any:
+        return i + 1, x + tf.cast(i, tf.float32), array.write(i, x)
+
+    start = [0, 0.0, tf.TensorArray(tf.float32, 3)]
+    _, last, array = tf.while_loop(lambda i, *_: i < 3, body, start)
+    found, rows = run([last, array.stack()])
+    assert found == 4.0 and rows.tolist() == [2.0, 2.0, 2.0]
 
 
 def test_effects_happen_once_an_iteration_and_in_order() -> None:

@@ -199,6 +199,33 @@ def test_gradient_of_rows_of_a_resource_is_sparse() -> None:
         assert session.run(gradient.indices).tolist() == [2, 0, 2]
 
 
+@pytest.mark.parametrize("kind", ["update", "add", "sub", "mul", "div", "max", "min"])
+def test_gradients_through_scatters(kind: str) -> None:
+    """Only of some does TensorFlow say that nothing flows through them; handles have the read's gradient."""
+    for resource in (False, True):
+        w = tf.Variable(tf.ones([3, 2]), use_resource=resource)
+        rows = tf.ones([1, 2])
+        scattered = tf.convert_to_tensor(getattr(tf, f"scatter_{kind}")(w, [1], rows))
+        if not resource and kind in ("update", "max", "min"):
+            with pytest.raises(LookupError, match=f"op type: Scatter{kind.title()}"):
+                tf.gradients(scattered * 2.0, [w, rows])
+            continue
+        by_variable, by_rows = tf.gradients(scattered * 2.0, [w, rows])
+        assert by_rows is None and (by_variable is not None) is resource
+
+
+@KINDS
+def test_batched_scatter(resource: bool) -> None:
+    w = tf.Variable(tf.zeros([2, 3]), use_resource=resource)
+    updated = tf.batch_scatter_update(w, tf.constant([[0, 2], [1, 1]]), tf.constant([[1.0, 2.0], [3.0, 3.0]]))
+    v = tf.Variable(tf.zeros([3]), use_resource=resource)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert session.run(tf.convert_to_tensor(updated)).tolist() == [[1, 0, 2], [0, 3, 0]]
+        flat = tf.batch_scatter_update(v, [2, 0], [5.0, 7.0])
+        assert session.run(tf.convert_to_tensor(flat)).tolist() == [7, 0, 5]
+
+
 @KINDS
 def test_messages_there_and_back(graph: tf.Graph, resource: bool) -> None:
     variable = tf.Variable(1.0, name="w", use_resource=resource)

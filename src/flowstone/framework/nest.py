@@ -58,6 +58,18 @@ def rebuilt(like: Any, parts: Sequence[Any]) -> Any:
     return like._with_flow(parts[0]) if hasattr(like, "_is_tensor_array") else type(like)(*parts)
 
 
+def are_alike(a: Any, b: Any) -> bool:
+    """Whether two leaves are the same kind of value: both plain, or composite values of one class whose parts
+    are as many and of the same types.
+    """
+    if not (is_composite(a) or is_composite(b)):
+        return True
+    if type(a) is not type(b):
+        return False
+    types = [[part.dtype.base_dtype for part in components(value)] for value in (a, b)]
+    return types[0] == types[1]
+
+
 def flatten(structure: Any, composites: bool = False) -> list[Any]:
     """The leaves, depth first; with `composites` their tensors in place of composite values."""
     if is_nested(structure):

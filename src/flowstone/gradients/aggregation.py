@@ -13,6 +13,7 @@ from flowstone.framework import dtypes
 from flowstone.framework.composite import IndexedSlices
 from flowstone.framework.operation import F
 from flowstone.framework.tensor import Tensor
+from flowstone.ops.control_flow import with_equal_indices
 
 
 class AggregationMethod:
@@ -65,9 +66,7 @@ def _add_n(graph: Any, grads: list[Tensor]) -> Tensor:
 
 
 def _joined_slices(grads: list[IndexedSlices]) -> IndexedSlices:
-    indices = [grad.indices for grad in grads]
-    if len({x.dtype for x in indices}) > 1:
-        indices = [x if x.dtype is dtypes.int64 else F.Cast(x, DstT=dtypes.int64) for x in indices]
+    indices = [grad.indices for grad in with_equal_indices(grads)]
     with grads[0].graph.name_scope("concat") as name:
         values = F.ConcatV2([grad.values for grad in grads], _axis(), name=name)
     with grads[0].graph.name_scope("concat") as name:

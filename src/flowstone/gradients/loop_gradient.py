@@ -26,7 +26,7 @@ from flowstone.framework.node import static_value
 from flowstone.framework.operation import F
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.constants import constant
-from flowstone.ops.control_flow import colocated_switch
+from flowstone.ops.control_flow import colocated_switch, variable_type
 from flowstone.ops.loop_context import WhileContext, is_constant_enter
 
 _PASS_THROUGH = frozenset({"Switch", "RefSwitch", "Identity", "RefIdentity"})
@@ -212,8 +212,12 @@ class LoopGradient:
         source = enter.inputs[0]
         if isinstance(gradient, IndexedSlices):
             return self._accumulate_slices(source, gradient)
+        dims = gradient._dims
         with self.building(self.context.outer_context):
-            zeros = zeros_of(source, "b_acc", gradient.dtype)
+            if dims is not None and None not in dims:
+                zeros = constant(0, gradient.dtype, dims, "b_acc")
+            else:
+                zeros = zeros_of(source, "b_acc", gradient.dtype)
         merged = self._begin(self.context, zeros, "b_acc", "b_acc")
         stopped, alive = F.Switch(merged, self.context.pivot)
         _close(merged, F.AddV2(alive, gradient, name="Add"))
@@ -266,8 +270,11 @@ def dense(gradient: Any) -> Tensor:
 
 def zeros_of(like: Tensor, name: str, dtype: Any = None) -> Tensor:
     """Zeros of the shape of a tensor, or of the variable behind a handle (of which `dtype` is the type)."""
-    dtype = like.dtype.base_dtype if dtype is None else dtype
-    dims = _variable_dims(like) if like.dtype is dtypes.resource else like._dims
+    dims = like._dims
+    if like.dtype is dtypes.resource:
+        dims, dtype = _variable_dims(like), variable_type(like)
+    elif dtype is None:
+        dtype = like.dtype.base_dtype
     if dims is not None and None not in dims:
         return constant(0, dtype, dims, name)
     shape = F.VariableShape(like) if like.dtype is dtypes.resource else F.Shape(like)
@@ -293,7 +300,9 @@ def _zero_slice(source: Tensor, values: Tensor) -> Tensor:
 
 
 def _first_shape(source: Tensor, shape: Tensor) -> Tensor:
-    rank = None if shape._dims is None else shape._dims[0]
-    if rank is not None:
-        return constant(0, shape.dtype, (rank,))
-    return F.ZerosLike(F.Shape(source, out_type=shape.dtype))  # type: ignore[no-any-return]
+    """The shape of the whole, which must be there even if there is no iteration."""
+    dims = _variable_dims(source) if source.dtype is dtypes.resource else source._dims
+    if dims is not None and None not in dims:
+        return constant(dims, shape.dtype)
+    take = F.VariableShape if source.dtype is dtypes.resource else F.Shape
+    return take(source, out_type=shape.dtype)  # type: ignore[no-any-return]

@@ -138,11 +138,13 @@ def _loop_left(op: Any) -> Any:
 
 
 def ends_back_propagation(op: Any) -> bool:
-    """Whether `op` is a result of a loop built with ``back_prop=False``."""
+    """Whether nothing before `op` gets a gradient by it: a result of a loop built with ``back_prop=False``,
+    or of a gradient's loop.
+    """
     if op.type != "Exit":
         return False
     forward = _loop_left(op)
-    return forward is not None and not forward.back_prop
+    return forward is not None and (not forward.back_prop or forward.history is not None)
 
 
 def is_loop_primitive(op: Any) -> bool:

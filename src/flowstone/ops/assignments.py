@@ -168,7 +168,7 @@ def batch_scatter_update(
 
     The leading dimensions of `indices` are those of `ref`; updates: indices.shape + ref.shape[indices.ndim:].
     """
-    from flowstone.ops.joining import stack
+    from flowstone.ops.packing import stack
     from flowstone.ops.shapes import shape
 
     with (ref.graph if isinstance(ref, (Variable, Tensor)) else ref).name_scope(

@@ -12,12 +12,20 @@ from collections.abc import Callable
 from typing import Any
 
 from flowstone.framework import dtypes, nest
+from flowstone.framework.composite import IndexedSlices
 from flowstone.framework.graph import GraphKeys, Operation
 from flowstone.framework.operation import F, OpDeclaration
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.constants import constant
-from flowstone.ops.control_flow import colocated_switch, merge, no_op, switch, with_dependencies
+from flowstone.ops.control_flow import (
+    colocated_switch,
+    merge,
+    no_op,
+    switch,
+    with_dependencies,
+    with_equal_indices,
+)
 from flowstone.ops.reporting import assert_op
 
 __all__ = ["Assert", "case", "cond"]
@@ -166,20 +174,32 @@ def _branches(graph: Any, pred: Tensor, pivots: Any, functions: Any, strict: boo
             raise ValueError(f"'{name}' must have a return value.")
         contexts.append(context)
         originals.append(original if strict else _unpacked(original))
-        results.append(nest.flatten(result, composites=True))
+        results.append(nest.flatten(result))
         if context.outer_context is not None:  # or the Merge would take them through a Switch of its own
-            context.outer_context._inside.update(results[-1])
+            context.outer_context._inside.update(nest.flatten(result, composites=True))
     nest.assert_same_structure(*originals)
-    merged = _merged(*results)
+    pairs = [_alike(x, y) for x, y in zip(*results)]
+    merged = _merged(*(nest.flatten(leaves, composites=True) for leaves in zip(*pairs)))
     if contexts[0].outer_context is None:
         for context in contexts:
             graph.add_to_collection(GraphKeys.COND_CONTEXT, context)
-    structure = originals[0]
-    return nest.pack_sequence_as(structure, merged, composites=True)
+    return nest.pack_sequence_as(originals[0], merged, composites=True)
 
 
 def _unpacked(result: Any) -> Any:
     return result[0] if isinstance(result, (list, tuple)) and len(result) == 1 else result
+
+
+def _alike(on_true: Any, on_false: Any) -> tuple[Any, Any]:
+    """The two values of one leaf; of slices, the types of the indices may differ, and become 64 bits."""
+    if isinstance(on_true, IndexedSlices) and isinstance(on_false, IndexedSlices):
+        on_true, on_false = with_equal_indices([on_true, on_false])
+    if not nest.are_alike(on_true, on_false):
+        raise ValueError(
+            "Incompatible return values of 'true_fn' and 'false_fn': The two structures don't have the same "
+            f"nested structure.\n\nFirst structure: {on_true}\n\nSecond structure: {on_false}"
+        )
+    return on_true, on_false
 
 
 def _merged(on_true: list[Tensor], on_false: list[Tensor]) -> list[Tensor]:

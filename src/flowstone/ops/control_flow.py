@@ -146,8 +146,8 @@ def colocated_switch(data: Any, pred: Any, name: str = "Switch") -> Any:
 def merge(inputs: Iterable[Any], name: str | None = None) -> Any:
     """(output, value_index): the one of `inputs` that is alive, and its place.
 
-    Tensors of one type, or slices (dense ones among them become slices). ValueError for an input that is
-    None."""
+    Tensors of one type, or slices (dense ones among them become slices; if the types of their indices or
+    shapes differ, all become int64). ValueError for an input that is None."""
     values = list(inputs)
     if any(value is None for value in values):
         raise ValueError(f"At least one of the merge inputs is None: {values}")
@@ -160,8 +160,22 @@ def merge(inputs: Iterable[Any], name: str | None = None) -> Any:
         return declaration(values, name=name)
     with get_default_graph().name_scope(name or "Merge"):
         values = [_as_slices(x) if isinstance(x, Tensor) else x for x in values]
-        merged = [merge(parts) for parts in zip(*map(nest.components, values))]
+        first, *others = zip(*map(nest.components, values))
+        merged = [merge(first), *(merge(_of_one_type(list(parts))) for parts in others)]
     return nest.rebuilt(values[0], [output for output, _ in merged]), merged[0][1]
+
+
+def with_equal_indices(slices: list[IndexedSlices]) -> list[IndexedSlices]:
+    """The same slices, with 64-bit indices where the types of their indices differ."""
+    indices = _of_one_type([x.indices for x in slices])
+    return [IndexedSlices(x.values, y, x.dense_shape) for x, y in zip(slices, indices)]
+
+
+def _of_one_type(integers: list[Tensor]) -> list[Tensor]:
+    """The same integers, of 64 bits if some have 32."""
+    if {x.dtype.base_dtype for x in integers} != {dtypes.int32, dtypes.int64}:
+        return integers
+    return [x if x.dtype is dtypes.int64 else F.Cast(x, DstT=dtypes.int64) for x in integers]
 
 
 def _as_slices(dense: Tensor) -> IndexedSlices:
@@ -201,7 +215,19 @@ def _switch_gradient(op: Any, *dys: Any) -> Any:
         return merge([switch(dys[0], pred)[0], switch(dys[1], pred)[1]])[0], None
     if dys[1 - context.branch] is None:  # a type that has no zeros, such as a handle of something else
         return None, None
+    if context.loop is not None:
+        dys = [_dying_together(dy) for dy in dys]
     return merge(dys, name="cond_grad")[0], None
+
+
+def _dying_together(dy: Any) -> Any:
+    """Slices whose indices are dead where their values are: in the gradient of a loop, indices that are the
+    same in all iterations do not come through the branch.
+    """
+    if not isinstance(dy, IndexedSlices):
+        return dy
+    with dy.values.graph.control_dependencies([dy.values]):
+        return IndexedSlices(dy.values, *(F.Identity(part) for part in nest.components(dy)[1:]))
 
 
 ref_switch_op.gradient(_switch_gradient)
@@ -227,7 +253,7 @@ def zeros_for_gradient(op: Any, output: Tensor) -> Tensor:
     context = op._control_flow_context
     if not hasattr(context, "branch") or op.type not in ("Switch", "RefSwitch"):
         if output.dtype is dtypes.resource:
-            return _filled_zeros(F.VariableShape(output, out_type=dtypes.int32), _variable_type(output))
+            return _filled_zeros(F.VariableShape(output, out_type=dtypes.int32), variable_type(output))
         return F.ZerosLike(output, name="zeros_like")  # type: ignore[no-any-return]
     data = op.inputs[0]
     other = switch(data, context.pred)[1 - context.branch]
@@ -235,7 +261,7 @@ def zeros_for_gradient(op: Any, output: Tensor) -> Tensor:
     graph = op.graph
     if data.dtype is dtypes.resource:
         with graph.control_dependencies([pivot]):
-            return _filled_zeros(F.VariableShape(other, out_type=dtypes.int32), _variable_type(data))
+            return _filled_zeros(F.VariableShape(other, out_type=dtypes.int32), variable_type(data))
     shape = F.Shape(other)
     with graph.control_dependencies([pivot]):
         return _filled_zeros(shape, output.dtype.base_dtype)
@@ -246,7 +272,7 @@ def _filled_zeros(shape: Tensor, dtype: Any) -> Tensor:
         return F.Fill(shape, constant(0, dtype), name=name)  # type: ignore[no-any-return]
 
 
-def _variable_type(handle: Tensor) -> Any:
+def variable_type(handle: Tensor) -> Any:
     """The element type of the variable behind a handle."""
     while "dtype" not in handle.op.attributes:
         handle = handle.op.inputs[0]

@@ -165,7 +165,7 @@ def _gradient_given_output(name, declarations, function, conjugates=True):
     `conjugates`: the op conjugates a complex y itself; else whoever uses it does.
     """
     declaration = op(name, "y: T, dy: T -> z: T", T=FLOATS_AND_COMPLEX)
-    declaration.infer(lambda node: merge(node.dims(0), node.dims(1)))
+    declaration.infer(lambda node: node.dims(0))
     declaration.kernel(CPU, GPU)(lambda node, env: function(node.dtype(0)))
     for forward in declarations:
         if conjugates:

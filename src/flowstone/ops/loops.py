@@ -163,7 +163,7 @@ def _rebuilt(leaves: Iterable[Any], tensors: Iterable[Tensor]) -> list[Any]:
 
 def _check_kinds(before: list[Any], after: list[Any]) -> None:
     for x, y in zip(before, after):
-        if type(x) is not type(y) or len(_parts(x)) != len(_parts(y)):
+        if not nest.are_alike(x, y):
             raise ValueError(
                 "The two structures don't have the same nested structure.\n\n"
                 f"First structure: {x}\n\nSecond structure: {y}"

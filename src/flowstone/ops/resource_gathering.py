@@ -7,13 +7,14 @@ from flowstone.framework.composite import IndexedSlices
 from flowstone.framework.kernel import CPU, GPU
 from flowstone.framework.operation import F, op
 from flowstone.ops.scatter import gather_elements, gather_rows, rows_or_zeros
+from flowstone.ops.shapes import squeeze
 from flowstone.ops.stateful import check_handle_dtype, handle_dims
 
 
 def _gather_gradient_indices(op):
     """The indices as a vector, and how many there are."""
     indices = op.inputs[1]
-    size = F.ExpandDims(F.Size(indices, out_type=indices.dtype), 0)
+    size = F.ExpandDims(F.Size(indices, out_type=dtypes.int32), 0)
     return F.Reshape(indices, size), size
 
 
@@ -43,7 +44,7 @@ def _(node, env):
 
 @resource_gather.gradient
 def _(op, dy):
-    shape = F.VariableShape(op.inputs[0], out_type=op.inputs[1].dtype)
+    shape = F.VariableShape(op.inputs[0], out_type=dtypes.int32)
     indices, size = _gather_gradient_indices(op)
     row_shape = F.StridedSlice(shape, [1], [0], [1], end_mask=1)
     values = F.Reshape(dy, F.ConcatV2([size, row_shape], 0))
@@ -77,5 +78,9 @@ def _(node, env):
 
 @resource_gather_nd.gradient
 def _(op, dy):
-    shape = F.VariableShape(op.inputs[0], out_type=op.inputs[1].dtype)
-    return F.ScatterNd(op.inputs[1], dy, shape), None
+    handle, indices = op.inputs
+    whole = F.VariableShape(handle, out_type=indices.dtype)
+    dims = indices._dims
+    if dims is not None and len(dims) == 2 and dims[-1] == 1:
+        return IndexedSlices(dy, squeeze(indices, -1), whole), None
+    return F.ScatterNd(indices, dy, whole), None

@@ -211,6 +211,9 @@ def _row_shape(node, dims):
     return dims
 
 
+_WITHOUT_GRADIENT = frozenset({"Update", "Max", "Min"})  # of references: TensorFlow has none registered
+
+
 def _declare_row_scatter(kind, function):
     types, adds = None if kind == "Update" else ALL_NUMBERS, kind in ("Add", "Sub")
     if kind in ("Min", "Max"):
@@ -252,8 +255,11 @@ def _declare_row_scatter(kind, function):
 
     for declaration in (reference, resource):
         declaration.kernel(CPU, GPU)(kernel)
-        declaration.not_differentiable()
-    return reference, resource
+    if kind in _WITHOUT_GRADIENT:
+        reference.no_gradient()
+    else:
+        reference.not_differentiable()
+    return reference, resource.not_differentiable()
 
 
 scatter_update_op, resource_scatter_update = _declare_row_scatter("Update", _update)

@@ -129,7 +129,7 @@ def _chain_flows(subgraph: Subgraph) -> None:
     places: dict[PlanNode, list[PlanNode]] = {}
     for variable in loop_variables(subgraph, takers):
         total = variable.next_value._op
-        if total.type not in _SUMS or len(total._inputs) != 2 or takers[variable.value] != [total]:
+        if total.type not in _SUMS or len(total._inputs) != 2 or takers.get(variable.value) != [total]:
             continue
         flow = next((x for x in total._inputs if x is not variable.value), None)
         if flow is None or flow._op.type not in _FLOW_INPUTS or constant_of(variable.enter._outputs[0]) != 0:

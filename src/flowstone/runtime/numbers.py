@@ -7,6 +7,9 @@ the loop's predicate, a Switch, and arguments that a declaration names in ``numb
 tensors would hold: int32 and int64 wrap around, float32 is rounded after every operation (a float64 result of
 two float32 operands, rounded once more, is correctly rounded for + - and *).
 
+A number is a copy. So what shows the buffer of a reference variable is none where the loop changes that
+variable: whoever looks at it must see it change (a predicate `n < 7` of which the body increments ``n``).
+
 Outside loops a comparison is made on numbers where only Switches ask for its result: they need a Python bool.
 So it is where the Switches are the executor's, which a segment's fetch tells (`asked`).
 """
@@ -20,7 +23,8 @@ from flowstone.framework import dtypes
 from flowstone.framework.node import Output
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.rewriting.branches import MERGES, SWITCHES
-from flowstone.rewriting.frames import ENTERS, EXITS, NEXT_ITERATIONS, Frames, is_head
+from flowstone.rewriting.frames import ENTERS, EXITS, NEXT_ITERATIONS, Frame, Frames, is_head
+from flowstone.rewriting.state_versions import References, changed_by
 
 _BITS = {dtypes.int32: 32, dtypes.int64: 64}
 _TYPES = frozenset((*_BITS, dtypes.float32, dtypes.bool))
@@ -43,8 +47,12 @@ class Numbers:
         self.constants: dict[Output, str] = {}
         self.decisions: set[Output] = set()
         self._takers: dict[Output, list[tuple[PlanNode, int]]] = {}
+        self._changed: dict[Any, set[Frame]] = {}
+        self._references = References()
         if not asked and not any(node.type in SWITCHES for node in subgraph.nodes):
             return
+        for node in subgraph.nodes if frames.exist else ():
+            self._note_changes(node)
         for node in subgraph.nodes:
             self._consider(node)
             for i, x in enumerate(node._inputs):
@@ -64,6 +72,24 @@ class Numbers:
     def __contains__(self, x: Output) -> bool:
         return x in self.outputs or x in self.constants
 
+    # ---- reference variables that a loop changes
+
+    def _note_changes(self, node: PlanNode) -> None:
+        """Notes which states the node changes, and in which loops."""
+        frame = self._frames.of.get(node)
+        if frame is None or not node.declaration.mutates:
+            return
+        states = changed_by(node, self._references)
+        while frame is not None:
+            for state in states:
+                self._changed.setdefault(state, set()).add(frame)
+            frame = frame.parent
+
+    def _shows_change(self, node: PlanNode) -> bool:
+        """Whether the output refers to a variable that a loop around the node changes."""
+        frame = self._frames.of[node]
+        return any(frame in self._changed.get(state, ()) for state in self._references[node._outputs[0]])
+
     # ---- which could be
 
     def _consider(self, node: PlanNode) -> None:
@@ -74,7 +100,7 @@ class Numbers:
             return
         if self._frames.of.get(node) is None or not all(_is_scalar(x) for x in node._outputs):
             return  # outside all loops, where an Exit leads to as well
-        if self._could_be(node):
+        if self._could_be(node) and not (self._changed and self._shows_change(node)):
             self.outputs.update(node._outputs[:1] if node.type in MERGES else node._outputs)
 
     def _could_be(self, node: PlanNode) -> bool:
