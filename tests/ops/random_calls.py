@@ -44,6 +44,11 @@ FAMILIES = (
 DTYPES = [name for name in op_cases.NUMPY_DTYPES if name != "string"]
 TOLERANCES = {"float64": 2e-6, "complex128": 2e-6, "float16": 2e-2, "bfloat16": 6e-2}
 
+NO_KERNEL = "no kernel"
+"""The class of TensorFlow's error where it declares an element type that it has no kernel for: with that, any
+answer agrees.
+"""
+
 
 @dataclasses.dataclass(frozen=True)
 class Argument:
@@ -258,9 +263,15 @@ def answer(tf: Any, op: Any, call: Call) -> dict[str, Any]:
         try:
             outputs = flat(tf, eval(_compiled(call.expression), names))
         except Exception as error:
-            return {"error": ["build", type(error).__name__], "message": str(error)[:300]}
+            return _failed("build", error)
         with tf.Session(graph=graph, config=_without_optimiser(tf)) as session:
             return _run(tf, session, call, outputs, names, feed)
+
+
+def _failed(stage: str, error: Exception) -> dict[str, Any]:
+    message = str(error)
+    missing = "No OpKernel was registered" in message
+    return {"error": [stage, NO_KERNEL if missing else type(error).__name__], "message": message[:300]}
 
 
 @functools.lru_cache(None)
@@ -296,7 +307,7 @@ def _run(tf: Any, session: Any, call: Call, outputs: list[Any], names: Any, feed
     try:
         values = [np.asarray(value) for value in session.run(tensors, feed)]
     except Exception as error:
-        return {"error": ["run", type(error).__name__], "message": str(error)[:300]}
+        return _failed("run", error)
     told = [
         [one.dtype.base_dtype.name, _static(one), _listed(values.pop(0))]
         if isinstance(one, tf.Tensor)
@@ -323,11 +334,11 @@ def _gradients(tf: Any, session: Any, call: Call, ys: list[Any], wanted: Any, fe
             n: tf.convert_to_tensor(one) for n, one in zip(wanted, found, strict=True) if one is not None
         }
     except Exception as error:
-        return {"error": ["build", type(error).__name__], "message": str(error)[:300]}
+        return _failed("build", error)
     try:
         values = {n: _listed(np.asarray(value)) for n, value in session.run(known, feed).items()}
     except Exception as error:
-        return {"error": ["run", type(error).__name__], "message": str(error)[:300]}
+        return _failed("run", error)
     return {n: values.get(n) for n in wanted}
 
 
@@ -354,8 +365,7 @@ def difference(found: dict[str, Any], expected: dict[str, Any], call: Call) -> s
     """How an answer to the call differs from the expected one, in a few words; None if it does not."""
     dtypes = {name: one.spec.dtype or "" for name, one in call.inputs.items()}
     if "error" in found or "error" in expected:
-        ours, theirs = found.get("error"), expected.get("error")
-        return None if ours == theirs else f"error {ours} instead of {theirs}"
+        return _error_difference(found.get("error"), expected.get("error"))
     ours, theirs = found["outputs"], expected["outputs"]
     if [one[0] for one in ours] != [one[0] for one in theirs]:
         return f"dtypes {[one[0] for one in ours]} instead of {[one[0] for one in theirs]}"
@@ -367,10 +377,16 @@ def difference(found: dict[str, Any], expected: dict[str, Any], call: Call) -> s
     return _gradient_difference(found.get("gradients", {}), expected.get("gradients", {}), dtypes)
 
 
+def _error_difference(found: Any, expected: Any) -> str | None:
+    if found == expected or (expected and expected[1] == NO_KERNEL):
+        return None
+    return f"error {found} instead of {expected}"
+
+
 def _gradient_difference(found: Any, expected: Any, dtypes: dict[str, str]) -> str | None:
     if "error" in found or "error" in expected:
-        ours, theirs = found.get("error"), expected.get("error")
-        return None if ours == theirs else f"gradient error {ours} instead of {theirs}"
+        reason = _error_difference(found.get("error"), expected.get("error"))
+        return reason and f"gradient {reason}"
     for name in expected:
         mine, other = found.get(name), expected[name]
         if (mine is None) != (other is None):

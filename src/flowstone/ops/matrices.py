@@ -22,10 +22,8 @@ from flowstone.ops.unsigned_integers import SIGNED
 
 __all__ = ["matmul"]
 
-_INTEGERS = (
-    dtypes.int16, dtypes.int32, dtypes.int64, dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.uint64,
-)  # fmt: skip
-_TYPES = (*FLOATS_AND_COMPLEX, *_INTEGERS)
+_SIGNED_TYPES = (*FLOATS_AND_COMPLEX, dtypes.int32, dtypes.int64)
+_TYPES = (*_SIGNED_TYPES, dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.uint64)
 
 
 def _product(inner, outer_x, outer_y):
@@ -284,8 +282,10 @@ def accumulates(node: Any) -> bool:
 # ---- BatchMatMul
 
 _BATCH_ATTRIBUTES = "adj_x: bool = false ; adj_y: bool = false ; grad_x: bool = false ; grad_y: bool = false"
-batch_matmul_op = op("BatchMatMul", "x: T, y: T -> output: T", _BATCH_ATTRIBUTES, T=_TYPES)
-batch_matmul_v2_op = op("BatchMatMulV2", "x: T, y: T -> output: T", _BATCH_ATTRIBUTES, T=_TYPES)
+batch_matmul_op = op("BatchMatMul", "x: T, y: T -> output: T", _BATCH_ATTRIBUTES, T=_SIGNED_TYPES)
+batch_matmul_v2_op = op(
+    "BatchMatMulV2", "x: T, y: T -> output: T", _BATCH_ATTRIBUTES, T=(*_TYPES, dtypes.int16)
+)
 
 
 def _batch_shape(combine):
@@ -399,8 +399,7 @@ def matmul(
     with graph.as_default(), graph.name_scope(name or "MatMul") as scope:
         a = convert_to_tensor(a, name="a")
         b = convert_to_tensor(b, a._dtype.base_dtype, name="b")
-        batched = all(x.ndim is None or x.ndim > 2 for x in (a, b)) or any((x.ndim or 0) > 2 for x in (a, b))
-        if batched:
+        if any(x.ndim is None or x.ndim > 2 for x in (a, b)):
             a, adjoint_a = _as_adjoint(a, transpose_a, adjoint_a)
             b, adjoint_b = _as_adjoint(b, transpose_b, adjoint_b)
             return batch_matmul_v2_op(a, b, adj_x=adjoint_a, adj_y=adjoint_b, name=scope)

@@ -232,6 +232,7 @@ def zero_fraction(value: Any, name: str | None = None) -> Tensor:
         with get_default_graph().name_scope("counts_to_fraction"):
             zeros = F.Cast(F.Sub(size, count, name="sub"), DstT=dtypes.float32)
             fraction = F.RealDiv(zeros, F.Cast(size, DstT=dtypes.float32), name="truediv")
+        fraction.set_shape(())
         return F.Identity(fraction, name="fraction")
 
 

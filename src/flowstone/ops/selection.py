@@ -14,13 +14,15 @@ from flowstone.framework.operation import F, op
 from flowstone.framework.shape import is_compatible, merge
 from flowstone.framework.tensor import Tensor
 from flowstone.ops.arrays import invalid, is_text, product
+from flowstone.ops.elementwise import ALL_NUMBERS
 
 __all__ = ["dynamic_partition", "dynamic_stitch", "setdiff1d", "unique", "unique_with_counts"]
 
 _OUT_IDX = "out_idx: type in [int32, int64] = int32"
 _SIGNED = {dtypes.uint16: torch.int16, dtypes.uint32: torch.int32, dtypes.uint64: torch.int64}
 
-where_op = op("Where", "input: T -> index: int64", "T: type = bool", capturable=False)
+_TRUTHS = ", ".join(dtype.name for dtype in (*ALL_NUMBERS, dtypes.bool))
+where_op = op("Where", "input: T -> index: int64", f"T: type in [{_TRUTHS}] = bool", capturable=False)
 where_op.no_gradient()
 
 

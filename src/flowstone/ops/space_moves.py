@@ -19,6 +19,7 @@ from flowstone.framework.scope import get_default_graph
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.arrays import invalid, product
 from flowstone.ops.constants import constant, zeros
+from flowstone.ops.elementwise import FLOATS_AND_COMPLEX
 from flowstone.ops.packing import stack
 from flowstone.ops.shapes import shape
 
@@ -273,7 +274,7 @@ extract_image_patches_op = op(
     "images: T -> patches: T",
     "ksizes: list(int) >= 4 ; strides: list(int) >= 4 ; rates: list(int) >= 4 ; padding: string in "
     "['SAME', 'VALID']",
-    T=(*dtypes.NUMBERS, dtypes.bool),
+    T=(*FLOATS_AND_COMPLEX, *dtypes.INTEGERS, dtypes.bool),
 )
 
 
