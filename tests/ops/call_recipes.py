@@ -218,7 +218,7 @@ def einsum(d: Any, name: str) -> str:
         names.append(d.tensor(shape if dots else [sizes[x] for x in letters]))
     used = sorted({x for term in terms for x in term if x != "."})
     kept = "".join(d.random.sample(used, d.integer(0, len(used))))
-    output = "" if d.chance(0.25) else "->" + (("..." if dots and d.chance(0.9) else "") + kept)
+    output = "" if not dots and d.chance(0.25) else "->" + (("..." if dots and d.chance(0.9) else "") + kept)
     return f"tf.einsum('{','.join(terms)}{output}', {', '.join(names)})"
 
 

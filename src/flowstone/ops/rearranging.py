@@ -192,9 +192,7 @@ def _(node, env):
         return lambda x, axes: np.flip(x, _axes(axes.tolist(), x.ndim, invalid))
     if axes is not None and dims is not None and not needs_help(node.dtype(0)):
         return Call(torch.flip, X0, _axes(axes.tolist(), len(dims), invalid))
-    return in_signed(
-        node.dtype(0), lambda x, axes: torch.flip(x, _axes(axes.tolist(), x.ndim, invalid)), 0
-    )
+    return in_signed(node.dtype(0), lambda x, axes: torch.flip(x, _axes(axes.tolist(), x.ndim, invalid)), 0)
 
 
 reverse_v2_op.gradient(lambda op, dy: (F.ReverseV2(dy, op.inputs[1]), None))
