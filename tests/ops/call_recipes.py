@@ -118,7 +118,7 @@ def reduction(d: Any, name: str) -> str:
 @calls("norm")
 def norm(d: Any, name: str) -> str:
     shape = d.shape()
-    order = d.one_of("'euclidean'", "'fro'", "1", "2", "np.inf", "3", "0.5")
+    order = d.one_of("'euclidean'", "'fro'", "1", "np.inf", "3", "0.5")
     axis = d.one_of("None", d.axis(len(shape)), (-2, -1), (0, 1))
     return f"tf.norm({d.tensor(shape)}, ord={order}, axis={axis}, keepdims={d.flag()})"
 

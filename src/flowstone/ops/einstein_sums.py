@@ -70,18 +70,23 @@ def _sizes(terms: list[str], shapes: list[Dims]) -> tuple[dict[str, int | None],
     return sizes, dots
 
 
-@einsum_op.infer
-def _(node):
-    terms, output = split_equation(node.attributes["equation"])
-    if len(terms) != len(node.inputs):
-        raise ValueError(f"Expected {len(terms)} inputs but got {len(node.inputs)}")
-    sizes, dots = _sizes(terms, [node.dims(i) for i in range(len(terms))])
+def output_shape(terms: list[str], output: str, shapes: list[Dims]) -> Dims:
+    """The static shape of the sum. ValueError where sizes or ranks do not match."""
+    sizes, dots = _sizes(terms, shapes)
     before, mark, after = output.partition("...")
     if not mark and dots:
         raise ValueError(f"Shape must be at most rank 0 but is rank {len(dots)} without ... in the output")
     if mark and dots is None:
         return None
     return (*[sizes[x] for x in before], *(dots or ()), *[sizes[x] for x in after])
+
+
+@einsum_op.infer
+def _(node):
+    terms, output = split_equation(node.attributes["equation"])
+    if len(terms) != len(node.inputs):
+        raise ValueError(f"Expected {len(terms)} inputs but got {len(node.inputs)}")
+    return output_shape(terms, output, [node.dims(i) for i in range(len(terms))])
 
 
 @einsum_op.kernel(CPU, GPU)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 
 from flowstone.framework import dtypes, errors
@@ -16,6 +17,7 @@ from flowstone.framework.operation import F, op
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.shape import merge
 from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.ops.reductions import reduce_mean, reduce_sum
 from flowstone.ops.windows import channels_first, channels_last, is_channels_last, require_rank
 
 __all__ = [
@@ -282,16 +284,16 @@ def moments(
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """(mean, variance) of x over `axes`, without Bessel's correction; float16 is computed as float32.
 
-    `shift` is not used.
+    `axes` None stands for all. `shift` is not used.
     """
     keep = bool(keepdims if keep_dims is None else keep_dims)
     with get_default_graph().name_scope(name or "moments"):
         x = convert_to_tensor(x)
         narrow = x.dtype.base_dtype in (dtypes.float16, dtypes.bfloat16)
         y = F.Cast(x, DstT=dtypes.float32) if narrow else x
-        mean = F.Mean(y, axes, keep_dims=True, name="mean")
+        mean = reduce_mean(y, axes, keepdims=True, name="mean")
         squares = F.SquaredDifference(y, F.StopGradient(mean))
-        variance = F.Mean(squares, axes, keep_dims=True, name="variance")
+        variance = reduce_mean(squares, axes, keepdims=True, name="variance")
         if not keep:
             dims = _axis_list(axes)
             mean, variance = F.Squeeze(mean, squeeze_dims=dims), F.Squeeze(variance, squeeze_dims=dims)
@@ -299,6 +301,8 @@ def moments(
 
 
 def _axis_list(axes):
+    if axes is None:
+        return []  # to squeeze all, as all are 1
     if isinstance(axes, int):
         return [axes]
     if isinstance(axes, Tensor):
@@ -315,7 +319,9 @@ def weighted_moments(
     x: Any, axes: Any, frequency_weights: Any, name: str | None = None, keep_dims: bool | None = None,
     keepdims: bool | None = None,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """(mean, variance) of x over `axes`, elements counted with `frequency_weights`, which broadcast to x."""
+    """(mean, variance) of x over `axes` (None: all), elements counted with `frequency_weights`, which
+    broadcast to x.
+    """
     keep = bool(keepdims if keep_dims is None else keep_dims)
     with get_default_graph().name_scope(name or "weighted_moments"):
         x = convert_to_tensor(x, name="x")
@@ -323,14 +329,13 @@ def weighted_moments(
         narrow = x.dtype.base_dtype in (dtypes.float16, dtypes.bfloat16)
         y = F.Cast(x, DstT=dtypes.float32) if narrow else x
         weights = _as_type(weights, y)
-        total = F.Sum(F.Mul(weights, y, name="mul"), axes, keep_dims=True, name="weighted_input_sum")
+        total = reduce_sum(F.Mul(weights, y, name="mul"), axes, keepdims=True, name="weighted_input_sum")
         spread = F.AddV2(weights, F.ZerosLike(y, name="zeros_like"), name="add")
-        number = F.Sum(spread, axes, keep_dims=True, name="sum_of_weights")
+        number = reduce_sum(spread, axes, keepdims=True, name="sum_of_weights")
         mean = F.DivNoNan(total, number, name="div_no_nan")
         distances = F.Mul(weights, F.SquaredDifference(y, mean), name="mul")
-        variance = F.DivNoNan(
-            F.Sum(distances, axes, keep_dims=True, name="weighted_distsq"), number, name="div_no_nan"
-        )
+        spread = reduce_sum(distances, axes, keepdims=True, name="weighted_distsq")
+        variance = F.DivNoNan(spread, number, name="div_no_nan")
         if not keep:
             dims = _axis_list(axes)
             mean, variance = F.Squeeze(mean, squeeze_dims=dims), F.Squeeze(variance, squeeze_dims=dims)
@@ -343,8 +348,10 @@ def sufficient_statistics(
 ) -> tuple[Tensor, Tensor, Tensor, Any]:  # fmt: skip
     """(count, sum of x - shift, sum of (x - shift) ** 2, shift) over `axes`;
 
-    sums add up over parts of the data.
+    sums add up over parts of the data. TypeError for no axes.
     """
+    if axes is None:
+        raise TypeError("sufficient_statistics needs axes")
     keep = bool(keepdims if keep_dims is None else keep_dims)
     with get_default_graph().name_scope(name or "sufficient_statistics"):
         x = convert_to_tensor(x, name="x")
@@ -356,8 +363,8 @@ def sufficient_statistics(
                 count *= dims[axis]
             counts = convert_to_tensor(float(count), dtype, name="Const")
         else:
-            rank = dims is not None and len(dims)
-            positive = [axis % rank if rank else axis for axis in axes]
+            rank = F.Rank(x) if dims is None else np.int32(len(dims))
+            positive = F.FloorMod(np.array(axes, np.int32), rank)
             counts = F.Prod(F.GatherV2(F.Cast(F.Shape(x), DstT=dtype), positive, 0), [0], name="count")
         if shift is None:
             difference, squares = x, F.Square(x)

@@ -15,6 +15,7 @@ from flowstone.framework import dtypes
 from flowstone.framework.building import graph_of
 from flowstone.framework.operation import F
 from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.ops.einstein_sums import output_shape
 from flowstone.ops.matrices import matmul, matmul_op
 from flowstone.ops.reductions import reduce_max, reduce_sum
 
@@ -151,13 +152,14 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
         tensors = [convert_to_tensor(x, name=f"input_{i}") for i, x in enumerate(inputs)]
         if any(_is_general(tensor, own) for tensor, own in zip(tensors, labels)):
             return F.Einsum(tensors, equation=f"{','.join(labels)}->{output}")
-        for tensor, own in zip(tensors, labels):
-            _check_rank(tensor, own, equation)
+        dims = output_shape(labels, output, [tensor._dims for tensor in tensors])
         value, own = tensors[0], labels[0]
         for i in range(1, len(tensors)):
             kept = set(output).union(*labels[i + 1 :])
             value, own = _contract(value, own, tensors[i], labels[i], kept)
-        return _arrange(value, own, output)
+        result = _arrange(value, own, output)
+        result.set_shape(dims)
+        return result
 
 
 def _terms(equation: str, count: int) -> tuple[list[str], str]:
@@ -183,13 +185,6 @@ def _terms(equation: str, count: int) -> tuple[list[str], str]:
 def _is_general(tensor: Tensor, labels: str) -> bool:
     """Whether an operand is none that transposes and reshapes make a matrix of."""
     return "..." in labels or len(set(labels)) < len(labels) or tensor.ndim is None
-
-
-def _check_rank(tensor: Tensor, labels: str, equation: str) -> None:
-    if tensor.ndim != len(labels):
-        raise ValueError(
-            f"Rank {tensor.ndim} of input {tensor} does not match {labels!r} of equation {equation}"
-        )
 
 
 def _sum_away(x: Tensor, labels: str, kept: set[str]) -> tuple[Tensor, str]:
@@ -311,8 +306,7 @@ def _norm_axes(axis: Any, ord: Any) -> list[int]:
 def _norm_of(x: Tensor, ord: Any, axis: Any, is_matrix: bool) -> Tensor:
     if ord in ("fro", "euclidean") or (ord == 2 and not is_matrix):
         squares = F.Mul(x, F.Conj(x) if x.dtype.is_complex else x, name="mul")
-        total = F.Sqrt(reduce_sum(squares, axis, True))
-        return F.Real(total, Tout=x.dtype.real_dtype) if x.dtype.is_complex else total
+        return F.Sqrt(reduce_sum(squares, axis, True))  # of complex numbers it is complex, as only this one is in TensorFlow
     size = F.ComplexAbs(x, Tout=x.dtype.real_dtype) if x.dtype.is_complex else F.Abs(x)
     if is_matrix and ord == 2:
         return _spectral_norm(x, axis)
@@ -330,9 +324,21 @@ def _norm_of(x: Tensor, ord: Any, axis: Any, is_matrix: bool) -> Tensor:
 
 def _spectral_norm(x: Tensor, axis: list[int]) -> Tensor:
     """The greatest singular value of the matrices over two axes, kept as axes of size 1."""
-    rank = x.ndim
-    axes = [a % rank for a in axis]
-    order = [i for i in range(rank) if i not in axes] + axes
-    values = F.Svd(F.Transpose(x, np.array(order, _INT)), compute_uv=False)[0]
+    order = _order_with_last(x, axis)
+    values = F.Svd(F.Transpose(x, order), compute_uv=False)[0]
     greatest = F.ExpandDims(reduce_max(values, -1, True), _INT(-1))
-    return F.Transpose(greatest, np.argsort(order).astype(_INT))
+    return F.Transpose(greatest, F.InvertPermutation(order))
+
+
+def _order_with_last(x: Tensor, axes: list[int]) -> Any:
+    """The order of the axes of x that has these two last. ValueError for axes that x has not."""
+    rank = x.ndim
+    if rank is None:
+        every = F.Rank(x)
+        last = F.FloorMod(F.AddV2(np.array(axes, _INT), every), every)
+        others = F.ListDiff(F.Range(_INT(0), every, _INT(1)), last)[0]
+        return F.ConcatV2([others, last], _INT(0))
+    if any(not -rank <= axis < rank for axis in axes):
+        raise ValueError(f"Shape must be at least rank 2, with axes {axes}, but is rank {rank}")
+    last = [axis % rank for axis in axes]
+    return np.array([axis for axis in range(rank) if axis not in last] + last, _INT)
