@@ -127,6 +127,7 @@ def norm(d: Any, name: str) -> str:
 def statistics(d: Any, name: str) -> str:
     shape = d.shape()
     x, axes = d.tensor(shape), d.axes(len(shape))
+    axes = [axes] if isinstance(axes, int) else axes
     if name == "nn.l2_normalize":
         return f"tf.{name}({x}, axis={axes})"
     weights = f", frequency_weights={d.tensor(d.broadcastable(shape), kind='positive')}"
@@ -370,9 +371,9 @@ def gathering(d: Any, name: str) -> str:
         return f"tf.boolean_mask({d.tensor(shape)}, {d.tensor(masked, 'bool')}, axis={axis})"
     if name == "gather_nd":
         depth = d.integer(0, rank)
-        return f"tf.gather_nd({d.tensor(shape)}, {d.indices([*d.shape(0, 2), depth], min(shape[:depth] or [1]))})"
+        return f"tf.gather_nd({d.tensor(shape)}, {d.indices([*d.shape(1, 2), depth], min(shape[:depth] or [1]))})"
     if name == "scatter_nd":
-        outer, depth = d.shape(0, 2), d.integer(1, rank)
+        outer, depth = d.shape(1, 2), d.integer(1, rank)
         indices = d.indices([*outer, depth], min(shape[:depth]), "int32")
         return f"tf.scatter_nd({indices}, {d.tensor([*outer, *shape[depth:]])}, {d.values(shape, 'int32')})"
     if name == "batch_gather":
@@ -389,13 +390,11 @@ def gathering(d: Any, name: str) -> str:
     return f"tf.gather({d.tensor(shape)}, {d.indices(d.shape(0, 2), limit)}, axis={d.values(axis)})"
 
 
-@calls("range lin_space eye sequence_mask invert_permutation reverse_sequence")
+@calls("range eye sequence_mask invert_permutation reverse_sequence")
 def grids(d: Any, name: str) -> str:
     if name == "range":
         step = d.one_of(1, 2, -1, 0)
         return f"tf.range({d.values(d.integer(-2, 2))}, {d.values(d.integer(-2, 6))}, {step})"
-    if name == "lin_space":
-        return f"tf.lin_space({d.tensor([])}, {d.tensor([])}, {d.values(d.integer(0, 4))})"
     if name == "eye":
         batch = d.one_of("None", [2], [0, 3])
         return f"tf.eye({d.values(d.size())}, {d.one_of('None', 2)}, {batch}, tf.{d.dtype})"

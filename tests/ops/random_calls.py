@@ -362,7 +362,10 @@ def _listed(value: np.ndarray) -> list[Any]:
 
 
 def difference(found: dict[str, Any], expected: dict[str, Any], call: Call) -> str | None:
-    """How an answer to the call differs from the expected one, in a few words; None if it does not."""
+    """How an answer to the call differs from the expected one, in a few words; None if it does not.
+
+    A static shape may say more than the expected one.
+    """
     dtypes = {name: one.spec.dtype or "" for name, one in call.inputs.items()}
     if "error" in found or "error" in expected:
         return _error_difference(found.get("error"), expected.get("error"))
@@ -372,9 +375,21 @@ def difference(found: dict[str, Any], expected: dict[str, Any], call: Call) -> s
     for (dtype, _, mine), (_, _, other) in zip(ours, theirs, strict=True):
         if reason := _value_difference(dtype, mine, other):
             return f"value {reason}"
-    if [one[1] for one in ours] != [one[1] for one in theirs]:
+    if not all(_knows(mine[1], mine[2], other[1]) for mine, other in zip(ours, theirs, strict=True)):
         return f"static {[one[1] for one in ours]} instead of {[one[1] for one in theirs]}"
     return _gradient_difference(found.get("gradients", {}), expected.get("gradients", {}), dtypes)
+
+
+def _knows(static: Any, value: Any, expected: Any) -> bool:
+    """Whether a static shape says at least as much as the expected one, and nothing wrong of the value."""
+    if static is None:
+        return expected is None
+    if len(static) != len(value[0]):
+        return False
+    right = all(size in (None, real) for size, real in zip(static, value[0], strict=True))
+    return right and (
+        expected is None or all(b is None or a == b for a, b in zip(static, expected, strict=True))
+    )
 
 
 def _error_difference(found: Any, expected: Any) -> str | None:

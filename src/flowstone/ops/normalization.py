@@ -1,11 +1,12 @@
 """Normalisation over a batch, fused and composed, and the moments that it needs.
 
 The reserve spaces 1 and 2 of FusedBatchNorm hold the batch's mean and its variance without Bessel's
-correction (the third output has it), on every device. Public names here belong to ``tf.nn``.
+correction (the third output has it), on every device. Moments of no elements are NaN, their gradients 0. Public names here belong to ``tf.nn``.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -85,7 +86,7 @@ def _batch_norm_kernel(has_third):
         epsilon, training = attributes["epsilon"], attributes["is_training"]
         factor = attributes.get("exponential_avg_factor", 1.0)
         rank, widens = len(attributes["data_format"]), node.dtype(0) is not dtypes.float32
-        third = (torch.empty(0, device=env.device),) if has_third else ()
+        third = (torch.zeros((), device=env.device),) if has_third else ()
 
         def run(x, scale, offset, mean, variance):
             if (
@@ -99,6 +100,8 @@ def _batch_norm_kernel(has_third):
                     f"scale {list(scale.shape)} and offset {list(offset.shape)} must have as many elements "
                     f"as the input {list(x.shape)} has channels",
                 )
+            if not x.numel():
+                return (x.clone(), *[torch.full_like(scale, math.nan) for _ in range(4)], *third)
             y = x if to_first is None else x.permute(to_first)
             y = y.float() if widens else y
             if training:
@@ -127,6 +130,8 @@ def _batch_norm_grad_kernel(node, env):
 
     def run(dy, x, scale, mean, variance, *_):
         dtype = x.dtype
+        if not x.numel():
+            return x.clone(), torch.zeros_like(scale), torch.zeros_like(scale), spare, spare
         if widens:
             dy, x = dy.float(), x.float()
         if to_first is not None:
@@ -172,9 +177,10 @@ def _batch_norm_family(version):
 
 def _infer_batch_norm_grad(node):
     layout = node.attributes["data_format"]
-    require_rank(node.dims(0), len(layout))
-    dims, channels = _channel_dims(node, 1, 2, 3, 4)
-    dims = merge(dims, require_rank(node.dims(0), len(layout)))
+    axis = len(layout) - 1 if is_channels_last(layout) else 1
+    x, dims = (require_rank(node.dims(i), len(layout)) for i in (1, 0))
+    channels = merge(_channel_dims(node, 0, 2, 3, 4)[1], x[axis : axis + 1])
+    dims = (*dims[:axis], *channels, *dims[axis + 1 :])
     return [dims, channels, channels, (0,), (0,)]
 
 
@@ -223,8 +229,10 @@ def fused_batch_norm(
     offset = convert_to_tensor(offset, name="offset")
     if not is_training and (mean is None or variance is None):
         raise ValueError("When `is_training` is False, arguments `mean` and `variance` must be provided.")
-    mean = convert_to_tensor([] if mean is None else mean, dtypes.float32)
-    variance = convert_to_tensor([] if variance is None else variance, dtypes.float32)
+    mean, variance = (
+        m if isinstance(m, Tensor) else convert_to_tensor([] if m is None else m, dtypes.float32)
+        for m in (mean, variance)
+    )
     found = fused_batch_norm_v3(
         x, scale, offset, mean, variance, epsilon=max(epsilon, 1.001e-5), data_format=data_format,
         is_training=is_training, exponential_avg_factor=exponential_avg_factor, name=name,

@@ -358,14 +358,18 @@ def space_to_batch(
     input: Any, paddings: Any, block_size: int | None = None, name: str | None = None, block_shape: Any = None
 ) -> Tensor:
     """[n, h, w, c], padded, to [n·b·b, h/b, w/b, c]: places of a block go to different images."""
-    return space_to_batch_nd(input, _blocks(block_size, block_shape), paddings, name)
+    result = space_to_batch_nd(input, _blocks(block_size, block_shape), paddings, name)
+    result.set_shape((None,) * 4)
+    return result
 
 
 def batch_to_space(
     input: Any, crops: Any, block_size: int | None = None, name: str | None = None, block_shape: Any = None
 ) -> Tensor:
     """The inverse of `space_to_batch`; `crops` [2, 2] are cut off afterwards."""
-    return batch_to_space_nd(input, _blocks(block_size, block_shape), crops, name)
+    result = batch_to_space_nd(input, _blocks(block_size, block_shape), crops, name)
+    result.set_shape((None,) * 4)
+    return result
 
 
 def space_to_batch_nd(input: Any, block_shape: Any, paddings: Any, name: str | None = None) -> Tensor:

@@ -306,7 +306,9 @@ def _norm_axes(axis: Any, ord: Any) -> list[int]:
 def _norm_of(x: Tensor, ord: Any, axis: Any, is_matrix: bool) -> Tensor:
     if ord in ("fro", "euclidean") or (ord == 2 and not is_matrix):
         squares = F.Mul(x, F.Conj(x) if x.dtype.is_complex else x, name="mul")
-        return F.Sqrt(reduce_sum(squares, axis, True))  # of complex numbers it is complex, as only this one is in TensorFlow
+        return F.Sqrt(
+            reduce_sum(squares, axis, True)
+        )  # of complex numbers it is complex, as only this one is in TensorFlow
     size = F.ComplexAbs(x, Tout=x.dtype.real_dtype) if x.dtype.is_complex else F.Abs(x)
     if is_matrix and ord == 2:
         return _spectral_norm(x, axis)
