@@ -251,7 +251,7 @@ def matrix(d: Any, name: str) -> str:
         shape = shape[-2:] if d.flag() else [2, n, 2, n]
     x = d.tensor(shape)
     if name == "matrix_band_part":
-        return f"tf.{name}({x}, {d.values(d.integer(-1, 3), 'int64')}, {d.values(d.integer(-1, 2), 'int64')})"
+        return f"tf.{name}({x}, {d.integer(-1, 3)}, {d.integer(-1, 2)})"
     if name == "matrix_set_diag":
         return f"tf.{name}({x}, {d.tensor([*shape[:-2], min(shape[-2:])])})"
     return f"tf.{name}({x})"
@@ -290,8 +290,6 @@ def rearrange(d: Any, name: str) -> str:
         return f"tf.{name}({x}, axis={d.one_of('None', ones, [d.axis(rank)])})"
     if name == "reverse":
         return f"tf.{name}({x}, {d.values([d.axis(rank)])})"
-    if name.endswith(""):
-        return f"tf.{name}({x}, {d.values(d.integer(-4, 4))}, {d.values(d.axis(rank))})"
     if name == "transpose":
         return f"tf.{name}({x}, {d.values(d.random.sample(range(rank), rank))}, conjugate={d.flag()})"
     if name == "unstack":
@@ -469,6 +467,7 @@ def losses(d: Any, name: str) -> str:
 
 @calls("nn.conv2d nn.depthwise_conv2d nn.atrous_conv2d nn.dilation2d nn.convolution nn.conv2d_transpose")
 def convolution(d: Any, name: str) -> str:
+    d.dtype = d.dtype if "float" in d.dtype else d.one_of("float32", "float64")
     n, h, w = d.size(), d.integer(2, 5), d.integer(2, 5)
     c, k, kh, kw = d.integer(1, 2), d.integer(1, 2), d.integer(1, 3), d.integer(1, 3)
     padding, stride = d.one_of("SAME", "VALID"), d.integer(1, 2)
@@ -540,7 +539,7 @@ def images(d: Any, name: str) -> str:
 
 @calls("hessians gradients map_fn scan foldl")
 def higher(d: Any, name: str) -> str:
-    x = d.tensor(d.shape())
+    x = d.tensor(d.shape(0 if name in ("hessians", "gradients") else 1))
     if name in ("hessians", "gradients"):
         body = d.one_of(
             "tf.reduce_sum({0} ** 3)", "tf.sin({0})", "tf.reduce_sum(tf.exp({0}) * {0})", "tf.norm({0})"

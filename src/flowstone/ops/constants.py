@@ -417,5 +417,10 @@ def eye(
             diagonal = ones(F.ConcatV2([sizes, [smaller]], 0, name="concat"), dtype)
             whole = None if is_square else F.ConcatV2([sizes, [num_rows, columns]], 0, name="concat")
         if is_square:
-            return F.MatrixDiag(diagonal, name="diag")  # type: ignore[no-any-return]
-        return F.MatrixSetDiag(zeros(whole, dtype), diagonal, name="set_diag")  # type: ignore[no-any-return]
+            result = F.MatrixDiag(diagonal, name="diag")
+        else:
+            result = F.MatrixSetDiag(zeros(whole, dtype), diagonal, name="set_diag")
+        if not static and sizes._dims not in (None, (None,)):
+            outer = _plain_sizes(batch) or [None] * sizes._dims[0]
+            result.set_shape((*outer, *[n if isinstance(n, int) else None for n in (num_rows, columns)]))
+        return result  # type: ignore[no-any-return]

@@ -12,6 +12,7 @@ from flowstone.framework import dtypes
 from flowstone.framework.operation import F
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.ops.division import div_no_nan
 
 __all__ = ["embedding_lookup", "embedding_lookup_sparse"]
 
@@ -171,5 +172,12 @@ def _weighted(rows, weights, segments, combiner, scope):
         return F.SegmentSum(rows, segments, name=scope)
     total = F.SegmentSum(rows, segments)
     if combiner == "mean":
-        return F.DivNoNan(total, F.SegmentSum(weights, segments), name=scope)
-    return F.DivNoNan(total, F.Sqrt(F.SegmentSum(F.Square(weights), segments)), name=scope)
+        return _divided(total, F.SegmentSum(weights, segments), scope)
+    return _divided(total, F.Sqrt(F.SegmentSum(F.Square(weights), segments)), scope)
+
+
+def _divided(total, weight, scope):
+    """The quotient in the type of the total, of integers too."""
+    if not total.dtype.is_integer:
+        return F.DivNoNan(total, weight, name=scope)
+    return F.Cast(div_no_nan(total, weight), DstT=total.dtype, name=scope)

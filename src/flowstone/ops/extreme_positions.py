@@ -71,10 +71,10 @@ def _argument_of_extreme(name, function):
 def _argument_kernel(name, dtype, function, result):
     def find(x, dimension):
         axis = int(dimension)
-        if not -x.ndim <= axis < max(x.ndim, 1):
+        if not -x.ndim <= axis < x.ndim:
             message = f"Dimension must be in [{-x.ndim}, {x.ndim}), but got {axis}"
             raise errors.InvalidArgumentError(None, None, message)
-        if x.ndim and x.shape[axis] == 0:
+        if x.shape[axis] == 0:
             message = f"Reduction axis {axis} is empty in shape {list(x.shape)}"
             raise errors.InvalidArgumentError(None, None, message)
         if dtype.is_bool:

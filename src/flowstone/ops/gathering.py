@@ -296,7 +296,15 @@ scatter_nd_op = op(
 @scatter_nd_op.infer
 def _(node):
     indices, updates, dims = node.dims(0), node.dims(1), sizes_of(node, 2)
-    if dims is None or indices is None or updates is None or not indices or indices[-1] is None:
+    if indices is None or updates is None:
+        return dims
+    if () in (indices, updates):
+        raise ValueError("Shape must be at least rank 1 but is rank 0")
+    if dims is None:
+        return dims
+    if 0 in dims and any(None not in some and 0 not in some for some in (indices, updates)):
+        raise ValueError(f"Indices and updates specified for empty output shape {dims}")
+    if indices[-1] is None:
         return dims
     depth, outer = indices[-1], len(indices) - 1
     if not is_compatible(indices[:-1], updates[:outer]):

@@ -295,13 +295,22 @@ def _batch_shape(combine):
             if dims is not None and len(dims) < 2:
                 raise ValueError(f"Shape must be at least rank 2 but is rank {len(dims)}")
         if x is None or y is None:
-            return None
+            if combine is broadcast or x is y:
+                return None
+            return (*(x or y)[:-2], *_outer_sizes(node, x, y))
         rows, inner_x = x[-2:][::-1] if node.attributes["adj_x"] else x[-2:]
         inner_y, columns = y[-2:][::-1] if node.attributes["adj_y"] else y[-2:]
         outer = combine(x[:-2], y[:-2])
         return None if outer is None else (*outer, *_product((inner_x, inner_y), rows, columns))
 
     return infer
+
+
+def _outer_sizes(node, x, y):
+    """Rows and columns of a product of which one side's shape is not known at all."""
+    rows = None if x is None else x[-1 if node.attributes["adj_x"] else -2]
+    columns = None if y is None else y[-2 if node.attributes["adj_y"] else -1]
+    return rows, columns
 
 
 batch_matmul_op.infer(_batch_shape(merge))

@@ -11,7 +11,7 @@ from flowstone.framework import dtypes
 from flowstone.framework.kernel import CPU, GPU, X0, Call
 from flowstone.framework.operation import F, op
 from flowstone.framework.tensor import Tensor
-from flowstone.ops.arrays import invalid, is_text
+from flowstone.ops.arrays import in_signed, invalid, is_text
 from flowstone.ops.shapes import shape
 
 __all__ = ["pad", "tile"]
@@ -182,7 +182,7 @@ def _(node, env):
                 dy = middle
         return dy.clone() if not paddings.any() else dy
 
-    return fold
+    return in_signed(node.dtype(0), fold, 0)
 
 
 @mirror_pad_grad_op.gradient

@@ -16,6 +16,7 @@ from flowstone.framework import dtypes, errors
 from flowstone.framework.kernel import CPU, GPU
 from flowstone.framework.operation import F, op
 from flowstone.framework.shape import merge
+from flowstone.ops.arrays import in_signed
 from flowstone.ops.sliding_maxima import sliding_maxima
 from flowstone.ops.windows import (
     channels_first,
@@ -464,7 +465,7 @@ def _(node, env):
             flat.scatter_add_(1, argmax.to(torch.int64).reshape(batch, -1), dy.reshape(batch, -1))
         return flat.view(x.shape)
 
-    return run
+    return in_signed(node.dtype(0), run, 0, 1)
 
 
 @max_pool_grad_grad_with_argmax.kernel(CPU, GPU)

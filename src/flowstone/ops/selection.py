@@ -13,7 +13,7 @@ from flowstone.framework.kernel import CPU, GPU
 from flowstone.framework.operation import F, op
 from flowstone.framework.shape import is_compatible, merge
 from flowstone.framework.tensor import Tensor
-from flowstone.ops.arrays import invalid, is_text, product
+from flowstone.ops.arrays import in_signed, invalid, is_text, product
 from flowstone.ops.elementwise import ALL_NUMBERS
 
 __all__ = ["dynamic_partition", "dynamic_stitch", "setdiff1d", "unique", "unique_with_counts"]
@@ -250,11 +250,8 @@ def _stitch_dims(node: Any) -> Any:
 
 
 def _stitch_kernel(node: Any) -> Any:
-    count, text, dtype = (
-        node.attributes["N"],
-        is_text(node, node.attributes["N"]),
-        node.dtype(node.attributes["N"]).torch,
-    )
+    count = node.attributes["N"]
+    text = is_text(node, count)
 
     def stitch(*inputs: Any) -> Any:
         indices, data = inputs[:count], inputs[count:]
@@ -273,13 +270,13 @@ def _stitch_kernel(node: Any) -> Any:
         if text:
             result: Any = np.full((size, *rest), b"", dtype=object)
         else:
-            result = torch.zeros((size, *rest), dtype=dtype, device=data[0].device)
+            result = torch.zeros((size, *rest), dtype=data[0].dtype, device=data[0].device)
         for places, values in zip(indices, data):
             flat = places.reshape(-1)
             result[flat.numpy() if text else flat.long()] = values.reshape(len(flat), *rest)
         return result
 
-    return stitch
+    return in_signed(node.dtype(count), stitch, *range(count, 2 * count))
 
 
 def _stitch(name: str) -> Any:

@@ -324,7 +324,7 @@ def _along(function, logits, axis, name):
     logits = convert_to_tensor(logits)
     rank = logits.shape.ndims
     is_last = axis == -1 or (rank is not None and axis == rank - 1)
-    if rank is not None and rank and not -rank <= axis < rank:
+    if rank is not None and not is_last and not -rank <= axis < rank:
         raise errors.InvalidArgumentError(
             None,
             None,
@@ -368,6 +368,15 @@ def _require_named(function, sentinel, labels, logits):
     for argument, value in (("labels", labels), ("logits", logits)):
         if value is None:
             raise ValueError(f"Argument `{argument}` must not be None.")
+
+
+def _as_labels(labels, logits):
+    """The labels as a tensor; one that is none already gets the logits' type."""
+    return (
+        labels
+        if isinstance(labels, Tensor)
+        else convert_to_tensor(labels, logits._dtype.base_dtype, "labels")
+    )
 
 
 def _flatten_rows(x):
@@ -495,7 +504,7 @@ def sigmoid_cross_entropy_with_logits(
     _require_named("sigmoid_cross_entropy_with_logits", _sentinel, labels, logits)
     with get_default_graph().name_scope(name or "logistic_loss") as scope:
         logits = convert_to_tensor(logits, name="logits")
-        labels = convert_to_tensor(labels, logits.dtype.base_dtype, name="labels")
+        labels = _as_labels(labels, logits)
         _same_static_shape(labels, logits)
         zeros = F.ZerosLike(logits, name="zeros_like")
         is_positive = F.GreaterEqual(logits, zeros)
@@ -519,7 +528,7 @@ def weighted_cross_entropy_with_logits(
     labels = targets if labels is None else labels
     with get_default_graph().name_scope(name or "logistic_loss") as scope:
         logits = convert_to_tensor(logits, name="logits")
-        labels = convert_to_tensor(labels, logits.dtype.base_dtype, name="labels")
+        labels = _as_labels(labels, logits)
         _same_static_shape(labels, logits)
         dtype = logits.dtype.base_dtype
         extra = convert_to_tensor(pos_weight - 1, dtype, name="mul/x")

@@ -217,6 +217,8 @@ def _nd_op(name: str, second: str, move: Any, is_to_batch: bool, back: str) -> A
         if blocks is None or blocks[0] is None:
             raise ValueError("block_shape must have known size.")
         dims, known = node.dims(0), _listed(node.constant(1))
+        if known is not None and min(known, default=1) < 1:
+            raise ValueError("block_shape must be positive")
         if dims is not None and known is None:
             return (*[None] * (blocks[0] + 1), *dims[blocks[0] + 1 :])
         return _moved_dims(dims, known, _listed(node.constant(2)), is_to_batch)
@@ -315,6 +317,12 @@ def _(node, env):
         (rows, top, bottom), (columns, left, right) = [
             _windows(n, size, stride, padding) for n, size, stride in zip(x.shape[1:3], sizes, strides)
         ]
+        for n, size, stride in zip(x.shape[1:3], sizes, strides):
+            if padding == "VALID" and n - size + stride < 0:
+                raise invalid(f"Computed output size would be negative: image size {n}, patch size {size}")
+        depth = x.shape[3] * node.attributes["ksizes"][1] * node.attributes["ksizes"][2]
+        if not rows * columns * depth * x.shape[0]:
+            return x.new_empty((x.shape[0], rows, columns, depth))
         x = torch.constant_pad_nd(x, [0, 0, left, right, top, bottom])
         cut = x.unfold(1, sizes[0], strides[0]).unfold(2, sizes[1], strides[1])[..., :: rates[0], :: rates[1]]
         return cut[:, :rows, :columns].permute(0, 1, 2, 4, 5, 3).reshape(x.shape[0], rows, columns, -1)

@@ -319,9 +319,8 @@ def _norm_of(x: Tensor, ord: Any, axis: Any, is_matrix: bool) -> Tensor:
         if is_matrix:
             return reduce_max(reduce_sum(size, axis[1], True), axis[0], True)
         return reduce_max(size, axis, True)
-    kind = size.dtype.as_numpy_dtype
-    total = reduce_sum(F.Pow(size, kind(ord)), axis, True)
-    return F.Pow(total, kind(1 / ord))
+    total = reduce_sum(F.Pow(size, ord), axis, True)
+    return F.Pow(total, 1.0 / ord)
 
 
 def _spectral_norm(x: Tensor, axis: list[int]) -> Tensor:
