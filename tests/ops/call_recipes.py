@@ -492,6 +492,7 @@ def pooling(d: Any, name: str) -> str:
     n, h, w, c = d.size(), d.integer(2, 5), d.integer(2, 5), d.integer(1, 2)
     padding, stride, k = d.one_of("SAME", "VALID"), d.integer(1, 2), d.integer(1, 3)
     if name == "nn.conv1d":
+        d.dtype = d.dtype if "float" in d.dtype else "float32"
         return f"tf.{name}({d.tensor([n, w, c])}, {d.tensor([k, c, 2])}, {stride}, '{padding}')"
     if name.endswith("3d"):
         window, strides = [1, k, k, 2, 1], [1, stride, stride, 1, 1]

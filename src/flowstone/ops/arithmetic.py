@@ -284,13 +284,7 @@ def _(node, env):
 
 @sign_op.gradient
 def _(op, dy):
-    """Of a complex number on the unit circle only the turn counts; 0 stays 0."""
-    x, y = op.inputs[0], op.outputs[0]
-    if not x._dtype.is_complex:
-        return (F.ZerosLike(dy),)
-    turned = F.Sub(dy, F.Mul(F.Square(y), F.Conj(dy)))
-    length = F.Cast(F.ComplexAbs(x, Tout=x._dtype.real_dtype), DstT=x._dtype.base_dtype)
-    return (F.DivNoNan(turned, F.Mul(constant_like(2, dy), length)),)
+    return (F.ZerosLike(dy),)
 
 
 # ---- powers

@@ -231,6 +231,8 @@ def _(node, env):
 
 def _gather_nd(params: Any, indices: Any) -> Any:
     depth = indices.shape[-1]
+    if not params.ndim:
+        raise invalid("params must be at least a vector")
     if depth > params.ndim:
         raise invalid(
             f"index innermost dimension length must be <= params rank; saw: {depth} vs. {params.ndim}"

@@ -162,12 +162,7 @@ bilinear_grad = op(
 )
 bilinear_op.infer(_infer_resized)
 bilinear_grad.infer(lambda node: node.dims(1))
-
-
-@bilinear_grad.gradient
-def _(op, ddx):
-    sizes = F.StridedSlice(F.Shape(op.inputs[0]), [1], [3], [1])
-    return F.ResizeBilinear(ddx, sizes, **_modes_of(op)), None
+bilinear_grad.no_gradient()
 
 
 @bilinear_op.kernel(CPU, GPU)

@@ -407,7 +407,7 @@ def matmul(
     graph = graph_of([a, b])
     with graph.as_default(), graph.name_scope(name or "MatMul") as scope:
         a = convert_to_tensor(a, name="a")
-        b = convert_to_tensor(b, a._dtype.base_dtype, name="b")
+        b = b if isinstance(b, Tensor) else convert_to_tensor(b, a._dtype.base_dtype, name="b")
         if any(x.ndim is None or x.ndim > 2 for x in (a, b)):
             a, adjoint_a = _as_adjoint(a, transpose_a, adjoint_a)
             b, adjoint_b = _as_adjoint(b, transpose_b, adjoint_b)

@@ -1,7 +1,8 @@
 """Normalisation over a batch, fused and composed, and the moments that it needs.
 
 The reserve spaces 1 and 2 of FusedBatchNorm hold the batch's mean and its variance without Bessel's
-correction (the third output has it), on every device. Moments of no elements are NaN, their gradients 0. Public names here belong to ``tf.nn``.
+correction (the third output has it), on every device. Moments of no elements are NaN, their gradients 0.
+Public names here belong to ``tf.nn``.
 """
 
 from __future__ import annotations
@@ -369,7 +370,7 @@ def sufficient_statistics(
             count = 1
             for axis in axes:
                 count *= dims[axis]
-            counts = convert_to_tensor(float(count), dtype, name="Const")
+            counts = convert_to_tensor(np.asarray(count).astype(dtype.as_numpy_dtype), name="Const")
         else:
             rank = F.Rank(x) if dims is None else np.int32(len(dims))
             positive = F.FloorMod(np.array(axes, np.int32), rank)

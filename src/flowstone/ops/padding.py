@@ -152,7 +152,7 @@ def _(node, env):
                 x = torch.cat([left, x, right], axis)
         return x.clone() if not paddings.any() else x
 
-    return pad
+    return in_signed(node.dtype(0), pad, 0)
 
 
 @mirror_pad_op.gradient

@@ -421,6 +421,10 @@ def _(node, env):
     target, with_batch = node.attributes["Targmax"].torch, node.attributes["include_batch_in_index"]
 
     def run(x):
+        counts = window.arrange(x.shape[1:3])[0]
+        if 0 in counts:
+            empty = x.new_empty((x.shape[0], *counts, x.shape[3]))
+            return empty, empty.to(target)
         values, indices = _maxima(window, window.first(x))
         indices = indices.permute(window.to_last) * x.shape[3]
         indices += torch.arange(x.shape[3], device=x.device)

@@ -259,7 +259,7 @@ def _unsorted_segments(name, types, function):
             if count < 0:
                 raise invalid(f"num_segments must be non-negative, got {count}")
             rows = data.reshape(-1, *data.shape[ids.ndim :]) if ids.ndim != 1 else data
-            if is_checked and data.numel():
+            if is_checked and data.numel() and count:
                 with contextlib.suppress(IndexError, RuntimeError):
                     return reduce_rows(rows, ids.reshape(-1), count)
             return reduce_rows(rows, _drop_negative(ids, count), count + 1)[:count]

@@ -20,6 +20,7 @@ __all__ = ["dynamic_partition", "dynamic_stitch", "setdiff1d", "unique", "unique
 
 _OUT_IDX = "out_idx: type in [int32, int64] = int32"
 _SIGNED = {dtypes.uint16: torch.int16, dtypes.uint32: torch.int32, dtypes.uint64: torch.int64}
+_SIGNED_TWINS = {dtype.torch: signed for dtype, signed in _SIGNED.items()}
 
 _TRUTHS = ", ".join(dtype.name for dtype in (*ALL_NUMBERS, dtypes.bool))
 where_op = op("Where", "input: T -> index: int64", f"T: type in [{_TRUTHS}] = bool", capturable=False)
@@ -63,6 +64,10 @@ def _distinct(x: Any, dtype: Any) -> tuple[Any, Any]:
     """
     _check_vector(x)
     count = len(x)
+    signed = _SIGNED_TWINS.get(x.dtype)
+    if signed is not None:
+        values, index = _distinct(x.view(signed), dtype)
+        return values.view(x.dtype), index
     first = _first_by_table(x) if x.dtype in _TABULATED and count else None
     if first is None:
         first = _first_by_sorting(x)

@@ -84,9 +84,12 @@ cross_entropy_op = op(
 
 @cross_entropy_op.infer
 def _(node):
-    dims = broadcast(node.dims(0), node.dims(1))
-    if dims is None:
-        return [(None,), (None, None)]
+    features, labels = (node.dims(i) for i in (0, 1))
+    if None in (features, labels):  # what is 1 may become more
+        dims = [None if size == 1 else size for size in features or labels or (None, None)]
+        dims = tuple(dims)
+    else:
+        dims = broadcast(features, labels)
     if len(dims) != 2:
         raise ValueError(f"Shape must be rank 2 but is rank {len(dims)}")
     return [dims[:1], dims]
@@ -262,6 +265,10 @@ def _less_one(probabilities, index):
 
 
 def _check_sparse(logits, labels):
+    if logits.dim() == 2 and not logits.shape[1]:
+        raise errors.InvalidArgumentError(
+            None, None, f"Must have at least one class, but got logits shape {list(logits.shape)}"
+        )
     if logits.dim() != 2 or labels.shape != logits.shape[:1]:
         raise errors.InvalidArgumentError(
             None,
