@@ -369,7 +369,8 @@ def gathering(d: Any, name: str) -> str:
         return f"tf.boolean_mask({d.tensor(shape)}, {d.tensor(masked, 'bool')}, axis={axis})"
     if name == "gather_nd":
         depth = d.integer(0, rank)
-        return f"tf.gather_nd({d.tensor(shape)}, {d.indices([*d.shape(1, 2), depth], min(shape[:depth] or [1]))})"
+        indices = d.indices([*d.shape(1, 2), depth], min(shape[:depth] or [1]))
+        return f"tf.gather_nd({d.tensor(shape)}, {indices})"
     if name == "scatter_nd":
         outer, depth = d.shape(1, 2), d.integer(1, rank)
         indices = d.indices([*outer, depth], min(shape[:depth]), "int32")
@@ -401,7 +402,8 @@ def grids(d: Any, name: str) -> str:
         return f"tf.sequence_mask({d.indices(d.shape(0, 3), 4)}, {most}, tf.{d.one_of('bool', d.dtype)})"
     if name == "invert_permutation":
         count = d.integer(0, 4)
-        return f"tf.{name}({d.values(d.random.sample(range(count), count)) if count else 'np.zeros([0], np.int32)'})"
+        order = d.values(d.random.sample(range(count), count)) if count else "np.zeros([0], np.int32)"
+        return f"tf.{name}({order})"
     shape = d.shape(2)
     batch, axis = d.random.sample(range(len(shape)), 2)
     lengths = d.indices([shape[batch]], shape[axis] + 1)
@@ -505,7 +507,8 @@ def pooling(d: Any, name: str) -> str:
 
 
 @calls(
-    "nn.bias_add nn.batch_normalization nn.fused_batch_norm nn.lrn nn.xw_plus_b nn.relu_layer nn.fused_batch_norm"
+    "nn.bias_add nn.batch_normalization nn.fused_batch_norm nn.fused_batch_norm nn.lrn nn.xw_plus_b",
+    "nn.relu_layer",
 )
 def layers(d: Any, name: str) -> str:
     shape = [d.size() for _ in range(d.integer(2, 4))]
@@ -532,7 +535,8 @@ def images(d: Any, name: str) -> str:
     if name.startswith("image"):
         return f"tf.{name}({x}, {d.values([d.integer(1, 4), d.integer(1, 4)], 'int32')}, {d.flag()})"
     k, stride = d.integer(1, 2), d.integer(1, 2)
-    return f"tf.{name}({x}, [1, {k}, {k}, 1], [1, {stride}, {stride}, 1], [1, 1, 1, 1], '{d.one_of('SAME', 'VALID')}')"
+    padding = d.one_of("SAME", "VALID")
+    return f"tf.{name}({x}, [1, {k}, {k}, 1], [1, {stride}, {stride}, 1], [1, 1, 1, 1], '{padding}')"
 
 
 # ---- derivatives and functions of rows

@@ -2,7 +2,8 @@
 
 `python tests/ops/compare_calls.py PYTHON --first 0 --count 5000` takes the Python that has TensorFlow 2. Each
 side answers the calls of the seeds in a process of its own, which is started again after a call that ends it.
-Prints the differences, the most frequent kinds first, and their number; the exit status is 1 if there are any.
+Prints the differences, the most frequent kinds first, and their number; the exit status is 1 if there are
+any.
 
 `--answer PACKAGE` answers only: a line of JSON a seed, to standard output.
 """

@@ -1,8 +1,8 @@
 """Random programs of one call, made alike for flowstone and for TensorFlow.
 
-A `Call` is a Python expression over `tf`, `np`, `op` (a raw operation by name) and its inputs ``a``, ``b`` ...,
-each of which says how it is drawn and how much of its shape the graph knows. `random_call(seed)` makes one:
-a public function from the recipes of `call_recipes`, or an op from the cases of `tables`, with other element
+A `Call` is a Python expression over `tf`, `np`, `op` (a raw operation by name) and its inputs ``a``, ``b``
+..., each of which says how it is drawn and how much of its shape the graph knows. `random_call(seed)` makes
+one: a public function from the recipes of `call_recipes`, or an op from the cases of `tables`, with other element
 types, sizes, ranks and attributes. `answer(tf, op, call)` builds and runs it and says what came of it:
 
 - ``{"outputs": [[dtype, static shape, values]], "gradients": {input: values}}``; a static shape is a list,
@@ -361,6 +361,14 @@ def _listed(value: np.ndarray) -> list[Any]:
     if value.dtype.kind not in "iub":
         return [list(value.shape), [float(f"{one:.7g}") for one in elements.astype(np.float64)]]
     return [list(value.shape), elements.tolist()]
+
+
+def without_messages(answer: dict[str, Any]) -> dict[str, Any]:
+    """The answer without the texts of errors, which no two packages share."""
+    kept = {key: value for key, value in answer.items() if key != "message"}
+    if "gradients" in kept:
+        kept["gradients"] = without_messages(kept["gradients"])
+    return kept
 
 
 # ---- differences

@@ -205,7 +205,8 @@ def _(node):
 range_op = op(
     "Range",
     "start: Tidx, limit: Tidx, delta: Tidx -> output: Tidx",
-    "Tidx: type in [bfloat16, half, float, double, int8, int16, int32, int64, uint16, uint32, uint64] = int32",
+    "Tidx: type in [bfloat16, half, float, double, int8, int16, int32, int64, uint16, uint32, uint64]"
+    " = int32",
     host=["start", "limit", "delta"],
 )
 range_op.not_differentiable()
