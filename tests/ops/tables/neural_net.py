@@ -174,6 +174,11 @@ def batch_normalisations() -> list:
                 case(grad, *back, is_training=True, **form, **grads),
                 case(grad, *back, is_training=False, **form, **mark, **grads),
             ]
+        for training, spread in ((True, (empty, empty)), (False, (positive(3), positive(3)))):
+            cases += [
+                case(op, normal(*shape), positive(3), normal(3), *spread, is_training=training, **main)
+                for shape in ((0, 2, 2, 3), (2, 0, 2, 3))
+            ]
         tall, pair = normal(2, 3, 1, 2), (positive(2), normal(2))
         cases += [
             case(op, tall, *pair, empty, empty, epsilon=0.1, **main),
