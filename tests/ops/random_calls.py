@@ -3,7 +3,8 @@
 A `Call` is a Python expression over `tf`, `np`, `op` (a raw operation by name) and its inputs ``a``, ``b``
 ..., each of which says how it is drawn and how much of its shape the graph knows. `random_call(seed)` makes
 one: a public function from the recipes of `call_recipes`, or an op from the cases of `tables`, with other
-element types, sizes, ranks and attributes. `answer(tf, op, call)` builds and runs it and says what came of it:
+element types, sizes, ranks and attributes. `answer(tf, op, call)` builds and runs it and says what came of
+it:
 
 - ``{"outputs": [[dtype, static shape, values]], "gradients": {input: values}}``; a static shape is a list,
   null where unknown; values are ``[shape, flat list]``;
