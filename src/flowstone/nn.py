@@ -1,11 +1,12 @@
 """`flowstone.nn`: activations, losses, convolutions, pooling, normalisation, embeddings."""
 
 from flowstone import rnn_cell
+from flowstone.gradients.swish import swish
+from flowstone.gradients.swish import swish as silu
 from flowstone.layers.dynamic_recurrent import bidirectional_dynamic_rnn, dynamic_rnn
 from flowstone.layers.raw_recurrent import raw_rnn
 from flowstone.layers.recurrent import static_bidirectional_rnn, static_rnn, static_state_saving_rnn
-from flowstone.ops.activations import crelu, elu, leaky_relu, relu, relu6, selu, softplus, softsign, swish
-from flowstone.ops.activations import swish as silu
+from flowstone.ops.activations import crelu, elu, leaky_relu, relu, relu6, selu, softplus, softsign
 from flowstone.ops.candidate_sampling import (
     all_candidate_sampler,
     compute_accidental_hits,

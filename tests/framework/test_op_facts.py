@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pathlib
 import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -60,8 +61,14 @@ MARKED_STATEFUL = frozenset(("CheckNumerics", "MatchingFiles", "Placeholder", "P
 NOT_COMMUTATIVE = frozenset(("LeftShift", "RightShift"))
 # TensorFlow 1.4 leaves it free in some ops; later versions name the layouts.
 LIMITED_LATER = frozenset(("data_format",))
-# TensorFlow 1.5 took the integers, which were never computed, from these.
-FLOATS_ONLY = frozenset(("Softplus", "SoftplusGrad", "Softsign", "SoftsignGrad"))
+# Later versions took types, which were never computed, from these: the integers ...
+_NOT_INTEGERS = ("Acos", "Asin", "Atan", "Softplus", "SoftplusGrad", "Softsign", "SoftsignGrad", "Tan")
+# ... or the complex numbers.
+_NOT_COMPLEX = ("ArgMax", "ArgMin", "Max", "Min")
+DROPPED_LATER: dict[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(_NOT_INTEGERS, lambda dtype: bool(dtype.is_integer)),
+    **dict.fromkeys(_NOT_COMPLEX, lambda dtype: bool(dtype.is_complex)),
+}
 
 
 def _described(arguments: list[Argument], ours: OpDeclaration, fact: OpDeclaration) -> list[tuple[Any, ...]]:
@@ -93,14 +100,18 @@ def _differences(ours: OpDeclaration, fact: OpDeclaration) -> list[str]:
         if name not in ours.attributes:
             found.append(f"no attribute {name}")
         else:
-            found += _attribute_differences(ours.attributes[name], spec, ours.name in FLOATS_ONLY)
+            found += _attribute_differences(
+                ours.attributes[name], spec, DROPPED_LATER.get(ours.name, lambda dtype: False)
+            )
     for name, spec in ours.attributes.items():
         if name not in fact.attributes and spec.default is REQUIRED:
             found.append(f"the attribute {name}, which is not TensorFlow's, has no default")
     return found
 
 
-def _attribute_differences(ours: AttributeSpec, fact: AttributeSpec, floats_only: bool) -> list[str]:
+def _attribute_differences(
+    ours: AttributeSpec, fact: AttributeSpec, is_dropped: Callable[[Any], bool]
+) -> list[str]:
     found = [
         f"{ours.name}: {what} {getattr(ours, what)!r} instead of {getattr(fact, what)!r}"
         for what in ("kind", "is_list", "default", "minimum")
@@ -109,7 +120,7 @@ def _attribute_differences(ours: AttributeSpec, fact: AttributeSpec, floats_only
     if ours.allowed is not None and fact.allowed is None and ours.name not in LIMITED_LATER:
         found.append(f"{ours.name}: does not allow every value")
     elif ours.allowed is not None and fact.allowed is not None:
-        missing = [x for x in fact.allowed - ours.allowed if not floats_only or x.is_floating]
+        missing = [x for x in fact.allowed - ours.allowed if not is_dropped(x)]
         if missing:
             found.append(f"{ours.name}: does not allow {sorted(str(x) for x in missing)}")
     return found

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -32,7 +34,13 @@ def test_other_ranks_and_linear_functions():
         tf.hessians(tf.reduce_sum(z), z)
 
 
-def test_an_unknown_shape_is_refused():
-    x = tf.placeholder(tf.float32, [None])
-    with pytest.raises(ValueError, match="static shape"):
-        tf.hessians(tf.reduce_sum(x * x), x)
+@pytest.mark.parametrize("shape", [None, [None, 2]])
+def test_hessians_by_tensors_of_unknown_shape(shape: Any) -> None:
+    """A loop makes the rows; they are those of the static shape."""
+    value = np.array([[1.0, 2.0], [3.0, 4.0]], np.float32)
+    x, known = tf.placeholder(tf.float32, shape), tf.constant(value)
+    results = [tf.hessians(tf.reduce_sum(v**3) + tf.reduce_prod(v), v)[0] for v in (x, known)]
+    with tf.Session() as session:
+        found, expected = session.run(results, {x: value})
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    assert results[0].shape.ndims == (None if shape is None else 4)

@@ -167,3 +167,103 @@ def test_value_type_and_shape(function: Callable[[], Any], dtype: str, expected:
     assert (value.dtype.name, tensor.dtype.name) == (dtype, dtype)
     assert tensor.shape.is_compatible_with(value.shape)
     np.testing.assert_allclose(value, np.array(expected, dtype), rtol=2e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("values", "dtype", "mean"),
+    [
+        (np.full(300, 2), np.uint8, 2),
+        (np.full((3, 300), 200), np.uint8, 2),
+        (np.full(257, 200), np.uint8, 200),
+        (np.full(128, 1), np.int8, 1),
+        (np.full(200, 100), np.int8, 0),
+        (np.full(300, 300), np.int16, 81),
+        (np.zeros(0), np.int32, 0),
+        (np.zeros(0), np.complex64, 0),
+    ],
+)
+def test_means_count_in_their_own_type(values: Any, dtype: Any, mean: Any) -> None:
+    """Sum and count wrap around as in TensorFlow 1.15, whose values these are; of nothing the mean is 0."""
+    x = tf.placeholder(dtype, values.shape)
+    with tf.Session() as session:
+        found = session.run(tf.reduce_mean(x, -1), {x: values.astype(dtype)})
+    assert np.all(found == mean)
+
+
+@pytest.mark.parametrize("divide", [lambda x, y: x // y, lambda x, y: x % y, tf.truncatediv, tf.truncatemod])
+@pytest.mark.parametrize("dtype", [tf.int32, tf.int64])
+def test_nothing_may_be_divided_by_zero(divide: Any, dtype: Any) -> None:
+    """No element, no division, however much of the shapes is known."""
+    for shape in ([0], None):
+        x, zero = tf.placeholder(dtype, shape), tf.constant(0, dtype)
+        with tf.Session() as session:
+            assert session.run(divide(x, zero), {x: np.zeros(0, int)}).shape == (0,)
+
+
+def test_reductions_over_all_axes_are_scalars() -> None:
+    """Also of a tensor of unknown rank; with kept dimensions nothing is known."""
+    x = tf.placeholder(tf.float32)
+    scalars = [tf.reduce_sum(x), tf.reduce_mean(x), tf.reduce_logsumexp(x), tf.count_nonzero(x)]
+    scalars += [tf.nn.zero_fraction(x), tf.reduce_all(x > 0), tf.reduce_max(x, reduction_indices=None)]
+    assert [scalar.shape.as_list() for scalar in scalars] == [[]] * len(scalars)
+    assert tf.reduce_sum(x, keepdims=True).shape.ndims is None
+    assert tf.reduce_sum(x, [0]).shape.ndims is None
+
+
+def test_a_loop_over_a_sum_of_unknown_rank_is_built() -> None:
+    """Its variable stays a scalar."""
+    x = tf.placeholder(tf.float32)
+    total = tf.while_loop(lambda s: s < 10.0, lambda s: s + tf.reduce_sum(x), [0.0])
+    with tf.Session() as session:
+        assert session.run(total, {x: [[1.0, 2.0]]}) == 12.0
+
+
+def test_euclidean_norms_of_complex_numbers_are_complex() -> None:
+    """The other norms are real, as in TensorFlow."""
+    z = tf.constant([3 + 4j, 1.0], tf.complex64)
+    orders = ("euclidean", 2, 1, np.inf, 3)
+    assert [tf.norm(z, order).dtype.name for order in orders] == ["complex64"] * 2 + ["float32"] * 3
+    with tf.Session() as session:
+        np.testing.assert_allclose(session.run(tf.norm(z)), 26**0.5, rtol=1e-6)
+
+
+def test_contractions_of_unknown_rank() -> None:
+    """Axes may be a number, lists or a tensor; what is known of the sizes is kept."""
+    a, b = np.arange(6.0, dtype=np.float32).reshape(2, 3), np.ones([3, 4], np.float32)
+    x, y, partly = (
+        tf.placeholder(tf.float32),
+        tf.placeholder(tf.float32),
+        tf.placeholder(tf.float32, [2, None]),
+    )
+    axes = tf.placeholder(tf.int32)
+    assert tf.tensordot(partly, b, 1).shape.as_list() == [2, 4]
+    with tf.Session() as session:
+        for how in (1, [[1], [0]], [[-1], [0]], axes, tf.constant([[1], [0]])):
+            found = session.run(tf.tensordot(x, y, how), {x: a, y: b, axes: [[1], [0]]})
+            np.testing.assert_allclose(found, a @ b)
+
+
+def test_products_of_unknown_rank_broadcast_their_batches() -> None:
+    """A matrix times many of them, where the graph does not know how many."""
+    a, b = np.ones([2, 3], np.float32), np.arange(12.0, dtype=np.float32).reshape(2, 3, 2)
+    x = tf.placeholder(tf.float32)
+    with tf.Session() as session:
+        np.testing.assert_allclose(session.run(tf.matmul(a, x), {x: b}), a @ b)
+
+
+def test_einstein_sums_of_any_axes() -> None:
+    """``...`` broadcasts, a repeated letter takes the diagonal, without ``->`` the order is alphabetical."""
+    a, b = np.arange(6.0).reshape(2, 3), np.arange(24.0).reshape(2, 3, 4)
+    with tf.Session() as session:
+        for equation, arrays in [
+            ("...ij,jk->...ik", [np.stack([a, a]), a.T]),
+            ("i...->...", [b]),
+            ("...i,...i->...", [b[:1], b]),
+            ("ii->i", [a[:, :2]]),
+            ("i...k,k", [b, a[0, :1].repeat(4)]),
+        ]:
+            np.testing.assert_allclose(
+                session.run(tf.einsum(equation, *arrays)), np.einsum(equation, *arrays)
+            )
+    with pytest.raises(ValueError, match="appearing more than once"):
+        tf.einsum("ij->ii", a)

@@ -8,6 +8,8 @@ from flowstone.framework import dtypes
 from flowstone.framework.operation import F
 from flowstone.gradients.gradient_computation import gradients
 from flowstone.ops.constants import constant
+from flowstone.ops.loops import while_loop
+from flowstone.ops.tensor_array import TensorArray
 
 
 def hessians(
@@ -20,8 +22,8 @@ def hessians(
 ) -> list[Any]:
     """The second derivatives of the sum of `ys` by each of `xs`: tensors of shape [*x.shape, *x.shape].
 
-    One row is the gradient of one element of the gradient. Raises ValueError for an x without a static shape,
-    and what `gradients` raises."""
+    One row is the gradient of one element of the gradient; a loop makes them for an x without a static shape.
+    Raises what `gradients` raises, and ValueError where there is no gradient."""
     xs = list(xs) if isinstance(xs, (list, tuple)) else [xs]
     options = {
         "colocate_gradients_with_ops": colocate_gradients_with_ops,
@@ -34,7 +36,7 @@ def hessians(
 
 def _hessian(gradient: Any, x: Any, options: dict[str, Any]) -> Any:
     if not x.shape.is_fully_defined():
-        raise ValueError(f"hessians needs the static shape of {x}, which is {x.shape}")
+        return _hessian_in_loop(gradient, x, options)
     shape = x.shape.as_list()
     count = x.shape.num_elements()
     flat = F.Reshape(gradient, constant([count], dtypes.int32))
@@ -48,3 +50,23 @@ def _hessian(gradient: Any, x: Any, options: dict[str, Any]) -> Any:
     if not rows:
         return constant(0, x.dtype.base_dtype, shape=shape + shape)
     return F.Reshape(F.Pack(rows), constant(shape + shape, dtypes.int32))
+
+
+def _hessian_in_loop(gradient: Any, x: Any, options: dict[str, Any]) -> Any:
+    """The rows are as many as the step finds elements in x."""
+    flat = F.Reshape(gradient, constant([-1], dtypes.int32))
+    count = F.Size(x)
+
+    def add_row(i: Any, rows: Any) -> Any:
+        (row,) = gradients(F.GatherV2(flat, i, 0), x, **options)
+        if row is None:
+            raise ValueError(f"None values not supported: no gradient in the Hessian by {x.name}")
+        return F.AddV2(i, 1), rows.write(i, row)
+
+    rows = TensorArray(x.dtype.base_dtype, count, infer_shape=False)
+    rows = while_loop(lambda i, rows: F.Less(i, count), add_row, [constant(0), rows])[1]
+    shape = F.Shape(x)
+    result = F.Reshape(rows.stack(), F.ConcatV2([shape, shape], 0))
+    if x._dims is not None:
+        result.set_shape((*x._dims, *x._dims))
+    return result

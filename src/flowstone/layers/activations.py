@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from flowstone.framework.tensor import Tensor
-from flowstone.ops.activations import elu, relu, relu6, selu, softplus, softsign, swish
+from flowstone.gradients.swish import swish
+from flowstone.ops.activations import elu, relu, relu6, selu, softplus, softsign
 from flowstone.ops.clipping import clip_by_value
 from flowstone.ops.functions import exp, sigmoid, tanh
 from flowstone.ops.softmax import log_softmax, softmax

@@ -33,6 +33,7 @@ from flowstone.ops import (
     critical_sections,
     diagonals,
     division,
+    einstein_sums,
     elementwise,
     embedding,
     extreme_positions,

@@ -70,6 +70,8 @@ def _average_kernel(window, node):
 
 def _average_grad(window, shape, dy):
     """dx of this shape (in the node's layout) from dy."""
+    if 0 in shape or not dy.numel():
+        return dy.new_zeros(shape)
     backward, sizes, strides = _AVERAGE_BACKWARD[window.n], list(window.sizes), list(window.strides)
     dtype, dy = dy.dtype, window.first(dy)
     if dtype in (torch.float16, torch.bfloat16):

@@ -76,11 +76,17 @@ def _(node, env):
     source, target = node.dtype(0).size, node.attributes["type"]
     if source == target.size:
         return Call(torch.Tensor.view, X0, target.torch)
+    if source < target.size and 0 in (node.static_shape(0) or (0,)):
+        return lambda x: x.contiguous().view(target.torch).squeeze(-1) if x.numel() else _no_bits(x, target)
     if source < target.size:
         return Call(
             torch.squeeze, Call(torch.Tensor.view, Call(torch.Tensor.contiguous, X0), target.torch), -1
         )
     return Call(torch.Tensor.view, Call(torch.unsqueeze, Call(torch.Tensor.contiguous, X0), -1), target.torch)
+
+
+def _no_bits(x, target):
+    return torch.empty(x.shape[:-1], dtype=target.torch, device=x.device)
 
 
 @bitcast_op.fold
@@ -143,6 +149,8 @@ def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
         source = value._dtype.base_dtype
         if source is dtype:
             return F.Identity(value, name=scope)
+        if dtype.is_bool:
+            raise TypeError(f"Cannot find minimum value of {dtype!r}.")
         if not source.is_complex and not dtype.is_complex:
             low, high = _range_within(source, dtype)
             value = F.Minimum(F.Maximum(value, low), high)

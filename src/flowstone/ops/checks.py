@@ -43,7 +43,9 @@ __all__ = [
 
 def _all(condition: Tensor) -> Tensor:
     if condition.ndim is None:
-        return F.All(condition, F.Range(0, F.Rank(condition), 1, name="range"))  # type: ignore[no-any-return]
+        every = F.All(condition, F.Range(0, F.Rank(condition), 1, name="range"))
+        every.set_shape(())
+        return every  # type: ignore[no-any-return]
     return F.All(condition, constant(list(range(condition.ndim)), dtypes.int32))  # type: ignore[no-any-return]
 
 

@@ -73,9 +73,10 @@ def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | 
         values = convert_to_tensor(_values(t), name="t")
         below = F.Minimum(values, clip_value_max)
         values.shape.assert_is_compatible_with(below.shape)
-        clipped = F.Maximum(
-            below, convert_to_tensor(clip_value_min, values.dtype.base_dtype, "y"), name=scope
-        )
+        low = clip_value_min
+        if not isinstance(low, Tensor):
+            low = convert_to_tensor(low, values.dtype.base_dtype, "y")
+        clipped = F.Maximum(below, low, name=scope)
         values.shape.assert_is_compatible_with(clipped.shape)
         return _like(t, clipped)
 

@@ -15,7 +15,7 @@ from flowstone.framework import dtypes, errors
 from flowstone.framework.kernel import CPU, GPU, X0, X1, Call
 from flowstone.framework.operation import F, op
 from flowstone.framework.shape import broadcast, merge
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.tensor import Tensor
 from flowstone.ops.choosing import choice
 from flowstone.ops.elementwise import (
     ALL_NUMBERS,
@@ -298,8 +298,6 @@ def logical_not(x: Any, name: str | None = None) -> Tensor:
 
 def logical_xor(x: Any, y: Any, name: str = "LogicalXor") -> Tensor:
     """x or y but not both, element-wise with broadcasting, of bool."""
-    x = convert_to_tensor(x, dtypes.bool, "x")
-    y = convert_to_tensor(y, dtypes.bool, "y")
     return logical_and_op(logical_or_op(x, y), logical_not_op(logical_and_op(x, y)), name=name)
 
 

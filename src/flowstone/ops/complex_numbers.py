@@ -117,6 +117,8 @@ def angle(input: Any, name: str | None = None) -> Tensor:
         x = convert_to_tensor(input, name="input")
         if x.dtype.is_complex:
             return angle_op(x, Tout=x.dtype.real_dtype, name=scope)
+        if not x.dtype.is_floating:
+            raise TypeError(f"Expected numbers with an angle, floating point or complex, got {x.dtype!r}")
         pi = F.Mul(x.dtype.as_numpy_dtype(3.141592653589793), F.OnesLike(x))
         return F.Select(F.Less(x, x.dtype.as_numpy_dtype(0)), pi, F.ZerosLike(x))
 

@@ -20,6 +20,7 @@ from flowstone.framework.tensor import Tensor, convert_to_tensor, register_tenso
 from flowstone.framework.tensor_proto import constant_array
 from flowstone.framework.values import to_runtime
 from flowstone.ops.arrays import invalid, is_text, product
+from flowstone.ops.elementwise import ARITHMETIC
 from flowstone.ops.identities import placeholder_with_default_op
 from flowstone.ops.tensor_list import zeros_like_list
 
@@ -187,7 +188,7 @@ def _like(name: str, types: Any, function: Any) -> Any:
 
 
 zeros_like_op = _like("ZerosLike", None, torch.zeros_like)
-ones_like_op = _like("OnesLike", (*dtypes.NUMBERS, dtypes.bfloat16, dtypes.bool), torch.ones_like)
+ones_like_op = _like("OnesLike", (*ARITHMETIC, dtypes.bool), torch.ones_like)
 _FEW = 1 << 14  # zeros that a plan may hold
 
 
@@ -204,7 +205,8 @@ def _(node):
 range_op = op(
     "Range",
     "start: Tidx, limit: Tidx, delta: Tidx -> output: Tidx",
-    "Tidx: type in [bfloat16, half, float, double, int8, int16, int32, int64, uint16, uint32] = int32",
+    "Tidx: type in [bfloat16, half, float, double, int8, int16, int32, int64, uint16, uint32, uint64]"
+    " = int32",
     host=["start", "limit", "delta"],
 )
 range_op.not_differentiable()
@@ -416,5 +418,10 @@ def eye(
             diagonal = ones(F.ConcatV2([sizes, [smaller]], 0, name="concat"), dtype)
             whole = None if is_square else F.ConcatV2([sizes, [num_rows, columns]], 0, name="concat")
         if is_square:
-            return F.MatrixDiag(diagonal, name="diag")  # type: ignore[no-any-return]
-        return F.MatrixSetDiag(zeros(whole, dtype), diagonal, name="set_diag")  # type: ignore[no-any-return]
+            result = F.MatrixDiag(diagonal, name="diag")
+        else:
+            result = F.MatrixSetDiag(zeros(whole, dtype), diagonal, name="set_diag")
+        if not static and sizes._dims not in (None, (None,)):
+            outer = _plain_sizes(batch) or [None] * sizes._dims[0]
+            result.set_shape((*outer, *[n if isinstance(n, int) else None for n in (num_rows, columns)]))
+        return result  # type: ignore[no-any-return]

@@ -172,6 +172,12 @@ def _pair(x: Any, y: Any) -> tuple[Tensor, Tensor]:
     return x, y
 
 
+def _as_floats(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """Integers of up to 16 bits as float32, wider ones as float64; others as they are."""
+    wanted = _FLOAT_FOR.get(x._dtype.base_dtype)
+    return (x, y) if wanted is None else (F.Cast(x, DstT=wanted), F.Cast(y, DstT=wanted))
+
+
 def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x / y as Python 3 divides: integers of up to 16 bits become float32, wider ones float64.
 
@@ -181,11 +187,7 @@ def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
         return real_div_op(x, y, name=name or "truediv")
     graph = graph_of([x, y])
     with graph.as_default(), graph.name_scope(name or "truediv") as scope:
-        x, y = _pair(x, y)
-        wanted = _FLOAT_FOR.get(x._dtype.base_dtype)
-        if wanted is not None:
-            x, y = F.Cast(x, DstT=wanted), F.Cast(y, DstT=wanted)
-        return real_div_op(x, y, name=scope)
+        return real_div_op(*_as_floats(*_pair(x, y)), name=scope)
 
 
 def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
@@ -232,5 +234,7 @@ def truncatemod(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 def div_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """x / y, and 0 where y is 0."""
-    return div_no_nan_op(x, y, name=name or "div_no_nan")
+    """x / y, and 0 where y is 0; of integers as `truediv` divides them. TypeError if the dtypes differ."""
+    graph = graph_of([x, y])
+    with graph.as_default(), graph.name_scope(name or "div_no_nan") as scope:
+        return div_no_nan_op(*_as_floats(*_pair(x, y)), name=scope)

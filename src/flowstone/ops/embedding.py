@@ -12,6 +12,7 @@ from flowstone.framework import dtypes
 from flowstone.framework.operation import F
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.ops.division import div_no_nan
 
 __all__ = ["embedding_lookup", "embedding_lookup_sparse"]
 
@@ -41,10 +42,10 @@ def embedding_lookup(
         ids = convert_to_tensor(ids, name="ids")
         if len(tables) == 1:
             rows = _gather(tables[0], ids, scope)
-            rows = rows if max_norm is None else _clip(rows, ids.shape.ndims, max_norm)
+            rows = rows if max_norm is None else _clip(rows, ids, max_norm)
             return F.Identity(rows)
         rows = _partitioned(tables, ids, partition_strategy, scope)
-        return rows if max_norm is None else _clip(rows, ids.shape.ndims, max_norm)
+        return rows if max_norm is None else _clip(rows, ids, max_norm)
 
 
 def _gather(table, ids, name=None):
@@ -53,10 +54,13 @@ def _gather(table, ids, name=None):
     return F.GatherV2(table, ids, 0, name=name) if read is None else read(ids, name=name)
 
 
-def _clip(rows, ids_rank, max_norm):
-    """Rows with 2-norms of at most `max_norm`."""
+def _clip(rows, ids, max_norm):
+    """The rows of these ids, with 2-norms of at most `max_norm`."""
     with get_default_graph().name_scope("clip_by_norm") as scope:
-        axes = list(range(ids_rank, rows.shape.ndims))
+        if None in (ids.ndim, rows.ndim):
+            axes = F.Range(F.Rank(ids), F.Rank(rows), 1)
+        else:
+            axes = list(range(ids.ndim, rows.ndim))
         squares = F.Sum(F.Mul(rows, rows, name="mul"), axes, keep_dims=True)
         is_positive = F.Greater(squares, 0)
         norm = F.Select(is_positive, F.Sqrt(F.Select(is_positive, squares, F.OnesLike(squares))), squares)
@@ -158,12 +162,22 @@ def _int32(x):
 
 def _weighted(rows, weights, segments, combiner, scope):
     weights = weights if weights.dtype is rows.dtype else F.Cast(weights, DstT=rows.dtype)
-    ones = [1] * (rows.shape.ndims - 1)
+    if rows.ndim is None:
+        ones = F.Fill(F.ExpandDims(F.Sub(F.Rank(rows), 1), 0), 1)
+    else:
+        ones = [1] * (rows.ndim - 1)
     weights = F.Reshape(weights, F.ConcatV2([F.Shape(weights), ones], 0, name="concat"))
     rows = F.Mul(rows, weights, name="mul")
     if combiner == "sum":
         return F.SegmentSum(rows, segments, name=scope)
     total = F.SegmentSum(rows, segments)
     if combiner == "mean":
-        return F.DivNoNan(total, F.SegmentSum(weights, segments), name=scope)
-    return F.DivNoNan(total, F.Sqrt(F.SegmentSum(F.Square(weights), segments)), name=scope)
+        return _divided(total, F.SegmentSum(weights, segments), scope)
+    return _divided(total, F.Sqrt(F.SegmentSum(F.Square(weights), segments)), scope)
+
+
+def _divided(total, weight, scope):
+    """The quotient in the type of the total, of integers too."""
+    if not total.dtype.is_integer:
+        return F.DivNoNan(total, weight, name=scope)
+    return F.Cast(div_no_nan(total, weight), DstT=total.dtype, name=scope)

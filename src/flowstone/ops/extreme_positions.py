@@ -18,9 +18,11 @@ from flowstone.ops.unsigned_integers import SIGNED
 
 __all__ = ["arg_max", "arg_min", "argmax", "argmin"]
 
-_ARG_ATTRIBUTES = (
-    "Tidx: type in [int16, int32, int64] = int32 ; output_type: type in [int16, uint16, int32, int64] = int64"
-)
+_ARG_ATTRIBUTES = {
+    "ArgMax": "Tidx: type in [int16, int32, int64] = int32 ; "
+    "output_type: type in [int16, uint16, int32, int64] = int64",
+    "ArgMin": "Tidx: type in [int32, int64] = int32 ; output_type: type in [int32, int64] = int64",
+}
 
 # ATen finds extremes along with their positions many times as fast as positions alone, unless they are few or
 # the axis is the last and long: [10, 2000] along the first axis 14 µs instead of 217, [2000, 10] along the
@@ -31,8 +33,8 @@ _MANY = 2048  # elements
 
 def _argument_of_extreme(name, function):
     declaration = op(
-        name, "input: T, dimension: Tidx -> output: output_type", _ARG_ATTRIBUTES,
-        T=(*REAL, *QUANTIZED, dtypes.bool, *dtypes.COMPLEX), host=["dimension"],
+        name, "input: T, dimension: Tidx -> output: output_type", _ARG_ATTRIBUTES[name],
+        T=(*REAL, *QUANTIZED, dtypes.bool), host=["dimension"],
     )  # fmt: skip
 
     @declaration.infer
@@ -57,7 +59,7 @@ def _argument_of_extreme(name, function):
         dims = node.static_shape(0)
         if axis is not None and dims and dims[int(axis)] and dtype not in SIGNED and not dtype.is_bool:
             call = Call(function, X0, int(axis))
-            if env.device.type == "cpu" and math.prod(dims) >= _MANY and not dtype.is_complex:
+            if env.device.type == "cpu" and math.prod(dims) >= _MANY:
                 call = Call(operator.getitem, Call(_WITH_EXTREME[function], X0, int(axis)), 1)
             return call if result is torch.int64 else Call(torch.Tensor.to, call, result)
         return _argument_kernel(name, dtype, function, result)
@@ -69,10 +71,10 @@ def _argument_of_extreme(name, function):
 def _argument_kernel(name, dtype, function, result):
     def find(x, dimension):
         axis = int(dimension)
-        if not -x.ndim <= axis < max(x.ndim, 1):
+        if not -x.ndim <= axis < x.ndim:
             message = f"Dimension must be in [{-x.ndim}, {x.ndim}), but got {axis}"
             raise errors.InvalidArgumentError(None, None, message)
-        if x.ndim and x.shape[axis] == 0:
+        if x.shape[axis] == 0:
             message = f"Reduction axis {axis} is empty in shape {list(x.shape)}"
             raise errors.InvalidArgumentError(None, None, message)
         if dtype.is_bool:

@@ -26,6 +26,7 @@ from flowstone.ops.arrays import (
 from flowstone.ops.joining import concat
 from flowstone.ops.scatter import rows_or_zeros
 from flowstone.ops.shapes import reshape, shape, size, squeeze
+from flowstone.ops.unsigned_integers import needs_help
 
 __all__ = ["batch_gather", "gather", "gather_nd", "scatter_nd"]
 
@@ -75,17 +76,15 @@ gather_op = op(
 def _(node):
     params, indices, axis = node.dims(0), node.dims(1), node.constant(2)
     batch = node.attributes["batch_dims"]
+    if params is not None and axis is not None and not -len(params) <= axis < len(params):
+        least = int(axis) + 1 if axis >= 0 else -int(axis)
+        raise ValueError(f"Shape must be at least rank {least} but is rank {len(params)}")
     if params is None or indices is None:
         return None
     batch = batch + len(indices) if batch < 0 else batch
     if axis is None:
         return (None,) * (len(params) + len(indices) - 1 - batch)
-    at = int(axis)
-    if not -len(params) <= at < len(params):
-        raise ValueError(
-            f"Shape must be at least rank {at + 1 if at >= 0 else -at} but is rank {len(params)}"
-        )
-    at %= len(params)
+    at = int(axis) % len(params)
     leading = params[:at]
     if batch:
         leading = (*merge(params[:batch], indices[:batch]), *params[batch:at])
@@ -97,7 +96,11 @@ def _(node, env):
     axis, batch = node.constant(2), node.attributes["batch_dims"]
     if axis is not None:
         return _gather_kernel(node, env, int(axis), batch)
-    return lambda params, indices, at: _gather(params, indices, _gather_axis(int(at), params.ndim), batch)
+    return in_signed(
+        node.dtype(0),
+        lambda params, indices, at: _gather(params, indices, _gather_axis(int(at), params.ndim), batch),
+        0,
+    )
 
 
 def _gather_axis(axis: int, rank: int) -> int:
@@ -114,13 +117,14 @@ def _gather_kernel(node: Any, env: Any, axis: int, batch: int) -> Any:
         return unboxing(lambda params, indices, *_: _gather_text(params, indices, axis))
     if env.device.type != "cpu" and not batch and axis == 0 and node.dtype(1) is not dtypes.int16:
         return lambda params, indices, *_: rows_or_zeros(params, indices)
-    if not batch and params is not None and indices is not None and node.dtype(1) is not dtypes.int16:
+    shaped = params is not None and indices is not None
+    if not batch and shaped and node.dtype(1) is not dtypes.int16 and not needs_help(node.dtype(0)):
         if len(indices) == 1:
             return Call(torch.index_select, X0, axis, X1)
         if len(params) == 2 and axis == 0 and indices and node.dtype(0).is_floating:
             return Call(torch.embedding, X0, X1)
     function = lambda params, indices, *_: _gather(params, indices, _gather_axis(axis, params.ndim), batch)  # noqa: E731
-    return in_signed(node.dtype(0), function, 0) if batch else function
+    return in_signed(node.dtype(0), function, 0)
 
 
 def _gather_text(params: Any, indices: Any, axis: int) -> Any:
@@ -222,11 +226,13 @@ def _(node):
 
 @gather_nd_op.kernel(CPU, GPU)
 def _(node, env):
-    return _gather_nd_text if is_text(node) else _gather_nd
+    return _gather_nd_text if is_text(node) else in_signed(node.dtype(0), _gather_nd, 0)
 
 
 def _gather_nd(params: Any, indices: Any) -> Any:
     depth = indices.shape[-1]
+    if not params.ndim:
+        raise invalid("params must be at least a vector")
     if depth > params.ndim:
         raise invalid(
             f"index innermost dimension length must be <= params rank; saw: {depth} vs. {params.ndim}"
@@ -292,7 +298,15 @@ scatter_nd_op = op(
 @scatter_nd_op.infer
 def _(node):
     indices, updates, dims = node.dims(0), node.dims(1), sizes_of(node, 2)
-    if dims is None or indices is None or updates is None or not indices or indices[-1] is None:
+    if indices is None or updates is None:
+        return dims
+    if () in (indices, updates):
+        raise ValueError("Shape must be at least rank 1 but is rank 0")
+    if dims is None:
+        return dims
+    if 0 in dims and any(None not in some and 0 not in some for some in (indices, updates)):
+        raise ValueError(f"Indices and updates specified for empty output shape {dims}")
+    if indices[-1] is None:
         return dims
     depth, outer = indices[-1], len(indices) - 1
     if not is_compatible(indices[:-1], updates[:outer]):

@@ -61,6 +61,8 @@ def neighbours(dims: Any, radius: int, env: Any, factor: float = 1.0, shift: flo
         return lambda x: _by_shifts(x, radius).mul_(factor).add_(shift)
 
     def unfolded(x: torch.Tensor) -> torch.Tensor:
+        if not x.numel():
+            return x.clone()
         found = torch.constant_pad_nd(x, [radius, radius]).unfold(-1, 2 * radius + 1, 1).sum(-1)
         return found.mul_(factor).add_(shift)
 

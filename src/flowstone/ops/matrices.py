@@ -23,10 +23,8 @@ from flowstone.ops.unsigned_integers import SIGNED
 
 __all__ = ["matmul"]
 
-_INTEGERS = (
-    dtypes.int16, dtypes.int32, dtypes.int64, dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.uint64,
-)  # fmt: skip
-_TYPES = (*FLOATS_AND_COMPLEX, *_INTEGERS)
+_SIGNED_TYPES = (*FLOATS_AND_COMPLEX, dtypes.int32, dtypes.int64)
+_TYPES = (*_SIGNED_TYPES, dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.uint64)
 
 
 def _product(inner, outer_x, outer_y):
@@ -324,8 +322,10 @@ def accumulates(node: Any) -> bool:
 # ---- BatchMatMul
 
 _BATCH_ATTRIBUTES = "adj_x: bool = false ; adj_y: bool = false ; grad_x: bool = false ; grad_y: bool = false"
-batch_matmul_op = op("BatchMatMul", "x: T, y: T -> output: T", _BATCH_ATTRIBUTES, T=_TYPES)
-batch_matmul_v2_op = op("BatchMatMulV2", "x: T, y: T -> output: T", _BATCH_ATTRIBUTES, T=_TYPES)
+batch_matmul_op = op("BatchMatMul", "x: T, y: T -> output: T", _BATCH_ATTRIBUTES, T=_SIGNED_TYPES)
+batch_matmul_v2_op = op(
+    "BatchMatMulV2", "x: T, y: T -> output: T", _BATCH_ATTRIBUTES, T=(*_TYPES, dtypes.int16)
+)
 
 
 def _batch_shape(combine):
@@ -335,13 +335,22 @@ def _batch_shape(combine):
             if dims is not None and len(dims) < 2:
                 raise ValueError(f"Shape must be at least rank 2 but is rank {len(dims)}")
         if x is None or y is None:
-            return None
+            if combine is broadcast or x is y:
+                return None
+            return (*(x or y)[:-2], *_outer_sizes(node, x, y))
         rows, inner_x = x[-2:][::-1] if node.attributes["adj_x"] else x[-2:]
         inner_y, columns = y[-2:][::-1] if node.attributes["adj_y"] else y[-2:]
         outer = combine(x[:-2], y[:-2])
         return None if outer is None else (*outer, *_product((inner_x, inner_y), rows, columns))
 
     return infer
+
+
+def _outer_sizes(node, x, y):
+    """Rows and columns of a product of which one side's shape is not known at all."""
+    rows = None if x is None else x[-1 if node.attributes["adj_x"] else -2]
+    columns = None if y is None else y[-2 if node.attributes["adj_y"] else -1]
+    return rows, columns
 
 
 batch_matmul_op.infer(_batch_shape(merge))
@@ -438,9 +447,8 @@ def matmul(
     graph = graph_of([a, b])
     with graph.as_default(), graph.name_scope(name or "MatMul") as scope:
         a = convert_to_tensor(a, name="a")
-        b = convert_to_tensor(b, a._dtype.base_dtype, name="b")
-        batched = all(x.ndim is None or x.ndim > 2 for x in (a, b)) or any((x.ndim or 0) > 2 for x in (a, b))
-        if batched:
+        b = b if isinstance(b, Tensor) else convert_to_tensor(b, a._dtype.base_dtype, name="b")
+        if any(x.ndim is None or x.ndim > 2 for x in (a, b)):
             a, adjoint_a = _as_adjoint(a, transpose_a, adjoint_a)
             b, adjoint_b = _as_adjoint(b, transpose_b, adjoint_b)
             return batch_matmul_v2_op(a, b, adj_x=adjoint_a, adj_y=adjoint_b, name=scope)

@@ -17,6 +17,7 @@ from flowstone.framework.kernel import CPU, GPU
 from flowstone.framework.operation import F, op
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.ops.arrays import in_signed
 from flowstone.ops.windows import SAME, VALID, require_rank
 
 __all__ = ["dilation2d", "erosion2d"]
@@ -67,7 +68,7 @@ class _Dilation:
 
     def candidates(self):
         """Image plus filter for each position of the filter."""
-        offsets = self.filter.reshape(-1, self.filter.shape[2])
+        offsets = self.filter.flatten(0, 1)
         return (self.image[position] + offset for position, offset in zip(self.positions, offsets))
 
     def winners(self):
@@ -120,7 +121,7 @@ def _(node, env):
         top, left = windows.before
         return gradient[:, top : top + image.shape[1], left : left + image.shape[2]]
 
-    return run
+    return in_signed(node.dtype(0), run, 2)
 
 
 @dilation2d_backprop_filter.kernel(CPU, GPU)
@@ -133,7 +134,7 @@ def _(node, env):
         sums = [torch.where(winner == number, dy, 0).sum((0, 1, 2)) for number in range(count)]
         return torch.stack(sums).view(kernel.shape).to(dy.dtype)
 
-    return run
+    return in_signed(node.dtype(0), run, 2)
 
 
 dilation2d_backprop_input.infer(lambda node: node.dims(0))

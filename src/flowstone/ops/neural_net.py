@@ -20,6 +20,7 @@ from flowstone.framework.shape import merge, num_elements
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.optimizer_steps import in_memory_order
 from flowstone.ops.random import random_uniform
+from flowstone.ops.unsigned_integers import modular, needs_help
 from flowstone.ops.windows import is_channels_last
 
 __all__ = [
@@ -59,8 +60,9 @@ def _infer_bias_add(node):
 
 
 def _bias_add_kernel(node, env):
-    axis, dims = _channel_axis(node), node.dims(0)
-    if axis == -1 and dims is not None and dims[-1] is not None and node.dims(1) == dims[-1:]:
+    axis, dims, dtype = _channel_axis(node), node.dims(0), node.dtype(0)
+    known = dims is not None and dims[-1] is not None and node.dims(1) == dims[-1:]
+    if axis == -1 and known and not needs_help(dtype):
         return Call(torch.add, X0, X1).or_in_place(0, torch.Tensor.add_, X0, X1)
 
     def add(x, bias):
@@ -73,7 +75,7 @@ def _bias_add_kernel(node, env):
             )
         return x + (bias if axis == -1 else bias.view(-1, *(1,) * (x.dim() - 2)))
 
-    return add
+    return modular(dtype, add)
 
 
 bias_add_op = op("BiasAdd", "value: T, bias: T -> output: T", _LAYOUT, T=NUMBERS)
@@ -232,6 +234,7 @@ def zero_fraction(value: Any, name: str | None = None) -> Tensor:
         with get_default_graph().name_scope("counts_to_fraction"):
             zeros = F.Cast(F.Sub(size, count, name="sub"), DstT=dtypes.float32)
             fraction = F.RealDiv(zeros, F.Cast(size, DstT=dtypes.float32), name="truediv")
+        fraction.set_shape(())
         return F.Identity(fraction, name="fraction")
 
 
@@ -245,7 +248,8 @@ def log_poisson_loss(
     """
     with get_default_graph().name_scope(name or "log_poisson_loss"):
         log_input = convert_to_tensor(log_input, name="log_input")
-        targets = convert_to_tensor(targets, log_input.dtype.base_dtype, name="targets")
+        kind = None if isinstance(targets, Tensor) else log_input.dtype.base_dtype
+        targets = convert_to_tensor(targets, kind, name="targets")
         if not targets.shape.is_compatible_with(log_input.shape):
             raise ValueError(
                 f"`log_input` and `targets` must have the same shape, received "

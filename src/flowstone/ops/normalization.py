@@ -1,13 +1,16 @@
 """Normalisation over a batch, fused and composed, and the moments that it needs.
 
 The reserve spaces 1 and 2 of FusedBatchNorm hold the batch's mean and its variance without Bessel's
-correction (the third output has it), on every device. Public names here belong to ``tf.nn``.
+correction (the third output has it), on every device. Moments of no elements are NaN, their gradients 0.
+Public names here belong to ``tf.nn``.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+import numpy as np
 import torch
 
 from flowstone.framework import dtypes, errors
@@ -16,6 +19,7 @@ from flowstone.framework.operation import F, op
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.shape import merge
 from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.ops.reductions import reduce_mean, reduce_sum
 from flowstone.ops.windows import channels_first, channels_last, is_channels_last, require_rank
 
 __all__ = [
@@ -83,7 +87,7 @@ def _batch_norm_kernel(has_third):
         epsilon, training = attributes["epsilon"], attributes["is_training"]
         factor = attributes.get("exponential_avg_factor", 1.0)
         rank, widens = len(attributes["data_format"]), node.dtype(0) is not dtypes.float32
-        third = (torch.empty(0, device=env.device),) if has_third else ()
+        third = (torch.zeros((), device=env.device),) if has_third else ()
 
         def run(x, scale, offset, mean, variance):
             if (
@@ -97,6 +101,8 @@ def _batch_norm_kernel(has_third):
                     f"scale {list(scale.shape)} and offset {list(offset.shape)} must have as many elements "
                     f"as the input {list(x.shape)} has channels",
                 )
+            if not x.numel():
+                return (x.clone(), *[torch.full_like(scale, math.nan) for _ in range(4)], *third)
             y = x if to_first is None else x.permute(to_first)
             y = y.float() if widens else y
             if training:
@@ -125,6 +131,8 @@ def _batch_norm_grad_kernel(node, env):
 
     def run(dy, x, scale, mean, variance, *_):
         dtype = x.dtype
+        if not x.numel():
+            return x.clone(), torch.zeros_like(scale), torch.zeros_like(scale), spare, spare
         if widens:
             dy, x = dy.float(), x.float()
         if to_first is not None:
@@ -170,9 +178,10 @@ def _batch_norm_family(version):
 
 def _infer_batch_norm_grad(node):
     layout = node.attributes["data_format"]
-    require_rank(node.dims(0), len(layout))
-    dims, channels = _channel_dims(node, 1, 2, 3, 4)
-    dims = merge(dims, require_rank(node.dims(0), len(layout)))
+    axis = len(layout) - 1 if is_channels_last(layout) else 1
+    x, dims = (require_rank(node.dims(i), len(layout)) for i in (1, 0))
+    channels = merge(_channel_dims(node, 0, 2, 3, 4)[1], x[axis : axis + 1])
+    dims = (*dims[:axis], *channels, *dims[axis + 1 :])
     return [dims, channels, channels, (0,), (0,)]
 
 
@@ -221,8 +230,10 @@ def fused_batch_norm(
     offset = convert_to_tensor(offset, name="offset")
     if not is_training and (mean is None or variance is None):
         raise ValueError("When `is_training` is False, arguments `mean` and `variance` must be provided.")
-    mean = convert_to_tensor([] if mean is None else mean, dtypes.float32)
-    variance = convert_to_tensor([] if variance is None else variance, dtypes.float32)
+    mean, variance = (
+        m if isinstance(m, Tensor) else convert_to_tensor([] if m is None else m, dtypes.float32)
+        for m in (mean, variance)
+    )
     found = fused_batch_norm_v3(
         x, scale, offset, mean, variance, epsilon=max(epsilon, 1.001e-5), data_format=data_format,
         is_training=is_training, exponential_avg_factor=exponential_avg_factor, name=name,
@@ -282,16 +293,16 @@ def moments(
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """(mean, variance) of x over `axes`, without Bessel's correction; float16 is computed as float32.
 
-    `shift` is not used.
+    `axes` None stands for all. `shift` is not used.
     """
     keep = bool(keepdims if keep_dims is None else keep_dims)
     with get_default_graph().name_scope(name or "moments"):
         x = convert_to_tensor(x)
         narrow = x.dtype.base_dtype in (dtypes.float16, dtypes.bfloat16)
         y = F.Cast(x, DstT=dtypes.float32) if narrow else x
-        mean = F.Mean(y, axes, keep_dims=True, name="mean")
+        mean = reduce_mean(y, axes, keepdims=True, name="mean")
         squares = F.SquaredDifference(y, F.StopGradient(mean))
-        variance = F.Mean(squares, axes, keep_dims=True, name="variance")
+        variance = reduce_mean(squares, axes, keepdims=True, name="variance")
         if not keep:
             dims = _axis_list(axes)
             mean, variance = F.Squeeze(mean, squeeze_dims=dims), F.Squeeze(variance, squeeze_dims=dims)
@@ -299,6 +310,8 @@ def moments(
 
 
 def _axis_list(axes):
+    if axes is None:
+        return []  # to squeeze all, as all are 1
     if isinstance(axes, int):
         return [axes]
     if isinstance(axes, Tensor):
@@ -315,7 +328,9 @@ def weighted_moments(
     x: Any, axes: Any, frequency_weights: Any, name: str | None = None, keep_dims: bool | None = None,
     keepdims: bool | None = None,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """(mean, variance) of x over `axes`, elements counted with `frequency_weights`, which broadcast to x."""
+    """(mean, variance) of x over `axes` (None: all), elements counted with `frequency_weights`, which
+    broadcast to x.
+    """
     keep = bool(keepdims if keep_dims is None else keep_dims)
     with get_default_graph().name_scope(name or "weighted_moments"):
         x = convert_to_tensor(x, name="x")
@@ -323,14 +338,13 @@ def weighted_moments(
         narrow = x.dtype.base_dtype in (dtypes.float16, dtypes.bfloat16)
         y = F.Cast(x, DstT=dtypes.float32) if narrow else x
         weights = _as_type(weights, y)
-        total = F.Sum(F.Mul(weights, y, name="mul"), axes, keep_dims=True, name="weighted_input_sum")
+        total = reduce_sum(F.Mul(weights, y, name="mul"), axes, keepdims=True, name="weighted_input_sum")
         spread = F.AddV2(weights, F.ZerosLike(y, name="zeros_like"), name="add")
-        number = F.Sum(spread, axes, keep_dims=True, name="sum_of_weights")
+        number = reduce_sum(spread, axes, keepdims=True, name="sum_of_weights")
         mean = F.DivNoNan(total, number, name="div_no_nan")
         distances = F.Mul(weights, F.SquaredDifference(y, mean), name="mul")
-        variance = F.DivNoNan(
-            F.Sum(distances, axes, keep_dims=True, name="weighted_distsq"), number, name="div_no_nan"
-        )
+        spread = reduce_sum(distances, axes, keepdims=True, name="weighted_distsq")
+        variance = F.DivNoNan(spread, number, name="div_no_nan")
         if not keep:
             dims = _axis_list(axes)
             mean, variance = F.Squeeze(mean, squeeze_dims=dims), F.Squeeze(variance, squeeze_dims=dims)
@@ -343,8 +357,10 @@ def sufficient_statistics(
 ) -> tuple[Tensor, Tensor, Tensor, Any]:  # fmt: skip
     """(count, sum of x - shift, sum of (x - shift) ** 2, shift) over `axes`;
 
-    sums add up over parts of the data.
+    sums add up over parts of the data. TypeError for no axes.
     """
+    if axes is None:
+        raise TypeError("sufficient_statistics needs axes")
     keep = bool(keepdims if keep_dims is None else keep_dims)
     with get_default_graph().name_scope(name or "sufficient_statistics"):
         x = convert_to_tensor(x, name="x")
@@ -354,10 +370,10 @@ def sufficient_statistics(
             count = 1
             for axis in axes:
                 count *= dims[axis]
-            counts = convert_to_tensor(float(count), dtype, name="Const")
+            counts = convert_to_tensor(np.asarray(count).astype(dtype.as_numpy_dtype), name="Const")
         else:
-            rank = dims is not None and len(dims)
-            positive = [axis % rank if rank else axis for axis in axes]
+            rank = F.Rank(x) if dims is None else np.int32(len(dims))
+            positive = F.FloorMod(np.array(axes, np.int32), rank)
             counts = F.Prod(F.GatherV2(F.Cast(F.Shape(x), DstT=dtype), positive, 0), [0], name="count")
         if shift is None:
             difference, squares = x, F.Square(x)

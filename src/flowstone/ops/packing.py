@@ -202,7 +202,9 @@ def _(node):
     if dims is None or None in dims:
         raise ValueError("shape attr must be fully defined.")
     for x in node.inputs:
-        if x.dims is not None and x.dims[:1] != (1,):
+        if x.dims is None or None in x.dims:
+            raise ValueError("All input shapes must be fully defined.")
+        if x.dims[:1] != (1,):
             raise ValueError("Size of first dimension must be 1.")
         merge(x.dims, (1, *dims[1:]))
     return dims

@@ -11,7 +11,7 @@ from flowstone.framework import dtypes
 from flowstone.framework.kernel import CPU, GPU, X0, Call
 from flowstone.framework.operation import F, op
 from flowstone.framework.tensor import Tensor
-from flowstone.ops.arrays import invalid, is_text
+from flowstone.ops.arrays import in_signed, invalid, is_text
 from flowstone.ops.shapes import shape
 
 __all__ = ["pad", "tile"]
@@ -152,7 +152,7 @@ def _(node, env):
                 x = torch.cat([left, x, right], axis)
         return x.clone() if not paddings.any() else x
 
-    return pad
+    return in_signed(node.dtype(0), pad, 0)
 
 
 @mirror_pad_op.gradient
@@ -182,7 +182,7 @@ def _(node, env):
                 dy = middle
         return dy.clone() if not paddings.any() else dy
 
-    return fold
+    return in_signed(node.dtype(0), fold, 0)
 
 
 @mirror_pad_grad_op.gradient
@@ -205,12 +205,18 @@ tile_op = op(
 def _(node):
     dims, counts = node.dims(0), node.constant_dims(1)
     if counts is None:
-        return None if dims is None else (None,) * len(dims)
+        return None if dims is None else tuple([0 if n == 0 else None for n in dims])
     if dims is None:
-        return (None,) * len(counts)
+        dims = (None,) * len(counts)
     if len(dims) != len(counts):
         raise ValueError(f"Shape must be rank {len(dims)} but is rank {len(counts)}")
-    return tuple([None if n is None or count is None else n * count for n, count in zip(dims, counts)])
+    return tuple([_repeated(n, count) for n, count in zip(dims, counts)])
+
+
+def _repeated(n: int | None, count: int | None) -> int | None:
+    if 0 in (n, count):
+        return 0
+    return None if n is None or count is None else n * count
 
 
 @tile_op.kernel(CPU, GPU)

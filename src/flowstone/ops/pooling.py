@@ -16,6 +16,7 @@ from flowstone.framework import dtypes, errors
 from flowstone.framework.kernel import CPU, GPU
 from flowstone.framework.operation import F, op
 from flowstone.framework.shape import merge
+from flowstone.ops.arrays import in_signed
 from flowstone.ops.sliding_maxima import sliding_maxima
 from flowstone.ops.windows import (
     channels_first,
@@ -28,6 +29,7 @@ from flowstone.ops.windows import (
 )
 
 REAL = (*dtypes.REAL, dtypes.bfloat16)
+_POOLED = tuple(dtype for dtype in REAL if dtype not in (dtypes.uint32, dtypes.uint64))
 FLOATS = (*dtypes.FLOATS, dtypes.bfloat16)
 _MAX = {2: torch.max_pool2d, 3: torch.max_pool3d}
 MAX_INDICES = {2: torch._C._nn.max_pool2d_with_indices, 3: torch._C._nn.max_pool3d_with_indices}
@@ -292,25 +294,22 @@ def _first_shape(node):
     return node.dims(0)
 
 
-def _max_family(suffix, rank, window, layout, first_input=None, types=REAL):
+def _max_family(suffix, rank, window, layout, types, first_input=None):
     """MaxPool, MaxPoolGrad and MaxPoolGradGrad with windows as attributes, or as the last two inputs."""
     name = "MaxPool3D" if rank == 5 else "MaxPool"
     sizes = ", ksize: int32, strides: int32" if first_input else ""
     host = ["ksize", "strides"] if first_input else []
     padding = _EXPLICIT if rank == 4 and not first_input else PADDINGS
     type_default = " ; T: type in [{}] = float"
-    names = ", ".join(dtype.name for dtype in types)
+    names, all_names = (", ".join(dtype.name for dtype in some) for some in (types, REAL))
     if rank == 5:
-        typing = (" ; T: type in [half, bfloat16, float, double]",) * 3
+        typed = type_default.format(names)
+        typing = (f" ; T: type in [{names}]", f"{typed} ; TInput{typed[4:]}", f" ; T: type in [{all_names}]")
         grad_signature = "orig_input: TInput, orig_output: TInput, grad: T"
-        typing = (
-            typing[0],
-            type_default.format(names) + " ; TInput" + type_default.format(names)[4:],
-            typing[2],
-        )
     else:
-        with_quantized = type_default.format(f"{names}, qint8")  # larger codes stand for larger numbers
-        typing = (with_quantized, type_default.format(names), f" ; T: type in [{names}]")
+        with_quantized = f"{names}, qint8"  # larger codes stand for larger numbers
+        typing = [type_default.format(x) for x in (with_quantized, all_names)]
+        typing.append(f" ; T: type in [{all_names}]")
         grad_signature = "orig_input: T, orig_output: T, grad: T"
     find = [_input_window(i) if first_input else attribute_window for i in (1, 3, 3)]
     forward = op(
@@ -342,7 +341,9 @@ def _infer_grad_grad(find, rank):
 
     def infer(node):
         dims = pooled(node)
-        return None if dims is None else merge(dims, node.dims(1))
+        merge(dims, node.dims(1))
+        merge(node.dims(0), node.dims(2))
+        return dims
 
     return infer
 
@@ -374,9 +375,11 @@ def _join_max_family(forward, grad, grad_grad):
         )
 
 
-max_pool_op, max_pool_grad, max_pool_grad_grad = _max_family("", 4, WINDOW, LAYOUT)
-max_pool_v2_op, max_pool_grad_v2, max_pool_grad_grad_v2 = _max_family("V2", 4, "", LAYOUT, first_input=True)
-max_pool3d_op, max_pool3d_grad, max_pool3d_grad_grad = _max_family("", 5, WINDOW_3D, LAYOUT_3D, types=FLOATS)
+max_pool_op, max_pool_grad, max_pool_grad_grad = _max_family("", 4, WINDOW, LAYOUT, _POOLED)
+max_pool_v2_op, max_pool_grad_v2, max_pool_grad_grad_v2 = _max_family(
+    "V2", 4, "", LAYOUT, _POOLED, first_input=True
+)
+max_pool3d_op, max_pool3d_grad, max_pool3d_grad_grad = _max_family("", 5, WINDOW_3D, LAYOUT_3D, FLOATS)
 for _family in (
     (max_pool_op, max_pool_grad, max_pool_grad_grad),
     (max_pool_v2_op, max_pool_grad_v2, max_pool_grad_grad_v2),
@@ -416,6 +419,10 @@ def _(node, env):
     target, with_batch = node.attributes["Targmax"].torch, node.attributes["include_batch_in_index"]
 
     def run(x):
+        counts = window.arrange(x.shape[1:3])[0]
+        if 0 in counts:
+            empty = x.new_empty((x.shape[0], *counts, x.shape[3]))
+            return empty, empty.to(target)
         values, indices = _maxima(window, window.first(x))
         indices = indices.permute(window.to_last) * x.shape[3]
         indices += torch.arange(x.shape[3], device=x.device)
@@ -460,7 +467,7 @@ def _(node, env):
             flat.scatter_add_(1, argmax.to(torch.int64).reshape(batch, -1), dy.reshape(batch, -1))
         return flat.view(x.shape)
 
-    return run
+    return in_signed(node.dtype(0), run, 0, 1)
 
 
 @max_pool_grad_grad_with_argmax.kernel(CPU, GPU)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from flowstone.framework import dtypes
 from flowstone.framework.operation import F
 from flowstone.framework.scope import get_default_graph
@@ -156,15 +158,26 @@ def _dilated_pool(input, window, pooling_type, padding, rates, last):
     if not last:
         rank = n + 2
         input = F.Transpose(input, [0, *range(2, rank), 1])
+    paddings, crops = _dilation_margins(input, window, padding, rates)
+    spread = F.SpaceToBatchND(input, rates, paddings)
+    pooled = _pool(spread, window, [1] * n, pooling_type, "VALID", True, None)
+    result = F.BatchToSpaceND(pooled, rates, crops)
+    return result if last else F.Transpose(result, [0, n + 1, *range(1, n + 1)])
+
+
+def _dilation_margins(input, window, padding, rates):
+    """(paddings, crops) of the spatial dimensions, which the rates are to divide; lists, or the step's."""
+    n = len(window)
     lengths = None if input._dims is None else input._dims[1:-1]
     if lengths is None or None in lengths:
-        raise ValueError("pool with dilation_rate > 1 needs static spatial dimensions")
+        if padding == "SAME":
+            raise ValueError("pool with dilation_rate > 1 and padding='SAME' needs static spatial dimensions")
+        sizes = F.StridedSlice(F.Shape(input), [1], [n + 1], [1])
+        margins = F.Pack([np.zeros(n, np.int32), F.FloorMod(F.Neg(sizes), np.array(rates, np.int32))], axis=1)
+        return margins, margins
     before, after = [0] * n, [0] * n
     if padding == "SAME":
         _, before, after = SAME.solve(lengths, window, [1] * n, rates)
     rest = [-(length + b + a) % r for length, b, a, r in zip(lengths, before, after, rates)]
     paddings = [[b, a + extra] for b, a, extra in zip(before, after, rest)]
-    spread = F.SpaceToBatchND(input, rates, paddings)
-    pooled = _pool(spread, window, [1] * n, pooling_type, "VALID", True, None)
-    result = F.BatchToSpaceND(pooled, rates, [[0, extra] for extra in rest])
-    return result if last else F.Transpose(result, [0, n + 1, *range(1, n + 1)])
+    return paddings, [[0, extra] for extra in rest]

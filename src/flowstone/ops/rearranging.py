@@ -7,12 +7,15 @@ from typing import Any
 import numpy as np
 import torch
 
+from flowstone.framework import dtypes
 from flowstone.framework.kernel import CPU, GPU, X0, Call
 from flowstone.framework.operation import F, op
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.shape import merge
 from flowstone.framework.tensor import Tensor, convert_to_tensor
-from flowstone.ops.arrays import invalid, is_text, replaced
+from flowstone.ops.arrays import in_signed, invalid, is_text, replaced
+from flowstone.ops.elementwise import ARITHMETIC
+from flowstone.ops.unsigned_integers import needs_help
 
 __all__ = ["invert_permutation", "matrix_transpose", "reverse", "reverse_sequence", "reverse_v2", "transpose"]
 
@@ -128,7 +131,9 @@ def _(node, env):
 
 # ---- Reverse
 
-reverse_v1_op = op("Reverse", "tensor: T, dims: bool -> output: T", T=None, host=["dims"])
+_TYPES = (*ARITHMETIC, dtypes.bool, dtypes.string)
+
+reverse_v1_op = op("Reverse", "tensor: T, dims: bool -> output: T", T=_TYPES, host=["dims"])
 
 
 @reverse_v1_op.infer
@@ -155,7 +160,7 @@ def _(node, env):
             )
         return flip(x, tuple([axis for axis, flag in enumerate(flags.tolist()) if flag]))
 
-    return reverse
+    return in_signed(node.dtype(0), reverse, 0)
 
 
 reverse_v1_op.gradient(lambda op, dy: (F.Reverse(dy, op.inputs[1]), None))
@@ -164,7 +169,7 @@ reverse_v2_op = op(
     "ReverseV2",
     "tensor: T, axis: Tidx -> output: T",
     "Tidx: type in [int32, int64] = int32",
-    T=None,
+    T=_TYPES,
     host=["axis"],
 )
 
@@ -193,9 +198,9 @@ def _(node, env):
     axes, dims = node.constant(1), node.dims(0)
     if is_text(node):
         return lambda x, axes: np.flip(x, _axes(axes.tolist(), x.ndim, invalid))
-    if axes is not None and dims is not None:
+    if axes is not None and dims is not None and not needs_help(node.dtype(0)):
         return Call(torch.flip, X0, _axes(axes.tolist(), len(dims), invalid))
-    return lambda x, axes: torch.flip(x, _axes(axes.tolist(), x.ndim, invalid))
+    return in_signed(node.dtype(0), lambda x, axes: torch.flip(x, _axes(axes.tolist(), x.ndim, invalid)), 0)
 
 
 reverse_v2_op.gradient(lambda op, dy: (F.ReverseV2(dy, op.inputs[1]), None))

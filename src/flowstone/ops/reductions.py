@@ -6,6 +6,7 @@ No axes means nothing to reduce: the value itself. An axis may be negative and m
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -156,15 +157,18 @@ def _sum(dtype, axes, keep):
 
 
 def _mean(dtype, axes, keep):
-    if not dtype.is_integer:
+    if not dtype.is_integer and not dtype.is_complex:
         return Call(torch.mean, X0) if axes is None else Call(torch.mean, X0, axes, keep)
     total = _sum(dtype, axes, keep)
 
     def mean(x):
-        count = x.numel() if axes is None else int(np.prod([x.shape[axis] for axis in axes]))
+        count = x.numel() if axes is None else math.prod([x.shape[axis] for axis in axes])
         sums = total(x)
+        if dtype.is_complex:
+            return sums.div_(max(count, 1))
+        count = torch.tensor(count).to(sums.dtype).item()  # counted, as summed up, in the type itself
         wide = sums.to(torch.int64) if dtype is not dtypes.uint64 else sums.to(torch.float64)
-        return torch.div(wide, count, rounding_mode="trunc").to(sums.dtype)
+        return torch.div(wide, count or 1, rounding_mode="trunc").to(sums.dtype)
 
     return Call(mean, X0)
 
@@ -245,7 +249,7 @@ def _extreme(function):
 
 
 QUANTIZED = (dtypes.qint8, dtypes.quint8, dtypes.qint32, dtypes.qint16, dtypes.quint16)
-_ORDERED = (*REAL, *QUANTIZED, *dtypes.COMPLEX)  # TensorFlow 1.4 declares complex numbers, without a kernel
+_ORDERED = (*REAL, *QUANTIZED)
 max_op = reduction("Max", _ORDERED, _extreme(torch.amax), _copy, check_size=True)
 min_op = reduction("Min", _ORDERED, _extreme(torch.amin), _copy, check_size=True)
 
@@ -396,7 +400,10 @@ def _reduce(declaration, input_tensor, axis, keep_dims, name, reduction_indices)
         if axis is not None:
             raise ValueError("Can't specify both 'axis' and 'reduction_indices'.")
         axis = reduction_indices
-    return declaration(input_tensor, _axes(input_tensor, axis), keep_dims=bool(keep_dims), name=name)
+    result = declaration(input_tensor, _axes(input_tensor, axis), keep_dims=bool(keep_dims), name=name)
+    if axis is None and not keep_dims:
+        result.set_shape(())  # also where the rank is unknown, and with it the axes
+    return result
 
 
 def _axes(x, axis):

@@ -99,6 +99,38 @@ def in_int64(dtype, function):
     return lambda data, *rest: function(data.to(torch.int64), *rest).to(dtype.torch)
 
 
+def _or_zero(function):
+    """`function`, with 0 in segments that have no rows."""
+
+    def reduce(data, ids, count):
+        out = function(data, ids, count)
+        missing = torch.ones(count, dtype=torch.bool, device=data.device)
+        missing[ids.long()] = False
+        return out.masked_fill_(missing.reshape([-1] + [1] * (data.ndim - 1)), 0)
+
+    return reduce
+
+
+_max_rows_or_zero, _min_rows_or_zero = _or_zero(_max_rows), _or_zero(_min_rows)
+
+
+def _of_bits(function):
+    """`function`, which compares, on uint64 numbers that int64 holds the bits of."""
+    highest_bit = -(2**63)
+    return lambda data, ids, count: function(data ^ highest_bit, ids, count) ^ highest_bit
+
+
+_FOR_UINT64 = {function: _of_bits(function) for function in (_max_rows, _min_rows)}
+_FOR_UINT64 |= {
+    _max_rows_or_zero: _or_zero(_FOR_UINT64[_max_rows]),
+    _min_rows_or_zero: _or_zero(_FOR_UINT64[_min_rows]),
+}
+
+
+def _function_for(dtype, function):
+    return _FOR_UINT64.get(function, function) if dtype is dtypes.uint64 else function
+
+
 # ---- sorted
 
 
@@ -135,29 +167,18 @@ def _sorted_segments(name, types, function):
         def reduce(data, ids):
             if ids.ndim != 1 or not data.ndim or ids.shape[0] != data.shape[0]:
                 raise invalid("segment_ids should be a vector of the size of dimension 0 of input.")
-            return function(data, ids, check_sorted(ids))
+            return reduce_rows(data, ids, check_sorted(ids))
 
+        reduce_rows = _function_for(node.dtype(0), function)
         return in_int64(node.dtype(0), reduce)
 
     return declaration
 
 
-def _or_zero(function):
-    """`function`, with 0 in segments that have no rows."""
-
-    def reduce(data, ids, count):
-        out = function(data, ids, count)
-        missing = torch.ones(count, dtype=torch.bool, device=data.device)
-        missing[ids.long()] = False
-        return out.masked_fill_(missing.reshape([-1] + [1] * (data.ndim - 1)), 0)
-
-    return reduce
-
-
 segment_sum_op = _sorted_segments("SegmentSum", ALL_NUMBERS, sum_rows)
 segment_mean_op = _sorted_segments("SegmentMean", ALL_NUMBERS, _mean_rows)
-segment_max_op = _sorted_segments("SegmentMax", REAL, _or_zero(_max_rows))
-segment_min_op = _sorted_segments("SegmentMin", REAL, _or_zero(_min_rows))
+segment_max_op = _sorted_segments("SegmentMax", REAL, _max_rows_or_zero)
+segment_min_op = _sorted_segments("SegmentMin", REAL, _min_rows_or_zero)
 segment_prod_op = _sorted_segments("SegmentProd", ALL_NUMBERS, _prod_rows)
 
 
@@ -238,11 +259,12 @@ def _unsorted_segments(name, types, function):
             if count < 0:
                 raise invalid(f"num_segments must be non-negative, got {count}")
             rows = data.reshape(-1, *data.shape[ids.ndim :]) if ids.ndim != 1 else data
-            if is_checked and data.numel():
+            if is_checked and data.numel() and count:
                 with contextlib.suppress(IndexError, RuntimeError):
-                    return function(rows, ids.reshape(-1), count)
-            return function(rows, _drop_negative(ids, count), count + 1)[:count]
+                    return reduce_rows(rows, ids.reshape(-1), count)
+            return reduce_rows(rows, _drop_negative(ids, count), count + 1)[:count]
 
+        reduce_rows = _function_for(node.dtype(0), function)
         is_checked = function is sum_rows and env.device.type == "cpu"  # by ATen, at no cost
         return in_int64(node.dtype(0), reduce)
 

@@ -13,14 +13,17 @@ from flowstone.framework.kernel import CPU, GPU
 from flowstone.framework.operation import F, op
 from flowstone.framework.shape import is_compatible, merge
 from flowstone.framework.tensor import Tensor
-from flowstone.ops.arrays import invalid, is_text, product
+from flowstone.ops.arrays import in_signed, invalid, is_text, product
+from flowstone.ops.elementwise import ALL_NUMBERS
 
 __all__ = ["dynamic_partition", "dynamic_stitch", "setdiff1d", "unique", "unique_with_counts"]
 
 _OUT_IDX = "out_idx: type in [int32, int64] = int32"
 _SIGNED = {dtypes.uint16: torch.int16, dtypes.uint32: torch.int32, dtypes.uint64: torch.int64}
+_SIGNED_TWINS = {dtype.torch: signed for dtype, signed in _SIGNED.items()}
 
-where_op = op("Where", "input: T -> index: int64", "T: type = bool", capturable=False)
+_TRUTHS = ", ".join(dtype.name for dtype in (*ALL_NUMBERS, dtypes.bool))
+where_op = op("Where", "input: T -> index: int64", f"T: type in [{_TRUTHS}] = bool", capturable=False)
 where_op.no_gradient()
 
 
@@ -61,6 +64,10 @@ def _distinct(x: Any, dtype: Any) -> tuple[Any, Any]:
     """
     _check_vector(x)
     count = len(x)
+    signed = _SIGNED_TWINS.get(x.dtype)
+    if signed is not None:
+        values, index = _distinct(x.view(signed), dtype)
+        return values.view(x.dtype), index
     first = _first_by_table(x) if x.dtype in _TABULATED and count else None
     if first is None:
         first = _first_by_sorting(x)
@@ -248,11 +255,8 @@ def _stitch_dims(node: Any) -> Any:
 
 
 def _stitch_kernel(node: Any) -> Any:
-    count, text, dtype = (
-        node.attributes["N"],
-        is_text(node, node.attributes["N"]),
-        node.dtype(node.attributes["N"]).torch,
-    )
+    count = node.attributes["N"]
+    text = is_text(node, count)
 
     def stitch(*inputs: Any) -> Any:
         indices, data = inputs[:count], inputs[count:]
@@ -271,13 +275,13 @@ def _stitch_kernel(node: Any) -> Any:
         if text:
             result: Any = np.full((size, *rest), b"", dtype=object)
         else:
-            result = torch.zeros((size, *rest), dtype=dtype, device=data[0].device)
+            result = torch.zeros((size, *rest), dtype=data[0].dtype, device=data[0].device)
         for places, values in zip(indices, data):
             flat = places.reshape(-1)
             result[flat.numpy() if text else flat.long()] = values.reshape(len(flat), *rest)
         return result
 
-    return stitch
+    return in_signed(node.dtype(count), stitch, *range(count, 2 * count))
 
 
 def _stitch(name: str) -> Any:

@@ -167,28 +167,30 @@ def _check_divisible(given: Any, dims: Any, known: int, unknown: int) -> None:
 def _(node, env):
     dims, wanted = node.outputs[0].dims, node.constant(1)
     if is_text(node):
-        return lambda x, shape: boxed(x.reshape(_completed(shape.tolist(), x.size)))
+        return lambda x, shape: boxed(x.reshape(_completed(shape.tolist(), x.shape)))
     if wanted is not None and dims is not None and None not in dims:
         return Call(torch.reshape, X0, dims)
     if wanted is not None and (wanted == -1).sum() <= 1 and 0 not in wanted:
         return Call(torch.reshape, X0, tuple(wanted.tolist()))
-    return lambda x, shape: x.reshape(_completed(shape.tolist(), x.numel()))
+    return lambda x, shape: x.reshape(_completed(shape.tolist(), x.shape))
 
 
-def _completed(sizes: list[int], total: int) -> list[int]:
-    """`sizes` with its -1 replaced. InvalidArgumentError if `total` elements do not fit."""
+def _completed(sizes: list[int], given: Any) -> list[int]:
+    """`sizes` with its -1 replaced. InvalidArgumentError if the elements of the `given` sizes do not fit.
+
+    Of nothing, -1 is what it would be if no size were 0.
+    """
+    total = product(given)
     if any(n < -1 for n in sizes):
         raise invalid(f"Size {sizes.index(min(sizes))} must be non-negative, not {min(sizes)}")
     if sizes.count(-1) > 1:
         raise invalid("Only one input size may be -1")
     known = product([n for n in sizes if n >= 0])
     if -1 in sizes:
-        if known == 0:
-            raise invalid(
-                "reshape cannot infer the missing input size for an empty tensor unless all "
-                "specified sizes are non-zero"
-            )
-        if total % known:
+        if known == 0 and total == 0:
+            known = product([n for n in sizes if n > 0])
+            return [product([n for n in given if n]) // known if n == -1 else n for n in sizes]
+        if known == 0 or total % known:
             raise invalid(
                 f"Input to reshape is a tensor with {total} values, but the requested shape "
                 f"requires a multiple of {known}"

@@ -84,9 +84,12 @@ cross_entropy_op = op(
 
 @cross_entropy_op.infer
 def _(node):
-    dims = broadcast(node.dims(0), node.dims(1))
-    if dims is None:
-        return [(None,), (None, None)]
+    features, labels = (node.dims(i) for i in (0, 1))
+    if None in (features, labels):  # what is 1 may become more
+        dims = [None if size == 1 else size for size in features or labels or (None, None)]
+        dims = tuple(dims)
+    else:
+        dims = broadcast(features, labels)
     if len(dims) != 2:
         raise ValueError(f"Shape must be rank 2 but is rank {len(dims)}")
     return [dims[:1], dims]
@@ -262,6 +265,10 @@ def _less_one(probabilities, index):
 
 
 def _check_sparse(logits, labels):
+    if logits.dim() == 2 and not logits.shape[1]:
+        raise errors.InvalidArgumentError(
+            None, None, f"Must have at least one class, but got logits shape {list(logits.shape)}"
+        )
     if logits.dim() != 2 or labels.shape != logits.shape[:1]:
         raise errors.InvalidArgumentError(
             None,
@@ -324,7 +331,7 @@ def _along(function, logits, axis, name):
     logits = convert_to_tensor(logits)
     rank = logits.shape.ndims
     is_last = axis == -1 or (rank is not None and axis == rank - 1)
-    if rank is not None and rank and not -rank <= axis < rank:
+    if rank is not None and not is_last and not -rank <= axis < rank:
         raise errors.InvalidArgumentError(
             None,
             None,
@@ -368,6 +375,15 @@ def _require_named(function, sentinel, labels, logits):
     for argument, value in (("labels", labels), ("logits", logits)):
         if value is None:
             raise ValueError(f"Argument `{argument}` must not be None.")
+
+
+def _as_labels(labels, logits):
+    """The labels as a tensor; one that is none already gets the logits' type."""
+    return (
+        labels
+        if isinstance(labels, Tensor)
+        else convert_to_tensor(labels, logits._dtype.base_dtype, "labels")
+    )
 
 
 def _flatten_rows(x):
@@ -495,7 +511,7 @@ def sigmoid_cross_entropy_with_logits(
     _require_named("sigmoid_cross_entropy_with_logits", _sentinel, labels, logits)
     with get_default_graph().name_scope(name or "logistic_loss") as scope:
         logits = convert_to_tensor(logits, name="logits")
-        labels = convert_to_tensor(labels, logits.dtype.base_dtype, name="labels")
+        labels = _as_labels(labels, logits)
         _same_static_shape(labels, logits)
         zeros = F.ZerosLike(logits, name="zeros_like")
         is_positive = F.GreaterEqual(logits, zeros)
@@ -519,7 +535,7 @@ def weighted_cross_entropy_with_logits(
     labels = targets if labels is None else labels
     with get_default_graph().name_scope(name or "logistic_loss") as scope:
         logits = convert_to_tensor(logits, name="logits")
-        labels = convert_to_tensor(labels, logits.dtype.base_dtype, name="labels")
+        labels = _as_labels(labels, logits)
         _same_static_shape(labels, logits)
         dtype = logits.dtype.base_dtype
         extra = convert_to_tensor(pos_weight - 1, dtype, name="mul/x")

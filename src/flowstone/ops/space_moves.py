@@ -19,6 +19,7 @@ from flowstone.framework.scope import get_default_graph
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.arrays import invalid, product
 from flowstone.ops.constants import constant, zeros
+from flowstone.ops.elementwise import FLOATS_AND_COMPLEX
 from flowstone.ops.packing import stack
 from flowstone.ops.shapes import shape
 
@@ -216,6 +217,8 @@ def _nd_op(name: str, second: str, move: Any, is_to_batch: bool, back: str) -> A
         if blocks is None or blocks[0] is None:
             raise ValueError("block_shape must have known size.")
         dims, known = node.dims(0), _listed(node.constant(1))
+        if known is not None and min(known, default=1) < 1:
+            raise ValueError("block_shape must be positive")
         if dims is not None and known is None:
             return (*[None] * (blocks[0] + 1), *dims[blocks[0] + 1 :])
         return _moved_dims(dims, known, _listed(node.constant(2)), is_to_batch)
@@ -273,7 +276,7 @@ extract_image_patches_op = op(
     "images: T -> patches: T",
     "ksizes: list(int) >= 4 ; strides: list(int) >= 4 ; rates: list(int) >= 4 ; padding: string in "
     "['SAME', 'VALID']",
-    T=(*dtypes.NUMBERS, dtypes.bool),
+    T=(*FLOATS_AND_COMPLEX, *dtypes.INTEGERS, dtypes.bool),
 )
 
 
@@ -314,6 +317,12 @@ def _(node, env):
         (rows, top, bottom), (columns, left, right) = [
             _windows(n, size, stride, padding) for n, size, stride in zip(x.shape[1:3], sizes, strides)
         ]
+        for n, size, stride in zip(x.shape[1:3], sizes, strides):
+            if padding == "VALID" and n - size + stride < 0:
+                raise invalid(f"Computed output size would be negative: image size {n}, patch size {size}")
+        depth = x.shape[3] * node.attributes["ksizes"][1] * node.attributes["ksizes"][2]
+        if not rows * columns * depth * x.shape[0]:
+            return x.new_empty((x.shape[0], rows, columns, depth))
         x = torch.constant_pad_nd(x, [0, 0, left, right, top, bottom])
         cut = x.unfold(1, sizes[0], strides[0]).unfold(2, sizes[1], strides[1])[..., :: rates[0], :: rates[1]]
         return cut[:, :rows, :columns].permute(0, 1, 2, 4, 5, 3).reshape(x.shape[0], rows, columns, -1)
@@ -357,14 +366,18 @@ def space_to_batch(
     input: Any, paddings: Any, block_size: int | None = None, name: str | None = None, block_shape: Any = None
 ) -> Tensor:
     """[n, h, w, c], padded, to [n·b·b, h/b, w/b, c]: places of a block go to different images."""
-    return space_to_batch_nd(input, _blocks(block_size, block_shape), paddings, name)
+    result = space_to_batch_nd(input, _blocks(block_size, block_shape), paddings, name)
+    result.set_shape((None,) * 4)
+    return result
 
 
 def batch_to_space(
     input: Any, crops: Any, block_size: int | None = None, name: str | None = None, block_shape: Any = None
 ) -> Tensor:
     """The inverse of `space_to_batch`; `crops` [2, 2] are cut off afterwards."""
-    return batch_to_space_nd(input, _blocks(block_size, block_shape), crops, name)
+    result = batch_to_space_nd(input, _blocks(block_size, block_shape), crops, name)
+    result.set_shape((None,) * 4)
+    return result
 
 
 def space_to_batch_nd(input: Any, block_shape: Any, paddings: Any, name: str | None = None) -> Tensor:

@@ -129,7 +129,13 @@ igammac_op.gradient(lambda op, dz: _gamma_gradients(op, dz, -1))
 
 # ---- zeta and polygamma
 
-zeta_op = _two("Zeta", "x", "q", torch.special.zeta, _REAL_FLOATS)
+
+def _zeta(x, q):
+    """0 at infinity, where ATen has NaN."""
+    return torch.where((q == math.inf) & (x > 1), 0.0, torch.special.zeta(x, q))
+
+
+zeta_op = _two("Zeta", "x", "q", _zeta, _REAL_FLOATS)
 
 
 @zeta_op.gradient
@@ -142,7 +148,7 @@ def _(op, dz):
 def _polygamma(n, x):
     order = n + 1
     sign = torch.where(torch.remainder(n, 2) == 0, -1.0, 1.0).to(x.dtype)
-    derivative = sign * torch.exp(torch.lgamma(order)) * torch.special.zeta(order, x)
+    derivative = sign * torch.exp(torch.lgamma(order)) * _zeta(order, x)
     result = torch.where(n == 0, torch.digamma(x), derivative)
     return torch.where((n == torch.floor(n)) & (n >= 0), result, float("nan"))
 

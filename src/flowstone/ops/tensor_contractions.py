@@ -1,7 +1,7 @@
 """Contractions of tensors: over chosen axes, by an Einstein sum, and norms.
 
 Each is built of transposes, reshapes and one matrix product, so that it is differentiated and optimised as
-these are.
+these are. Einstein sums for which that does not do are an Einsum, see `einstein_sums`.
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from flowstone.framework import dtypes
 from flowstone.framework.building import graph_of
 from flowstone.framework.operation import F
 from flowstone.framework.tensor import Tensor, convert_to_tensor
-from flowstone.ops.matrices import matmul
+from flowstone.ops.einstein_sums import output_shape
+from flowstone.ops.matrices import matmul, matmul_op
 from flowstone.ops.reductions import reduce_max, reduce_sum
 
 __all__ = ["einsum", "norm", "tensordot"]
@@ -28,35 +30,43 @@ _INT = np.int32
 def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
     """The sums of products of `a` and `b` over pairs of axes.
 
-    `axes`: a number n (the last n of `a` with the first n of `b`), or two lists of axes. The output has the
-    other axes of `a`, then those of `b`. ValueError where the axes do not match.
+    `axes`: a number n (the last n of `a` with the first n of `b`), two lists of axes, or an int32 tensor of
+    two rows. The output has the other axes of `a`, then those of `b`. ValueError where the axes do not match.
     """
     graph = graph_of([a, b])
     with graph.as_default(), graph.name_scope(name or "Tensordot") as scope:
         a = convert_to_tensor(a, name="a")
         b = convert_to_tensor(b, a.dtype.base_dtype, "b")
         a_axes, b_axes = _contracted_axes(a, axes)
-        rows, a_free = _as_matrix(a, a_axes, contracted_first=False)
-        columns, b_free = _as_matrix(b, b_axes, contracted_first=True)
-        product = matmul(rows, columns)
+        rows, a_free, a_dims = _as_matrix(a, a_axes, contracted_first=False)
+        columns, b_free, b_dims = _as_matrix(b, b_axes, contracted_first=True)
+        product = matmul_op(rows, columns)
         if isinstance(a_free, list) and isinstance(b_free, list):
-            free = a_free + b_free
             if len(a_free) == 1 == len(b_free):
                 return product
-            return F.Reshape(product, convert_to_tensor(np.array(free, _INT), name="shape"), name=scope)
+            free = np.array(a_free + b_free, _INT)
+            return F.Reshape(product, convert_to_tensor(free, name="shape"), name=scope)
         parts = [np.array(v, _INT) if isinstance(v, list) else v for v in (a_free, b_free)]
-        return F.Reshape(product, F.ConcatV2(parts, _INT(0), name="concat"), name=scope)
+        result = F.Reshape(product, F.ConcatV2(parts, _INT(0), name="concat"), name=scope)
+        if a_dims is not None and b_dims is not None:
+            result.set_shape(a_dims + b_dims)
+        return result
 
 
-def _contracted_axes(a: Tensor, axes: Any) -> tuple[list[int], list[int]]:
+def _contracted_axes(a: Tensor, axes: Any) -> tuple[Any, Any]:
+    """The axes of both operands: lists, or tensors where only the step knows them."""
     if isinstance(axes, (int, np.integer)):
         if axes < 0:
             raise ValueError(f"`axes` must be at least 0. Received: axes={axes}.")
         if a.ndim is None:
-            raise ValueError("Cannot contract a number of last axes of a tensor of unknown rank")
+            rank = F.Rank(a)
+            return F.Range(F.Sub(rank, _INT(axes)), rank, _INT(1)), list(range(axes))
         if axes > a.ndim:
             raise ValueError(f"`axes` must not be larger than the number of dimensions of tensor {a}: {axes}")
         return list(range(a.ndim - axes, a.ndim)), list(range(axes))
+    if isinstance(axes, Tensor):
+        axes = convert_to_tensor(axes, dtypes.int32, name="axes")
+        return axes[0], axes[1]
     if len(axes) != 2:
         raise ValueError(f"`axes` must be an integer or have length 2. Received: axes={axes}.")
     first, second = [
@@ -68,12 +78,14 @@ def _contracted_axes(a: Tensor, axes: Any) -> tuple[list[int], list[int]]:
     return first, second
 
 
-def _as_matrix(x: Tensor, axes: list[int], contracted_first: bool) -> tuple[Tensor, Any]:
-    """`x` as a matrix with the contracted axes on one side, and the sizes of the free axes (a list or a
-    tensor).
+def _as_matrix(x: Tensor, axes: Any, contracted_first: bool) -> tuple[Tensor, Any, list[int | None] | None]:
+    """`x` as a matrix with the contracted axes on one side, the sizes of the free axes (a list or a tensor),
+    and what is known of them.
     """
-    if x.ndim is None:
-        return _unknown_as_matrix(x, axes, contracted_first)
+    if x.ndim is None or isinstance(axes, Tensor):
+        return (*_unknown_as_matrix(x, axes, contracted_first), None)
+    if any(not -x.ndim <= axis < x.ndim for axis in axes):
+        raise IndexError(f"axes {axes} of a tensor of {x.ndim} dimensions")
     axes = [axis % x.ndim for axis in axes]
     free = [i for i in range(x.ndim) if i not in axes]
     order = axes + free if contracted_first else free + axes
@@ -86,14 +98,14 @@ def _as_matrix(x: Tensor, axes: list[int], contracted_first: bool) -> tuple[Tens
     if None not in dims:
         if len(dims) != 2 or dims != shape:
             x = F.Reshape(x, np.array(shape, _INT))
-        return x, free_dims
+        return x, free_dims, free_dims
     sizes = F.Shape(x)
     outer = F.GatherV2(sizes, np.arange(split, dtype=_INT), _INT(0))
     inner = F.GatherV2(sizes, np.arange(split, len(dims), dtype=_INT), _INT(0))
     free_sizes = inner if contracted_first else outer
     if len(dims) != 2 or split != 1:
         x = F.Reshape(x, F.Pack([_product(outer), _product(inner)]))
-    return x, free_sizes
+    return x, free_sizes, free_dims
 
 
 def _size(dims: list[int | None]) -> int | None:
@@ -104,9 +116,10 @@ def _product(sizes: Tensor) -> Tensor:
     return F.Prod(sizes, np.array([0], _INT))
 
 
-def _unknown_as_matrix(x: Tensor, axes: list[int], contracted_first: bool) -> tuple[Tensor, Tensor]:
+def _unknown_as_matrix(x: Tensor, axes: Any, contracted_first: bool) -> tuple[Tensor, Tensor]:
     sizes, rank = F.Shape(x), F.Rank(x)
-    contracted = F.FloorMod(F.AddV2(np.array(axes, _INT), rank), rank)
+    axes = axes if isinstance(axes, Tensor) else np.array(axes, _INT)
+    contracted = F.FloorMod(F.AddV2(axes, rank), rank)
     free = F.ListDiff(F.Range(_INT(0), rank, _INT(1)), contracted)[0]
     free_sizes, contracted_sizes = F.GatherV2(sizes, free, _INT(0)), F.GatherV2(sizes, contracted, _INT(0))
     sides = [(contracted, contracted_sizes), (free, free_sizes)]
@@ -117,50 +130,61 @@ def _unknown_as_matrix(x: Tensor, axes: list[int], contracted_first: bool) -> tu
 
 # ---- einsum
 
-_EQUATION = re.compile(r"^[a-zA-Z]*(,[a-zA-Z]*)*(->[a-zA-Z]*)?$")
+_TERM = r"[a-zA-Z]*(\.\.\.)?[a-zA-Z]*"
+_EQUATION = re.compile(rf"^{_TERM}(,{_TERM})*(->{_TERM})?$")
 
 
 def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
     """The Einstein sum that `equation` describes, such as ``"ij,jk->ik"``: a letter for each axis, sums
     over letters that the output lacks; without ``->`` the output has the letters that occur once, in
-    alphabetical order.
+    alphabetical order. ``...`` stands for any axes, which broadcast; a letter that occurs twice in one input
+    takes its diagonal.
 
-    `name` is the only keyword. ValueError for a malformed equation, a letter that occurs twice in one
-    input, or ranks that do not match; TypeError for other keywords.
+    `name` is the only keyword. ValueError for a malformed equation or ranks that do not match; TypeError for
+    other keywords.
     """
     name = kwargs.pop("name", None)
     if kwargs:
         raise TypeError("invalid keyword arguments for this function: " + ", ".join(sorted(kwargs)))
+    labels, output = _terms(equation, len(inputs))
+    graph = graph_of(list(inputs))
+    with graph.as_default(), graph.name_scope(name or "einsum"):
+        tensors = [convert_to_tensor(x, name=f"input_{i}") for i, x in enumerate(inputs)]
+        if any(_is_general(tensor, own) for tensor, own in zip(tensors, labels)):
+            return F.Einsum(tensors, equation=f"{','.join(labels)}->{output}")
+        dims = output_shape(labels, output, [tensor._dims for tensor in tensors])
+        value, own = tensors[0], labels[0]
+        for i in range(1, len(tensors)):
+            kept = set(output).union(*labels[i + 1 :])
+            value, own = _contract(value, own, tensors[i], labels[i], kept)
+        result = _arrange(value, own, output)
+        result.set_shape(dims)
+        return result
+
+
+def _terms(equation: str, count: int) -> tuple[list[str], str]:
+    """The terms of the inputs and of the output. ValueError for a malformed equation."""
     equation = equation.replace(" ", "")
     if not _EQUATION.match(equation):
         raise ValueError(f"Indices have incorrect format: {equation}")
     left, arrow, output = equation.partition("->")
     labels = left.split(",")
     if not arrow:
-        output = "".join(sorted(letter for letter in set(left) - {","} if left.count(letter) == 1))
-    if len(labels) != len(inputs):
-        raise ValueError(f"Expected {len(labels)} arguments for equation {equation}, got {len(inputs)}")
+        once = [letter for letter in set(left) - set(",.") if left.count(letter) == 1]
+        output = "..." * ("..." in left) + "".join(sorted(once))
+    if len(labels) != count:
+        raise ValueError(f"Expected {len(labels)} arguments for equation {equation}, got {count}")
     if unknown := set(output) - set(left):
         raise ValueError(f"Output indices {sorted(unknown)} do not occur in the inputs of {equation}")
-    graph = graph_of(list(inputs))
-    with graph.as_default(), graph.name_scope(name or "einsum"):
-        tensors = [convert_to_tensor(x, name=f"input_{i}") for i, x in enumerate(inputs)]
-        for tensor, own in zip(tensors, labels):
-            _check_labels(tensor, own, equation)
-        value, own = tensors[0], labels[0]
-        for i in range(1, len(tensors)):
-            kept = set(output).union(*labels[i + 1 :])
-            value, own = _contract(value, own, tensors[i], labels[i], kept)
-        return _arrange(value, own, output)
+    letters = output.replace("...", "")
+    if len(set(letters)) < len(letters):
+        raise ValueError(f"Output subscripts contain a label appearing more than once: {equation}")
+    return labels, output
 
 
-def _check_labels(tensor: Tensor, labels: str, equation: str) -> None:
-    if len(set(labels)) < len(labels):
-        raise ValueError(f"Subscript not supported: an axis appears more than once: {labels}")
-    if tensor.ndim is not None and tensor.ndim != len(labels):
-        raise ValueError(
-            f"Rank {tensor.ndim} of input {tensor} does not match {labels!r} of equation {equation}"
-        )
+def _is_general(tensor: Tensor, labels: str) -> bool:
+    """Whether an operand is none that transposes and reshapes make a matrix of."""
+    return "..." in labels or len(set(labels)) < len(labels) or tensor.ndim is None
 
 
 def _sum_away(x: Tensor, labels: str, kept: set[str]) -> tuple[Tensor, str]:
@@ -282,8 +306,9 @@ def _norm_axes(axis: Any, ord: Any) -> list[int]:
 def _norm_of(x: Tensor, ord: Any, axis: Any, is_matrix: bool) -> Tensor:
     if ord in ("fro", "euclidean") or (ord == 2 and not is_matrix):
         squares = F.Mul(x, F.Conj(x) if x.dtype.is_complex else x, name="mul")
-        total = F.Sqrt(reduce_sum(squares, axis, True))
-        return F.Real(total, Tout=x.dtype.real_dtype) if x.dtype.is_complex else total
+        return F.Sqrt(
+            reduce_sum(squares, axis, True)
+        )  # of complex numbers it is complex, as only this one is in TensorFlow
     size = F.ComplexAbs(x, Tout=x.dtype.real_dtype) if x.dtype.is_complex else F.Abs(x)
     if is_matrix and ord == 2:
         return _spectral_norm(x, axis)
@@ -294,16 +319,27 @@ def _norm_of(x: Tensor, ord: Any, axis: Any, is_matrix: bool) -> Tensor:
         if is_matrix:
             return reduce_max(reduce_sum(size, axis[1], True), axis[0], True)
         return reduce_max(size, axis, True)
-    kind = size.dtype.as_numpy_dtype
-    total = reduce_sum(F.Pow(size, kind(ord)), axis, True)
-    return F.Pow(total, kind(1 / ord))
+    total = reduce_sum(F.Pow(size, ord), axis, True)
+    return F.Pow(total, 1.0 / ord)
 
 
 def _spectral_norm(x: Tensor, axis: list[int]) -> Tensor:
     """The greatest singular value of the matrices over two axes, kept as axes of size 1."""
-    rank = x.ndim
-    axes = [a % rank for a in axis]
-    order = [i for i in range(rank) if i not in axes] + axes
-    values = F.Svd(F.Transpose(x, np.array(order, _INT)), compute_uv=False)[0]
+    order = _order_with_last(x, axis)
+    values = F.Svd(F.Transpose(x, order), compute_uv=False)[0]
     greatest = F.ExpandDims(reduce_max(values, -1, True), _INT(-1))
-    return F.Transpose(greatest, np.argsort(order).astype(_INT))
+    return F.Transpose(greatest, F.InvertPermutation(order))
+
+
+def _order_with_last(x: Tensor, axes: list[int]) -> Any:
+    """The order of the axes of x that has these two last. ValueError for axes that x has not."""
+    rank = x.ndim
+    if rank is None:
+        every = F.Rank(x)
+        last = F.FloorMod(F.AddV2(np.array(axes, _INT), every), every)
+        others = F.ListDiff(F.Range(_INT(0), every, _INT(1)), last)[0]
+        return F.ConcatV2([others, last], _INT(0))
+    if any(not -rank <= axis < rank for axis in axes):
+        raise ValueError(f"Shape must be at least rank 2, with axes {axes}, but is rank {rank}")
+    last = [axis % rank for axis in axes]
+    return np.array([axis for axis in range(rank) if axis not in last] + last, _INT)

@@ -5,7 +5,7 @@
 
 import numpy as np
 
-from op_cases import bools, case, ints, normal, strings, variable
+from op_cases import bools, case, ints, literal, normal, strings, variable
 
 NUMERIC = "float32 float64 half bfloat16 int32 int64 uint8 int16 complex64"
 FLOATS = "float32 float64"
@@ -479,7 +479,29 @@ def space_moves() -> list:
     return cases
 
 
+UNSIGNED = "uint16 uint32 uint64"
+
+
+def unsigned_integers() -> list:
+    """What ATen does not index by itself."""
+    return [
+        case("GatherV2", normal(3, 2), [2, 0], 0, dtypes=UNSIGNED),
+        case("GatherV2", normal(3, 2), [[1], [0]], 1, dtypes=UNSIGNED),
+        case("GatherNd", normal(3, 2), [[2, 1], [0, 0]], dtypes=UNSIGNED),
+        case("Reverse", normal(3, 2), [True, False], dtypes=UNSIGNED),
+        case("ReverseV2", normal(3, 2), [1], dtypes=UNSIGNED),
+        case("MirrorPad", normal(3, 2), [[1, 1], [0, 1]], mode="REFLECT", dtypes=UNSIGNED),
+        case("MirrorPadGrad", normal(5, 3), [[1, 1], [0, 1]], mode="REFLECT", dtypes=UNSIGNED),
+        case("DynamicStitch", [literal([2, 0]), literal([1])], [normal(2, 2), normal(1, 2)], dtypes=UNSIGNED),
+        case("Unique", literal([3, 5, 3], "T"), dtypes=UNSIGNED),
+    ]
+
+
 CASES = [
+    *unsigned_integers(),
+    case("Reshape", normal(0, 2), [-1, 0]),
+    case("Reshape", normal(0, 0), [1, -1, 0]),
+    case("Tile", normal(3, 1), [0, 2]),
     *identities(),
     *shape_questions(),
     *reshapes(),

@@ -422,6 +422,11 @@ CLIPS = [
     case("Bucketize", normal(2), boundaries=[10.0, 0.0], error="InvalidArgumentError"),
 ]
 CASES = [
+    [
+        case(op, normal(2, 3), dtypes="int32 int64", error="TypeError")
+        for op in ("Acos", "Asin", "Atan", "Tan")
+    ],
+    case("Zeta", [2.0, 3.0], [INF, INF], label="infinity"),
     UNARY_CASES,
     GIVEN_OUTPUT_CASES,
     ARITHMETIC_CASES,

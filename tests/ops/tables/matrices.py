@@ -87,4 +87,18 @@ CASES = [
         "MatrixBandPart", normal(3, 3), literal(0, "int64"), literal(4, "int64"), error="InvalidArgumentError"
     ),
     case("MatrixBandPart", normal(3), literal(0, "int64"), literal(0, "int64"), error="InvalidArgumentError"),
+    case("Einsum", [normal(2, 3), normal(3, 4)], equation="ij,jk->ki", dtypes=f"{FLOATS} complex64 int32"),
+    case("Einsum", [normal(2, 3, 4)], equation="i...->...", dtypes=FLOATS),
+    case(
+        "Einsum", [normal(5, 2, 3), normal(3, 4)], equation="...ij,...jk->...ik", dtypes="float64 complex64"
+    ),
+    case("Einsum", [normal(1, 2, 3), normal(5, 3, 4)], equation="...ij,...jk->k...i", dtypes=FLOATS),
+    case("Einsum", [normal(2, 3), normal(2, 3)], equation="ij,kj->i", dtypes=FLOATS),
+    case("Einsum", [normal(3, 3)], equation="ii->i", dtypes=FLOATS),
+    case("Einsum", [normal(3, 2, 3)], equation="iji->", dtypes=FLOATS),
+    case("Einsum", [normal(0, 3), normal(3, 2)], equation="ij,jk->ik"),
+    case("Einsum", [normal(2, 3), normal(2, 4)], equation="ij,jk->ik", error="ValueError"),
+    case("Einsum", [normal(2, 3)], equation="i->i", error="ValueError"),
+    case("Einsum", [normal(2, 3)], equation="...i->i", error="ValueError"),
+    case("MatMul", normal(2, 3), normal(3, 2), dtypes="int16", error="TypeError"),
 ]

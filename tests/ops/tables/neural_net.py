@@ -19,8 +19,9 @@ def activations() -> list:
     """Element-wise activations with their gradients, and the gradient ops on their own."""
     cases = []
     for op in ("Relu", "Relu6", "LeakyRelu", "Elu", "Selu", "Softplus", "Softsign"):
-        # NaN passes the gradients of Relu and Relu6 here; the oracle's CPU makes it 0.
-        differentiates = False if op in ("Relu", "Relu6") else None
+        # NaN passes the gradients of Relu and Relu6 here; the oracle's CPU makes it 0. That of Elu is NaN or
+        # not, as the processor has it.
+        differentiates = False if op in ("Relu", "Relu6", "Elu") else None
         special = SPECIAL if differentiates is None else SPECIAL[1:]
         # The second input of EluGrad and SeluGrad is the activation's output, of the others its input.
         cases += [
@@ -172,6 +173,11 @@ def batch_normalisations() -> list:
                 case(op, *affine, *moments, is_training=False, **form, **main),
                 case(grad, *back, is_training=True, **form, **grads),
                 case(grad, *back, is_training=False, **form, **mark, **grads),
+            ]
+        for training, spread in ((True, (empty, empty)), (False, (positive(3), positive(3)))):
+            cases += [
+                case(op, normal(*shape), positive(3), normal(3), *spread, is_training=training, **main)
+                for shape in ((0, 2, 2, 3), (2, 0, 2, 3))
             ]
         tall, pair = normal(2, 3, 1, 2), (positive(2), normal(2))
         cases += [

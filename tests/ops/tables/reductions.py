@@ -165,7 +165,17 @@ COUNTS = [
     case("Bincount", [1, -1], 3, literal([], "int32"), error="InvalidArgumentError"),
     case("Bincount", [1, 2], -3, literal([], "int32"), error="InvalidArgumentError"),
 ]
+TYPES = [
+    [case(op, normal(2, 3), [1], dtypes=COMPLEX, error="TypeError") for op in ORDERED],
+    [case(op, normal(2, 3), 1, dtypes=COMPLEX, error="TypeError") for op in ("ArgMax", "ArgMin")],
+    [case(op, normal(), 0, error="InvalidArgumentError") for op in ("ArgMax", "ArgMin")],
+    case("Mean", normal(2, 0), [1], dtypes=f"{COMPLEX} int32 uint8"),
+    case("UnsortedSegmentMax", literal([2**63 + 5, 3, 7], "uint64"), [0, 0, 2], 4),
+    case("UnsortedSegmentMin", literal([2**63 + 5, 3, 7], "uint64"), [0, 0, 2], 4),
+    case("SegmentMax", literal([2**63 + 5, 3, 7], "uint64"), [1, 1, 3]),
+]
 CASES = [
+    TYPES,
     NUMERIC_REDUCTIONS,
     SPECIAL_REDUCTIONS,
     ARG_REDUCTIONS,
