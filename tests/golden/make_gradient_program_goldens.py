@@ -15,6 +15,7 @@ FOLDER = pathlib.Path(__file__).parent / "gradient_programs"
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "gradients"))
 
 import compare_gradients  # noqa: E402
+
 import gradient_programs  # noqa: E402
 
 SEEDS = range(220)

@@ -1,6 +1,7 @@
 """Ask TensorFlow for the answers of the programs of `tests/rewriting/state_patterns.py`.
 
-Run with a Python that has TensorFlow 2 (the file came from 2.21): `python tests/golden/make_state_goldens.py`.
+Run with a Python that has TensorFlow 2 (the file came from 2.21):
+`python tests/golden/make_state_goldens.py`.
 ``tests/golden/state_programs.npz`` has the answers of the first `COUNT` programs, as float32, one behind the
 other: ``seeds``, ``digests`` of the programs' texts, ``sizes`` of the answers and ``values``.
 """

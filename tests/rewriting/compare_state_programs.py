@@ -5,10 +5,10 @@
     python tests/rewriting/compare_state_programs.py 17 18 --show                  # prints the program first
 
 Against TensorFlow, `$TF_PYTHON` names a Python that has it; it runs beside, with its graph optimisers off
-(they move reads of variables themselves). ``--check`` sets FLOWSTONE_CHECK=1. ``--without a,b`` switches passes
-off. ``--low`` lowers the sizes at which passes think that they pay. Of each program that differs the smallest is
-printed that still does (``--whole`` leaves that out), with both answers and the passes without any one of which
-the difference goes. The exit status is 1 if there is any.
+(they move reads of variables themselves). ``--check`` sets FLOWSTONE_CHECK=1. ``--without a,b`` switches
+passes off. ``--low`` lowers the sizes at which passes think that they pay. Of each program that differs the
+smallest is printed that still does (``--whole`` leaves that out), with both answers and the passes without
+any one of which the difference goes. The exit status is 1 if there is any.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
-from state_patterns import program  # noqa: E402
-from state_programs import Program, answers, as_data, from_data  # noqa: E402
-from state_shrinking import smallest  # noqa: E402
+from state_patterns import program
+from state_programs import Program, answers, as_data, from_data
+from state_shrinking import smallest
 
 MOST_SECONDS = 6
 Answers = list[list[np.ndarray]] | str
@@ -64,7 +64,9 @@ def prepared() -> Any:
 
 def plain_config(tf: Any) -> Any:
     """TensorFlow's, without its own rewriting, on two CPU devices."""
-    config = tf.ConfigProto(device_count={"CPU": 2}, allow_soft_placement=True, intra_op_parallelism_threads=1)
+    config = tf.ConfigProto(
+        device_count={"CPU": 2}, allow_soft_placement=True, intra_op_parallelism_threads=1
+    )
     config.operation_timeout_in_ms = 1000 * MOST_SECONDS
     config.graph_options.rewrite_options.disable_meta_optimizer = True
     config.graph_options.optimizer_options.opt_level = -1
@@ -136,9 +138,7 @@ class Flowstone:
     """With all passes but `disabled`, and those `enabled` that are off by default; `seen`: those that changed
     something."""
 
-    def __init__(
-        self, disabled: frozenset[str] = frozenset(), enabled: frozenset[str] = frozenset()
-    ) -> None:
+    def __init__(self, disabled: frozenset[str] = frozenset(), enabled: frozenset[str] = frozenset()) -> None:
         self.disabled, self.enabled = disabled, enabled
         self.seen: set[str] = set()
 
@@ -244,7 +244,9 @@ def _sort(found: Answers, expected: Answers) -> tuple[str, str, bool]:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("first", type=int)
     parser.add_argument("last", type=int)
     parser.add_argument("--against", choices=["tensorflow", "interpreter"], default="tensorflow")

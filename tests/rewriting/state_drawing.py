@@ -131,7 +131,10 @@ class Drawer:
 
     def add(self, kind: str, *arguments: str, dims: Any = MATRIX, bodies: Any = (), **options: Any) -> str:
         """Adds a statement; its name. Raises Ambiguous if what it takes may have changed."""
-        drawn = tuple(self.pick(*[s.name for s in self.statements]) for _ in range(self.statements != [] and self.chance(0.1)))
+        drawn = tuple(
+            self.pick(*[s.name for s in self.statements])
+            for _ in range(self.statements != [] and self.chance(0.1))
+        )
         after = tuple(dict.fromkeys((*self.awaited, *drawn)))
         device = self.pick("", "/cpu:0", "/cpu:1") if self.devices and not self.outer else ""
         items = tuple(options.items())
@@ -184,7 +187,9 @@ class Drawer:
         if kind == "column_assign":
             options["i"] = self.pick(0, 3)
         if kind.startswith("scatter_") and kind.count("_") == 1 and kind != "scatter_shift":
-            options["rows"] = self.pick((2, 0), (1,), (1, 3)) if "update" in kind else self.pick((2, 0), (1, 1))
+            options["rows"] = (
+                self.pick((2, 0), (1,), (1, 3)) if "update" in kind else self.pick((2, 0), (1, 1))
+            )
         has_value = form == "reference" and not kind.startswith("apply")
         return self.add(kind, *arguments, dims=state.dims if has_value else None, **options)
 
@@ -208,6 +213,7 @@ class Drawer:
 
 
 _NEEDS_VALUE = {
-    "assign_product", "slice_assign", "column_assign", "scatter_nd_update", "scatter_nd_add", "scatter_nd_sub",
-    "scatter_update", "scatter_add", "scatter_sub", "scatter_mul", "scatter_min", "scatter_max",
+    "assign_product", "slice_assign", "column_assign", "scatter_nd_update", "scatter_nd_add",
+    "scatter_nd_sub", "scatter_update", "scatter_add", "scatter_sub", "scatter_mul", "scatter_min",
+    "scatter_max",
 }  # fmt: skip

@@ -129,7 +129,9 @@ def _normalised(tf: Any, x: Any, mean: Any, variance: Any, offset: Any, scale: A
     return tf.nn.batch_normalization(x, mean, tf.square(variance) + 1, offset, scale, 0.5)
 
 
-def _fused_normalised(tf: Any, x: Any, scale: Any, offset: Any, mean: Any, variance: Any, training: bool) -> Any:
+def _fused_normalised(
+    tf: Any, x: Any, scale: Any, offset: Any, mean: Any, variance: Any, training: bool
+) -> Any:
     given = {} if training else {"mean": mean, "variance": tf.square(variance) + 1}
     return tf.nn.fused_batch_norm(x, scale, offset, epsilon=0.5, is_training=training, **given)[0]
 
@@ -325,7 +327,9 @@ _kinds(
         "sub_last_column": lambda tf, v: tf.assign_sub(v, tf.broadcast_to(v[:, 3:], [4, 4])),
         "assign_reversed": lambda tf, v: tf.assign(v, v[::-1]),
         "assign_product": lambda tf, v, x: tf.assign(v, tf.minimum(tf.maximum(tf.matmul(x, v), -4), 4)),
-        "add_scalar": lambda tf, v, by=1.0: tf.assign_add(v, tf.fill(v.shape, tf.cast(by, v.dtype.base_dtype))),
+        "add_scalar": lambda tf, v, by=1.0: tf.assign_add(
+            v, tf.fill(v.shape, tf.cast(by, v.dtype.base_dtype))
+        ),
         "slice_assign": lambda tf, v, x, first, last: v[first:last].assign(x[first:last]),
         "slice_shift": lambda tf, v: v[1:].assign(v[:3]),
         "column_assign": lambda tf, v, x, i: v[:, i].assign(x[:, 0]),
@@ -386,7 +390,9 @@ def _count_up(tf: Any, v: Any, limit: float) -> Any:
         with tf.control_dependencies([tf.assign_add(v, 1.0)]):
             return tf.identity(i) + 1
 
-    return tf.cast(tf.while_loop(lambda i: v < limit, body, [tf.constant(0)], parallel_iterations=1), v.dtype.base_dtype)
+    return tf.cast(
+        tf.while_loop(lambda i: v < limit, body, [tf.constant(0)], parallel_iterations=1), v.dtype.base_dtype
+    )
 
 
 KINDS["count_up"] = Kind(_count_up, frozenset([0]))

@@ -1,8 +1,9 @@
 """Random programs with state (`state_programs.py`): what passes look for, with changes of state between.
 
 `program(seed)` draws one. It strings together a few of `PATTERNS`, each of which is what some pass of
-`flowstone.rewriting.passes` knows; between any two parts (`Drawer.between`) there may be a change of a variable
-that the pattern reads, a use of a queue, or another disturbance, after what came before and before what comes.
+`flowstone.rewriting.passes` knows; between any two parts (`Drawer.between`) there may be a change of a
+variable that the pattern reads, a use of a queue, or another disturbance, after what came before and before
+what comes.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ def products(d: Drawer) -> str:
     bias = d.variable(4) if d.chance(0.7) else d.variable(*MATRIX)
     d.between(w, bias)
     is_vector = d.dims(bias) == VECTOR
-    y = d.add("bias_add" if is_vector and d.chance(0.5) else "add", *([y, bias] if is_vector else d.mixed(y, bias)))
+    y = d.add(
+        "bias_add" if is_vector and d.chance(0.5) else "add", *([y, bias] if is_vector else d.mixed(y, bias))
+    )
     d.between(w, bias)
     return d.add(d.pick("relu", "tanh", "sigmoid", "square"), y)
 
@@ -265,7 +268,9 @@ def training(d: Drawer) -> str:
     y = d.add(d.pick("relu", "tanh"), d.add("add", y, b))
     d.between(u, b)
     y = d.add("matmul", y, u)
-    loss = d.add("mean_all", d.add("square", y), dims=()) if d.chance(0.5) else d.add("dense_loss", y, dims=())
+    loss = (
+        d.add("mean_all", d.add("square", y), dims=()) if d.chance(0.5) else d.add("dense_loss", y, dims=())
+    )
     d.between(w, u, b)
     if not d.has_gradient(loss):
         return y
@@ -313,7 +318,10 @@ def rows_of_a_table(d: Drawer) -> str:
 
 def moving_averages(d: Drawer) -> str:
     """Batch normalisation with its averages."""
-    x, mean, variance, offset, scale = d.value(*MATRIX), *(d.variable(4, fresh=d.chance(0.7)) for _ in range(4))
+    x, mean, variance, offset, scale = (
+        d.value(*MATRIX),
+        *(d.variable(4, fresh=d.chance(0.7)) for _ in range(4)),
+    )
     d.add("moving_average", mean, d.add("mean_rows", x, dims=VECTOR), dims=None)
     d.between(mean, variance)
     d.add("moving_average", variance, d.add("moments", x, dims=VECTOR), dims=None)
@@ -506,15 +514,15 @@ def _runs(rng: random.Random, drawn: Program) -> tuple[Run, ...]:
     return tuple(runs)
 
 
-def _in_parts(
-    rng: random.Random, run: Run, drawn: Program, order: Order, waits: dict[str, set[str]]
-) -> Run:
+def _in_parts(rng: random.Random, run: Run, drawn: Program, order: Order, waits: dict[str, set[str]]) -> Run:
     """The same in two calls, if some of it does not need all that is fed."""
     names = [name for name, _ in drawn.placeholders]
     has_value = {s.name for s in drawn.statements if s.dims is not None}
     shown = {name: order.shown_by(name) for name in run.fetches}
     fetches = tuple(
-        name for name in run.fetches if name in has_value and not shown[name].shows and not shown[name].may_show
+        name
+        for name in run.fetches
+        if name in has_value and not shown[name].shows and not shown[name].may_show
     )
     if not names:
         return run
@@ -522,7 +530,9 @@ def _in_parts(
     early = tuple(name for name in fetches if late not in _needed_by(name, waits))
     if not early or len(early) == len(fetches) or run.fed:
         return run
-    return dataclasses.replace(run, fetches=early + tuple(x for x in fetches if x not in early), early=early, late=(late,))
+    return dataclasses.replace(
+        run, fetches=early + tuple(x for x in fetches if x not in early), early=early, late=(late,)
+    )
 
 
 def _needed_by(name: str, waits: dict[str, set[str]]) -> set[str]:

@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from state_kinds import KINDS, Kind, loop, taken_branch
+from state_kinds import KINDS, loop, taken_branch
 
 MATRIX = (4, 4)
 
@@ -97,7 +97,9 @@ class Program:
         return _is_alone(self.statements)
 
     def __str__(self) -> str:
-        lines = [f"{s.name} = {s.form} {'' if is_queue(s) else 'variable '}{list(s.dims)}" for s in self.states]
+        lines = [
+            f"{s.name} = {s.form} {'' if is_queue(s) else 'variable '}{list(s.dims)}" for s in self.states
+        ]
         lines += [f"{name} = placeholder {list(dims)}" for name, dims in self.placeholders]
         lines += text(self.statements, Order(self.states), "")
         for run in self.runs:
@@ -156,9 +158,9 @@ class Ambiguous(Exception):
 @dataclasses.dataclass
 class Shown:
     """What using a value uses: references that it shows; those that it may show, and those that gradients
-    through it may use once more (`fixed`), with the version that they must still have; `history`: all references
-    that its gradient takes, and the version of the first use; `looped`: it comes out of a loop, through whose
-    gradient no control edge may lead."""
+    through it may use once more (`fixed`), with the version that they must still have; `history`: all
+    references that its gradient takes, and the version of the first use; `looped`: it comes out of a loop,
+    through whose gradient no control edge may lead."""
 
     shows: frozenset[str] = frozenset()
     may_show: dict[str, int] = dataclasses.field(default_factory=dict)

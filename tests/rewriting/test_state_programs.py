@@ -6,7 +6,6 @@ programs, and makes those that differ small.
 
 from __future__ import annotations
 
-import os
 import pathlib
 import zlib
 from collections.abc import Iterator
@@ -14,15 +13,11 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-import state_kinds
 from compare_state_programs import Flowstone, difference
 from flowstone.framework import flags
 from flowstone.rewriting.passes import NAMES
-from state_drawing import Drawer
 from state_patterns import program
-from state_programs import Ambiguous, Order, Program, Run, State, Statement, as_data, check, from_data
 from state_sessions import lower_sizes
-from state_shrinking import smallest
 
 GOLDEN = pathlib.Path(__file__).parents[1] / "golden" / "state_programs.npz"
 TRIED = 100
@@ -45,7 +40,9 @@ def checked(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(("seed", "digest", "expected"), list(known_answers())[:TRIED])
 def test_has_the_values_of_tensorflow(seed: int, digest: int, expected: np.ndarray) -> None:
     wanted = program(seed)
-    assert zlib.crc32(str(wanted).encode()) == digest, "other programs: make_state_goldens.py makes answers anew"
+    assert zlib.crc32(str(wanted).encode()) == digest, (
+        "other programs: make_state_goldens.py makes answers anew"
+    )
     found = Flowstone()(wanted)
     assert not isinstance(found, str), f"{found}\n{wanted}"
     flat = np.concatenate([x.ravel() for run in found for x in run]).astype(np.float32)

@@ -14,7 +14,6 @@ import torch
 
 from flowstone.framework.kernel import CPU, GPU, X0, X1, Call
 from flowstone.framework.operation import F, op
-from flowstone.framework.shape import merge
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.elementwise import (
     FLOATS,

@@ -32,7 +32,6 @@ class Admission:
         self._subgraph = subgraph
         self._references = References()
         self._versions: StateVersions | None = None
-        self._changes_before = False
         self._added: list[tuple[PlanNode, PlanNode]] = []  # new nodes, and in whose places they stand
         self._consumers: dict[Output, list[PlanNode]] | None = None
         self._waited_for: set[PlanNode] | None = None
@@ -48,16 +47,17 @@ class Admission:
 
     # ---- one node after the other
 
-    def pass_by(self, node: PlanNode) -> None:
-        """Takes notice of a node that comes before those of later questions."""
-        if node.declaration.mutates or node.declaration.asynchronous:
-            self._changes_before = True
-
     def admits_in_place(
-        self, node: PlanNode, outputs: Sequence[Output], new_nodes: Sequence[PlanNode]
+        self,
+        node: PlanNode,
+        outputs: Sequence[Output],
+        new_nodes: Sequence[PlanNode],
+        is_after_changes: bool,
     ) -> bool:
-        """Whether `outputs`, some of `new_nodes` in its place, may stand for those of `node`."""
-        if not self._changes_before and self._keeps_references(zip(node._outputs, outputs)):
+        """Whether `outputs`, some of `new_nodes` in its place, may stand for those of `node`.
+
+        `is_after_changes`: a node that changes state, or waits, comes before it."""
+        if not is_after_changes and self._keeps_references(zip(node._outputs, outputs)):
             self._added += [(new, node) for new in new_nodes]
             return True
         if not self.versions.changes:

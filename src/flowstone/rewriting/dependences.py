@@ -102,4 +102,3 @@ class _Walk:
                 count[state] = count.get(state, -1) + 1
                 found["change", state, count[state]] = named(self._taken(node))
         return found
-

@@ -46,8 +46,10 @@ def rewrite(subgraph: Subgraph, pass_name: str, rule: Rule) -> None:
     ] = {}  # replaced nodes, and what those who waited for them now wait for
     nodes: list[PlanNode] = []
     liveness, admission = Liveness(subgraph), Admission(subgraph)
+    is_after_changes = False
     for node in subgraph.nodes:
-        admission.pass_by(node)
+        if not is_after_changes:
+            is_after_changes = bool(node.declaration.mutates) or node.declaration.asynchronous
         if replaced:
             inputs = node._inputs
             for i, x in enumerate(inputs):
@@ -64,7 +66,7 @@ def rewrite(subgraph: Subgraph, pass_name: str, rule: Rule) -> None:
         if result is None or not (liveness.trivial or _alive_together(liveness, node, result)):
             nodes.append(node)
             continue
-        if not admission.admits_in_place(node, result.outputs, result.nodes):
+        if not admission.admits_in_place(node, result.outputs, result.nodes, is_after_changes):
             nodes.append(node)
             continue
         nodes.extend(result.nodes)

@@ -30,6 +30,7 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from typing import Any
 
+from flowstone.framework import dtypes
 from flowstone.framework.node import Output
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.rewriting.frames import Frame, Frames
@@ -68,7 +69,11 @@ class References:
 
     def __getitem__(self, x: Output) -> frozenset[Any]:
         found = self._of.get(x)
-        return self._find(x) if found is None else found
+        if found is not None:
+            return found
+        if not x._op.declaration.aliases and not _is_handle(x):
+            return _NONE
+        return self._find(x)
 
     def _find(self, x: Output) -> frozenset[Any]:
         node: PlanNode = x.op
@@ -90,7 +95,7 @@ def _made_by(node: PlanNode) -> Any:
 
 
 def _is_handle(x: Output) -> bool:
-    return bool(x._dtype.is_ref or x._dtype.name == "resource")
+    return x._dtype.is_ref or x._dtype is dtypes.resource
 
 
 def changed_by(node: PlanNode, references: References) -> frozenset[Any]:

@@ -166,12 +166,13 @@ class Aliasing:
         """Whether `x`, a value, shares memory with state that changes before or in its last use."""
         return not self._references[x] and self._outlives_change(x.op, x, until_used=1)
 
-    def must_copy_operand(self, node: PlanNode, i: int) -> bool:
-        """Whether the input `i` shows memory of a state that the node changes while it reads the input."""
-        changed = input_positions(node, node.declaration.mutates)
-        if i in changed:
-            return False
-        return any(self.roots[node._inputs[i]] & self.roots[node._inputs[at]] for at in changed)
+    def copied_operands(self, node: PlanNode) -> list[int]:
+        """The inputs that show memory of a state which the node changes while it reads them."""
+        changed = set(input_positions(node, node.declaration.mutates))
+        roots = frozenset().union(*[self.roots[node._inputs[i]] for i in changed])
+        return [
+            i for i, x in enumerate(node._inputs) if i not in changed and not roots.isdisjoint(self.roots[x])
+        ]
 
     def _outlives_change(self, node: PlanNode, output: Output, until_used: int = 0) -> bool:
         if output.dtype.is_ref or output.dtype.torch is None:

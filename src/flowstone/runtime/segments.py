@@ -241,9 +241,8 @@ class _Writer:
 
     def _copy_operands(self, node: PlanNode, arguments: list[str]) -> None:
         """An update from what it changes takes a copy of that."""
-        for i, x in enumerate(node._inputs):
-            if self.aliasing.must_copy_operand(node, i):
-                arguments[i] += ".copy()" if x.dtype.torch is None else ".clone()"
+        for i in self.aliasing.copied_operands(node):
+            arguments[i] += ".copy()" if node._inputs[i].dtype.torch is None else ".clone()"
 
     def _copy_kept(self, node: PlanNode, arguments: list[str]) -> None:
         """What the node keeps and others may change is copied for it."""
