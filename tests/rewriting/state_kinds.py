@@ -178,7 +178,7 @@ def _sigmoid_loss(tf: Any, x: Any, z: Any = None) -> Any:
 
 
 def _hits(tf: Any, x: Any) -> Any:
-    true = tf.constant([[1], [2], [3], [9]], tf.int64)
+    true = tf.cast(tf.is_finite(x[:, :1]), tf.int64) * tf.constant([[1], [2], [3], [9]], tf.int64)
     rows, columns, weights = tf.nn.compute_accidental_hits(true, tf.constant([2, 1, 7, 9], tf.int64), 1)
     places = [tf.reshape(rows, [-1, 1]), tf.reshape(tf.cast(columns, tf.int32), [-1, 1])]
     hits = tf.sparse_to_dense(tf.concat(places, 1), [4, 4], weights, 0.0, validate_indices=False)
@@ -288,6 +288,12 @@ def _gradient(tf: Any, y: Any, x: Any, start: Any = None, waits: Any = ()) -> An
     return found
 
 
+def _gradients(tf: Any, y: Any, *xs: Any, start: Any = None, waits: Any = ()) -> Any:
+    """The sum of the elements of the gradients by all of `xs`."""
+    found = tf.gradients(y, list(xs), None if start is None else [start])
+    return tf.add_n([tf.reduce_sum(each) for each in found if each is not None])
+
+
 def _minimise(
     tf: Any, loss: Any, *variables: Any, optimizer: str, gates: bool, start: Any = None, waits: Any = ()
 ) -> Any:
@@ -308,7 +314,7 @@ def _apply_rows(tf: Any, gradient: Any, variable: Any, optimizer: str) -> Any:
     return _OPTIMIZERS[optimizer](tf.train).apply_gradients([(rows, variable)])
 
 
-_kinds({"gradient": _gradient}, is_gradient=True)
+_kinds({"gradient": _gradient, "gradients": _gradients}, is_gradient=True)
 for _count in range(1, 5):
     KINDS[f"minimise_{_count}"] = Kind(_minimise, frozenset(range(1, _count + 1)), is_gradient=True)
 _kinds({"apply": _apply, "apply_rows": _apply_rows}, changes=frozenset([1]))

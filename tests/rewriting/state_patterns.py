@@ -19,6 +19,7 @@ from state_programs import MATRIX, Ambiguous, Order, Program, Run, Statement, ch
 VECTOR = (4,)
 IMAGES = (2, 4, 4, 4)
 FILTER = (3, 3, 4, 4)
+POINT = (1, 1, 4, 4)
 
 
 def products(d: Drawer) -> str:
@@ -42,10 +43,10 @@ def matrix(d: Drawer, pooled: str) -> str:
 
 
 def convolutions(d: Drawer) -> str:
-    w, bias = d.variable(*FILTER), d.variable(4)
+    w, bias = d.variable(*d.pick(FILTER, POINT)), d.variable(4)
     x = d.value(*IMAGES)
     y = d.add("conv", x, w, dims=IMAGES)
-    if d.chance(0.3):
+    if d.chance(0.4):
         d.between(w, bias)
         scales = [d.variable(4) for _ in range(4)]
         kind = d.pick("normalised", "mul", "fused_normalised" if d.dtype == "float32" else "mul")
@@ -81,7 +82,8 @@ def turned_convolutions(d: Drawer) -> str:
 
 def many_convolutions(d: Drawer) -> str:
     """Several filters of the same images, and their gradients."""
-    x, filters = d.value(*IMAGES), [d.variable(*FILTER, fresh=d.chance(0.8)) for _ in range(2)]
+    shape = d.pick(FILTER, POINT)
+    x, filters = d.value(*IMAGES), [d.variable(*shape, fresh=d.chance(0.8)) for _ in range(2)]
     ys = []
     for w in filters:
         ys.append(d.add("relu", d.add("conv", x, w, dims=IMAGES), dims=IMAGES))
@@ -92,8 +94,10 @@ def many_convolutions(d: Drawer) -> str:
     d.between(*filters)
     if not d.has_gradient(total):
         return d.spread(total)
+    if d.chance(0.5):
+        return d.spread(d.add("gradients", total, *dict.fromkeys([x, *filters]), dims=()))
     source = d.pick(x, *filters)
-    g = d.add("gradient", total, source, dims=IMAGES if source == x else FILTER)
+    g = d.add("gradient", total, source, dims=IMAGES if source == x else shape)
     return d.spread(d.add("sum_all", g, dims=()))
 
 

@@ -14,6 +14,7 @@ from flowstone.rewriting import (
     joined_products,
     joined_values,
     lstm_layers,
+    lstm_loop_layers,
     memory_schedule,
     normalization_fusion,
     recomputation,
@@ -36,8 +37,7 @@ def passes(
     usual = plan.run_passes
 
     def chosen(subgraph: Any, others: frozenset[str] = flags.DISABLED_PASSES) -> Any:
-        show = None if seen is None else lambda name, before, after: seen.add(name)
-        run_passes(subgraph, (others - enabled) | disabled, show)
+        run_passes(subgraph, (others - enabled) | disabled)
         if seen is not None:
             seen.update(name for name, _, _ in subgraph.log)
         return subgraph
@@ -57,6 +57,7 @@ _SIZES: list[tuple[Any, str, Any]] = [
     (joined_products, "_FEWEST", 2),
     (joined_values, "WORTHWHILE", 1),
     (lstm_layers, "FEWEST", 2),
+    (lstm_loop_layers, "FEWEST", 2),
     (memory_schedule, "WORTHWHILE", 1),
     (memory_schedule, "_LEAST_SAVING", 0.0),
     (normalization_fusion, "_FEWEST", 1),

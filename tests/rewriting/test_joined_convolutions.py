@@ -115,19 +115,21 @@ def test_a_change_between_gradients_is_seen(monkeypatch) -> None:
     block.joined(monkeypatch, [*block.gradients, update, *again])
 
 
-@pytest.mark.parametrize("changes", [False, True])
-def test_gradients_with_a_change_between_them_stay(changes) -> None:
+@pytest.mark.parametrize("changes", ["nothing", "counter", "filter"])
+def test_gradients_stay_if_a_filter_changes_between_them(changes) -> None:
     x, *by_results = (tf.placeholder(tf.float32, [2, 6, 7, n]) for n in (16, 4, 5))
     counter = tf.get_variable("counter", [], initializer=tf.zeros_initializer())
     terms, fetches = [], []
-    for dy in by_results:
+    for k, dy in enumerate(by_results):
         shape, geometry = [1, 1, 16, int(dy.shape[3])], ([1, 1, 1, 1], "SAME")
-        terms.append(tf.nn.conv2d_backprop_input([2, 6, 7, 16], tf.constant(values(*shape)), dy, *geometry))
+        w = tf.get_variable(f"w{k}", initializer=tf.constant(values(*shape)))
+        terms.append(tf.nn.conv2d_backprop_input([2, 6, 7, 16], w, dy, *geometry))
         fetches.append(tf.nn.conv2d_backprop_filter(x, shape, dy, *geometry))
-        if changes:
-            fetches.append(counter.assign_add(1.0))
+        if changes != "nothing":
+            changed = counter if changes == "counter" else w
+            fetches.append(tf.assign_add(changed, tf.ones_like(changed)))
     lines = text([*fetches, tf.add_n(terms)], [x, *by_results], NAME)
-    assert ops(lines).count("Conv2DBackpropFilter") == (2 if changes else 1)
+    assert ops(lines).count("Conv2DBackpropFilter") == (2 if changes == "filter" else 1)
 
 
 def test_other_windows_stay() -> None:

@@ -65,8 +65,12 @@ class Subgraph:
         name: str | None = None,
     ) -> PlanNode:
         """A node (not yet in `nodes`) that takes name, order, device and origin from `like`; outputs are
-        inferred.
+        inferred. Of a reference's type among the attributes the base type is taken.
         """
+        if any(type(value) is DType and value.is_ref for value in attributes.values()):
+            attributes = {
+                key: value.base_dtype if type(value) is DType else value for key, value in attributes.items()
+            }
         sizes = (1,) * len(declaration.inputs) if group_sizes is None else group_sizes
         node = PlanNode(
             declaration, name or like.name, inputs, attributes, sizes, [], like.device, like.order

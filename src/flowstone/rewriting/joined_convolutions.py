@@ -162,17 +162,16 @@ def _are_relus(branches: list[_Branch], walk: _Walk) -> bool:
 
 
 def _can_wait(subgraph: Subgraph, branches: list[_Branch], walk: _Walk) -> bool:
-    """Whether all may be computed where the last is: nobody needs one before, and no state changes."""
+    """Whether all may be computed where the last is: nobody needs one before."""
     members = {node for branch in branches for node in branch.nodes()}
-    first, last = min(walk.place[node] for node in members), max(walk.place[node] for node in members)
+    last = max(walk.place[node] for node in members)
     if any(node in subgraph.targets for node in members):
         return False
     for node in members:
         users = [user for x in node._outputs for user in walk.takers.get(x, ())] + walk.waiting.get(node, [])
         if any(walk.place[user] < last for user in users if user not in members):
             return False
-    between = subgraph.nodes[first : last + 1]
-    return all(node.declaration.is_pure or node.declaration.reads for node in between)
+    return True
 
 
 class _Joining:
@@ -229,11 +228,16 @@ def _join(subgraph: Subgraph, branches: list[_Branch], walk: _Walk) -> None:
     total = walk.takers[branches[0].by_input._outputs[0]][0]
     old = {branch.by_input._outputs[0] for branch in branches}
     terms = [by_input._outputs[0], *[x for x in total._inputs if x not in old]]
-    total._inputs[:], total.group_sizes = terms, (len(terms),)
-    total.attributes = {**total.attributes, "N": len(terms)}
+    places[total] = []
     if len(terms) == 1 and not total._control_inputs:
-        places[total] = []
         joining.stands_for(by_input, [total], terms)
+    else:
+        attributes = {**total.attributes, "N": len(terms)}
+        new = subgraph.new_node(total.declaration, terms, attributes, total, (len(terms),))
+        new._control_inputs = list(total._control_inputs)
+        places[total].append(new)
+        joining.replaced[total._outputs[0]] = new._outputs[0]
+        joining.stand_ins[total] = [new]
     names = ", ".join(branch.by_filter.name for branch in branches)
     subgraph.log.append(("join_convolutions", last.name, f"of the same images: {names}"))
     substitute(subgraph, places, joining.replaced, joining.stand_ins)

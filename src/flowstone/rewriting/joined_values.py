@@ -50,18 +50,33 @@ class _Walk(NamedTuple):
     takers: dict[Output, list[PlanNode]]
 
 
+class _Parts(NamedTuple):
+    """What is `made` before which node, and the parts that nodes take, by input position."""
+
+    made: dict[PlanNode, list[PlanNode]]
+    taken: dict[PlanNode, dict[int, Output]]
+
+
 def read_joined_values(subgraph: Subgraph) -> None:
     """Gives gradients of activations the parts of concatenations that hold the same."""
     joins = [node for node in subgraph.nodes if node.type == "ConcatV2"]
     if not joins or not Liveness(subgraph).trivial:
         return
     walk = _Walk({node: i for i, node in enumerate(subgraph.nodes)}, subgraph.consumers())
-    places: dict[PlanNode, list[PlanNode]] = {}
+    parts = _Parts({}, {})
     for join in joins:
         uses = _gradients(subgraph, join, walk)
         if uses and _pays(join, uses, walk):
-            _read(subgraph, join, uses, walk, places)
-    substitute(subgraph, places, {})
+            _read(subgraph, join, uses, walk, parts)
+    places: dict[PlanNode, list[PlanNode]] = {node: [*new, node] for node, new in parts.made.items()}
+    replaced: dict[Output, Output] = {}
+    for node, taken in parts.taken.items():
+        inputs = [taken.get(i, x) for i, x in enumerate(node._inputs)]
+        new = subgraph.new_node(node.declaration, inputs, node.attributes, node, node.group_sizes)
+        new._control_inputs = list(node._control_inputs)
+        places[node] = [*parts.made.get(node, ()), new]
+        replaced.update(zip(node._outputs, new._outputs))
+    substitute(subgraph, places, replaced)
 
 
 def _gradients(subgraph: Subgraph, join: PlanNode, walk: _Walk) -> Uses:
@@ -75,7 +90,8 @@ def _gradients(subgraph: Subgraph, join: PlanNode, walk: _Walk) -> Uses:
         others = [node for node in walk.takers[x] if node is not join]
         fits = all(node.type in _RESULT and _position(node, x) is not None for node in others)
         here = all(node._device == join._device for node in (x._op, *others))
-        if others and fits and here and operands.count(x) == 1 and x not in subgraph.fetches:
+        later = all(walk.place[node] > walk.place[join] for node in others)
+        if others and fits and here and later and operands.count(x) == 1 and x not in subgraph.fetches:
             found[i] = others
     return found
 
@@ -94,9 +110,7 @@ def _pays(join: PlanNode, uses: Uses, walk: _Walk) -> bool:
     return 2 * (last - start) >= first - start and sum(size_of(join._inputs[i]) for i in uses) >= WORTHWHILE
 
 
-def _read(
-    subgraph: Subgraph, join: PlanNode, uses: Uses, walk: _Walk, places: dict[PlanNode, list[PlanNode]]
-) -> None:
+def _read(subgraph: Subgraph, join: PlanNode, uses: Uses, walk: _Walk, parts: _Parts) -> None:
     """Puts a split of the joined value before the first of the gradients."""
     operands, whole = join._inputs[:-1], join._outputs[0]
     axis = int(np.asarray(join.constant(len(operands)))) % len(whole._dims or ())
@@ -108,10 +122,10 @@ def _read(
     attributes = {"T": whole.dtype.base_dtype, "Tlen": dtypes.int64, "num_split": len(operands)}
     inputs = [whole, *[constant._outputs[0] for constant in constants]]
     split = subgraph.new_node(registry["SplitV"], inputs, attributes, first, name=f"{join.name}/parts")
-    places[first] = [*constants, split, *places.get(first, [first])]
+    parts.made.setdefault(first, []).extend([*constants, split])
     for i, nodes in uses.items():
         for node in nodes:
             at = _position(node, operands[i])
             assert at is not None
-            node._inputs[at] = split._outputs[i]
+            parts.taken.setdefault(node, {})[at] = split._outputs[i]
             subgraph.log.append(("read_joined_values", node.name, f"its value is part of {join.name}"))

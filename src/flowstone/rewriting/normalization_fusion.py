@@ -53,17 +53,12 @@ def fold_normalizations(subgraph: Subgraph) -> None:
 
 
 class _Rule:
-    """The rule, over a subgraph whose consumers and order it knows."""
+    """The rule, over a subgraph whose consumers it knows."""
 
     def __init__(self, subgraph: Subgraph) -> None:
         self.subgraph = subgraph
         self.consumers = subgraph.consumers()
         self.fetched = set(subgraph.fetches)
-        self.changes: dict[PlanNode, int] = {}  # how many nodes before this one change state
-        count = 0
-        for node in subgraph.nodes:
-            self.changes[node] = count
-            count += bool(node.declaration.mutates)
         self.added: list[PlanNode] = []
 
     def __call__(self, node: PlanNode) -> Replacement | None:
@@ -139,10 +134,8 @@ class _Rule:
         return _Source(convolution, bias)
 
     def _is_only_for(self, node: PlanNode, x: Output) -> bool:
-        """Whether nobody else takes `x`, and no state changes between the two."""
-        if self.consumers.get(x) != [node] or x in self.fetched or x._op._control_inputs:
-            return False
-        return self.changes[x.op] == self.changes[node]
+        """Whether nobody else takes `x`."""
+        return self.consumers.get(x) == [node] and x not in self.fetched and not x._op._control_inputs
 
     # ---- what is made
 

@@ -32,7 +32,7 @@ from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.rewriting.memory_estimate import peak_memory, size_of
 from flowstone.rewriting.memory_schedule import arrange
 from flowstone.rewriting.stashes import Stash, Stashes, is_gradient
-from flowstone.rewriting.state_access import StateAccess
+from flowstone.rewriting.state_versions import StateVersions
 
 WORTHWHILE = 4 << 20  # bytes of stashes, below which a step is left alone
 HINT = "_recompute_hint"
@@ -64,11 +64,11 @@ def _recompute(subgraph: Subgraph, hinted: bool) -> None:
     if sum([stash.size for stash in stashes.found]) < WORTHWHILE:
         return
     before = peak_memory(subgraph)
-    access = StateAccess(subgraph.nodes)
+    versions = StateVersions(subgraph)
     plans = []
     for cheap in (True, False):
         for count in _SEGMENTS:
-            plan = _Plan(subgraph, stashes, access, count, cheap, hinted)
+            plan = _Plan(subgraph, stashes, versions, count, cheap, hinted)
             if plan.clones:
                 plans.append((plan.peak(), plan))
     good = _paying([each for each in plans if each[0] <= (1 - _LEAST_SAVING) * before], before)
@@ -105,12 +105,12 @@ class _Plan:
         self,
         subgraph: Subgraph,
         stashes: Stashes,
-        access: StateAccess,
+        versions: StateVersions,
         count: int,
         cheap: bool,
         hinted: bool,
     ) -> None:
-        self.subgraph, self.stashes, self.access = subgraph, stashes, access
+        self.subgraph, self.stashes, self.versions = subgraph, stashes, versions
         self.count, self.cheap, self.hinted = count, cheap, hinted
         self.nodes = subgraph.nodes
         self.clones: list[tuple[int, PlanNode]] = []
@@ -181,14 +181,8 @@ class _Plan:
             return False
         if self.hinted and HINT not in node.attributes and not node.declaration.aliases:
             return False
-        states = self.access.reads.get(node)
-        if states is None:
-            return True
-        since = self.stashes.place[node]
-        return not any(
-            states & changed and since < self.stashes.place[other] < before
-            for other, changed in self.access.writes.items()
-        )
+        current, there = self.versions.current, self.nodes[before]
+        return all([current(state, there) == version for state, version in self.versions.in_memory_for(node)])
 
     def _needed(self, segment: list[Stash]) -> tuple[list[PlanNode], set[Output]]:
         """The nodes to run again for these stashes, in order, and the other values that they take."""
