@@ -34,6 +34,7 @@ from state_programs import Program, answers, as_data, from_data
 from state_shrinking import smallest
 
 MOST_SECONDS = 6
+DIES = "the process dies"
 Answers = list[list[np.ndarray]] | str
 
 
@@ -120,15 +121,22 @@ class TensorFlow:
     """The other process."""
 
     def __init__(self) -> None:
+        self._start()
+
+    def _start(self) -> None:
         command = [os.environ["TF_PYTHON"], __file__, "--serve"]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL)
 
     def __call__(self, wanted: Program) -> Answers:
         assert self.process.stdin is not None and self.process.stdout is not None
         self.process.stdin.write((json.dumps(as_data(wanted)) + "\n").encode())
         self.process.stdin.flush()
-        size = int.from_bytes(self.process.stdout.read(8), "little")
-        return unpacked(self.process.stdout.read(size))
+        size = self.process.stdout.read(8)
+        if not size:
+            self._start()
+            return DIES
+        return unpacked(self.process.stdout.read(int.from_bytes(size, "little")))
 
 
 # ---- Flowstone
@@ -205,7 +213,7 @@ def main() -> int:
         lower_sizes(setattr)
     found = Flowstone(frozenset(options.without.split(",")))
     other = TensorFlow() if options.against == "tensorflow" else _without_passes()
-    start, count = time.monotonic(), 0
+    start, count, compared = time.monotonic(), 0, 0
     for seed in range(options.first, options.last):
         wanted = program(seed)
         if options.show:
@@ -213,6 +221,10 @@ def main() -> int:
         if wanted.is_alone and options.against == "tensorflow":
             continue
         expected = other(wanted)
+        if expected == DIES:
+            print(f"--- seed {seed}: TensorFlow's process dies")
+            continue
+        compared += 1
         words = difference(found(wanted), expected)
         if isinstance(expected, str):
             print(f"--- seed {seed} is refused: {expected}")
@@ -223,7 +235,8 @@ def main() -> int:
                 print(line, flush=True)
     seconds = time.monotonic() - start
     print(f"passes that changed something: {', '.join(sorted(found.seen))}")
-    print(f"{count} of {options.last - options.first} programs differ ({seconds:.0f} s)")
+    seeds = f"seeds {options.first} to {options.last - 1}"
+    print(f"{seeds}: {count} of {compared} programs differ ({seconds:.0f} s)")
     return int(count > 0)
 
 

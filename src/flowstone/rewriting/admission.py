@@ -83,12 +83,34 @@ class Admission:
             for new in new_nodes:
                 self.versions.add(new, old)
         refused: set[PlanNode] = set()
-        for group in _groups(involved, places, replaced, stand_ins):
+        groups = _groups(involved, places, replaced, stand_ins)
+        for group in groups:
             pairs = [(old, replaced[old]) for node in group for old in node._outputs if old in replaced]
             new_nodes = [new for node in group for new in places.get(node, ()) if new is not node]
             if not self._admits(pairs, new_nodes, group):
                 refused |= group
-        return refused
+        return self._with_what_stays(refused, groups, places, replaced) if refused else refused
+
+    def _with_what_stays(
+        self,
+        refused: set[PlanNode],
+        groups: list[set[PlanNode]],
+        places: Places,
+        replaced: dict[Output, Output],
+    ) -> set[PlanNode]:
+        """The nodes, and those that were to go without a replacement but are taken by nodes that stay."""
+        group_of = {node: group for group in groups for node in group}
+        waiting = list(refused)
+        found: set[PlanNode] = set()
+        while waiting:
+            node = waiting.pop()
+            if node in found:
+                continue
+            found.add(node)
+            for x in node._inputs:
+                if x._op in group_of and x not in replaced and x._op not in places.get(x._op, [x._op]):
+                    waiting += group_of[x._op]
+        return found
 
     def _come_before_changes(self, involved: Collection[PlanNode]) -> bool:
         left = len(involved)

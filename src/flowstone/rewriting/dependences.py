@@ -3,7 +3,8 @@
 A *result* is a fetch, a new version of a state, or another effect. It depends on fed values, on versions of
 states (`state_versions.py`), and on nodes whose own effect is what they hand out (random numbers).
 `dependences` finds these through data edges, through stacks and arrays, and round loops. A value that is
-only asked for its shape does not count.
+only asked for its shape does not count, nor do fed integers: what they say as a size or an axis, shapes may
+say as well.
 
 Before and after a pass, results depend on the same: a read that moved past an assignment shows as another
 version, a contribution that a sum lost as a dependence that is gone. This is what ``FLOWSTONE_CHECK=1``
@@ -28,6 +29,14 @@ def dependences(subgraph: Subgraph) -> Dependences:
     return _Walk(subgraph).results()
 
 
+def _only_shapes(feed: PlanNode) -> bool:
+    """Whether the feed may be a size, an axis or the flow of an array, none of which is part of a result."""
+    origin = feed.origin
+    while origin.type == "Identity":
+        origin = origin._inputs[0]._op
+    return bool(feed._outputs[0].dtype.is_integer) or origin.type.startswith("TensorArray")
+
+
 class _Walk:
     """Sets of dependences as bits of integers, by output."""
 
@@ -46,7 +55,7 @@ class _Walk:
 
     def _of_its_own(self, node: PlanNode) -> int:
         if node.type == "_Arg":
-            return self._bit(("feed", node.attributes["index"]))
+            return 0 if _only_shapes(node) else self._bit(("feed", node.attributes["index"]))
         found = 0
         if node.type not in _SHAPES:
             for state, version in self.versions.read_by(node):

@@ -80,7 +80,8 @@ def _recompute(subgraph: Subgraph, hinted: bool) -> None:
     )
     plan.apply()
     reason = f"{len(plan.clones)} nodes again in {plan.count} segments: an estimated peak of {peak:,} bytes"
-    subgraph.log.append(("recompute_activations", "the step", f"{reason} instead of {before:,}"))
+    name = "recompute_hinted" if hinted else "recompute_activations"
+    subgraph.log.append((name, "the step", f"{reason} instead of {before:,}"))
 
 
 def _paying(plans: list[tuple[int, _Plan]], before: int) -> list[tuple[int, _Plan]]:

@@ -107,8 +107,12 @@ def changed_by(node: PlanNode, references: References) -> frozenset[Any]:
         positions: Iterable[int] = input_positions(node, declaration.mutates)
     elif hands_on(node):
         return _NONE
-    else:  # it does something, perhaps to whatever it takes
-        positions = [i for i, x in enumerate(node._inputs) if _is_handle(x)]
+    else:  # it does something, perhaps to all it takes a handle of; of other references it takes the value
+        positions = [
+            i
+            for i, x in enumerate(node._inputs)
+            if _is_handle(x) and (not x._dtype.is_ref or node.input_argument(i).is_ref)
+        ]
     return frozenset().union(*[references[node._inputs[i]] for i in positions])
 
 

@@ -23,7 +23,7 @@ from typing import Any
 
 import torch
 
-from flowstone.framework import errors
+from flowstone.framework import errors, flags
 from flowstone.framework.kernel import AsyncCall, Call, Environment, Input, StepCall, Value
 from flowstone.framework.node import Output
 from flowstone.framework.subgraph import PlanNode, Subgraph
@@ -39,6 +39,7 @@ from flowstone.runtime.kernels import make_kernel
 from flowstone.runtime.local_names import RENAMING, LocalNames
 from flowstone.runtime.loop_blocks import LoopBlocks
 from flowstone.runtime.memory import Memory
+from flowstone.runtime.memory_check import Decisions, check_memory
 from flowstone.runtime.numbers import NO_NUMBERS, Numbers
 from flowstone.runtime.tracing import TracedCode
 
@@ -84,6 +85,7 @@ class _Writer:
         on_cpu = environment.device.type == "cpu"
         self.memory = None if on_cpu else Memory(environment, subgraph.feeds, feeds_are_there, subgraph.nodes)
         self.kernels: dict[PlanNode, Any] = {}
+        self.decisions = Decisions({}, set(), {})
         self.frames = order_by_frames(subgraph)
         self.liveness = Liveness(subgraph)
         self.code = TracedCode(traced_device) if traced_device else Code()
@@ -110,6 +112,9 @@ class _Writer:
                 self.loops.end_before(node, self.aliasing)
             self._write_node(node, i)
         self.loops.end_before(None, self.aliasing)
+        if flags.CHECK:
+            spans, constants = self.aliasing.spans, self.names.constants
+            check_memory(subgraph, self.frames, spans, constants, self.shown, self.decisions)
         self.blocks.leave_all()
         self._write_return(returns_references)
         self.loops.finish()
@@ -227,6 +232,7 @@ class _Writer:
         for index, variant in kernel.overwrites.items():
             if self.aliasing.may_overwrite(node, index):
                 kernel = variant
+                self.decisions.overwritten[node] = index
                 break
         return self._finished(node, self._call_text(node, kernel, arguments))
 
@@ -242,12 +248,14 @@ class _Writer:
     def _copy_operands(self, node: PlanNode, arguments: list[str]) -> None:
         """An update from what it changes takes a copy of that."""
         for i in self.aliasing.copied_operands(node):
+            self.decisions.copied_inputs.setdefault(node, []).append(i)
             arguments[i] += ".copy()" if node._inputs[i].dtype.torch is None else ".clone()"
 
     def _copy_kept(self, node: PlanNode, arguments: list[str]) -> None:
         """What the node keeps and others may change is copied for it."""
         for i, x in enumerate(node._inputs):
             if self.aliasing.must_copy_kept(node, i):
+                self.decisions.copied_inputs.setdefault(node, []).append(i)
                 arguments[i] += ".copy()" if x.dtype.torch is None else ".clone()"
 
     def _kernel_name(self, node: PlanNode, function: Any) -> str:
@@ -273,6 +281,7 @@ class _Writer:
 
     def _finished(self, node: PlanNode, call: str) -> str:
         if node.declaration.aliases and node._outputs and self.aliasing.must_copy_read(node):
+            self.decisions.copied.add(node)
             is_tuple = len(node._outputs) > 1 or node.declaration.outputs[0].is_list
             return f"[each.clone() for each in {call}]" if is_tuple else f"{call}.clone()"
         return call
