@@ -206,7 +206,7 @@ class Order:
                     continue
             shown = self.shown_by(name)
             self._fresh(name, shown.may_show)
-            uses.update(dict.fromkeys(sorted(shown.shows)))
+            uses.update(dict.fromkeys(sorted({*shown.shows, *shown.may_show})))
             if kind.is_gradient:
                 self._fresh(name, {**shown.fixed, **(shown.history if shown.looped else {})})
                 uses.update(dict.fromkeys(sorted({*shown.history, *shown.fixed})))

@@ -286,6 +286,7 @@ def _program(
         assigned=session._assigned,
         soft_placement=session._soft_placement,
         disabled_passes=session._disabled_passes,
+        in_pieces=True,
     )
     if chosen:
         session._assigned.update(stateful_placement(chosen))

@@ -44,16 +44,17 @@ class Subgraph:
 
     Fields: `nodes`, in topological order; `feeds` (outputs of ``_Arg`` nodes, in the order they will be
     passed); `fetches` (outputs); `targets` (nodes run for their effect); `log` (what rewriting did: (pass,
-    node, reason)).
+    node, reason)); `in_pieces`: it is going to be several functions, which edges alone hold in order.
     """
 
-    __slots__ = ("feeds", "fetches", "log", "nodes", "targets")
+    __slots__ = ("feeds", "fetches", "in_pieces", "log", "nodes", "targets")
 
     def __init__(
         self, nodes: list[PlanNode], feeds: list[Output], fetches: list[Output], targets: list[PlanNode]
     ) -> None:
         self.nodes, self.feeds, self.fetches, self.targets = nodes, feeds, fetches, targets
         self.log: list[tuple[str, str, str]] = []
+        self.in_pieces = False
 
     def new_node(
         self,

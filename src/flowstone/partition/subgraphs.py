@@ -29,7 +29,7 @@ from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.partition.distributed_loops import ControlLoops
 from flowstone.partition.receive_scheduling import delay_receives
-from flowstone.rewriting.branches import SWITCHES, TRUE, Liveness
+from flowstone.rewriting.branches import ALIVE_AT_TIMES, SWITCHES, TRUE, Liveness
 from flowstone.rewriting.frames import NEXT_ITERATIONS, Frames, order_by_frames
 
 
@@ -79,6 +79,11 @@ class _Partitioner:
             if host is not None and self.device_of[x.op].device_type != CPU:
                 self.device_of[x.op] = host
         self.frames = order_by_frames(subgraph)
+        self.liveness = Liveness(subgraph)
+        self.alive_at_times: set[Output] = set()
+        if not self.liveness.trivial:
+            outputs = [x for node in subgraph.nodes for x in node._outputs]
+            self.alive_at_times.update(x for x in outputs if self.liveness.output(x) != TRUE)
         self.rank: dict[Any, int] = {}  # the place of each node and, for those made beside one, by its order
         for i, node in enumerate(subgraph.nodes):
             self.rank[node] = i
@@ -162,6 +167,8 @@ class _Partitioner:
             node = self.subgraph.new_constant(np.zeros((), np.float32), control, "ran")
             node._control_inputs = [control]
             self._add(node, self.device_of[control])
+            if control in self.rank and self.liveness.node(control) != TRUE:
+                self.alive_at_times.add(node._outputs[0])
             self.frames.of[node] = self.frames.of.get(control)
             if self.loops is not None:
                 self.loops.stand_beside(node, control)
@@ -190,6 +197,8 @@ class _Partitioner:
         )
         self._add(send, here)
         attributes["tensor_type"] = dtype
+        if x in self.alive_at_times:
+            attributes[ALIVE_AT_TIMES] = True
         receive = self.subgraph.new_node(
             registry[kinds[1]], [], attributes, like=source, name=f"{source.name}/receive"
         )
@@ -209,6 +218,8 @@ class _Partitioner:
             registry["Cast"], [x], attributes, like=like, name=f"{like.name}/{word}"
         )
         self._add(node, device)
+        if x in self.alive_at_times:
+            self.alive_at_times.add(node._outputs[0])
         self.frames.of[node] = self.frames.of.get(like)
         if self.loops is not None:
             self.loops.stand_beside(node, like)

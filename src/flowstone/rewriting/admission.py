@@ -5,7 +5,8 @@ The versions that absorbed nodes read (`state_versions.py`) must be those that t
 stand; values that share memory with a state count as reads of it, lest the step have to copy them. Where a
 value becomes a reference, or a reference a value, all who take it must read the version that the value
 shows. Where the steps of a subgraph are not one function (it waits, or is a part of several), control edges
-alone hold nodes in order: there, nodes that others wait for are not absorbed if they read what is changed.
+alone hold nodes in order: there, nodes that others wait for are not absorbed if they read what is changed,
+and new nodes wait for all that the old ones waited for, directly or for what they took.
 
 Most rewrites come before anything is changed, and need no analysis at all.
 """
@@ -35,6 +36,7 @@ class Admission:
         self._added: list[tuple[PlanNode, PlanNode]] = []  # new nodes, and in whose places they stand
         self._consumers: dict[Output, list[PlanNode]] | None = None
         self._waited_for: set[PlanNode] | None = None
+        self._in_pieces: bool | None = None
 
     @property
     def versions(self) -> StateVersions:
@@ -57,14 +59,19 @@ class Admission:
         """Whether `outputs`, some of `new_nodes` in its place, may stand for those of `node`.
 
         `is_after_changes`: a node that changes state, or waits, comes before it."""
-        if not is_after_changes and self._keeps_references(zip(node._outputs, outputs)):
+        comes_before = not (is_after_changes or self._is_in_pieces())
+        if comes_before and self._keeps_references(zip(node._outputs, outputs)):
             self._added += [(new, node) for new in new_nodes]
             return True
         if not self.versions.changes:
             return True
         for new in new_nodes:
             self.versions.add(new, node)
-        return self._admits(list(zip(node._outputs, outputs)), new_nodes, (node,))
+        if not self._admits(list(zip(node._outputs, outputs)), new_nodes, (node,)):
+            return False
+        if self._is_in_pieces():
+            self._wait_like(node, new_nodes)
+        return True
 
     def _keeps_references(self, replaced: Iterable[tuple[Output, Output]]) -> bool:
         references = self._references
@@ -75,7 +82,8 @@ class Admission:
     def refused(self, places: Places, replaced: dict[Output, Output], stand_ins: Places) -> set[PlanNode]:
         """The old nodes whose changes may not be made. Changes that share a node stand or fall together."""
         involved = {*places, *[x.op for x in replaced]}
-        if self._come_before_changes(involved) and self._keeps_references(replaced.items()):
+        comes_before = not self._is_in_pieces() and self._come_before_changes(involved)
+        if comes_before and self._keeps_references(replaced.items()):
             return set()
         if not self.versions.changes:
             return set()
@@ -89,6 +97,10 @@ class Admission:
             new_nodes = [new for node in group for new in places.get(node, ()) if new is not node]
             if not self._admits(pairs, new_nodes, group):
                 refused |= group
+            elif self._is_in_pieces():
+                staying = [node for node in group if all([each not in group for each in _sources(node)])]
+                for node in staying:
+                    self._wait_like(node, new_nodes)
         return self._with_what_stays(refused, groups, places, replaced) if refused else refused
 
     def _with_what_stays(
@@ -123,6 +135,14 @@ class Admission:
             if node.declaration.mutates or node.declaration.asynchronous:
                 return False
         return True
+
+    def _wait_like(self, old: PlanNode, new_nodes: Iterable[PlanNode]) -> None:
+        """Has new nodes that read what is changed wait for what the old node took and waited for."""
+        place = self.versions.place
+        for new in new_nodes:
+            if self.versions.in_memory_for(new):
+                before = [each for each in _sources(old) if place[each] < place[new]]
+                new._control_inputs = list(dict.fromkeys([*new._control_inputs, *before]))
 
     # ---- the question
 
@@ -199,19 +219,22 @@ class Admission:
         return self._consumers
 
     def _is_in_pieces(self) -> bool:
-        return self._held() is not _NOBODY
+        if self._in_pieces is None:
+            subgraph = self._subgraph
+            self._in_pieces = subgraph.in_pieces or any(
+                [node.declaration.asynchronous for node in subgraph.nodes]
+            )
+        return self._in_pieces
 
     def _held(self) -> set[PlanNode]:
-        """The nodes that others wait for, where the subgraph is more than one function; else nobody."""
+        """The nodes that others wait for."""
         if self._waited_for is None:
-            nodes = self._subgraph.nodes
-            in_pieces = any([node.declaration.asynchronous for node in nodes])
-            held = {control for node in nodes for control in node._control_inputs}
-            self._waited_for = held if in_pieces else _NOBODY
+            self._waited_for = {x for node in self._subgraph.nodes for x in node._control_inputs}
         return self._waited_for
 
 
-_NOBODY: set[PlanNode] = set()
+def _sources(node: PlanNode) -> list[PlanNode]:
+    return [*[x._op for x in node._inputs], *node._control_inputs]
 
 
 def _absorbed(ends: Iterable[PlanNode], taken: Collection[Output]) -> set[PlanNode]:

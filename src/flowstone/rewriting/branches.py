@@ -31,6 +31,7 @@ Term = frozenset  # of (predicate, wanted value)
 Condition = frozenset  # of Terms
 TRUE: Condition[Any] = frozenset([frozenset()])
 FALSE: Condition[Any] = frozenset()
+ALIVE_AT_TIMES = "_alive_at_times"  # attribute of receives from a branch on another device
 SWITCHES = frozenset({"Switch", "RefSwitch"})
 MERGES = frozenset({"Merge", "RefMerge"})
 
@@ -83,7 +84,8 @@ def _simplified(terms: set[Any]) -> Condition[Any]:
 class Liveness:
     """The conditions of a subgraph's nodes and outputs; `predicates` are the outputs whose values they ask.
 
-    `trivial`: there is no Switch, and everything is alive.
+    `trivial`: there is no Switch, and everything is alive. What is received from a branch on another device
+    is alive under a condition of its own, which is no predicate.
     """
 
     def __init__(self, subgraph: Subgraph) -> None:
@@ -91,7 +93,9 @@ class Liveness:
         self._of_output: dict[Output, Condition[Any]] = {}
         self._meanings: dict[Output, tuple[Condition[Any], Condition[Any]]] = {}
         self.predicates: set[Output] = set()
-        self.trivial = not any(node.type in SWITCHES for node in subgraph.nodes)
+        self.trivial = not any(
+            node.type in SWITCHES or ALIVE_AT_TIMES in node.attributes for node in subgraph.nodes
+        )
         if not self.trivial:
             for node in subgraph.nodes:
                 self.add(node)
@@ -114,6 +118,8 @@ class Liveness:
         else:
             for x in node._inputs:
                 condition = conjunction(condition, self._of_output[x])
+        if ALIVE_AT_TIMES in node.attributes:
+            condition = conjunction(condition, literal(node._outputs[0], True))
         self._of_node[node] = condition
         for output in node._outputs:
             self._of_output[output] = condition

@@ -170,11 +170,12 @@ def placed_subgraph(
     soft_placement: bool = False,
     costs: CostModel | None = None,
     disabled_passes: frozenset[str] = flags.DISABLED_PASSES,
+    in_pieces: bool = False,
 ) -> tuple[Subgraph, dict[PlanNode, Device]]:
     """The rewritten subgraph, and the devices of its nodes: none where there is nothing to decide.
 
-    Where there is, fusion is left for later: nodes become one only on one device. For arguments and errors
-    see `make_plan`.
+    Where there is, fusion is left for later: nodes become one only on one device. `in_pieces`: feeds and
+    fetches come one by one. For other arguments and errors see `make_plan`.
     """
     subgraph = prune(fetches, targets, feeds, feed_dims and without_equal_sizes(feed_dims))
     inline_functions(subgraph)
@@ -182,7 +183,9 @@ def placed_subgraph(
     if feed_dims:
         refine_shapes(subgraph)
         use_equal_sizes(subgraph, feed_dims)
-    if needs_placement(subgraph.nodes, devices):
+    needs_places = needs_placement(subgraph.nodes, devices)
+    subgraph.in_pieces = in_pieces or needs_places
+    if needs_places:
         kinds = {device.device_type for device in devices}
         run_passes(subgraph, _without(disabled_passes, *kinds) | JOINING)
         return subgraph, place(subgraph, devices, soft_placement, costs, assigned=assigned)
