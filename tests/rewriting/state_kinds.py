@@ -279,19 +279,21 @@ OPTIMIZERS = tuple(_OPTIMIZERS)
 
 
 def _gradient(tf: Any, y: Any, x: Any, start: Any = None, waits: Any = ()) -> Any:
-    """Beginning with `start`, if given."""
+    """Beginning with `start`, if given; after `y`, which a gradient may or may not need."""
     (found,) = tf.gradients(y, [x], None if start is None else [start])
-    if found is None:
-        return tf.zeros(x.shape, x.dtype.base_dtype)
-    found = tf.convert_to_tensor(found) + 0.5
+    with tf.control_dependencies([y]):
+        if found is None:
+            return tf.zeros(x.shape, x.dtype.base_dtype) * 1
+        found = tf.convert_to_tensor(found) + 0.5
     found.set_shape(x.shape)
     return found
 
 
 def _gradients(tf: Any, y: Any, *xs: Any, start: Any = None, waits: Any = ()) -> Any:
-    """The sum of the elements of the gradients by all of `xs`."""
+    """The sum of the elements of the gradients by all of `xs`, after `y`."""
     found = tf.gradients(y, list(xs), None if start is None else [start])
-    return tf.add_n([tf.reduce_sum(each) for each in found if each is not None])
+    with tf.control_dependencies([y]):
+        return tf.add_n([tf.reduce_sum(each) for each in found if each is not None]) * 1
 
 
 def _minimise(
@@ -301,7 +303,7 @@ def _minimise(
     chosen = _OPTIMIZERS[optimizer](tf.train)
     gate = chosen.GATE_GRAPH if gates else chosen.GATE_OP
     pairs = chosen.compute_gradients(loss, list(variables), gate, grad_loss=start)
-    with tf.control_dependencies(list(waits)):
+    with tf.control_dependencies([*waits, loss.op]):
         return chosen.apply_gradients([pair for pair in pairs if pair[0] is not None])
 
 

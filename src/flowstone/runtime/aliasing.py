@@ -48,6 +48,7 @@ class Aliasing:
 
     `constants`: outputs that are the same object in every step (constants, variables, resources), by output.
     `shown`: of feeds, the states whose memory they may show.
+    `changed_elsewhere`: states that other functions of the step may change meanwhile.
     `spans`: of each loop, the places of its first and last node.
     """
 
@@ -57,6 +58,7 @@ class Aliasing:
         constants: dict[Output, Any],
         frames: Frames | None = None,
         shown: Mapping[Output, Collection[Any]] = MappingProxyType({}),
+        changed_elsewhere: Collection[Any] = (),
     ) -> None:
         self.position = {node: i for i, node in enumerate(subgraph.nodes)}
         self.last_use: dict[Output, int] = {}
@@ -67,6 +69,7 @@ class Aliasing:
         self._constants = constants
         self._frames = frames = frames or Frames(subgraph)
         self._references, self._shown = References(), shown
+        self._changed_elsewhere = {id(owner) for owner in changed_elsewhere}
         for feed, owners in shown.items():
             if owners:
                 self._references.know(feed, owners)
@@ -86,7 +89,7 @@ class Aliasing:
         self._sharers: dict[Any, list[Output]] = {}
         for output, roots in self.roots.items():
             for root in roots:
-                if type(root) is Foreign and root in self._changes:
+                if type(root) is Foreign and (root in self._changes or self._changes_elsewhere(root)):
                     self._sharers.setdefault(root, []).append(output)
             used = self.last_use.get(output, self.position[output.op])
             for root in roots:
@@ -155,7 +158,24 @@ class Aliasing:
         """
         if hands_on(node) or not any(self._references[x] for x in node._inputs):
             return False
-        return any(self._outlives_change(node, output) for output in node._outputs)
+        return any(self._outlives_change(node, x) or self._is_kept_past_change(x) for x in node._outputs)
+
+    def _changes_elsewhere(self, root: Foreign) -> bool:
+        return bool(self._changed_elsewhere) and id(root.owner) in self._changed_elsewhere
+
+    def _is_kept_past_change(self, output: Output) -> bool:
+        """Whether an op keeps the output, or what shares its memory, and another function changes that."""
+        return any(
+            type(root) is Foreign
+            and self._changes_elsewhere(root)
+            and self._last_use_of_sharers(output, root) == FOREVER
+            and any(x in self._kept for x in self._sharers[root])
+            for root in self.roots[output]
+        )
+
+    def changed_states(self) -> list[Any]:
+        """The states that nodes change, as far as they outlive the step."""
+        return [root.owner for root in self._changes if type(root) is Foreign and root.kind == "state"]
 
     def states_shown(self, x: Output) -> list[Any]:
         """The states whose memory `x` may show, as far as they outlive the step."""

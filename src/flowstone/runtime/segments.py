@@ -55,6 +55,7 @@ def compile_segment(
     feeds_are_there: bool = False,
     asked: frozenset[Output] = frozenset(),
     shown: Mapping[Output, Collection[Any]] = MappingProxyType({}),
+    changed_elsewhere: Collection[Any] = (),
 ) -> Segment:
     """Compiles all nodes of `subgraph` for `environment`. Raises InvalidArgumentError where a kernel is
     missing.
@@ -63,9 +64,12 @@ def compile_segment(
     `traced_device`: the steps are `TracedStep`s, and the segment runs on the device of this name.
     `feeds_are_there`: whoever calls it has brought the feeds to the device.
     `asked`: fetches that only decide, which are returned as Python's True or False.
-    `shown`: of feeds, the states whose memory they may show.
+    `shown`: of feeds, the states whose memory they may show; `changed_elsewhere`: those that other segments
+    of the step change.
     """
-    writer = _Writer(subgraph, environment, watched, traced_device, feeds_are_there, asked, shown)
+    writer = _Writer(
+        subgraph, environment, watched, traced_device, feeds_are_there, asked, shown, changed_elsewhere
+    )
     return writer.write(returns_references)
 
 
@@ -79,8 +83,9 @@ class _Writer:
         feeds_are_there: bool,
         asked: frozenset[Output],
         shown: Mapping[Output, Collection[Any]],
+        changed_elsewhere: Collection[Any],
     ) -> None:
-        self.shown = shown
+        self.shown, self.changed_elsewhere = shown, changed_elsewhere
         self.subgraph, self.environment, self.watched, self.asked = subgraph, environment, watched, asked
         on_cpu = environment.device.type == "cpu"
         self.memory = None if on_cpu else Memory(environment, subgraph.feeds, feeds_are_there, subgraph.nodes)
@@ -101,7 +106,9 @@ class _Writer:
         for node in subgraph.nodes:
             if node.type not in _WITHOUT_KERNEL:
                 self._make_kernel(node)
-        self.aliasing = Aliasing(subgraph, self.names.constants, self.frames, self.shown)
+        self.aliasing = Aliasing(
+            subgraph, self.names.constants, self.frames, self.shown, self.changed_elsewhere
+        )
         feeds = [f"a{i}" for i in range(len(subgraph.feeds))]
         self.names.of.update(zip(subgraph.feeds, feeds))
         self.code.line(0, f"def segment(step{''.join(', ' + name for name in feeds)}):")

@@ -337,6 +337,7 @@ class _Cutter:
             traced_device=self.traced_device,
             asked=frozenset(part.fetches) - others,
             shown={copies.of_output[x]: self.aliasing.states_shown(x) for x in copies.taken},
+            changed_elsewhere=self.aliasing.changed_states(),
         )
         unit.call = unit.segment.function
         outlasting = [i for i, x in enumerate(wanted) if self.aliasing.outlives_change(x)]
