@@ -181,7 +181,10 @@ def difference(found: Answers, expected: Answers, tolerance: float = 2e-4) -> st
 
 def difference_that_counts(wanted: Program, found: Answers, expected: Answers, other: Any) -> str:
     """The same, but for what rounding explains: in 32 bits, numbers that are about as far from those in 64
-    bits as the `other`'s are."""
+    bits as the `other`'s are. Of a program that TensorFlow cannot place on two devices its answer on one is
+    taken."""
+    if isinstance(expected, str) and "Cannot place the graph" in expected:
+        expected = other(without_devices(wanted))
     words = difference(found, expected)
     if not words or isinstance(found, str) or isinstance(expected, str) or wanted.dtype != "float32":
         return words
@@ -199,6 +202,12 @@ def _error(x: np.ndarray, exact: np.ndarray) -> float:
     """The largest, as a part of the largest number."""
     known = np.isfinite(x) & np.isfinite(exact)
     return float(np.abs(x - exact)[known].max(initial=0) / (1 + np.abs(exact[known]).max(initial=0)))
+
+
+def without_devices(wanted: Program) -> Program:
+    """The same program on one device."""
+    statements = [dataclasses.replace(each, device="") for each in wanted.statements]
+    return dataclasses.replace(wanted, statements=tuple(statements))
 
 
 def _short(found: Answers) -> str:

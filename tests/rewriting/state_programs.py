@@ -270,7 +270,8 @@ class Order:
         if kind.has_views:
             fixed.update({name: self.version[name] for name in shows})
         if kind.shows == "always":
-            return Shown(shows, {}, history, fixed, looped)
+            handed_on = {name: version for each in found for name, version in each.may_show.items()}
+            return Shown(shows, handed_on, history, fixed, looped)
         may_show = {name: self.version[name] for each in found for name in (*each.shows, *each.may_show)}
         return Shown(frozenset(), may_show if kind.shows == "maybe" else {}, history, fixed, looped)
 

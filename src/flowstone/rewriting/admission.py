@@ -195,11 +195,10 @@ class Admission:
                 [versions.current(state, new.op) == version for state, version in versions.read_by(old.op)]
             )
         value = new.op if before else old.op
-        for state in filter(versions.is_changed, before | after):
-            version = versions.current(state, value)
-            if not self._is_taken_at(old, state, version):
-                return False
-        return True
+        changed = [state for state in before | after if versions.is_changed(state)]
+        if changed and self._is_in_pieces():
+            return False  # no edge says when those who take it run
+        return all([self._is_taken_at(old, state, versions.current(state, value)) for state in changed])
 
     def _is_taken_at(self, x: Output, state: Any, version: Any) -> bool:
         """Whether all who take `x`, or what is handed on of it, see this version of the state."""

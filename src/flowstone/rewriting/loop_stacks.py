@@ -89,7 +89,9 @@ def _drop(subgraph: Subgraph, stack: Stack) -> None:
         value = push._inputs[1]
         places[push] = []
         replaced[push._outputs[0]] = value
-        stand_ins[push] = [*push._control_inputs, value._op]
+        stand_ins[push] = list(push._control_inputs)
+        if value._op.type not in SWITCHES:  # which runs when its iteration, or branch, does not
+            stand_ins[push].append(value._op)
     for pop in stack.pops:
         places[pop] = []
         stand_ins[pop] = list(pop._control_inputs)
@@ -101,6 +103,7 @@ def _drop_idle(subgraph: Subgraph, pops: set[PlanNode]) -> None:
     """Drops nodes of loops, these pops among them, whose values nobody needs; who waits for one waits for
     what it comes after in its loop."""
     frames, liveness = Frames(subgraph), Liveness(subgraph)
+    waited_for = {control for node in subgraph.nodes for control in node._control_inputs}
 
     def before(node: PlanNode) -> list[PlanNode]:
         sources = dict.fromkeys([*(x._op for x in node._inputs), *node._control_inputs])
@@ -111,6 +114,8 @@ def _drop_idle(subgraph: Subgraph, pops: set[PlanNode]) -> None:
             return False
         if not (node.declaration.is_pure or node in pops) or liveness.node(node) != TRUE:
             return False
+        if node in waited_for and any(x._op.type in SWITCHES for x in node._inputs):
+            return False  # a Switch also runs after the last iteration
         sources = before(node)
         return bool(sources) and all([liveness.node(source) == TRUE for source in sources])
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from flowstone.framework.node import Output
 from flowstone.framework.shape import is_compatible
 from flowstone.framework.subgraph import PlanNode, Subgraph
-from flowstone.rewriting.branches import Liveness
+from flowstone.rewriting.branches import SWITCHES, Liveness
 from flowstone.rewriting.frames import Frames
 from flowstone.rewriting.loop_variables import Takers, constant_of
 from flowstone.rewriting.patterns import remove_unneeded, substitute
@@ -49,6 +49,8 @@ def forward_whole_arrays(subgraph: Subgraph) -> None:
             value = _whole_value(each, creation)
             if value is None or liveness.output(value) != liveness.output(each.gathers[0]._outputs[0]):
                 continue
+            if value.op.type in SWITCHES:
+                continue  # who waits for it would run in the other branch, too
             (gather,) = each.gathers
             places[gather], replaced[gather._outputs[0]] = [], value
             stand_ins[gather] = [value.op, *gather._control_inputs]
@@ -148,4 +150,5 @@ def _drop(
         return
     for node in gone - places.keys():
         places[node] = []
-        stand_ins[node] = list(dict.fromkeys([*(x._op for x in node._inputs), *node._control_inputs]))
+        sources = dict.fromkeys([*(x._op for x in node._inputs), *node._control_inputs])
+        stand_ins[node] = [x for x in sources if x.type not in SWITCHES]

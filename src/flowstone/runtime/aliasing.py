@@ -48,7 +48,8 @@ class Aliasing:
 
     `constants`: outputs that are the same object in every step (constants, variables, resources), by output.
     `shown`: of feeds, the states whose memory they may show.
-    `changed_elsewhere`: states that other functions of the step may change meanwhile.
+    `changed_elsewhere`: states that other functions of the step may change meanwhile. `in_pieces`: nodes run
+    in any order that their edges allow, and edges may lead through other devices.
     `spans`: of each loop, the places of its first and last node.
     """
 
@@ -59,6 +60,7 @@ class Aliasing:
         frames: Frames | None = None,
         shown: Mapping[Output, Collection[Any]] = MappingProxyType({}),
         changed_elsewhere: Collection[Any] = (),
+        in_pieces: bool = False,
     ) -> None:
         self.position = {node: i for i, node in enumerate(subgraph.nodes)}
         self.last_use: dict[Output, int] = {}
@@ -69,6 +71,8 @@ class Aliasing:
         self._constants = constants
         self._frames = frames = frames or Frames(subgraph)
         self._references, self._shown = References(), shown
+        self._nodes, self._in_pieces = subgraph.nodes, in_pieces
+        self._before: dict[PlanNode, set[PlanNode]] = {}  # what edges put before a node
         self._changed_elsewhere = {id(owner) for owner in changed_elsewhere}
         for feed, owners in shown.items():
             if owners:
@@ -200,12 +204,46 @@ class Aliasing:
         here = self.position[node]
         for root in self.roots[output]:
             if type(root) is Foreign:
-                changes = [change for change in self._changes.get(root, ()) if change > here]
-                if changes and changes[0] < self._last_use_of_sharers(output, root) + until_used:
+                if self._in_pieces and self._may_change_before_use(node, output, root, bool(until_used)):
                     return True
+                changes = [change for change in self._changes.get(root, ()) if change > here]
+                if changes and not self._in_pieces:
+                    if changes[0] < self._last_use_of_sharers(output, root) + until_used:
+                        return True
                 if self.spans and self._changes_in_its_loop(node, root):
                     return True
         return False
+
+    def _may_change_before_use(self, node: PlanNode, output: Output, root: Foreign, until_used: bool) -> bool:
+        """Whether no edges keep a change from coming between the node and a use of what shares its memory."""
+        mine = self.roots[output]
+        changes = [self._nodes[place] for place in self._changes.get(root, ())]
+        changes = [each for each in changes if each is not node and each not in self._come_before(node)]
+        if not changes:
+            return False
+        sharers = {x for x in self._sharers[root] if x is output or self.roots[x] >= mine}
+        if any(x in self._kept or self.last_use.get(x) == FOREVER for x in sharers):
+            return True
+        takers = [each for each in self._nodes if not sharers.isdisjoint(each._inputs)]
+        return any(
+            until_used if taker is change else taker not in self._come_before(change)
+            for change in changes
+            for taker in takers
+        )
+
+    def _come_before(self, node: PlanNode) -> set[PlanNode]:
+        """The nodes that edges put before this one."""
+        found = self._before.get(node)
+        if found is None:
+            found = self._before[node] = set()
+            stack = [node]
+            while stack:
+                top = stack.pop()
+                for source in (*[x._op for x in top._inputs], *top._control_inputs):
+                    if source not in found:
+                        found.add(source)
+                        stack.append(source)
+        return found
 
     def _changes_in_its_loop(self, node: PlanNode, root: Foreign) -> bool:
         """Whether another iteration may change what this one has read."""

@@ -84,9 +84,11 @@ class Plan(NamedTuple):
     @property
     def graph_text(self) -> str:
         """The final graph, a line a node; of several devices the part of each."""
-        if isinstance(self.segment, PartitionedProgram):
-            return show(self.segment.parts)
-        return str(self.subgraph)
+        return _graph_text(self.subgraph, self.segment)
+
+
+def _graph_text(subgraph: Subgraph, program: Program) -> str:
+    return show(program.parts) if isinstance(program, PartitionedProgram) else str(subgraph)
 
 
 @collector.paused()
@@ -213,7 +215,7 @@ def _print(subgraph: Subgraph, program: Program) -> None:
     if flags.DEBUG >= 1:
         print(f"plan: {len(subgraph.nodes)} nodes for {len(subgraph.fetches)} fetches", file=sys.stderr)
     if flags.DEBUG >= 3:
-        print(subgraph, file=sys.stderr)
+        print(_graph_text(subgraph, program), file=sys.stderr)
     if flags.DEBUG >= 4:
         print(program.source, file=sys.stderr)
 

@@ -82,7 +82,7 @@ class _Cutter:
         self.endpoints: dict[Any, int] = {}
         for node in subgraph.nodes:
             self._look_for_constant(node)
-        self.aliasing = Aliasing(subgraph, self.constants, self.frames)
+        self.aliasing = Aliasing(subgraph, self.constants, self.frames, in_pieces=True)
         self.boundary: frozenset[str] = frozenset()
         self.sends_inside = False
         self.frontiers: dict[PlanNode, Frontier[Any]] = {}
