@@ -35,6 +35,13 @@ class Kind:
 KINDS: dict[str, Kind] = {}
 
 
+def _concat(tf: Any, xs: Any, axis: int) -> Any:
+    """The axis waits for nothing: TensorFlow's gradient takes it, and with it whatever it waited for."""
+    with tf.control_dependencies(None):
+        constant = tf.constant(axis)
+    return tf.concat(list(xs), constant)
+
+
 def _kinds(functions: dict[str, Callable[..., Any]], **facts: Any) -> None:
     KINDS.update({name: Kind(function, **facts) for name, function in functions.items()})
 
@@ -68,7 +75,7 @@ _kinds(
         "sum_rows": lambda tf, x, keep=False: tf.reduce_sum(x, 0, keepdims=keep),
         "sum_columns": lambda tf, x, keep=False: tf.reduce_sum(x, 1, keepdims=keep),
         "mean_rows": lambda tf, x: tf.reduce_mean(x, 0),
-        "concat": lambda tf, *xs, axis=0: tf.concat(list(xs), axis),
+        "concat": lambda tf, *xs, axis=0: _concat(tf, xs, axis),
         "stack": lambda tf, *xs: tf.stack(list(xs)),
         "gather": lambda tf, x, rows: tf.gather(x, rows),
         "conv": lambda tf, x, w, padding="SAME", layout="NHWC": tf.nn.conv2d(

@@ -91,6 +91,7 @@ class _Partitioner:
         self.nodes: dict[Any, dict[PlanNode, None]] = {}
         self.repeated: dict[tuple[PlanNode, Any], PlanNode] = {}
         self.received: dict[tuple[Any, Any, bool], Output] = {}
+        self.named: dict[str, dict[Output, int]] = {}  # outputs that are sent, numbered, by name
         self.loops = ControlLoops(subgraph, self.frames, self.device_of) if self.frames.exist else None
 
     def parts(self, delays: bool) -> list[Part]:
@@ -179,7 +180,7 @@ class _Partitioner:
         source, here = x.op, self.device_of[x.op]
         dims, is_float = x._dims, x.dtype.base_dtype is dtypes.float32
         compressed = self.compresses and is_float and x.dims != () and _can_convert(here, device)
-        name = x.name
+        name = self._name_of(x)
         if compressed:
             cut = self._conversion(x, dtypes.bfloat16, source, here, "truncate")
             x = cut
@@ -210,6 +211,12 @@ class _Partitioner:
             self.frames.of[receive] = frame
             receive._control_inputs = [self.loops.trigger(frame, source, device)]
         return self._conversion(received, dtypes.float32, source, device, "fill") if compressed else received
+
+    def _name_of(self, x: Output) -> str:
+        """What the value is sent as. Nodes that rewriting made may share a name with another."""
+        named = self.named.setdefault(x.name, {})
+        number = named.setdefault(x, len(named))
+        return f"{x.name}/{number}" if number else x.name
 
     def _conversion(self, x: Output, dtype: dtypes.DType, like: PlanNode, device: Any, word: str) -> Output:
         """A 32-bit float without the lower half of its bits, or such a one with zeros in their place."""

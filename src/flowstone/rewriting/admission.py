@@ -6,7 +6,8 @@ stand; values that share memory with a state count as reads of it, lest the step
 value becomes a reference, or a reference a value, all who take it must read the version that the value
 shows. Where the steps of a subgraph are not one function (it waits, or is a part of several), control edges
 alone hold nodes in order: there, nodes that others wait for are not absorbed if they read what is changed,
-and new nodes wait for all that the old ones waited for, directly or for what they took.
+new nodes wait for all that the old ones waited for, directly or for what they took, and nothing comes to wait
+for more arrivals (`arrivals.py`).
 
 Most rewrites come before anything is changed, and need no analysis at all.
 """
@@ -18,6 +19,7 @@ from typing import Any
 
 from flowstone.framework.node import Output
 from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.rewriting.arrivals import Arrivals, is_in_pieces
 from flowstone.rewriting.frames import ENTERS
 from flowstone.rewriting.state_access import input_positions
 from flowstone.rewriting.state_versions import References, StateVersions, hands_on
@@ -37,6 +39,7 @@ class Admission:
         self._consumers: dict[Output, list[PlanNode]] | None = None
         self._waited_for: set[PlanNode] | None = None
         self._in_pieces: bool | None = None
+        self._arrivals: Arrivals | None = None
 
     @property
     def versions(self) -> StateVersions:
@@ -59,6 +62,10 @@ class Admission:
         """Whether `outputs`, some of `new_nodes` in its place, may stand for those of `node`.
 
         `is_after_changes`: a node that changes state, or waits, comes before it."""
+        if self._is_in_pieces() and self._waits_for_more(
+            list(zip(node._outputs, outputs)), new_nodes, (node,)
+        ):
+            return False
         comes_before = not (is_after_changes or self._is_in_pieces())
         if comes_before and self._keeps_references(zip(node._outputs, outputs)):
             self._added += [(new, node) for new in new_nodes]
@@ -85,7 +92,7 @@ class Admission:
         comes_before = not self._is_in_pieces() and self._come_before_changes(involved)
         if comes_before and self._keeps_references(replaced.items()):
             return set()
-        if not self.versions.changes:
+        if not self.versions.changes and not self._is_in_pieces():
             return set()
         for old, new_nodes in places.items():
             for new in new_nodes:
@@ -95,7 +102,8 @@ class Admission:
         for group in groups:
             pairs = [(old, replaced[old]) for node in group for old in node._outputs if old in replaced]
             new_nodes = [new for node in group for new in places.get(node, ()) if new is not node]
-            if not self._admits(pairs, new_nodes, group):
+            would_wait = self._is_in_pieces() and self._waits_for_more(pairs, new_nodes, group)
+            if would_wait or not self._admits(pairs, new_nodes, group):
                 refused |= group
             elif self._is_in_pieces():
                 staying = [node for node in group if all([each not in group for each in _sources(node)])]
@@ -135,6 +143,23 @@ class Admission:
             if node.declaration.mutates or node.declaration.asynchronous:
                 return False
         return True
+
+    def _waits_for_more(
+        self,
+        replaced: Sequence[tuple[Output, Output]],
+        new_nodes: Iterable[PlanNode],
+        old_nodes: Iterable[PlanNode],
+    ) -> bool:
+        """Whether something would come to wait for an arrival that it did not wait for."""
+        if self._arrivals is None:
+            self._arrivals = Arrivals(self._subgraph)
+        before = self._arrivals.before
+        if any([before(new.op) & ~before(old.op) for old, new in replaced]):
+            return True
+        standing = {old.op for old, _ in replaced}
+        effects = [old for old in old_nodes if old not in standing and not old.declaration.is_pure]
+        waits = [before(new) for new in new_nodes] if effects else []
+        return any([new & ~before(old) for old in effects for new in waits])
 
     def _wait_like(self, old: PlanNode, new_nodes: Iterable[PlanNode]) -> None:
         """Has new nodes that read what is changed wait for what the old node took and waited for."""
@@ -219,10 +244,7 @@ class Admission:
 
     def _is_in_pieces(self) -> bool:
         if self._in_pieces is None:
-            subgraph = self._subgraph
-            self._in_pieces = subgraph.in_pieces or any(
-                [node.declaration.asynchronous for node in subgraph.nodes]
-            )
+            self._in_pieces = is_in_pieces(self._subgraph)
         return self._in_pieces
 
     def _held(self) -> set[PlanNode]:
