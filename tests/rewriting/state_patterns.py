@@ -503,9 +503,12 @@ def _drawn(rng: random.Random) -> Program:
 
 def _runs(rng: random.Random, drawn: Program) -> tuple[Run, ...]:
     order = Order(drawn.states)
-    waits = {s.name: {*order.add(s), *outer_names(s)} for s in drawn.statements}
+    edges = {s.name: {*order.add(s), *s.after} for s in drawn.statements}
+    waits = {s.name: {*edges[s.name], *outer_names(s)} for s in drawn.statements}
+    # who takes a value needs no control edge besides, and would not wait if it were fed
+    order_by_values = {x for s in drawn.statements for x in edges[s.name] & {*s.arguments}}
     fetched = [s.name for s in drawn.statements if order.may_be_fetched(s.name)]
-    fed = [s.name for s in drawn.statements if _may_be_fed(s)]
+    fed = [s.name for s in drawn.statements if _may_be_fed(s) and s.name not in order_by_values]
     runs = []
     for i in range(rng.choice([2, 3, 4])):
         count = rng.choice([1, 2, 3, len(fetched)])
