@@ -1,6 +1,7 @@
 # The project's commands; each sets up what it needs. Needs only make and Python 3.10 or newer.
 #   make run     train on MNIST: soft-max regression, then a convolutional network
 #   make test    lint, type check, tests
+#   make check   the tests with every rewrite and all generated code proved; for every night
 #   make bench   the benchmarks, with whichever peers are installed
 
 PYTHON ?= python3
@@ -13,10 +14,10 @@ READY  := $(VENV)/.installed
 TEST_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint format types bench clean
+.PHONY: help setup run test check lint format types bench clean
 
 help:
-	@sed -n '2,4s/^#  *//p' Makefile
+	@sed -n '2,5s/^#  *//p' Makefile
 
 setup: $(READY)
 
@@ -33,6 +34,9 @@ run: $(READY)
 
 test: lint types
 	OMP_NUM_THREADS=$(TEST_THREADS) $(BIN)/python -m pytest -n $(JOBS) -q
+
+check: $(READY)
+	FLOWSTONE_CHECK=1 OMP_NUM_THREADS=$(TEST_THREADS) $(BIN)/python -m pytest -n $(JOBS) -q
 
 lint: $(READY)
 	$(BIN)/ruff check .

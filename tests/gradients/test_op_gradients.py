@@ -101,7 +101,10 @@ NOT_CHECKED = {
     ),
 }
 # Ops of float32 alone, whose quotients need longer steps and agree less well.
-SINGLE = ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3", "LRN", "ResizeBilinear")
+SINGLE = (
+    "FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3", "LRN", "MaxPool3D", "MaxPool3DGrad",
+    "MaxPool3DGradGrad", "ResizeBilinear",
+)  # fmt: skip
 # Ops whose other outputs TensorFlow's gradient takes to be for its own use.
 FIRST_OUTPUT = (*SINGLE, "SoftmaxCrossEntropyWithLogits")
 

@@ -201,6 +201,7 @@ EXEMPT: dict[str, str] = {
     "RefSwitch": "tests/ops/test_control_flow.py",
     "ScalarSummary": "tests/ops/test_summaries.py",
     "Switch": "tests/ops/test_control_flow.py",
+    "_Value": "tests/runtime/test_predicates.py",
     "DestroyResourceOp": "tests/ops/test_stateful.py",
     "DestroyTemporaryVariable": "tests/ops/test_stateful.py",
     "TemporaryVariable": "tests/ops/test_stateful.py",

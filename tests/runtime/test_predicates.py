@@ -85,3 +85,27 @@ def test_predicates_and_loops(build, expected, devices, taken):
         with tf.Session(config=config) as session:
             found = session.run(y, {x: A, p: taken})
     np.testing.assert_array_equal(found, expected[0 if taken else 1])
+
+
+@pytest.mark.parametrize("optimized", [True, False])
+def test_a_reference_that_changes_is_read_once(monkeypatch, optimized) -> None:
+    """Both branches, and both Switches of one branch, see the value that the control inputs ask for."""
+    from flowstone.runtime import plan
+
+    if not optimized:
+        monkeypatch.setattr(plan, "run_passes", lambda subgraph, *_: subgraph)
+    n = tf.get_variable("n", initializer=1.0)
+    p = tf.get_variable("p", initializer=True)
+    with tf.control_dependencies([tf.assign(n, 5.0)]):
+        start = tf.identity(n)
+
+    def taken():
+        with tf.control_dependencies([tf.assign(p, False)]):
+            return start * tf.identity(n)
+
+    y = tf.cond(p, taken, lambda: start - n)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert session.run(y) == 25
+        assert not session.run(p)
+        assert session.run(y) == 0

@@ -7,8 +7,8 @@ variable                   meaning
 ``FLOWSTONE_DEBUG``        0 to 5, one ladder: 1 prints a line for each plan made, 2 the effect of each
                            rewriting pass, 3 the final graph, 4 the generated code, 5 every rewrite with its
                            reason
-``FLOWSTONE_CHECK``        1 checks the graph's invariants after every pass; 2 also runs each step node by
-                           node and compares the results with the generated code's
+``FLOWSTONE_CHECK``        1 proves after every pass, and of generated code, that results stay; 2 also runs
+                           each step node by node and compares the results
 ``FLOWSTONE_PASSES``       comma-separated names of rewriting passes, each with a leading ``-`` to switch it
                            off or, for those that are off by default (`OPTIONAL_PASSES`), ``+`` to switch it
                            on

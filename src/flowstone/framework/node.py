@@ -127,7 +127,7 @@ class Node:
 
     def constant(self, i: int) -> np.ndarray[Any, Any] | None:
         """Value of input `i` as a NumPy array if it is known before the step, else None."""
-        value = static_value(self._inputs[i])
+        value = static_value(_decided(self._inputs[i]))
         if value is None or isinstance(value, np.ndarray):
             return value
         return None
@@ -138,7 +138,7 @@ class Node:
 
         None if not even its length is known.
         """
-        value = static_value(self._inputs[i])
+        value = static_value(_decided(self._inputs[i]))
         if value is not None:
             return tuple([None if n is None or n < 0 else int(n) for n in value])
         dims = self._inputs[i]._dims
@@ -162,6 +162,13 @@ class Node:
         """The inputs that belong to the declared input argument of this position (for list arguments)."""
         start = sum(self.group_sizes[:argument])
         return self._inputs[start : start + self.group_sizes[argument]]
+
+
+def _decided(x: Any) -> Any:
+    """What a branch gets from outside. A Switch itself has no static value: it may be dead."""
+    while x._op.type == "Switch":
+        x = x._op._inputs[0]
+    return x
 
 
 def static_value(output: Any) -> Any:

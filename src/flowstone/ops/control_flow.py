@@ -111,8 +111,6 @@ control_trigger_op.not_differentiable()
 for _declaration in (switch_op, ref_switch_op):
     _declaration.infer(_switch_dims)
     _declaration.kernel(CPU, GPU)(_no_kernel)
-switch_op.value(0)(lambda node: [static_value(node.inputs[0])] * 2)  # where it is alive
-ref_switch_op.value()(lambda node: [None, None])
 for _declaration in (merge_op, ref_merge_op):
     _declaration.infer(_merge_dims)
     _declaration.kernel(CPU, GPU)(_no_kernel)

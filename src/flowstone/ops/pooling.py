@@ -379,7 +379,9 @@ max_pool_op, max_pool_grad, max_pool_grad_grad = _max_family("", 4, WINDOW, LAYO
 max_pool_v2_op, max_pool_grad_v2, max_pool_grad_grad_v2 = _max_family(
     "V2", 4, "", LAYOUT, _POOLED, first_input=True
 )
-max_pool3d_op, max_pool3d_grad, max_pool3d_grad_grad = _max_family("", 5, WINDOW_3D, LAYOUT_3D, FLOATS)
+max_pool3d_op, max_pool3d_grad, max_pool3d_grad_grad = _max_family(
+    "", 5, WINDOW_3D, LAYOUT_3D, (dtypes.float16, dtypes.bfloat16, dtypes.float32)
+)
 for _family in (
     (max_pool_op, max_pool_grad, max_pool_grad_grad),
     (max_pool_v2_op, max_pool_grad_v2, max_pool_grad_grad_v2),

@@ -25,6 +25,7 @@ resource_gather = op(
     dtype=None,
     Tindices=dtypes.INDICES,
     stateful=True,
+    reads=[0],
     capturable=True,
 )
 
@@ -57,6 +58,7 @@ resource_gather_nd = op(
     dtype=None,
     Tindices=dtypes.INDICES,
     stateful=True,
+    reads=[0],
 )
 
 

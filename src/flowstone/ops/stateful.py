@@ -170,6 +170,7 @@ variable_shape = op(
     "input: resource -> output: out_type",
     "out_type: type in [int32, int64] = int32",
     stateful=True,
+    reads=[0],
     host=["output"],
     capturable=True,
 )
@@ -198,7 +199,9 @@ def _whether_initialized(node, env):
 is_variable_initialized_op = op(
     "IsVariableInitialized", "ref: Ref(dtype) -> is_initialized: bool", dtype=None
 )
-var_is_initialized = op("VarIsInitializedOp", "resource: resource -> is_initialized: bool", stateful=True)
+var_is_initialized = op(
+    "VarIsInitializedOp", "resource: resource -> is_initialized: bool", stateful=True, reads=[0]
+)
 for _declaration in (is_variable_initialized_op, var_is_initialized):
     _declaration.infer(lambda node: ())
     _declaration.kernel(CPU, GPU)(_whether_initialized)

@@ -31,6 +31,7 @@ from flowstone.framework.kernel import CPU
 from flowstone.framework.operation import OpDeclaration
 from flowstone.framework.subgraph import PlanNode
 from flowstone.placement.devices import PlacementDevice, by_priority
+from flowstone.rewriting.state_versions import References, changed_by
 
 _CLASS_PREFIX = "loc:@"
 _STACKS = frozenset({"Stack", "StackV2"})
@@ -103,7 +104,6 @@ class _Groups:
         self.takers: dict[int, str] = {}
         index = {node: i for i, node in enumerate(nodes)}
         first_of_class: dict[str, int] = {}
-        resource = dtypes.resource
         for i, node in enumerate(nodes):
             if node.type in _STACKS and not types.issubset(node.declaration.kernels):
                 self.free.add(i)
@@ -112,14 +112,32 @@ class _Groups:
                     self.join(first_of_class.setdefault(name[len(_CLASS_PREFIX) :], i), i)
             has_references = node.declaration.has_references
             for k, x in enumerate(node._inputs):
-                if x._dtype is resource or (has_references and node.input_argument(k).is_ref):
-                    self.takers[i] = "resource" if x._dtype is resource else "reference"
+                if x._dtype is dtypes.resource or (has_references and node.input_argument(k).is_ref):
+                    self.takers[i] = "resource" if x._dtype is dtypes.resource else "reference"
                     if x._op in index:
                         self.join(index[x._op], i)
         if first_of_class:
             for i, node in enumerate(nodes):
                 if node._name in first_of_class:
                     self.join(i, first_of_class[node._name])
+        self._join_readers(index, types)
+
+    def _join_readers(self, index: dict[PlanNode, int], types: frozenset[str]) -> None:
+        """Those who take a reference that a node changes see it as it is when they run: on its device, unless
+        they ask for another. To others a copy goes at some time."""
+        references = References()
+        changed: set[Any] = set()
+        for node in self.nodes:
+            changed |= changed_by(node, references)
+        for node in self.nodes if changed else ():
+            if not node._device and types.issubset(node.declaration.kernels):
+                for x in node._inputs:
+                    if (
+                        x._op in index
+                        and not changed.isdisjoint(references[x])
+                        and x._dtype is not dtypes.resource
+                    ):
+                        self.join(index[x._op], index[node])
 
     def root(self, i: int) -> int:
         """The representative of the group of position `i`."""

@@ -40,6 +40,7 @@ from flowstone.placement.device_constraints import find_constraints, runs_everyt
 from flowstone.placement.devices import Links, PlacementDevice, default_link
 from flowstone.placement.greedy_walk import GreedyWalk, ranks
 from flowstone.placement.task_graph import TaskGraph, task_graph
+from flowstone.rewriting.stored_values import lives_in_a_step
 
 # Walks as they are tried: whether ranks decide the order, and the aversion to transfers.
 _WALKS = ((False, 0.0), (False, 2.0), (True, 2.0), (False, 8.0), (True, 0.0), (True, 8.0))
@@ -82,8 +83,13 @@ def place(
 
 
 def stateful_placement(placement: Mapping[PlanNode, PlacementDevice]) -> dict[str, str]:
-    """{node name: device name} of the nodes with state, which must stay where they are in later plans."""
-    return {node.name: device.name for node, device in placement.items() if node.declaration.stateful}
+    """{node name: device name} of the nodes with state, which must stay where they are in later plans. Arrays
+    and stacks end with their step."""
+    return {
+        node.name: device.name
+        for node, device in placement.items()
+        if node.declaration.stateful and not lives_in_a_step(node)
+    }
 
 
 def place_tasks(tasks: TaskGraph) -> list[int]:

@@ -30,7 +30,7 @@ def fold_constants(subgraph: Subgraph) -> None:
 
     def rule(node: PlanNode) -> Replacement | None:
         declaration = node.declaration
-        if not node._outputs or node.type in ("Const", "_Arg", "Switch"):
+        if not node._outputs or node.type in ("Const", "_Arg"):
             return None
         if not declaration.is_pure and not is_pop(node):
             return None

@@ -33,6 +33,11 @@ def is_step_storage(node: PlanNode) -> bool:
     return _CREATION.match(node.type) is not None or node.type in _GRADIENTS or node.type == "_ProductSum"
 
 
+def lives_in_a_step(node: PlanNode) -> bool:
+    """Whether the node is about a stack or an array of tensors, or a sum of products."""
+    return is_step_storage(node) or node.type.startswith(("Stack", "TensorArray", "_ProductSum"))
+
+
 def is_put(node: PlanNode) -> bool:
     """Whether the node puts something into a stack or an array."""
     return _WRITE.match(node.type) is not None
