@@ -81,14 +81,14 @@ def test_a_contribution_that_comes_from_nowhere(monkeypatch: Any) -> None:
         checked(monkeypatch, add, loses=True)
 
 
-def test_an_assignment_that_is_gone(monkeypatch: Any) -> None:
+def test_an_assignment_that_is_dropped(monkeypatch: Any) -> None:
     def drop(subgraph: Subgraph) -> None:
         a = named(subgraph, "a")
         subgraph.nodes.remove(a)
         for node in subgraph.nodes:
             node._control_inputs = []
 
-    with pytest.raises(AssertionError, match=r"change 0 of .*w.* is gone after drop"):
+    with pytest.raises(AssertionError, match=r"fetch 0 does not depend on .*w.* any more after drop"):
         checked(monkeypatch, drop)
 
 

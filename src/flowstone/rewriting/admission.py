@@ -62,21 +62,21 @@ class Admission:
         """Whether `outputs`, some of `new_nodes` in its place, may stand for those of `node`.
 
         `is_after_changes`: a node that changes state, or waits, comes before it."""
-        if self._is_in_pieces() and self._waits_for_more(
-            list(zip(node._outputs, outputs)), new_nodes, (node,)
-        ):
-            return False
-        comes_before = not (is_after_changes or self._is_in_pieces())
-        if comes_before and self._keeps_references(zip(node._outputs, outputs)):
+        replaced = list(zip(node._outputs, outputs))
+        in_pieces = self._is_in_pieces()
+        if in_pieces:
+            if self._waits_for_more(replaced, new_nodes, (node,)):
+                return False
+        elif not is_after_changes and self._keeps_references(replaced):
             self._added += [(new, node) for new in new_nodes]
             return True
         if not self.versions.changes:
             return True
         for new in new_nodes:
             self.versions.add(new, node)
-        if not self._admits(list(zip(node._outputs, outputs)), new_nodes, (node,)):
+        if not self._admits(replaced, new_nodes, (node,)):
             return False
-        if self._is_in_pieces():
+        if in_pieces:
             self._wait_like(node, new_nodes)
         return True
 
@@ -89,11 +89,12 @@ class Admission:
     def refused(self, places: Places, replaced: dict[Output, Output], stand_ins: Places) -> set[PlanNode]:
         """The old nodes whose changes may not be made. Changes that share a node stand or fall together."""
         involved = {*places, *[x.op for x in replaced]}
-        comes_before = not self._is_in_pieces() and self._come_before_changes(involved)
-        if comes_before and self._keeps_references(replaced.items()):
-            return set()
-        if not self.versions.changes and not self._is_in_pieces():
-            return set()
+        in_pieces = self._is_in_pieces()
+        if not in_pieces:
+            if self._come_before_changes(involved) and self._keeps_references(replaced.items()):
+                return set()
+            if not self.versions.changes:
+                return set()
         for old, new_nodes in places.items():
             for new in new_nodes:
                 self.versions.add(new, old)
@@ -102,10 +103,10 @@ class Admission:
         for group in groups:
             pairs = [(old, replaced[old]) for node in group for old in node._outputs if old in replaced]
             new_nodes = [new for node in group for new in places.get(node, ()) if new is not node]
-            would_wait = self._is_in_pieces() and self._waits_for_more(pairs, new_nodes, group)
+            would_wait = in_pieces and self._waits_for_more(pairs, new_nodes, group)
             if would_wait or not self._admits(pairs, new_nodes, group):
                 refused |= group
-            elif self._is_in_pieces():
+            elif in_pieces:
                 staying = [node for node in group if all([each not in group for each in _sources(node)])]
                 for node in staying:
                     self._wait_like(node, new_nodes)

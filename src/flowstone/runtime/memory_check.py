@@ -37,25 +37,13 @@ class _Buffer:
         self.writes, self.writer, self.is_ours = 0, "", is_ours
 
 
-_Places = list[
-    tuple[_Buffer, "int | None"]
-]  # buffers, and how often they had been written to; None: references
+# Buffers, and how often they had been written to; None for references.
+_Places = list[tuple[_Buffer, "int | None"]]
 
 
-def check_memory(
-    subgraph: Subgraph,
-    frames: Frames,
-    spans: Mapping[Frame, tuple[int, int]],
-    constants: Mapping[Output, Any],
-    shown: Mapping[Output, Collection[Any]],
-    decisions: Decisions,
-) -> None:
-    """Raises AssertionError if a node takes what has been overwritten. `constants`, `shown` and `spans` are
-    those of `aliasing.py`."""
-    _Walk(subgraph, frames, spans, constants, shown, decisions).go()
+class MemoryCheck:
+    """The proof for one segment. `spans`, `constants` and `shown` are those of `aliasing.py`."""
 
-
-class _Walk:
     def __init__(
         self,
         subgraph: Subgraph,
@@ -75,8 +63,8 @@ class _Walk:
         self.places: dict[Output, _Places] = {}
         self.kept: list[tuple[PlanNode, Output]] = []
 
-    def go(self) -> None:
-        """The step, and then its fetches."""
+    def run(self) -> None:
+        """Raises AssertionError if a node, a fetch or what is kept has been overwritten."""
         self._run(0, len(self.subgraph.nodes), None)
         for x in self.subgraph.fetches:
             self._read(x, "a fetch")

@@ -39,7 +39,7 @@ from flowstone.runtime.kernels import make_kernel
 from flowstone.runtime.local_names import RENAMING, LocalNames
 from flowstone.runtime.loop_blocks import LoopBlocks
 from flowstone.runtime.memory import Memory
-from flowstone.runtime.memory_check import Decisions, check_memory
+from flowstone.runtime.memory_check import Decisions, MemoryCheck
 from flowstone.runtime.numbers import NO_NUMBERS, Numbers
 from flowstone.runtime.tracing import TracedCode
 
@@ -121,7 +121,7 @@ class _Writer:
         self.loops.end_before(None, self.aliasing)
         if flags.CHECK:
             spans, constants = self.aliasing.spans, self.names.constants
-            check_memory(subgraph, self.frames, spans, constants, self.shown, self.decisions)
+            MemoryCheck(subgraph, self.frames, spans, constants, self.shown, self.decisions).run()
         self.blocks.leave_all()
         self._write_return(returns_references)
         self.loops.finish()
