@@ -7,7 +7,7 @@ value becomes a reference, or a reference a value, all who take it must read the
 shows. Where the steps of a subgraph are not one function (it waits, or is a part of several), control edges
 alone hold nodes in order: there, nodes that others wait for are not absorbed if they read what is changed,
 new nodes wait for all that the old ones waited for, directly or for what they took, and nothing comes to wait
-for more arrivals (`arrivals.py`).
+for more arrivals, or to come after fewer changes (`arrivals.py`).
 
 Most rewrites come before anything is changed, and need no analysis at all.
 """
@@ -19,7 +19,7 @@ from typing import Any
 
 from flowstone.framework.node import Output
 from flowstone.framework.subgraph import PlanNode, Subgraph
-from flowstone.rewriting.arrivals import Arrivals, is_in_pieces
+from flowstone.rewriting.arrivals import Before, arrivals, changes, is_in_pieces
 from flowstone.rewriting.frames import ENTERS
 from flowstone.rewriting.state_access import input_positions
 from flowstone.rewriting.state_versions import References, StateVersions, hands_on
@@ -39,7 +39,8 @@ class Admission:
         self._consumers: dict[Output, list[PlanNode]] | None = None
         self._waited_for: set[PlanNode] | None = None
         self._in_pieces: bool | None = None
-        self._arrivals: Arrivals | None = None
+        self._arrivals: Before | None = None
+        self._changes: Before | None = None
 
     @property
     def versions(self) -> StateVersions:
@@ -64,20 +65,22 @@ class Admission:
         `is_after_changes`: a node that changes state, or waits, comes before it."""
         replaced = list(zip(node._outputs, outputs))
         in_pieces = self._is_in_pieces()
-        if in_pieces:
-            if self._waits_for_more(replaced, new_nodes, (node,)):
-                return False
-        elif not is_after_changes and self._keeps_references(replaced):
-            self._added += [(new, node) for new in new_nodes]
-            return True
-        if not self.versions.changes:
-            return True
+        if not in_pieces:
+            if not is_after_changes and self._keeps_references(replaced):
+                self._added += [(new, node) for new in new_nodes]
+                return True
+            if not self.versions.changes:
+                return True
         for new in new_nodes:
             self.versions.add(new, node)
         if not self._admits(replaced, new_nodes, (node,)):
             return False
         if in_pieces:
             self._wait_like(node, new_nodes)
+            if not self._keeps_order(replaced, new_nodes, (node,)):
+                return False
+            if node in self._held():
+                self._held().update([output.op for output in outputs])
         return True
 
     def _keeps_references(self, replaced: Iterable[tuple[Output, Output]]) -> bool:
@@ -103,13 +106,14 @@ class Admission:
         for group in groups:
             pairs = [(old, replaced[old]) for node in group for old in node._outputs if old in replaced]
             new_nodes = [new for node in group for new in places.get(node, ()) if new is not node]
-            would_wait = in_pieces and self._waits_for_more(pairs, new_nodes, group)
-            if would_wait or not self._admits(pairs, new_nodes, group):
+            if not self._admits(pairs, new_nodes, group):
                 refused |= group
             elif in_pieces:
                 staying = [node for node in group if all([each not in group for each in _sources(node)])]
                 for node in staying:
                     self._wait_like(node, new_nodes)
+                if not self._keeps_order(pairs, new_nodes, group):
+                    refused |= group
         return self._with_what_stays(refused, groups, places, replaced) if refused else refused
 
     def _with_what_stays(
@@ -145,22 +149,23 @@ class Admission:
                 return False
         return True
 
-    def _waits_for_more(
+    def _keeps_order(
         self,
         replaced: Sequence[tuple[Output, Output]],
         new_nodes: Iterable[PlanNode],
         old_nodes: Iterable[PlanNode],
     ) -> bool:
-        """Whether something would come to wait for an arrival that it did not wait for."""
-        if self._arrivals is None:
-            self._arrivals = Arrivals(self._subgraph)
-        before = self._arrivals.before
-        if any([before(new.op) & ~before(old.op) for old, new in replaced]):
-            return True
+        """Whether nothing comes to wait for more arrivals, or to come after fewer changes."""
+        if self._arrivals is None or self._changes is None:
+            self._arrivals, self._changes = arrivals(self._subgraph), changes(self._subgraph)
+        late, changed = self._arrivals, self._changes
+        for old, new in replaced:
+            if late(new.op) & ~late(old.op) or changed.behind(old.op) & ~changed(new.op):
+                return False
         standing = {old.op for old, _ in replaced}
         effects = [old for old in old_nodes if old not in standing and not old.declaration.is_pure]
-        waits = [before(new) for new in new_nodes] if effects else []
-        return any([new & ~before(old) for old in effects for new in waits])
+        waits = [late(new) for new in new_nodes] if effects else []
+        return not any([new & ~late(old) for old in effects for new in waits])
 
     def _wait_like(self, old: PlanNode, new_nodes: Iterable[PlanNode]) -> None:
         """Has new nodes that read what is changed wait for what the old node took and waited for."""

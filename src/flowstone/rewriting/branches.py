@@ -31,6 +31,7 @@ Term = frozenset  # of (predicate, wanted value)
 Condition = frozenset  # of Terms
 TRUE: Condition[Any] = frozenset([frozenset()])
 FALSE: Condition[Any] = frozenset()
+_RECEIVES = frozenset({"_Recv", "_HostRecv"})
 ALIVE_AT_TIMES = "_alive_at_times"  # attribute of receives from a branch on another device
 SWITCHES = frozenset({"Switch", "RefSwitch"})
 MERGES = frozenset({"Merge", "RefMerge"})
@@ -93,8 +94,9 @@ class Liveness:
         self._of_output: dict[Output, Condition[Any]] = {}
         self._meanings: dict[Output, tuple[Condition[Any], Condition[Any]]] = {}
         self.predicates: set[Output] = set()
-        self.trivial = not any(
-            node.type in SWITCHES or ALIVE_AT_TIMES in node.attributes for node in subgraph.nodes
+        types = {declaration.name for declaration in {node.declaration for node in subgraph.nodes}}
+        self.trivial = types.isdisjoint(SWITCHES) and not (
+            not types.isdisjoint(_RECEIVES) and any(ALIVE_AT_TIMES in x.attributes for x in subgraph.nodes)
         )
         if not self.trivial:
             for node in subgraph.nodes:

@@ -29,7 +29,7 @@ from flowstone.framework import dtypes
 from flowstone.framework.node import Output
 from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import PlanNode, Subgraph
-from flowstone.rewriting.arrivals import Arrivals, is_in_pieces
+from flowstone.rewriting.arrivals import arrivals, is_in_pieces
 from flowstone.rewriting.branches import Liveness
 from flowstone.rewriting.common_subexpression import attribute_key
 from flowstone.rewriting.frames import is_head
@@ -102,7 +102,7 @@ class _Joins:
         self.places: dict[Output, _Place] = {}
         self.takers = subgraph.consumers()
         self.order = order_edges(subgraph.nodes)
-        self._arrivals = Arrivals(subgraph) if is_in_pieces(subgraph) else None
+        self._arrivals = arrivals(subgraph) if is_in_pieces(subgraph) else None
         self._of: dict[PlanNode, _Join] = {}
         self._followers: dict[PlanNode, list[PlanNode]] = {}
         self._new: list[_Join] = []
@@ -124,7 +124,7 @@ class _Joins:
         size = sum(math.prod(x._dims) for node in members for x in node._outputs)
         if size > _LARGEST or self._wait_for_one_another(members):
             return
-        if self._arrivals is not None and len({self._arrivals.before(node) for node in members}) > 1:
+        if self._arrivals is not None and len({self._arrivals(node) for node in members}) > 1:
             return
         join = _Join(members, shared)
         self.found.append(join)

@@ -8,6 +8,7 @@ there is a push or write whose handle it cannot follow, nothing is said of any.
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import cast
 
@@ -30,7 +31,7 @@ _VALUE = {"StackPush": 1, "TensorArrayWrite": 2, "TensorArrayScatter": 2, "Tenso
 
 def is_step_storage(node: PlanNode) -> bool:
     """Whether the node makes, or looks up, a stack or an array of tensors, or a sum of products."""
-    return _CREATION.match(node.type) is not None or node.type in _GRADIENTS or node.type == "_ProductSum"
+    return _makes_storage(node.declaration.name)
 
 
 def lives_in_a_step(node: PlanNode) -> bool:
@@ -52,6 +53,11 @@ def storage_of(node: PlanNode) -> tuple[PlanNode | None, bool]:
     """What makes the stack or array that the node puts into or takes from, None if that is not known; and
     whether it is the array's gradient."""
     return _creation(node._inputs[0])
+
+
+@functools.cache
+def _makes_storage(op_type: str) -> bool:
+    return _CREATION.match(op_type) is not None or op_type in _GRADIENTS or op_type == "_ProductSum"
 
 
 class StoredValues:

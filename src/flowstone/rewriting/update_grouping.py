@@ -18,7 +18,7 @@ from flowstone.framework.shape import num_elements
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.ops.grouped_updates import GROUPED, Grouped
 from flowstone.ops.stateful import handle_dims
-from flowstone.rewriting.arrivals import Arrivals, is_in_pieces
+from flowstone.rewriting.arrivals import arrivals, is_in_pieces
 from flowstone.rewriting.branches import Liveness
 from flowstone.rewriting.state_access import UNKNOWN
 from flowstone.rewriting.state_versions import References, changed_by
@@ -48,7 +48,7 @@ class _Collector:
 
     def __init__(self, subgraph: Subgraph) -> None:
         self.subgraph, self.liveness = subgraph, Liveness(subgraph)
-        self.arrivals = Arrivals(subgraph) if is_in_pieces(subgraph) else None
+        self.arrivals = arrivals(subgraph) if is_in_pieces(subgraph) else None
         self.nodes: list[PlanNode] = []
         self.groups: dict[Any, list[PlanNode]] = {}
         self.key_of: dict[PlanNode, Any] = {}  # of put-off updates
@@ -66,7 +66,7 @@ class _Collector:
             node.attributes.get("use_nesterov", False),
             tuple(numbers),
             self.liveness.node(node),
-            0 if self.arrivals is None else self.arrivals.before(node),
+            0 if self.arrivals is None else self.arrivals(node),
         )
         self.groups.setdefault(key, []).append(node)
         self.key_of[node] = key
