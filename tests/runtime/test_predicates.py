@@ -94,8 +94,7 @@ def test_a_reference_that_changes_is_read_once(monkeypatch, optimized) -> None:
 
     if not optimized:
         monkeypatch.setattr(plan, "run_passes", lambda subgraph, *_: subgraph)
-    n = tf.get_variable("n", initializer=1.0)
-    p = tf.get_variable("p", initializer=True)
+    n, p = tf.Variable(1.0, name="n"), tf.Variable(True, name="p")
     with tf.control_dependencies([tf.assign(n, 5.0)]):
         start = tf.identity(n)
 

@@ -129,15 +129,15 @@ class _Groups:
         changed: set[Any] = set()
         for node in self.nodes:
             changed |= changed_by(node, references)
-        for node in self.nodes if changed else ():
-            if not node._device and types.issubset(node.declaration.kernels):
-                for x in node._inputs:
-                    if (
-                        x._op in index
-                        and not changed.isdisjoint(references[x])
-                        and x._dtype is not dtypes.resource
-                    ):
-                        self.join(index[x._op], index[node])
+        if not changed:
+            return
+        grouped = {i for members in self.of_several().values() for i in members}
+        for node in self.nodes:
+            if node._device or index[node] in grouped or not types.issubset(node.declaration.kernels):
+                continue
+            shown = [x for x in node._inputs if x._op in index and not changed.isdisjoint(references[x])]
+            if shown:  # of several variables that of the first
+                self.join(index[shown[0]._op], index[node])
 
     def root(self, i: int) -> int:
         """The representative of the group of position `i`."""

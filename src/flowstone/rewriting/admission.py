@@ -233,14 +233,17 @@ class Admission:
 
     def _is_taken_at(self, x: Output, state: Any, version: Any) -> bool:
         """Whether all who take `x`, or what is handed on of it, see this version of the state."""
-        if x in self._subgraph.fetches and self.versions.final(state) != version:
-            return False
-        for node in self._taken().get(x, ()):
-            if hands_on(node):
-                if not all([self._is_taken_at(y, state, version) for y in node._outputs]):
-                    return False
-            elif self.versions.current(state, node) != version:
+        waiting, seen = [x], {x}
+        while waiting:
+            top = waiting.pop()
+            if top in self._subgraph.fetches and self.versions.final(state) != version:
                 return False
+            for node in self._taken().get(top, ()):
+                if hands_on(node):
+                    waiting += [y for y in node._outputs if y not in seen]
+                    seen.update(node._outputs)
+                elif self.versions.current(state, node) != version:
+                    return False
         return True
 
     def _taken(self) -> dict[Output, list[PlanNode]]:

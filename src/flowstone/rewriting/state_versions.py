@@ -76,17 +76,27 @@ class References:
         return self._find(x)
 
     def _find(self, x: Output) -> frozenset[Any]:
-        node: PlanNode = x.op
-        if node.declaration.aliases and (self._memory or hands_on(node)):
-            self._of[x] = _NONE  # for the way round a loop
-            taken = [node._inputs[i] for i in input_positions(node, node.declaration.aliases)]
-            states = frozenset().union(*[self[y] for y in taken])
-        elif not _is_handle(x) or is_step_storage(node):
-            states = _NONE
-        else:  # a state, or what belongs to one
-            taken = [y for y in node._inputs if _is_handle(y)]
-            states = frozenset().union(*[self[y] for y in taken]) if taken else frozenset([_made_by(node)])
-        self._of[x] = states
+        """Goes back to where the reference comes from; round a loop, too."""
+        found: set[Any] = set()
+        waiting, seen = [x], {x}
+        while waiting:
+            top = waiting.pop()
+            known = self._of.get(top)
+            if known is not None:
+                found |= known
+                continue
+            node: PlanNode = top.op
+            if node.declaration.aliases and (self._memory or hands_on(node)):
+                taken = [node._inputs[i] for i in input_positions(node, node.declaration.aliases)]
+            elif not _is_handle(top) or is_step_storage(node):
+                continue
+            else:  # a state, or what belongs to one
+                taken = [y for y in node._inputs if _is_handle(y)]
+                if not taken:
+                    found.add(_made_by(node))
+            waiting += [y for y in taken if y not in seen]
+            seen.update(taken)
+        self._of[x] = states = frozenset(found) if found else _NONE
         return states
 
 

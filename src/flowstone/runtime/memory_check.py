@@ -89,10 +89,16 @@ class MemoryCheck:
 
     def _run_again(self, first: int, end: int, frame: Frame) -> None:
         """An iteration whose loop variables are known."""
-        heads = {node for node in self.subgraph.nodes[first:end] if is_head(node)}
         for node in self.subgraph.nodes[first:end]:
-            if node.type not in ENTERS and not (node in heads and self.frames.of[node] is frame):
+            begins = self.frames.of[node] is frame and (is_head(node) or node.type in ENTERS)
+            if self._is_inside(node, frame) and not begins:
                 self._visit(node, is_again=False)
+
+    def _is_inside(self, node: PlanNode, frame: Frame) -> bool:
+        found = self.frames.of[node]
+        while found is not None and found is not frame:
+            found = found.parent
+        return found is frame
 
     def _loop_from(self, node: PlanNode, frame: Frame | None) -> Frame | None:
         """The loop directly inside `frame` that the node belongs to, if any."""
@@ -107,15 +113,13 @@ class MemoryCheck:
         if is_head(node):
             source = node._inputs[1 if is_again else 0]
             places = self.places.get(source) or self.places[node._inputs[0]]
-            for x in node._outputs:
-                self.places[x] = places
+            self._hand_on(node, places)
             return
         copied = self.decisions.copied_inputs.get(node, [])
         for x in node._inputs:
             self._read(x, node.name)
         if node.type in NEXT_ITERATIONS or node.type in ENTERS:
-            for x in node._outputs:
-                self.places[x] = self.places[node._inputs[0]]
+            self._hand_on(node, self.places[node._inputs[0]])
             return
         if node.declaration.mutates:
             self._change_state(node, copied)
@@ -134,6 +138,11 @@ class MemoryCheck:
                 self.kept.append((node, node._inputs[i]))
                 for buffer, _ in self.places[node._inputs[i]]:
                     buffer.is_ours = False
+
+    def _hand_on(self, node: PlanNode, places: _Places) -> None:
+        for x in node._outputs:
+            is_reference = bool(self.references[x])
+            self.places[x] = [(buffer, None) for buffer, _ in places] if is_reference else places
 
     def _change_state(self, node: PlanNode, copied: Collection[int]) -> None:
         changed = input_positions(node, node.declaration.mutates)
