@@ -85,7 +85,7 @@ class Admission:
 
     def _keeps_references(self, replaced: Iterable[tuple[Output, Output]]) -> bool:
         references = self._references
-        return all([references[old] == references[new] for old, new in replaced])
+        return all([_is_handed_on(old, new) or references[old] == references[new] for old, new in replaced])
 
     # ---- several at a time
 
@@ -261,6 +261,14 @@ class Admission:
         if self._waited_for is None:
             self._waited_for = {x for node in self._subgraph.nodes for x in node._control_inputs}
         return self._waited_for
+
+
+def _is_handed_on(old: Output, new: Output) -> bool:
+    """Whether one is all that the other's node hands on, as an Identity does."""
+    node, declaration = old._op, old._op.declaration
+    if not declaration.aliases or declaration.snapshot:
+        return False
+    return len(node._inputs) == 1 and node._inputs[0] is new
 
 
 def _sources(node: PlanNode) -> list[PlanNode]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.rewriting.patterns import Replacement, rewrite
-from flowstone.rewriting.state_versions import StateVersions
+from flowstone.rewriting.state_versions import References, StateVersions
 
 _LARGEST_COMPARED_BYTES = 1 << 12  # larger constants are equal only if they are the same object
 
@@ -25,12 +25,12 @@ def merge_common_subexpressions(subgraph: Subgraph) -> None:
 
 class _Merging:
     def __init__(self, subgraph: Subgraph) -> None:
-        self._subgraph = subgraph
+        self._subgraph, self._references = subgraph, References()
         self._earlier: dict[Any, list[PlanNode]] = {}  # nodes by what they compute, each of other versions
 
     @cached_property
     def _versions(self) -> StateVersions:
-        return StateVersions(self._subgraph)
+        return StateVersions(self._subgraph, self._references)
 
     def rule(self, node: PlanNode) -> Replacement | None:
         declaration = node.declaration
@@ -41,10 +41,16 @@ class _Merging:
             return None
         earlier = self._earlier.setdefault(key, [])
         for other in earlier:
-            if self._versions.read_by(other) == self._versions.read_by(node):
+            if self._read_the_same(other, node):
                 return Replacement(list(other._outputs), f"same as {other.name}")
         earlier.append(node)
         return None
+
+    def _read_the_same(self, a: PlanNode, b: PlanNode) -> bool:
+        """Of nodes that take the same: whether they see the same versions."""
+        if not any([self._references[x] for x in a._inputs]):
+            return True
+        return self._versions.read_by(a) == self._versions.read_by(b)
 
 
 def _key(node: PlanNode) -> Any:

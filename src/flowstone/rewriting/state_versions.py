@@ -71,8 +71,13 @@ class References:
         found = self._of.get(x)
         if found is not None:
             return found
-        if not x._op.declaration.aliases and not _is_handle(x):
-            return _NONE
+        node: PlanNode = x.op
+        if not node.declaration.aliases:
+            if not _is_handle(x):
+                return _NONE
+            if not node._inputs:  # a state itself
+                self._of[x] = states = _NONE if is_step_storage(node) else frozenset([_made_by(node)])
+                return states
         return self._find(x)
 
     def _find(self, x: Output) -> frozenset[Any]:
