@@ -127,7 +127,7 @@ class Node:
 
     def constant(self, i: int) -> np.ndarray[Any, Any] | None:
         """Value of input `i` as a NumPy array if it is known before the step, else None."""
-        value = static_value(_decided(self._inputs[i]))
+        value = _known_where_alive(self._inputs[i])
         if value is None or isinstance(value, np.ndarray):
             return value
         return None
@@ -138,7 +138,7 @@ class Node:
 
         None if not even its length is known.
         """
-        value = static_value(_decided(self._inputs[i]))
+        value = _known_where_alive(self._inputs[i])
         if value is not None:
             return tuple([None if n is None or n < 0 else int(n) for n in value])
         dims = self._inputs[i]._dims
@@ -164,11 +164,14 @@ class Node:
         return self._inputs[start : start + self.group_sizes[argument]]
 
 
-def _decided(x: Any) -> Any:
-    """What a branch gets from outside. A Switch itself has no static value: it may be dead."""
-    while x._op.type == "Switch":
+def _known_where_alive(x: Any) -> Any:
+    """The static value of an input, or of what a branch gets from outside: a Switch itself has none, since it
+    may be dead."""
+    value = static_value(x)
+    while value is None and x._op.declaration.name == "Switch":
         x = x._op._inputs[0]
-    return x
+        value = static_value(x)
+    return value
 
 
 def static_value(output: Any) -> Any:
