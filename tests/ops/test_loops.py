@@ -83,6 +83,20 @@ def test_references_show_what_the_loop_assigns(name: str) -> None:
     assert reference_loop_programs.run(tf, name) == REFERENCES[name]
 
 
+def test_a_reference_that_is_handed_round_beside_a_counter() -> None:
+    """TensorFlow's answer; both outputs of the loop's Switch stand for the variable."""
+    n = tf.Variable(0.0)
+
+    def body(i, v):
+        with tf.control_dependencies([tf.assign_add(n, 1.0)]):
+            return i + 1, tf.identity(v)
+
+    looped = tf.while_loop(lambda i, v: i < 3, body, [0, n], parallel_iterations=1)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert session.run([*looped, n]) == [3, 3.0, 3.0]
+
+
 # ---- graphs that travel
 
 

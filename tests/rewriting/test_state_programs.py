@@ -9,6 +9,7 @@ from __future__ import annotations
 import pathlib
 import zlib
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from compare_state_programs import Flowstone, difference
 from flowstone.framework import flags
 from flowstone.rewriting.passes import NAMES
 from state_patterns import program
+from state_programs import Body, Program, Run, State, Statement
 from state_sessions import lower_sizes
 
 GOLDEN = pathlib.Path(__file__).parents[1] / "golden" / "state_programs.npz"
@@ -64,3 +66,73 @@ def test_every_pass_meets_such_programs(monkeypatch: pytest.MonkeyPatch) -> None
         if not missing:
             return
     raise AssertionError(f"no program is changed by {', '.join(sorted(missing))}")
+
+
+R, V = "reference", "resource"
+
+
+def matrix(name: str, kind: str, *arguments: str, **facts: Any) -> Statement:
+    options = tuple(facts.pop("options", {}).items())
+    return Statement(name, kind, arguments, options, **facts)
+
+
+SMALL = {
+    "cells of reference variables are no references": Program(
+        "float32",
+        (State("w", (8, 16), R, 1), State("b", (16,), V, 2), State("x", (4, 4), R, 3)),
+        (),
+        (matrix("y", "lstm", "x", "w", "b"),),
+        (Run(("y",)),),
+    ),
+    "an activation is no part of what is joined later": Program(
+        "float32",
+        (State("w", (4, 4), R, 1), State("x", (4, 4), R, 2)),
+        (),
+        (
+            matrix("a", "relu", "x"),
+            matrix("c", "matmul", "a", "w"),
+            matrix("d", "tanh", "c"),
+            matrix("e", "matmul", "d", "w"),
+            matrix("f", "relu", "e"),
+            matrix("g", "matmul", "f", "w"),
+            matrix("h", "sum_all", "g", dims=()),
+            matrix("y", "gradient", "h", "w"),
+        ),
+        (Run(("y", "e")), Run(("y", "e"), fed=("d",))),
+    ),
+    "an array that must be read stays whole": Program(
+        "float64",
+        (State("v", (4, 4), R, 1), State("u", (4, 4), R, 2)),
+        (),
+        (
+            matrix(
+                "y",
+                "cond",
+                "u",
+                bodies=tuple(
+                    Body(
+                        (
+                            matrix(f"a{i}", "unpacked", "v"),
+                            matrix(f"b{i}", "assign_turned", "v"),
+                            matrix(f"c{i}", "mul", f"a{i}", "v"),
+                        ),
+                        f"c{i}",
+                    )
+                    for i in range(2)
+                ),
+            ),
+        ),
+        (Run(("y",)), Run(("y",))),
+    ),
+}
+
+
+@pytest.mark.parametrize("wanted", SMALL.values(), ids=SMALL.keys())
+def test_small_programs_have_the_values_of_the_plain_graph(
+    monkeypatch: pytest.MonkeyPatch, wanted: Program
+) -> None:
+    """Programs that were wrong once, made small."""
+    lower_sizes(monkeypatch.setattr)
+    expected = Flowstone(NAMES)(wanted)
+    for enabled in (frozenset[str](), frozenset({"recompute_activations", "recompute_hinted"})):
+        assert not difference(Flowstone(enabled=enabled)(wanted), expected)

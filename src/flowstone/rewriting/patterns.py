@@ -6,7 +6,7 @@ the log; `substitute` does the same for passes that see more than one node at a 
 stays only if it has effects; `remove_unneeded` drops what nothing needs afterwards.
 
 What is put in the place of old nodes must read the versions of state that those read: `Admission`
-(`admission.py`) decides, and a replacement that does not is refused. Passes hold no guards of their own.
+(`admission.py`) decides, and a replacement that does not is refused. Rules hold no guards of their own.
 
 Among conditionals (`branches.py`) a value may stand for another only if both are alive under the same
 condition, and a node that others wait for is let go only if its replacement is."""

@@ -36,7 +36,7 @@ def is_step_storage(node: PlanNode) -> bool:
 
 def lives_in_a_step(node: PlanNode) -> bool:
     """Whether the node is about a stack or an array of tensors, or a sum of products."""
-    return is_step_storage(node) or node.type.startswith(("Stack", "TensorArray", "_ProductSum"))
+    return node.type.startswith(("Stack", "TensorArray", "_ProductSum"))
 
 
 def is_put(node: PlanNode) -> bool:

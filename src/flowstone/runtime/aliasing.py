@@ -204,11 +204,12 @@ class Aliasing:
         here = self.position[node]
         for root in self.roots[output]:
             if type(root) is Foreign:
-                if self._in_pieces and self._may_change_before_use(node, output, root, bool(until_used)):
-                    return True
-                changes = [change for change in self._changes.get(root, ()) if change > here]
-                if changes and not self._in_pieces:
-                    if changes[0] < self._last_use_of_sharers(output, root) + until_used:
+                if self._in_pieces:
+                    if self._may_change_before_use(node, output, root, bool(until_used)):
+                        return True
+                else:
+                    changes = [change for change in self._changes.get(root, ()) if change > here]
+                    if changes and changes[0] < self._last_use_of_sharers(output, root) + until_used:
                         return True
                 if self.spans and self._changes_in_its_loop(node, root):
                     return True
