@@ -19,12 +19,13 @@ import compare_gradients  # noqa: E402
 import gradient_programs  # noqa: E402
 
 SEEDS = range(220)
+FAILURES = ("InvalidArgumentError", "ValueError")  # TensorFlow's, with slices
 
 
 def main() -> None:
     tf, config = compare_gradients.package("tensorflow")
     answers = {seed: gradient_programs.answer(tf, seed, config) for seed in SEEDS}
-    kept = {seed: x for seed, x in answers.items() if x not in compare_gradients.FAILURES}
+    kept = {seed: x for seed, x in answers.items() if not (isinstance(x, str) and x.startswith(FAILURES))}
     FOLDER.mkdir(exist_ok=True)
     lines = ",\n".join(f'"{seed}": {json.dumps(x)}' for seed, x in kept.items())
     (FOLDER / "answers.json").write_text("{\n" + lines + "\n}\n")

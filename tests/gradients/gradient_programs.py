@@ -2,10 +2,10 @@
 
 `Program(tf, seed)` draws a program: vectors of two doubles go through smooth functions, gathers, branches,
 loops, arrays, scans and derivatives inside the program, nested; variables of both kinds are made outside and
-in bodies. Then it draws a call of ``tf.gradients`` for some of the values and inputs, with all its options,
-and sometimes a second one for what the first gave. `answer` has what both gave: kind, type, static shape and
-value of each gradient, or the class of the error. Nothing is drawn by what a ``tf`` answers, so both build
-the same.
+in bodies. Then it draws a call of ``tf.gradients`` for some of the values and inputs, with all its options;
+`Program.differentiate_again` sometimes a second one for what the first gave. `answer` has what both gave:
+kind, type, static shape and value of each gradient, or the class of the error. Nothing is drawn by what a
+``tf`` answers, so both build the same.
 
 `quotients` computes the same derivatives by differences: what `stop_gradient` and ``stop_gradients`` hold is
 fed as it was. Programs that hold something inside a branch or a loop, where nothing can be fed, have none
@@ -22,6 +22,7 @@ import numpy as np
 
 AT = (0.4, -0.6)  # the value of the program's input
 DELTA = 1e-5
+AGAIN = " in the second call"
 
 SMOOTH: list[Callable[[Any, Any, Any], Any]] = [
     lambda tf, a, b: tf.sin(a) + b,
@@ -248,7 +249,7 @@ class Program:
             self.xs.append(self.random.choice(values[1:-1]))
         flows = [self.flow() for _ in ys]
         stops = [self.random.choice(values[1:-1])] if self.random.random() < 0.15 else []
-        lasting = list(self.held)
+        self.lasting = list(self.held)
         self.held += [*stops, *(flow for flow in flows if flow is not None)]
         self.total = tf.add_n(
             [
@@ -270,12 +271,16 @@ class Program:
         if self.random.random() < 0.2:
             options["gate_gradients"] = True
         self.slopes = tf.gradients(ys, self.xs, **options)
+
+    def differentiate_again(self) -> None:
+        """Sometimes the gradients become those of sines of the gradients."""
+        tf = self.tf
         if self.random.random() < 0.25:
             first = [
                 tf.reduce_sum(tf.sin(slope)) for slope in map(self.dense, self.slopes) if slope is not None
             ]
             if first:
-                self.held = lasting  # what only the first call took for constant
+                self.held = self.lasting  # what only the first call took for constant
                 self.total = tf.add_n(first)
                 self.slopes = tf.gradients(first, self.xs)
 
@@ -300,10 +305,15 @@ def tf_square(tf: Any, a: Any) -> Any:
 
 
 def answer(tf: Any, seed: int, config: Any = None) -> Any:
-    """Of each gradient its kind, type, static shapes and dense value, None for none; or an error's class."""
+    """Of each gradient its kind, type, static shapes and dense value, None for none; or an error's class,
+    with `AGAIN` for one of `Program.differentiate_again`.
+    """
     with tf.Graph().as_default():
+        call = ""
         try:
-            program = Program(tf, seed)
+            program, call = Program(tf, seed), AGAIN
+            program.differentiate_again()
+            call = ""
             found = [x for x in program.slopes if x is not None]
             with tf.Session(config=config) as session:
                 session.run(tf.global_variables_initializer())
@@ -312,7 +322,7 @@ def answer(tf: Any, seed: int, config: Any = None) -> Any:
                 )
             return [None if x is None else [*facts(tf, x), rounded(next(values))] for x in program.slopes]
         except Exception as error:
-            return type(error).__name__
+            return type(error).__name__ + call
 
 
 def facts(tf: Any, slope: Any) -> list[str]:
@@ -335,12 +345,14 @@ def rounded(value: Any) -> list[float]:
 # ---- quotients
 
 
-def quotients(tf: Any, seed: int) -> tuple[list[Any], list[Any]] | None:
-    """The gradients and the difference quotients, flat, of those that are not None; None if a difference
-    quotient says nothing here.
+def quotients(tf: Any, seed: int, again: bool = True) -> tuple[list[Any], list[Any]] | None:
+    """The gradients (those of the first call, if not `again`) and the difference quotients, flat, of those
+    that are not None; None if a difference quotient says nothing here.
     """
     with tf.Graph().as_default():
         program = Program(tf, seed)
+        if again:
+            program.differentiate_again()
         if not program.exact:
             return None
         with tf.Session() as session:

@@ -195,6 +195,21 @@ def nothing_to_differentiate(tf: Any) -> Any:
 
 
 @program()
+def zeros_through_a_loop_without_back_prop(tf: Any) -> Any:
+    """The result of interest is reached from x by that loop alone, whose gradient is none; from another
+    result of the outer loop, which nobody uses, zeros come back.
+    """
+    x = vector(tf)
+
+    def step(i: Any, y: Any, total: Any) -> Any:
+        y = repeat(tf, 2, lambda j, z: z * 2.0, y, back_prop=False)
+        return i + 1, y, total + y
+
+    found = tf.while_loop(lambda i, y, total: i < 3, step, [0, x, tf.zeros_like(x)])
+    return [tf.gradients(found[2], x), tf.gradients(found[1], x), tf.gradients(found[1] + found[2], x)]
+
+
+@program()
 def sums_with_a_stopped_gradient(tf: Any) -> Any:
     """The second call passes the loop of the first one's gradient, by which nothing arrives."""
     b, x = scalar(tf, 0.8660254), vector(tf)

@@ -106,6 +106,19 @@ def test_what_stops_before_a_loops_gradient_is_no_second_derivative() -> None:
     assert run(tf.gradients(tf.stop_gradient(slope) * x, x)) == [6.75]
 
 
+def test_a_result_that_counts_as_a_constant_begins_with_zeros() -> None:
+    """TensorFlow loses what comes to its variable from the others' gradients."""
+    x = tf.constant(1.5)
+    first, second = tf.while_loop(
+        lambda i, y, z: i < 3, lambda i, y, z: (i + 1, y * x, z + y * y), [0, x, tf.constant(0.0)]
+    )[1:]
+    (slope,) = tf.gradients(first + second, x, stop_gradients=first)
+    assert run(slope) == pytest.approx(2 * 1.5 + 4 * 1.5**3 + 6 * 1.5**5)
+    assert tf.gradients(first, x, stop_gradients=first) == [None]
+    assert run(tf.gradients(first + second, [x, first], stop_gradients=[first, second])[1]) == 1.0
+    assert tf.gradients(first + second, x, stop_gradients=[first, second]) == [None]
+
+
 def test_second_derivatives_inside_a_body() -> None:
     def step(i: Any, y: Any) -> Any:
         return y + 0.01 * tf.gradients(tf.gradients(y**4, y)[0], y)[0]

@@ -10,13 +10,14 @@ import pytest
 
 import flowstone as tf
 from flowstone.framework import flags
+from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import Subgraph
 from flowstone.rewriting import passes
 from flowstone.rewriting.dependences import dependences
 from flowstone.rewriting.partial_execution import prune
 
 
-def program() -> Subgraph:
+def program(fetches: tuple[str, ...] = ("z",)) -> Subgraph:
     """A product, an assignment to its matrix, and a sum of three terms after that."""
     with tf.Graph().as_default():
         x = tf.placeholder(tf.float32, [2, 2], name="x")
@@ -26,15 +27,16 @@ def program() -> Subgraph:
         with tf.control_dependencies([y]):
             a = tf.assign(w, x, name="a")
         with tf.control_dependencies([a]):
-            z = tf.add_n([y, u, tf.square(x)], name="z")
-        return prune([z], [], [x, u])
+            tf.add_n([y, u, tf.square(x)], name="z")
+        graph = tf.get_default_graph()
+        return prune([graph.get_tensor_by_name(f"{name}:0") for name in fetches], [], [x, u])
 
 
-def checked(monkeypatch: Any, function: Callable[[Subgraph], None], **facts: bool) -> None:
-    """Runs this pass alone, with the check."""
+def checked(monkeypatch: Any, function: Callable[[Subgraph], None], *fetches: str, **facts: bool) -> None:
+    """Runs this pass alone, with the check. `fetches`: what is fetched beside the sum."""
     monkeypatch.setattr(flags, "CHECK", 1)
     monkeypatch.setattr(passes, "PASSES", (passes.Pass(function, "for the test", **facts),))
-    passes.run_passes(program(), ())
+    passes.run_passes(program(("z", *fetches)), ())
 
 
 def named(subgraph: Subgraph, name: str) -> Any:
@@ -42,8 +44,9 @@ def named(subgraph: Subgraph, name: str) -> Any:
 
 
 def test_results_depend_on_feeds_and_versions() -> None:
-    found = dependences(program())
-    assert found["fetch", 0] == {("feed", 0), ("feed", 1), (("", "w"), (0, None))}
+    found = dependences(program()).of
+    terms = {("term", "y"), ("term", "Square")}
+    assert found["fetch", 0] == {("feed", 0), ("feed", 1), (("", "w"), (0, None))} | terms
     assert found["change", ("", "w"), 0] == {("feed", 0), (("", "w"), (0, None))}
 
 
@@ -70,6 +73,25 @@ def test_a_contribution_that_is_lost(monkeypatch: Any) -> None:
     ):
         checked(monkeypatch, lose)
     checked(monkeypatch, lose, loses=True)  # which may find that something does not matter
+
+
+def test_a_term_that_is_lost_though_the_others_depend_on_the_same(monkeypatch: Any) -> None:
+    def lose(subgraph: Subgraph) -> None:
+        z = named(subgraph, "z")
+        z._inputs[:] = [z._inputs[0], z._inputs[1], z._inputs[0]]
+
+    def replace(subgraph: Subgraph) -> None:
+        z, square = named(subgraph, "z"), named(subgraph, "Square")
+        x = square._inputs[0]
+        product = subgraph.new_node(registry["Mul"], [x, x], {"T": tf.float32}, square, name="product")
+        subgraph.nodes.insert(subgraph.nodes.index(square), product)
+        z._inputs[2] = product._outputs[0]
+
+    with pytest.raises(
+        AssertionError, match="fetch 0 does not depend on the term Square any more after lose"
+    ):
+        checked(monkeypatch, lose, "Square")
+    checked(monkeypatch, replace)  # the new node stands for it
 
 
 def test_a_contribution_that_comes_from_nowhere(monkeypatch: Any) -> None:

@@ -24,7 +24,7 @@ from flowstone.framework.operation import F
 from flowstone.framework.shape import TensorShape, merge
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.gradients.aggregation import aggregate, check_method
-from flowstone.gradients.loop_gradients import LoopGradients, ends_back_propagation, is_loop_primitive
+from flowstone.gradients.loop_gradients import LoopGradients, is_loop_primitive, leaves_a_gradient
 from flowstone.gradients.registration import gradient_function
 from flowstone.ops.constants import constant, zeros, zeros_like
 from flowstone.ops.control_flow import tuple_ as tie_together
@@ -180,7 +180,7 @@ class _Computation:
                 found = True
                 if len(grads) > 1:
                     grads[:] = [aggregate(grads, self.method, output.op.name)]
-        if not found or op in self.stops:
+        if not found or (op in self.stops and not (self.loops and op in self.loops.held)):
             return
         if self.has_loops and is_loop_primitive(op):
             with self.graph.name_scope(op._name + "_grad"):
@@ -255,7 +255,7 @@ def _between(targets: Iterable[Any], sources: Iterable[Any]) -> dict[Any, None]:
         op = queue.popleft()
         if op in reached and op not in between:
             between[op] = None
-            if not ends_back_propagation(op):
+            if not leaves_a_gradient(op):
                 queue.extend([x._op for x in op._inputs])
     return between
 

@@ -1,11 +1,11 @@
 """Gradients through loops: what `tf.gradients` does at the primitives of loops (white paper 4.1, 4.4).
 
 A loop's gradient (`loop_gradient.py`) begins when the gradients by all its results are there; what has none
-counts as zeros. A Switch is visited twice: when the gradient by its Exit arrives, which begins the ring of
-the variable's gradient, and when that by its Identity does, which closes it. Loops without ``back_prop`` are
-constants; a loop that is itself a gradient has none. Inside a body that calls `tf.gradients` itself,
-gradients by what comes from outside are taken as they are; those by a loop variable's first value are not
-defined."""
+counts as zeros, and so does a result that is a constant of this call (``stop_gradients``). A Switch is
+visited twice: when the gradient by its Exit arrives, which begins the ring of the variable's gradient, and
+when that by its Identity does, which closes it. Loops without ``back_prop`` are passed through without a
+gradient; a loop that is itself a gradient has none. Inside a body that calls `tf.gradients` itself, gradients
+by what comes from outside are taken as they are; those by a loop variable's first value are not defined."""
 
 from __future__ import annotations
 
@@ -21,20 +21,23 @@ from flowstone.ops.loop_context import WhileContext, is_constant_enter
 class LoopGradients:
     """The gradients of the loops that one call of `tf.gradients` passes.
 
-    `of`: by forward context. `waiting`: of each, how many results' gradients are still to come, with the
-    Exits that have theirs; `unused`: Exits that nobody uses, of variables that matter all the same.
+    `of`: by forward context, of loops with ``back_prop``. `held`: Exits that are constants, of loops that
+    gradients go through by other results. `waiting`: of each loop, how many results' gradients are still to
+    come; `deferred`: its Exits that have theirs, and those that nobody uses, of variables that matter all
+    the same.
     """
 
     def __init__(self, computation: Any) -> None:
         self._computation = computation
         self.of: dict[Any, LoopGradient] = {}
+        self.held: set[Any] = set()
         self._waiting: dict[Any, int] = {}
         self._deferred: dict[Any, list[Any]] = {}
         pending = computation.pending
         for op in list(pending):
             if op.type == "Exit":
                 forward = _loop_left(op)
-                if forward is not None and forward.back_prop and forward.history is None:
+                if forward is not None and forward.history is None:
                     self._waiting[forward] = self._waiting.get(forward, 0) + 1
         for forward in list(self._waiting):
             self._deferred[forward] = []
@@ -45,7 +48,14 @@ class LoopGradients:
                     pending[switch] += 1
                     self._deferred[forward].append(result.op)
         for forward in list(self._waiting):
-            self._add(forward)
+            if self._goes_back(forward):
+                self._add(forward)
+
+    def _goes_back(self, forward: Any) -> bool:
+        """Whether a gradient may arrive in a loop: it and all those left around it have ``back_prop``."""
+        while forward in self._waiting and forward.back_prop:
+            forward = forward.outer_context and forward.outer_context.loop
+        return forward not in self._waiting
 
     def _add(self, forward: WhileContext) -> LoopGradient:
         found = self.of.get(forward)
@@ -74,7 +84,8 @@ class LoopGradients:
         self._deferred[forward].append(op)
         if self._waiting[forward]:
             return []
-        self._fill(self.of[forward], self._deferred[forward])
+        if forward in self.of:
+            self._fill(self.of[forward], self._deferred[forward])
         return self._deferred[forward]
 
     def _fill(self, loop: LoopGradient, exits: list[Any]) -> None:
@@ -83,8 +94,14 @@ class LoopGradients:
         if any(arrived.get(op.outputs[0]) for op in exits):
             for op in exits:
                 if not arrived.get(op.outputs[0]):
-                    with loop.building(loop.context.outer_context):
-                        arrived[op.outputs[0]] = [zeros_of(op.outputs[0], "zeros")]
+                    arrived[op.outputs[0]] = [self._zeros_of_result(loop, op.outputs[0])]
+            stopped = self._computation.stops.intersection(exits)
+            if len(stopped) < len(exits):
+                self.held |= stopped
+
+    def _zeros_of_result(self, loop: LoopGradient, result: Tensor) -> Tensor:
+        with loop.building(loop.context.outer_context):
+            return zeros_of(result, "zeros")
 
     def zeros(self, op: Any, output: Tensor) -> Tensor | None:
         """Zeros in the gradient's loop for an output without a gradient; None outside loops."""
@@ -117,7 +134,14 @@ class LoopGradients:
             if forward.history is not None:
                 raise TypeError("Second-order gradient for while loops not supported.")
             loop = self.of.get(forward)
-            return [None if loop is None else loop.enter_result(op.outputs[0], gradients[0])]
+            if loop is None:
+                return [None]
+            result = op.outputs[0]
+            return [
+                loop.enter_result(
+                    result, self._zeros_of_result(loop, result) if op in self.held else gradients[0]
+                )
+            ]
         loop = self._gradient_of(op._control_flow_context)
         if loop is None:
             return _gradient_in_the_body(op, gradients)
@@ -137,14 +161,12 @@ def _loop_left(op: Any) -> Any:
     return op.inputs[0].op._control_flow_context
 
 
-def ends_back_propagation(op: Any) -> bool:
-    """Whether nothing before `op` gets a gradient by it: a result of a loop built with ``back_prop=False``,
-    or of a gradient's loop.
-    """
+def leaves_a_gradient(op: Any) -> bool:
+    """Whether `op` is the result of a loop that is itself a gradient: nothing before it is visited."""
     if op.type != "Exit":
         return False
     forward = _loop_left(op)
-    return forward is not None and (not forward.back_prop or forward.history is not None)
+    return forward is not None and forward.history is not None
 
 
 def is_loop_primitive(op: Any) -> bool:

@@ -4,29 +4,48 @@ A *result* is a fetch, a new version of a state, or another effect. It depends o
 states (`state_versions.py`), and on nodes whose own effect is what they hand out (random numbers).
 `dependences` finds these through data edges, through stacks and arrays, and round loops. A value that is
 only asked for its shape does not count, nor do fed integers: what they say as a size or an axis, shapes may
-say as well.
+say as well. It depends on *terms*, too: on what sums add up, as gradients do with what arrives along several
+paths.
 
 Before and after a pass, results depend on the same: a read that moved past an assignment shows as another
-version, a contribution that a sum lost as a dependence that is gone. This is what ``FLOWSTONE_CHECK=1``
-holds every pass to (`invariants.py`).
+version, a contribution that a sum lost as a dependence that is gone. Terms that a pass replaced are not asked
+for; what they depended on is. This is what ``FLOWSTONE_CHECK=1`` holds every pass to (`invariants.py`).
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Set
+from typing import Any, NamedTuple
 
 from flowstone.framework.node import Output
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.rewriting.state_versions import StateVersions, changed_by
 from flowstone.rewriting.stored_values import is_put, is_taken, storage_of
 
-Dependences = dict[Any, frozenset[Any]]
+_SUMS = frozenset(("Add", "AddV2", "AddN"))
+_ZEROS = frozenset(("Const", "ZerosLike", "Fill"))  # what a pass may see to add nothing
 _SHAPES = frozenset(("Shape", "ShapeN", "Size", "Rank", "ZerosLike", "OnesLike"))
 
 
-def dependences(subgraph: Subgraph) -> Dependences:
-    """By result, what it depends on. The names of results and of dependences outlive the subgraph's nodes."""
-    return _Walk(subgraph).results()
+class Dependences(NamedTuple):
+    """`of`: by result, what it depends on; `all`: what there is to depend on. The names of results and
+    dependences outlive the subgraph's nodes; a term's is ("term", the node's name).
+    """
+
+    of: dict[Any, frozenset[Any]]
+    all: frozenset[Any]
+
+
+def dependences(subgraph: Subgraph, before: Dependences | None = None) -> Dependences:
+    """The dependences of a subgraph's results. The terms of `before` count as terms here, too."""
+    terms = {
+        ("term", x._op.name)
+        for node in subgraph.nodes
+        if node.type in _SUMS
+        for x in node._inputs
+        if x._dtype.is_floating and x._op.type not in _ZEROS and not x._op.declaration.reads
+    }
+    return _Walk(subgraph, terms if before is None else terms | before.all).results()
 
 
 def _only_shapes(feed: PlanNode) -> bool:
@@ -40,8 +59,8 @@ def _only_shapes(feed: PlanNode) -> bool:
 class _Walk:
     """Sets of dependences as bits of integers, by output."""
 
-    def __init__(self, subgraph: Subgraph) -> None:
-        self.subgraph, self.versions = subgraph, StateVersions(subgraph)
+    def __init__(self, subgraph: Subgraph, terms: Set[Any]) -> None:
+        self.subgraph, self.versions, self.terms = subgraph, StateVersions(subgraph), terms
         self._bits: dict[Any, int] = {}
         self._own: dict[PlanNode, int] = {node: self._of_its_own(node) for node in subgraph.nodes}
         self.of: dict[Output, int] = {}
@@ -56,7 +75,8 @@ class _Walk:
     def _of_its_own(self, node: PlanNode) -> int:
         if node.type == "_Arg":
             return 0 if _only_shapes(node) else self._bit(("feed", node.attributes["index"]))
-        found = 0
+        term = "term", node.name
+        found = self._bit(term) if term in self.terms else 0
         if node.type not in _SHAPES:
             for state, version in self.versions.read_by(node):
                 found |= self._bit((state, version))
@@ -101,7 +121,7 @@ class _Walk:
             return frozenset([name for i, name in enumerate(names) if bits >> i & 1])
 
         versions = self.versions
-        found: Dependences = {}
+        found: dict[Any, frozenset[Any]] = {}
         for i, x in enumerate(self.subgraph.fetches):
             seen = {(state, versions.final(state)) for state in versions.references[x]}
             found["fetch", i] = named(self.of[x]) | {each for each in seen if versions.is_changed(each[0])}
@@ -110,4 +130,4 @@ class _Walk:
             for state in changed_by(node, versions.references):
                 count[state] = count.get(state, -1) + 1
                 found["change", state, count[state]] = named(self._taken(node))
-        return found
+        return Dependences(found, frozenset(names))

@@ -6,12 +6,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flowstone.framework.node import Output
 from flowstone.framework.subgraph import Subgraph
 from flowstone.rewriting.dependences import Dependences
 from flowstone.rewriting.frames import NEXT_ITERATIONS
+
+if TYPE_CHECKING:
+    from flowstone.rewriting.passes import Pass
 
 
 def check(subgraph: Subgraph, pass_name: str = "") -> None:
@@ -59,31 +62,34 @@ def check(subgraph: Subgraph, pass_name: str = "") -> None:
             raise AssertionError(f"the target {target.name} is not in the subgraph{where}")
 
 
-def check_kept(before: Dependences, after: Dependences, pass_name: str, loses: bool, joins: bool) -> None:
+def check_kept(before: Dependences, after: Dependences, done: Pass) -> None:
     """Raises AssertionError unless results depend on the same after a pass as before.
 
-    `loses`: the pass finds out that something does not matter (a branch that is not taken, a product with
-    zero), so that a dependence may be gone. `joins`: it makes one value of several, whose parts then depend
-    on what the others do.
+    Terms on which nothing depends any more have been replaced. A pass that `loses` finds out that something
+    does not matter (a branch that is not taken, a product with zero), so that a dependence may be gone; one
+    that replaces values `partly` may replace a term for the sum alone. A pass that `joins` makes one value of
+    several, whose parts then depend on what the others do.
     """
-    fewer = _less_often_changed(before, after) if loses else frozenset()
-    for result, wanted in before.items():
-        found = after.get(result)
+    fewer = _less_often_changed(before, after) if done.loses else frozenset()
+    there = frozenset().union(*after.of.values())
+    replaced = {each for each in before.all if each[0] == "term" and (done.partly or each not in there)}
+    for result, wanted in before.of.items():
+        found = after.of.get(result)
         if result[0] == "change" and result[1] in fewer:
             continue
         if found is None:
-            raise AssertionError(f"{_words(result)} is gone after {pass_name}")
-        lost, gained = wanted - found, found - wanted
-        if lost and not loses:
+            raise AssertionError(f"{_words(result)} is gone after {done.name}")
+        lost, gained = wanted - found - replaced, found - wanted
+        if lost and not done.loses:
             raise AssertionError(
-                f"{_words(result)} does not depend on {_listed(lost)} any more after {pass_name}"
+                f"{_words(result)} does not depend on {_listed(lost)} any more after {done.name}"
             )
-        gained = frozenset([each for each in gained if each[0] not in fewer])
-        if joins:
+        gained = frozenset([each for each in gained if each[0] not in fewer and each[0] != "term"])
+        if done.joins:
             states = {state for state, _ in wanted}
-            gained = frozenset([each for each in gained if each[0] in states and not _is_there(each, before)])
+            gained = frozenset([each for each in gained if each[0] in states and each not in before.all])
         if gained:
-            raise AssertionError(f"{_words(result)} depends on {_listed(gained)} after {pass_name}")
+            raise AssertionError(f"{_words(result)} depends on {_listed(gained)} after {done.name}")
 
 
 def _less_often_changed(before: Dependences, after: Dependences) -> frozenset[Any]:
@@ -91,16 +97,12 @@ def _less_often_changed(before: Dependences, after: Dependences) -> frozenset[An
     return frozenset(
         [
             state
-            for kind, *rest in before
+            for kind, *rest in before.of
             if kind == "change"
             for state in rest[:1]
-            if ("change", *rest) not in after
+            if ("change", *rest) not in after.of
         ]
     )
-
-
-def _is_there(dependence: Any, before: Dependences) -> bool:
-    return any(dependence in each for each in before.values())
 
 
 def _words(result: Any) -> str:
@@ -109,4 +111,9 @@ def _words(result: Any) -> str:
 
 
 def _listed(dependences: frozenset[Any]) -> str:
-    return ", ".join(sorted(f"{name} (version {version})" for name, version in dependences))
+    return ", ".join(sorted(_named(each) for each in dependences))
+
+
+def _named(dependence: Any) -> str:
+    kind, which = dependence
+    return f"the term {which}" if kind == "term" else f"{kind} (version {which})"

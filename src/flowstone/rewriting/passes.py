@@ -57,7 +57,8 @@ from flowstone.rewriting.winograd import convolve_by_winograd
 class Pass(NamedTuple):
     """A pass and what it is for; `joins`: it makes one node of several, which must be on one device;
     `whole_loops`: it needs loops that are not partitioned; `on_hosts`: it is for hosts' kernels alone;
-    `loses`: it finds out what results do not depend on.
+    `loses`: it finds out what results do not depend on; `partly`: it replaces a value for some of those who
+    take it, while others keep it.
     """
 
     function: Callable[[Subgraph], None]
@@ -66,6 +67,7 @@ class Pass(NamedTuple):
     whole_loops: bool = False
     on_hosts: bool = False
     loses: bool = False
+    partly: bool = False
 
     @property
     def name(self) -> str:
@@ -80,9 +82,9 @@ PASSES = (
     Pass(drop_waits, "wait only where effects or state make it matter"),
     Pass(apply_identities, "x + 0 = x, Identity, and other local identities of the ops", loses=True),
     Pass(sum_directly, "products with ones and sums of sums as one sum", joins=True),
-    Pass(narrow_broadcasts, "repeat an operand only where the op does not do it itself"),
+    Pass(narrow_broadcasts, "repeat an operand only where the op does not do it itself", partly=True),
     Pass(put_channels_last, "images as their convolutions' kernels read them", on_hosts=True),
-    Pass(cancel_transposes, "transposes and reshapes meet, and one or none is left"),
+    Pass(cancel_transposes, "transposes and reshapes meet, and one or none is left", partly=True),
     Pass(merge_common_subexpressions, "equal pure nodes become one"),
     Pass(remove_unneeded, "drop what neither a fetch, a target nor an effect needs"),
     Pass(hold_invariants, "what is the same in every iteration is brought in once"),
@@ -92,10 +94,16 @@ PASSES = (
         simplify_logistic_losses,
         "sigmoid cross entropies and gradients by softplus and sigmoid",
         joins=True,
+        partly=True,
     ),
-    Pass(mask_accidental_hits, "compare candidates with true classes instead of listing hits", joins=True),
+    Pass(
+        mask_accidental_hits,
+        "compare candidates with true classes instead of listing hits",
+        joins=True,
+        partly=True,
+    ),
     Pass(split_slices, "slices that make a tensor are the parts of one split", joins=True),
-    Pass(join_slices, "concatenate the gradients of slices that tile a tensor", joins=True),
+    Pass(join_slices, "concatenate the gradients of slices that tile a tensor", joins=True, partly=True),
     Pass(join_lstm_layers, "the cells of an unrolled layer in one kernel", joins=True, on_hosts=True),
     Pass(
         join_lstm_loops,
@@ -104,7 +112,13 @@ PASSES = (
         whole_loops=True,
         on_hosts=True,
     ),
-    Pass(forward_whole_arrays, "arrays filled and read as a whole are tensors", joins=True, whole_loops=True),
+    Pass(
+        forward_whole_arrays,
+        "arrays filled and read as a whole are tensors",
+        joins=True,
+        whole_loops=True,
+        partly=True,
+    ),
     Pass(stack_products, "one product of stacked operands instead of a sum of products", joins=True),
     Pass(stack_accumulators, "the same for products that a loop adds up", joins=True, whole_loops=True),
     Pass(join_products, "products by one matrix, and what follows their rows, as one", joins=True),
@@ -148,16 +162,16 @@ def run_passes(
     """Runs all passes that are not disabled; returns the same subgraph."""
     if show is None and flags.DEBUG >= 2:
         show = _print_change
-    known = dependences(subgraph) if flags.CHECK else {}
+    known = dependences(subgraph) if flags.CHECK else None
     for each in PASSES:
         if each.name in disabled:
             continue
         before = str(subgraph) if show else ""
         each.function(subgraph)
-        if flags.CHECK:
+        if known:
             check(subgraph, each.name)
-            known, then = dependences(subgraph), known
-            check_kept(then, known, each.name, each.loses, each.joins)
+            known, then = dependences(subgraph, known), known
+            check_kept(then, known, each)
         if show and (after := str(subgraph)) != before:
             show(each.name, before, after)
     if flags.DEBUG >= 5:
