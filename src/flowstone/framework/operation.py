@@ -119,7 +119,11 @@ def _is_type_name(word: str) -> bool:
 
 
 class OpDeclaration:
-    """One declared operation; calling it adds a node to the default graph. See the module."""
+    """One declared operation; calling it adds a node to the default graph. See the module.
+
+    `is_pure`: whether equal inputs give equal outputs and nothing else happens: gates folding, merging and
+    dropping.
+    """
 
     def __init__(
         self,
@@ -152,6 +156,7 @@ class OpDeclaration:
         self.stateful, self.commutative, self.asynchronous = stateful, commutative, asynchronous
         self.broadcasts, self.reads, self.keeps = broadcasts, frozenset(reads), frozenset(keeps)
         self.mutates, self.aliases, self.overlapping = frozenset(mutates), frozenset(aliases), overlapping
+        self.is_pure = not (stateful or self.mutates or asynchronous)
         self.snapshot = snapshot
         self.host, self.numbers = frozenset(host), frozenset(numbers)
         self._capturable = capturable
@@ -243,13 +248,6 @@ class OpDeclaration:
             raise TypeError(f"the declaration of op {self.name} lacks: {', '.join(missing)}")
 
     # ---- questions
-
-    @property
-    def is_pure(self) -> bool:
-        """Whether equal inputs give equal outputs and nothing else happens: gates folding, merging and
-        dropping.
-        """
-        return not self.stateful and not self.mutates and not self.asynchronous
 
     @property
     def is_capturable(self) -> bool:

@@ -56,7 +56,7 @@ def _free_constants(subgraph: Subgraph) -> None:
     tied = {n for n in subgraph.nodes if n.type == "Const" and n._control_inputs} - held
     if not tied:
         return
-    frames, consumers = Frames(subgraph), subgraph.consumers()
+    frames, consumers = Frames(subgraph.nodes), subgraph.consumers()
 
     def is_there_anyway(taker: PlanNode, constant: PlanNode) -> bool:
         if taker.type in MERGES or taker.type in LOOP_TYPES:

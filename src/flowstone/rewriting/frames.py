@@ -23,6 +23,7 @@ ENTERS = frozenset({"Enter", "RefEnter"})
 EXITS = frozenset({"Exit", "RefExit"})
 NEXT_ITERATIONS = frozenset({"NextIteration", "RefNextIteration"})
 LOOP_TYPES = ENTERS | EXITS | NEXT_ITERATIONS | {"LoopCond"}
+_BORDERS = ENTERS | EXITS
 _MERGES = frozenset({"Merge", "RefMerge"})
 _SWITCHES = frozenset({"Switch", "RefSwitch"})
 
@@ -41,29 +42,33 @@ class Frame:
 
 
 class Frames:
-    """The frame of every node of `subgraph`; an Exit belongs to the frame that it leads to."""
+    """The frame of every one of these nodes; an Exit belongs to the frame that it leads to."""
 
-    def __init__(self, subgraph: Subgraph) -> None:
+    def __init__(self, nodes: Iterable[PlanNode]) -> None:
         self.of: dict[PlanNode, Frame | None] = {}
         self._by_name: dict[str, Frame] = {}
-        self.exist = any(node.type in ENTERS for node in subgraph.nodes)
+        self.exist = any(node.type in ENTERS for node in nodes)
         if self.exist:
-            for node in subgraph.nodes:
+            for node in nodes:
                 self.of[node] = self.frame_of(node)
 
     def frame_of(self, node: PlanNode) -> Frame | None:
         """The frame of a node whose sources are known."""
+        sources = [x._op for x in node._inputs]
+        if node._control_inputs:
+            sources += node._control_inputs
+        of = self.of
         deepest: Frame | None = None
-        for source in (*(x._op for x in node._inputs), *node._control_inputs):
-            frame = self.of.get(source)
+        for source in sources:
+            frame = of.get(source)
             if frame is not None and (deepest is None or frame.depth > deepest.depth):
                 deepest = frame
+        if node.type not in _BORDERS:
+            return deepest
         if node.type in EXITS:
             if deepest is None:
                 raise errors.InvalidArgumentError(None, None, f"{node.name} leaves a loop that it is not in")
             return deepest.parent
-        if node.type not in ENTERS:
-            return deepest
         name = node.attributes["frame_name"]
         found = self._by_name.get(name)
         if found is None:
@@ -94,7 +99,7 @@ def order_by_frames(subgraph: Subgraph) -> Frames:
 
     InvalidArgumentError if the nodes outside a loop need one of its results for another of its inputs.
     """
-    frames = Frames(subgraph)
+    frames = Frames(subgraph.nodes)
     if frames.exist:
         subgraph.nodes = _arranged(subgraph.nodes, frames)
     return frames

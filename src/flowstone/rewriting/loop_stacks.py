@@ -102,7 +102,7 @@ def _drop(subgraph: Subgraph, stack: Stack) -> None:
 def _drop_idle(subgraph: Subgraph, pops: set[PlanNode]) -> None:
     """Drops nodes of loops, these pops among them, whose values nobody needs; who waits for one waits for
     what it comes after in its loop."""
-    frames, liveness = Frames(subgraph), Liveness(subgraph)
+    frames, liveness = Frames(subgraph.nodes), Liveness(subgraph)
     waited_for = {control for node in subgraph.nodes for control in node._control_inputs}
 
     def before(node: PlanNode) -> list[PlanNode]:
@@ -164,7 +164,7 @@ class _Counters:
         """Computes what is popped of counters that were pushed."""
         if not self._countdowns:
             return
-        frames, liveness = Frames(self._subgraph), Liveness(self._subgraph)
+        frames, liveness = Frames(self._subgraph.nodes), Liveness(self._subgraph)
         places: dict[PlanNode, list[PlanNode]] = {}
         replaced: dict[Output, Output] = {}
         for stack in stacks:

@@ -204,7 +204,7 @@ def remove_unneeded(subgraph: Subgraph) -> None:
     need, at the first node that a wait comes down to and that is not outside of both. So does a node that
     waits for many, lest edges multiply.
     """
-    liveness, frames = Liveness(subgraph), Frames(subgraph)
+    liveness, frames = Liveness(subgraph), Frames(subgraph.nodes)
 
     def sources(node: PlanNode) -> list[PlanNode]:
         return [*(x._op for x in node._inputs), *node._control_inputs]

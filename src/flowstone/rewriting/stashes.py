@@ -50,7 +50,7 @@ class Stashes:
         self.root: dict[Output, Output | None] = {}
         self.turn = -1
         self.found: list[Stash] = []
-        if Liveness(subgraph).trivial and not Frames(subgraph).exist:
+        if Liveness(subgraph).trivial and not Frames(subgraph.nodes).exist:
             self._find(subgraph)
 
     def _find(self, subgraph: Subgraph) -> None:

@@ -19,6 +19,8 @@ UNKNOWN = ("", None)  # a state that came from outside: it may be any
 
 def input_positions(node: PlanNode, arguments: Iterable[int]) -> list[int]:
     """The input positions of these declared arguments; a list argument stands for all its inputs."""
+    if not node.declaration.has_lists:
+        return sorted(arguments)
     chosen = set(arguments)
     positions: list[int] = []
     at = 0

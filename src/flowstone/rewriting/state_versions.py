@@ -142,31 +142,36 @@ class StateVersions:
         self.sharing = References(memory=True)
         self.place = {node: i for i, node in enumerate(subgraph.nodes)}
         self.changes: dict[Any, list[int]] = {}  # places of what changes each state, in order
-        self._frames: Frames | None = None
+        self._nodes, self._added = subgraph.nodes, list[PlanNode]()
+        self._frames: Frames | None = None  # made when first asked for
         self._loops_that_change: dict[Any, set[Frame]] = {}
         for i, node in enumerate(subgraph.nodes):
-            for state in changed_by(node, self.references):
-                self.changes.setdefault(state, []).append(i)
-        if self.changes:
-            frames = Frames(subgraph)
-            if frames.exist:
-                self._note_loops(subgraph.nodes, frames)
+            if not node.declaration.is_pure:
+                for state in changed_by(node, self.references):
+                    self.changes.setdefault(state, []).append(i)
 
-    def _note_loops(self, nodes: list[PlanNode], frames: Frames) -> None:
-        self._frames = frames
-        for state, places in self.changes.items():
+    def _note_loops(self) -> Frames:
+        nodes = self._nodes
+        if self._added:  # old nodes may take their outputs by now
+            nodes = sorted([*self._added, *nodes], key=self.place.__getitem__)
+        self._frames = frames = Frames(nodes)
+        for state, places in self.changes.items() if frames.exist else ():
             loops = self._loops_that_change.setdefault(state, set())
             for place in places:
-                frame = frames.home(nodes[place])
+                frame = frames.home(self._nodes[place])
                 while frame is not None:
                     loops.add(frame)
                     frame = frame.parent
+        return frames
 
     def add(self, new: PlanNode, at: PlanNode) -> None:
         """Makes a node known that stands in the place of another."""
+        if new not in self.place:
+            if self._frames is None:
+                self._added.append(new)
+            elif self._frames.exist:
+                self._frames.of[new] = self._frames.frame_of(new)
         self.place[new] = self.place[at]
-        if self._frames is not None and new not in self._frames.of:
-            self._frames.of[new] = self._frames.frame_of(new)
 
     def current(self, state: Any, node: PlanNode) -> Any:
         """The version of the state at the node's place; equal versions compare equal."""
@@ -174,10 +179,11 @@ class StateVersions:
             count = sum([bisect_left(places, self.place[node]) for places in self.changes.values()])
         else:
             count = bisect_left(self.changes.get(state, ()), self.place[node])
-        if self._frames is None:
+        frames = self._frames or self._note_loops()
+        if not frames.exist:
             return count, None
         loops = self._loops_that_change.get(state, ()) or self._loops_that_change.get(UNKNOWN, ())
-        frame = self._frames.home(node) if loops else None
+        frame = frames.home(node) if loops else None
         while frame is not None and frame not in loops:
             frame = frame.parent
         return count, frame and frame.name

@@ -34,7 +34,7 @@ def forward_whole_arrays(subgraph: Subgraph) -> None:
     creations = [node for node in subgraph.nodes if node.type == "TensorArrayV3"]
     if not creations:
         return
-    takers, frames, liveness = subgraph.consumers(), Frames(subgraph), Liveness(subgraph)
+    takers, frames, liveness = subgraph.consumers(), Frames(subgraph.nodes), Liveness(subgraph)
     places: dict[PlanNode, list[PlanNode]] = {}
     replaced: dict[Output, Output] = {}
     stand_ins: dict[PlanNode, list[PlanNode]] = {}

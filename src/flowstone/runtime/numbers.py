@@ -199,4 +199,4 @@ def _literal(node: PlanNode) -> str | None:
     return None if isinstance(value, float) and not math.isfinite(value) else repr(value)
 
 
-NO_NUMBERS = Numbers(Subgraph([], [], [], []), Frames(Subgraph([], [], [], [])))
+NO_NUMBERS = Numbers(Subgraph([], [], [], []), Frames([]))

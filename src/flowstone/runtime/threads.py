@@ -49,7 +49,7 @@ _SEQUENCES = frozenset(
 def wants_one_thread(subgraph: Subgraph) -> bool:
     """Whether some kernels of the step may start a team and too few are large enough to gain from it."""
     largest = total = 0.0
-    frames, rows = Frames(subgraph), _fed_rows(subgraph)
+    frames, rows = Frames(subgraph.nodes), _fed_rows(subgraph)
     for node in subgraph.nodes:
         work = _work(node, rows)
         if work is None or work >= _WORTH_A_TEAM:
