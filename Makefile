@@ -2,6 +2,7 @@
 #   make run     train on MNIST: soft-max regression, then a convolutional network
 #   make test    lint, type check, tests
 #   make check   the tests with every rewrite and all generated code proved; for every night
+#   make plain   the tests as on a torch without oneDNN and MKL
 #   make bench   the benchmarks, with whichever peers are installed
 
 PYTHON ?= python3
@@ -14,10 +15,10 @@ READY  := $(VENV)/.installed
 TEST_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check lint format types bench clean
+.PHONY: help setup run test check plain lint format types bench clean
 
 help:
-	@sed -n '2,5s/^#  *//p' Makefile
+	@sed -n '2,6s/^#  *//p' Makefile
 
 setup: $(READY)
 
@@ -37,6 +38,9 @@ test: lint types
 
 check: $(READY)
 	FLOWSTONE_CHECK=1 OMP_NUM_THREADS=$(TEST_THREADS) $(BIN)/python -m pytest -n $(JOBS) -q
+
+plain: $(READY)
+	OMP_NUM_THREADS=$(TEST_THREADS) $(BIN)/python -m pytest -n $(JOBS) -q --plain-torch
 
 lint: $(READY)
 	$(BIN)/ruff check .

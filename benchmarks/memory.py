@@ -31,8 +31,8 @@ import numpy as np
 
 import flowstone as tf
 from flowstone.framework.subgraph import Subgraph
-from flowstone.rewriting.memory_estimate import peak_memory
-from flowstone.rewriting.swapping import swap_peak
+from flowstone.rewriting.analyses.memory_estimate import peak_memory
+from flowstone.rewriting.memory.swapping import swap_peak
 from models import alexnet, language_model, residual
 
 Step = tuple[list[Any], dict[Any, Any]]

@@ -34,7 +34,7 @@ from flowstone.placement.devices import Link, SimulatedDevice
 from flowstone.placement.node_placement import place, place_tasks
 from flowstone.placement.synthetic_graphs import random_cluster, random_tasks
 from flowstone.placement.task_graph import task_graph
-from flowstone.rewriting.partial_execution import prune
+from flowstone.rewriting.simplification.partial_execution import prune
 
 # ---- graphs
 

@@ -22,7 +22,7 @@ LAYERS = [
     {"rewriting"},
     {"placement"},
     {"partition"},
-    {"native"},
+    {"lowering", "native"},
     {"runtime"},
     {"distributed"},
     {"client"},
@@ -40,7 +40,8 @@ FREE = {PUBLIC}
 
 
 def module_name(path: str) -> str:
-    """`flowstone/ops/arrays.py` -> `flowstone.ops.arrays`; a package is named without `__init__`."""
+    """`flowstone/ops/arrays/arrays.py` -> `flowstone.ops.arrays.arrays`; a package is named without
+    `__init__`."""
     return path.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
 
 
@@ -125,11 +126,11 @@ def test_one_file_reads_the_environment() -> None:
     ("path", "source"),
     [
         ("flowstone/framework/graph.py", "from flowstone.ops import arrays"),
-        ("flowstone/framework/graph.py", "from flowstone.ops.arrays import constant"),
+        ("flowstone/framework/graph.py", "from flowstone.ops.arrays.arrays import constant"),
         ("flowstone/framework/graph.py", "def f():\n    import flowstone.runtime.plan"),
-        ("flowstone/ops/arrays.py", "from ..client import session"),
+        ("flowstone/ops/arrays/arrays.py", "from ...client import session"),
         ("flowstone/ops/__init__.py", "from ..client import session"),
-        ("flowstone/ops/arrays.py", "import flowstone as tf"),
+        ("flowstone/ops/arrays/arrays.py", "import flowstone as tf"),
         ("flowstone/client/session.py", "from flowstone.nn import relu"),
         ("flowstone/client/session.py", "from flowstone import nn"),
         ("flowstone/training/saver.py", "from flowstone.tools import run"),
@@ -146,17 +147,17 @@ def test_the_check_sees_a_forbidden_import(path: str, source: str) -> None:
     ("path", "source"),
     [
         (
-            "flowstone/ops/arrays.py",
+            "flowstone/ops/arrays/arrays.py",
             "from flowstone.framework.shape import TensorShape\nfrom . import elementwise",
         ),
         (
-            "flowstone/ops/arrays.py",
+            "flowstone/ops/arrays/arrays.py",
             "from flowstone.framework import dtypes\nimport torch, flowstone.io.records",
         ),
         ("flowstone/training/saver.py", "from flowstone.saved_model import loader"),
         (
             "flowstone/nn.py",
-            "from flowstone.ops.neural_net import relu\nfrom flowstone.client import session",
+            "from flowstone.ops.networks.neural_net import relu\nfrom flowstone.client import session",
         ),
         (
             "flowstone/__init__.py",
@@ -173,4 +174,4 @@ def test_the_check_allows_imports_from_below(path: str, source: str) -> None:
     "source", ["import os\nos.environ['A']", "import os\nos.getenv('A')", "from os import environ"]
 )
 def test_the_check_sees_a_read_of_the_environment(source: str) -> None:
-    assert len(environment_reads("flowstone/ops/arrays.py", source)) == 1
+    assert len(environment_reads("flowstone/ops/arrays/arrays.py", source)) == 1

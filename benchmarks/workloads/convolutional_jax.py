@@ -4,6 +4,9 @@ from functools import partial
 
 import jax
 import jax.numpy as jnp
+from resident_memory import peak, resident
+
+from measuring import median_seconds, report
 from networks import (
     EPSILON,
     NETWORK,
@@ -19,9 +22,6 @@ from networks import (
     images_and_labels,
     parameters,
 )
-from resident_memory import peak, resident
-
-from measuring import median_seconds, report
 
 imported = resident()
 activation = {"relu": jax.nn.relu, "relu6": jax.nn.relu6, "tanh": jnp.tanh}[NETWORK.activation]

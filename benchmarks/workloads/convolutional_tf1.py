@@ -1,6 +1,9 @@
 """The convolutional networks: the loss alone (forward), a training step; memory: the peak of AlexNet's."""
 
 from tf1 import tf  # isort: skip
+from resident_memory import peak, resident
+
+from measuring import median_seconds, report
 from networks import (
     EPSILON,
     NETWORK,
@@ -16,9 +19,6 @@ from networks import (
     images_and_labels,
     parameters,
 )
-from resident_memory import peak, resident
-
-from measuring import median_seconds, report
 
 imported = resident()
 activation = getattr(tf.nn, NETWORK.activation)

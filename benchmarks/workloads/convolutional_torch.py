@@ -4,6 +4,10 @@ import os
 import sys
 
 import torch
+from resident_memory import peak, resident
+from torch import nn
+
+from measuring import median_seconds, report
 from networks import (
     EPSILON,
     NETWORK,
@@ -19,10 +23,6 @@ from networks import (
     images_and_labels,
     parameters,
 )
-from resident_memory import peak, resident
-from torch import nn
-
-from measuring import median_seconds, report
 
 imported = resident()
 variant = os.environ["VARIANT"]

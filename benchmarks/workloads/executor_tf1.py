@@ -9,8 +9,9 @@ from shapes import CONDITIONALS
 from tf1 import tf
 
 from flowstone.framework.kernel import Environment
-from flowstone.rewriting.partial_execution import prune
+from flowstone.lowering.passes import EVERY
 from flowstone.rewriting.passes import run_passes
+from flowstone.rewriting.simplification.partial_execution import prune
 from flowstone.runtime.executor import SEGMENT
 from flowstone.runtime.step import Step
 from flowstone.runtime.unit_program import UnitProgram
@@ -20,7 +21,7 @@ start = tf.placeholder(tf.float32, [])
 z = start
 for _ in range(CONDITIONALS):
     z = tf.cond(z > 0.0, lambda z=z: z - 1.0, lambda z=z: z + 1.0)
-program = UnitProgram(run_passes(prune([z], [], [start])), Environment(), dynamic=True)
+program = UnitProgram(run_passes(prune([z], [], [start]), EVERY), Environment(), dynamic=True)
 value, one = torch.tensor(1.0), torch.tensor(1.0)
 
 

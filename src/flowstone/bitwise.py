@@ -1,3 +1,10 @@
 """`flowstone.bitwise`: operations on the bits of integers."""
 
-from flowstone.ops.bitwise import bitwise_and, bitwise_or, bitwise_xor, invert, left_shift, right_shift
+from flowstone.ops.numbers.bitwise import (
+    bitwise_and,
+    bitwise_or,
+    bitwise_xor,
+    invert,
+    left_shift,
+    right_shift,
+)

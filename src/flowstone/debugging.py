@@ -1,6 +1,8 @@
 """`flowstone.debugging`: checks of values, types and shapes."""
 
-from flowstone.ops.checks import (
+from flowstone.ops.arrays.identities import check_numerics
+from flowstone.ops.arrays.identities import verify_tensor_all_finite as assert_all_finite
+from flowstone.ops.control.checks import (
     assert_equal,
     assert_greater,
     assert_greater_equal,
@@ -18,11 +20,8 @@ from flowstone.ops.checks import (
     is_non_decreasing,
     is_strictly_increasing,
 )
-from flowstone.ops.conditionals import Assert
-from flowstone.ops.functions import is_finite, is_inf, is_nan
-from flowstone.ops.identities import check_numerics
-from flowstone.ops.identities import verify_tensor_all_finite as assert_all_finite
-from flowstone.ops.type_checks import (
+from flowstone.ops.control.conditionals import Assert
+from flowstone.ops.control.type_checks import (
     assert_integer,
     assert_proper_iterable,
     assert_same_float_dtype,
@@ -30,3 +29,4 @@ from flowstone.ops.type_checks import (
     assert_type,
     is_numeric_tensor,
 )
+from flowstone.ops.numbers.functions import is_finite, is_inf, is_nan

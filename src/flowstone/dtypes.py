@@ -30,5 +30,5 @@ from flowstone.framework.dtypes import (
     uint64,
     variant,
 )
-from flowstone.ops.casts import cast, saturate_cast
-from flowstone.ops.complex_numbers import complex
+from flowstone.ops.numbers.casts import cast, saturate_cast
+from flowstone.ops.numbers.complex_numbers import complex

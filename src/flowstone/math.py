@@ -1,8 +1,12 @@
 """`flowstone.math`: mathematics by element, reductions and segments."""
 
-from flowstone.ops.accumulations import cumprod, cumsum
-from flowstone.ops.activations import softplus, softsign
-from flowstone.ops.arithmetic import (
+from flowstone.ops.arrays.rearranging import invert_permutation
+from flowstone.ops.control.checks import is_non_decreasing, is_strictly_increasing
+from flowstone.ops.networks.activations import softplus, softsign
+from flowstone.ops.networks.neural_net import l2_normalize, zero_fraction
+from flowstone.ops.networks.softmax import log_softmax, softmax
+from flowstone.ops.numbers.accumulations import cumprod, cumsum
+from flowstone.ops.numbers.arithmetic import (
     abs,
     accumulate_n,
     add,
@@ -18,8 +22,7 @@ from flowstone.ops.arithmetic import (
     squared_difference,
     subtract,
 )
-from flowstone.ops.checks import is_non_decreasing, is_strictly_increasing
-from flowstone.ops.comparisons import (
+from flowstone.ops.numbers.comparisons import (
     equal,
     greater,
     greater_equal,
@@ -31,11 +34,11 @@ from flowstone.ops.comparisons import (
     logical_xor,
     not_equal,
 )
-from flowstone.ops.complex_numbers import angle, conj, imag, real
-from flowstone.ops.division import div_no_nan as divide_no_nan
-from flowstone.ops.division import divide, floordiv, floormod, mod, truediv
-from flowstone.ops.extreme_positions import argmax, argmin
-from flowstone.ops.functions import (
+from flowstone.ops.numbers.complex_numbers import angle, conj, imag, real
+from flowstone.ops.numbers.division import div_no_nan as divide_no_nan
+from flowstone.ops.numbers.division import divide, floordiv, floormod, mod, truediv
+from flowstone.ops.numbers.extreme_positions import argmax, argmin
+from flowstone.ops.numbers.functions import (
     acos,
     acosh,
     asin,
@@ -69,10 +72,8 @@ from flowstone.ops.functions import (
     tan,
     tanh,
 )
-from flowstone.ops.neural_net import l2_normalize, zero_fraction
-from flowstone.ops.ranking import in_top_k, top_k
-from flowstone.ops.rearranging import invert_permutation
-from flowstone.ops.reductions import (
+from flowstone.ops.numbers.ranking import in_top_k, top_k
+from flowstone.ops.numbers.reductions import (
     count_nonzero,
     reduce_all,
     reduce_any,
@@ -83,7 +84,7 @@ from flowstone.ops.reductions import (
     reduce_prod,
     reduce_sum,
 )
-from flowstone.ops.segment_reductions import (
+from flowstone.ops.numbers.segment_reductions import (
     segment_max,
     segment_mean,
     segment_min,
@@ -94,6 +95,5 @@ from flowstone.ops.segment_reductions import (
     unsorted_segment_prod,
     unsorted_segment_sum,
 )
-from flowstone.ops.softmax import log_softmax, softmax
-from flowstone.ops.sparse_segment_reductions import bincount
-from flowstone.ops.special_functions import atan2, betainc, igamma, igammac, lbeta, polygamma, zeta
+from flowstone.ops.numbers.special_functions import atan2, betainc, igamma, igammac, lbeta, polygamma, zeta
+from flowstone.ops.sparse.sparse_segment_reductions import bincount

@@ -6,16 +6,9 @@ from flowstone.gradients.swish import swish as silu
 from flowstone.layers.dynamic_recurrent import bidirectional_dynamic_rnn, dynamic_rnn
 from flowstone.layers.raw_recurrent import raw_rnn
 from flowstone.layers.recurrent import static_bidirectional_rnn, static_rnn, static_state_saving_rnn
-from flowstone.ops.activations import crelu, elu, leaky_relu, relu, relu6, selu, softplus, softsign
-from flowstone.ops.candidate_sampling import (
-    all_candidate_sampler,
-    compute_accidental_hits,
-    fixed_unigram_candidate_sampler,
-    learned_unigram_candidate_sampler,
-    log_uniform_candidate_sampler,
-    uniform_candidate_sampler,
-)
-from flowstone.ops.convolution_layers import (
+from flowstone.ops.arrays.space_moves import depth_to_space, space_to_batch, space_to_depth
+from flowstone.ops.networks.activations import crelu, elu, leaky_relu, relu, relu6, selu, softplus, softsign
+from flowstone.ops.networks.convolution_layers import (
     atrous_conv2d,
     atrous_conv2d_transpose,
     conv1d,
@@ -35,14 +28,13 @@ from flowstone.ops.convolution_layers import (
     depthwise_conv2d_native_backprop_input,
     separable_conv2d,
 )
-from flowstone.ops.convolution_layers import (
+from flowstone.ops.networks.convolution_layers import (
     conv3d_backprop_filter_v2 as conv3d_backprop_filter,
 )
-from flowstone.ops.embedding import embedding_lookup, embedding_lookup_sparse
-from flowstone.ops.functions import sigmoid, tanh
-from flowstone.ops.local_response import local_response_normalization, lrn
-from flowstone.ops.morphology import dilation2d, erosion2d
-from flowstone.ops.neural_net import (
+from flowstone.ops.networks.embedding import embedding_lookup, embedding_lookup_sparse
+from flowstone.ops.networks.local_response import local_response_normalization, lrn
+from flowstone.ops.networks.morphology import dilation2d, erosion2d
+from flowstone.ops.networks.neural_net import (
     bias_add,
     dropout,
     l2_loss,
@@ -52,7 +44,7 @@ from flowstone.ops.neural_net import (
     xw_plus_b,
     zero_fraction,
 )
-from flowstone.ops.normalization import (
+from flowstone.ops.networks.normalization import (
     batch_norm_with_global_normalization,
     batch_normalization,
     fused_batch_norm,
@@ -61,7 +53,7 @@ from flowstone.ops.normalization import (
     sufficient_statistics,
     weighted_moments,
 )
-from flowstone.ops.pooling_layers import (
+from flowstone.ops.networks.pooling_layers import (
     avg_pool,
     avg_pool2d,
     avg_pool3d,
@@ -71,9 +63,8 @@ from flowstone.ops.pooling_layers import (
     max_pool_with_argmax,
     pool,
 )
-from flowstone.ops.ranking import in_top_k, top_k
-from flowstone.ops.sampled_losses import nce_loss, sampled_softmax_loss
-from flowstone.ops.softmax import (
+from flowstone.ops.networks.sampled_losses import nce_loss, sampled_softmax_loss
+from flowstone.ops.networks.softmax import (
     log_softmax,
     sigmoid_cross_entropy_with_logits,
     softmax,
@@ -82,4 +73,13 @@ from flowstone.ops.softmax import (
     sparse_softmax_cross_entropy_with_logits,
     weighted_cross_entropy_with_logits,
 )
-from flowstone.ops.space_moves import depth_to_space, space_to_batch, space_to_depth
+from flowstone.ops.numbers.functions import sigmoid, tanh
+from flowstone.ops.numbers.ranking import in_top_k, top_k
+from flowstone.ops.randomness.candidate_sampling import (
+    all_candidate_sampler,
+    compute_accidental_hits,
+    fixed_unigram_candidate_sampler,
+    learned_unigram_candidate_sampler,
+    log_uniform_candidate_sampler,
+    uniform_candidate_sampler,
+)

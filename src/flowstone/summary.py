@@ -1,3 +1,3 @@
 """`flowstone.summary`: what a step reports to TensorBoard."""
 
-from flowstone.ops.summaries import merge, merge_all, scalar
+from flowstone.ops.summaries.summaries import merge, merge_all, scalar

@@ -7,8 +7,8 @@ Run with a Python that has TensorFlow 2 (the files came from 2.21):
 a line ``# program``; ``references.json`` what the programs of
 `reference_loop_programs.py` give; ``gradients.json`` and ``gradient_nodes.txt`` are the same of gradients.
 ``from_tensorflow.pbtxt`` is the graph of `loop_programs.exchanged`. Then imports and runs
-``from_flowstone.pbtxt``, the same graph as `tests/ops/test_loops.py` holds Flowstone's export to. Ends with
-an error if a message lacks the words that it should have, or that graph's values differ.
+``from_flowstone.pbtxt``, the same graph as `tests/ops/control/test_loops.py` holds Flowstone's export to.
+Ends with an error if a message lacks the words that it should have, or that graph's values differ.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Ask TensorFlow for the losses and gradients that `tests/ops/test_sampled_losses.py` expects.
+"""Ask TensorFlow for the losses and gradients that `tests/ops/networks/test_sampled_losses.py` expects.
 
 Run with a Python that has TensorFlow 2: `python tests/golden/make_sampling_goldens.py`. Writes
 `tests/golden/sampling/losses.json`, which says of each case of `CASES` its loss, which of the gradients by

@@ -35,7 +35,7 @@ SKIPPED = {
             "SymbolicGradient",
             "While",
         ),
-        "calls functions; tests/ops/test_functions.py",
+        "calls functions; tests/ops/control/test_functions.py",
     ),
     **dict.fromkeys(
         (
@@ -43,7 +43,7 @@ SKIPPED = {
             for kind in ("Concat", "Gather", "Read", "Scatter", "Split", "Write")
             for generation in ("", "V2", "V3")
         ),
-        "of an array; tests/ops/test_tensor_array.py",
+        "of an array; tests/ops/lists/test_tensor_array.py",
     ),
     **dict.fromkeys(
         (
@@ -64,14 +64,14 @@ SKIPPED = {
                 "Stack",
             )
         ),
-        "of a list; tests/ops/test_tensor_lists.py",
+        "of a list; tests/ops/lists/test_tensor_lists.py",
     ),
     "ArgMax": "gives integers",
     "ArgMin": "gives integers",
     "DebugGradientIdentity": "for debuggers",
     "Merge": _CHOSEN,
     "PreventGradient": "its gradient is an error",
-    "Print": "passes its input on; tests/ops/test_reporting.py",
+    "Print": "passes its input on; tests/ops/control/test_reporting.py",
     "RandomGamma": "draws anew in every step",
     "ReadVariableOp": _VARIABLE,
     "RefMerge": _CHOSEN,

@@ -14,7 +14,7 @@ import pytest
 
 import flowstone as tf
 from flowstone.framework.operation import F
-from flowstone.ops.staging_areas import MapStagingArea, StagingArea
+from flowstone.ops.queues.staging_areas import MapStagingArea, StagingArea
 
 X = np.arange(12, dtype="f").reshape(3, 4)
 

@@ -13,7 +13,7 @@ import flowstone as tf
 from flowstone.partition.receive_scheduling import RECEIVES, delay_receives, simulate_parts, windows
 from flowstone.partition.subgraphs import partition
 from flowstone.placement.devices import Link, SimulatedDevice
-from flowstone.rewriting.partial_execution import prune
+from flowstone.rewriting.simplification.partial_execution import prune
 from flowstone.runtime import plan
 from flowstone.runtime.device_types import memory_of, register_device_type, unregister_device_type
 

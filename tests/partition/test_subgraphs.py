@@ -11,7 +11,7 @@ import flowstone as tf
 from flowstone.framework import errors
 from flowstone.partition.subgraphs import partition, show
 from flowstone.placement.devices import SimulatedDevice
-from flowstone.rewriting.partial_execution import prune
+from flowstone.rewriting.simplification.partial_execution import prune
 
 TASK = "/job:localhost/replica:0/task:0"
 DEVICES = [SimulatedDevice(f"{TASK}/device:CPU:{i}") for i in range(3)]

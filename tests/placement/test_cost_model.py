@@ -12,7 +12,7 @@ from flowstone.placement import cost_model, devices, operation_cost, synthetic_g
 from flowstone.placement.cost_model import CostModel, Rates
 from flowstone.placement.devices import SimulatedDevice
 from flowstone.placement.operation_cost import state_size, tensor_size, work
-from flowstone.rewriting.partial_execution import prune
+from flowstone.rewriting.simplification.partial_execution import prune
 
 CPU = SimulatedDevice("/job:localhost/replica:0/task:0/device:CPU:0")
 FAST = SimulatedDevice("/job:localhost/replica:0/task:0/device:CPU:1", relative_speed=2.0)

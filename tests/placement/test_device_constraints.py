@@ -9,7 +9,7 @@ from flowstone.framework import errors
 from flowstone.framework.operation import F
 from flowstone.placement.device_constraints import find_constraints, runs_everything
 from flowstone.placement.devices import SimulatedDevice
-from flowstone.rewriting.partial_execution import prune
+from flowstone.rewriting.simplification.partial_execution import prune
 
 TASK = "/job:localhost/replica:0/task:0"
 CPUS = [SimulatedDevice(f"{TASK}/device:CPU:{i}") for i in range(4)]

@@ -22,7 +22,7 @@ from flowstone.placement.greedy_walk import ranks
 from flowstone.placement.node_placement import place, place_tasks, stateful_placement
 from flowstone.placement.synthetic_graphs import random_cluster, random_tasks
 from flowstone.placement.task_graph import placed_task_graph
-from flowstone.rewriting.partial_execution import prune
+from flowstone.rewriting.simplification.partial_execution import prune
 
 TASK = "/job:localhost/replica:0/task:0"
 CPUS = [SimulatedDevice(f"{TASK}/device:CPU:{i}") for i in range(4)]

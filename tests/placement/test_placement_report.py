@@ -11,7 +11,7 @@ import flowstone as tf
 from flowstone.placement.cost_model import CostModel
 from flowstone.placement.devices import Link, SimulatedDevice
 from flowstone.placement.placement_report import draw_placement, placement_table
-from flowstone.rewriting.partial_execution import prune
+from flowstone.rewriting.simplification.partial_execution import prune
 
 A, B = (SimulatedDevice(f"/device:CPU:{i}") for i in range(2))
 

@@ -8,16 +8,17 @@ import numpy as np
 
 import flowstone as tf
 from flowstone.framework import flags
+from flowstone.lowering.passes import EVERY
 from flowstone.rewriting.invariants import check
-from flowstone.rewriting.partial_execution import prune
-from flowstone.rewriting.passes import PASSES, run_passes
+from flowstone.rewriting.passes import run_passes
+from flowstone.rewriting.simplification.partial_execution import prune
 from flowstone.runtime import plan
 
 
 def text(fetches: Any, feeds: Any, *names: str, targets: Any = ()) -> list[str]:
     """The graph's lines after only the passes of these names."""
     subgraph = prune(fetches, list(targets), feeds)
-    run_passes(subgraph, {p.name for p in PASSES} - set(names))
+    run_passes(subgraph, EVERY, {p.name for p in EVERY} - set(names))
     check(subgraph)
     return str(subgraph).splitlines()
 
@@ -52,4 +53,4 @@ def agree(
 
 
 def _with(disabled: frozenset[str]) -> Any:
-    return lambda subgraph, others=frozenset(): run_passes(subgraph, disabled | others)
+    return lambda subgraph, passes, others: run_passes(subgraph, passes, disabled | others)

@@ -224,14 +224,14 @@ def _short(found: Answers) -> str:
 
 
 def _without_passes() -> Flowstone:
-    from flowstone.rewriting.passes import NAMES
+    from flowstone.lowering.passes import NAMES
 
     return Flowstone(NAMES)
 
 
 def suspects(wanted: Program, expected: Answers) -> list[str]:
     """The passes without any one of which the difference goes."""
-    from flowstone.rewriting.passes import NAMES
+    from flowstone.lowering.passes import NAMES
 
     with_all = Flowstone()
     if "more than" in str(with_all(wanted)):

@@ -26,11 +26,12 @@ from flowstone.framework.kernel import Environment
 from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import Subgraph
 from flowstone.framework.values import to_numpy, to_runtime
-from flowstone.rewriting.frames import LOOP_TYPES, Frames
-from flowstone.rewriting.function_inlining import inline_functions
+from flowstone.lowering.passes import EVERY
+from flowstone.rewriting.analyses.frames import LOOP_TYPES, Frames
+from flowstone.rewriting.functions.function_inlining import inline_functions
 from flowstone.rewriting.invariants import check
-from flowstone.rewriting.partial_execution import prune
 from flowstone.rewriting.passes import run_passes
+from flowstone.rewriting.simplification.partial_execution import prune
 from flowstone.runtime.executor import DEAD
 from flowstone.runtime.interpreter import interpret
 from flowstone.runtime.segments import compile_segment
@@ -153,7 +154,7 @@ class Built(NamedTuple):
 
 def rewritten(subgraph: Subgraph, name: str, show: Any = None) -> Subgraph:
     """The subgraph after all passes, with the one of this name switched on."""
-    run_passes(subgraph, flags.OPTIONAL_PASSES - {name}, show)
+    run_passes(subgraph, EVERY, flags.OPTIONAL_PASSES - {name}, show)
     check(subgraph)
     return subgraph
 

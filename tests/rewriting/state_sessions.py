@@ -6,23 +6,21 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from flowstone.framework import flags
-from flowstone.ops import fused_convolutions, packed_products, packed_weights, winograd
-from flowstone.rewriting import (
+from flowstone.framework import onednn
+from flowstone.lowering.convolutions import (
     filter_layout,
+    fused_convolutions,
     joined_convolutions,
-    joined_products,
-    joined_values,
-    lstm_layers,
-    lstm_loop_layers,
-    memory_schedule,
     normalization_fusion,
-    recomputation,
-    sums,
-    swapping,
-    update_grouping,
 )
-from flowstone.rewriting.passes import NAMES, run_passes
+from flowstone.lowering.convolutions import minimal_filtering as winograd
+from flowstone.lowering.packing import packed_products, packed_weights
+from flowstone.lowering.passes import NAMES
+from flowstone.lowering.products import joined_products, sums
+from flowstone.lowering.recurrences import lstm_layers, lstm_loop_layers
+from flowstone.lowering.updates import update_grouping
+from flowstone.rewriting.memory import joined_values, memory_schedule, recomputation, swapping
+from flowstone.rewriting.passes import run_passes
 from flowstone.runtime import plan
 
 
@@ -36,8 +34,8 @@ def passes(
     `seen` gets the names of the passes that changed something."""
     usual = plan.run_passes
 
-    def chosen(subgraph: Any, others: frozenset[str] = flags.DISABLED_PASSES) -> Any:
-        run_passes(subgraph, (others - enabled) | disabled)
+    def chosen(subgraph: Any, passes: Any, others: frozenset[str]) -> Any:
+        run_passes(subgraph, passes, (others - enabled) | disabled)
         if seen is not None:
             seen.update(name for name, _, _ in subgraph.log)
         return subgraph
@@ -62,7 +60,7 @@ _SIZES: list[tuple[Any, str, Any]] = [
     (memory_schedule, "_LEAST_SAVING", 0.0),
     (normalization_fusion, "_FEWEST", 1),
     (packed_products, "_PAGE", 1),
-    (packed_products, "onednn_is_faster", lambda: True),
+    (onednn, "multiplies_faster", onednn.is_available),
     (recomputation, "WORTHWHILE", 1),
     (recomputation, "_LEAST_SAVING", 0.0),
     (sums, "_saves_memory", lambda group: True),

@@ -9,16 +9,17 @@ import flowstone as tf
 from flowstone.framework import flags
 from flowstone.framework.containers import ResourceStore
 from flowstone.framework.kernel import Environment
+from flowstone.lowering.passes import EVERY
 from flowstone.rewriting.invariants import check
-from flowstone.rewriting.partial_execution import prune
-from flowstone.rewriting.passes import PASSES, run_passes
+from flowstone.rewriting.passes import run_passes
+from flowstone.rewriting.simplification.partial_execution import prune
 
 
 def rewritten(fetches, feeds, *names, targets=()):
     """Text before and after only the passes of these names."""
     subgraph = prune(fetches, list(targets), feeds)
     before = str(subgraph)
-    run_passes(subgraph, {p.name for p in PASSES} - set(names))
+    run_passes(subgraph, EVERY, {p.name for p in EVERY} - set(names))
     check(subgraph)
     return before, str(subgraph)
 
@@ -209,7 +210,7 @@ def test_results_are_equal_with_and_without_every_pass():
     loss = tf.reduce_sum(h * h) + tf.reduce_mean(h + h)
     gradient = tf.gradients(loss, [w])[0]
     value = np.random.RandomState(0).randn(3, 4).astype(np.float32)
-    names = [p.name for p in PASSES]
+    names = [p.name for p in EVERY]
     results = []
     for disabled in [[], *[[name] for name in names], names]:
         with tf.Session() as session:
@@ -225,7 +226,10 @@ def test_show_receives_the_graph_before_and_after_each_pass():
     y = tf.constant(1.0) + tf.constant(2.0)
     shown = []
     run_passes(
-        prune([y], [], []), frozenset(), lambda name, before, after: shown.append((name, before, after))
+        prune([y], [], []),
+        EVERY,
+        frozenset(),
+        lambda name, before, after: shown.append((name, before, after)),
     )
     assert [name for name, _, _ in shown] == ["fold_constants", "remove_unneeded"]
     assert "AddV2" in shown[0][1] and "AddV2" not in shown[0][2]

@@ -16,10 +16,11 @@ import pytest
 import flowstone as tf
 import random_models
 from flowstone.framework import flags
-from flowstone.rewriting.passes import PASSES, run_passes
+from flowstone.lowering.passes import EVERY
+from flowstone.rewriting.passes import run_passes
 from flowstone.runtime import plan
 
-NAMES = frozenset(each.name for each in PASSES)
+NAMES = frozenset(each.name for each in EVERY)
 EXTRA = int(os.environ.get("EXTRA_SEEDS", "0"))
 STEPS = 3
 TELLING_SEEDS = (0, 3, 4, 5, 8)
@@ -48,9 +49,8 @@ def train(
     """Trains the program without these passes; `scribbles`: overwrites what it fed and fetched."""
     applied: set[str] = set()
 
-    def chosen(subgraph: Any, others: frozenset[str] = flags.DISABLED_PASSES) -> Any:
-        phase = others - flags.OPTIONAL_PASSES  # over several devices passes run in two phases
-        run_passes(subgraph, disabled | phase | flags.ROUNDING_PASSES)
+    def chosen(subgraph: Any, passes: Any, _: frozenset[str]) -> Any:
+        run_passes(subgraph, passes, disabled | flags.ROUNDING_PASSES)
         applied.update(name for name, _, _ in subgraph.log)
         return subgraph
 

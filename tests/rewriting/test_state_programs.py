@@ -16,7 +16,7 @@ import pytest
 
 from compare_state_programs import Flowstone, difference
 from flowstone.framework import flags
-from flowstone.rewriting.passes import NAMES
+from flowstone.lowering.passes import NAMES
 from state_patterns import program
 from state_programs import Body, Program, Run, State, Statement
 from state_sessions import lower_sizes
@@ -53,6 +53,7 @@ def test_has_the_values_of_tensorflow(seed: int, digest: int, expected: np.ndarr
     assert not words, f"{words}\n{wanted}"
 
 
+@pytest.mark.needs_onednn
 def test_every_pass_meets_such_programs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise what is tried above would say nothing of it."""
     lower_sizes(monkeypatch.setattr)

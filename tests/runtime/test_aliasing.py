@@ -9,7 +9,7 @@ import pytest
 
 import flowstone as tf
 from flowstone.framework.kernel import Value
-from flowstone.rewriting.partial_execution import prune
+from flowstone.rewriting.simplification.partial_execution import prune
 from flowstone.runtime.aliasing import Aliasing
 
 ONES = np.ones([2, 3], np.float32)

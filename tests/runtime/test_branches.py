@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import flowstone as tf
-from flowstone.ops.control_flow import merge, switch
-from flowstone.rewriting.branches import FALSE, TRUE, Liveness, conjunction, join, literal
-from flowstone.rewriting.partial_execution import prune
+from flowstone.ops.control.control_flow import merge, switch
+from flowstone.rewriting.analyses.branches import FALSE, TRUE, Liveness, conjunction, join, literal
+from flowstone.rewriting.simplification.partial_execution import prune
 
 
 @pytest.fixture(autouse=True)

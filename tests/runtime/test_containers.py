@@ -9,7 +9,7 @@ import pytest
 
 import flowstone as tf
 from flowstone.framework.operation import F
-from flowstone.ops.barriers import Barrier
+from flowstone.ops.queues.barriers import Barrier
 from stepping import Running, refused, runtime_object, until
 
 

@@ -11,8 +11,9 @@ import torch
 import flowstone as tf
 from flowstone.framework.containers import ResourceStore
 from flowstone.framework.kernel import Environment
-from flowstone.rewriting.partial_execution import prune
-from flowstone.rewriting.passes import PASSES, run_passes
+from flowstone.lowering.passes import EVERY
+from flowstone.rewriting.passes import run_passes
+from flowstone.rewriting.simplification.partial_execution import prune
 from flowstone.runtime.executor import DEAD, MERGE, NEXT, SEGMENT, Executor, Unit, UnitGraph
 from flowstone.runtime.segments import compile_segment
 from flowstone.runtime.step import Step
@@ -30,7 +31,7 @@ def both_ways(fetches, feeds=(), passes=True):
     results = []
     for compiled in (compile_segment, lambda s, e: UnitProgram(s, e, dynamic=True)):
         subgraph = prune(fetches, [], [x for x, _ in feeds])
-        run_passes(subgraph, () if passes else {p.name for p in PASSES})
+        run_passes(subgraph, EVERY, () if passes else {p.name for p in EVERY})
         program = compiled(subgraph, Environment(resources=ResourceStore()))
         with torch.inference_mode():
             results.append(program.function(Step(), *[torch.as_tensor(value) for _, value in feeds]))
@@ -102,7 +103,7 @@ def test_switches_ask_for_a_python_bool():
     x, v = tf.placeholder(tf.float32, []), tf.placeholder(tf.bool, [2])
     out = tf.while_loop(lambda x: x < 9.0, lambda x: tf.cond(x > 3.0, lambda: x * x, lambda: x + 1.0), [x])
     other = tf.cond(tf.reduce_all(v), lambda: x + 1.0, lambda: x - 1.0)
-    program = UnitProgram(run_passes(prune([out, other], [], [x, v])), Environment(), dynamic=True)
+    program = UnitProgram(run_passes(prune([out, other], [], [x, v]), EVERY), Environment(), dynamic=True)
     assert program.source.count(".item() < 9.0") == program.source.count(".item() > 3.0") == 1
     assert program.source.count("bool(") == 1
     values = both_ways([out, other], [(x, np.float32(1)), (v, np.array([True, False]))])

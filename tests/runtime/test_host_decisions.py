@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import flowstone as tf
-from flowstone.rewriting.partial_execution import prune
+from flowstone.rewriting.simplification.partial_execution import prune
 from flowstone.runtime.host_decisions import decided_on_host, undecided
 
 

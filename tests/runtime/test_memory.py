@@ -10,7 +10,7 @@ import torch
 
 import flowstone as tf
 from flowstone.framework.kernel import CPU, GPU, Environment
-from flowstone.rewriting.partial_execution import prune
+from flowstone.rewriting.simplification.partial_execution import prune
 from flowstone.runtime.memory import Memory
 
 WITHOUT_KERNEL = ("_Arg", "Switch", "Merge")

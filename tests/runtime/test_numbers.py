@@ -7,9 +7,10 @@ import pytest
 
 import flowstone as tf
 from flowstone.framework.kernel import Environment
-from flowstone.rewriting.frames import order_by_frames
-from flowstone.rewriting.partial_execution import prune
+from flowstone.lowering.passes import EVERY
+from flowstone.rewriting.analyses.frames import order_by_frames
 from flowstone.rewriting.passes import run_passes
+from flowstone.rewriting.simplification.partial_execution import prune
 from flowstone.runtime.numbers import Numbers
 from flowstone.runtime.segments import compile_segment
 
@@ -21,13 +22,13 @@ def graph():
 
 
 def numbers_of(fetches, feeds=()):
-    subgraph = run_passes(prune(fetches, [], list(feeds)))
+    subgraph = run_passes(prune(fetches, [], list(feeds)), EVERY)
     frames = order_by_frames(subgraph)
     return {x.op.name.rpartition("/")[2] for x in Numbers(subgraph, frames).outputs}
 
 
 def source_of(fetches, feeds=()):
-    return compile_segment(run_passes(prune(fetches, [], list(feeds))), Environment()).source
+    return compile_segment(run_passes(prune(fetches, [], list(feeds)), EVERY), Environment()).source
 
 
 def test_a_counter_and_its_predicate_are_numbers_and_vectors_are_not():

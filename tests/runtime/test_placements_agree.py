@@ -14,7 +14,7 @@ import pytest
 
 import flowstone as tf
 from flowstone.framework import flags
-from flowstone.rewriting.passes import JOINING
+from flowstone.lowering.passes import LOWERING
 
 ACTIVATIONS = [tf.nn.relu, tf.tanh, tf.sigmoid, tf.identity, lambda x: x * x]
 OPTIMIZERS = [
@@ -104,7 +104,9 @@ def run(seed, devices, loops, monkeypatch):
         tf.set_random_seed(seed)
         feeds, train, fetches, variables = build(seed, devices, loops)
         config = tf.ConfigProto(device_count={"CPU": max(devices, 1)}, operation_timeout_in_ms=120_000)
-        monkeypatch.setattr(flags, "DISABLED_PASSES", flags.DISABLED_PASSES | JOINING)
+        monkeypatch.setattr(
+            flags, "DISABLED_PASSES", flags.DISABLED_PASSES | {each.name for each in LOWERING}
+        )
         with tf.Session(graph=graph, config=config) as session:
             session.run(tf.global_variables_initializer())
             results = []
@@ -157,7 +159,7 @@ def test_the_gradient_of_a_loop_over_devices(devices):
 
 def test_greedy_placement_gives_the_same_bits(monkeypatch):
     """Without requests, placement chooses."""
-    monkeypatch.setattr(flags, "DISABLED_PASSES", flags.DISABLED_PASSES | JOINING)
+    monkeypatch.setattr(flags, "DISABLED_PASSES", flags.DISABLED_PASSES | {each.name for each in LOWERING})
 
     def values(devices):
         with tf.Graph().as_default():

@@ -8,8 +8,9 @@ import torch
 
 import flowstone as tf
 from flowstone.framework.kernel import Environment
-from flowstone.rewriting.partial_execution import prune
+from flowstone.lowering.passes import EVERY
 from flowstone.rewriting.passes import run_passes
+from flowstone.rewriting.simplification.partial_execution import prune
 from flowstone.runtime.interpreter import disagreement, interpret
 from flowstone.runtime.segments import compile_segment
 from flowstone.runtime.step import UNLIMITED
@@ -65,7 +66,7 @@ def test_segments_agree_with_the_interpreter(seed):
     with tf.Graph().as_default():
         feeds, fetches = random_graph(random, random.randint(3, 30))
         plain = prune(fetches, [], feeds)
-        optimised = run_passes(prune(fetches, [], feeds))
+        optimised = run_passes(prune(fetches, [], feeds), EVERY)
         segment = compile_segment(optimised, Environment())
         for _ in range(3):
             arrays = [torch.from_numpy(random.randn(2, 3).astype(np.float32)) for _ in range(2)]

@@ -17,8 +17,9 @@ import torch
 import flowstone as tf
 from flowstone.framework.containers import ResourceStore
 from flowstone.framework.kernel import Environment
-from flowstone.rewriting.partial_execution import prune
+from flowstone.lowering.passes import EVERY
 from flowstone.rewriting.passes import run_passes
+from flowstone.rewriting.simplification.partial_execution import prune
 from flowstone.runtime.step import Step
 from flowstone.runtime.unit_program import UnitProgram
 
@@ -138,7 +139,7 @@ def test_the_executor_gives_what_plain_python_gives(seed):
         feeds = [tf.placeholder(tf.int32, [3]) for _ in range(3)]
         subgraph = prune([build(statements, feeds, 0)], [], feeds)
         if seed % 2:
-            run_passes(subgraph)
+            run_passes(subgraph, EVERY)
         units = UnitProgram(subgraph, Environment(resources=ResourceStore()), dynamic=True)
         given = start(rng)
         with torch.inference_mode():

@@ -12,7 +12,7 @@ import torch
 import flowstone as tf
 from flowstone.framework.containers import ResourceStore
 from flowstone.framework.kernel import Environment
-from flowstone.rewriting.partial_execution import prune
+from flowstone.rewriting.simplification.partial_execution import prune
 from flowstone.runtime.segments import compile_segment
 from flowstone.runtime.step import UNLIMITED, Step
 

@@ -11,7 +11,8 @@ import pytest
 
 import flowstone as tf
 from flowstone.framework import flags
-from flowstone.rewriting import joined_products, update_grouping
+from flowstone.lowering.products import joined_products
+from flowstone.lowering.updates import update_grouping
 
 MATRIX = np.arange(16.0).reshape(4, 4) / 10
 

@@ -10,7 +10,7 @@ import torch
 
 import flowstone as tf
 from flowstone.framework.operation import F
-from flowstone.rewriting.partial_execution import prune
+from flowstone.rewriting.simplification.partial_execution import prune
 from flowstone.runtime.threads import limit, wants_one_thread
 
 

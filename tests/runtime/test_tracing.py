@@ -15,7 +15,7 @@ import flowstone as tf
 from flowstone.framework import flags
 from flowstone.framework.containers import ResourceStore
 from flowstone.framework.kernel import Environment
-from flowstone.rewriting.partial_execution import prune
+from flowstone.rewriting.simplification.partial_execution import prune
 from flowstone.runtime.segments import compile_segment
 from flowstone.runtime.step_stats import step_stats
 from flowstone.runtime.tracing import Trace, TracedStep

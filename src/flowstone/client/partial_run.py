@@ -48,7 +48,7 @@ from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.framework.tensor import Tensor
 from flowstone.partition.subgraphs import partition
 from flowstone.placement.node_placement import stateful_placement
-from flowstone.rewriting.branches import SWITCHES
+from flowstone.rewriting.analyses.branches import SWITCHES
 from flowstone.runtime import threads
 from flowstone.runtime.device import default_device
 from flowstone.runtime.executor import DEAD

@@ -25,7 +25,7 @@ from flowstone.client.feeds_fetches import (
 from flowstone.client.plans_by_shape import PlanForShapes, PlansByShape, Shapes
 from flowstone.client.run_metadata import with_feeds
 from flowstone.framework.tensor import Tensor
-from flowstone.rewriting.equal_sizes import without_equal_sizes
+from flowstone.rewriting.simplification.equal_sizes import without_equal_sizes
 from flowstone.runtime import threads
 from flowstone.runtime.failures import explain
 from flowstone.runtime.generated_code import Segment

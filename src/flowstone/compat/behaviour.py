@@ -7,7 +7,7 @@ exception: both kinds exist, and the default can be chosen.
 
 from __future__ import annotations
 
-from flowstone.ops import variables
+from flowstone.ops.variables import variables
 
 __all__ = [
     "control_flow_v2_enabled",

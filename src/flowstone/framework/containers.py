@@ -26,8 +26,8 @@ import torch
 class Variable:
     """A variable's buffer. `tensor` is unset until the first assignment; `lock` serialises ``use_locking``
     updates; `order` is the order of its dimensions in memory, slowest first, or None for that of its shape;
-    `packed` is what kernels keep that is made of its value (`ops/packed_weights.py`), which every step that
-    changes the variable sets to None afterwards.
+    `packed` is what kernels keep that is made of its value (`lowering/packing/packed_weights.py`), which
+    every step that changes the variable sets to None afterwards.
     """
 
     __slots__ = ("lock", "name", "order", "packed", "tensor")

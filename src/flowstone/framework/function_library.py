@@ -4,7 +4,7 @@ A function's name is an op type: a node of that type is a call of it. `FunctionD
 declaration, made from the signature. `FunctionBody` is a graph with the function's nodes, in which a
 Placeholder stands for each argument; it is made from the definition alone, on first use, so that functions
 made here and functions of an imported GraphDef are one thing. A call has no kernel: a plan replaces it by
-the body (`rewriting/function_inlining.py`).
+the body (`rewriting/functions/function_inlining.py`).
 
 `FunctionLibrary` maps names to definitions. `gradients[name]` is the function that computes another one's
 gradient (of the arguments, then the gradients by the results). `built[name]` is a body as the user's program

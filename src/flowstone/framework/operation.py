@@ -166,6 +166,8 @@ class OpDeclaration:
         self.gradient_function: Callable[..., Any] | None = None
         self.gradient_kind: str = ""  # "function", "not differentiable" or "none"
         self.fold_function: Callable[[Any], Any] | None = None
+        self.cost_function: Callable[[Any], float] | None = None
+        self.held_function: Callable[[Any], int] | None = None
         self._value_function: Callable[[Any], Any] | None = None
         self._value_inputs: tuple[int, ...] | None = None
         self._result_type: Any = None
@@ -214,6 +216,16 @@ class OpDeclaration:
         """Sets the local identity, such as x + 0 = x."""
         self.fold_function = function
         return function
+
+    def cost(self, function: Callable[[Any], float]) -> Callable[[Any], float]:
+        """Sets the cost: ``f(node)`` gives the floating-point operations of a run, of static shapes."""
+        self.cost_function = function
+        return function
+
+    def holds(self, function: Callable[[Any], int]) -> OpDeclaration:
+        """Says how much a run leaves behind the handle that it makes: ``f(node)`` gives bytes."""
+        self.held_function = function
+        return self
 
     def number(self, text: str, overflows: bool = False, integers_only: bool = False) -> OpDeclaration:
         """Sets the arithmetic on scalars as Python text over ``{0}``, ``{1}`` …; see `runtime/numbers.py`.

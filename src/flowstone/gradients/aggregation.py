@@ -13,7 +13,7 @@ from flowstone.framework import dtypes
 from flowstone.framework.composite import IndexedSlices
 from flowstone.framework.operation import F
 from flowstone.framework.tensor import Tensor
-from flowstone.ops.control_flow import with_equal_indices
+from flowstone.ops.control.control_flow import with_equal_indices
 
 
 class AggregationMethod:
@@ -75,6 +75,6 @@ def _joined_slices(grads: list[IndexedSlices]) -> IndexedSlices:
 
 
 def _axis() -> Tensor:
-    from flowstone.ops.constants import constant
+    from flowstone.ops.arrays.constants import constant
 
     return constant(0, dtypes.int32, name="axis")

@@ -15,7 +15,7 @@ from flowstone.framework.operation import F
 from flowstone.framework.scope import get_default_session
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.gradients.gradient_computation import gradients
-from flowstone.ops.constants import constant
+from flowstone.ops.arrays.constants import constant
 
 Array = np.ndarray[Any, Any]
 _CHECKED = (dtypes.half, dtypes.bfloat16, dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128)

@@ -26,9 +26,9 @@ from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.gradients.aggregation import aggregate, check_method
 from flowstone.gradients.loop_gradients import LoopGradients, is_loop_primitive, leaves_a_gradient
 from flowstone.gradients.registration import gradient_function
-from flowstone.ops.constants import constant, zeros, zeros_like
-from flowstone.ops.control_flow import tuple_ as tie_together
-from flowstone.ops.control_flow import zeros_for_gradient
+from flowstone.ops.arrays.constants import constant, zeros, zeros_like
+from flowstone.ops.control.control_flow import tuple_ as tie_together
+from flowstone.ops.control.control_flow import zeros_for_gradient
 
 _TRAINABLE = frozenset(
     {

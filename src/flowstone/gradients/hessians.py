@@ -7,9 +7,9 @@ from typing import Any
 from flowstone.framework import dtypes
 from flowstone.framework.operation import F
 from flowstone.gradients.gradient_computation import gradients
-from flowstone.ops.constants import constant
-from flowstone.ops.loops import while_loop
-from flowstone.ops.tensor_array import TensorArray
+from flowstone.ops.arrays.constants import constant
+from flowstone.ops.control.loops import while_loop
+from flowstone.ops.lists.tensor_array import TensorArray
 
 
 def hessians(

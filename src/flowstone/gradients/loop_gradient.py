@@ -25,9 +25,9 @@ from flowstone.framework.composite import IndexedSlices
 from flowstone.framework.node import static_value
 from flowstone.framework.operation import F
 from flowstone.framework.tensor import Tensor, convert_to_tensor
-from flowstone.ops.constants import constant
-from flowstone.ops.control_flow import colocated_switch, variable_type
-from flowstone.ops.loop_context import WhileContext, is_constant_enter
+from flowstone.ops.arrays.constants import constant
+from flowstone.ops.control.control_flow import colocated_switch, variable_type
+from flowstone.ops.control.loop_context import WhileContext, is_constant_enter
 
 _PASS_THROUGH = frozenset({"Switch", "RefSwitch", "Identity", "RefIdentity"})
 

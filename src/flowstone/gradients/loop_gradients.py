@@ -14,8 +14,8 @@ from typing import Any
 
 from flowstone.framework.tensor import Tensor
 from flowstone.gradients.loop_gradient import LoopGradient, dense, zeros_of
-from flowstone.ops.control_flow import colocated_switch
-from flowstone.ops.loop_context import WhileContext, is_constant_enter
+from flowstone.ops.control.control_flow import colocated_switch
+from flowstone.ops.control.loop_context import WhileContext, is_constant_enter
 
 
 class LoopGradients:

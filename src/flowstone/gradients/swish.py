@@ -8,7 +8,7 @@ from typing import Any
 from flowstone.framework.operation import F
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.gradients.custom_gradients import custom_gradient
-from flowstone.ops import activations
+from flowstone.ops.networks import activations
 
 __all__ = ["swish"]
 

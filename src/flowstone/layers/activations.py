@@ -7,10 +7,10 @@ from typing import Any
 
 from flowstone.framework.tensor import Tensor
 from flowstone.gradients.swish import swish
-from flowstone.ops.activations import elu, relu, relu6, selu, softplus, softsign
-from flowstone.ops.clipping import clip_by_value
-from flowstone.ops.functions import exp, sigmoid, tanh
-from flowstone.ops.softmax import log_softmax, softmax
+from flowstone.ops.networks.activations import elu, relu, relu6, selu, softplus, softsign
+from flowstone.ops.networks.softmax import log_softmax, softmax
+from flowstone.ops.numbers.clipping import clip_by_value
+from flowstone.ops.numbers.functions import exp, sigmoid, tanh
 
 __all__ = ["activation_named"]
 

@@ -34,12 +34,12 @@ from flowstone.framework.scope import get_default_graph
 from flowstone.framework.shape import TensorShape
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.layers.input_spec import InputSpec
-from flowstone.ops.casts import cast
-from flowstone.ops.partitioned_variables import PartitionedVariable
-from flowstone.ops.shapes import shape as shape_of
-from flowstone.ops.variable_scope import VariableScope, get_variable, variable_scope
-from flowstone.ops.variable_store import outside_control_flow
-from flowstone.ops.variables import VariableAggregation, VariableSynchronization
+from flowstone.ops.arrays.shapes import shape as shape_of
+from flowstone.ops.numbers.casts import cast
+from flowstone.ops.variables.partitioned_variables import PartitionedVariable
+from flowstone.ops.variables.variable_scope import VariableScope, get_variable, variable_scope
+from flowstone.ops.variables.variable_store import outside_control_flow
+from flowstone.ops.variables.variables import VariableAggregation, VariableSynchronization
 
 __all__ = ["InputSpec", "Layer"]
 

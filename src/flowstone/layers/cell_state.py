@@ -10,9 +10,9 @@ from flowstone.framework import dtypes, nest
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.shape import Dimension, TensorShape, as_shape
 from flowstone.framework.tensor import Tensor
-from flowstone.ops.constants import constant, zeros
-from flowstone.ops.joining import concat
-from flowstone.ops.shapes import expand_dims
+from flowstone.ops.arrays.constants import constant, zeros
+from flowstone.ops.arrays.joining import concat
+from flowstone.ops.arrays.shapes import expand_dims
 
 __all__ = ["check_is_cell", "full_shape", "static_shape", "zero_state", "zeros_of_size"]
 

@@ -20,12 +20,12 @@ from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.layers.cell_state import check_is_cell
 from flowstone.layers.lstm_cells import LSTMStateTuple
 from flowstone.layers.recurrent_cells import RNNCell
-from flowstone.ops.functions import floor
-from flowstone.ops.joining import concat
-from flowstone.ops.neural_net import dropout
-from flowstone.ops.random import random_uniform
-from flowstone.ops.slicing import slice as slice_of
-from flowstone.ops.variable_scope import VariableScope, variable_scope
+from flowstone.ops.arrays.joining import concat
+from flowstone.ops.arrays.slicing import slice as slice_of
+from flowstone.ops.networks.neural_net import dropout
+from flowstone.ops.numbers.functions import floor
+from flowstone.ops.randomness.random import random_uniform
+from flowstone.ops.variables.variable_scope import VariableScope, variable_scope
 
 __all__ = ["DeviceWrapper", "DropoutWrapper", "MultiRNNCell", "ResidualWrapper"]
 

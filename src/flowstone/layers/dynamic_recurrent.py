@@ -16,22 +16,22 @@ from flowstone.framework.shape import TensorShape
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.layers.cell_state import check_is_cell, static_shape, zeros_of_size
 from flowstone.layers.recurrent_step import Lengths, batch_size_of, recurrence_scope, state_dtype
-from flowstone.ops.arithmetic import maximum, minimum
-from flowstone.ops.casts import cast
-from flowstone.ops.comparisons import equal
-from flowstone.ops.conditionals import Assert
-from flowstone.ops.constants import constant
-from flowstone.ops.constants import range as range_of
-from flowstone.ops.identities import identity
-from flowstone.ops.joining import concat
-from flowstone.ops.loops import while_loop
-from flowstone.ops.packing import stack
-from flowstone.ops.rearranging import reverse, reverse_sequence, transpose
-from flowstone.ops.reductions import reduce_all
-from flowstone.ops.shapes import rank
-from flowstone.ops.shapes import shape as shape_of
-from flowstone.ops.tensor_array import TensorArray
-from flowstone.ops.variable_scope import VariableScope, variable_scope
+from flowstone.ops.arrays.constants import constant
+from flowstone.ops.arrays.constants import range as range_of
+from flowstone.ops.arrays.identities import identity
+from flowstone.ops.arrays.joining import concat
+from flowstone.ops.arrays.packing import stack
+from flowstone.ops.arrays.rearranging import reverse, reverse_sequence, transpose
+from flowstone.ops.arrays.shapes import rank
+from flowstone.ops.arrays.shapes import shape as shape_of
+from flowstone.ops.control.conditionals import Assert
+from flowstone.ops.control.loops import while_loop
+from flowstone.ops.lists.tensor_array import TensorArray
+from flowstone.ops.numbers.arithmetic import maximum, minimum
+from flowstone.ops.numbers.casts import cast
+from flowstone.ops.numbers.comparisons import equal
+from flowstone.ops.numbers.reductions import reduce_all
+from flowstone.ops.variables.variable_scope import VariableScope, variable_scope
 
 __all__ = ["bidirectional_dynamic_rnn", "dynamic_rnn"]
 

@@ -19,15 +19,15 @@ from flowstone.framework.dtypes import DType
 from flowstone.framework.tensor import Tensor
 from flowstone.layers.activations import activation_named
 from flowstone.layers.recurrent_cells import LayerRNNCell, input_depth
-from flowstone.ops.arithmetic import add, multiply
-from flowstone.ops.clipping import clip_by_value
-from flowstone.ops.constants import constant
-from flowstone.ops.functions import sigmoid, tanh
-from flowstone.ops.joining import concat, split
-from flowstone.ops.matrices import matmul
-from flowstone.ops.neural_net import bias_add
-from flowstone.ops.partitioned_variables import fixed_size_partitioner
-from flowstone.ops.slicing import slice as slice_of
+from flowstone.ops.algebra.matrices import matmul
+from flowstone.ops.arrays.constants import constant
+from flowstone.ops.arrays.joining import concat, split
+from flowstone.ops.arrays.slicing import slice as slice_of
+from flowstone.ops.networks.neural_net import bias_add
+from flowstone.ops.numbers.arithmetic import add, multiply
+from flowstone.ops.numbers.clipping import clip_by_value
+from flowstone.ops.numbers.functions import sigmoid, tanh
+from flowstone.ops.variables.partitioned_variables import fixed_size_partitioner
 
 __all__ = ["BasicLSTMCell", "LSTMCell", "LSTMStateTuple"]
 

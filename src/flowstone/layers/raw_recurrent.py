@@ -10,13 +10,13 @@ from flowstone.framework.shape import TensorShape
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.layers.cell_state import check_is_cell, zeros_of_size
 from flowstone.layers.recurrent_step import copied_through, recurrence_scope
-from flowstone.ops.comparisons import logical_not, logical_or
-from flowstone.ops.constants import constant
-from flowstone.ops.loops import while_loop
-from flowstone.ops.reductions import reduce_all
-from flowstone.ops.shapes import shape as shape_of
-from flowstone.ops.tensor_array import TensorArray
-from flowstone.ops.variable_scope import VariableScope
+from flowstone.ops.arrays.constants import constant
+from flowstone.ops.arrays.shapes import shape as shape_of
+from flowstone.ops.control.loops import while_loop
+from flowstone.ops.lists.tensor_array import TensorArray
+from flowstone.ops.numbers.comparisons import logical_not, logical_or
+from flowstone.ops.numbers.reductions import reduce_all
+from flowstone.ops.variables.variable_scope import VariableScope
 
 __all__ = ["raw_rnn"]
 

@@ -16,13 +16,13 @@ from flowstone.framework.shape import TensorShape
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.layers.cell_state import check_is_cell, static_shape, zeros_of_size
 from flowstone.layers.recurrent_step import Lengths, recurrence_scope, state_dtype
-from flowstone.ops.casts import cast
-from flowstone.ops.identities import identity
-from flowstone.ops.joining import concat
-from flowstone.ops.packing import stack, unstack
-from flowstone.ops.rearranging import reverse_sequence
-from flowstone.ops.shapes import shape as shape_of
-from flowstone.ops.variable_scope import VariableScope, variable_scope
+from flowstone.ops.arrays.identities import identity
+from flowstone.ops.arrays.joining import concat
+from flowstone.ops.arrays.packing import stack, unstack
+from flowstone.ops.arrays.rearranging import reverse_sequence
+from flowstone.ops.arrays.shapes import shape as shape_of
+from flowstone.ops.numbers.casts import cast
+from flowstone.ops.variables.variable_scope import VariableScope, variable_scope
 
 __all__ = ["static_bidirectional_rnn", "static_rnn", "static_state_saving_rnn"]
 

@@ -22,14 +22,14 @@ from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.layers.activations import activation_named
 from flowstone.layers.base import InputSpec, Layer
 from flowstone.layers.cell_state import zero_state
-from flowstone.ops.functions import sigmoid, tanh
-from flowstone.ops.initializers import Constant, Zeros
-from flowstone.ops.joining import concat, split
-from flowstone.ops.matrices import matmul
-from flowstone.ops.neural_net import bias_add
-from flowstone.ops.partitioned_variables import PartitionedVariable
-from flowstone.ops.shapes import shape as shape_of
-from flowstone.ops.variable_scope import VariableScope, get_variable_scope, variable_scope
+from flowstone.ops.algebra.matrices import matmul
+from flowstone.ops.arrays.joining import concat, split
+from flowstone.ops.arrays.shapes import shape as shape_of
+from flowstone.ops.networks.neural_net import bias_add
+from flowstone.ops.numbers.functions import sigmoid, tanh
+from flowstone.ops.variables.initializers import Constant, Zeros
+from flowstone.ops.variables.partitioned_variables import PartitionedVariable
+from flowstone.ops.variables.variable_scope import VariableScope, get_variable_scope, variable_scope
 
 __all__ = ["BasicRNNCell", "GRUCell", "RNNCell"]
 

@@ -13,12 +13,12 @@ from flowstone.framework import nest
 from flowstone.framework.dtypes import DType
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.tensor import Tensor
-from flowstone.ops.choice import where
-from flowstone.ops.conditionals import cond
-from flowstone.ops.loop_context import WhileContext
-from flowstone.ops.reductions import reduce_max, reduce_min
-from flowstone.ops.shapes import shape as shape_of
-from flowstone.ops.variable_scope import VariableScope, variable_scope
+from flowstone.ops.arrays.choice import where
+from flowstone.ops.arrays.shapes import shape as shape_of
+from flowstone.ops.control.conditionals import cond
+from flowstone.ops.control.loop_context import WhileContext
+from flowstone.ops.numbers.reductions import reduce_max, reduce_min
+from flowstone.ops.variables.variable_scope import VariableScope, variable_scope
 
 __all__ = ["Lengths", "batch_size_of", "copied_through", "recurrence_scope", "state_dtype"]
 

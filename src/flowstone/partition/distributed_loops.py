@@ -20,7 +20,7 @@ import numpy as np
 from flowstone.framework import dtypes
 from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import PlanNode, Subgraph
-from flowstone.rewriting.frames import ENTERS, EXITS, Frame, Frames, is_head, is_loop_switch
+from flowstone.rewriting.analyses.frames import ENTERS, EXITS, Frame, Frames, is_head, is_loop_switch
 
 
 class _ControlLoop:

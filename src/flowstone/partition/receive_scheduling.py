@@ -30,7 +30,7 @@ from flowstone.placement.cost_model import CostModel
 from flowstone.placement.devices import Links, default_link
 from flowstone.placement.operation_cost import tensor_size
 from flowstone.placement.task_graph import placed_task_graph
-from flowstone.rewriting.frames import NEXT_ITERATIONS
+from flowstone.rewriting.analyses.frames import NEXT_ITERATIONS
 
 SENDS = frozenset({"_Send", "_HostSend"})
 RECEIVES = frozenset({"_Recv", "_HostRecv"})

@@ -29,8 +29,8 @@ from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.partition.distributed_loops import ControlLoops
 from flowstone.partition.receive_scheduling import delay_receives
-from flowstone.rewriting.branches import ALIVE_AT_TIMES, SWITCHES, TRUE, Liveness
-from flowstone.rewriting.frames import NEXT_ITERATIONS, Frames, order_by_frames
+from flowstone.rewriting.analyses.branches import ALIVE_AT_TIMES, SWITCHES, TRUE, Liveness
+from flowstone.rewriting.analyses.frames import NEXT_ITERATIONS, Frames, order_by_frames
 
 
 class Part(NamedTuple):

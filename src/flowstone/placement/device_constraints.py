@@ -31,7 +31,7 @@ from flowstone.framework.kernel import CPU
 from flowstone.framework.operation import OpDeclaration
 from flowstone.framework.subgraph import PlanNode
 from flowstone.placement.devices import PlacementDevice, by_priority
-from flowstone.rewriting.state_versions import References, changed_by
+from flowstone.rewriting.analyses.state_versions import References, changed_by
 
 _CLASS_PREFIX = "loc:@"
 _STACKS = frozenset({"Stack", "StackV2"})

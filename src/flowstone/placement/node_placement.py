@@ -40,7 +40,7 @@ from flowstone.placement.device_constraints import find_constraints, runs_everyt
 from flowstone.placement.devices import Links, PlacementDevice, default_link
 from flowstone.placement.greedy_walk import GreedyWalk, ranks
 from flowstone.placement.task_graph import TaskGraph, task_graph
-from flowstone.rewriting.stored_values import lives_in_a_step
+from flowstone.rewriting.analyses.stored_values import lives_in_a_step
 
 # Walks as they are tried: whether ranks decide the order, and the aversion to transfers.
 _WALKS = ((False, 0.0), (False, 2.0), (True, 2.0), (False, 8.0), (True, 0.0), (True, 8.0))

@@ -6,8 +6,8 @@ transcendental functions, updates. Unknown dimensions count as `ASSUMED_SIZE`, w
 primitives of control flow) are *free*; views of their input cost a call.
 
 >>> from flowstone.framework.graph import Graph
->>> from flowstone.ops.constants import constant
->>> from flowstone.ops.matrices import matmul
+>>> from flowstone.ops.arrays.constants import constant
+>>> from flowstone.ops.algebra.matrices import matmul
 >>> with Graph().as_default():
 ...     product = matmul(constant(1.0, shape=[2, 3]), constant(1.0, shape=[3, 4]))
 >>> work(product.op)
@@ -22,7 +22,6 @@ from typing import NamedTuple
 
 from flowstone.framework.node import Node, Output
 from flowstone.framework.operation import OpDeclaration
-from flowstone.ops.winograd import multiplications
 
 ASSUMED_SIZE = 32  # of an unknown dimension
 _ASSUMED_ELEMENTS = 1024  # of an unknown rank
@@ -108,7 +107,7 @@ def work(node: Node) -> Work:
     if rows is not None:
         size = 2 * tensor_size(rows) * max(len(node.declaration.mutates), 1)
         return Work(size / 4, size)
-    operations = _OPERATIONS.get(kind)
+    operations = node.declaration.cost_function or _OPERATIONS.get(kind)
     if operations is None and is_view(node.declaration):
         return Work(0.0, _HANDLE_SIZE)
     size = written + sum([tensor_size(x) for x in node._inputs])
@@ -174,13 +173,6 @@ def _depthwise(result: Callable[[Node], Output], kernel: Callable[[Node], Output
     return operations
 
 
-def _winograd(node: Node) -> float:
-    """Two operations for every multiplication that the algorithm leaves, of each pair of results."""
-    attributes = node.attributes
-    of_a_pair = multiplications(attributes["taps"]) * attributes["across"] * attributes["images"][3]
-    return float(math.prod(attributes["results"]) * of_a_pair)
-
-
 def _recurrent_layer(node: Node) -> float:
     """Of all steps: the products, and in a gradient each of them twice."""
     is_gradient = node.type.endswith("Gradient")
@@ -215,7 +207,6 @@ _TABLE: tuple[tuple[str, Callable[[Node], float]], ...] = (
     ("Conv2D Conv3D _BiasedConv2D", _forward(_convolution)),
     ("Conv2DBackpropInput Conv3DBackpropInputV2", _by_input(_convolution)),
     ("Conv2DBackpropFilter Conv3DBackpropFilterV2", _by_filter(_convolution)),
-    ("_WinogradConv2D _WinogradConv2DBackpropInput _WinogradConv2DBackpropFilter", _winograd),
     ("DepthwiseConv2dNative", _forward(_depthwise)),
     ("DepthwiseConv2dNativeBackpropInput", _by_input(_depthwise)),
     ("DepthwiseConv2dNativeBackpropFilter", _by_filter(_depthwise)),

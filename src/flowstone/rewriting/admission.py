@@ -19,10 +19,10 @@ from typing import Any
 
 from flowstone.framework.node import Output
 from flowstone.framework.subgraph import PlanNode, Subgraph
-from flowstone.rewriting.arrivals import Before, arrivals, changes, is_in_pieces
-from flowstone.rewriting.frames import ENTERS
-from flowstone.rewriting.state_access import input_positions
-from flowstone.rewriting.state_versions import References, StateVersions, hands_on
+from flowstone.rewriting.analyses.arrivals import Before, arrivals, changes, is_in_pieces
+from flowstone.rewriting.analyses.frames import ENTERS
+from flowstone.rewriting.analyses.state_access import input_positions
+from flowstone.rewriting.analyses.state_versions import References, StateVersions, hands_on
 
 Places = dict[PlanNode, list[PlanNode]]
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from flowstone.framework.node import Output
 from flowstone.framework.subgraph import Subgraph
-from flowstone.rewriting.dependences import Dependences
-from flowstone.rewriting.frames import NEXT_ITERATIONS
+from flowstone.rewriting.analyses.dependences import Dependences
+from flowstone.rewriting.analyses.frames import NEXT_ITERATIONS
 
 if TYPE_CHECKING:
     from flowstone.rewriting.passes import Pass

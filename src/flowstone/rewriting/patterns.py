@@ -19,9 +19,9 @@ from typing import NamedTuple
 from flowstone.framework.node import Output
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.rewriting.admission import Admission
-from flowstone.rewriting.branches import MERGES, TRUE, Liveness
-from flowstone.rewriting.frames import Frames, is_loop_switch
-from flowstone.rewriting.state_versions import StateVersions
+from flowstone.rewriting.analyses.branches import MERGES, TRUE, Liveness
+from flowstone.rewriting.analyses.frames import Frames, is_loop_switch
+from flowstone.rewriting.analyses.state_versions import StateVersions
 
 
 class Replacement(NamedTuple):

@@ -25,9 +25,9 @@ from typing import Any
 from flowstone.framework.node import Output
 from flowstone.framework.shape import num_elements
 from flowstone.framework.subgraph import PlanNode, Subgraph
-from flowstone.rewriting.frames import ENTERS, NEXT_ITERATIONS, Frame, Frames, is_head
-from flowstone.rewriting.state_access import input_positions
-from flowstone.rewriting.state_versions import References, hands_on
+from flowstone.rewriting.analyses.frames import ENTERS, NEXT_ITERATIONS, Frame, Frames, is_head
+from flowstone.rewriting.analyses.state_access import input_positions
+from flowstone.rewriting.analyses.state_versions import References, hands_on
 
 FOREVER = 1 << 60
 

@@ -16,8 +16,8 @@ from collections.abc import Callable
 from typing import Any
 
 from flowstone.framework.subgraph import PlanNode, Subgraph
-from flowstone.rewriting.branches import SWITCHES
-from flowstone.rewriting.frames import ENTERS
+from flowstone.rewriting.analyses.branches import SWITCHES
+from flowstone.rewriting.analyses.frames import ENTERS
 from flowstone.runtime.step import Step, deadline_error
 
 

@@ -1,4 +1,5 @@
-"""Conditional blocks: the conditions of nodes (`rewriting/branches.py`) as nested ``if`` in generated code.
+"""Conditional blocks: the conditions of nodes (`rewriting/analyses/branches.py`) as nested ``if`` in
+generated code.
 
 A predicate is read once, as ``p0 = bool(…)`` right after the line that computes it, and the tests in force
 are kept from line to line, so that nodes of one branch share a block. Inside a ``while`` block tests are
@@ -11,7 +12,7 @@ from typing import Any
 
 from flowstone.framework.node import Output
 from flowstone.framework.subgraph import PlanNode
-from flowstone.rewriting.branches import FALSE, TRUE, Liveness
+from flowstone.rewriting.analyses.branches import FALSE, TRUE, Liveness
 from flowstone.runtime.generated_code import Code
 
 _DEEPEST_NESTING = 60  # Python allows 100 levels of indentation

@@ -36,8 +36,8 @@ from flowstone.framework import collector
 from flowstone.framework.containers import Variable
 from flowstone.framework.kernel import Environment
 from flowstone.framework.subgraph import Subgraph
-from flowstone.rewriting.branches import MERGES, SWITCHES
-from flowstone.rewriting.frames import LOOP_TYPES
+from flowstone.rewriting.analyses.branches import MERGES, SWITCHES
+from flowstone.rewriting.analyses.frames import LOOP_TYPES
 from flowstone.runtime.generated_code import Segment
 from flowstone.runtime.host_decisions import undecided
 from flowstone.runtime.precision import tensor_float_32_execution_enabled

@@ -15,8 +15,8 @@ from collections.abc import Iterable
 
 from flowstone.framework.node import Output
 from flowstone.framework.subgraph import PlanNode, Subgraph
-from flowstone.rewriting.branches import MERGES, SWITCHES
-from flowstone.rewriting.frames import LOOP_TYPES
+from flowstone.rewriting.analyses.branches import MERGES, SWITCHES
+from flowstone.rewriting.analyses.frames import LOOP_TYPES
 
 _DECISIONS = SWITCHES | {"LoopCond"}
 

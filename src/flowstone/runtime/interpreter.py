@@ -15,7 +15,7 @@ import torch
 from flowstone.framework.kernel import Environment, StepCall, Value
 from flowstone.framework.node import Output
 from flowstone.framework.subgraph import PlanNode, Subgraph
-from flowstone.rewriting.branches import MERGES, SWITCHES
+from flowstone.rewriting.analyses.branches import MERGES, SWITCHES
 from flowstone.runtime.executor import DEAD
 from flowstone.runtime.step import UNLIMITED
 

@@ -14,8 +14,8 @@ import torch
 from flowstone.framework.node import Output
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.framework.values import to_runtime
-from flowstone.rewriting.branches import SWITCHES, TRUE, Liveness
-from flowstone.rewriting.frames import ENTERS, EXITS, Frame, Frames, is_head
+from flowstone.rewriting.analyses.branches import SWITCHES, TRUE, Liveness
+from flowstone.rewriting.analyses.frames import ENTERS, EXITS, Frame, Frames, is_head
 from flowstone.runtime.aliasing import Aliasing
 from flowstone.runtime.generated_code import Code
 from flowstone.runtime.memory import Memory

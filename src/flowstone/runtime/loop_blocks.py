@@ -1,4 +1,4 @@
-"""Loop blocks: loops (`rewriting/frames.py`) as ``while`` in generated code.
+"""Loop blocks: loops (`rewriting/analyses/frames.py`) as ``while`` in generated code.
 
     m3 = v2
     while True:
@@ -19,8 +19,8 @@ import torch
 
 from flowstone.framework.node import Output
 from flowstone.framework.subgraph import PlanNode, Subgraph
-from flowstone.rewriting.branches import MERGES, TRUE, Liveness
-from flowstone.rewriting.frames import ENTERS, Frame, Frames, is_head
+from flowstone.rewriting.analyses.branches import MERGES, TRUE, Liveness
+from flowstone.rewriting.analyses.frames import ENTERS, Frame, Frames, is_head
 from flowstone.runtime.aliasing import Aliasing
 from flowstone.runtime.conditional_blocks import ConditionalBlocks
 from flowstone.runtime.generated_code import Code

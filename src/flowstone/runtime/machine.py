@@ -28,6 +28,7 @@ from typing import NamedTuple
 
 import torch
 
+from flowstone.framework import onednn
 from flowstone.runtime import threads
 
 _SECONDS = 0.08  # that the timed runs of each number may take, but there are three at least
@@ -97,8 +98,8 @@ def _measure(device: str, intra_op_threads: int) -> Machine:
     a = torch.ones(size, size, device=device)
     seconds = _best_time(device, lambda: torch.mm(a, a))
     # MKL is at its best on the processors of one maker only.
-    if not on_gpu and torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
-        linear = torch.ops.mkldnn._linear_pointwise.default
+    if not on_gpu and onednn.is_available():
+        linear = onednn.product
         seconds = min(seconds, _best_time(device, lambda: linear(a, a, None, "none", (), "")))
     product = 2.0 * size**3 / seconds
     images = torch.ones(batch, 64, 56, 56, device=device)

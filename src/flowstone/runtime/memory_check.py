@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 from flowstone.framework.node import Output
 from flowstone.framework.subgraph import PlanNode, Subgraph
-from flowstone.rewriting.frames import ENTERS, NEXT_ITERATIONS, Frame, Frames, is_head
-from flowstone.rewriting.state_access import input_positions
-from flowstone.rewriting.state_versions import References
+from flowstone.rewriting.analyses.frames import ENTERS, NEXT_ITERATIONS, Frame, Frames, is_head
+from flowstone.rewriting.analyses.state_access import input_positions
+from flowstone.rewriting.analyses.state_versions import References
 
 
 class Decisions(NamedTuple):

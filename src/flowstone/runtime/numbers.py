@@ -22,9 +22,9 @@ from typing import Any
 from flowstone.framework import dtypes
 from flowstone.framework.node import Output
 from flowstone.framework.subgraph import PlanNode, Subgraph
-from flowstone.rewriting.branches import MERGES, SWITCHES
-from flowstone.rewriting.frames import ENTERS, EXITS, NEXT_ITERATIONS, Frame, Frames, is_head
-from flowstone.rewriting.state_versions import References, changed_by
+from flowstone.rewriting.analyses.branches import MERGES, SWITCHES
+from flowstone.rewriting.analyses.frames import ENTERS, EXITS, NEXT_ITERATIONS, Frame, Frames, is_head
+from flowstone.rewriting.analyses.state_versions import References, changed_by
 
 _BITS = {dtypes.int32: 32, dtypes.int64: 64}
 _TYPES = frozenset((*_BITS, dtypes.float32, dtypes.bool))

@@ -1,7 +1,7 @@
 """`Plan`: how a session computes one set of fetches from one set of feeds; immutable and cached.
 
-`make_plan` is the pipeline: prune, rewrite, place, partition, compile. Nothing of it happens in a step. A
-plan for one device without asynchronous kernels is one segment, one function call.
+`make_plan` is the pipeline: prune, rewrite, place, partition, lower, compile. Nothing of it happens in a
+step. A plan for one device without asynchronous kernels is one segment, one function call.
 """
 
 from __future__ import annotations
@@ -16,17 +16,18 @@ from flowstone.framework import collector, errors, flags
 from flowstone.framework.kernel import CPU, GPU, Environment
 from flowstone.framework.shape import Dims
 from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.lowering.passes import passes_for
 from flowstone.partition.subgraphs import Part, partition, show
 from flowstone.placement.cost_model import CostModel
 from flowstone.placement.node_placement import place, stateful_placement
-from flowstone.rewriting.branches import SWITCHES
-from flowstone.rewriting.equal_sizes import use_equal_sizes, without_equal_sizes
-from flowstone.rewriting.frames import LOOP_TYPES
-from flowstone.rewriting.function_inlining import inline_functions
-from flowstone.rewriting.partial_execution import prune
-from flowstone.rewriting.passes import JOINING, JOINING_IN_PARTS, NAMES, ON_HOSTS, run_passes
-from flowstone.rewriting.shape_refinement import refine_shapes
-from flowstone.rewriting.switch_predicates import hold_predicates
+from flowstone.rewriting.analyses.branches import SWITCHES
+from flowstone.rewriting.analyses.frames import LOOP_TYPES
+from flowstone.rewriting.functions.function_inlining import inline_functions
+from flowstone.rewriting.loops.switch_predicates import hold_predicates
+from flowstone.rewriting.passes import SAVING, SIMPLIFYING, run_passes
+from flowstone.rewriting.simplification.equal_sizes import use_equal_sizes, without_equal_sizes
+from flowstone.rewriting.simplification.partial_execution import prune
+from flowstone.rewriting.simplification.shape_refinement import refine_shapes
 from flowstone.runtime.awaiting import wait_last
 from flowstone.runtime.cuda_graph import CapturedStep, recorder_of
 from flowstone.runtime.device import Device, check_requested, default_device, needs_placement
@@ -139,14 +140,14 @@ def make_plan(
     placement = {node.name: chosen.get(node, default).name for node in subgraph.nodes}
     in_parts = len(used) > 1 or not {CPU, GPU}.issuperset(device.device_type for device in used)
     if chosen and not in_parts:
-        run_passes(subgraph, _without(disabled_passes, environment.device_type) | (NAMES - JOINING))
+        run_passes(subgraph, passes_for(environment.device_type, in_part=False), disabled_passes)
     one_thread = environment.device.type == "cpu" and wants_one_thread(subgraph)
     segment: Program
     captured = None
     if in_parts:
         dynamic = any(node.type in SWITCHES for node in subgraph.nodes)
         parts = partition(subgraph, chosen, devices[0], compresses)
-        _fuse_within(parts, subgraph, disabled_passes)
+        _lower(parts, subgraph, disabled_passes)
         segment = PartitionedProgram(parts, environments, len(subgraph.fetches), watched, dynamic, traced)
     else:
         segment = _compiled(subgraph, environment, watched, next(iter(used)).name if traced else "")
@@ -176,7 +177,7 @@ def placed_subgraph(
 ) -> tuple[Subgraph, dict[PlanNode, Device]]:
     """The rewritten subgraph, and the devices of its nodes: none where there is nothing to decide.
 
-    Where there is, fusion is left for later: nodes become one only on one device. `in_pieces`: feeds and
+    Where there is, lowering is left for later: nodes become one only on one device. `in_pieces`: feeds and
     fetches come one by one. For other arguments and errors see `make_plan`.
     """
     subgraph = prune(fetches, targets, feeds, feed_dims and without_equal_sizes(feed_dims))
@@ -188,17 +189,12 @@ def placed_subgraph(
     needs_places = needs_placement(subgraph.nodes, devices)
     subgraph.in_pieces = in_pieces or needs_places
     if needs_places:
-        kinds = {device.device_type for device in devices}
-        run_passes(subgraph, _without(disabled_passes, *kinds) | JOINING)
+        run_passes(subgraph, (*SIMPLIFYING, *SAVING), disabled_passes)
         return subgraph, place(subgraph, devices, soft_placement, costs, assigned=assigned)
     check_requested(subgraph.nodes, devices, soft_placement)
-    run_passes(subgraph, _without(disabled_passes, default_device(devices).device_type))
+    lowering = passes_for(default_device(devices).device_type, in_part=False)
+    run_passes(subgraph, (*SIMPLIFYING, *lowering, *SAVING), disabled_passes)
     return subgraph, {}
-
-
-def _without(disabled_passes: frozenset[str], *device_types: str) -> frozenset[str]:
-    """The disabled passes on devices of these types."""
-    return disabled_passes if set(device_types) == {CPU} else disabled_passes | ON_HOSTS
 
 
 def _compiled(
@@ -220,12 +216,11 @@ def _print(subgraph: Subgraph, program: Program) -> None:
         print(program.source, file=sys.stderr)
 
 
-def _fuse_within(parts: Sequence[Part], subgraph: Subgraph, disabled_passes: frozenset[str]) -> None:
-    """Nodes become one only on one device, and where kernels for the result exist."""
+def _lower(parts: Sequence[Part], subgraph: Subgraph, disabled_passes: frozenset[str]) -> None:
+    """Chooses kernels on the devices that they exist for."""
     for part in parts:
         if part.device.device_type in (CPU, GPU):
-            disabled = _without(disabled_passes, part.device.device_type) | (NAMES - JOINING_IN_PARTS)
-            run_passes(part.subgraph, disabled)
+            run_passes(part.subgraph, passes_for(part.device.device_type, in_part=True), disabled_passes)
             subgraph.log += part.subgraph.log
 
 

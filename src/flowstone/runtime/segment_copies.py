@@ -9,7 +9,7 @@ from __future__ import annotations
 from flowstone.framework.node import Output
 from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import PlanNode, Subgraph
-from flowstone.rewriting.frames import is_head
+from flowstone.rewriting.analyses.frames import is_head
 
 
 class SegmentCopies:

@@ -27,10 +27,10 @@ from flowstone.framework import errors, flags
 from flowstone.framework.kernel import AsyncCall, Call, Environment, Input, StepCall, Value
 from flowstone.framework.node import Output
 from flowstone.framework.subgraph import PlanNode, Subgraph
-from flowstone.ops.packed_weights import may_be_packed, unpack
-from flowstone.rewriting.branches import FALSE, MERGES, SWITCHES, TRUE, Liveness
-from flowstone.rewriting.frames import LOOP_TYPES, NEXT_ITERATIONS, is_head, order_by_frames
-from flowstone.rewriting.state_access import input_positions
+from flowstone.lowering.packing.packed_weights import may_be_packed, unpack
+from flowstone.rewriting.analyses.branches import FALSE, MERGES, SWITCHES, TRUE, Liveness
+from flowstone.rewriting.analyses.frames import LOOP_TYPES, NEXT_ITERATIONS, is_head, order_by_frames
+from flowstone.rewriting.analyses.state_access import input_positions
 from flowstone.runtime.aliasing import Aliasing
 from flowstone.runtime.awaiting import awaited
 from flowstone.runtime.conditional_blocks import ConditionalBlocks

@@ -22,7 +22,7 @@ from flowstone.framework.node import Node, Output
 from flowstone.framework.shape import format_dims
 from flowstone.framework.subgraph import PlanNode
 from flowstone.placement.operation_cost import FREE, Work, work
-from flowstone.rewriting.memory_estimate import peak_memory
+from flowstone.rewriting.analyses.memory_estimate import peak_memory
 from flowstone.runtime.machine import Floor, Machine
 from flowstone.runtime.plan import Plan
 from flowstone.runtime.step_stats import is_computed

@@ -28,7 +28,7 @@ from flowstone.framework.node import Output
 from flowstone.framework.shape import num_elements
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.placement.operation_cost import FREE, is_by_element, touched_rows, work
-from flowstone.rewriting.frames import Frames
+from flowstone.rewriting.analyses.frames import Frames
 
 # Multiplications of a product, as estimated by `_work`. Below the first no kernel starts a team anyway; from
 # the second on a team pays, even for one node: [100, 784] x [784, 10] takes 23 µs on one thread and 22 on

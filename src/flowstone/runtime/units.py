@@ -19,8 +19,15 @@ from typing import Any
 from flowstone.framework.kernel import CPU, AsyncCall, Environment, Value
 from flowstone.framework.node import Output
 from flowstone.framework.subgraph import PlanNode, Subgraph
-from flowstone.rewriting.branches import MERGES, SWITCHES, TRUE, Liveness
-from flowstone.rewriting.frames import ENTERS, EXITS, NEXT_ITERATIONS, Frame, is_head, order_by_frames
+from flowstone.rewriting.analyses.branches import MERGES, SWITCHES, TRUE, Liveness
+from flowstone.rewriting.analyses.frames import (
+    ENTERS,
+    EXITS,
+    NEXT_ITERATIONS,
+    Frame,
+    is_head,
+    order_by_frames,
+)
 from flowstone.runtime.aliasing import Aliasing
 from flowstone.runtime.executor import (
     ASYNCHRONOUS,

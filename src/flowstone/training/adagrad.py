@@ -10,7 +10,7 @@ from typing import Any
 from flowstone.framework.composite import IndexedSlices
 from flowstone.framework.operation import F
 from flowstone.framework.tensor import Tensor, convert_to_tensor
-from flowstone.ops.initializers import constant_initializer
+from flowstone.ops.variables.initializers import constant_initializer
 from flowstone.training.optimizer import Optimizer, hyperparameter
 
 __all__ = ["AdagradOptimizer"]

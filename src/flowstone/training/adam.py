@@ -19,7 +19,7 @@ from flowstone.framework import scope
 from flowstone.framework.composite import IndexedSlices
 from flowstone.framework.operation import F
 from flowstone.framework.tensor import Tensor, convert_to_tensor
-from flowstone.ops.control_flow import group
+from flowstone.ops.control.control_flow import group
 from flowstone.training.optimizer import Optimizer, hyperparameter
 
 __all__ = ["AdamOptimizer"]

@@ -32,10 +32,10 @@ from flowstone.framework.operation import F
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.shape import TensorShape, as_shape
 from flowstone.framework.tensor import Tensor, convert_to_tensor
-from flowstone.ops.casts import cast
-from flowstone.ops.control_flow import no_op
-from flowstone.ops.queues import FIFOQueue, PaddingFIFOQueue, QueueBase, RandomShuffleQueue
-from flowstone.ops.summaries import scalar
+from flowstone.ops.control.control_flow import no_op
+from flowstone.ops.numbers.casts import cast
+from flowstone.ops.queues.queues import FIFOQueue, PaddingFIFOQueue, QueueBase, RandomShuffleQueue
+from flowstone.ops.summaries.summaries import scalar
 from flowstone.training.input_pipelines import fraction_full
 from flowstone.training.queue_runner import QueueRunner, add_queue_runner
 from flowstone.training.sparse_batching import restore_sparse_tensors, store_sparse_tensors, where_kept

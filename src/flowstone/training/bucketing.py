@@ -17,12 +17,12 @@ from flowstone.framework.operation import F
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.shape import TensorShape
 from flowstone.framework.tensor import Tensor, convert_to_tensor
-from flowstone.ops.casts import cast
-from flowstone.ops.conditionals import cond
-from flowstone.ops.control_flow import group, no_op
-from flowstone.ops.queues import FIFOQueue, PaddingFIFOQueue, QueueBase
-from flowstone.ops.reductions import reduce_sum
-from flowstone.ops.summaries import scalar
+from flowstone.ops.control.conditionals import cond
+from flowstone.ops.control.control_flow import group, no_op
+from flowstone.ops.numbers.casts import cast
+from flowstone.ops.numbers.reductions import reduce_sum
+from flowstone.ops.queues.queues import FIFOQueue, PaddingFIFOQueue, QueueBase
+from flowstone.ops.summaries.summaries import scalar
 from flowstone.training.batching import Example, as_lists, checked_keep_input, common_shapes, common_types
 from flowstone.training.input_pipelines import fraction_full
 from flowstone.training.queue_runner import QueueRunner, add_queue_runner

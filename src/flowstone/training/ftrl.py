@@ -65,7 +65,7 @@ class FtrlOptimizer(Optimizer):
             self._zeros_slot(var, "linear", self._linear_name or self._name)
 
     def _fill(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
-        from flowstone.ops.initializers import ones_initializer
+        from flowstone.ops.variables.initializers import ones_initializer
 
         return ones_initializer()(shape, dtype) * self._initial_accumulator_value
 

@@ -9,8 +9,8 @@ from typing import Any
 from flowstone.framework import dtypes, scope
 from flowstone.framework.graph import Graph, GraphKeys
 from flowstone.framework.tensor import Tensor
-from flowstone.ops.initializers import zeros_initializer
-from flowstone.ops.variable_scope import get_variable
+from flowstone.ops.variables.initializers import zeros_initializer
+from flowstone.ops.variables.variable_scope import get_variable
 
 __all__ = [
     "assert_global_step",

@@ -21,19 +21,19 @@ from flowstone.framework.graph_functions import convert_to_tensor_or_indexed_sli
 from flowstone.framework.operation import F
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.tensor import Tensor, convert_to_tensor
-from flowstone.ops.assignments import count_up_to
-from flowstone.ops.casts import cast
-from flowstone.ops.conditionals import Assert
-from flowstone.ops.constants import constant
-from flowstone.ops.constants import range as range_
-from flowstone.ops.files import matching_files
-from flowstone.ops.gathering import gather
-from flowstone.ops.identities import identity
-from flowstone.ops.queues import FIFOQueue, QueueBase
-from flowstone.ops.random_choice import random_shuffle
-from flowstone.ops.shapes import shape, size
-from flowstone.ops.summaries import scalar
-from flowstone.ops.variables import Variable
+from flowstone.ops.arrays.constants import constant
+from flowstone.ops.arrays.constants import range as range_
+from flowstone.ops.arrays.gathering import gather
+from flowstone.ops.arrays.identities import identity
+from flowstone.ops.arrays.shapes import shape, size
+from flowstone.ops.control.conditionals import Assert
+from flowstone.ops.numbers.casts import cast
+from flowstone.ops.queues.queues import FIFOQueue, QueueBase
+from flowstone.ops.randomness.random_choice import random_shuffle
+from flowstone.ops.readers.files import matching_files
+from flowstone.ops.summaries.summaries import scalar
+from flowstone.ops.variables.assignments import count_up_to
+from flowstone.ops.variables.variables import Variable
 from flowstone.training.queue_runner import QueueRunner, add_queue_runner
 
 __all__ = [

@@ -15,10 +15,10 @@ from flowstone.framework import dtypes
 from flowstone.framework.operation import F
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.tensor import Tensor, convert_to_tensor
-from flowstone.ops.casts import cast
-from flowstone.ops.conditionals import case, cond
-from flowstone.ops.constants import constant
-from flowstone.ops.random import random_normal
+from flowstone.ops.arrays.constants import constant
+from flowstone.ops.control.conditionals import case, cond
+from flowstone.ops.numbers.casts import cast
+from flowstone.ops.randomness.random import random_normal
 
 __all__ = [
     "cosine_decay",

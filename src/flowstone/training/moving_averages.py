@@ -13,10 +13,10 @@ from flowstone.framework import dtypes, scope
 from flowstone.framework.graph import GraphKeys, Operation
 from flowstone.framework.operation import F
 from flowstone.framework.tensor import Tensor, convert_to_tensor
-from flowstone.ops.casts import cast
-from flowstone.ops.control_flow import group
-from flowstone.ops.initializers import zeros_initializer
-from flowstone.ops.variable_scope import get_variable, variable_scope
+from flowstone.ops.control.control_flow import group
+from flowstone.ops.numbers.casts import cast
+from flowstone.ops.variables.initializers import zeros_initializer
+from flowstone.ops.variables.variable_scope import get_variable, variable_scope
 from flowstone.training.slot_creator import create_slot, create_zeros_slot, is_resource
 
 __all__ = ["ExponentialMovingAverage", "assign_moving_average", "weighted_moving_average"]

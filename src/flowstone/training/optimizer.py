@@ -23,8 +23,8 @@ from flowstone.framework.graph import GraphKeys, Operation
 from flowstone.framework.operation import F
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.gradients.gradient_computation import gradients
-from flowstone.ops.control_flow import group, tuple_
-from flowstone.ops.variables import Variable
+from flowstone.ops.control.control_flow import group, tuple_
+from flowstone.ops.variables.variables import Variable
 from flowstone.training.slot_creator import (
     create_slot,
     create_slot_with_initializer,
@@ -312,7 +312,7 @@ def hyperparameter(tensor: Tensor, dtype: Any) -> Tensor:
     """A hyperparameter's tensor (or variable) as the base type of `dtype`."""
     if tensor.dtype.base_dtype is dtype.base_dtype:
         return tensor
-    from flowstone.ops.casts import cast
+    from flowstone.ops.numbers.casts import cast
 
     return cast(tensor, dtype.base_dtype)
 

@@ -9,7 +9,7 @@ from flowstone.framework.composite import IndexedSlices
 from flowstone.framework.operation import F
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.tensor import Tensor, convert_to_tensor
-from flowstone.ops.constants import constant
+from flowstone.ops.arrays.constants import constant
 from flowstone.training.optimizer import Optimizer, hyperparameter
 
 __all__ = ["ProximalAdagradOptimizer"]

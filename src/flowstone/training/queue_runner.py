@@ -25,7 +25,7 @@ from flowstone.client.repetition import repeat
 from flowstone.client.session import BaseSession
 from flowstone.framework import errors, logging, scope
 from flowstone.framework.graph import GraphKeys
-from flowstone.ops.save_slice_info import without_scope
+from flowstone.ops.variables.save_slice_info import without_scope
 from flowstone.training.coordinator import Coordinator
 
 __all__ = ["QueueRunner", "add_queue_runner", "start_queue_runners"]

@@ -17,10 +17,10 @@ from flowstone.framework.graph_functions import get_static_value
 from flowstone.framework.operation import F
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.tensor import Tensor
-from flowstone.ops.conditionals import cond
-from flowstone.ops.constants import constant
-from flowstone.ops.control_flow import with_dependencies
-from flowstone.ops.gathering import gather
+from flowstone.ops.arrays.constants import constant
+from flowstone.ops.arrays.gathering import gather
+from flowstone.ops.control.conditionals import cond
+from flowstone.ops.control.control_flow import with_dependencies
 
 __all__ = ["restore_sparse_tensors", "store_sparse_tensors", "where_kept"]
 

@@ -1,7 +1,7 @@
 """`SyncReplicasOptimizer`: synchronous training by several workers (white paper section 7, Figure 6).
 
 Each worker computes gradients and gives them, with the step that it started from, to conditional accumulators
-(`ops/accumulators.py`), which drop stale ones. The chief's queue runner takes their averages once
+(`ops/queues/accumulators.py`), which drop stale ones. The chief's queue runner takes their averages once
 `replicas_to_aggregate` have come, lets the wrapped optimiser apply them, and puts as many tokens into a queue
 as there are workers. A worker's step ends when it gets a token, which is its next step's number. With more
 workers than `replicas_to_aggregate` the slowest are backups.
@@ -20,13 +20,13 @@ from flowstone.framework import scope
 from flowstone.framework.composite import IndexedSlices
 from flowstone.framework.graph import GraphKeys, Operation
 from flowstone.framework.tensor import Tensor
-from flowstone.ops.accumulators import ConditionalAccumulator, SparseConditionalAccumulator
-from flowstone.ops.assignments import assign
-from flowstone.ops.constants import fill
-from flowstone.ops.control_flow import group, no_op
-from flowstone.ops.queues import FIFOQueue
-from flowstone.ops.variable_collections import global_variables, report_uninitialized_variables
-from flowstone.ops.variables import Variable
+from flowstone.ops.arrays.constants import fill
+from flowstone.ops.control.control_flow import group, no_op
+from flowstone.ops.queues.accumulators import ConditionalAccumulator, SparseConditionalAccumulator
+from flowstone.ops.queues.queues import FIFOQueue
+from flowstone.ops.variables.assignments import assign
+from flowstone.ops.variables.variable_collections import global_variables, report_uninitialized_variables
+from flowstone.ops.variables.variables import Variable
 from flowstone.training.optimizer import Optimizer
 from flowstone.training.queue_runner import QueueRunner
 

@@ -1,0 +1,33 @@
+"""From nodes to kernels: joined, fused, packed and arranged for the device that runs them.
+
+A pass (`passes.py`) stands beside the operations that it makes, which only plans contain. Importing this
+package declares them.
+"""
+
+from flowstone.lowering.arrays import margins
+from flowstone.lowering.convolutions import (
+    fused_convolutions,
+    joined_filters,
+    pooled_places,
+    winograd_convolutions,
+)
+from flowstone.lowering.losses import loss_totals
+from flowstone.lowering.packing import packed_products, packed_weights
+from flowstone.lowering.products import product_sums
+from flowstone.lowering.recurrences import lstm_kernels
+from flowstone.lowering.updates import grouped_updates, product_updates
+
+__all__ = [
+    "fused_convolutions",
+    "grouped_updates",
+    "joined_filters",
+    "loss_totals",
+    "lstm_kernels",
+    "margins",
+    "packed_products",
+    "packed_weights",
+    "pooled_places",
+    "product_sums",
+    "product_updates",
+    "winograd_convolutions",
+]

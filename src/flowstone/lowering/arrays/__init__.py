@@ -1,0 +1,1 @@
+"""Elements chosen and tensors cut by fewer calls."""

@@ -1,0 +1,151 @@
+"""Dropout chooses by how far a random number is from the rate, not by whether it reaches it.
+
+    SelectV2(GreaterEqual(RandomUniform, rate), x, 0)   →   _KeptByMargin(x, Sub(RandomUniform, rate))
+
+A subtraction costs less than a comparison, and the choice a third of what it costs by a mask
+(`margins.py`). The gradient chooses by the same margin; in loops it goes through the stack that the mask
+went through. Random numbers are never NaN, and a difference is negative exactly where the first number is the
+smaller one, so every bit of the result is the same. A rate that is NaN, which no number reaches, counts as
+infinite.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from flowstone.framework import dtypes
+from flowstone.framework.node import Output
+from flowstone.framework.operation import registry
+from flowstone.framework.shape import num_elements
+from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.ops.arrays.choosing import is_zero
+from flowstone.rewriting.analyses.loop_variables import Takers
+from flowstone.rewriting.loops.loop_stacks import Stack, find_stack
+from flowstone.rewriting.patterns import substitute
+
+_MOST = 1 << 22  # elements; a margin takes four times the memory of a mask
+_CHOICES = frozenset({"Select", "SelectV2"})
+
+
+class _Dropout(NamedTuple):
+    """A comparison, the choices by it, and the stacks that it is pushed to, with the choices by what is
+    popped."""
+
+    comparison: PlanNode
+    choices: list[PlanNode]
+    stacks: list[Stack]
+
+
+def choose_by_margins(subgraph: Subgraph) -> None:
+    """Replaces the comparisons of dropout and the choices by them."""
+    comparisons = [node for node in subgraph.nodes if _is_of_random_numbers(node)]
+    if not comparisons:
+        return
+    takers, fetched = subgraph.consumers(), set(subgraph.fetches)
+    places: dict[PlanNode, list[PlanNode]] = {}
+    replaced: dict[Output, Output] = {}
+    for node in comparisons:
+        found = _dropout(node, takers, fetched)
+        if found is not None:
+            _replace(subgraph, found, takers, places, replaced)
+            subgraph.log.append(("choose_by_margins", node.name, "kept or zero by a difference"))
+    substitute(subgraph, places, replaced)
+
+
+def _is_of_random_numbers(node: PlanNode) -> bool:
+    if node.type != "GreaterEqual" or node._inputs[0]._op.type != "RandomUniform":
+        return False
+    dims = node._outputs[0]._dims
+    size = num_elements(dims)
+    if node.dtype(0) is not dtypes.float32 or node._inputs[1]._dims != () or size is None:
+        return False
+    return node._inputs[0]._dims == dims and size <= _MOST
+
+
+def _dropout(node: PlanNode, takers: Takers, fetched: set[Output]) -> _Dropout | None:
+    condition = node._outputs[0]
+    if condition in fetched:
+        return None
+    found = _Dropout(node, [], [])
+    for taker in takers.get(condition, ()):
+        if taker.type == "StackPushV2":
+            stack = find_stack(_creation(taker), takers)
+            if stack is None or stack.pushes != [taker]:
+                return None
+            popped = [x for pop in stack.pops for x in pop._outputs]
+            if fetched.intersection(popped) or not all(
+                _is_choice(each, x, condition._dims) for x in popped for each in takers.get(x, ())
+            ):
+                return None
+            found.stacks.append(stack)
+        elif _is_choice(taker, condition, condition._dims):
+            found.choices.append(taker)
+        else:
+            return None
+    return found
+
+
+def _creation(push: PlanNode) -> PlanNode:
+    handle: PlanNode = push._inputs[0].op
+    while handle._inputs and handle.type != "StackV2":
+        handle = handle._inputs[0].op
+    return handle
+
+
+def _is_choice(node: PlanNode, condition: Output, dims: object) -> bool:
+    """Whether it chooses between something of these dimensions and zero."""
+    if node.type not in _CHOICES or node._inputs[0] is not condition or condition in node._inputs[1:]:
+        return False
+    return node._inputs[1]._dims == dims == node._outputs[0]._dims and is_zero(node, 2)
+
+
+def _replace(
+    subgraph: Subgraph,
+    found: _Dropout,
+    takers: Takers,
+    places: dict[PlanNode, list[PlanNode]],
+    replaced: dict[Output, Output],
+) -> None:
+    def put(op_type: str, inputs: list[Output], attributes: dict[str, object], old: PlanNode) -> Output:
+        new = subgraph.new_node(registry[op_type], inputs, attributes, old)
+        new._control_inputs = list(old._control_inputs)
+        places[old] = [new]
+        output: Output = new._outputs[0]
+        replaced[old._outputs[0]] = output
+        return output
+
+    kind = {"T": dtypes.float32}
+    random, rate = found.comparison._inputs
+    guards, rate = _reachable(subgraph, found.comparison, rate)
+    margin = put("Sub", [random, rate], {**kind}, found.comparison)
+    places[found.comparison] = [*guards, margin.op]
+    for node in found.choices:
+        put("_KeptByMargin", [node._inputs[1], margin], {**kind}, node)
+    for stack in found.stacks:
+        elements = {"elem_type": dtypes.float32}
+        put(
+            "StackV2", list(stack.creation._inputs), {**stack.creation.attributes, **elements}, stack.creation
+        )
+        (push,) = stack.pushes
+        put("StackPushV2", [push._inputs[0], margin], {**push.attributes, **kind}, push)
+        for pop in stack.pops:
+            old = pop._outputs[0]
+            popped = put("StackPopV2", list(pop._inputs), {**pop.attributes, **elements}, pop)
+            popped._dims = margin._dims
+            for node in takers.get(old, ()):
+                put("_KeptByMargin", [node._inputs[1], popped], {**kind}, node)
+
+
+def _reachable(subgraph: Subgraph, like: PlanNode, rate: Output) -> tuple[list[PlanNode], Output]:
+    """Infinity if the rate is NaN, else the rate, and the nodes that choose."""
+    value = like.constant(1)
+    if value is not None and not np.isnan(value):
+        return [], rate
+    infinity = subgraph.new_constant(np.array(np.inf, np.float32), like, "infinity")
+    kind = {"T": dtypes.float32}
+    is_nan = subgraph.new_node(registry["IsNan"], [rate], {**kind}, like, name=f"{like.name}/is_nan")
+    inputs = [is_nan._outputs[0], infinity._outputs[0], rate]
+    chosen = subgraph.new_node(registry["Select"], inputs, {**kind}, like, name=f"{like.name}/rate")
+    return [infinity, is_nan, chosen], chosen._outputs[0]

@@ -1,0 +1,1 @@
+"""Convolutions, normalisations and poolings by the kernels that suit their shapes."""

@@ -1,0 +1,71 @@
+"""Filters are kept in the order of memory that their convolution's kernel reads.
+
+TensorFlow's filters are [height, width, in, out]. ATen's kernels want the filter of each output channel in
+one piece: [out, height, width, in] in memory for images with channels last, [out, in, height, width] for
+others. A variable in TensorFlow's order would be copied into that one by every convolution and every
+gradient, and the update would add a gradient whose order is another. So the variable keeps its shape and
+changes its strides, when the plan is compiled, and with it the optimiser's slots for it. Values, shapes and
+what users fetch stay as they are.
+
+    %1 = VariableV2() shape=(3,3,64,64) : float32_ref[3,3,64,64]
+    %1 = VariableV2() memory_order=(3,0,1,2) shape=(3,3,64,64) : float32_ref[3,3,64,64]
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flowstone.framework import dtypes
+from flowstone.framework.node import Output
+from flowstone.framework.shape import num_elements
+from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.rewriting.analyses.branches import MERGES
+
+_FILTER_AT = {"Conv2D": 1, "Conv2DBackpropInput": 1}  # the filter's position among the inputs
+_VARIABLES = frozenset(("Variable", "VariableV2", "VarHandleOp"))
+_FEWEST = 1 << 12  # elements; smaller filters are copied in no time
+_ORDERS = {"NHWC": (3, 0, 1, 2), "NCHW": (3, 2, 0, 1)}
+
+
+def lay_out_filters(subgraph: Subgraph) -> None:
+    """Marks variables that are filters, and their slots, with the order of memory that they shall have."""
+    orders: dict[PlanNode, tuple[int, ...]] = {}
+    for node in subgraph.nodes:
+        if node.type in _FILTER_AT:
+            filters = node._inputs[_FILTER_AT[node.type]]
+            variable = _variable(filters)
+            if variable is not None and _is_large(filters):
+                orders.setdefault(variable, _ORDERS[node.attributes["data_format"]])
+    if not orders:
+        return
+    for node in subgraph.nodes:
+        if node.declaration.mutates and len(node._inputs) > 1:
+            changed = [_variable(node._inputs[i]) for i in node.declaration.mutates]
+            if changed[0] in orders:
+                for slot in changed[1:]:
+                    if slot is not None and _shape(slot) == _shape(changed[0]):
+                        orders.setdefault(slot, orders[changed[0]])
+    for node, order in orders.items():
+        node.attributes = {**node.attributes, "memory_order": order}
+        subgraph.log.append(("lay_out_filters", node.name, f"in memory as its convolution reads it: {order}"))
+
+
+def _variable(x: Output) -> PlanNode | None:
+    """The variable that a value of its shape shows, seen through reads; None if it is something else."""
+    node: PlanNode = x.op
+    while node._inputs and (node.declaration.aliases or node.type == "ReadVariableOp"):
+        if node.type in MERGES:
+            return None  # one of several, or what a loop makes of it
+        if node._inputs[0]._dtype is not dtypes.resource and node._inputs[0]._dims != node._outputs[0]._dims:
+            return None
+        node = node._inputs[0].op
+    return node if node.type in _VARIABLES else None
+
+
+def _shape(variable: PlanNode) -> Any:
+    return variable.attributes["shape"]
+
+
+def _is_large(x: Output) -> bool:
+    size = num_elements(x._dims)
+    return x.dtype.base_dtype is dtypes.float32 and size is not None and size >= _FEWEST

@@ -1,0 +1,169 @@
+"""Fusion of losses: the mean or sum of the soft-max cross entropies of a batch, over few classes, at once.
+
+The losses of the examples, which nobody else wants, are never made. The gradient by the logits, the second
+result, is made as it is wanted:
+
+- times a number, where it is only multiplied by that: 1/n, for the mean of n losses;
+- with an example a column, which is how it is computed, where only products and sums over the examples take
+  it. These then take a transpose, which costs them nothing.
+
+    %3 = SparseSoftmaxCrossEntropyWithLogits(%0, %1) : float32[6], float32[6,5]
+    %4 = Mean(%3, %2) : float32[]
+    %6 = Mul(%3:1, %5) : float32[6,5]
+    %8 = MatMul(%7, %6) transpose_a=True : float32[4,5]
+
+becomes
+
+    %2 = _SparseSoftmaxCrossEntropyTotal(%0, %1) divisor=6 scale=0.16667 turned=True : float32[], float32[5,6]
+    %4 = MatMul(%3, %2:1) transpose_a=True transpose_b=True : float32[4,5]
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from flowstone.framework import dtypes
+from flowstone.framework.node import Output
+from flowstone.framework.operation import registry
+from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.ops.networks.softmax import FEW_CLASSES
+from flowstone.rewriting.analyses.branches import Liveness
+from flowstone.rewriting.patterns import substitute
+
+_TOTALS = {
+    "SoftmaxCrossEntropyWithLogits": "_SoftmaxCrossEntropyTotal",
+    "SparseSoftmaxCrossEntropyWithLogits": "_SparseSoftmaxCrossEntropyTotal",
+}
+_MOST_EXAMPLES = 4096  # so many terms at once are added as exactly as in two stages
+
+
+def fuse_losses(subgraph: Subgraph) -> None:
+    """Gives a soft-max cross entropy whose losses are only averaged or summed its average or sum."""
+    candidates = [node for node in subgraph.nodes if _has_few_classes(node)]
+    if candidates:
+        fusion = _Fusion(subgraph)
+        for node in candidates:
+            fusion.add(node)
+        fusion.finish()
+
+
+class _Fusion:
+    """What is to stand for which nodes and outputs of a subgraph, as `substitute` wants it."""
+
+    def __init__(self, subgraph: Subgraph) -> None:
+        self.subgraph, self.liveness = subgraph, Liveness(subgraph)
+        self.consumers, self.fetched = subgraph.consumers(), set(subgraph.fetches)
+        self.places: dict[PlanNode, list[PlanNode]] = {}
+        self.stand_ins: dict[PlanNode, list[PlanNode]] = {}
+        self.replaced: dict[Output, Output] = {}
+
+    def finish(self) -> None:
+        """Changes the subgraph."""
+        substitute(self.subgraph, self.places, self.replaced, self.stand_ins)
+
+    def add(self, node: PlanNode) -> None:
+        """Fuses a cross entropy with what takes its results, if it can be."""
+        loss, backprop = node._outputs
+        takers = self.consumers.get(loss, [])
+        if len(takers) != 1 or loss in self.fetched or not _is_total(takers[0]):
+            return
+        total = takers[0]
+        if self.liveness.node(total) != self.liveness.node(node):
+            return
+        divisor = loss._dims[0] if total.type == "Mean" else 1
+        product, scale = self._multiplied(backprop)
+        gradient = backprop if product is None else product._outputs[0]
+        turned = self._may_be_turned(gradient)
+        own = {"divisor": divisor, "scale": scale, "turned": turned}
+        attributes = {**node.attributes, "T": loss.dtype, **own}
+        kind = registry[_TOTALS[node.type]]
+        fused = self.subgraph.new_node(kind, list(node._inputs), attributes, like=node)
+        fused._control_inputs = list(node._control_inputs)
+        self._put(node, [fused], [fused])
+        self._put(total, [], [fused])
+        if product is not None:
+            self._put(product, [], [fused])
+        self.replaced[total._outputs[0]], self.replaced[gradient] = fused._outputs
+        if turned:
+            for taker in dict.fromkeys(self.consumers.get(gradient, ())):
+                self._take_turned(taker, gradient, fused._outputs[1])
+        self._log(node, total, product, turned)
+
+    def _put(self, old: PlanNode, new: list[PlanNode], stand_ins: list[PlanNode]) -> None:
+        self.places[old], self.stand_ins[old] = new, stand_ins
+
+    def _log(self, node: PlanNode, total: PlanNode, product: PlanNode | None, turned: bool) -> None:
+        reason = f"only {total.name} takes the losses"
+        if product is not None:
+            reason += f", {product.name} the gradient"
+        if turned:
+            reason += "; gradient with an example a column"
+        self.subgraph.log.append(("fuse_losses", node.name, reason))
+
+    def _multiplied(self, backprop: Output) -> tuple[PlanNode | None, float]:
+        """The product of the gradient with one number, if nobody else takes the gradient, and the number."""
+        takers = self.consumers.get(backprop, [])
+        if len(takers) != 1 or backprop in self.fetched or takers[0].type != "Mul":
+            return None, 1.0
+        product = takers[0]
+        if product._control_inputs or product._outputs[0]._dims != backprop._dims:
+            return None, 1.0
+        if self.liveness.node(product) != self.liveness.node(backprop.op):
+            return None, 1.0
+        factor = product.constant(1 if product._inputs[0] is backprop else 0)
+        if factor is None or not factor.size or not (factor == factor.flat[0]).all():
+            return None, 1.0
+        scale = float(factor.flat[0])
+        return (product, scale) if scale and math.isfinite(scale) else (None, 1.0)
+
+    def _may_be_turned(self, gradient: Output) -> bool:
+        takers = self.consumers.get(gradient, [])
+        if not takers or gradient in self.fetched:
+            return False
+        return all(taker not in self.places and _takes_transposes(taker) for taker in takers)
+
+    def _take_turned(self, taker: PlanNode, gradient: Output, turned: Output) -> None:
+        """Puts in the place of a taker of the gradient one of its transpose."""
+        inputs = [turned if x is gradient else x for x in taker._inputs]
+        constants: list[PlanNode] = []
+        if taker.type == "MatMul":
+            declaration, attributes = taker.declaration, dict(taker.attributes)
+            for i, key in enumerate(("transpose_a", "transpose_b")):
+                attributes[key] = bool(attributes[key]) != (inputs[i] is turned)
+        else:
+            axes = self.subgraph.new_constant(np.array([1], np.int32), taker, "axes")
+            declaration, constants = registry["Sum"], [axes]
+            inputs = [turned, axes._outputs[0]]
+            attributes = {"T": turned.dtype, "Tidx": dtypes.int32, "keep_dims": False}
+        new = self.subgraph.new_node(declaration, inputs, attributes, like=taker)
+        new._control_inputs = list(taker._control_inputs)
+        self._put(taker, [*constants, new], [new])
+        self.replaced[taker._outputs[0]] = new._outputs[0]
+
+
+def _has_few_classes(node: PlanNode) -> bool:
+    if node.type not in _TOTALS:
+        return False
+    logits, labels = node.static_shape(0), node.static_shape(1)
+    if logits is None or labels is None or logits[: len(labels)] != labels:
+        return False
+    if node.dtype(0).name not in ("float32", "float64"):
+        return False
+    return logits[0] <= _MOST_EXAMPLES and logits[1] <= FEW_CLASSES and logits[0] > 0
+
+
+def _is_total(node: PlanNode) -> bool:
+    """Whether it averages or sums a vector and waits for nothing else."""
+    return node.type in ("Mean", "Sum") and node._outputs[0]._dims == () and not node._control_inputs
+
+
+def _takes_transposes(node: PlanNode) -> bool:
+    """Whether it may as well take a matrix's transpose: a product, or the sum of each column."""
+    if node.type in ("MatMul", "BiasAddGrad"):
+        return True
+    if node.type != "Sum" or node.attributes["keep_dims"]:
+        return False
+    axes = node.constant(1)
+    return axes is not None and axes.ravel().tolist() == [0]

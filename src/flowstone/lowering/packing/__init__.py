@@ -1,0 +1,1 @@
+"""Weights that nothing changes, in the order of memory that their kernel reads."""

@@ -1,0 +1,144 @@
+"""Weights that a plan does not change are read packed: variables that no node of the plan changes, and
+constants.
+
+    %2 = _FusedMatMul(%0, W, b)     becomes     %1 = _PackedWeights(W)     for products of few rows
+                                                %2 = _PackedMatMul(%0, %1, b)
+    %1 = _WinogradFilter(W)         becomes     %1 = _PackedWeights(W)
+    %2 = _BiasedConv2D(%0, W, b)    becomes     %1 = _PackedWeights(W)     on hosts
+                                                %2 = _BiasedConv2D(%0, %1, b) packed=True
+
+So plans that train keep the weights once, and plans that only compute from them twice: packing costs as much
+memory as the weights have, while nothing changes them.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from flowstone.framework.dtypes import resource
+from flowstone.framework.node import Output
+from flowstone.framework.operation import registry
+from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.lowering.convolutions.fused_convolutions import packing
+from flowstone.lowering.convolutions.winograd_convolutions import numbers_of
+from flowstone.lowering.packing.packed_products import gains_by_packing
+from flowstone.lowering.packing.packed_weights import Dims, may_be_packed
+from flowstone.rewriting.analyses.state_access import UNKNOWN, StateAccess
+from flowstone.rewriting.patterns import Replacement, Rule, remove_unneeded, rewrite
+
+_PRODUCTS = frozenset(("MatMul", "_FusedMatMul"))
+_READS = frozenset(("Identity", "ReadVariableOp"))
+_PACKED = {
+    "VariableV2": "_PackedWeights",
+    "Variable": "_PackedWeights",
+    "VarHandleOp": "_PackedResourceWeights",
+    "Const": "_PackedConstant",
+}
+
+
+def pack_weights(subgraph: Subgraph) -> None:
+    """Lets products of few rows, and convolutions by Winograd's algorithm, take packed weights, where these
+    are variables that nothing here changes.
+    """
+    consumers = functools.cache(subgraph.consumers)
+
+    def rule(node: PlanNode) -> Replacement | None:
+        is_product = _gains(node)
+        handle = _handle(node._inputs[1 if is_product else 0])
+        if handle is None:
+            return None
+        if is_product:
+            return _product(subgraph, node, handle)
+        takers = [taker for x in node._outputs for taker in consumers().get(x, ())]
+        if any(taker.type != "_WinogradConv2D" for taker in takers):
+            return None
+        read = _read(subgraph, node, handle, "winograd", numbers_of(takers[0]), len(node._outputs))
+        return Replacement(read._outputs, "a filter that stays", (read,))
+
+    _pack(subgraph, "pack_weights", lambda node: _gains(node) or node.type == "_WinogradFilter", rule)
+
+
+def pack_filters(subgraph: Subgraph) -> None:
+    """The same for convolutions that oneDNN makes, whose filters it would reorder in every step."""
+
+    def rule(node: PlanNode) -> Replacement | None:
+        numbers = packing(node)
+        handle = None if numbers is None else _handle(node._inputs[1])
+        if numbers is None or handle is None:
+            return None
+        read = _read(subgraph, node, handle, "filter", numbers, 1)
+        inputs = [node._inputs[0], read._outputs[0], node._inputs[2]]
+        new = subgraph.new_node(node.declaration, inputs, {**node.attributes, "packed": True}, like=node)
+        return Replacement(list(new._outputs), "a filter that stays", (read, new))
+
+    _pack(subgraph, "pack_filters", lambda node: node.type == "_BiasedConv2D", rule)
+
+
+def _pack(subgraph: Subgraph, name: str, may_gain: Callable[[PlanNode], bool], rule: Rule) -> None:
+    """Applies the rule to nodes that may gain by it and read no state that a node here changes."""
+    if not any(may_gain(node) for node in subgraph.nodes):
+        return
+    access = StateAccess(subgraph.nodes)
+    written = frozenset().union(*access.writes.values())
+    if UNKNOWN in written:
+        return
+
+    def where_it_stays(node: PlanNode) -> Replacement | None:
+        if not may_gain(node) or access.reads.get(node, frozenset()) & written:
+            return None
+        return rule(node)
+
+    rewrite(subgraph, name, where_it_stays)
+    remove_unneeded(subgraph)
+
+
+def _gains(node: PlanNode) -> bool:
+    if node.type not in _PRODUCTS or node.attributes["transpose_a"]:
+        return False
+    a, b = node.static_shape(0), node.static_shape(1)
+    if a is None or b is None:
+        return False
+    turned = node.attributes["transpose_b"]
+    terms, columns = b[::-1] if turned else b
+    return gains_by_packing(a[0], terms, columns, node.dtype(1), turned)
+
+
+def _handle(x: Output) -> Output | None:
+    """The constant, or the reference or handle of the variable, that `x` is; None of something else, and of
+    variables whose changes would not let a copy go.
+    """
+    while x._op.type in _READS:
+        x = x._op._inputs[0]
+    if x._op.type not in _PACKED:
+        return None
+    return x if x._op.type == "Const" or may_be_packed(x) else None
+
+
+def _product(subgraph: Subgraph, node: PlanNode, handle: Output) -> Replacement:
+    read = _read(subgraph, node, handle, "product", (int(node.attributes["transpose_b"]),), 1)
+    bias = node._inputs[2:]
+    product = subgraph.new_node(
+        registry["_PackedMatMul"],
+        [node._inputs[0], read._outputs[0], *bias],
+        {"T": read._outputs[0].dtype, "NB": len(bias), "activation": node.attributes.get("activation", "")},
+        like=node,
+        group_sizes=(1, 1, len(bias)),
+    )
+    return Replacement([product._outputs[0]], "few rows, weights that stay", (read, product))
+
+
+def _read(
+    subgraph: Subgraph, node: PlanNode, handle: Output, form: str, numbers: Dims, results: int
+) -> PlanNode:
+    """The node that reads the weights in this form."""
+    dtype = "dtype" if handle._dtype is resource else "T"
+    attributes: dict[str, Any] = {dtype: node._inputs[-1]._dtype.base_dtype, "N": results}
+    return subgraph.new_node(
+        registry[_PACKED[handle._op.type]],
+        [handle],
+        {**attributes, "form": form, "numbers": numbers},
+        like=node,
+        name=node.name if node.type == "_WinogradFilter" else f"{node.name}/weights",
+    )

@@ -1,0 +1,1 @@
+"""Matrix products joined, stacked and fused with what follows."""

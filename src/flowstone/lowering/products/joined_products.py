@@ -1,0 +1,390 @@
+"""Products by one matrix that do not wait for one another become one product of their rows.
+
+An unrolled network multiplies each time step's inputs, and what it makes of each time step's state, by the
+same weights; so do their gradients. Each of these small products reads all weights, and none fills the
+machine. Joined, they are one large product:
+
+    %4 = MatMul(%0, %3)                    %4 = ConcatV2(%0, %1, %2, 0)
+    %5 = MatMul(%1, %3)          becomes   %5 = MatMul(%4, %3)
+    %6 = MatMul(%2, %3)                    %6, %7, %8 = Split(0, %5)
+
+What follows them row by row in each time step (a bias, an activation, the soft-max cross entropy, its
+gradient) is joined as well, and the gradients' products then find their operands joined. A concatenation
+that the program or another pass makes of the same rows is used, in its order, and nothing is split that is
+only wanted whole.
+
+Products that wait for one another, as a recurrence's do, stay. Nothing moves across a change of what it
+reads. Steps with loops or conditionals are left alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from flowstone.framework import dtypes
+from flowstone.framework.node import Output
+from flowstone.framework.operation import registry
+from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.lowering.products.sums import concatenation
+from flowstone.rewriting.analyses.arrivals import arrivals, is_in_pieces
+from flowstone.rewriting.analyses.branches import Liveness
+from flowstone.rewriting.analyses.frames import is_head
+from flowstone.rewriting.analyses.state_access import order_edges
+from flowstone.rewriting.memory.memory_schedule import arrange
+from flowstone.rewriting.patterns import in_order
+from flowstone.rewriting.simplification.common_subexpression import attribute_key
+from flowstone.rewriting.simplification.transposes import ELEMENTWISE
+
+_FEWEST = 4  # nodes worth joining
+_MOST_ROWS = 256  # of one of them: more fill the machine alone
+_LARGEST = 1 << 22  # elements of a joined result
+_LOSSES = frozenset({"SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits"})
+_OF_ROWS = frozenset({"Softmax", "LogSoftmax"})
+_REDUCTIONS = frozenset({"Sum", "Mean", "Max", "Min", "Prod", "ArgMax", "ArgMin"})
+
+
+class _Place(NamedTuple):
+    """Where an output is among those of joined nodes."""
+
+    join: _Join
+    output: int
+
+
+class _Join:
+    """Nodes that become one, in the order of their rows: its `results`, and all `nodes` that are made for it.
+
+    `shared`: which of the inputs is the same for all.
+    """
+
+    def __init__(self, members: list[PlanNode], shared: list[bool]) -> None:
+        self.members, self.shared = members, shared
+        self.results: list[Output] = []
+        self.nodes: list[PlanNode] = []
+
+    def parts(self, index: int) -> list[Output]:
+        """This output of every member."""
+        return [node._outputs[index] for node in self.members]
+
+
+def join_products(subgraph: Subgraph) -> None:
+    """Makes one product of small independent ones by the same matrix, and one node of what follows each."""
+    candidates = _candidates(subgraph)
+    if candidates and Liveness(subgraph).trivial and not any(is_head(node) for node in subgraph.nodes):
+        joins = _Joins(subgraph)
+        for nodes in candidates:
+            joins.add_products(nodes)
+        if joins.found:
+            _Change(subgraph, joins).make()
+
+
+def _candidates(subgraph: Subgraph) -> list[list[PlanNode]]:
+    """Products of as many rows by the same matrix."""
+    groups: dict[Any, list[PlanNode]] = {}
+    for node in subgraph.nodes:
+        if node.type != "MatMul" or node.attributes["transpose_a"] or node.dtype(0).is_complex:
+            continue
+        rows = node.static_shape(0)
+        if rows is not None and 0 < rows[0] <= _MOST_ROWS and _is_known(node._outputs[0]):
+            key = node._inputs[1], node.attributes["transpose_b"], rows, node._device
+            groups.setdefault(key, []).append(node)
+    return [nodes for nodes in groups.values() if len(nodes) >= _FEWEST]
+
+
+class _Joins:
+    """What may be joined in a subgraph: `found`, in the order in which it was."""
+
+    def __init__(self, subgraph: Subgraph) -> None:
+        self.found: list[_Join] = []
+        self.places: dict[Output, _Place] = {}
+        self.takers = subgraph.consumers()
+        self.order = order_edges(subgraph.nodes)
+        self._arrivals = arrivals(subgraph) if is_in_pieces(subgraph) else None
+        self._of: dict[PlanNode, _Join] = {}
+        self._followers: dict[PlanNode, list[PlanNode]] = {}
+        self._new: list[_Join] = []
+        for node in subgraph.nodes:
+            for source in dict.fromkeys([*(x._op for x in node._inputs), *node._control_inputs]):
+                self._followers.setdefault(source, []).append(node)
+        for earlier, later in self.order:
+            self._followers.setdefault(earlier, []).append(later)
+
+    def add_products(self, products: list[PlanNode]) -> None:
+        """Joins products, if none waits for another, and what follows them."""
+        self._add(self._as_concatenated(products), [False, True])
+        while self._new:
+            join = self._new.pop()
+            for index in range(len(join.members[0]._outputs)):
+                self._follow(join.parts(index))
+
+    def _add(self, members: list[PlanNode], shared: list[bool]) -> None:
+        size = sum(math.prod(x._dims) for node in members for x in node._outputs)
+        if size > _LARGEST or self._wait_for_one_another(members):
+            return
+        if self._arrivals is not None and len({self._arrivals(node) for node in members}) > 1:
+            return
+        join = _Join(members, shared)
+        self.found.append(join)
+        self._new.append(join)
+        for node in members:
+            self._of[node] = join
+            self.places.update((x, _Place(join, x.value_index)) for x in node._outputs)
+
+    def _as_concatenated(self, products: list[PlanNode]) -> list[PlanNode]:
+        """The products in the order in which their rows are joined already, if they are."""
+        by_rows = {node._inputs[0]: node for node in products}
+        first = self.places.get(products[0]._inputs[0])
+        if first is not None:
+            rows = first.join.parts(first.output)
+            if by_rows.keys() == set(rows):
+                return [by_rows[x] for x in rows]
+        for taker in self.takers[products[0]._inputs[0]]:
+            if is_joining_rows(taker) and by_rows.keys() == set(taker._inputs[:-1]):
+                return [by_rows[x] for x in taker._inputs[:-1]]
+        return products
+
+    def _wait_for_one_another(self, members: list[PlanNode]) -> bool:
+        own, seen = set(members), set(members)
+        stack = list(members)
+        while stack:
+            for follower in self._followers.get(stack.pop(), ()):
+                join = self._of.get(follower)
+                for node in (follower,) if join is None else join.members:
+                    if node in own:
+                        return True
+                    if node not in seen:
+                        seen.add(node)
+                        stack.append(node)
+        return False
+
+    def _follow(self, outputs: list[Output]) -> None:
+        """Joins those that take the outputs of joined nodes and go row by row."""
+        kinds: list[dict[Any, list[PlanNode]]] = []
+        for x in outputs:
+            kinds.append({})
+            for taker in dict.fromkeys(self.takers.get(x, ())):
+                if taker not in self._of and taker.type != "MatMul":
+                    kinds[-1].setdefault(self._kind(taker, x), []).append(taker)
+        for kind in kinds[0]:
+            alike = [each.get(kind, []) for each in kinds]
+            if kind is None or any(len(nodes) != 1 for nodes in alike):
+                continue
+            members = [nodes[0] for nodes in alike]
+            shared = [len(set(values)) == 1 for values in zip(*[node._inputs for node in members])]
+            if len(set(members)) == len(members) and goes_by_rows(members[0], shared):
+                self._add(members, shared)
+
+    def _kind(self, node: PlanNode, x: Output) -> Any:
+        """What nodes that take joined outputs must share to be joined, too."""
+        if not node.declaration.is_pure or not all(map(_is_known, (*node._inputs, *node._outputs))):
+            return None
+        sources = []
+        for each in node._inputs:
+            place = self.places.get(each)
+            sources.append((each._dims, place and (id(place.join), place.output)))
+        key = node.type, attribute_key(node), node._device, tuple(sources), node._inputs.index(x)
+        try:
+            hash(key)
+        except TypeError:
+            return None
+        return key
+
+
+def is_joining_rows(node: PlanNode) -> bool:
+    """Whether it concatenates its operands along their first axis."""
+    if node.type != "ConcatV2" or node._control_inputs:
+        return False
+    axis = node.constant(len(node._inputs) - 1)
+    return axis is not None and int(axis) in (0, -len(node._inputs[0]._dims or ()))
+
+
+def goes_by_rows(node: PlanNode, shared: list[bool]) -> bool:
+    """Whether each row of the results needs only the same row of the inputs that are not shared."""
+    rows: list[Any] = [x._dims for x, is_shared in zip(node._inputs, shared) if not is_shared]
+    result: Any = node._outputs[0]._dims
+    if not rows or not all(rows) or not result or any(dims[0] != result[0] for dims in rows):
+        return False
+    if node.type in _LOSSES:
+        return not any(shared) and rows[0][: len(rows[1])] == rows[1]
+    if node.type in _OF_ROWS:
+        return len(result) == 2
+    if node.type == "BiasAdd":
+        return shared == [False, True] and node.attributes["data_format"] != "NCHW"
+    if node.type in _REDUCTIONS:
+        axes = node.constant(1)
+        return shared == [False, True] and axes is not None and not np.any(axes % len(rows[0]) == 0)
+    if node.type not in ELEMENTWISE and not node.declaration.broadcasts:
+        return False
+    if any(len(dims) != len(result) for dims in rows) or (any(shared) and not node.declaration.broadcasts):
+        return False
+    operands = [x for x, is_shared in zip(node._inputs, shared) if is_shared]
+    return all(_is_same_for_rows(x, result) or _one_number(x) is not None for x in operands)
+
+
+def _is_same_for_rows(x: Output, dims: Any) -> bool:
+    """Whether an operand of a broadcasting op with this result is the same for all rows by its shape."""
+    own: Any = x._dims
+    return len(own) < len(dims) or own[0] == 1
+
+
+def _one_number(x: Output) -> Any:
+    """The one number that a constant repeats."""
+    value = x._op.attributes["value"] if x._op.type == "Const" else None
+    if value is None or not value.size or value.dtype.hasobject:
+        return None
+    number = np.array(value.flat[0])
+    return number if value.tobytes() == number.tobytes() * value.size else None  # 0.0 is not -0.0
+
+
+def _is_known(x: Output) -> bool:
+    return x._dims is not None and None not in x._dims
+
+
+class _Change:
+    """The subgraph with joined nodes."""
+
+    def __init__(self, subgraph: Subgraph, joins: _Joins) -> None:
+        self.subgraph, self.joins = subgraph, joins
+        self.fetched = set(subgraph.fetches)
+        self.replaced: dict[Output, Output] = {}
+        self.instead: dict[PlanNode, list[PlanNode]] = {}  # of old nodes: who is waited for
+        self.concatenations: dict[tuple[Output, ...], Output] = {}
+        for node in subgraph.nodes:
+            if is_joining_rows(node):
+                self.concatenations.setdefault(tuple(node._inputs[:-1]), node._outputs[0])
+
+    def make(self) -> None:
+        """Makes it."""
+        added: list[PlanNode] = []
+        for join in self.joins.found:
+            self._join(join)
+        for join in self.joins.found:
+            self._hand_out(join)
+        for join in self.joins.found:
+            added += join.nodes
+        nodes = [node for node in [*self.subgraph.nodes, *added] if node not in self.instead]
+        edges = [(a, b) for old, new in self.joins.order for a in self._of(old) for b in self._of(new)]
+        for node in nodes:
+            node._inputs[:] = [self._final(x) for x in node._inputs]
+            if node._control_inputs:
+                node._control_inputs = self._waits(node._control_inputs)
+        self.subgraph.fetches = [self._final(x) for x in self.subgraph.fetches]
+        self.subgraph.targets = self._waits(self.subgraph.targets)
+        arrange(self.subgraph, in_order(nodes, edges))
+
+    def _of(self, node: PlanNode) -> list[PlanNode]:
+        return self.instead.get(node, [node])
+
+    def _waits(self, nodes: Iterable[PlanNode]) -> list[PlanNode]:
+        return list(dict.fromkeys(new for node in nodes for new in self._of(node)))
+
+    def _final(self, x: Output) -> Output:
+        while x in self.replaced:
+            x = self.replaced[x]
+        return x
+
+    def _join(self, join: _Join) -> None:
+        """Makes the one node of a join, and those that it takes."""
+        if join.results:
+            return
+        members = join.members
+        first = members[0]
+        inputs = []
+        for i, is_shared in enumerate(join.shared):
+            values = [node._inputs[i] for node in members]
+            inputs.append(self._shared(join, values[0]) if is_shared else self._rows(join, values))
+        node = self.subgraph.new_node(
+            first.declaration, inputs, first.attributes, first, tuple(first.group_sizes), f"{first.name}/all"
+        )
+        waits = [control for member in members for control in member._control_inputs]
+        node._control_inputs = list(dict.fromkeys(waits))
+        join.nodes.append(node)
+        join.results = node._outputs
+        for member in members:
+            self.instead[member] = [node]
+        reason = f"one of {len(members)} that do not wait for one another"
+        self.subgraph.log += [("join_products", member.name, reason) for member in members]
+
+    def _shared(self, join: _Join, x: Output) -> Output:
+        """A shared operand, whatever the number of rows."""
+        first = join.members[0]
+        if not first.declaration.broadcasts or _is_same_for_rows(x, first._outputs[0]._dims):
+            return x
+        constant = self.subgraph.new_constant(_one_number(x), first, "number")
+        join.nodes.append(constant)
+        number: Output = constant._outputs[0]
+        return number
+
+    def _rows(self, join: _Join, values: list[Output]) -> Output:
+        """The values one below another."""
+        whole = self._whole(values)
+        if whole is not None:
+            return whole
+        found: Output | None = self.concatenations.get(tuple(values))
+        if found is None:
+            found = concatenation(self.subgraph, join.members[0], values, 0, join.nodes)
+            self.concatenations[tuple(values)] = found
+        return found
+
+    def _whole(self, values: list[Output]) -> Output | None:
+        """The result of a join, if these are the parts of it."""
+        place = self.joins.places.get(values[0])
+        if place is None or values != place.join.parts(place.output):
+            return None
+        self._join(place.join)
+        return place.join.results[place.output]
+
+    def _hand_out(self, join: _Join) -> None:
+        """Gives those who take joined outputs the result, or their part of it."""
+        for index, result in enumerate(join.results):
+            parts = join.parts(index)
+            takers = dict.fromkeys(taker for x in parts for taker in self.joins.takers.get(x, ()))
+            left = [taker for taker in takers if taker not in self.instead]
+            left = [taker for taker in left if not self._take_whole(join, taker, parts, result)]
+            if left or not self.fetched.isdisjoint(parts):
+                attributes = {"num_split": len(parts), "T": result.dtype}
+                own = self._add(join, "Split", [self._axis(join), result], attributes, (1, 1))
+                self.replaced.update(zip(parts, own))
+
+    def _take_whole(self, join: _Join, taker: PlanNode, parts: list[Output], result: Output) -> bool:
+        """Puts what is made of the whole result in the place of what joins or adds up all parts."""
+        dims: Any = (len(parts), *parts[0]._dims)  # type: ignore[misc]
+        if taker._control_inputs:
+            return False
+        if is_joining_rows(taker) and taker._inputs[:-1] == parts:
+            new = result
+        elif taker.type == "Pack" and taker._inputs == parts and taker.attributes["axis"] in (0, -len(dims)):
+            new = self._reshaped(join, result, dims)
+        elif taker.type == "AddN" and len(parts) == len(taker._inputs) and set(parts) == set(taker._inputs):
+            attributes = {"T": result.dtype, "Tidx": dtypes.int32, "keep_dims": False}
+            inputs = [self._reshaped(join, result, dims), self._axis(join)]
+            new = self._add(join, "Sum", inputs, attributes, (1, 1))[0]
+        else:
+            return False
+        self.replaced[taker._outputs[0]] = new
+        self.instead[taker] = [new.op]
+        return True
+
+    def _reshaped(self, join: _Join, x: Output, dims: tuple[int, ...]) -> Output:
+        shape = self.subgraph.new_constant(np.array(dims, np.int64), join.members[0], "shape")
+        join.nodes.append(shape)
+        attributes = {"T": x.dtype, "Tshape": dtypes.int64}
+        return self._add(join, "Reshape", [x, shape._outputs[0]], attributes, (1, 1))[0]
+
+    def _axis(self, join: _Join) -> Output:
+        axis = self.subgraph.new_constant(np.array(0, np.int32), join.members[0], "axis")
+        join.nodes.append(axis)
+        number: Output = axis._outputs[0]
+        return number
+
+    def _add(
+        self, join: _Join, kind: str, inputs: list[Output], attributes: dict[str, Any], sizes: tuple[int, ...]
+    ) -> list[Output]:
+        like = join.members[0]
+        name = f"{like.name}/{kind.lower()}"
+        node = self.subgraph.new_node(registry[kind], inputs, attributes, like, sizes, name)
+        join.nodes.append(node)
+        return node._outputs

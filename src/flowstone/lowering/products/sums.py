@@ -1,0 +1,268 @@
+"""Sums of many terms that are better computed otherwise; gradients of unrolled recurrences are full of them.
+
+- A sum of products ``X₁ᵀD₁ + X₂ᵀD₂ + …`` (the gradient by a weight that every time step uses) is one product
+  of the stacked operands, where the stacks are smaller than the products. A sum of sums of small matrices'
+  rows (the gradient by a bias) is one sum of the rows of their stack.
+- A sum of gradients of slices that tile a tensor, or of tensors with zeros around them that do, is their
+  concatenation.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from flowstone.framework import dtypes
+from flowstone.framework.node import Output
+from flowstone.framework.operation import registry
+from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.lowering.products.product_sums import BY_COLUMNS
+from flowstone.ops.arrays.slice_geometry import PythonSlice, dense_entries
+from flowstone.ops.arrays.slicing import masks_of
+from flowstone.rewriting.analyses.branches import Liveness
+from flowstone.rewriting.patterns import Replacement, remove_unneeded, rewrite
+
+_FEWEST = 3  # terms for which stacking is worth while
+_NAMES = {"MatMul": "product", "Sum": "sum", "BiasAddGrad": "sum"}
+_SMALL = 1 << 15  # elements of a matrix whose rows take less time to add up than a call
+
+
+# ---- products
+
+
+def stack_products(subgraph: Subgraph) -> None:
+    """Computes products, and sums of rows, that are only added up as one of their operands, stacked."""
+    if not any(_is_sum(node) for node in subgraph.nodes):
+        return
+    consumers = subgraph.consumers()
+    fetched = set(subgraph.fetches)
+    stacks = _Stacks(subgraph)
+
+    def rule(node: PlanNode) -> Replacement | None:
+        if not _is_sum(node) or node.dtype(0).is_complex:
+            return None
+        groups: dict[Any, list[Output]] = {}
+        for x in node._inputs:
+            alone = len(consumers.get(x, ())) == 1 and x not in fetched
+            key = (_product_key(x.op) or _rows_key(x.op)) if alone else None
+            if key is not None:
+                groups.setdefault(key, []).append(x)
+        stacked = [group for group in groups.values() if len(group) >= _FEWEST and _saves_memory(group)]
+        if not stacked:
+            return None
+        added: list[PlanNode] = []
+        rest = [x for x in node._inputs if not any(x in group for group in stacked)]
+        terms = [stacks.result(node, group, added) for group in stacked] + rest
+        if len(terms) == 1:
+            return Replacement(terms, f"one {_NAMES[added[-1].type]} of stacked operands", tuple(added))
+        attributes = {**node.attributes, "N": len(terms)}
+        total = subgraph.new_node(node.declaration, terms, attributes, like=node, group_sizes=(len(terms),))
+        return Replacement(list(total._outputs), "products of stacked operands", (*added, total))
+
+    rewrite(subgraph, "stack_products", rule)
+    remove_unneeded(subgraph)
+
+
+def _is_sum(node: PlanNode) -> bool:
+    return node.type == "AddN" and len(node._inputs) >= _FEWEST
+
+
+def _product_key(node: PlanNode) -> Any:
+    """What products must share to be stacked: how they are transposed, and the result's shape."""
+    if node.type != "MatMul":
+        return None
+    a, b, result = node.static_shape(0), node.static_shape(1), node._outputs[0]._dims
+    if a is None or b is None or result is None:
+        return None
+    return node.attributes["transpose_a"], node.attributes["transpose_b"], result
+
+
+def _rows_key(node: PlanNode) -> Any:
+    """The same of sums of the rows of small matrices."""
+    dims = node.static_shape(0) if node.type in ("Sum", "BiasAddGrad") else None
+    if dims is None or len(dims) != 2 or not 0 < math.prod(dims) <= _SMALL:
+        return None
+    if node.type == "Sum":
+        axes = node.constant(1)
+        if axes is None or axes.ravel().tolist() not in ([0], [-2]) or node.attributes["keep_dims"]:
+            return None
+    return "rows", dims[1]
+
+
+def _saves_memory(group: list[Output]) -> bool:
+    """Whether the stacks are smaller than the products, if these are products."""
+    if group[0].op.type != "MatMul":
+        return True
+    operands = sum(_elements(x) for term in group for x in term.op._inputs)
+    return operands <= sum(_elements(term) for term in group)
+
+
+def _elements(x: Output) -> int:
+    dims: Any = x._dims
+    return math.prod(dims)
+
+
+class _Stacks:
+    """The stacks of operands of a subgraph, each made once where nothing is conditional."""
+
+    def __init__(self, subgraph: Subgraph) -> None:
+        self.subgraph = subgraph
+        self._may_share = Liveness(subgraph).trivial
+        self._made: dict[Any, Output] = {}
+
+    def result(self, node: PlanNode, group: list[Output], added: list[PlanNode]) -> Output:
+        """The sum of a group of a sum's terms; `added` gets the nodes that compute it."""
+        terms = [x.op for x in group]
+        first = terms[0]
+        left = [term._inputs[0] for term in terms]
+        inputs = list(first._inputs)
+        if first.type == "MatMul":
+            transposes = [first.attributes[key] for key in ("transpose_a", "transpose_b")]
+            by_columns = transposes[0] and sum(_elements(x) for x in left) >= BY_COLUMNS
+            inputs[0] = self._stack(node, left, "columns" if by_columns else int(not transposes[0]), added)
+            inputs[1] = self._stack(node, [term._inputs[1] for term in terms], int(transposes[1]), added)
+        else:
+            inputs[0] = self._stack(node, left, 0, added)
+        name = f"{node.name}/{_NAMES[first.type]}"
+        total = self.subgraph.new_node(first.declaration, inputs, first.attributes, like=first, name=name)
+        controls = [control for each in terms for control in each._control_inputs]
+        total._control_inputs = list(dict.fromkeys(controls))
+        total.order = node.order
+        added.append(total)
+        output: Output = total._outputs[0]
+        return output
+
+    def _stack(self, node: PlanNode, parts: list[Output], axis: Any, added: list[PlanNode]) -> Output:
+        key = (axis, *parts)
+        made = self._made.get(key)
+        if made is None:
+            if axis == "columns":
+                made = _by_columns(self.subgraph, node, parts, added)
+            else:
+                made = concatenation(self.subgraph, node, parts, axis, added)
+            if self._may_share:
+                self._made[key] = made
+        return made
+
+
+def _by_columns(subgraph: Subgraph, node: PlanNode, parts: list[Output], added: list[PlanNode]) -> Output:
+    attributes = {"N": len(parts), "T": parts[0].dtype.base_dtype}
+    stack = subgraph.new_node(
+        registry["_StackByColumns"], parts, attributes, node, (len(parts),), f"{node.name}/stack"
+    )
+    added.append(stack)
+    output: Output = stack._outputs[0]
+    return output
+
+
+def concatenation(
+    subgraph: Subgraph, node: PlanNode, parts: list[Output], axis: int, added: list[PlanNode]
+) -> Output:
+    """The parts one behind the other along an axis; `added` gets the nodes that join them, like `node`."""
+    dtype = parts[0].dtype.base_dtype
+    where = subgraph.new_constant(np.array(axis, np.int32), node, "axis")
+    attributes = {"N": len(parts), "T": dtype, "Tidx": dtypes.int32}
+    joined = subgraph.new_node(
+        registry["ConcatV2"],
+        [*parts, where._outputs[0]],
+        attributes,
+        like=node,
+        group_sizes=(len(parts), 1),
+        name=f"{node.name}/stack",
+    )
+    added += [where, joined]
+    output: Output = joined._outputs[0]
+    return output
+
+
+# ---- slices
+
+
+def join_slices(subgraph: Subgraph) -> None:
+    """Concatenates gradients of slices that together make the whole tensor, instead of adding them padded."""
+    if not any(node.type in ("StridedSliceGrad", "Pad") for node in subgraph.nodes):
+        return
+
+    def rule(node: PlanNode) -> Replacement | None:
+        if node.type != "AddN" or len(node._inputs) < 2:
+            return None
+        places = [_place(x.op) for x in node._inputs]
+        if any(place is None for place in places):
+            return None
+        ordered: list[Any] = sorted(zip(places, node._inputs), key=lambda item: item[0])
+        (axis, _, _, shrunk), _ = ordered[0]
+        if len({(place[0], place[3]) for place, _ in ordered}) != 1:
+            return None
+        dims = node._outputs[0]._dims
+        end = 0
+        for (_, first, last, _), _ in ordered:
+            if first != end:
+                return None
+            end = last
+        if dims is None or end != dims[axis]:
+            return None
+        parts = [x.op._inputs[4 if x.op.type == "StridedSliceGrad" else 0] for _, x in ordered]
+        return _joined(subgraph, node, parts, axis, shrunk)
+
+    rewrite(subgraph, "join_slices", rule)
+    remove_unneeded(subgraph)
+
+
+_Place = tuple[int, int, int, bool]
+
+
+def _place(node: PlanNode) -> _Place | None:
+    """Of a slice's gradient: the one axis that is sliced, from where to where, and whether it is gone."""
+    if node.type == "Pad" and not node._control_inputs:
+        return _padded_place(node)
+    if node.type != "StridedSliceGrad" or node._control_inputs:
+        return None
+    known = [node.constant(i) for i in range(4)]
+    if any(value is None for value in known):
+        return None
+    sizes, begin, end, strides = [np.asarray(value).tolist() for value in known]
+    entries = dense_entries(len(sizes), begin, end, strides, masks_of(node))
+    if len(entries) != len(sizes):
+        return None
+    found = None
+    for axis, (entry, size) in enumerate(zip(entries, sizes)):
+        if type(entry) is PythonSlice:
+            first, last, step = entry.indices(size)
+            shrunk = False
+        else:
+            first, shrunk, step = entry + size if entry < 0 else entry, True, 1
+            last = first + 1
+        if step != 1:
+            return None
+        if (first, last) == (0, size) and not shrunk:
+            continue
+        if found is not None:
+            return None
+        found = axis, first, last, shrunk
+    return found
+
+
+def _padded_place(node: PlanNode) -> _Place | None:
+    """The same of zeros around one axis, as the gradient of Slice has them."""
+    paddings, dims = node.constant(1), node._outputs[0]._dims
+    if paddings is None or dims is None or None in dims:
+        return None
+    padded = [axis for axis, (before, after) in enumerate(paddings.tolist()) if before or after]
+    if len(padded) != 1:
+        return None
+    before, after = paddings[padded[0]].tolist()
+    return padded[0], before, dims[padded[0]] - after, False
+
+
+def _joined(subgraph: Subgraph, node: PlanNode, parts: list[Output], axis: int, shrunk: bool) -> Replacement:
+    reason = "the slices make the whole"
+    if not shrunk:
+        added: list[PlanNode] = []
+        return Replacement([concatenation(subgraph, node, parts, axis, added)], reason, tuple(added))
+    attributes = {"N": len(parts), "T": parts[0].dtype.base_dtype, "axis": axis}
+    packed = subgraph.new_node(
+        registry["Pack"], parts, attributes, like=node, group_sizes=(len(parts),), name=f"{node.name}/stack"
+    )
+    return Replacement(list(packed._outputs), reason, (packed,))

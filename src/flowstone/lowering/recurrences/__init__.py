@@ -1,0 +1,1 @@
+"""Recurrent cells as layers, one kernel each."""

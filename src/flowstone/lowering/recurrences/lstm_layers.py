@@ -1,0 +1,277 @@
+"""Layers of LSTM cells, unrolled over time, as one kernel, and their gradients as another.
+
+Cells that hand output and state to each other and have the same weights are a layer, if what they take
+besides is there before the first of them runs: a layer above another is, a decoder that is fed what it said
+is not. Their gradients become one if all steps, up to the last that has one, are in them. oneDNN makes a
+layer in a third to half of the time that its cells' many small products and activations take one by one
+(`lstm_kernels.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from flowstone.framework import onednn
+from flowstone.framework.node import Output
+from flowstone.framework.operation import registry
+from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.lowering.recurrences.lstm_cells import SUMS, Cell, CellGradient, find_cell, find_gradient
+from flowstone.rewriting.analyses.frames import is_head
+from flowstone.rewriting.analyses.loop_variables import Takers
+from flowstone.rewriting.patterns import in_order, remove_unneeded, substitute_in_order
+
+FEWEST = 8  # cells for which arranging the weights pays
+LARGEST = 1 << 22  # weights; above, products by two threads are as fast one by one
+
+
+def join_lstm_layers(subgraph: Subgraph) -> None:
+    """Replaces layers of cells, and their gradients."""
+    if not any(node.type == "Split" for node in subgraph.nodes) or not onednn.has_fused_layers():
+        return
+    if any(is_head(node) or node.type == "Switch" for node in subgraph.nodes):
+        return
+    tried: set[PlanNode] = set()
+    while True:
+        takers = subgraph.consumers()
+        found = [cell for node in subgraph.nodes if (cell := find_cell(node, takers)) is not None]
+        chains = (cells for cells in _chains(found) if cells[0].nodes[0] not in tried)
+        layer = None
+        while layer is None:
+            cells = next(chains, None)
+            if cells is None:
+                return
+            tried.add(cells[0].nodes[0])
+            layer = _layer(subgraph, cells, takers)
+        _replace(subgraph, layer)
+        reason = f"{len(cells)} cells in one kernel" + ", and their gradients" * bool(layer.gradients)  # type: ignore[arg-type]
+        subgraph.log.append(("join_lstm_layers", cells[0].nodes[1].name, reason))  # type: ignore[index]
+
+
+def _chains(cells: list[Cell]) -> Iterator[list[Cell]]:
+    """The cells of layers, from the first step to the last."""
+    following = {(cell.kind, cell.h, cell.c): cell for cell in cells}
+    continued = {(cell.kind, cell.output, cell.state) for cell in cells}
+    for first in cells:
+        if (first.kind, first.h, first.c) in continued:
+            continue
+        chain, after = [first], following.get((first.kind, first.output, first.state))
+        while after is not None:
+            chain.append(after)
+            after = following.get((after.kind, after.output, after.state))
+        weights: Any = first.weights._dims
+        if len(chain) >= FEWEST and weights[0] * weights[1] <= LARGEST:
+            yield chain
+
+
+class _Layer(NamedTuple):
+    """The cells of a layer and their gradients, as far as they have some; the sums of the gradients by
+    weights and bias, and the gradients by outputs that come from outside, with their steps (the number of
+    steps for those by the last state)."""
+
+    cells: list[Cell]
+    gradients: list[CellGradient]
+    sums: list[tuple[int, PlanNode, list[Output]]]  # which result; the sum; its terms
+    given: list[tuple[int, Output]]
+    forward: list[PlanNode]
+    backward: list[PlanNode]
+
+
+def _layer(subgraph: Subgraph, cells: list[Cell], takers: Takers) -> _Layer | None:
+    gradients: list[CellGradient] = []
+    for cell in cells:
+        found = find_gradient(cell, takers)
+        if found is None:
+            break
+        gradients.append(found)
+    forward = list(dict.fromkeys(node for cell in cells for node in cell.nodes))
+    backward = [node for each in gradients for node in each.nodes]
+    given = _given(cells, gradients, takers, backward)
+    if given is None:
+        return None
+    sums = _sums(gradients, takers)
+    if sums is None:
+        return None
+    backward += [node for _, node, terms in sums if len(terms) == len(node._inputs)]
+    layer = _Layer(cells, gradients, sums, given, forward, list(dict.fromkeys(backward)))
+    return layer if _is_closed(subgraph, layer, takers) and _comes_first(subgraph, layer) else None
+
+
+def _given(
+    cells: list[Cell], gradients: list[CellGradient], takers: Takers, nodes: list[PlanNode]
+) -> list[tuple[int, Output]] | None:
+    """The gradients that come from outside, None if those between the cells are not what they should be."""
+    given: list[tuple[int, Output]] = []
+    for step, each in enumerate(gradients):
+        inside: list[Output] = []
+        if step + 1 < len(gradients):
+            after = gradients[step + 1]
+            if after.dh is None or after.before is None:
+                return None
+            inside = [after.dh]
+            if sorted(map(id, each.dc._op._inputs)) != sorted(map(id, [each.through, after.before])):
+                return None
+        elif each.dc is not each.through:
+            rest = _without(each.dc._op._inputs, [each.through])
+            if rest is None or step + 1 < len(cells):
+                return None
+            given += [(len(cells), x) for x in rest]
+        terms: Iterable[Output] = [each.dy]
+        if inside and each.dy is not inside[0]:
+            if each.dy._op.type not in SUMS:
+                return None
+            nodes.append(each.dy.op)
+            terms = each.dy._op._inputs
+        rest = _without(terms, inside)
+        if rest is None:
+            return None
+        given += [(step, x) for x in rest]
+    return given if all(x._dims == cells[0].h._dims for _, x in given) else None
+
+
+def _without(terms: Iterable[Output], some: list[Output]) -> list[Output] | None:
+    """The terms that are not among `some`, each of which must be there once."""
+    rest = [x for x in terms if x not in some]
+    return rest if len(list(terms)) == len(rest) + len(some) else None
+
+
+def _sums(gradients: list[CellGradient], takers: Takers) -> list[tuple[int, PlanNode, list[Output]]] | None:
+    """What adds up the gradients by the weights (0), and by the bias (1), and the terms of each."""
+    found = []
+    for which, name in enumerate(("weights", "bias")):
+        terms = [getattr(each, name) for each in gradients]
+        if all(x is None for x in terms):
+            continue
+        after = [takers.get(x, []) for x in terms]
+        if any(len(nodes) != 1 or nodes != after[0] or nodes[0].type not in SUMS for nodes in after):
+            return None
+        if any(x._dims != terms[0]._dims for x in after[0][0]._inputs):
+            return None  # it repeats a term
+        found.append((which, after[0][0], terms))
+    return found
+
+
+def _exposed(layer: _Layer) -> set[Output | None]:
+    """What others may take of a layer."""
+    values: list[Output | None] = [cell.output for cell in layer.cells]
+    values.append(layer.cells[-1].state)
+    for _, node, terms in layer.sums:
+        values += node._outputs if len(terms) == len(node._inputs) else terms
+    if layer.gradients:
+        values += [*(each.dx for each in layer.gradients), layer.gradients[0].dh, layer.gradients[0].before]
+    return set(values)
+
+
+def _is_closed(subgraph: Subgraph, layer: _Layer, takers: Takers) -> bool:
+    inner = {*layer.forward, *layer.backward}
+    exposed, fetched = _exposed(layer), set(subgraph.fetches)
+    if inner.intersection(subgraph.targets):
+        return False
+    return all(
+        x in exposed or (x not in fetched and inner.issuperset(takers.get(x, ())))
+        for node in inner
+        for x in node._outputs
+    )
+
+
+def _comes_first(subgraph: Subgraph, layer: _Layer) -> bool:
+    """Whether all that a layer, and its gradient, takes is there before any of it runs."""
+    for nodes in (layer.forward, layer.backward):
+        inner = set(nodes)
+        reached = set(nodes)
+        for node in subgraph.nodes:
+            if any(source in reached for source in _sources(node)):
+                reached.add(node)
+        if any(source in reached and source not in inner for node in nodes for source in _sources(node)):
+            return False
+    return True
+
+
+def _sources(node: PlanNode) -> Iterator[PlanNode]:
+    yield from (x._op for x in node._inputs)
+    yield from node._control_inputs
+
+
+# ---- the new nodes
+
+
+def _replace(subgraph: Subgraph, layer: _Layer) -> None:
+    cells = layer.cells
+    first, count = cells[0], len(cells)
+    attributes = {"N": count, "gates": first.order, "forget_bias": first.forget_bias, "T": first.x.dtype}
+    inputs = [*(cell.x for cell in cells), first.h, first.c, first.weights, first.bias]
+    kernel = subgraph.new_node(
+        registry["_LSTMLayer"],
+        inputs,
+        {**attributes, "training": bool(layer.gradients)},
+        first.nodes[1],
+        (count, 1, 1, 1, 1),
+    )
+    kernel._control_inputs = _waits(layer.forward)
+    replaced = {cell.output: y for cell, y in zip(cells, kernel._outputs)}
+    replaced[cells[-1].state] = kernel._outputs[count]
+    places: dict[PlanNode, list[PlanNode]] = {node: [] for node in (*layer.forward, *layer.backward)}
+    places[first.nodes[0]] = [kernel]
+    stand_ins = {node: [kernel] for node in layer.forward}
+    if layer.gradients:
+        gradient = _gradient(subgraph, layer, kernel, attributes)
+        stand_ins.update({node: [gradient] for node in layer.backward})
+        places[layer.gradients[-1].nodes[0]] = [gradient]
+        totals = _totals(subgraph, layer, gradient, replaced)
+        places.update(totals)
+        stand_ins.update(totals)
+
+    def arrange() -> None:
+        subgraph.nodes = in_order(subgraph.nodes)
+
+    substitute_in_order(subgraph, places, replaced, stand_ins, arrange)
+    remove_unneeded(subgraph)
+
+
+def _gradient(subgraph: Subgraph, layer: _Layer, kernel: PlanNode, attributes: dict[str, Any]) -> PlanNode:
+    cells, count = layer.cells, len(layer.cells)
+    first: Any = cells[0]
+    last = layer.gradients[-1].nodes[0]
+    sizes = {"units": first.h._dims[1], "size": first.x._dims[1]}
+    given = [x for _, x in layer.given]
+    gradient = subgraph.new_node(
+        registry["_LSTMLayerGradient"],
+        [*kernel._outputs[: count + 1], first.h, first.c, kernel._outputs[-1], *given],
+        {**attributes, **sizes, "M": len(given), "steps": tuple(step for step, _ in layer.given)},
+        last,
+        (count, 1, 1, 1, 1, len(given)),
+        f"{kernel.name}/gradient",
+    )
+    gradient._control_inputs = _waits(layer.backward)
+    return gradient
+
+
+def _totals(
+    subgraph: Subgraph, layer: _Layer, gradient: PlanNode, replaced: dict[Output, Output]
+) -> dict[PlanNode, list[PlanNode]]:
+    """Says what stands for the gradients; returns the sums of some with terms from elsewhere, and of which
+    nodes they take the places."""
+    dh, dc, *by_parameters = gradient._outputs[len(layer.cells) :]
+    for each, dx in zip(layer.gradients, gradient._outputs):
+        if each.dx is not None:
+            replaced[each.dx] = dx
+    for old, new in ((layer.gradients[0].dh, dh), (layer.gradients[0].before, dc)):
+        if old is not None:
+            replaced[old] = new
+    totals: dict[PlanNode, list[PlanNode]] = {}
+    for which, node, terms in layer.sums:
+        rest = [x for x in node._inputs if x not in terms]
+        result = by_parameters[which]
+        if rest:
+            attributes = {"N": len(rest) + 1, "T": result.dtype}
+            total = subgraph.new_node(registry["AddN"], [result, *rest], attributes, node, (len(rest) + 1,))
+            total._control_inputs = list(node._control_inputs)
+            totals[node] = [total]
+            result = total._outputs[0]
+        replaced[node._outputs[0]] = result
+    return totals
+
+
+def _waits(nodes: list[PlanNode]) -> list[PlanNode]:
+    inner = set(nodes)
+    return list(dict.fromkeys(c for node in nodes for c in node._control_inputs if c not in inner))

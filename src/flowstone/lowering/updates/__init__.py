@@ -1,0 +1,1 @@
+"""Optimisers' steps with less traffic and fewer calls."""

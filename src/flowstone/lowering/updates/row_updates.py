@@ -1,0 +1,128 @@
+"""Updates of rows: repeated ones are summed where they are applied, and subtracted ones are added.
+
+`sum_repeated_rows`: an optimiser sums the rows of each index before its update of rows:
+
+    ids, places = Unique(indices)
+    SparseApplyX(var, …, UnsortedSegmentSum(rows, places, Shape(ids)[0]), ids)
+
+becomes ``SparseApplyX(var, …, rows, indices) sum_repeated=True``, whose kernel (`ops/variables/row_steps.py`)
+needs no list of the distinct indices: a half to a fifth of the time (docs/design/024-updates-by-calls.md).
+
+`add_negated_rows`: to subtract rows from a variable is to add their negatives.
+
+    ScatterSub(var, indices, Mul(x, c))   becomes   ScatterAdd(var, indices, Mul(x, -c))
+    ScatterSub(var, indices, x)           becomes   ScatterAdd(var, indices, Neg(x))
+
+The bits are the same. ATen adds rows as they are in two thirds of the time that it takes to scale them first,
+and the gradient that nobody else takes is negated where it lies.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flowstone.framework import dtypes
+from flowstone.framework.node import Output
+from flowstone.framework.operation import registry
+from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.rewriting.analyses.branches import Liveness
+from flowstone.rewriting.patterns import remove_unneeded, substitute
+
+_APPLYING = ("SparseApply", "ResourceSparseApply")
+_ADDING = {"ScatterSub": "ScatterAdd", "ResourceScatterSub": "ResourceScatterAdd"}
+
+
+def sum_repeated_rows(subgraph: Subgraph) -> None:
+    """Lets updates of rows sum those that repeat themselves."""
+    updates = [node for node in subgraph.nodes if node.type.startswith(_APPLYING)]
+    if not updates:
+        return
+    consumers = subgraph.consumers()
+    liveness = Liveness(subgraph)
+    places: dict[PlanNode, list[PlanNode]] = {}
+    replaced: dict[Output, Output] = {}
+    for node in updates:
+        at = [argument.name for argument in node.declaration.inputs].index("indices")
+        gradient, indices = node._inputs[at - 1 : at + 1]
+        if consumers[gradient] != [node] or not _sums_by_index(gradient.op, indices):
+            continue
+        total, distinct = gradient.op, indices.op
+        rows, repeated = total._inputs[0], distinct._inputs[0]
+        if any(liveness.node(each) != liveness.node(node) for each in (total, distinct)):
+            continue
+        inputs = [*node._inputs[: at - 1], rows, repeated, *node._inputs[at + 1 :]]
+        attributes = {**node.attributes, "Tindices": repeated.dtype, "sum_repeated": True}
+        new = subgraph.new_node(node.declaration, inputs, attributes, like=node)
+        waits = [*distinct._control_inputs, *total._control_inputs, *node._control_inputs]
+        new._control_inputs = list(dict.fromkeys(waits))
+        places[node] = [new]
+        replaced.update(zip(node._outputs, new._outputs))
+        subgraph.log.append(("sum_repeated_rows", node.name, "sums the rows of equal indices"))
+    if places:
+        substitute(subgraph, places, replaced)
+        remove_unneeded(subgraph)
+
+
+def _sums_by_index(total: PlanNode, indices: Output) -> bool:
+    """Whether `total` sums the rows of equal indices, of which `indices` are the distinct ones."""
+    distinct = indices.op
+    if total.type != "UnsortedSegmentSum" or distinct.type != "Unique" or indices.value_index != 0:
+        return False
+    positions, count = total._inputs[1:3]
+    return positions is distinct._outputs[1] and _is_length(count.op, indices)
+
+
+def _is_length(node: PlanNode, vector: Output) -> bool:
+    """Whether `node` is ``Shape(vector)[0]``."""
+    shape = node._inputs[0].op if node.type == "StridedSlice" else node
+    if shape is node or shape.type != "Shape" or shape._inputs[0] is not vector:
+        return False
+    begin = node.constant(1)
+    return begin is not None and begin.tolist() == [0] and node.attributes["shrink_axis_mask"] == 1
+
+
+def add_negated_rows(subgraph: Subgraph) -> None:
+    """Lets scatters add what they subtracted."""
+    scatters = [node for node in subgraph.nodes if node.type in _ADDING]
+    if not scatters:
+        return
+    consumers = subgraph.consumers()
+    places: dict[PlanNode, list[PlanNode]] = {}
+    replaced: dict[Output, Output] = {}
+    for node in scatters:
+        rows = node._inputs[2]
+        if rows.dtype not in (dtypes.float32, dtypes.float64) or len(rows._dims or ()) < 2:
+            continue
+        if consumers[rows] != [node] or rows in subgraph.fetches or not _is_computed(rows.op):
+            continue
+        added = _negated(subgraph, rows)
+        inputs = [*node._inputs[:2], added[-1]._outputs[0]]
+        new = subgraph.new_node(registry[_ADDING[node.type]], inputs, node.attributes, like=node)
+        new._control_inputs = list(node._control_inputs)
+        places[node] = [*added, new]
+        replaced.update(zip(node._outputs, new._outputs))
+        subgraph.log.append(("add_negated_rows", node.name, "adds the negatives of its rows"))
+    if places:
+        substitute(subgraph, places, replaced)
+        remove_unneeded(subgraph)
+
+
+def _is_computed(node: PlanNode) -> bool:
+    """Whether the step made this tensor for itself."""
+    return node.declaration.is_pure and bool(node._inputs) and not node.declaration.aliases
+
+
+def _negated(subgraph: Subgraph, rows: Output) -> list[PlanNode]:
+    """Nodes of which the last makes the negatives of `rows`."""
+    node: PlanNode = rows.op
+    if node.type == "Mul" and not node._control_inputs:
+        for i in (0, 1):
+            factor: Any = node.constant(i)
+            if factor is not None and node._inputs[i]._dims == ():
+                negative = subgraph.new_constant(np.asarray(-factor), node, "negative")
+                inputs: list[Output] = list(node._inputs)
+                inputs[i] = negative._outputs[0]
+                return [negative, subgraph.new_node(node.declaration, inputs, node.attributes, like=node)]
+    return [subgraph.new_node(registry["Neg"], [rows], {"T": rows.dtype}, like=node)]

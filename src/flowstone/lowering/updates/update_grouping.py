@@ -1,0 +1,193 @@
+"""Grouping of updates: small variables that one optimiser updates with the same numbers get one call.
+
+A training step ends in an update a variable; for small ones the calls cost more than the arithmetic. An
+update may join an earlier one if nothing between the two waits for that one, takes its variable or changes
+what it takes. The group runs where the first of those comes who do, or at the end. Large variables stay
+alone: their gradients are better released at once. Where ATen has no step on lists, variables are joined,
+which pays for fewer elements, and in groups that fit in a cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from flowstone.framework.node import Output
+from flowstone.framework.operation import registry
+from flowstone.framework.shape import num_elements
+from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.lowering.updates.grouped_updates import GROUPED, Grouped
+from flowstone.ops.variables.stateful import handle_dims
+from flowstone.rewriting.analyses.arrivals import arrivals, is_in_pieces
+from flowstone.rewriting.analyses.branches import Liveness
+from flowstone.rewriting.analyses.state_access import UNKNOWN
+from flowstone.rewriting.analyses.state_versions import References, changed_by
+
+_LARGEST = 1 << 16  # elements
+_LARGEST_JOINED = 1 << 12
+_JOINED_IN_ALL = 1 << 15
+_SMALLEST_GROUP = 4  # for fewer, making the lists costs what the calls cost
+_TYPES = frozenset(("float32", "float64"))
+
+
+def group_updates(subgraph: Subgraph) -> None:
+    """Replaces runs of equal small updates by one node each."""
+    used = {x for node in subgraph.nodes for x in node._inputs} | set(subgraph.fetches)
+    collector = _Collector(subgraph)
+    for node in subgraph.nodes:
+        collector.end_groups_before(node)
+        if _may_join(node, used):
+            collector.add(node)
+        else:
+            collector.nodes.append(node)
+    collector.end_all()
+
+
+class _Collector:
+    """The nodes so far, and the updates that are put off, by what they share."""
+
+    def __init__(self, subgraph: Subgraph) -> None:
+        self.subgraph, self.liveness = subgraph, Liveness(subgraph)
+        self.arrivals = arrivals(subgraph) if is_in_pieces(subgraph) else None
+        self.nodes: list[PlanNode] = []
+        self.groups: dict[Any, list[PlanNode]] = {}
+        self.key_of: dict[PlanNode, Any] = {}  # of put-off updates
+        self.references = References(memory=True)
+        self.changed: dict[Any, set[Any]] = {}  # keys of put-off updates by the states that they change
+        self.taken: dict[Any, set[Any]] = {}  # the same by states of which they take something
+        self.stand_ins: dict[PlanNode, PlanNode] = {}
+
+    def add(self, node: PlanNode) -> None:
+        slots, numbers = _slots(node), _numbers(node)
+        key = (
+            node.type,
+            node._device,
+            node._inputs[0].dtype,
+            node.attributes.get("use_nesterov", False),
+            tuple(numbers),
+            self.liveness.node(node),
+            0 if self.arrivals is None else self.arrivals(node),
+        )
+        self.groups.setdefault(key, []).append(node)
+        self.key_of[node] = key
+        for i, x in enumerate(node._inputs):
+            for state in self.references[x]:
+                (self.changed if i <= slots else self.taken).setdefault(state, set()).add(key)
+
+    def end_groups_before(self, node: PlanNode) -> None:
+        """Runs the groups that `node` waits for, whose variables it takes or changes what they take."""
+        if self.groups:
+            for other in (*[x.op for x in node._inputs], *node._control_inputs):
+                if other in self.key_of:
+                    self._end(self.key_of[other])
+            used = {state for x in node._inputs for state in self.references[x]}
+            changed = changed_by(node, self.references)
+            for key in [*_keys(used, self.changed), *_keys(changed, self.taken)]:
+                self._end(key)
+        if self.stand_ins:
+            controls = [self.stand_ins.get(control, control) for control in node._control_inputs]
+            node._control_inputs = list(dict.fromkeys(controls))
+
+    def end_all(self) -> None:
+        for key in list(self.groups):
+            self._end(key)
+        subgraph = self.subgraph
+        subgraph.nodes = self.nodes
+        subgraph.targets = list(dict.fromkeys(self.stand_ins.get(node, node) for node in subgraph.targets))
+
+    def _end(self, key: Any) -> None:
+        members = self.groups.pop(key, [])
+        if not members:
+            return
+        slots, numbers = _slots(members[0]), _numbers(members[0])
+        for node in members:
+            del self.key_of[node]
+        for keys in (*self.changed.values(), *self.taken.values()):
+            keys.discard(key)
+        for group in _in_parts(members):
+            if len(group) < _SMALLEST_GROUP:
+                self.nodes += group
+            else:
+                self._join(group, slots, numbers)
+
+    def _join(self, members: list[PlanNode], slots: int, numbers: list[Output]) -> None:
+        """One node for these updates."""
+        first = members[0]
+        is_resource = first.type.startswith("Resource")
+        held = [node._inputs[i] for i in range(slots + 1) for node in members]
+        grads = [node._inputs[_gradient_position(node)] for node in members]
+        attributes = {
+            "update": first.type.removeprefix("Resource"),
+            "use_nesterov": first.attributes.get("use_nesterov", False),
+            "T": grads[0].dtype.base_dtype,
+            "M": len(held),
+            "K": len(numbers),
+            "N": len(grads),
+        }
+        group = self.subgraph.new_node(
+            registry["_GroupedResourceUpdate" if is_resource else "_GroupedUpdate"],
+            [*held, *numbers, *grads],
+            attributes,
+            like=first,
+            group_sizes=(len(held), len(numbers), len(grads)),
+        )
+        controls = [control for node in members for control in node._control_inputs]
+        group._control_inputs = list(dict.fromkeys(controls))
+        for node in members:
+            self.stand_ins[node] = group
+            self.subgraph.log.append(("group_updates", node.name, f"one of {len(members)} equal updates"))
+        self.nodes.append(group)
+
+
+def _keys(states: Collection[Any], by_state: dict[Any, set[Any]]) -> list[Any]:
+    """The keys of those who may have to do with one of these states."""
+    if states and (UNKNOWN in states or UNKNOWN in by_state):
+        return [key for keys in by_state.values() for key in keys]
+    return [key for state in states for key in by_state.get(state, ())]
+
+
+def _grouped(node: PlanNode) -> Grouped:
+    return GROUPED[node.type.removeprefix("Resource")]
+
+
+def _slots(node: PlanNode) -> int:
+    return _grouped(node).slots
+
+
+def _gradient_position(node: PlanNode) -> int:
+    return 1 + _grouped(node).slots + _grouped(node).before
+
+
+def _in_parts(members: list[PlanNode]) -> list[list[PlanNode]]:
+    """The members of one group, or of several that are joined in a cache."""
+    if _grouped(members[0]).together is not None:
+        return [members]
+    parts: list[list[PlanNode]] = []
+    room = 0
+    for node in members:
+        size = num_elements(node._inputs[_gradient_position(node)]._dims) or 0
+        if size > room or not parts:
+            parts.append([])
+            room = _JOINED_IN_ALL
+        parts[-1].append(node)
+        room -= size
+    return parts
+
+
+def _numbers(node: PlanNode) -> list[Output]:
+    at = _gradient_position(node)
+    return [*node._inputs[_slots(node) + 1 : at], *node._inputs[at + 1 :]]
+
+
+def _may_join(node: PlanNode, used: set[Output]) -> bool:
+    if node.type.removeprefix("Resource") not in GROUPED or node.attributes["use_locking"]:
+        return False
+    if (node._outputs and node._outputs[0] in used) or not node.attributes.get("update_slots", True):
+        return False
+    grad = node._inputs[_gradient_position(node)]
+    size = num_elements(grad._dims)
+    largest = _LARGEST if _grouped(node).together is not None else _LARGEST_JOINED
+    if size is None or size > largest or grad.dtype.name not in _TYPES:
+        return False
+    held = node._inputs[0]._dims if node._inputs[0]._dtype.is_ref else handle_dims(node)
+    return bool(held == grad._dims)

@@ -1,0 +1,288 @@
+"""Diagonals and bands of matrices: taken, placed, replaced, kept.
+
+Diag and DiagPart work on a whole tensor (the diagonal of rank k makes a tensor of rank 2k), the Matrix*
+operations on the last two dimensions of a batch.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from flowstone.framework import dtypes, errors
+from flowstone.framework.kernel import CPU, GPU, X0, Call
+from flowstone.framework.operation import F, op
+from flowstone.framework.shape import format_dims, merge
+from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.ops.numbers.elementwise import FLOATS_AND_COMPLEX
+
+__all__ = [
+    "diag",
+    "diag_part",
+    "matrix_band_part",
+    "matrix_diag",
+    "matrix_diag_part",
+    "matrix_set_diag",
+    "trace",
+]
+
+_TYPES = (*FLOATS_AND_COMPLEX, dtypes.int32, dtypes.int64)
+
+
+def _invalid(message):
+    return errors.InvalidArgumentError(None, None, message)
+
+
+def _at_least(rank, dims):
+    if dims is not None and len(dims) < rank:
+        raise ValueError(f"Shape must be at least rank {rank} but is rank {len(dims)}")
+    return dims
+
+
+def _smaller(a, b):
+    if a == 0 or b == 0:
+        return 0
+    return None if a is None or b is None else min(a, b)
+
+
+# ---- of a whole tensor
+
+diag_op = op("Diag", "diagonal: T -> output: T", T=_TYPES)
+diag_op.gradient(lambda op, dy: (F.DiagPart(dy),))
+
+
+@diag_op.infer
+def _(node):
+    dims = _at_least(1, node.dims(0))
+    return None if dims is None else dims + dims
+
+
+@diag_op.kernel(CPU, GPU)
+def _(node, env):
+    def place(diagonal):
+        if not diagonal.ndim:
+            raise _invalid("Input must be at least rank 1, got 0")
+        return torch.diag(diagonal.reshape(-1)).reshape(*diagonal.shape, *diagonal.shape)
+
+    return place
+
+
+diag_part_op = op("DiagPart", "input: T -> diagonal: T", T=_TYPES, aliases=[0], snapshot=True)
+diag_part_op.gradient(lambda op, dy: (F.Diag(dy),))
+
+
+@diag_part_op.infer
+def _(node):
+    dims = node.dims(0)
+    if dims is None:
+        return None
+    if len(dims) % 2 or not dims:
+        raise ValueError(f"Input must have even and non-zero rank, input rank is {len(dims)}")
+    half = len(dims) // 2
+    return merge(dims[:half], dims[half:])
+
+
+@diag_part_op.kernel(CPU, GPU)
+def _(node, env):
+    def take(x):
+        half = x.ndim // 2
+        if x.ndim % 2 or not x.ndim:
+            raise _invalid(f"The rank of the tensor should be even and positive, got shape {list(x.shape)}")
+        if x.shape[:half] != x.shape[half:]:
+            raise _invalid(f"Invalid shape {list(x.shape)}: its two halves do not match")
+        size = int(np.prod(x.shape[:half]))
+        return x.reshape(size, size).diagonal().reshape(x.shape[:half])
+
+    return take
+
+
+# ---- of the last two dimensions
+
+matrix_diag_op = op("MatrixDiag", "diagonal: T -> output: T", T=None)
+matrix_diag_op.gradient(lambda op, dy: (F.MatrixDiagPart(dy),))
+
+
+@matrix_diag_op.infer
+def _(node):
+    dims = _at_least(1, node.dims(0))
+    return None if dims is None else (*dims, dims[-1])
+
+
+@matrix_diag_op.kernel(CPU, GPU)
+def _(node, env):
+    if not node.dims(0):
+        return lambda x: torch.diag_embed(x) if x.ndim else _refuse_scalar()
+    return Call(torch.diag_embed, X0)
+
+
+def _refuse_scalar():
+    raise _invalid("diagonal must be at least 1-dim, received shape: []")
+
+
+matrix_diag_part_op = op("MatrixDiagPart", "input: T -> diagonal: T", T=None, aliases=[0], snapshot=True)
+
+
+@matrix_diag_part_op.infer
+def _(node):
+    dims = _at_least(2, node.dims(0))
+    return None if dims is None else (*dims[:-2], _smaller(dims[-2], dims[-1]))
+
+
+@matrix_diag_part_op.kernel(CPU, GPU)
+def _(node, env):
+    return Call(torch.diagonal, X0, 0, -2, -1)
+
+
+@matrix_diag_part_op.gradient
+def _(op, dy):
+    x = op.inputs[0]
+    if x._dims is not None and x._dims[-1] is not None and x._dims[-1] == x._dims[-2]:
+        return (F.MatrixDiag(dy),)
+    return (F.MatrixSetDiag(F.ZerosLike(x), dy),)
+
+
+matrix_set_diag_op = op("MatrixSetDiag", "input: T, diagonal: T -> output: T", T=None)
+
+
+@matrix_set_diag_op.infer
+def _(node):
+    dims, diagonal = _at_least(2, node.dims(0)), _at_least(1, node.dims(1))
+    if dims is None:
+        return None if diagonal is None else (*diagonal[:-1], None, None)
+    if diagonal is not None:
+        outer = merge(dims[:-2], diagonal[:-1])
+        if None not in dims[-2:]:
+            merge(diagonal[-1:], (min(dims[-2:]),))
+        return (*outer, *dims[-2:])
+    return dims
+
+
+@matrix_set_diag_op.kernel(CPU, GPU)
+def _(node, env):
+    def replace(x, diagonal):
+        expected = (*x.shape[:-2], min(x.shape[-2:]))
+        if tuple(diagonal.shape) != expected:
+            raise _invalid(
+                "must have diagonal.shape == input.shape[:-2] + min(input.shape[-2:]), but input is "
+                f"{list(x.shape)} and the diagonal {list(diagonal.shape)}"
+            )
+        out = x.clone(memory_format=torch.contiguous_format)
+        out.diagonal(0, -2, -1).copy_(diagonal)
+        return out
+
+    return replace
+
+
+@matrix_set_diag_op.gradient
+def _(op, dy):
+    dims = op.inputs[0]._dims if op.inputs[0]._dims is not None else dy._dims
+    if dims is not None and None not in dims:
+        zeros = F.Fill(np.array([*dims[:-2], min(dims[-2:])], np.int32), dy.dtype.as_numpy_dtype(0))
+    else:
+        zeros = F.ZerosLike(F.MatrixDiagPart(dy))
+    return F.MatrixSetDiag(dy, zeros), F.MatrixDiagPart(dy)
+
+
+# ---- bands
+
+matrix_band_part_op = op(
+    "MatrixBandPart",
+    "input: T, num_lower: Tindex, num_upper: Tindex -> band: T",
+    "Tindex: type in [int32, int64] = int64",
+    T=None,
+    host=["num_lower", "num_upper"],
+)
+
+
+@matrix_band_part_op.infer
+def _(node):
+    for i in (1, 2):
+        if node.dims(i) not in (None, ()):
+            raise ValueError(
+                f"Shape must be rank 0 but is rank {len(node.dims(i))}: {format_dims(node.dims(i))}"
+            )
+    return node.dims(0)
+
+
+@matrix_band_part_op.kernel(CPU, GPU)
+def _(node, env):
+    def keep(x, num_lower, num_upper):
+        if x.ndim < 2:
+            raise _invalid(f"input must be at least 2-dim, received shape: {list(x.shape)}")
+        lower, upper = int(num_lower), int(num_upper)
+        rows, columns = x.shape[-2:]
+        if lower > rows:
+            raise _invalid(
+                f"num_lower must be negative or less or equal to number of rows ({rows}) got: {lower}"
+            )
+        if upper > columns:
+            raise _invalid(
+                f"num_upper must be negative or less or equal to number of columns ({columns}) got: {upper}"
+            )
+        band = _band(rows, columns, lower, upper, x.device)
+        return torch.where(band, x, torch.zeros((), dtype=x.dtype, device=x.device))
+
+    return keep
+
+
+def _band(rows, columns, lower, upper, device):
+    offset = torch.arange(columns, device=device) - torch.arange(rows, device=device)[:, None]
+    inside = torch.ones_like(offset, dtype=torch.bool)
+    if lower >= 0:
+        inside &= offset >= -lower
+    if upper >= 0:
+        inside &= offset <= upper
+    return inside
+
+
+@matrix_band_part_op.gradient
+def _(op, dy):
+    return F.MatrixBandPart(dy, op.inputs[1], op.inputs[2]), None, None
+
+
+# ---- public functions
+
+
+def diag(diagonal: Any, name: str | None = None) -> Tensor:
+    """A tensor of shape s + s, zero but for `diagonal` [s] where both halves of the index agree."""
+    return diag_op(diagonal, name=name)
+
+
+def diag_part(input: Any, name: str | None = None) -> Tensor:
+    """The elements [s] of a tensor of shape s + s where both halves of the index agree."""
+    return diag_part_op(input, name=name)
+
+
+def matrix_diag(diagonal: Any, name: str | None = None) -> Tensor:
+    """Square matrices [..., n, n] with these diagonals [..., n]."""
+    return matrix_diag_op(diagonal, name=name or "diag")
+
+
+def matrix_diag_part(input: Any, name: str | None = None) -> Tensor:
+    """The main diagonals [..., min(m, n)] of matrices [..., m, n]."""
+    return matrix_diag_part_op(input, name=name or "diag_part")
+
+
+def matrix_set_diag(input: Any, diagonal: Any, name: str | None = None) -> Tensor:
+    """The matrices [..., m, n] with their main diagonals replaced by `diagonal` [..., min(m, n)]."""
+    return matrix_set_diag_op(input, diagonal, name=name or "set_diag")
+
+
+def matrix_band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = None) -> Tensor:
+    """The matrices [..., m, n] with zeros outside the central band.
+
+    `num_lower`, `num_upper`: how many diagonals to keep below and above the main one, all if negative.
+    """
+    return matrix_band_part_op(input, num_lower, num_upper, name=name)
+
+
+def trace(x: Any, name: str | None = None) -> Tensor:
+    """The sums of the main diagonals of matrices [..., m, n]."""
+    x = convert_to_tensor(x, name="x")
+    with x.graph.name_scope(name or "Trace") as scope:
+        diagonal = matrix_diag_part(x)
+        return F.Sum(
+            diagonal, convert_to_tensor(np.array([-1], np.int32), name="reduction_indices"), name=scope
+        )

@@ -1,0 +1,427 @@
+"""Where values come from: constants, placeholders, filled tensors and sequences.
+
+`constant` is also how every Python and NumPy value becomes a tensor.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+
+from flowstone.framework import dtypes, errors
+from flowstone.framework.kernel import CPU, GPU, X0, Call, Value
+from flowstone.framework.operation import F, op
+from flowstone.framework.scope import get_default_graph
+from flowstone.framework.shape import TensorShape, as_shape
+from flowstone.framework.tensor import Tensor, convert_to_tensor, register_tensor_conversion_function
+from flowstone.framework.tensor_proto import constant_array
+from flowstone.framework.values import to_runtime
+from flowstone.ops.arrays.arrays import invalid, is_text, product
+from flowstone.ops.arrays.identities import placeholder_with_default_op
+from flowstone.ops.lists.tensor_list import zeros_like_list
+from flowstone.ops.numbers.elementwise import ARITHMETIC
+
+__all__ = [
+    "constant",
+    "eye",
+    "fill",
+    "lin_space",
+    "linspace",
+    "ones",
+    "ones_like",
+    "placeholder",
+    "placeholder_with_default",
+    "range",
+    "zeros",
+    "zeros_like",
+]
+
+_SMALL = 1000  # elements: below, zeros and ones are constants
+
+const = op("Const", "-> output: dtype", "value: tensor", dtype=None)
+const.infer(lambda node: tuple(node.attributes["value"].shape))
+const.not_differentiable()
+
+
+@const.kernel(CPU, GPU)
+def _(node, env):
+    value = to_runtime(node.attributes["value"], node.attributes["dtype"])
+    return Value(
+        value if env.device.type == "cpu" or node.attributes["dtype"].torch is None else value.to(env.device)
+    )
+
+
+@const.value()
+def _(node):
+    return node.attributes["value"]
+
+
+def constant(
+    value: Any, dtype: Any = None, shape: Any = None, name: str = "Const", verify_shape: bool = False
+) -> Tensor:
+    """A constant tensor.
+
+    `value`: a Python or NumPy number, string, or nested list; `dtype`: inferred if None (Python floats are
+    float32, ints int32); `shape`: the value is broadcast or its last element repeated, unless `verify_shape`.
+    Raises TypeError or ValueError for values that do not fit.
+    """
+    dtype = None if dtype is None else dtypes.as_dtype(dtype)
+    array = constant_array(value, dtype, shape, verify_shape)
+    if isinstance(value, np.ndarray) and np.may_share_memory(array, value):
+        array = array.copy()  # what the user does to his array later is not the graph's
+    if dtype is None:
+        dtype = dtypes.as_dtype(array.dtype)
+    elif dtype.is_ref:
+        dtype = dtype.base_dtype
+    attributes = {"value": array, "dtype": dtype}
+    return get_default_graph().create(const, [], attributes, (), name or "Const")._outputs[0]  # type: ignore[no-any-return]
+
+
+def _constant_from_value(value: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Any:
+    return constant(value, dtype, name=name or "Const")  # no reference: who insists on one refuses it
+
+
+register_tensor_conversion_function(object, _constant_from_value, 200)
+
+
+def _unfed(node: Any, env: Any) -> Any:
+    def fail(*_: Any) -> Any:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"You must feed a value for placeholder tensor '{node.name}' with dtype "
+            f"{node.attributes['dtype'].name} and shape {as_shape(node.attributes['shape'])}",
+        )
+
+    return fail
+
+
+placeholder_op = op("Placeholder", "-> output: dtype", "shape: shape = ?", dtype=None, stateful=True)
+placeholder_op.infer(lambda node: node.attributes["shape"])
+placeholder_op.kernel(CPU, GPU)(_unfed)
+placeholder_op.not_differentiable()
+
+placeholder_v2_op = op("PlaceholderV2", "-> output: dtype", "shape: shape", dtype=None, stateful=True)
+placeholder_v2_op.infer(lambda node: node.attributes["shape"])
+placeholder_v2_op.kernel(CPU, GPU)(_unfed)
+placeholder_v2_op.not_differentiable()
+
+
+def placeholder(dtype: Any = dtypes.float32, shape: Any = None, name: str | None = None) -> Tensor:
+    """A tensor that must be fed. `shape`: None for any; feeding a value of another shape is a ValueError."""
+    return placeholder_op(dtype=dtype, shape=as_shape(shape).dims_tuple, name=name)  # type: ignore[no-any-return]
+
+
+def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
+    """`input`, unless this tensor is fed. ValueError if its static shape contradicts `shape`."""
+    return placeholder_with_default_op(input, shape=as_shape(shape).dims_tuple, name=name)  # type: ignore[no-any-return]
+
+
+# ---- filled tensors
+
+fill_op = op(
+    "Fill",
+    "dims: index_type, value: T -> output: T",
+    "index_type: type in [int32, int64] = int32",
+    T=None,
+    host=["dims"],
+)
+
+
+@fill_op.infer
+def _(node):
+    value = node.constant(0)
+    if value is not None and value.size and int(value.min()) < 0:
+        raise ValueError(f"Fill dimensions must be >= 0, got {int(value.min())}")
+    return node.constant_dims(0)
+
+
+@fill_op.kernel(CPU, GPU)
+def _(node, env):
+    if is_text(node, 1):
+        return lambda dims, value: np.full(_checked_sizes(dims.tolist()), value.item(), dtype=object)
+    dims, value = node.constant(0), node.constant(1)
+    dtype = node.dtype(1).torch
+    if (
+        dims is not None
+        and value is not None
+        and node.dtype(1) is not dtypes.bfloat16
+        and value.dtype.names is None
+    ):
+        sizes = _checked_sizes(dims.tolist())
+        return Call(torch.full, sizes, value.item(), dtype=dtype, device=env.device)
+
+    def fill(dims: Any, value: Any) -> Any:
+        return torch.empty(_checked_sizes(dims.tolist()), dtype=dtype, device=env.device).copy_(value)
+
+    return fill
+
+
+def _checked_sizes(sizes: list[int]) -> list[int]:
+    if any(n < 0 for n in sizes):
+        raise invalid(f"Dimension {min(sizes)} must be >= 0")
+    return sizes
+
+
+@fill_op.gradient
+def _(op, dy):
+    return None, F.Sum(dy, F.Range(0, F.Rank(dy), 1))
+
+
+def _like(name: str, types: Any, function: Any) -> Any:
+    declaration = op(name, "x: T -> y: T", T=types)
+    declaration.infer(lambda node: node.dims(0))
+    declaration.not_differentiable()
+
+    @declaration.kernel(CPU, GPU)
+    def _(node, env):
+        if is_text(node):
+            return lambda x: np.full(x.shape, b"", dtype=object)
+        if node.dtype(0) is dtypes.variant and name == "ZerosLike":
+            return Call(zeros_like_list, X0)
+        return Call(function, X0)
+
+    return declaration
+
+
+zeros_like_op = _like("ZerosLike", None, torch.zeros_like)
+ones_like_op = _like("OnesLike", (*ARITHMETIC, dtypes.bool), torch.ones_like)
+_FEW = 1 << 14  # zeros that a plan may hold
+
+
+@zeros_like_op.fold
+def _(node):
+    dims, dtype = node.static_shape(0), node.dtype(0)
+    if dims is None or dtype.torch is None or node._inputs[0]._dtype.is_ref or math.prod(dims) > _FEW:
+        return None
+    return np.zeros(dims, dtype.as_numpy_dtype)
+
+
+# ---- sequences
+
+range_op = op(
+    "Range",
+    "start: Tidx, limit: Tidx, delta: Tidx -> output: Tidx",
+    "Tidx: type in [bfloat16, half, float, double, int8, int16, int32, int64, uint16, uint32, uint64]"
+    " = int32",
+    host=["start", "limit", "delta"],
+)
+range_op.not_differentiable()
+
+
+def _count(start: Any, limit: Any, delta: Any) -> int:
+    """How many elements a Range has. ValueError where it would never end."""
+    if delta == 0:
+        raise ValueError("Requires delta != 0")
+    if delta > 0 and start > limit:
+        raise ValueError(f"Requires start <= limit when delta > 0: {start}/{limit}")
+    if delta < 0 and start < limit:
+        raise ValueError(f"Requires start >= limit when delta < 0: {start}/{limit}")
+    if isinstance(delta, int):
+        return -(-abs(limit - start) // abs(delta))
+    return math.ceil(abs((limit - start) / delta))
+
+
+@range_op.infer
+def _(node):
+    for i in (0, 1, 2):
+        if node.dims(i):
+            raise ValueError(f"Shape must be rank 0 but is rank {len(node.dims(i))}")
+    bounds = [node.constant(i) for i in (0, 1, 2)]
+    if any(value is None for value in bounds):
+        return (None,)
+    return (_count(*[value.item() for value in bounds]),)
+
+
+@range_op.kernel(CPU, GPU)
+def _(node, env):
+    dtype = node.dtype(0).torch
+    wide = torch.int64 if node.dtype(0).is_integer else torch.float64
+
+    def sequence(start: Any, limit: Any, delta: Any) -> Any:
+        first, step = start.item(), delta.item()
+        count = _count(first, limit.item(), step)
+        if dtype in (torch.int32, torch.int64):
+            return torch.arange(first, first + count * step, step, dtype=dtype, device=env.device)
+        return (torch.arange(count, dtype=wide, device=env.device) * step + first).to(dtype)
+
+    return sequence
+
+
+lin_space_op = op(
+    "LinSpace",
+    "start: T, stop: T, num: Tidx -> output: T",
+    "Tidx: type in [int32, int64] = int32",
+    T=(dtypes.bfloat16, dtypes.half, dtypes.float32, dtypes.float64),
+    host=["start", "stop", "num"],
+)
+lin_space_op.not_differentiable()
+
+
+@lin_space_op.infer
+def _(node):
+    for i in (0, 1, 2):
+        if node.dims(i):
+            raise ValueError(f"Shape must be rank 0 but is rank {len(node.dims(i))}")
+    num = node.constant(2)
+    if num is not None and int(num) <= 0:
+        raise ValueError(f"Requires num > 0: {int(num)}")
+    return (None if num is None else int(num),)
+
+
+@lin_space_op.kernel(CPU, GPU)
+def _(node, env):
+    dtype = node.dtype(0).torch
+
+    def sequence(start: Any, stop: Any, num: Any) -> Any:
+        count = num.item()
+        if count <= 0:
+            raise invalid(f"Requires num > 0: {count}")
+        return torch.linspace(start.item(), stop.item(), count, dtype=dtype, device=env.device)
+
+    return sequence
+
+
+# ---- public functions
+
+
+def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
+    """A tensor of shape `dims` (int32 or int64, [rank]) with every element equal to the scalar `value`."""
+    return fill_op(dims, value, name=name)  # type: ignore[no-any-return]
+
+
+def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
+    """Zeros (False, empty strings). `shape`: integers, a TensorShape or an integer tensor, [rank]."""
+    dtype = dtypes.as_dtype(dtype).base_dtype
+    zero = False if dtype is dtypes.bool else "" if dtype is dtypes.string else 0
+    return _filled(shape, zero, dtype, name or "zeros")
+
+
+def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
+    """A tensor of ones (True). `shape`: integers, a TensorShape or an integer tensor, [rank]."""
+    dtype = dtypes.as_dtype(dtype).base_dtype
+    return _filled(shape, True if dtype is dtypes.bool else 1, dtype, name or "ones")
+
+
+def _filled(shape: Any, value: Any, dtype: dtypes.DType, name: str) -> Tensor:
+    with get_default_graph().name_scope(name) as scope:
+        if not isinstance(shape, Tensor):
+            sizes = _plain_sizes(shape)
+            if sizes is not None and product(sizes) < _SMALL:
+                return constant(value, dtype, sizes, name=scope)
+            try:
+                shape = convert_to_tensor(as_shape(shape), dtypes.int32)
+            except (TypeError, ValueError):
+                shape = convert_to_tensor(shape, dtypes.int32)
+        if shape._dims == ():
+            shape = F.Reshape(shape, [-1])
+        return fill_op(shape, constant(value, dtype), name=scope)  # type: ignore[no-any-return]
+
+
+def _plain_sizes(shape: Any) -> list[int] | None:
+    """The sizes of a shape given as a sequence of plain integers; None for any other form."""
+    if isinstance(shape, TensorShape):
+        dims = shape.dims_tuple
+        return None if dims is None or None in dims else list(dims)  # type: ignore[arg-type]
+    if not isinstance(shape, (list, tuple, np.ndarray)):
+        return None
+    try:
+        sizes = [int(n.__index__()) for n in shape]
+    except (AttributeError, TypeError):
+        return None
+    return sizes if all(n >= 0 for n in sizes) else None
+
+
+def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
+    """Zeros of the shape and (unless `dtype`) type of `tensor`; a constant if the shape is known."""
+    with get_default_graph().name_scope(name or "zeros_like") as scope:
+        tensor = convert_to_tensor(tensor, name="tensor")
+        wanted = tensor.dtype.base_dtype if dtype is None else dtypes.as_dtype(dtype).base_dtype
+        if (
+            optimize
+            and tensor.shape.is_fully_defined()
+            and (wanted.torch is not None or wanted is dtypes.string)
+        ):
+            return zeros(tensor.shape, wanted, name=scope)
+        if wanted is not tensor.dtype.base_dtype:
+            return zeros(F.Shape(tensor, name="Shape"), wanted, name=scope)
+        return zeros_like_op(tensor, name=scope)  # type: ignore[no-any-return]
+
+
+def ones_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
+    """Ones of the shape and, unless `dtype` is given, the type of `tensor`."""
+    graph = get_default_graph()
+    with graph.name_scope(name or "ones_like") as scope:
+        tensor = convert_to_tensor(tensor, name="tensor")
+        wanted = tensor.dtype.base_dtype if dtype is None else dtypes.as_dtype(dtype).base_dtype
+        if optimize and tensor.shape.is_fully_defined():
+            with graph.name_scope("Shape"):
+                shape = convert_to_tensor(tensor.shape, dtypes.int32)
+        else:
+            shape = F.Shape(tensor, name="Shape")
+        return ones(shape, wanted, name=scope)
+
+
+def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str = "range") -> Tensor:
+    """The numbers from `start` (0 if only one is given) to below `limit` in steps of `delta`: a vector.
+
+    The type is `dtype`, else the widest of the arguments'. InvalidArgumentError in the step if it never ends.
+    """
+    if limit is None:
+        start, limit = 0, start
+    with get_default_graph().name_scope(name or "range") as scope:
+        values = [
+            value if isinstance(value, Tensor) else convert_to_tensor(value, dtype, part)
+            for value, part in ((start, "start"), (limit, "limit"), (delta, "delta"))
+        ]
+        order = [dtypes.int32, dtypes.int64, dtypes.half, dtypes.bfloat16, dtypes.float32, dtypes.float64]
+        if dtype is None:
+            known = [value.dtype.base_dtype for value in values]
+            wanted = max(known, key=order.index) if all(t in order for t in known) else known[0]
+        else:
+            wanted = dtypes.as_dtype(dtype)
+        values = [v if v.dtype.base_dtype is wanted else F.Cast(v, DstT=wanted, name="Cast") for v in values]
+        return range_op(*values, name=scope)  # type: ignore[no-any-return]
+
+
+def lin_space(start: Any, stop: Any, num: Any, name: str | None = None) -> Tensor:
+    """`num` evenly spaced floating numbers from `start` to `stop`, both included: a vector."""
+    return lin_space_op(start, stop, num, name=name)  # type: ignore[no-any-return]
+
+
+linspace = lin_space
+
+
+def eye(
+    num_rows: Any,
+    num_columns: Any = None,
+    batch_shape: Any = None,
+    dtype: Any = dtypes.float32,
+    name: str | None = None,
+) -> Tensor:
+    """Identity matrices, [*batch_shape, num_rows, num_columns]; square if `num_columns` is None."""
+    with get_default_graph().name_scope(name or "eye"):
+        is_square = num_columns is None
+        columns = num_rows if is_square else num_columns
+        batch = [] if batch_shape is None else batch_shape
+        static = all(isinstance(n, int) for n in (num_rows, columns)) and _plain_sizes(batch) is not None
+        if static:
+            sizes = _plain_sizes(batch) or []
+            diagonal = ones([*sizes, min(num_rows, columns)], dtype)
+            whole: Any = [*sizes, num_rows, columns]
+        else:
+            smaller = F.Minimum(num_rows, columns)
+            sizes = convert_to_tensor(batch, dtypes.int32, "shape")
+            diagonal = ones(F.ConcatV2([sizes, [smaller]], 0, name="concat"), dtype)
+            whole = None if is_square else F.ConcatV2([sizes, [num_rows, columns]], 0, name="concat")
+        if is_square:
+            result = F.MatrixDiag(diagonal, name="diag")
+        else:
+            result = F.MatrixSetDiag(zeros(whole, dtype), diagonal, name="set_diag")
+        if not static and sizes._dims not in (None, (None,)):
+            outer = _plain_sizes(batch) or [None] * sizes._dims[0]
+            result.set_shape((*outer, *[n if isinstance(n, int) else None for n in (num_rows, columns)]))
+        return result  # type: ignore[no-any-return]

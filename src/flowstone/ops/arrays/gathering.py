@@ -1,0 +1,396 @@
+"""Reading and writing by index: gather, scatter into a new tensor, one-hot, masks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from flowstone.framework import dtypes
+from flowstone.framework.composite import IndexedSlices
+from flowstone.framework.kernel import CPU, GPU, X0, X1, Call
+from flowstone.framework.operation import F, op
+from flowstone.framework.shape import is_compatible, merge
+from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.ops.arrays.arrays import (
+    boxed,
+    in_signed,
+    invalid,
+    is_handle,
+    is_text,
+    product,
+    sizes_of,
+    unboxing,
+)
+from flowstone.ops.arrays.joining import concat
+from flowstone.ops.arrays.shapes import reshape, shape, size, squeeze
+from flowstone.ops.numbers.unsigned_integers import needs_help
+from flowstone.ops.variables.scatter import rows_or_zeros
+
+__all__ = ["batch_gather", "gather", "gather_nd", "scatter_nd"]
+
+_INDEX = (dtypes.int32, dtypes.int64)
+
+# ---- Gather
+
+gather_v1_op = op(
+    "Gather",
+    "params: Tparams, indices: Tindices -> output: Tparams",
+    "validate_indices: bool = true",
+    Tparams=None,
+    Tindices=_INDEX,
+)
+
+
+@gather_v1_op.infer
+def _(node):
+    params, indices = node.dims(0), node.dims(1)
+    if params == ():
+        raise ValueError("Shape must be at least rank 1 but is rank 0")
+    return None if params is None or indices is None else (*indices, *params[1:])
+
+
+@gather_v1_op.kernel(CPU, GPU)
+def _(node, env):
+    return _gather_kernel(node, env, 0, 0)
+
+
+@gather_v1_op.gradient
+def _(op, dy):
+    return _gather_slices(op, dy), None
+
+
+gather_op = op(
+    "GatherV2",
+    "params: Tparams, indices: Tindices, axis: Taxis -> output: Tparams",
+    "batch_dims: int = 0",
+    Tparams=None,
+    Tindices=(dtypes.int16, *_INDEX),
+    Taxis=_INDEX,
+    host=["axis"],
+)
+
+
+@gather_op.infer
+def _(node):
+    params, indices, axis = node.dims(0), node.dims(1), node.constant(2)
+    batch = node.attributes["batch_dims"]
+    if params is not None and axis is not None and not -len(params) <= axis < len(params):
+        least = int(axis) + 1 if axis >= 0 else -int(axis)
+        raise ValueError(f"Shape must be at least rank {least} but is rank {len(params)}")
+    if params is None or indices is None:
+        return None
+    batch = batch + len(indices) if batch < 0 else batch
+    if axis is None:
+        return (None,) * (len(params) + len(indices) - 1 - batch)
+    at = int(axis) % len(params)
+    leading = params[:at]
+    if batch:
+        leading = (*merge(params[:batch], indices[:batch]), *params[batch:at])
+    return (*leading, *indices[batch:], *params[at + 1 :])
+
+
+@gather_op.kernel(CPU, GPU)
+def _(node, env):
+    axis, batch = node.constant(2), node.attributes["batch_dims"]
+    if axis is not None:
+        return _gather_kernel(node, env, int(axis), batch)
+    return in_signed(
+        node.dtype(0),
+        lambda params, indices, at: _gather(params, indices, _gather_axis(int(at), params.ndim), batch),
+        0,
+    )
+
+
+def _gather_axis(axis: int, rank: int) -> int:
+    if not -rank <= axis < rank:
+        raise invalid(f"Expected axis in the range [{-rank}, {rank}), but got {axis}")
+    return axis % rank
+
+
+def _gather_kernel(node: Any, env: Any, axis: int, batch: int) -> Any:
+    params, indices = node.dims(0), node.dims(1)
+    if is_text(node):
+        return lambda params, indices, *_: _gather_text(params, indices, axis)
+    if is_handle(node):
+        return unboxing(lambda params, indices, *_: _gather_text(params, indices, axis))
+    if env.device.type != "cpu" and not batch and axis == 0 and node.dtype(1) is not dtypes.int16:
+        return lambda params, indices, *_: rows_or_zeros(params, indices)
+    shaped = params is not None and indices is not None
+    if not batch and shaped and node.dtype(1) is not dtypes.int16 and not needs_help(node.dtype(0)):
+        if len(indices) == 1:
+            return Call(torch.index_select, X0, axis, X1)
+        if len(params) == 2 and axis == 0 and indices and node.dtype(0).is_floating:
+            return Call(torch.embedding, X0, X1)
+    function = lambda params, indices, *_: _gather(params, indices, _gather_axis(axis, params.ndim), batch)  # noqa: E731
+    return in_signed(node.dtype(0), function, 0)
+
+
+def _gather_text(params: Any, indices: Any, axis: int) -> Any:
+    places = indices.numpy()
+    if places.size and not 0 <= places.min() <= places.max() < params.shape[axis]:
+        raise invalid(f"indices = {places.tolist()} is not in [0, {params.shape[axis]})")
+    return boxed(np.take(params, places, axis))
+
+
+def _gather(params: Any, indices: Any, axis: int, batch: int) -> Any:
+    batch = batch + indices.ndim if batch < 0 else batch
+    sizes, flat = params.shape, indices.reshape(-1)
+    if flat.dtype is torch.int16:
+        flat = flat.long()
+    if not batch:
+        return torch.index_select(params, axis, flat).reshape(
+            [*sizes[:axis], *indices.shape, *sizes[axis + 1 :]]
+        )
+    batches = product(sizes[:batch])
+    before, after = product(sizes[batch:axis]), product(sizes[axis + 1 :])
+    count = product(indices.shape[batch:])
+    table = params.reshape(batches, before, sizes[axis], after)
+    places = indices.long().reshape(batches, 1, count, 1).expand(batches, before, count, after)
+    result = torch.gather(table, 2, places)
+    return result.reshape([*sizes[:axis], *indices.shape[batch:], *sizes[axis + 1 :]])
+
+
+def _gather_slices(op: Any, dy: Any) -> Any:
+    """The gradient of a gather along the first dimension: the gathered slices and where they came from."""
+    params, indices = op.inputs[0], op.inputs[1]
+    with params.graph.colocate_with(params):
+        whole = shape(params, out_type=dtypes.int64)
+        whole = F.Cast(whole, DstT=dtypes.int32)
+    dims = indices._dims
+    if dims is not None and len(dims) == 1:
+        return IndexedSlices(convert_to_tensor(dy), indices, whole)
+    count = F.ExpandDims(size(indices), 0)
+    values = reshape(convert_to_tensor(dy), concat([count, whole[1:]], 0))
+    return IndexedSlices(values, reshape(indices, count), whole)
+
+
+@gather_op.gradient
+def _(op, dy):
+    axis, batch, indices = op.constant(2), op.attributes["batch_dims"], op.inputs[1]
+    if batch < 0:
+        batch += len(indices._dims)
+    if axis is not None and int(axis) == 0 and not batch:
+        return _gather_slices(op, dy), None, None
+    return _gather_sum(op, convert_to_tensor(dy), batch), None, None
+
+
+def _gather_sum(op: Any, dy: Any, batch: int) -> Any:
+    """The gradient along any dimension, by sums over equal indices.
+
+    params count as [batches, before, n, after], so `dy` as [batches, before, places, after].
+    """
+    params, indices, axis = op.inputs
+    sizes, places = shape(params), shape(indices)
+    at = F.FloorMod(F.Cast(axis, DstT=dtypes.int32), F.Rank(params))
+    after_at = F.AddV2(at, 1)
+    n = F.Reshape(F.Slice(sizes, F.Pack([at]), [1]), [])
+    batches = F.Prod(F.Slice(sizes, [0], [batch]), [0])
+    before = F.Prod(F.Slice(sizes, [batch], F.Pack([F.Sub(at, batch)])), [0])
+    after = F.Prod(F.Slice(sizes, F.Pack([after_at]), [-1]), [0])
+    count = F.Prod(F.Slice(places, [batch], [-1]), [0])
+    moved = F.Transpose(F.Reshape(dy, F.Pack([batches, before, count, after])), [0, 2, 1, 3])
+    rows = F.Reshape(moved, F.Pack([F.Mul(batches, count), before, after]))
+    matrix = F.Reshape(F.Cast(indices, DstT=dtypes.int32), F.Pack([batches, count]))
+    offsets = F.ExpandDims(F.Mul(F.Range(0, batches, 1), n), 1)
+    summed = F.UnsortedSegmentSum(rows, F.Reshape(F.AddV2(matrix, offsets), [-1]), F.Mul(batches, n))
+    whole = F.Transpose(F.Reshape(summed, F.Pack([batches, n, before, after])), [0, 2, 1, 3])
+    return F.Reshape(whole, sizes)
+
+
+# ---- GatherNd and ScatterNd
+
+gather_nd_op = op(
+    "GatherNd",
+    "params: Tparams, indices: Tindices -> output: Tparams",
+    Tparams=None,
+    Tindices=(dtypes.int16, *_INDEX),
+)
+
+
+@gather_nd_op.infer
+def _(node):
+    params, indices = node.dims(0), node.dims(1)
+    if indices == ():
+        raise ValueError("Shape must be at least rank 1 but is rank 0")
+    if params is None or indices is None or indices[-1] is None:
+        return None
+    if indices[-1] > len(params):
+        raise ValueError(
+            f"indices.shape[-1] must be <= params.rank, but saw indices shape: {indices} and params "
+            f"shape: {params}"
+        )
+    return (*indices[:-1], *params[indices[-1] :])
+
+
+@gather_nd_op.kernel(CPU, GPU)
+def _(node, env):
+    return _gather_nd_text if is_text(node) else in_signed(node.dtype(0), _gather_nd, 0)
+
+
+def _gather_nd(params: Any, indices: Any) -> Any:
+    depth = indices.shape[-1]
+    if not params.ndim:
+        raise invalid("params must be at least a vector")
+    if depth > params.ndim:
+        raise invalid(
+            f"index innermost dimension length must be <= params rank; saw: {depth} vs. {params.ndim}"
+        )
+    outer, rest = indices.shape[:-1], params.shape[depth:]
+    table = params.reshape([product(params.shape[:depth]), *rest])
+    return torch.index_select(table, 0, _flat_places(indices, params.shape[:depth])).reshape([*outer, *rest])
+
+
+def _flat_places(indices: Any, sizes: Any) -> Any:
+    """Row-major positions of index tuples [..., depth] as a vector. InvalidArgumentError outside `sizes`."""
+    if len(sizes) == 1:
+        return indices.reshape(-1).long()  # the caller checks it
+    flat = torch.zeros(indices.shape[:-1], dtype=torch.int64, device=indices.device)
+    for n, column in zip(sizes, indices.unbind(-1)):
+        if (
+            indices.device.type == "cpu"
+            and column.numel()
+            and not 0 <= int(column.min()) <= int(column.max()) < n
+        ):
+            raise _outside(list(sizes), indices)
+        flat = flat * n + column
+    return flat.reshape(-1)
+
+
+def _outside(sizes: list[int], indices: Any) -> Exception:
+    """The error that names the first index outside of `sizes`."""
+    rows = indices.reshape(-1, indices.shape[-1])
+    limits = torch.tensor(sizes[: rows.shape[1]], device=rows.device)
+    bad = int(((rows < 0) | (rows >= limits)).any(1).nonzero()[0])
+    return invalid(f"indices[{bad}] = {rows[bad].tolist()} does not index into shape {sizes}")
+
+
+def _gather_nd_text(params: Any, indices: Any) -> Any:
+    places = indices.numpy()
+    columns = tuple(np.moveaxis(places, -1, 0))
+    for n, column in zip(params.shape, columns):
+        if column.size and not 0 <= column.min() <= column.max() < n:
+            raise invalid(f"indices = {column.tolist()} does not index into param shape {list(params.shape)}")
+    return boxed(params[columns])
+
+
+@gather_nd_op.gradient
+def _(op, dy):
+    params, indices = op.inputs
+    whole = shape(params, out_type=indices.dtype.base_dtype)
+    dims = indices._dims
+    if dims is not None and len(dims) == 2 and dims[-1] == 1:
+        return IndexedSlices(dy, squeeze(indices, -1), whole), None
+    return F.ScatterNd(indices, dy, whole), None
+
+
+scatter_nd_op = op(
+    "ScatterNd",
+    "indices: Tindices, updates: T, shape: Tindices -> output: T",
+    "bad_indices_policy: string = ''",
+    T=None,
+    Tindices=(dtypes.int16, *_INDEX),
+    host=["shape"],
+)
+
+
+@scatter_nd_op.infer
+def _(node):
+    indices, updates, dims = node.dims(0), node.dims(1), sizes_of(node, 2)
+    if indices is None or updates is None:
+        return dims
+    if () in (indices, updates):
+        raise ValueError("Shape must be at least rank 1 but is rank 0")
+    if dims is None:
+        return dims
+    if 0 in dims and any(None not in some and 0 not in some for some in (indices, updates)):
+        raise ValueError(f"Indices and updates specified for empty output shape {dims}")
+    if indices[-1] is None:
+        return dims
+    depth, outer = indices[-1], len(indices) - 1
+    if not is_compatible(indices[:-1], updates[:outer]):
+        raise ValueError(
+            f"Dimensions [0,{outer}) of indices{indices} must match dimensions of updates{updates}"
+        )
+    if not is_compatible(dims[depth:], updates[outer:]):
+        raise ValueError(
+            f"Dimensions [{depth},{len(dims)}) of input{dims} must match dimensions of updates{updates}"
+        )
+    return dims
+
+
+@scatter_nd_op.kernel(CPU, GPU)
+def _(node, env):
+    return in_signed(node.dtype(1), _scatter_nd, 1)
+
+
+def _scatter_nd(indices: Any, updates: Any, shape: Any) -> Any:
+    sizes = shape.tolist()
+    depth, rest = indices.shape[-1], sizes[indices.shape[-1] :]
+    if [*indices.shape[:-1], *rest] != list(updates.shape):
+        raise invalid(
+            f"Must have updates.shape = indices.shape[:-1] + shape[{depth}:], got {list(updates.shape)}"
+        )
+    result = torch.zeros(product(sizes[:depth]), *rest, dtype=updates.dtype, device=updates.device)
+    places = _flat_places(indices, sizes[:depth])
+    return result.index_add_(0, places, updates.reshape(len(places), *rest)).reshape(sizes)
+
+
+@scatter_nd_op.gradient
+def _(op, dy):
+    return None, F.GatherNd(dy, op.inputs[0]), None
+
+
+# ---- public functions
+
+
+def gather(
+    params: Any,
+    indices: Any,
+    validate_indices: Any = None,
+    name: str | None = None,
+    axis: Any = None,
+    batch_dims: int = 0,
+) -> Tensor:
+    """The slices of `params` at `indices` (int32 or int64, any shape) along `axis`.
+
+    The shape is params.shape[:axis] + indices.shape[batch_dims:] + params.shape[axis + 1:]. The first
+    `batch_dims` dimensions are common to both. A step raises InvalidArgumentError for an index out of range.
+    """
+    if axis is None:
+        axis = batch_dims
+    by_rows = not isinstance(axis, Tensor) and np.ndim(axis) == 0 and axis == 0 and batch_dims == 0
+    if by_rows and _is_resource(params):
+        return params.sparse_read(indices, name=name)  # type: ignore[no-any-return]
+    return gather_op(params, indices, axis, batch_dims=batch_dims, name=name)  # type: ignore[no-any-return]
+
+
+def _is_resource(params: Any) -> bool:
+    """Whether it is a variable that gives some of its elements without reading all."""
+    return getattr(getattr(params, "handle", None), "dtype", None) is dtypes.resource
+
+
+def batch_gather(params: Any, indices: Any, name: str | None = None) -> Tensor:
+    """Gathers along the last dimension of `indices`, whose other dimensions are common with `params`."""
+    indices = convert_to_tensor(indices, name="indices")
+    depth = indices.shape.ndims
+    if depth is None:
+        raise ValueError("batch_gather does not allow indices with unknown shape.")
+    return gather(params, indices, name=name, axis=depth - 1, batch_dims=depth - 1)
+
+
+def gather_nd(
+    params: Any, indices: Any, name: str | None = None, batch_dims: int = 0, bad_indices_policy: str = ""
+) -> Tensor:
+    """The slices of `params` at index tuples ``indices[..., :]``, which index its first dimensions."""
+    if batch_dims:
+        raise ValueError("gather_nd with batch_dims is not available here: use gather with batch_dims.")
+    if _is_resource(params):
+        return params.gather_nd(indices, name=name)  # type: ignore[no-any-return]
+    return gather_nd_op(params, indices, name=name)  # type: ignore[no-any-return]
+
+
+def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) -> Tensor:
+    """Zeros of shape `shape` with `updates` added at index tuples ``indices[..., :]``."""
+    return scatter_nd_op(indices, updates, shape, name=name)  # type: ignore[no-any-return]

@@ -1,0 +1,186 @@
+"""``tensor[...]``: Python's indexing as one StridedSlice, or a boolean mask; and assignment to a part of a
+variable.
+
+An index is an int, an integer scalar (NumPy's or a tensor), a slice of these, an ellipsis, None
+(`newaxis`), or a tuple of them; a boolean tensor or array alone selects with `boolean_mask`. Anything else
+is a TypeError.
+"""
+
+from __future__ import annotations
+
+import numbers
+import sys
+from typing import Any
+
+import numpy as np
+
+from flowstone.framework import dtypes
+from flowstone.framework.scope import get_default_graph
+from flowstone.framework.shape import Dimension
+from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.ops.arrays.constants import constant
+from flowstone.ops.arrays.packing import stack
+from flowstone.ops.arrays.slicing import (
+    masks_of,
+    resource_strided_slice_assign_op,
+    strided_slice,
+    strided_slice_assign_op,
+)
+
+__all__ = ["newaxis"]
+
+newaxis = None
+
+_ALLOWED = (
+    "Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar "
+    "tf.int32/tf.int64 tensors are valid indices"
+)
+
+
+def _checked(index: Any) -> Any:
+    """`index` if it may stand for one place. TypeError otherwise."""
+    if isinstance(index, Dimension):
+        return int(index)
+    if isinstance(index, Tensor):
+        if index.dtype.base_dtype in (dtypes.int16, dtypes.int32, dtypes.int64) and index._dims in (None, ()):
+            return index
+    elif (isinstance(index, numbers.Integral) and not isinstance(index, bool)) or (
+        isinstance(index, np.ndarray) and index.ndim == 0 and index.dtype.kind in "iu"
+    ):
+        return int(index)
+    elif hasattr(index, "_as_graph_element") and getattr(index, "dtype", dtypes.string).is_integer:
+        return convert_to_tensor(index)
+    raise TypeError(f"{_ALLOWED}, got {index!r}")
+
+
+def _is_mask(index: Any) -> bool:
+    if isinstance(index, (bool, np.bool_)):
+        return True
+    if isinstance(index, np.ndarray):
+        return index.dtype == bool
+    return isinstance(index, Tensor) and index.dtype.base_dtype is dtypes.bool
+
+
+class _Spec:
+    """An index under translation: the three vectors and the bits of the masks."""
+
+    def __init__(self) -> None:
+        self.begin: list[Any] = []
+        self.end: list[Any] = []
+        self.strides: list[Any] = []
+        self.masks = dict.fromkeys(
+            ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask"), 0
+        )
+
+    def mark(self, mask: str) -> None:
+        """Sets the bit of the entry that is being added."""
+        self.masks[mask] |= 1 << len(self.begin)
+
+    def add(self, begin: Any, end: Any, stride: Any) -> None:
+        """Adds an entry."""
+        self.begin.append(begin)
+        self.end.append(end)
+        self.strides.append(stride)
+
+    def add_slice(self, item: Any) -> None:
+        """Adds the entry of a Python slice."""
+        first, last, step = [
+            None if part is None or part is sys.maxsize else _checked(part)
+            for part in (item.start, item.stop, item.step)
+        ]
+        if first is None:
+            self.mark("begin_mask")
+        if last is None:
+            self.mark("end_mask")
+        tensor = next((part for part in (first, last, step) if isinstance(part, Tensor)), None)
+        defaults = (first, 0), (last, 0), (step, 1)
+        self.add(*[_default(value, tensor) if part is None else part for part, value in defaults])
+
+    def add_place(self, item: Any) -> None:
+        """Adds the entry of one place, whose dimension disappears."""
+        place = _checked(item)
+        self.mark("shrink_axis_mask")
+        wide = isinstance(place, Tensor) and place.dtype.base_dtype is not dtypes.int32
+        self.add(place, place + 1, constant(1, place.dtype.base_dtype) if wide else 1)
+
+
+def _default(value: int, like: Tensor | None) -> Any:
+    return value if like is None else constant(value, like.dtype.base_dtype)
+
+
+def sliced(tensor: Tensor, index: Any, variable: Any = None) -> Tensor:
+    """``tensor[index]``; `variable`: whose value `tensor` is, if the result shall have ``assign``.
+
+    Raises TypeError for a wrong index, ValueError for one that the static shape forbids.
+    """
+    from flowstone.ops.arrays.masks import boolean_mask
+
+    if _is_mask(index):
+        return boolean_mask(tensor, index)
+    spec = _Spec()
+    for item in index if isinstance(index, (list, tuple)) else (index,):
+        if isinstance(item, slice):
+            spec.add_slice(item)
+        elif item is Ellipsis:
+            spec.mark("ellipsis_mask")
+            spec.add(0, 0, 1)
+        elif item is None:
+            spec.mark("new_axis_mask")
+            spec.add(0, 0, 1)
+        else:
+            spec.add_place(item)
+    with tensor.graph.name_scope("strided_slice") as scope:
+        if spec.begin:
+            vectors = [stack(entries) for entries in (spec.begin, spec.end, spec.strides)]
+        else:
+            vectors = [constant([], dtypes.int32)] * 3
+        return strided_slice(tensor, *vectors, var=variable, name=scope, **spec.masks)
+
+
+Tensor.overload("__getitem__", sliced)
+
+# ---- assignment to a part of a variable
+
+
+def note_variable(part: Tensor, variable: Any) -> None:
+    """Notes that `part`, made by a StridedSlice, is a part of `variable`."""
+    part._extra = variable
+
+
+def _assign(part: Tensor, value: Any, name: str | None = None) -> Any:
+    """The operation that gives this part of the variable a value; its result is the whole variable."""
+    variable = part._extra
+    node: Any = part.op
+    graph = part.graph
+    name = name or f"{node.name}/_assign"
+    masks = masks_of(node)._asdict()
+    attributes = {f"{'shrink_axis' if key == 'shrink' else key}_mask": bits for key, bits in masks.items()}
+    vectors = node.inputs[1:4]
+    with graph.as_default() if get_default_graph() is not graph else graph.name_scope(None):
+        reference = _reference(variable)
+        if reference is not None:
+            return strided_slice_assign_op(reference, *vectors, value, name=name, **attributes)
+        tensor = convert_to_tensor(value, part.dtype.base_dtype)
+        operation = resource_strided_slice_assign_op(
+            variable.handle, *vectors, tensor, name=name, **attributes
+        )
+        with graph.control_dependencies([operation]):
+            return variable.read_value()
+
+
+def _reference(variable: Any) -> Any:
+    """The reference tensor of a reference variable, None for a resource variable."""
+    if isinstance(variable, Tensor):
+        return variable if variable.dtype.is_ref else None
+    if getattr(variable, "handle", None) is not None:
+        return None
+    return variable._ref()
+
+
+def _assign_of(part: Tensor) -> Any:
+    if not hasattr(part, "_extra"):
+        raise AttributeError("'Tensor' object has no attribute 'assign'")
+    return lambda value, name=None: _assign(part, value, name)
+
+
+Tensor.assign = property(_assign_of)  # type: ignore[attr-defined]

@@ -1,0 +1,293 @@
+"""Tensors made larger: padded with a value or their own mirror image, or repeated."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from flowstone.framework import dtypes
+from flowstone.framework.kernel import CPU, GPU, X0, Call
+from flowstone.framework.operation import F, op
+from flowstone.framework.tensor import Tensor
+from flowstone.ops.arrays.arrays import in_signed, invalid, is_text
+from flowstone.ops.arrays.shapes import shape
+
+__all__ = ["pad", "tile"]
+
+_PADDINGS = "Tpaddings: type in [int32, int64] = int32"
+
+
+def _pairs(node: Any) -> list[list[int]] | None:
+    known = node.constant(1)
+    return None if known is None else known.tolist()
+
+
+def _padded_dims(node: Any, sign: int = 1) -> Any:
+    dims, pairs, shape = node.dims(0), _pairs(node), node.dims(1)
+    if shape is not None and len(shape) != 2:
+        raise ValueError(f"Shape must be rank 2 but is rank {len(shape)}")
+    if shape is not None and dims is not None and shape[0] not in (None, len(dims)):
+        raise ValueError(f"Dimension must be {shape[0]} but is {len(dims)}")
+    if pairs is not None and any(n < 0 for pair in pairs for n in pair):
+        raise ValueError(f"Paddings must be non-negative: {pairs}")
+    if pairs is None:
+        rank = len(dims) if dims is not None else None if shape is None else shape[0]
+        return None if rank is None else (None,) * rank
+    if dims is None:
+        return (None,) * len(pairs)
+    return tuple(
+        [None if n is None else n + sign * (before + after) for n, (before, after) in zip(dims, pairs)]
+    )
+
+
+def _checked(x: Any, paddings: Any) -> list[list[int]]:
+    pairs: list[list[int]] = paddings.tolist()
+    if len(pairs) != x.ndim:
+        raise invalid(
+            f"The first dimension of paddings must be the rank of inputs {[len(pairs), 2]} {list(x.shape)}"
+        )
+    if any(n < 0 for pair in pairs for n in pair):
+        raise invalid(f"Paddings must be non-negative: {pairs}")
+    return pairs
+
+
+def _flat(pairs: list[list[int]]) -> list[int]:
+    """Paddings in ATen's order: from the last dimension on."""
+    return [n for pair in reversed(pairs) for n in pair]
+
+
+def _pad_kernel(node: Any, value_at: int | None) -> Any:
+    pairs, value = _pairs(node), 0 if value_at is None else None
+    known = None if value_at is None else node.constant(value_at)
+    if is_text(node):
+        return _pad_text
+    if known is not None and known.dtype.names is None:
+        value = known.item() if node.dtype(0) is not dtypes.bfloat16 else float(known)
+    if value is None:
+        return lambda x, paddings, value: _pad_with(x, _checked(x, paddings), value)
+    if pairs is not None:
+        return Call(torch.constant_pad_nd, X0, _flat(pairs), value)
+    return lambda x, paddings, *_: torch.constant_pad_nd(x, _flat(_checked(x, paddings)), value)
+
+
+def _pad_with(x: Any, pairs: Any, value: Any) -> Any:
+    result = x.new_empty([n + before + after for n, (before, after) in zip(x.shape, pairs)])
+    result.copy_(value)
+    result[tuple([slice(before, before + n) for n, (before, _) in zip(x.shape, pairs)])] = x
+    return result
+
+
+def _pad_text(x: Any, paddings: Any, value: Any = b"") -> Any:
+    pairs = _checked(x, paddings)
+    result = np.full([n + before + after for n, (before, after) in zip(x.shape, pairs)], b"", dtype=object)
+    result[...] = value
+    result[tuple([slice(before, before + n) for n, (before, _) in zip(x.shape, pairs)])] = x
+    return result
+
+
+def _unpadded(op: Any, dy: Any) -> Any:
+    """The part of `dy` that is not padding."""
+    x, pairs = op.inputs[0], op.constant(1)
+    if pairs is not None:
+        begin: Any = np.ascontiguousarray(pairs[:, 0])
+        kind = op.dtype(1)
+    else:
+        begin = F.Reshape(F.Slice(op.inputs[1], [0, 0], F.Pack([F.Rank(x), 1])), [-1])
+        kind = begin.dtype.base_dtype
+    return F.Slice(dy, begin, shape(x, out_type=kind))
+
+
+pad_op = op("Pad", "input: T, paddings: Tpaddings -> output: T", _PADDINGS, T=None, host=["paddings"])
+pad_op.infer(_padded_dims)
+pad_op.kernel(CPU, GPU)(lambda node, env: _pad_kernel(node, None))
+pad_op.gradient(lambda op, dy: (_unpadded(op, dy), None))
+
+pad_v2_op = op(
+    "PadV2",
+    "input: T, paddings: Tpaddings, constant_values: T -> output: T",
+    _PADDINGS,
+    T=None,
+    host=["paddings"],
+)
+pad_v2_op.infer(_padded_dims)
+pad_v2_op.kernel(CPU, GPU)(lambda node, env: _pad_kernel(node, 2))
+pad_v2_op.gradient(lambda op, dy: (_unpadded(op, dy), None, None))
+
+# ---- mirrors
+
+_MODE = f"{_PADDINGS} ; mode: string in ['REFLECT', 'SYMMETRIC']"
+
+
+def _check_mirror(n: int, before: int, after: int, skip: int) -> None:
+    """InvalidArgumentError if a dimension of size `n` is too short; `skip`: edges are not repeated."""
+    if max(before, after) > n - skip:
+        raise invalid(
+            f"paddings must be no greater than the dimension size: {before}, {after} greater than {n - skip}"
+        )
+
+
+mirror_pad_op = op(
+    "MirrorPad", "input: T, paddings: Tpaddings -> output: T", _MODE, T=None, host=["paddings"]
+)
+
+
+@mirror_pad_op.infer
+def _(node):
+    return _padded_dims(node)
+
+
+@mirror_pad_op.kernel(CPU, GPU)
+def _(node, env):
+    skip = int(node.attributes["mode"] == "REFLECT")
+
+    def pad(x: Any, paddings: Any) -> Any:
+        for axis, (before, after) in enumerate(_checked(x, paddings)):
+            if before or after:
+                n = x.shape[axis]
+                _check_mirror(n, before, after, skip)
+                left = x.narrow(axis, skip, before).flip(axis)
+                right = x.narrow(axis, n - skip - after, after).flip(axis)
+                x = torch.cat([left, x, right], axis)
+        return x.clone() if not paddings.any() else x
+
+    return in_signed(node.dtype(0), pad, 0)
+
+
+@mirror_pad_op.gradient
+def _(op, dy):
+    return F.MirrorPadGrad(dy, op.inputs[1], mode=op.attributes["mode"]), None
+
+
+mirror_pad_grad_op = op(
+    "MirrorPadGrad", "input: T, paddings: Tpaddings -> output: T", _MODE, T=None, host=["paddings"]
+)
+mirror_pad_grad_op.infer(lambda node: _padded_dims(node, -1))
+
+
+@mirror_pad_grad_op.kernel(CPU, GPU)
+def _(node, env):
+    skip = int(node.attributes["mode"] == "REFLECT")
+
+    def fold(dy: Any, paddings: Any) -> Any:
+        for axis, (before, after) in enumerate(_checked(dy, paddings)):
+            if before or after:
+                n = dy.shape[axis] - before - after
+                _check_mirror(n, before, after, skip)
+                middle = dy.narrow(axis, before, n).clone()
+                left, right = dy.narrow(axis, 0, before), dy.narrow(axis, before + n, after)
+                middle.narrow(axis, skip, before).add_(left.flip(axis))
+                middle.narrow(axis, n - skip - after, after).add_(right.flip(axis))
+                dy = middle
+        return dy.clone() if not paddings.any() else dy
+
+    return in_signed(node.dtype(0), fold, 0)
+
+
+@mirror_pad_grad_op.gradient
+def _(op, dy):
+    return F.MirrorPad(dy, op.inputs[1], mode=op.attributes["mode"]), None
+
+
+# ---- Tile
+
+tile_op = op(
+    "Tile",
+    "input: T, multiples: Tmultiples -> output: T",
+    "Tmultiples: type in [int32, int64] = int32",
+    T=None,
+    host=["multiples"],
+)
+
+
+@tile_op.infer
+def _(node):
+    dims, counts = node.dims(0), node.constant_dims(1)
+    if counts is None:
+        return None if dims is None else tuple([0 if n == 0 else None for n in dims])
+    if dims is None:
+        dims = (None,) * len(counts)
+    if len(dims) != len(counts):
+        raise ValueError(f"Shape must be rank {len(dims)} but is rank {len(counts)}")
+    return tuple([_repeated(n, count) for n, count in zip(dims, counts)])
+
+
+def _repeated(n: int | None, count: int | None) -> int | None:
+    if 0 in (n, count):
+        return 0
+    return None if n is None or count is None else n * count
+
+
+@tile_op.kernel(CPU, GPU)
+def _(node, env):
+    known = node.constant(1)
+    if is_text(node):
+        return lambda x, counts: np.tile(x, _counts(x, counts))
+    if known is not None and node.dims(0) is not None:
+        if any(known < 0):
+            return lambda x, counts: x.repeat(_counts(x, counts))
+        return Call(torch.tile, X0, tuple(known.tolist())) if any(known != 1) else Call(torch.clone, X0)
+    return lambda x, counts: x.repeat(_counts(x, counts)) if x.ndim else x.clone()
+
+
+def _counts(x: Any, counts: Any) -> list[int]:
+    result: list[int] = counts.tolist()
+    if len(result) != x.ndim:
+        raise invalid(
+            f"Expected multiples argument to be a vector of length {x.ndim} but got length {len(result)}"
+        )
+    if any(n < 0 for n in result):
+        raise invalid(f"Expected multiples >= 0, but got {result}")
+    return result
+
+
+@tile_op.fold
+def _(node):
+    known = node.constant(1)
+    return node.inputs[0] if known is not None and node.dims(0) is not None and (known == 1).all() else None
+
+
+@tile_op.gradient
+def _(op, dy):
+    from flowstone.framework.tensor import convert_to_tensor
+
+    x, counts = op.inputs
+    dims, known, dy = op.static_shape(0), op.constant(1), convert_to_tensor(dy)
+    if dims is not None and known is not None:
+        split = [size for pair in zip(known.tolist(), dims) for size in pair]
+        if not split:
+            return dy, None
+        return F.Sum(F.Reshape(dy, split), list(range(0, len(split), 2))), None
+    sizes = shape(x, out_type=counts.dtype.base_dtype)
+    pairs = F.Reshape(F.Transpose(F.Pack([counts, sizes]), [1, 0]), [-1])
+    axes = F.Range(0, F.Size(pairs), 2)
+    return F.Reshape(F.Sum(F.Reshape(dy, pairs), axes), sizes), None
+
+
+# ---- public functions
+
+
+def pad(
+    tensor: Any, paddings: Any, mode: str = "CONSTANT", name: str | None = None, constant_values: Any = 0
+) -> Tensor:
+    """`tensor` with ``paddings[d]`` = (before, after) elements added in dimension d.
+
+    `mode`: CONSTANT (`constant_values`), REFLECT or SYMMETRIC (without, with the border). Else ValueError.
+    """
+    kind = mode.upper()
+    if kind == "CONSTANT":
+        if not isinstance(constant_values, Tensor) and np.ndim(constant_values) == 0 and constant_values == 0:
+            return pad_op(tensor, paddings, name=name)  # type: ignore[no-any-return]
+        return pad_v2_op(tensor, paddings, constant_values, name=name)  # type: ignore[no-any-return]
+    if kind not in ("REFLECT", "SYMMETRIC"):
+        raise ValueError(
+            'Value of argument `mode` expected to be one of "CONSTANT", "REFLECT", or "SYMMETRIC". '
+            f"Received `mode` = {kind}"
+        )
+    return mirror_pad_op(tensor, paddings, mode=kind, name=name)  # type: ignore[no-any-return]
+
+
+def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
+    """`input` repeated ``multiples[d]`` times along dimension d."""
+    return tile_op(input, multiples, name=name)  # type: ignore[no-any-return]

@@ -1,0 +1,332 @@
+"""Elements found, compared and sorted into parts: where, unique, set difference, partition and stitch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from flowstone.framework import dtypes
+from flowstone.framework.kernel import CPU, GPU
+from flowstone.framework.operation import F, op
+from flowstone.framework.shape import is_compatible, merge
+from flowstone.framework.tensor import Tensor
+from flowstone.ops.arrays.arrays import in_signed, invalid, is_text, product
+from flowstone.ops.numbers.elementwise import ALL_NUMBERS
+
+__all__ = ["dynamic_partition", "dynamic_stitch", "setdiff1d", "unique", "unique_with_counts"]
+
+_OUT_IDX = "out_idx: type in [int32, int64] = int32"
+_SIGNED = {dtypes.uint16: torch.int16, dtypes.uint32: torch.int32, dtypes.uint64: torch.int64}
+_SIGNED_TWINS = {dtype.torch: signed for dtype, signed in _SIGNED.items()}
+
+_TRUTHS = ", ".join(dtype.name for dtype in (*ALL_NUMBERS, dtypes.bool))
+where_op = op("Where", "input: T -> index: int64", f"T: type in [{_TRUTHS}] = bool", capturable=False)
+where_op.no_gradient()
+
+
+@where_op.infer
+def _(node):
+    dims = node.dims(0)
+    return (None, None if dims is None else len(dims))
+
+
+@where_op.kernel(CPU, GPU)
+def _(node, env):
+    signed = _SIGNED.get(node.dtype(0))
+
+    def where(x: Any) -> Any:
+        if x.ndim == 0:
+            raise invalid("WhereOp : Unhandled input dimensions: 0")
+        return torch.nonzero(x if signed is None else x.view(signed))
+
+    return where
+
+
+DISTINCT = frozenset({"Unique", "UniqueWithCounts"})  # ops whose first output repeats nothing
+
+
+def _check_vector(x: Any, what: str = "unique expects a 1D vector.") -> None:
+    if x.ndim != 1:
+        raise invalid(what)
+
+
+_LONGEST_TABLE = 1 << 16  # entries; and as many for each element
+_ENTRIES = 16
+
+
+def _distinct(x: Any, dtype: Any) -> tuple[Any, Any]:
+    """Distinct elements in order of appearance, and each element's position among them as `dtype`.
+
+    Integers of a narrow range are looked up in a table, others are sorted, which takes longer.
+    """
+    _check_vector(x)
+    count = len(x)
+    signed = _SIGNED_TWINS.get(x.dtype)
+    if signed is not None:
+        values, index = _distinct(x.view(signed), dtype)
+        return values.view(x.dtype), index
+    first = _first_by_table(x) if x.dtype in _TABULATED and count else None
+    if first is None:
+        first = _first_by_sorting(x)
+    is_first = torch.eq(first, torch.arange(count, device=x.device))
+    rank = is_first.cumsum(0, dtype=dtype).sub_(1)
+    places = is_first.nonzero().squeeze(1)
+    return x.index_select(0, places), rank.index_select(0, first)
+
+
+_TABULATED = frozenset({torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8})
+
+
+def _first_by_table(x: Any) -> Any:
+    """Where each element of an integer vector appears first; None where its range is wide."""
+    lowest, highest = (int(end) for end in torch.aminmax(x))
+    count, entries = len(x), highest - lowest + 1
+    if entries > _LONGEST_TABLE + _ENTRIES * count:
+        return None
+    at = x.long()
+    if lowest:
+        at = at - lowest
+    table = at.new_empty(entries)  # only what is written is read
+    if x.device.type != "cpu":  # where the writes come in any order
+        table.fill_(count).scatter_reduce_(0, at, torch.arange(count, device=x.device), "amin")
+    else:
+        table.index_copy_(0, at.flip(0), torch.arange(count - 1, -1, -1))
+    return table.index_select(0, at)
+
+
+def _first_by_sorting(x: Any) -> Any:
+    """Where each element of a vector appears first."""
+    values, inverse = torch.unique(x, return_inverse=True)
+    first = torch.full((len(values),), len(x), dtype=torch.int64, device=x.device)
+    first.scatter_reduce_(0, inverse, torch.arange(len(x), device=x.device), "amin")
+    return first.index_select(0, inverse)
+
+
+def _distinct_text(x: Any, dtype: Any) -> tuple[Any, Any]:
+    _check_vector(x)
+    places: dict[bytes, int] = {}
+    index = [places.setdefault(word, len(places)) for word in x]
+    values = np.empty(len(places), dtype=object)
+    values[:] = list(places)
+    return values, torch.tensor(index, dtype=dtype)
+
+
+def _unique_kernel(node: Any, is_counted: bool) -> Any:
+    dtype = node.attributes["out_idx"].torch
+    distinct = _distinct_text if is_text(node) else _distinct
+    source = node._inputs[0]
+    if not is_text(node) and not is_counted and source._op.type in DISTINCT and source._value_index == 0:
+        return lambda x: (x.clone(), torch.arange(len(x), dtype=dtype, device=x.device))
+
+    def unique(x: Any) -> Any:
+        values, positions = distinct(x, dtype)
+        if not is_counted:
+            return values, positions
+        return values, positions, torch.bincount(positions, minlength=len(values)).to(dtype)
+
+    return unique
+
+
+def _vector(node: Any, i: int) -> Any:
+    """The static shape of input `i`. ValueError if it is known to be no vector."""
+    dims = node.dims(i)
+    if dims is not None and len(dims) != 1:
+        raise ValueError(f"Shape must be rank 1 but is rank {len(dims)}")
+    return dims
+
+
+unique_op = op("Unique", "x: T -> y: T, idx: out_idx", _OUT_IDX, T=None, capturable=False)
+unique_op.infer(lambda node: [(None,), _vector(node, 0)])
+unique_op.kernel(CPU, GPU)(lambda node, env: _unique_kernel(node, False))
+unique_op.no_gradient()
+
+unique_with_counts_op = op(
+    "UniqueWithCounts",
+    "x: T -> y: T, idx: out_idx, count: out_idx",
+    _OUT_IDX,
+    T=None,
+    capturable=False,
+)
+unique_with_counts_op.infer(lambda node: [(None,), node.dims(0), (None,)])
+unique_with_counts_op.kernel(CPU, GPU)(lambda node, env: _unique_kernel(node, True))
+unique_with_counts_op.no_gradient()
+
+list_diff_op = op("ListDiff", "x: T, y: T -> out: T, idx: out_idx", _OUT_IDX, T=None, capturable=False)
+list_diff_op.no_gradient()
+
+
+@list_diff_op.infer
+def _(node):
+    _vector(node, 0)
+    _vector(node, 1)
+    return [(None,), (None,)]
+
+
+@list_diff_op.kernel(CPU, GPU)
+def _(node, env):
+    dtype, text = node.attributes["out_idx"].torch, is_text(node)
+
+    def difference(x: Any, y: Any) -> Any:
+        _check_vector(x, "x should be a 1D vector.")
+        _check_vector(y, "y should be a 1D vector.")
+        if text:
+            taken = set(y.tolist())
+            places = np.array([i for i, word in enumerate(x) if word not in taken], dtype=np.int64)
+            return x[places], torch.from_numpy(places).to(dtype)
+        places = torch.nonzero(~torch.isin(x, y)).reshape(-1)
+        return x[places], places.to(dtype)
+
+    return difference
+
+
+# ---- partition and stitch
+
+dynamic_partition_op = op(
+    "DynamicPartition",
+    "data: T, partitions: int32 -> outputs: num_partitions*T",
+    "num_partitions: int >= 1",
+    T=None,
+    capturable=False,
+)
+
+
+@dynamic_partition_op.infer
+def _(node):
+    count, data, parts = node.attributes["num_partitions"], node.dims(0), node.dims(1)
+    if data is None or parts is None:
+        return [None] * count
+    if len(parts) > len(data):
+        raise ValueError(f"Shape must be at least rank {len(parts)} but is rank {len(data)}")
+    merge(data[: len(parts)], parts)
+    return [(None, *data[len(parts) :])] * count
+
+
+@dynamic_partition_op.kernel(CPU, GPU)
+def _(node, env):
+    count, text = node.attributes["num_partitions"], is_text(node)
+
+    def partition(data: Any, parts: Any) -> list[Any]:
+        depth = parts.ndim
+        if tuple(data.shape[:depth]) != tuple(parts.shape):
+            raise invalid(
+                f"data.shape must start with partitions.shape, got {list(data.shape)} and {list(parts.shape)}"
+            )
+        rows, labels = data.reshape(product(parts.shape), *data.shape[depth:]), parts.reshape(-1)
+        if labels.numel() and not 0 <= int(labels.min()) <= int(labels.max()) < count:
+            raise invalid(f"partitions = {labels.tolist()} is not in [0, {count})")
+        if text:
+            return [rows[(labels == i).numpy()] for i in range(count)]
+        return [rows[labels == i] for i in range(count)]
+
+    return partition
+
+
+@dynamic_partition_op.gradient
+def _(op, *dys):
+    data, parts = op.inputs
+    from flowstone.ops.arrays.shapes import shape
+
+    count = op.attributes["num_partitions"]
+    prefix = shape(parts)
+    places = F.Reshape(F.Range(0, F.Prod(prefix, [0]), 1), prefix)
+    parted = F.DynamicPartition(places, parts, num_partitions=count)
+    return F.Reshape(F.DynamicStitch(parted, list(dys)), shape(data)), None
+
+
+def _stitch_dims(node: Any) -> Any:
+    count = node.attributes["N"]
+    size: int | None = 0
+    extra: Any = None
+    for i in range(count):
+        places, data, known = node.dims(i), node.dims(count + i), node.constant(i)
+        if known is None:
+            size = None
+        elif size is not None and known.size:
+            size = max(size, int(known.max()) + 1)
+        if places is None or data is None:
+            continue
+        if len(places) > len(data) or not is_compatible(places, data[: len(places)]):
+            raise ValueError(f"Shape of data[{i}] {data} must start with the shape of indices[{i}] {places}")
+        extra = merge(extra, data[len(places) :])
+    return None if extra is None else (size, *extra)
+
+
+def _stitch_kernel(node: Any) -> Any:
+    count = node.attributes["N"]
+    text = is_text(node, count)
+
+    def stitch(*inputs: Any) -> Any:
+        indices, data = inputs[:count], inputs[count:]
+        rest = tuple(data[0].shape[indices[0].ndim :])
+        size = 0
+        for places, values in zip(indices, data):
+            if tuple(values.shape) != (*places.shape, *rest):
+                raise invalid(
+                    f"Need data[0].shape{list(rest)} = data.shape{list(values.shape)} behind the "
+                    f"indices' shape"
+                )
+            if places.numel():
+                if int(places.min()) < 0:
+                    raise invalid(f"indices = {places.tolist()} is not in [0, 2147483647)")
+                size = max(size, int(places.max()) + 1)
+        if text:
+            result: Any = np.full((size, *rest), b"", dtype=object)
+        else:
+            result = torch.zeros((size, *rest), dtype=data[0].dtype, device=data[0].device)
+        for places, values in zip(indices, data):
+            flat = places.reshape(-1)
+            result[flat.numpy() if text else flat.long()] = values.reshape(len(flat), *rest)
+        return result
+
+    return in_signed(node.dtype(count), stitch, *range(count, 2 * count))
+
+
+def _stitch(name: str) -> Any:
+    declaration = op(
+        name, "indices: N*int32, data: N*T -> merged: T", "N: int >= 1", T=None, capturable=False
+    )
+    declaration.infer(_stitch_dims)
+    declaration.kernel(CPU, GPU)(lambda node, env: _stitch_kernel(node))
+
+    @declaration.gradient
+    def _(op, dy):
+        count = op.attributes["N"]
+        return (*[None] * count, *[F.GatherV2(dy, places, 0) for places in op.inputs[:count]])
+
+    return declaration
+
+
+dynamic_stitch_op = _stitch("DynamicStitch")
+parallel_dynamic_stitch_op = _stitch("ParallelDynamicStitch")
+
+# ---- public functions
+
+
+def unique(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Any:
+    """(y, idx): the distinct elements of a vector in the order of appearance, and ``x[i] == y[idx[i]]``."""
+    return unique_op(x, out_idx=out_idx, name=name)
+
+
+def unique_with_counts(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Any:
+    """(y, idx, count): as `unique`, and how often each element of y stands in `x`."""
+    return unique_with_counts_op(x, out_idx=out_idx, name=name)
+
+
+def setdiff1d(x: Any, y: Any, index_dtype: Any = dtypes.int32, name: str | None = None) -> Any:
+    """(out, idx): the elements of the vector `x` that are not in `y`, in order, and where they stand."""
+    return list_diff_op(x, y, out_idx=index_dtype, name=name)
+
+
+def dynamic_partition(
+    data: Any, partitions: Any, num_partitions: int, name: str | None = None
+) -> list[Tensor]:
+    """`num_partitions` tensors: the slices of `data` whose entry in `partitions` (int32) is 0, 1, …"""
+    return dynamic_partition_op(data, partitions, num_partitions=num_partitions, name=name)  # type: ignore[no-any-return]
+
+
+def dynamic_stitch(indices: Sequence[Any], data: Sequence[Any], name: str | None = None) -> Tensor:
+    """One tensor m with ``m[indices[i][j]] = data[i][j]``; where places repeat the last one wins."""
+    return dynamic_stitch_op(list(indices), list(data), name=name)  # type: ignore[no-any-return]

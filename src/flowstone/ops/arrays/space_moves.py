@@ -1,0 +1,449 @@
+"""Blocks of space moved to the channels or to the batch and back, and image patches.
+
+All are one recipe: split dimensions into blocks (a reshape), permute, join dimensions (a reshape). Padding
+comes before, cropping after.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from flowstone.framework import dtypes
+from flowstone.framework.kernel import CPU, GPU
+from flowstone.framework.node import static_value
+from flowstone.framework.operation import F, op
+from flowstone.framework.scope import get_default_graph
+from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.ops.arrays.arrays import invalid, product
+from flowstone.ops.arrays.constants import constant, zeros
+from flowstone.ops.arrays.packing import stack
+from flowstone.ops.arrays.shapes import shape
+from flowstone.ops.numbers.elementwise import FLOATS_AND_COMPLEX
+
+__all__ = [
+    "batch_to_space",
+    "batch_to_space_nd",
+    "depth_to_space",
+    "extract_image_patches",
+    "required_space_to_batch_paddings",
+    "space_to_batch",
+    "space_to_batch_nd",
+    "space_to_depth",
+]
+
+# ---- depth
+
+_DEPTH = "block_size: int >= 2 ; data_format: string in ['NHWC', 'NCHW', 'NCHW_VECT_C'] = 'NHWC'"
+
+
+def _times(n: int | None, factor: int) -> int | None:
+    return None if n is None else n * factor
+
+
+def _divided(n: int | None, factor: int, what: str) -> int | None:
+    if n is not None and n % factor:
+        raise ValueError(f"Dimension size must be evenly divisible by {factor} but is {n} ({what})")
+    return None if n is None else n // factor
+
+
+def _image_dims(node: Any) -> tuple[Any, Any, Any, Any]:
+    """(n, h, w, c) of an image batch in the node's format."""
+    dims = node.dims(0)
+    if dims is None:
+        return (None,) * 4
+    if len(dims) != 4:
+        raise ValueError(f"Shape must be rank 4 but is rank {len(dims)}")
+    if node.attributes["data_format"] == "NHWC":
+        return dims  # type: ignore[no-any-return]
+    return dims[0], dims[2], dims[3], dims[1]
+
+
+def _in_format(node: Any, n: Any, h: Any, w: Any, c: Any) -> Any:
+    return (n, h, w, c) if node.attributes["data_format"] == "NHWC" else (n, c, h, w)
+
+
+def _depth_op(name: str, infer: Any, move: Any, back: str) -> Any:
+    declaration = op(name, "input: T -> output: T", _DEPTH, T=None)
+    declaration.infer(infer)
+
+    @declaration.kernel(CPU, GPU)
+    def _(node, env):
+        block, is_last = node.attributes["block_size"], node.attributes["data_format"] == "NHWC"
+
+        def moved(x: Any) -> Any:
+            return (
+                move(x, block)
+                if is_last
+                else move(x.permute(0, 2, 3, 1), block).permute(0, 3, 1, 2).contiguous()
+            )
+
+        return moved
+
+    @declaration.gradient
+    def _(op, dy):
+        attributes = {key: op.attributes[key] for key in ("block_size", "data_format")}
+        return (getattr(F, back)(dy, **attributes),)
+
+    return declaration
+
+
+def _depth_to_space(x: Any, block: int) -> Any:
+    n, h, w, c = x.shape
+    if c % (block * block):
+        raise invalid(f"Input depth dimension {c} should be divisible by: {block * block}")
+    rest = c // (block * block)
+    split = x.reshape(n, h, w, block, block, rest).permute(0, 1, 3, 2, 4, 5)
+    return split.reshape(n, h * block, w * block, rest)
+
+
+def _space_to_depth(x: Any, block: int) -> Any:
+    n, h, w, c = x.shape
+    if h % block or w % block:
+        raise invalid(f"Image width {w} and height {h} should be divisible by block_size: {block}")
+    split = x.reshape(n, h // block, block, w // block, block, c).permute(0, 1, 3, 2, 4, 5)
+    return split.reshape(n, h // block, w // block, c * block * block)
+
+
+def _depth_to_space_dims(node: Any) -> Any:
+    n, h, w, c = _image_dims(node)
+    block = node.attributes["block_size"]
+    return _in_format(node, n, _times(h, block), _times(w, block), _divided(c, block * block, "depth"))
+
+
+def _space_to_depth_dims(node: Any) -> Any:
+    n, h, w, c = _image_dims(node)
+    block = node.attributes["block_size"]
+    return _in_format(
+        node, n, _divided(h, block, "height"), _divided(w, block, "width"), _times(c, block * block)
+    )
+
+
+depth_to_space_op = _depth_op("DepthToSpace", _depth_to_space_dims, _depth_to_space, "SpaceToDepth")
+space_to_depth_op = _depth_op("SpaceToDepth", _space_to_depth_dims, _space_to_depth, "DepthToSpace")
+
+# ---- batch
+
+
+def _space_to_batch(x: Any, blocks: list[int], pads: list[list[int]]) -> Any:
+    count = len(blocks)
+    if x.ndim < count + 1:
+        raise invalid(f"input rank should be >= {count + 1} instead of {x.ndim}")
+    if any(n < 0 for pair in pads for n in pair):
+        raise invalid("paddings must be non-negative")
+    rest = x.shape[count + 1 :]
+    flat = [0, 0] * len(rest) + [n for pair in reversed(pads) for n in pair]
+    x = torch.constant_pad_nd(x, flat)
+    split: list[int] = [x.shape[0]]
+    for n, block in zip(x.shape[1:], blocks):
+        if n % block:
+            raise invalid(f"padded_shape {list(x.shape)} is not divisible by block_shape {blocks}")
+        split += [n // block, block]
+    inner = [2 * i + 2 for i in range(count)]
+    outer = [2 * i + 1 for i in range(count)]
+    order = [*inner, 0, *outer, *range(2 * count + 1, 2 * count + 1 + len(rest))]
+    sizes = [x.shape[0] * product(blocks), *[split[i] for i in outer], *rest]
+    return x.reshape([*split, *rest]).permute(order).reshape(sizes)
+
+
+def _batch_to_space(x: Any, blocks: list[int], crops: list[list[int]]) -> Any:
+    count = len(blocks)
+    if x.ndim < count + 1:
+        raise invalid(f"input rank should be >= {count + 1} instead of {x.ndim}")
+    if any(n < 0 for pair in crops for n in pair):
+        raise invalid("crops must be non-negative")
+    batch, space, rest = x.shape[0], x.shape[1 : count + 1], x.shape[count + 1 :]
+    if batch % product(blocks):
+        raise invalid(
+            f"Input batch dimension ({batch}) is not divisible by product of block sizes ({product(blocks)})"
+        )
+    order = [count]
+    for i in range(count):
+        order += [count + 1 + i, i]
+    order += range(2 * count + 1, 2 * count + 1 + len(rest))
+    sizes = [batch // product(blocks), *[n * block for n, block in zip(space, blocks)], *rest]
+    whole = x.reshape([*blocks, sizes[0], *space, *rest]).permute(order).reshape(sizes)
+    for i, (before, after) in enumerate(crops):
+        left = sizes[i + 1] - before - after
+        if left < 0:
+            raise invalid(f"cropped size must be non-negative, got {left}")
+        whole = whole.narrow(i + 1, before, left)
+    return whole.contiguous()
+
+
+def _moved_dims(dims: Any, blocks: Any, pairs: Any, is_to_batch: bool) -> Any:
+    """Static shape after the move; `blocks` is a list, `pairs` one or None."""
+    if dims is None:
+        return None
+    if len(dims) < len(blocks) + 1:
+        raise ValueError(f"Shape must be at least rank {len(blocks) + 1} but is rank {len(dims)}")
+    size = product(blocks)
+    result = [_times(dims[0], size) if is_to_batch else _divided(dims[0], size, "batch")]
+    for i, block in enumerate(blocks):
+        n = dims[i + 1]
+        if n is None or pairs is None:
+            result.append(None)
+        elif min(pairs[i]) < 0:
+            raise ValueError("paddings cannot be negative" if is_to_batch else "crops cannot be negative")
+        elif is_to_batch:
+            result.append(_divided(n + sum(pairs[i]), block, "padded dimension"))
+        else:
+            result.append(n * block - sum(pairs[i]))
+            if result[-1] < 0:
+                raise ValueError(f"Negative dimension size caused by cropping {pairs[i]} from {n * block}")
+    return (*result, *dims[len(blocks) + 1 :])
+
+
+def _listed(value: Any) -> Any:
+    return None if value is None else value.tolist()
+
+
+def _nd_op(name: str, second: str, move: Any, is_to_batch: bool, back: str) -> Any:
+    declaration = op(
+        name,
+        f"input: T, block_shape: Tblock_shape, {second}: T{second} -> output: T",
+        f"Tblock_shape: type in [int32, int64] = int32 ; T{second}: type in [int32, int64] = int32",
+        T=None,
+        host=["block_shape", second],
+    )
+
+    @declaration.infer
+    def _(node):
+        blocks = node.dims(1)
+        if blocks is not None and len(blocks) != 1:
+            raise ValueError("block_shape must have rank 1.")
+        if blocks is None or blocks[0] is None:
+            raise ValueError("block_shape must have known size.")
+        dims, known = node.dims(0), _listed(node.constant(1))
+        if known is not None and min(known, default=1) < 1:
+            raise ValueError("block_shape must be positive")
+        if dims is not None and known is None:
+            return (*[None] * (blocks[0] + 1), *dims[blocks[0] + 1 :])
+        return _moved_dims(dims, known, _listed(node.constant(2)), is_to_batch)
+
+    @declaration.kernel(CPU, GPU)
+    def _(node, env):
+        return lambda x, blocks, pairs: move(x, blocks.tolist(), pairs.tolist())
+
+    @declaration.gradient
+    def _(op, dy):
+        return getattr(F, back)(dy, op.inputs[1], op.inputs[2]), None, None
+
+    return declaration
+
+
+space_to_batch_nd_op = _nd_op("SpaceToBatchND", "paddings", _space_to_batch, True, "BatchToSpaceND")
+batch_to_space_nd_op = _nd_op("BatchToSpaceND", "crops", _batch_to_space, False, "SpaceToBatchND")
+
+
+def _square_op(name: str, second: str, attribute: str, move: Any, is_to_batch: bool, back: str) -> Any:
+    declaration = op(
+        name,
+        f"input: T, {second}: {attribute} -> output: T",
+        f"{attribute}: type in [int32, int64] = int32 ; block_size: int >= 2",
+        T=None,
+        host=[second],
+    )
+
+    @declaration.infer
+    def _(node):
+        if node.dims(0) is not None and len(node.dims(0)) != 4:
+            raise ValueError(f"Shape must be rank 4 but is rank {len(node.dims(0))}")
+        dims = (None,) * 4 if node.dims(0) is None else node.dims(0)
+        return _moved_dims(dims, [node.attributes["block_size"]] * 2, _listed(node.constant(1)), is_to_batch)
+
+    @declaration.kernel(CPU, GPU)
+    def _(node, env):
+        blocks = [node.attributes["block_size"]] * 2
+        return lambda x, pairs: move(x, blocks, pairs.tolist())
+
+    @declaration.gradient
+    def _(op, dy):
+        return getattr(F, back)(dy, op.inputs[1], block_size=op.attributes["block_size"]), None
+
+    return declaration
+
+
+space_to_batch_op = _square_op("SpaceToBatch", "paddings", "Tpaddings", _space_to_batch, True, "BatchToSpace")
+batch_to_space_op = _square_op("BatchToSpace", "crops", "Tidx", _batch_to_space, False, "SpaceToBatch")
+
+# ---- patches
+
+extract_image_patches_op = op(
+    "ExtractImagePatches",
+    "images: T -> patches: T",
+    "ksizes: list(int) >= 4 ; strides: list(int) >= 4 ; rates: list(int) >= 4 ; padding: string in "
+    "['SAME', 'VALID']",
+    T=(*FLOATS_AND_COMPLEX, *dtypes.INTEGERS, dtypes.bool),
+)
+
+
+def _windows(n: int, size: int, stride: int, padding: str) -> tuple[int, int, int]:
+    """(windows, padding before, padding after) of a dimension."""
+    if padding == "VALID":
+        return max(0, -(-(n - size + 1) // stride)), 0, 0
+    count = -(-n // stride)
+    missing = max(0, (count - 1) * stride + size - n)
+    return count, missing // 2, missing - missing // 2
+
+
+def _window_sizes(node: Any) -> list[int]:
+    return [(k - 1) * r + 1 for k, r in zip(node.attributes["ksizes"][1:3], node.attributes["rates"][1:3])]
+
+
+@extract_image_patches_op.infer
+def _(node):
+    dims, a = node.dims(0), node.attributes
+    if dims is not None and len(dims) != 4:
+        raise ValueError(f"Shape must be rank 4 but is rank {len(dims)}")
+    n, h, w, c = (None,) * 4 if dims is None else dims
+    spans = zip((h, w), _window_sizes(node), a["strides"][1:3])
+    counts = [None if m is None else _windows(m, size, stride, a["padding"])[0] for m, size, stride in spans]
+    return (n, *counts, _times(c, a["ksizes"][1] * a["ksizes"][2]))
+
+
+@extract_image_patches_op.kernel(CPU, GPU)
+def _(node, env):
+    strides, rates, padding = (
+        node.attributes["strides"][1:3],
+        node.attributes["rates"][1:3],
+        node.attributes["padding"],
+    )
+    sizes = _window_sizes(node)
+
+    def extract(x: Any) -> Any:
+        (rows, top, bottom), (columns, left, right) = [
+            _windows(n, size, stride, padding) for n, size, stride in zip(x.shape[1:3], sizes, strides)
+        ]
+        for n, size, stride in zip(x.shape[1:3], sizes, strides):
+            if padding == "VALID" and n - size + stride < 0:
+                raise invalid(f"Computed output size would be negative: image size {n}, patch size {size}")
+        depth = x.shape[3] * node.attributes["ksizes"][1] * node.attributes["ksizes"][2]
+        if not rows * columns * depth * x.shape[0]:
+            return x.new_empty((x.shape[0], rows, columns, depth))
+        x = torch.constant_pad_nd(x, [0, 0, left, right, top, bottom])
+        cut = x.unfold(1, sizes[0], strides[0]).unfold(2, sizes[1], strides[1])[..., :: rates[0], :: rates[1]]
+        return cut[:, :rows, :columns].permute(0, 1, 2, 4, 5, 3).reshape(x.shape[0], rows, columns, -1)
+
+    return extract
+
+
+@extract_image_patches_op.gradient
+def _(op, dy):
+    """Sums by place: patches of an image of place numbers (0 in the padding) say whence each element came."""
+    sizes = shape(op.inputs[0])
+    n, h, w, c = (sizes[i] for i in range(4))
+    places = F.Mul(h, w)
+    numbers = F.Reshape(F.Range(1, F.AddV2(places, 1), 1), F.Pack([1, h, w, 1]))
+    attributes = {key: op.attributes[key] for key in ("ksizes", "strides", "rates", "padding")}
+    index = F.Reshape(F.ExtractImagePatches(numbers, **attributes), [-1])
+    columns = F.Transpose(F.Reshape(dy, F.Pack([n, F.Size(index), c])), [1, 0, 2])
+    summed = F.UnsortedSegmentSum(columns, index, F.AddV2(places, 1))
+    whole = F.Transpose(F.Slice(summed, [1, 0, 0], [-1, -1, -1]), [1, 0, 2])
+    return (F.Reshape(whole, sizes),)
+
+
+# ---- public functions
+
+
+def depth_to_space(input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC") -> Tensor:
+    """[n, h, w, c·b·b] to [n, h·b, w·b, c]: channels become blocks of b by b places."""
+    return depth_to_space_op(input, block_size=block_size, data_format=data_format, name=name)  # type: ignore[no-any-return]
+
+
+def space_to_depth(input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC") -> Tensor:
+    """[n, h·b, w·b, c] to [n, h, w, c·b·b]: blocks of b by b places become channels."""
+    return space_to_depth_op(input, block_size=block_size, data_format=data_format, name=name)  # type: ignore[no-any-return]
+
+
+def _blocks(block_size: Any, block_shape: Any) -> Any:
+    return block_shape if block_size is None else np.array([block_size, block_size], np.int64)
+
+
+def space_to_batch(
+    input: Any, paddings: Any, block_size: int | None = None, name: str | None = None, block_shape: Any = None
+) -> Tensor:
+    """[n, h, w, c], padded, to [n·b·b, h/b, w/b, c]: places of a block go to different images."""
+    result = space_to_batch_nd(input, _blocks(block_size, block_shape), paddings, name)
+    result.set_shape((None,) * 4)
+    return result
+
+
+def batch_to_space(
+    input: Any, crops: Any, block_size: int | None = None, name: str | None = None, block_shape: Any = None
+) -> Tensor:
+    """The inverse of `space_to_batch`; `crops` [2, 2] are cut off afterwards."""
+    result = batch_to_space_nd(input, _blocks(block_size, block_shape), crops, name)
+    result.set_shape((None,) * 4)
+    return result
+
+
+def space_to_batch_nd(input: Any, block_shape: Any, paddings: Any, name: str | None = None) -> Tensor:
+    """As `space_to_batch` for M spatial dimensions: `block_shape` [M], `paddings` [M, 2]."""
+    return space_to_batch_nd_op(input, block_shape, paddings, name=name)  # type: ignore[no-any-return]
+
+
+def batch_to_space_nd(input: Any, block_shape: Any, crops: Any, name: str | None = None) -> Tensor:
+    """The inverse of `space_to_batch_nd`; `crops` [M, 2] are cut off afterwards."""
+    return batch_to_space_nd_op(input, block_shape, crops, name=name)  # type: ignore[no-any-return]
+
+
+def required_space_to_batch_paddings(
+    input_shape: Any, block_shape: Any, base_paddings: Any = None, name: str | None = None
+) -> tuple[Tensor, Tensor]:
+    """(paddings, crops), both [M, 2]: what `space_to_batch_nd` needs so that blocks divide the padded sizes.
+
+    `input_shape`, `block_shape`: int32 [M]; `base_paddings`: int32 [M, 2], the least padding (0).
+    """
+    with get_default_graph().name_scope(name or "required_space_to_batch_paddings"):
+        sizes = convert_to_tensor(input_shape, dtypes.int32, "input_shape")
+        blocks = convert_to_tensor(block_shape, dtypes.int32, "block_shape")
+        blocks.shape.assert_is_fully_defined()
+        blocks.shape.assert_has_rank(1)
+        count = blocks._dims[0]  # type: ignore[index]
+        if count == 0:
+            return zeros([0, 2], dtypes.int32), zeros([0, 2], dtypes.int32)
+        if base_paddings is None:
+            base = zeros([count, 2], dtypes.int32)
+        else:
+            base = convert_to_tensor(base_paddings, dtypes.int32, "base_paddings")
+        known = [static_value(x) for x in (sizes, blocks, base)]
+        if all(isinstance(value, np.ndarray) for value in known):
+            size, block, least = known
+            after = least[:, 1] + -(size + least[:, 0] + least[:, 1]) % block
+            paddings = np.stack([least[:, 0], after], 1)
+            crops = np.stack([np.zeros_like(after), after - least[:, 1]], 1)
+            return constant(paddings, dtypes.int32, name="paddings"), constant(
+                crops, dtypes.int32, name="crops"
+            )
+        before, least_after = base[:, 0], base[:, 1]  # type: ignore[index]
+        extra = F.FloorMod(F.Neg(F.AddV2(F.AddV2(sizes, before), least_after)), blocks)
+        after_all = F.AddV2(least_after, extra)
+        paddings_of = stack([[before[i], after_all[i]] for i in range(count)], name="paddings")
+        crops_of = stack([[constant(0), extra[i]] for i in range(count)], name="crops")
+        return paddings_of, crops_of
+
+
+def extract_image_patches(
+    images: Any,
+    ksizes: Any = None,
+    strides: Any = None,
+    rates: Any = None,
+    padding: str | None = None,
+    name: str | None = None,
+    sizes: Any = None,
+) -> Tensor:
+    """The patches of `images` [n, h, w, c] as [n, rows, columns, kh·kw·c]; `sizes` is `ksizes`.
+
+    `ksizes`, `strides`, `rates`: [1, height, width, 1]; `padding`: SAME or VALID.
+    """
+    return extract_image_patches_op(  # type: ignore[no-any-return]
+        images,
+        ksizes=ksizes if sizes is None else sizes,
+        strides=strides,
+        rates=rates,
+        padding=padding,
+        name=name,
+    )

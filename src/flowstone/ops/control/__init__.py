@@ -1,0 +1,1 @@
+"""Order and choice: conditionals, loops, calls of functions, exclusion, assertions, Python in a step."""

@@ -1,0 +1,156 @@
+"""Mutexes: mutual exclusion between parts of steps, without holding a thread.
+
+Two forms. TensorFlow's: ``MutexLock`` gives a `MutexLock`, a value; the mutex is free again once
+``ConsumeMutexLock`` has run on it, or once nobody holds the value any more. The white paper's (Table 1):
+``MutexAcquire`` and ``MutexRelease`` as a pair of operations of one step. In both a step that fails, is
+cancelled or ends gives back what it had acquired, so that no mutex stays locked by nobody. Who waits is
+served first come, first served.
+
+>>> from types import SimpleNamespace
+>>> step = SimpleNamespace(on_cancel=lambda callback: lambda: None)
+>>> mutex, held = Mutex("m"), []
+>>> mutex.acquire(step, lambda outputs, error: held.extend(outputs))
+>>> mutex.acquire(step, lambda outputs, error: print("acquired", outputs))
+>>> held.pop().release()
+acquired (<MutexLock of m>,)
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+from flowstone.framework import errors
+from flowstone.framework.kernel import CPU, AsyncCall, StepCall, Value
+from flowstone.framework.operation import op
+from flowstone.ops.control.waiting import WAITS, WaitingList
+from flowstone.ops.queues.queue_attempts import Done
+from flowstone.ops.queues.queue_ops import find_resource
+
+__all__: list[str] = []
+
+
+class Mutex:
+    """Who has acquired it, if anybody, and who waits for it."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.is_locked = False
+        self.waiting = WaitingList("MutexLock")
+
+    def __repr__(self) -> str:
+        return f"<Mutex {self.name}{' (locked)' if self.is_locked else ''}>"
+
+    def acquire(self, step: Any, done: Done) -> None:
+        """`done` is told a `MutexLock` once the mutex is free, and then it is not."""
+
+        def attempt() -> Any:
+            if self.is_locked:
+                return WAITS
+            self.is_locked = True
+            return (MutexLock(self, step),)
+
+        self.waiting.start(step, done, attempt)
+
+    def release(self) -> None:
+        """Ends all waiting, as its container is dropped."""
+        self.waiting.release()
+
+    def _unlock(self) -> None:
+        def free() -> None:
+            self.is_locked = False
+
+        self.waiting.change(free)
+
+
+class MutexLock:
+    """A mutex that is acquired, until `release` is called, nobody holds this, or its step is cancelled."""
+
+    __slots__ = ("__weakref__", "_is_held", "_remove", "mutex")
+
+    def __init__(self, mutex: Mutex, step: Any) -> None:
+        self.mutex, self._is_held = mutex, True
+        self._remove: Any = None
+        this = weakref.ref(self)
+
+        def cancel() -> None:
+            lock = this()
+            if lock is not None:
+                lock.release()
+
+        self._remove = step.on_cancel(cancel)
+
+    def __repr__(self) -> str:
+        return f"<MutexLock of {self.mutex.name}>"
+
+    def __del__(self) -> None:
+        self.release()
+
+    def release(self) -> None:
+        """Frees the mutex; the second time nothing happens."""
+        if self._is_held:
+            self._is_held = False
+            remove, self._remove = self._remove, None
+            if remove is not None:
+                remove()
+            self.mutex._unlock()
+
+
+def _mutex(node: Any, env: Any) -> Value:
+    return Value(find_resource(node, env, "mutex", Mutex))
+
+
+mutex_op = op(
+    "MutexV2", "-> resource: resource", "container: string = '' ; shared_name: string = ''", stateful=True
+)
+mutex_op.infer(lambda node: ())
+mutex_op.kernel(CPU)(_mutex)
+
+mutex_lock_op = op("MutexLock", "mutex: resource -> mutex_lock: variant", stateful=True, asynchronous=True)
+mutex_lock_op.infer(lambda node: ())
+mutex_lock_op.kernel(CPU)(lambda node, env: AsyncCall(lambda step, done, mutex: mutex.acquire(step, done)))
+
+consume_mutex_lock_op = op("ConsumeMutexLock", "mutex_lock: variant ->", stateful=True)
+consume_mutex_lock_op.infer(lambda node: None)
+consume_mutex_lock_op.kernel(CPU)(lambda node, env: MutexLock.release)
+
+# ---- the white paper's Table 1
+
+
+def _held(step: Any, mutex: Mutex) -> list[MutexLock]:
+    """What the step has acquired of this mutex; goes with the step."""
+    return step.state(("mutex", id(mutex)), list)  # type: ignore[no-any-return]
+
+
+def _acquire(step: Any, done: Any, mutex: Mutex) -> None:
+    locks = _held(step, mutex)
+
+    def keep(outputs: Any, error: Any = None) -> None:
+        if error is None:
+            locks.extend(outputs)
+            outputs[0]._remove = None  # refers to the step, which shall hold the lock and go when it ends
+            outputs = ()
+        done(outputs, error)
+
+    mutex.acquire(step, keep)
+
+
+def _release(step: Any, mutex: Mutex) -> None:
+    locks = _held(step, mutex)
+    if not locks:
+        raise errors.FailedPreconditionError(
+            None, None, f"MutexRelease: this step has not acquired the mutex '{mutex.name}'"
+        )
+    locks.pop().release()
+
+
+mutex_acquire_op = op("MutexAcquire", "mutex: resource ->", stateful=True, asynchronous=True)
+mutex_acquire_op.infer(lambda node: None)
+mutex_acquire_op.kernel(CPU)(lambda node, env: AsyncCall(_acquire))
+
+mutex_release_op = op("MutexRelease", "mutex: resource ->", stateful=True)
+mutex_release_op.infer(lambda node: None)
+mutex_release_op.kernel(CPU)(lambda node, env: StepCall(_release))
+
+for _declaration in (mutex_op, mutex_lock_op, consume_mutex_lock_op, mutex_acquire_op, mutex_release_op):
+    _declaration.not_differentiable()

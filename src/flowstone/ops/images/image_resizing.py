@@ -1,0 +1,247 @@
+"""Images resized: to the nearest pixel, or linearly between pixels in both directions; and the gradients.
+
+Where a resulting pixel lies in the image, along each dimension, is (position `i` of `count`, of `length`):
+
+==================  ==================================  =========================================
+`align_corners`     i * (length - 1) / (count - 1)      the corners' centres stay where they are
+`half_pixel_…`      (i + 0.5) * length / count - 0.5    pixels are squares
+neither             i * length / count                  TensorFlow 1's way
+==================  ==================================  =========================================
+
+ATen knows the first two. The third is the first of an image that repeats its last row and column, without the
+last row and column of the result. The public names belong to ``tf.image``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from flowstone.framework import dtypes, errors
+from flowstone.framework.kernel import CPU, GPU
+from flowstone.framework.operation import F, op
+from flowstone.framework.tensor import Tensor
+from flowstone.ops.networks.windows import channels_first, channels_last, require_rank
+
+__all__ = ["resize_bilinear", "resize_nearest_neighbor"]
+
+_MODES = "align_corners: bool = false ; half_pixel_centers: bool = false"
+_NUMBERS = "T: type in [int8, uint8, int16, uint16, int32, int64, half, float, double, bfloat16]"
+_TO_FIRST, _TO_LAST = channels_first(4), channels_last(4)
+_nearest = torch.ops.aten.upsample_nearest2d.default
+_nearest_backward = torch.ops.aten.upsample_nearest2d_backward.default
+_bilinear = torch.ops.aten.upsample_bilinear2d.default
+_bilinear_backward = torch.ops.aten.upsample_bilinear2d_backward.default
+
+
+def _invalid(message: str) -> errors.InvalidArgumentError:
+    return errors.InvalidArgumentError(None, None, message)
+
+
+def _infer_resized(node: Any) -> Any:
+    batch, _, _, channels = require_rank(node.dims(0), 4)
+    size = node.constant_dims(1)
+    if size is not None and len(size) != 2:
+        raise ValueError(f"Dimension 0 in both shapes must be equal, but are {len(size)} and 2")
+    return (batch, *(size or (None, None)), channels)
+
+
+def _mode(node: Any) -> tuple[bool, bool]:
+    align, half = node.attributes["align_corners"], node.attributes["half_pixel_centers"]
+    if align and half:
+        raise _invalid("If half_pixel_centers is True, align_corners must be False.")
+    return align, half
+
+
+def _checked_size(x: torch.Tensor, size: torch.Tensor) -> list[int]:
+    """The size that is asked for, of an image that can be resized."""
+    if x.dim() != 4:
+        raise _invalid(f"input must be 4-dimensional {list(x.shape)}")
+    if size.dim() != 1 or size.numel() != 2:
+        raise _invalid(f"shape_t must be 1-dimensional with 2 elements: {list(size.shape)}")
+    rows, columns = size.tolist()
+    if rows <= 0 or columns <= 0:
+        raise _invalid("output dimensions must be positive")
+    if 0 in x.shape[1:]:
+        raise _invalid("input image must be of non-zero size")
+    return [rows, columns]
+
+
+# ---- the nearest pixel
+
+nearest_op = op(
+    "ResizeNearestNeighbor",
+    "images: T, size: int32 -> resized_images: T",
+    f"{_NUMBERS} ; {_MODES}",
+    host=["size"],
+)
+nearest_grad = op(
+    "ResizeNearestNeighborGrad",
+    "grads: T, size: int32 -> output: T",
+    f"T: type in [uint8, int8, int32, half, float, double, bfloat16] ; {_MODES}",
+    host=["size"],
+)
+nearest_op.infer(_infer_resized)
+nearest_grad.infer(_infer_resized)
+nearest_grad.no_gradient()
+
+
+def _places(length: int, count: int, align: bool, half: bool, device: torch.device) -> torch.Tensor:
+    """Which of `length` pixels each of `count` is."""
+    scale = (length - 1) / (count - 1) if align and count > 1 else length / count
+    places = torch.arange(count, dtype=torch.float32, device=device)
+    places = (places + 0.5 if half else places).mul_(scale)
+    places = torch.floor(places + 0.5) if align else torch.floor(places)
+    return places.long().clamp_(0, length - 1)
+
+
+def _is_atens(dtype: Any, align: bool, half: bool) -> bool:
+    return not align and not half and dtype in (dtypes.float32, dtypes.float64)
+
+
+@nearest_op.kernel(CPU, GPU)
+def _(node: Any, env: Any) -> Any:
+    align, half = _mode(node)
+    direct = _is_atens(node.dtype(0), align, half)
+
+    def run(x: torch.Tensor, size: torch.Tensor) -> torch.Tensor:
+        counts = _checked_size(x, size)
+        if direct:
+            return _nearest(x.permute(_TO_FIRST), counts).permute(_TO_LAST)
+        for axis, count in ((2, counts[1]), (1, counts[0])):
+            x = x.index_select(axis, _places(x.shape[axis], count, align, half, x.device))
+        return x
+
+    return run
+
+
+@nearest_grad.kernel(CPU, GPU)
+def _(node: Any, env: Any) -> Any:
+    align, half = _mode(node)
+    direct = _is_atens(node.dtype(0), align, half)
+
+    def run(dy: torch.Tensor, size: torch.Tensor) -> torch.Tensor:
+        lengths = _checked_size(dy, size)
+        if direct:
+            shape = [dy.shape[0], dy.shape[3], *lengths]
+            return _nearest_backward(dy.permute(_TO_FIRST), dy.shape[1:3], shape).permute(_TO_LAST)
+        for axis, length in ((1, lengths[0]), (2, lengths[1])):
+            places = _places(length, dy.shape[axis], align, half, dy.device)
+            shape = [*dy.shape[:axis], length, *dy.shape[axis + 1 :]]
+            dy = dy.new_zeros(shape).index_add_(axis, places, dy)
+        return dy
+
+    return run
+
+
+def _modes_of(op: Any) -> dict[str, bool]:
+    return {key: op.attributes[key] for key in ("align_corners", "half_pixel_centers")}
+
+
+@nearest_op.gradient
+def _(op: Any, dy: Any) -> Any:
+    x = op.inputs[0]
+    dims = (None,) * 4 if x._dims is None else x._dims
+    lengths = F.StridedSlice(F.Shape(x), [1], [3], [1]) if None in dims[1:3] else list(dims[1:3])
+    return F.ResizeNearestNeighborGrad(dy, lengths, **_modes_of(op)), None
+
+
+# ---- between pixels
+
+bilinear_op = op(
+    "ResizeBilinear",
+    "images: T, size: int32 -> resized_images: float",
+    f"{_NUMBERS} ; {_MODES}",
+    host=["size"],
+)
+bilinear_grad = op(
+    "ResizeBilinearGrad",
+    "grads: float, original_image: T -> output: T",
+    f"T: type in [float, half, double, bfloat16] ; {_MODES}",
+)
+bilinear_op.infer(_infer_resized)
+bilinear_grad.infer(lambda node: node.dims(1))
+bilinear_grad.no_gradient()
+
+
+@bilinear_op.kernel(CPU, GPU)
+def _(node: Any, env: Any) -> Any:
+    align, half = _mode(node)
+
+    def run(x: torch.Tensor, size: torch.Tensor) -> torch.Tensor:
+        rows, columns = _checked_size(x, size)
+        x = x.float().permute(_TO_FIRST)
+        if align or half:
+            return _bilinear(x, [rows, columns], align).permute(_TO_LAST)
+        x = torch.nn.functional.pad(x, [0, 1, 0, 1], "replicate")
+        return _bilinear(x, [rows + 1, columns + 1], True)[:, :, :-1, :-1].permute(_TO_LAST).contiguous()
+
+    return run
+
+
+@bilinear_grad.kernel(CPU, GPU)
+def _(node: Any, env: Any) -> Any:
+    align, half = _mode(node)
+
+    def run(dy: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        if dy.dim() != 4 or x.dim() != 4:
+            raise _invalid(f"input_grad and original_image must be 4-dimensional {list(dy.shape)}")
+        batch, height, width, channels = x.shape
+        counts = list(dy.shape[1:3])
+        dy = dy.permute(_TO_FIRST)
+        if align or half:
+            dx = _bilinear_backward(dy, counts, [batch, channels, height, width], align)
+            return dx.to(x.dtype).permute(_TO_LAST)
+        dy = torch.constant_pad_nd(dy, [0, 1, 0, 1])
+        shape = [batch, channels, height + 1, width + 1]
+        dx = _bilinear_backward(dy, [n + 1 for n in counts], shape, True).permute(_TO_LAST)
+        dx[:, -2] += dx[:, -1]
+        dx[:, :, -2] += dx[:, :, -1]
+        return dx[:, :-1, :-1].to(x.dtype).contiguous()
+
+    return run
+
+
+@bilinear_op.gradient
+def _(op: Any, dy: Any) -> Any:
+    x = op.inputs[0]
+    if not x.dtype.is_floating:
+        return None, None
+    return F.ResizeBilinearGrad(dy, x, **_modes_of(op)), None
+
+
+# ---- public functions
+
+
+def resize_nearest_neighbor(
+    images: Any,
+    size: Any,
+    align_corners: bool = False,
+    name: str | None = None,
+    half_pixel_centers: bool = False,
+) -> Tensor:
+    """Images [batch, height, width, channels] of any real type as [batch, *size, channels]:
+
+    each pixel is that of the image which lies nearest. `size`: two int32. InvalidArgumentError if it is not
+    positive, or if both ways of aligning are asked for.
+    """
+    return nearest_op(
+        images, size, align_corners=align_corners, half_pixel_centers=half_pixel_centers, name=name
+    )  # type: ignore[no-any-return]
+
+
+def resize_bilinear(
+    images: Any,
+    size: Any,
+    align_corners: bool = False,
+    name: str | None = None,
+    half_pixel_centers: bool = False,
+) -> Tensor:
+    """Images [batch, height, width, channels] of any real type as float32 [batch, *size, channels]:
+
+    each pixel is interpolated between four. `size` and errors as for `resize_nearest_neighbor`.
+    """
+    return bilinear_op(
+        images, size, align_corners=align_corners, half_pixel_centers=half_pixel_centers, name=name
+    )  # type: ignore[no-any-return]

@@ -1,0 +1,124 @@
+"""Average pooling of images and volumes, and its gradient:
+
+padding counts neither in the sum nor in the number.
+
+Windows and layouts are those of `pooling`.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from flowstone.framework import dtypes
+from flowstone.framework.kernel import CPU, GPU
+from flowstone.framework.operation import F, op
+from flowstone.ops.networks.pooling import (
+    LAYOUT,
+    LAYOUT_3D,
+    PADDINGS,
+    WINDOW,
+    WINDOW_3D,
+    attribute_window,
+    infer_pooled,
+    pooling_kernel,
+    shared_attributes,
+    spatial_lengths,
+)
+from flowstone.ops.networks.windows import crop_spatial, pad_spatial, require_rank
+
+FLOATS = (*dtypes.FLOATS, dtypes.bfloat16)
+_NARROW = frozenset({dtypes.float16, dtypes.bfloat16})
+_AVERAGE = {2: torch._C._nn.avg_pool2d, 3: torch._C._nn.avg_pool3d}
+_AVERAGE_BACKWARD = {
+    2: torch.ops.aten.avg_pool2d_backward.default,
+    3: torch.ops.aten.avg_pool3d_backward.default,
+}
+
+
+def _counts_of_inside(window, lengths, counts, before, like):
+    """How many elements of each window are not padding: [1, 1, counts...]."""
+    result = torch.ones((), dtype=like.dtype, device=like.device)
+    for axis, length in enumerate(lengths):
+        starts = torch.arange(counts[axis], device=like.device) * window.strides[axis] - before[axis]
+        inside = (starts + window.sizes[axis]).clamp(max=length) - starts.clamp(min=0)
+        result = result.unsqueeze(-1) * inside.to(like.dtype)
+    return result
+
+
+def _average_kernel(window, node):
+    pool, sizes, strides = _AVERAGE[window.n], window.sizes, window.strides
+    first, restored, arrange = window.first, window.restored, window.arrange
+    widens = node.dtype(0) in _NARROW
+
+    def run(x):
+        y = first(x)
+        lengths = y.shape[2:]
+        counts, padding, ceil, explicit = arrange(lengths)
+        if 0 in counts or 0 in y.shape:
+            return restored(y.new_empty((*y.shape[:2], *counts)))
+        if widens:
+            y = y.float()
+        if explicit is None:
+            y = pool(y, sizes, strides, padding, ceil, False)
+        else:
+            inside = _counts_of_inside(window, lengths, counts, explicit[0], y)
+            y = pool(pad_spatial(y, *explicit), sizes, strides, padding, False, True, 1) / inside
+        return restored(y.to(x.dtype) if widens else y)
+
+    return run
+
+
+def _average_grad(window, shape, dy):
+    """dx of this shape (in the node's layout) from dy."""
+    if 0 in shape or not dy.numel():
+        return dy.new_zeros(shape)
+    backward, sizes, strides = _AVERAGE_BACKWARD[window.n], list(window.sizes), list(window.strides)
+    dtype, dy = dy.dtype, window.first(dy)
+    if dtype in (torch.float16, torch.bfloat16):
+        dy = dy.float()
+    lengths = spatial_lengths(window, shape)
+    counts, padding, ceil, explicit = window.arrange(lengths)
+    x = window.first(dy.new_empty(shape))
+    if explicit is None:
+        dx = backward(dy, x, sizes, strides, list(padding), ceil, False, None)
+    else:
+        before, after = explicit
+        dy = dy / _counts_of_inside(window, lengths, counts, before, dy)
+        padded = x.new_empty((*x.shape[:2], *[b + n + a for b, n, a in zip(before, lengths, after)]))
+        dx = backward(dy, padded, sizes, strides, list(padding), False, True, 1)
+        dx = crop_spatial(dx, before, lengths)
+    return window.restored(dx.to(dtype))
+
+
+def _average_family(name, argument, rank, window, layout):
+    forward = op(name, f"{argument}: T -> output: T", window + PADDINGS + layout, T=FLOATS)
+    grad = op(
+        name + "Grad", "orig_input_shape: int32, grad: T -> output: T", window + PADDINGS + layout,
+        T=FLOATS, host=["orig_input_shape"],
+    )  # fmt: skip
+    forward.infer(infer_pooled(attribute_window, rank))
+    forward.kernel(CPU, GPU)(pooling_kernel(attribute_window, _average_kernel))
+    grad.infer(lambda node: require_rank(node.constant_dims(0), rank))
+
+    @grad.kernel(CPU, GPU)
+    def _(node, env):
+        found = attribute_window(node)
+        constant = node.constant(0)
+        if constant is not None:
+            fixed = tuple(constant.tolist())
+            return lambda shape, dy: _average_grad(found, fixed, dy)
+        return lambda shape, dy: _average_grad(found, tuple(shape.tolist()), dy)
+
+    @forward.gradient
+    def _(op, dy):
+        return (grad(F.Shape(op.inputs[0]), dy, **shared_attributes(op)),)
+
+    @grad.gradient
+    def _(op, ddx):
+        return F.StopGradient(op.inputs[0]), forward(ddx, **shared_attributes(op))
+
+    return forward, grad
+
+
+avg_pool_op, avg_pool_grad = _average_family("AvgPool", "value", 4, WINDOW, LAYOUT)
+avg_pool3d_op, avg_pool3d_grad = _average_family("AvgPool3D", "input", 5, WINDOW_3D, LAYOUT_3D)

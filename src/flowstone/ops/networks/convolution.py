@@ -1,0 +1,459 @@
+"""Convolutions of images and volumes, dense and by channel, and the operations of their gradients.
+
+Kernels see every layout as channels first: a channels-last tensor is permuted to that view (no copy: ATen's
+channels-last format), so the result is channels last in memory as well. Filters are [spatial..., in, out],
+and [height, width, in, multiplier] for the depthwise ones. The gradient by the input is a transposed
+convolution. Padding that is not symmetric is done explicitly. The public functions over these ops are in
+`convolution_layers`.
+"""
+
+from __future__ import annotations
+
+import operator
+
+import torch
+
+from flowstone.framework import dtypes, errors
+from flowstone.framework.kernel import CPU, GPU, X0, X1, X2, Call
+from flowstone.framework.operation import F, op
+from flowstone.framework.shape import merge
+from flowstone.ops.networks import pointwise_convolutions, single_images
+from flowstone.ops.networks.convolution_arrangement import arrange, arrange_gradient
+from flowstone.ops.networks.convolution_geometry import Geometry, shape_only
+from flowstone.ops.networks.pointwise_convolutions import (
+    gradient_by_filter,
+    images_of_row,
+    row_of_positions,
+    spread,
+)
+from flowstone.ops.networks.windows import (
+    crop_spatial,
+    is_channels_last,
+    pad_spatial,
+    padding_of,
+    require_rank,
+    spatial,
+)
+
+FLOATS = (*dtypes.FLOATS, dtypes.bfloat16)
+_TRANSPOSED = {1: torch.conv_transpose1d, 2: torch.conv_transpose2d, 3: torch.conv_transpose3d}
+_FORWARD = {2: torch.conv2d, 3: torch.conv3d}
+_backward = torch.ops.aten.convolution_backward.default
+
+IMAGE = (
+    "strides: list(int) ; use_cudnn_on_gpu: bool = true ; padding: string in ['SAME', 'VALID', 'EXPLICIT'] ; "
+    "explicit_paddings: list(int) = [] ; data_format: string in ['NHWC', 'NCHW'] = 'NHWC' ; "
+    "dilations: list(int) = [1, 1, 1, 1]"
+)
+_DEPTHWISE = IMAGE.replace("use_cudnn_on_gpu: bool = true ; ", "")
+_VOLUME = (
+    "strides: list(int) >= 5 ; padding: string in ['SAME', 'VALID'] ; "
+    "data_format: string in ['NDHWC', 'NCDHW'] = 'NDHWC' ; dilations: list(int) = [1, 1, 1, 1, 1]"
+)
+_COMMON = ("strides", "padding", "data_format", "dilations", "explicit_paddings", "use_cudnn_on_gpu")
+
+
+def _require_channels(channels, kernel_channels, groups_allowed):
+    if channels is None or kernel_channels is None or channels == kernel_channels:
+        return
+    if not groups_allowed or not kernel_channels or channels % kernel_channels:
+        raise ValueError(
+            f"Depth of input ({channels}) is not a multiple of input depth of filter ({kernel_channels})"
+            if groups_allowed
+            else f"Dimensions must be equal, but are {channels} and {kernel_channels}"
+        )
+
+
+def _infer_convolution(rank, depthwise):
+    def infer(node):
+        image, kernel = require_rank(node.dims(0), rank), require_rank(node.dims(1), rank)
+        layout = node.attributes["data_format"]
+        last = is_channels_last(layout)
+        channels = image[-1] if last else image[1]
+        _require_channels(channels, kernel[-2], not depthwise and rank == 4)
+        padding = padding_of(node.attributes, rank)
+        found = zip(
+            spatial(image, layout),
+            kernel[: rank - 2],
+            spatial(node.attributes["strides"], layout),
+            spatial(node.attributes["dilations"], layout),
+        )
+        counts = [padding.count(*one, axis) for axis, one in enumerate(found)]
+        outputs = kernel[-1]
+        if depthwise:
+            inputs = kernel[2] if channels is None else channels
+            outputs = None if inputs is None or kernel[3] is None else inputs * kernel[3]
+        return (image[0], *counts, outputs) if last else (image[0], outputs, *counts)
+
+    return infer
+
+
+def _check_operands(x, kernel, rank, channels, depthwise):
+    if x.dim() != rank or kernel.dim() != rank:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"input and filter must be {rank}-dimensional: {list(x.shape)} and {list(kernel.shape)}",
+        )
+    inputs = kernel.shape[-2]
+    if (channels != inputs) if depthwise or rank > 4 else (not inputs or channels % inputs):
+        raise errors.InvalidArgumentError(
+            None, None, f"input depth must be evenly divisible by filter depth: {channels} vs {inputs}"
+        )
+
+
+def _filter_view(geometry, kernel, depthwise):
+    """The filter as ATen has it: [out, in of a group, spatial...]."""
+    if depthwise:
+        height, width, inputs, multiplier = kernel.shape
+        return kernel.reshape(height, width, 1, inputs * multiplier).permute(3, 2, 0, 1)
+    return kernel.permute(geometry.filter_first)
+
+
+def _forward_kernel(depthwise):
+    def factory(node, env):
+        geometry = Geometry(node)
+        seen = arrange(geometry, node.static_shape(0), node.static_shape(1), depthwise)
+        if seen is not None:
+            return _forward_call(node, env, seen)
+        fixed = geometry.fixed(node.static_shape(0), node.static_shape(1)) or _fixed_by_stride(geometry, node)
+        convolve = _FORWARD[geometry.rank - 2]
+        strides, dilations, rank = geometry.strides, geometry.dilations, geometry.rank
+        to_first, to_last, last = geometry.to_first, geometry.to_last, geometry.last
+
+        def run(x, kernel):
+            channels = x.shape[-1] if last else x.shape[1]
+            _check_operands(x, kernel, rank, channels, depthwise)
+            counts, before, after = fixed or geometry.solve(
+                geometry.sizes_of(x.shape), kernel.shape[: rank - 2]
+            )
+            if counts is not None and 0 in counts:
+                outputs = kernel.shape[-1] * (channels if depthwise else 1)
+                shape = (x.shape[0], *counts, outputs) if last else (x.shape[0], outputs, *counts)
+                return x.new_zeros(shape)
+            if last:
+                x = x.permute(to_first)
+            if before != after:
+                x, before = pad_spatial(x, before, after), (0,) * len(before)
+            groups = channels if depthwise else channels // kernel.shape[-2]
+            y = convolve(
+                x, _filter_view(geometry, kernel, depthwise), None, strides, before, dilations, groups
+            )
+            return y.permute(to_last) if last else y
+
+        return run
+
+    return factory
+
+
+def _forward_call(node, env, seen):
+    convolve, weights = _FORWARD[seen.geometry.rank - 2], seen.filter_of(X1)
+    if pointwise_convolutions.suits(node, env, seen.geometry, seen.kernel, seen.known):
+        found = seen.image[0], *seen.counts
+        row = row_of_positions(seen.flat_image_of(X0), seen.strides, (*found, seen.image[-1]))
+        call = Call(convolve, row, weights, None, (1, 1), seen.padding, seen.dilations, seen.groups)
+        return seen.given_flat_result(images_of_row(call, (*found, seen.kernel[-1])))
+    x = seen.image_of(X0)
+    if single_images.suits(seen, env, node.dtype(0), seen.lengths, seen.channels):
+        return seen.given_result(single_images.forward(seen, x, weights))
+    call = Call(convolve, x, weights, None, seen.strides, seen.padding, seen.dilations, seen.groups)
+    return seen.given_result(call)
+
+
+def _fixed_by_stride(geometry, node):
+    """Paddings that do not depend on unknown lengths: SAME with stride 1."""
+    kernel = node.static_shape(1)
+    if kernel is None or geometry.padding.rule != "SAME" or set(geometry.strides) != {1}:
+        return None
+    sizes = kernel[: geometry.rank - 2]
+    total = [(size - 1) * dilation for size, dilation in zip(sizes, geometry.dilations)]
+    return None, tuple([n // 2 for n in total]), tuple([n - n // 2 for n in total])
+
+
+# ---- the gradient by the input
+
+
+def _shape_argument(node, i):
+    """The constant shape input `i` as a tuple, or None."""
+    value = node.constant(i)
+    return None if value is None else tuple(value.tolist())
+
+
+def _full_shape(rank, sizes, dy, kernel, last, depthwise):
+    """`sizes` of an input of that rank; TensorFlow admits spatial sizes alone."""
+    if len(sizes) == rank:
+        return sizes
+    channels = kernel.shape[-2]
+    return (dy.shape[0], *sizes, channels) if last else (dy.shape[0], channels, *sizes)
+
+
+def _input_gradient_kernel(depthwise):
+    def factory(node, env):
+        geometry = Geometry(node)
+        constant = _shape_argument(node, 0)
+        seen = arrange_gradient(geometry, constant, node.static_shape(1), node.static_shape(2), depthwise)
+        if seen is not None:
+            if pointwise_convolutions.suits(node, env, geometry, seen.kernel, seen.known):
+                return _pointwise_input_gradient(seen)
+            return _input_gradient_call(seen, env, node.dtype(1))
+        n, last = geometry.rank - 2, geometry.last
+        transposed, strides, dilations = _TRANSPOSED[n], geometry.strides, geometry.dilations
+        to_first, to_last = geometry.to_first, geometry.to_last
+
+        def run(sizes, kernel, dy):
+            shape = constant or tuple(sizes.tolist())
+            shape = _full_shape(geometry.rank, shape, dy, kernel, last, depthwise)
+            lengths, window = geometry.sizes_of(shape), kernel.shape[:n]
+            counts, before, after = geometry.solve(lengths, window)
+            if counts != geometry.sizes_of(dy.shape):
+                raise errors.InvalidArgumentError(
+                    None,
+                    None,
+                    f"Size of out_backprop doesn't match computed: actual = {geometry.sizes_of(dy.shape)}, "
+                    f"computed = {list(counts)}",
+                )
+            if dy.numel() == 0:
+                return dy.new_zeros(shape)
+            margin = tuple([min(pair) for pair in zip(before, after)])
+            rest = [
+                max(length + b + a - (count - 1) * stride - (size - 1) * dilation - 1, 0)
+                for length, b, a, count, stride, size, dilation in zip(
+                    lengths, before, after, counts, strides, window, dilations
+                )
+            ]
+            if last:
+                dy = dy.permute(to_first)
+            channels = shape[-1] if last else shape[1]
+            groups = channels if depthwise else channels // kernel.shape[-2]
+            weights = _filter_view(geometry, kernel, depthwise)
+            dx = transposed(dy, weights, None, strides, margin, rest, groups, dilations)
+            if before != after:
+                dx = crop_spatial(dx, [b - m for b, m in zip(before, margin)], lengths)
+            return dx.permute(to_last) if last else dx
+
+        return run
+
+    return factory
+
+
+def _input_gradient_call(seen, env, dtype):
+    rest = tuple(
+        max(length + 2 * margin - (count - 1) * stride - (size - 1) * dilation - 1, 0)
+        for length, margin, count, stride, size, dilation in zip(
+            seen.lengths, seen.padding, seen.counts, seen.strides, seen.kernel, seen.dilations
+        )
+    )
+    if single_images.suits(seen, env, dtype, seen.counts, seen.kernel[-1]):
+        call = single_images.by_input(seen, seen.result_of(X2), seen.filter_of(X1), rest)
+        return seen.given_image_gradient(call)
+    call = Call(
+        _TRANSPOSED[seen.geometry.rank - 2], seen.result_of(X2), seen.filter_of(X1), None, seen.strides,
+        seen.padding, rest, seen.groups, seen.dilations,
+    )  # fmt: skip
+    return seen.given_image_gradient(call)
+
+
+def _pointwise_input_gradient(seen):
+    image, found, ones = seen.image, (seen.image[0], *seen.counts), (1, 1)
+    row = row_of_positions(X2, ones, (*found, seen.kernel[-1]))
+    call = Call(torch.conv_transpose2d, row, seen.filter_of(X1), None, ones, (0, 0), (0, 0), 1, ones)
+    dx = spread(images_of_row(call, (*found, image[-1])), seen.strides, image)
+    return seen.given_flat_gradient(dx)
+
+
+# ---- the gradient by the filter
+
+
+def _filter_gradient_call(seen, env, dtype):
+    zeros = (0,) * len(seen.strides)
+    weights = shape_only(seen.geometry, seen.kernel, dtype.torch, env.device)
+    dy, x = seen.result_of(X2), seen.image_of(X0)
+    if _overruns(seen.kernel, seen.strides, seen.groups):
+        x = Call(_positions_that_count, x, seen.strides, seen.padding)
+        call = Call(
+            _backward, dy, x, weights, None, (1, 1), zeros, (1, 1), False, zeros, 1, (False, True, False)
+        )
+        return seen.given_filter_gradient(Call(operator.getitem, call, 1))
+    if len(zeros) == 3 and single_images.suits(seen, env, dtype, seen.lengths, seen.channels):
+        call = single_images.by_filter(seen, dy, x, weights)
+        return seen.given_filter_gradient(Call(operator.getitem, call, 1))
+    call = Call(
+        _backward, dy, x, weights, None, seen.strides, seen.padding,
+        seen.dilations, False, zeros, seen.groups, (False, True, False),
+    )  # fmt: skip
+    return seen.given_filter_gradient(Call(operator.getitem, call, 1))
+
+
+def _overruns(kernel, strides, groups):
+    """Whether oneDNN's gradient by this filter (of [spatial..., in, out]) writes past the end of a buffer.
+
+    Its kernel for 1x1 filters with strides does on processors without AVX-512 (oneDNN 3.12, which comes with
+    torch 2.13) where the channels are no multiple of 8; without strides it does not.
+    """
+    *size, channels, _ = kernel
+    return size == [1, 1] and max(strides) > 1 and groups == 1 and channels % 8 != 0
+
+
+def _positions_that_count(x, strides, padding):
+    """What a 1x1 convolution of images with channels first reads, as it would be with strides of 1."""
+    if any(padding):
+        x = torch.nn.functional.pad(x, [n for n in reversed(padding) for _ in range(2)])
+    return x[:, :, :: strides[0], :: strides[1]]
+
+
+def _filter_gradient_kernel(depthwise):
+    def factory(node, env):
+        geometry = Geometry(node)
+        constant = _shape_argument(node, 1)
+        seen = arrange_gradient(geometry, node.static_shape(0), constant, node.static_shape(2), depthwise)
+        if seen is not None:
+            if pointwise_convolutions.suits_product(node, env, geometry, seen.kernel, seen.known):
+                x, dims = seen.flat_image_of(X0), node.static_shape(2)
+                gradient = gradient_by_filter(x, X2, seen.strides, dims, seen.kernel[2])
+                return seen.given_flat_filter(gradient)
+            return _filter_gradient_call(seen, env, node.dtype(0))
+        n, last, to_first = geometry.rank - 2, geometry.last, geometry.to_first
+        strides, dilations, zeros = list(geometry.strides), list(geometry.dilations), [0] * n
+
+        def run(x, sizes, dy):
+            shape = constant or tuple(sizes.tolist())
+            counts, before, after = geometry.solve(geometry.sizes_of(x.shape), shape[:n])
+            if counts != geometry.sizes_of(dy.shape):
+                raise errors.InvalidArgumentError(
+                    None, None, f"Size of out_backprop {list(dy.shape)} doesn't match computed {list(counts)}"
+                )
+            if dy.numel() == 0 or x.numel() == 0:
+                return x.new_zeros(shape)
+            if last:
+                x, dy = x.permute(to_first), dy.permute(to_first)
+            if before != after:
+                x, before = pad_spatial(x, before, after), zeros
+            channels = x.shape[1]
+            groups = channels if depthwise else channels // shape[-2]
+            outputs = shape[-1] * channels if depthwise else shape[-1]
+            weights = x.new_empty((1,)).expand(outputs, channels // groups, *shape[:n])
+            steps = strides
+            if _overruns((*shape[:n], channels, outputs), strides, groups):
+                x, steps, before = _positions_that_count(x, strides, before), [1, 1], zeros
+            gradient = _backward(
+                dy,
+                x,
+                weights,
+                None,
+                steps,
+                list(before),
+                dilations,
+                False,
+                zeros,
+                groups,
+                [False, True, False],
+            )[1]
+            if depthwise:
+                return gradient.permute(2, 3, 1, 0).reshape(shape)
+            return gradient.permute(geometry.filter_last)
+
+        return run
+
+    return factory
+
+
+# ---- declarations
+
+
+def _shape_from(i, rank):
+    def infer(node):
+        dims = node.constant_dims(i)
+        if dims is not None and len(dims) != rank:
+            return (None,) * rank
+        return (None,) * rank if dims is None else dims
+
+    return infer
+
+
+def _attributes_of(op):
+    return {key: op.attributes[key] for key in _COMMON if key in op.attributes}
+
+
+def _infer_input_gradient(rank, knows_batch):
+    """The given sizes; spatial sizes alone take batch and channels from the gradient and the filter."""
+
+    def infer(node):
+        dims = node.constant_dims(0)
+        if dims is None or len(dims) == rank:
+            batch = require_rank(node.dims(2), rank)[:1] if knows_batch else (None,)
+            return merge(dims, (*batch, *(None,) * (rank - 1)))
+        if len(dims) != rank - 2:
+            raise ValueError(f"input_sizes must have {rank} or {rank - 2} values, got {len(dims)}")
+        kernel, dy = require_rank(node.dims(1), rank), require_rank(node.dims(2), rank)
+        if is_channels_last(node.attributes["data_format"]):
+            return (dy[0], *dims, kernel[-2])
+        return (dy[0], kernel[-2], *dims)
+
+    return infer
+
+
+def _convolution_family(names, rank, attributes, types, depthwise=False):
+    """Declares a convolution and its two gradient ops, each the other's gradients."""
+    forward_name, input_name, filter_name = names
+    forward = op(forward_name, "input: T, filter: T -> output: T", attributes, T=types)
+    by_input = op(
+        input_name,
+        f"input_sizes: {'Tshape' if rank == 5 else 'int32'}, filter: T, out_backprop: T -> output: T",
+        attributes + (" ; Tshape: type in [int32, int64] = int32" if rank == 5 else ""),
+        T=types,
+        host=["input_sizes"],
+    )
+    by_filter = op(
+        filter_name,
+        "input: T, filter_sizes: int32, out_backprop: T -> output: T",
+        attributes,
+        T=types,
+        host=["filter_sizes"],
+    )
+    forward.infer(_infer_convolution(rank, depthwise))
+    by_input.infer(_infer_input_gradient(rank, knows_batch=rank == 4 and not depthwise))
+    by_filter.infer(_shape_from(1, rank))
+    forward.kernel(CPU, GPU)(_forward_kernel(depthwise))
+    by_input.kernel(CPU, GPU)(_input_gradient_kernel(depthwise))
+    by_filter.kernel(CPU, GPU)(_filter_gradient_kernel(depthwise))
+
+    @forward.gradient
+    def _(op, dy):
+        x, kernel = op.inputs
+        if depthwise:
+            x_shape, kernel_shape = F.Shape(x), F.Shape(kernel)
+        else:
+            x_shape, kernel_shape = F.ShapeN([x, kernel])
+        shared = _attributes_of(op)
+        return by_input(x_shape, kernel, dy, **shared), by_filter(x, kernel_shape, dy, **shared)
+
+    @by_input.gradient
+    def _(op, ddx):
+        _, kernel, dy = op.inputs
+        shared = _attributes_of(op)
+        return None, by_filter(ddx, F.Shape(kernel), dy, **shared), forward(ddx, kernel, **shared)
+
+    @by_filter.gradient
+    def _(op, d_kernel):
+        x, _, dy = op.inputs
+        shared = _attributes_of(op)
+        return by_input(F.Shape(x), d_kernel, dy, **shared), None, forward(x, d_kernel, **shared)
+
+    return forward, by_input, by_filter
+
+
+conv2d_op, conv2d_backprop_input_op, conv2d_backprop_filter_op = _convolution_family(
+    ("Conv2D", "Conv2DBackpropInput", "Conv2DBackpropFilter"), 4, IMAGE, FLOATS
+)
+depthwise_op, depthwise_backprop_input_op, depthwise_backprop_filter_op = _convolution_family(
+    ("DepthwiseConv2dNative", "DepthwiseConv2dNativeBackpropInput", "DepthwiseConv2dNativeBackpropFilter"),
+    4,
+    _DEPTHWISE,
+    FLOATS,
+    depthwise=True,
+)
+conv3d_op, conv3d_backprop_input_op, conv3d_backprop_filter_op = _convolution_family(
+    ("Conv3D", "Conv3DBackpropInputV2", "Conv3DBackpropFilterV2"), 5, _VOLUME, FLOATS
+)
+
+__all__: list[str] = []

@@ -1,0 +1,457 @@
+"""The public functions over convolutions: images, volumes and sequences, transposed, atrous, depthwise and
+separable.
+
+Atrous (dilated) forms are one op with a ``dilations`` attribute, where TensorFlow moves space to batch and
+back; values and gradients agree. Public names here belong to ``tf.nn``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flowstone.framework.operation import F
+from flowstone.framework.scope import get_default_graph
+from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.ops.networks.convolution import (
+    conv2d_backprop_filter_op,
+    conv2d_backprop_input_op,
+    conv2d_op,
+    conv3d_backprop_filter_op,
+    conv3d_backprop_input_op,
+    conv3d_op,
+    depthwise_backprop_filter_op,
+    depthwise_backprop_input_op,
+    depthwise_op,
+)
+from flowstone.ops.networks.windows import is_channels_last
+
+__all__ = [
+    "atrous_conv2d",
+    "atrous_conv2d_transpose",
+    "conv1d",
+    "conv2d",
+    "conv2d_backprop_filter",
+    "conv2d_backprop_input",
+    "conv2d_transpose",
+    "conv3d",
+    "conv3d_backprop_filter_v2",
+    "conv3d_transpose",
+    "convolution",
+    "depthwise_conv2d",
+    "depthwise_conv2d_backprop_filter",
+    "depthwise_conv2d_backprop_input",
+    "depthwise_conv2d_native",
+    "depthwise_conv2d_native_backprop_filter",
+    "depthwise_conv2d_native_backprop_input",
+    "separable_conv2d",
+]
+
+
+def expanded(values: Any, n: int, data_format: str) -> list[int]:
+    """Strides or dilations, one number, one a spatial dimension or all, as one a dimension."""
+    if values is None:
+        values = 1
+    values = [values] if isinstance(values, int) else [int(v) for v in values]
+    if len(values) == n + 2:
+        return values
+    if len(values) == 1:
+        values = values * n
+    if len(values) != n:
+        raise ValueError(f"strides or dilations must have 1, {n} or {n + 2} values. Received: {values}")
+    return [1, *values, 1] if is_channels_last(data_format) else [1, 1, *values]
+
+
+def padding_attributes(padding: Any) -> dict[str, Any]:
+    """A padding argument as attributes: a rule, or a (before, after) pair a dimension."""
+    if isinstance(padding, (list, tuple)):
+        return {"padding": "EXPLICIT", "explicit_paddings": [int(n) for pair in padding for n in pair]}
+    return {"padding": padding}
+
+
+def conv2d(
+    input: Any,
+    filter: Any = None,
+    strides: Any = None,
+    padding: Any = None,
+    use_cudnn_on_gpu: bool = True,
+    data_format: str = "NHWC",
+    dilations: Any = (1, 1, 1, 1),
+    name: str | None = None,
+    filters: Any = None,
+) -> Tensor:
+    """The convolution of images [batch, height, width, in] and a filter [rows, columns, in, out].
+
+    `strides`, `dilations`: one number, two, or four; `padding`: "SAME", "VALID" or a pair of amounts a
+    dimension. ValueError if shapes contradict; InvalidArgumentError where only the step can tell.
+    """
+    data_format = data_format or "NHWC"
+    return conv2d_op(
+        input,
+        filter if filters is None else filters,
+        strides=expanded(strides, 2, data_format),
+        use_cudnn_on_gpu=use_cudnn_on_gpu,
+        data_format=data_format,
+        dilations=expanded(dilations, 2, data_format),
+        name=name,
+        **padding_attributes(padding),
+    )
+
+
+def conv2d_backprop_input(
+    input_sizes: Any,
+    filter: Any = None,
+    out_backprop: Any = None,
+    strides: Any = None,
+    padding: Any = None,
+    use_cudnn_on_gpu: bool = True,
+    data_format: str = "NHWC",
+    dilations: Any = (1, 1, 1, 1),
+    name: str | None = None,
+    filters: Any = None,
+) -> Tensor:
+    """The gradient of `conv2d` by its input, whose shape is `input_sizes` (int32)."""
+    return conv2d_backprop_input_op(
+        input_sizes,
+        filter if filters is None else filters,
+        out_backprop,
+        strides=expanded(strides, 2, data_format),
+        use_cudnn_on_gpu=use_cudnn_on_gpu,
+        data_format=data_format,
+        dilations=expanded(dilations, 2, data_format),
+        name=name,
+        **padding_attributes(padding),
+    )
+
+
+def conv2d_backprop_filter(
+    input: Any,
+    filter_sizes: Any,
+    out_backprop: Any,
+    strides: Any,
+    padding: Any,
+    use_cudnn_on_gpu: bool = True,
+    data_format: str = "NHWC",
+    dilations: Any = (1, 1, 1, 1),
+    name: str | None = None,
+) -> Tensor:
+    """The gradient of `conv2d` by its filter, whose shape is `filter_sizes` (int32)."""
+    return conv2d_backprop_filter_op(
+        input,
+        filter_sizes,
+        out_backprop,
+        strides=expanded(strides, 2, data_format),
+        use_cudnn_on_gpu=use_cudnn_on_gpu,
+        data_format=data_format,
+        dilations=expanded(dilations, 2, data_format),
+        name=name,
+        **padding_attributes(padding),
+    )
+
+
+def conv2d_transpose(
+    value: Any = None,
+    filter: Any = None,
+    output_shape: Any = None,
+    strides: Any = None,
+    padding: Any = "SAME",
+    data_format: str = "NHWC",
+    name: str | None = None,
+    input: Any = None,
+    filters: Any = None,
+    dilations: Any = None,
+) -> Tensor:
+    """The transpose (gradient by the input) of `conv2d`:
+
+    images [batch, height, width, in], filter [.., out, in].
+    """
+    value = input if value is None else value
+    kernel = filter if filters is None else filters
+    with get_default_graph().name_scope(name or "conv2d_transpose") as scope:
+        strides = expanded(strides, 2, data_format)
+        return conv2d_backprop_input(
+            output_shape, kernel, value, strides, padding, True, data_format, dilations, scope
+        )
+
+
+def conv1d(
+    value: Any = None,
+    filters: Any = None,
+    stride: Any = None,
+    padding: Any = None,
+    use_cudnn_on_gpu: bool | None = None,
+    data_format: str | None = None,
+    name: str | None = None,
+    input: Any = None,
+    dilations: Any = None,
+) -> Tensor:
+    """The convolution of sequences [batch, length, in] (NWC;
+
+    "NCW" has channels first) and a filter [size, in, out].
+    """
+    value = input if value is None else value
+    stride = stride[-1] if isinstance(stride, (list, tuple)) and len(stride) == 1 else stride
+    first = data_format in ("NCW", "NCHW")
+    with get_default_graph().name_scope(name or "conv1d") as scope:
+        layout, axis = ("NCHW", 2) if first else ("NHWC", 1)
+        rates = [1, *_one(dilations)]
+        image = F.ExpandDims(value, axis, name="ExpandDims")
+        kernel = F.ExpandDims(filters, 0, name="ExpandDims")
+        result = conv2d(image, kernel, [1, *_one(stride)], padding, True, layout, rates, scope)
+        return F.Squeeze(result, squeeze_dims=[axis])
+
+
+def _one(values: Any) -> list[int]:
+    if values is None:
+        return [1]
+    if isinstance(values, int):
+        return [values]
+    return [int(v) for v in values if v != 1][:1] or [1]
+
+
+def conv3d(
+    input: Any,
+    filter: Any = None,
+    strides: Any = None,
+    padding: Any = None,
+    data_format: str = "NDHWC",
+    dilations: Any = (1, 1, 1, 1, 1),
+    name: str | None = None,
+    filters: Any = None,
+) -> Tensor:
+    """The convolution of volumes [batch, depth, height, width, in] and a filter [.., .., .., in, out]."""
+    return conv3d_op(
+        input,
+        filter if filters is None else filters,
+        strides=expanded(strides, 3, data_format),
+        padding=padding,
+        data_format=data_format,
+        dilations=expanded(dilations, 3, data_format),
+        name=name,
+    )
+
+
+def conv3d_transpose(
+    value: Any,
+    filter: Any = None,
+    output_shape: Any = None,
+    strides: Any = None,
+    padding: Any = "SAME",
+    data_format: str = "NDHWC",
+    name: str | None = None,
+    input: Any = None,
+    filters: Any = None,
+    dilations: Any = None,
+) -> Tensor:
+    """The transpose (gradient by the input) of `conv3d`; the filter is [.., .., .., out, in]."""
+    with get_default_graph().name_scope(name or "conv3d_transpose") as scope:
+        return conv3d_backprop_input_op(
+            convert_to_tensor(output_shape, name="input_sizes"),
+            filter if filters is None else filters,
+            input if value is None else value,
+            strides=expanded(strides, 3, data_format),
+            padding=padding,
+            data_format=data_format,
+            dilations=expanded(dilations, 3, data_format),
+            name=scope,
+        )
+
+
+def conv3d_backprop_filter_v2(
+    input: Any,
+    filter_sizes: Any,
+    out_backprop: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str = "NDHWC",
+    dilations: Any = (1, 1, 1, 1, 1),
+    name: str | None = None,
+) -> Tensor:
+    """The gradient of `conv3d` by its filter, whose shape is `filter_sizes` (int32)."""
+    return conv3d_backprop_filter_op(
+        input,
+        filter_sizes,
+        out_backprop,
+        strides=list(strides),
+        padding=padding,
+        data_format=data_format,
+        dilations=list(dilations),
+        name=name,
+    )
+
+
+_LAYOUTS = {1: ("NWC", "NCW"), 2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}
+
+
+def convolution(
+    input: Any,
+    filter: Any,
+    padding: Any,
+    strides: Any = None,
+    dilation_rate: Any = None,
+    name: str | None = None,
+    data_format: str | None = None,
+    filters: Any = None,
+    dilations: Any = None,
+) -> Tensor:
+    """The convolution over one to three spatial dimensions, by the rank of `input` (that of the filter, if
+    unknown).
+
+    ValueError for other ranks, or strides and dilations both above 1.
+    """
+    kernel = convert_to_tensor(filter if filters is None else filters, name="filter")
+    input = convert_to_tensor(input, name="input")
+    rates = dilation_rate if dilations is None else dilations
+    rank = input.shape.ndims or kernel.shape.ndims
+    if rank not in (3, 4, 5):
+        raise ValueError(f"`input` must be of rank 3, 4 or 5. Received: input of rank {rank}")
+    n = rank - 2
+    layout = _LAYOUTS[n][0 if data_format is None or is_channels_last(data_format) else 1]
+    _require_one_above_1(strides, rates)
+    name = name or "convolution"
+    if n == 1:
+        return conv1d(input, kernel, _one(strides)[0], padding, None, layout, name, dilations=rates)
+    function = conv2d if n == 2 else conv3d
+    return function(
+        input, kernel, strides, padding, data_format=layout, dilations=expanded(rates, n, layout), name=name
+    )
+
+
+def _require_one_above_1(strides: Any, rates: Any) -> None:
+    above = [any(v > 1 for v in ([x] if isinstance(x, int) else x or [1])) for x in (strides, rates)]
+    if all(above):
+        raise ValueError(
+            f"`strides > 1` not supported in conjunction with `dilation_rate > 1`. Received: "
+            f"strides={strides} and dilation_rate={rates}"
+        )
+
+
+def atrous_conv2d(value: Any, filters: Any, rate: int, padding: Any, name: str | None = None) -> Tensor:
+    """`conv2d` with stride 1 whose filter has its elements `rate` apart;
+
+    NHWC images. ValueError for a rate below 1.
+    """
+    if rate < 1:
+        raise ValueError(f"`rate` cannot be less than one. Received: rate={rate}")
+    return convolution(value, filters, padding, dilation_rate=[rate, rate], name=name)
+
+
+def atrous_conv2d_transpose(
+    value: Any, filters: Any, output_shape: Any, rate: int, padding: Any, name: str | None = None
+) -> Tensor:
+    """The transpose of `atrous_conv2d`; the filter is [rows, columns, out, in]."""
+    if rate < 1:
+        raise ValueError(f"`rate` cannot be less than one. Received: rate={rate}")
+    return conv2d_transpose(
+        value, filters, output_shape, 1, padding, name=name or "atrous_conv2d_transpose", dilations=rate
+    )
+
+
+# ---- by channel
+
+
+def depthwise_conv2d_native(
+    input: Any,
+    filter: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str = "NHWC",
+    dilations: Any = (1, 1, 1, 1),
+    name: str | None = None,
+) -> Tensor:
+    """Each channel's own convolution: images [batch, height, width, in], filter [rows, columns, in,
+    multiplier].
+
+    The result has in * multiplier channels, those of one input channel together.
+    """
+    return depthwise_op(
+        input, filter, strides=list(strides), data_format=data_format, dilations=list(dilations), name=name,
+        **padding_attributes(padding),
+    )  # fmt: skip
+
+
+def depthwise_conv2d_native_backprop_input(
+    input_sizes: Any,
+    filter: Any,
+    out_backprop: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str = "NHWC",
+    dilations: Any = (1, 1, 1, 1),
+    name: str | None = None,
+) -> Tensor:
+    """The gradient of `depthwise_conv2d_native` by its input, whose shape is `input_sizes` (int32)."""
+    return depthwise_backprop_input_op(
+        input_sizes, filter, out_backprop, strides=list(strides), data_format=data_format,
+        dilations=list(dilations), name=name, **padding_attributes(padding),
+    )  # fmt: skip
+
+
+def depthwise_conv2d_native_backprop_filter(
+    input: Any,
+    filter_sizes: Any,
+    out_backprop: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str = "NHWC",
+    dilations: Any = (1, 1, 1, 1),
+    name: str | None = None,
+) -> Tensor:
+    """The gradient of `depthwise_conv2d_native` by its filter, whose shape is `filter_sizes` (int32)."""
+    return depthwise_backprop_filter_op(
+        input, filter_sizes, out_backprop, strides=list(strides), data_format=data_format,
+        dilations=list(dilations), name=name, **padding_attributes(padding),
+    )  # fmt: skip
+
+
+depthwise_conv2d_backprop_input = depthwise_conv2d_native_backprop_input
+depthwise_conv2d_backprop_filter = depthwise_conv2d_native_backprop_filter
+
+
+def _depthwise(input, filter, strides, padding, rates, layout, name):
+    rates = expanded(rates, 2, layout)
+    return depthwise_conv2d_native(input, filter, strides, padding, layout, rates, name)
+
+
+def depthwise_conv2d(
+    input: Any,
+    filter: Any,
+    strides: Any,
+    padding: Any,
+    rate: Any = None,
+    name: str | None = None,
+    data_format: str | None = None,
+    dilations: Any = None,
+) -> Tensor:
+    """`depthwise_conv2d_native` with the dilations `rate` (rows, columns);
+
+    strides must then be 1 (ValueError).
+    """
+    rates = rate if dilations is None else dilations
+    _require_one_above_1(list(strides), rates)
+    with get_default_graph().name_scope(name or "depthwise") as scope:
+        return _depthwise(input, filter, strides, padding, rates, data_format or "NHWC", scope)
+
+
+def separable_conv2d(
+    input: Any,
+    depthwise_filter: Any,
+    pointwise_filter: Any,
+    strides: Any,
+    padding: Any,
+    rate: Any = None,
+    name: str | None = None,
+    data_format: str | None = None,
+    dilations: Any = None,
+) -> Tensor:
+    """A depthwise convolution, then one by `pointwise_filter` [1, 1, in * multiplier, out] that mixes
+    channels.
+
+    ValueError if the pointwise filter has another form.
+    """
+    rates, layout = rate if dilations is None else dilations, data_format or "NHWC"
+    with get_default_graph().name_scope(name or "separable_conv2d") as scope:
+        pointwise = convert_to_tensor(pointwise_filter, name="pointwise_filter")
+        if not pointwise.shape.is_compatible_with([1, 1, None, None]):
+            raise ValueError(f"`pointwise_filter` must be [1, 1, in, out]. Received: {pointwise.shape}")
+        depthwise = _depthwise(input, depthwise_filter, strides, padding, rates, layout, "depthwise")
+        return conv2d(depthwise, pointwise, [1, 1, 1, 1], "VALID", data_format=layout, name=scope)

@@ -1,0 +1,183 @@
+"""Embeddings: rows of tables looked up by id, tables that may be partitioned, and sums of looked-up rows.
+
+With partitions "mod", id i is row ``i // n`` of partition ``i % n``; with "div", the ids are cut into n runs
+as equal as they can be, longer ones first. Public names here belong to ``tf.nn``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flowstone.framework import dtypes
+from flowstone.framework.operation import F
+from flowstone.framework.scope import get_default_graph
+from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.ops.numbers.division import div_no_nan
+
+__all__ = ["embedding_lookup", "embedding_lookup_sparse"]
+
+
+def embedding_lookup(
+    params: Any,
+    ids: Any,
+    partition_strategy: str = "mod",
+    name: str | None = None,
+    validate_indices: bool = True,
+    max_norm: Any = None,
+) -> Tensor:
+    """Rows of `params` (a table, or a list of its partitions) for int32 or int64 `ids`: [*ids.shape, *row
+    shape].
+
+    `max_norm` clips each row by its 2-norm. ValueError for no table or an unknown strategy;
+    InvalidArgumentError in the step for ids out of range. `validate_indices` is not used.
+    """
+    tables = [*params] if isinstance(params, (list, tuple)) else [params]
+    if hasattr(params, "_get_variable_list"):  # a partitioned variable
+        tables = list(params._get_variable_list())
+    if not tables or tables[0] is None:
+        raise ValueError("params must be specified")
+    if partition_strategy not in ("mod", "div"):
+        raise ValueError(f"Unrecognized partition strategy: {partition_strategy}")
+    with get_default_graph().name_scope(name or "embedding_lookup") as scope:
+        ids = convert_to_tensor(ids, name="ids")
+        if len(tables) == 1:
+            rows = _gather(tables[0], ids, scope)
+            rows = rows if max_norm is None else _clip(rows, ids, max_norm)
+            return F.Identity(rows)
+        rows = _partitioned(tables, ids, partition_strategy, scope)
+        return rows if max_norm is None else _clip(rows, ids, max_norm)
+
+
+def _gather(table, ids, name=None):
+    """Rows of a tensor or variable; one that is read sparsely, if it can be."""
+    read = getattr(table, "sparse_read", None)
+    return F.GatherV2(table, ids, 0, name=name) if read is None else read(ids, name=name)
+
+
+def _clip(rows, ids, max_norm):
+    """The rows of these ids, with 2-norms of at most `max_norm`."""
+    with get_default_graph().name_scope("clip_by_norm") as scope:
+        if None in (ids.ndim, rows.ndim):
+            axes = F.Range(F.Rank(ids), F.Rank(rows), 1)
+        else:
+            axes = list(range(ids.ndim, rows.ndim))
+        squares = F.Sum(F.Mul(rows, rows, name="mul"), axes, keep_dims=True)
+        is_positive = F.Greater(squares, 0)
+        norm = F.Select(is_positive, F.Sqrt(F.Select(is_positive, squares, F.OnesLike(squares))), squares)
+        bound = convert_to_tensor(max_norm, rows.dtype.base_dtype)
+        clipped = F.RealDiv(F.Mul(rows, bound, name="mul"), F.Maximum(norm, bound), name="truediv")
+        return F.Identity(clipped, name=scope)
+
+
+def _partitioned(tables, ids, strategy, scope):
+    count, dtype = len(tables), ids.dtype.base_dtype
+    flat = F.Reshape(ids, [-1])
+    originals = F.Range(0, F.Size(flat), 1, name="range")
+    if strategy == "mod":
+        chosen, row = F.FloorMod(flat, count, name="mod"), F.FloorDiv(flat, count, name="floordiv")
+    else:
+        chosen, row = _cut_runs(tables, flat, dtype)
+    chosen = chosen if dtype is dtypes.int32 else F.Cast(chosen, DstT=dtypes.int32)
+    row_parts = F.DynamicPartition(row, chosen, num_partitions=count)
+    places = F.DynamicPartition(originals, chosen, num_partitions=count)
+    found = [_gather(table, part) for table, part in zip(tables, row_parts)]
+    rows = F.ParallelDynamicStitch(places, found, name=scope)
+    inner = convert_to_tensor(tables[0])._dims
+    if inner is None or None in inner[1:]:
+        table_shape = F.Shape(convert_to_tensor(tables[0]))
+        tail = F.StridedSlice(table_shape, [1], [0], [1], end_mask=1)
+        rows = F.Reshape(rows, F.ConcatV2([F.Shape(ids), tail], 0, name="concat"))
+    elif ids._dims is not None and None not in ids._dims:
+        rows = F.Reshape(rows, [*ids._dims, *inner[1:]])
+    else:
+        rows = F.Reshape(rows, F.ConcatV2([F.Shape(ids), list(inner[1:])], 0, name="concat"))
+    if ids._dims is not None and inner is not None:
+        rows.set_shape((*ids._dims, *inner[1:]))
+    return rows
+
+
+def _cut_runs(tables, flat, dtype):
+    """(partition, row) of each id where partitions hold runs of ids."""
+    count = len(tables)
+    sizes = [convert_to_tensor(table)._dims for table in tables]
+    if all(dims is not None and dims[0] is not None for dims in sizes):
+        total = convert_to_tensor(sum(dims[0] for dims in sizes), dtype)
+    else:
+        shapes = [F.Shape(convert_to_tensor(table)) for table in tables]
+        first = [F.StridedSlice(shape, [0], [1], [1], shrink_axis_mask=1) for shape in shapes]
+        total = F.Cast(F.Sum(F.Pack(first, name="stack"), [0]), DstT=dtype)
+    short, longer = F.FloorDiv(total, count, name="floordiv"), F.FloorMod(total, count, name="mod")
+    long = F.AddV2(short, 1, name="add")
+    shifted = F.Sub(flat, longer, name="sub")
+    by_long = F.FloorDiv(flat, long, name="floordiv")
+    chosen = F.Maximum(by_long, F.FloorDiv(shifted, short, name="floordiv"))
+    is_long = F.Less(chosen, longer)
+    in_long, in_short = F.FloorMod(flat, long, name="mod"), F.FloorMod(shifted, short, name="mod")
+    return chosen, F.Select(is_long, in_long, in_short)
+
+
+def embedding_lookup_sparse(
+    params: Any,
+    sp_ids: Any,
+    sp_weights: Any,
+    partition_strategy: str = "mod",
+    name: str | None = None,
+    combiner: str | None = None,
+    max_norm: Any = None,
+    allow_fast_lookup: bool = False,
+) -> Tensor:
+    """For each row of the sparse ids, the looked-up rows combined: their (weighted) "sum", "mean" (default)
+    or "sqrtn".
+
+    `sp_ids` and `sp_weights` (or None for ones) are SparseTensors with the same indices; every row must have
+    an id. TypeError for other types, ValueError for an unknown combiner.
+    """
+    combiner = "mean" if combiner is None else combiner
+    if combiner not in ("mean", "sqrtn", "sum"):
+        raise ValueError(f"combiner must be one of 'mean', 'sqrtn' or 'sum', got {combiner}")
+    for value, what in ((sp_ids, "sp_ids"), (sp_weights, "sp_weights")):
+        if not hasattr(value, "indices") and not (value is None and what == "sp_weights"):
+            raise TypeError(f"{what} must be SparseTensor, got {type(value)}")
+    with get_default_graph().name_scope(name or "embedding_lookup_sparse") as scope:
+        segments = F.StridedSlice(
+            sp_ids.indices, [0, 0], [0, 1], [1, 1], begin_mask=1, end_mask=1, shrink_axis_mask=2
+        )
+        is_one = not isinstance(params, (list, tuple)) or len(params) == 1
+        if sp_weights is None and is_one and max_norm is None and not hasattr(params, "_get_variable_list"):
+            table = params[0] if isinstance(params, (list, tuple)) else params
+            reduce = {"sum": F.SparseSegmentSum, "mean": F.SparseSegmentMean, "sqrtn": F.SparseSegmentSqrtN}
+            return reduce[combiner](convert_to_tensor(table), sp_ids.values, _int32(segments), name=scope)
+        ids, positions = F.Unique(sp_ids.values)
+        rows = embedding_lookup(params, ids, partition_strategy, None, True, max_norm)
+        segments = _int32(segments)
+        if sp_weights is None:
+            reduce = {"sum": F.SparseSegmentSum, "mean": F.SparseSegmentMean, "sqrtn": F.SparseSegmentSqrtN}
+            return reduce[combiner](rows, positions, segments, name=scope)
+        return _weighted(F.GatherV2(rows, positions, 0), sp_weights.values, segments, combiner, scope)
+
+
+def _int32(x):
+    return x if x.dtype.base_dtype is dtypes.int32 else F.Cast(x, DstT=dtypes.int32)
+
+
+def _weighted(rows, weights, segments, combiner, scope):
+    weights = weights if weights.dtype is rows.dtype else F.Cast(weights, DstT=rows.dtype)
+    if rows.ndim is None:
+        ones = F.Fill(F.ExpandDims(F.Sub(F.Rank(rows), 1), 0), 1)
+    else:
+        ones = [1] * (rows.ndim - 1)
+    weights = F.Reshape(weights, F.ConcatV2([F.Shape(weights), ones], 0, name="concat"))
+    rows = F.Mul(rows, weights, name="mul")
+    if combiner == "sum":
+        return F.SegmentSum(rows, segments, name=scope)
+    total = F.SegmentSum(rows, segments)
+    if combiner == "mean":
+        return _divided(total, F.SegmentSum(weights, segments), scope)
+    return _divided(total, F.Sqrt(F.SegmentSum(F.Square(weights), segments)), scope)
+
+
+def _divided(total, weight, scope):
+    """The quotient in the type of the total, of integers too."""
+    if not total.dtype.is_integer:
+        return F.DivNoNan(total, weight, name=scope)
+    return F.Cast(div_no_nan(total, weight), DstT=total.dtype, name=scope)

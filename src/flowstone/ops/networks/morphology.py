@@ -1,0 +1,181 @@
+"""Grey-scale morphology of images: dilation, erosion, and the gradients of the former.
+
+Dilation takes the maximum over a window of image plus structuring filter: [batch, height, width, depth] with
+a filter [rows, columns, depth], `rates` apart. Positions outside the image are never the maximum; of equals
+the first counts. Public names here belong to ``tf.nn``.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+
+from flowstone.framework import dtypes, errors
+from flowstone.framework.kernel import CPU, GPU
+from flowstone.framework.operation import F, op
+from flowstone.framework.scope import get_default_graph
+from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.ops.arrays.arrays import in_signed
+from flowstone.ops.networks.windows import SAME, VALID, require_rank
+
+__all__ = ["dilation2d", "erosion2d"]
+
+_ATTRIBUTES = "strides: list(int) >= 4 ; rates: list(int) >= 4 ; padding: string in ['SAME', 'VALID']"
+_TYPES = (*dtypes.REAL, dtypes.bfloat16)
+
+dilation2d_op = op("Dilation2D", "input: T, filter: T -> output: T", _ATTRIBUTES, T=_TYPES)
+dilation2d_backprop_input = op(
+    "Dilation2DBackpropInput", "input: T, filter: T, out_backprop: T -> in_backprop: T", _ATTRIBUTES, T=_TYPES
+)
+dilation2d_backprop_filter = op(
+    "Dilation2DBackpropFilter",
+    "input: T, filter: T, out_backprop: T -> filter_backprop: T",
+    _ATTRIBUTES,
+    T=_TYPES,
+)
+
+
+class _Dilation:
+    """The windows of a node over one image shape: `positions` are slices of the padded image, row by row."""
+
+    def __init__(self, attributes, image, kernel) -> None:
+        if image.dim() != 4 or kernel.dim() != 3 or image.shape[3] != kernel.shape[2]:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"input and filter must have the same depth: {image.shape[-1]} vs {kernel.shape[-1]}",
+            )
+        strides, rates = attributes["strides"][1:3], attributes["rates"][1:3]
+        rule = SAME if attributes["padding"] == "SAME" else VALID
+        counts, before, after = rule.solve(image.shape[1:3], kernel.shape[:2], strides, rates)
+        exact = image.dtype.is_floating_point
+        wide = image if exact else image.to(torch.int64)
+        lowest = -math.inf if exact else -(2**62)
+        pad = [0, 0, before[1], after[1], before[0], after[0]]
+        self.image, self.before = torch.constant_pad_nd(wide, pad, lowest), before
+        self.filter = kernel if exact else kernel.to(torch.int64)
+        self.positions = [
+            (
+                slice(None),
+                slice(row * rates[0], row * rates[0] + (counts[0] - 1) * strides[0] + 1, strides[0]),
+                slice(column * rates[1], column * rates[1] + (counts[1] - 1) * strides[1] + 1, strides[1]),
+            )
+            for row in range(kernel.shape[0])
+            for column in range(kernel.shape[1])
+        ]
+
+    def candidates(self):
+        """Image plus filter for each position of the filter."""
+        offsets = self.filter.flatten(0, 1)
+        return (self.image[position] + offset for position, offset in zip(self.positions, offsets))
+
+    def winners(self):
+        """The number of the filter position that has the maximum, for each output."""
+        best, winner = None, None
+        for number, candidate in enumerate(self.candidates()):
+            if best is None:
+                best, winner = candidate, torch.zeros_like(candidate, dtype=torch.int64)
+            else:
+                wins = candidate > best
+                best, winner = torch.where(wins, candidate, best), winner.masked_fill(wins, number)
+        return winner
+
+
+@dilation2d_op.infer
+def _(node):
+    image, kernel = require_rank(node.dims(0), 4), require_rank(node.dims(1), 3)
+    depth = image[3] if kernel[2] is None else kernel[2]
+    if image[3] is not None and image[3] != depth:
+        raise ValueError(f"Dimensions must be equal, but are {image[3]} and {kernel[2]}")
+    rule = SAME if node.attributes["padding"] == "SAME" else VALID
+    strides, rates = node.attributes["strides"][1:3], node.attributes["rates"][1:3]
+    found = zip(image[1:3], kernel[:2], strides, rates)
+    return (image[0], *[rule.count(*one, axis) for axis, one in enumerate(found)], depth)
+
+
+@dilation2d_op.kernel(CPU, GPU)
+def _(node, env):
+    attributes = node.attributes
+
+    def run(image, kernel):
+        best = None
+        for candidate in _Dilation(attributes, image, kernel).candidates():
+            best = candidate if best is None else torch.maximum(best, candidate)
+        return best.to(image.dtype)
+
+    return run
+
+
+@dilation2d_backprop_input.kernel(CPU, GPU)
+def _(node, env):
+    attributes = node.attributes
+
+    def run(image, kernel, dy):
+        windows = _Dilation(attributes, image, kernel)
+        winner = windows.winners()
+        gradient = windows.image.new_zeros(windows.image.shape, dtype=dy.dtype)
+        for number, position in enumerate(windows.positions):
+            gradient[position] += torch.where(winner == number, dy, 0)
+        top, left = windows.before
+        return gradient[:, top : top + image.shape[1], left : left + image.shape[2]]
+
+    return in_signed(node.dtype(0), run, 2)
+
+
+@dilation2d_backprop_filter.kernel(CPU, GPU)
+def _(node, env):
+    attributes = node.attributes
+
+    def run(image, kernel, dy):
+        winner = _Dilation(attributes, image, kernel).winners()
+        count = kernel.shape[0] * kernel.shape[1]
+        sums = [torch.where(winner == number, dy, 0).sum((0, 1, 2)) for number in range(count)]
+        return torch.stack(sums).view(kernel.shape).to(dy.dtype)
+
+    return in_signed(node.dtype(0), run, 2)
+
+
+dilation2d_backprop_input.infer(lambda node: node.dims(0))
+dilation2d_backprop_filter.infer(lambda node: node.dims(1))
+dilation2d_backprop_input.no_gradient()
+dilation2d_backprop_filter.no_gradient()
+
+
+@dilation2d_op.gradient
+def _(op, dy):
+    attributes = {key: op.attributes[key] for key in ("strides", "rates", "padding")}
+    return (
+        F.Dilation2DBackpropInput(*op.inputs, dy, **attributes),
+        F.Dilation2DBackpropFilter(*op.inputs, dy, **attributes),
+    )
+
+
+def dilation2d(
+    input: Any, filter: Any = None, strides: Any = None, rates: Any = None, padding: Any = None,
+    name: str | None = None, filters: Any = None, dilations: Any = None,
+) -> Tensor:  # fmt: skip
+    """The grey-scale dilation of images [batch, height, width, depth] by a filter [rows, columns, depth]."""
+    kernel = filter if filters is None else filters
+    return dilation2d_op(
+        input,
+        kernel,
+        strides=strides,
+        rates=rates if dilations is None else dilations,
+        padding=padding,
+        name=name,
+    )
+
+
+def erosion2d(
+    value: Any, kernel: Any, strides: Any, rates: Any, padding: str, name: str | None = None
+) -> Tensor:
+    """The grey-scale erosion: minus the dilation of -value by the kernel turned by 180 degrees."""
+    with get_default_graph().name_scope(name or "erosion2d") as scope:
+        kernel = convert_to_tensor(kernel, name="kernel")
+        turned = F.ReverseV2(kernel, [0, 1])
+        dilated = dilation2d_op(
+            F.Neg(value), turned, strides=strides, rates=rates, padding=padding, name=scope
+        )
+        return F.Neg(dilated)

@@ -1,0 +1,486 @@
+"""Pooling of images and volumes over sliding windows, and the operations of its gradients.
+
+Max-pooling ops that need to know where a maximum was find it again from their input, the first of equals. A
+window never sees padding: it counts neither as a maximum nor in an average. NaN and infinities are pooled as
+such. As in `convolution`, kernels see channels-last tensors as channels-first views. The public functions are
+in `pooling_layers`.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from flowstone.framework import dtypes, errors
+from flowstone.framework.kernel import CPU, GPU
+from flowstone.framework.operation import F, op
+from flowstone.framework.shape import merge
+from flowstone.ops.arrays.arrays import in_signed
+from flowstone.ops.networks.sliding_maxima import sliding_maxima
+from flowstone.ops.networks.windows import (
+    channels_first,
+    channels_last,
+    is_channels_last,
+    pad_spatial,
+    padding_of,
+    require_rank,
+    spatial,
+)
+
+REAL = (*dtypes.REAL, dtypes.bfloat16)
+_POOLED = tuple(dtype for dtype in REAL if dtype not in (dtypes.uint32, dtypes.uint64))
+FLOATS = (*dtypes.FLOATS, dtypes.bfloat16)
+_MAX = {2: torch.max_pool2d, 3: torch.max_pool3d}
+MAX_INDICES = {2: torch._C._nn.max_pool2d_with_indices, 3: torch._C._nn.max_pool3d_with_indices}
+MAX_BACKWARD = {
+    2: torch.ops.aten.max_pool2d_with_indices_backward.default,
+    3: torch.ops.aten.max_pool3d_with_indices_backward.default,
+}
+PADDINGS = "padding: string in ['SAME', 'VALID']"
+_EXPLICIT = "padding: string in ['SAME', 'VALID', 'EXPLICIT'] ; explicit_paddings: list(int) = []"
+WINDOW = "ksize: list(int) >= 4 ; strides: list(int) >= 4 ; "
+WINDOW_3D = "ksize: list(int) >= 5 ; strides: list(int) >= 5 ; "
+LAYOUT = " ; data_format: string in ['NHWC', 'NCHW'] = 'NHWC'"
+_LAYOUT_VECTOR = " ; data_format: string in ['NHWC', 'NCHW', 'NCHW_VECT_C'] = 'NHWC'"
+LAYOUT_3D = " ; data_format: string in ['NDHWC', 'NCDHW'] = 'NDHWC'"
+
+
+class Window:
+    """The windows of a pooling node:
+
+    spatial `sizes` and `strides`, `padding`, `rank`, `last` (channels last).
+    """
+
+    def __init__(self, attributes, ksize, strides) -> None:
+        layout = attributes.get("data_format", "NHWC")
+        self.rank, self.last = len(ksize), is_channels_last(layout)
+        self.n = self.rank - 2
+        self.sizes, self.strides = spatial(ksize, layout), spatial(strides, layout)
+        self.padding = padding_of(attributes, self.rank)
+        self.to_first, self.to_last = channels_first(self.rank), channels_last(self.rank)
+        channel = self.rank - 1 if self.last else 1
+        self.channel_size, self.channel_stride = ksize[channel], strides[channel]
+        if ksize[0] != 1 or strides[0] != 1:
+            raise errors.UnimplementedError(
+                None, None, "Pooling is not yet supported on the batch dimension."
+            )
+        if self.channel_size != 1 and (set(self.sizes) != {1} or self.channel_size != self.channel_stride):
+            raise errors.UnimplementedError(
+                None,
+                None,
+                "MaxPooling supports exactly one of pooling across depth or pooling across width/height; "
+                "depthwise windows must not overlap.",
+            )
+
+    def solve(self, lengths):
+        """(counts, before, after) over these spatial lengths."""
+        return self.padding.solve(lengths, self.sizes, self.strides, (1,) * self.n)
+
+    def first(self, x):
+        """A tensor in the node's layout as a channels-first view. InvalidArgumentError for another rank."""
+        if x.dim() != self.rank:
+            raise errors.InvalidArgumentError(
+                None, None, f"tensor_in must be {self.rank}-dimensional, not {x.dim()}"
+            )
+        return x.permute(self.to_first) if self.last else x
+
+    def restored(self, y):
+        """A channels-first tensor in the node's layout."""
+        return y.permute(self.to_last) if self.last else y
+
+    def arrange(self, lengths):
+        """(counts, padding, ceil_mode, explicit): how ATen is told of these windows.
+
+        `explicit` is None, or (before, after) that must be padded by hand first.
+        """
+        counts, before, after = self.solve(lengths)
+        found = zip(lengths, self.sizes, self.strides, before, after, counts)
+        if before == after:
+            if all(2 * p <= size for p, size in zip(before, self.sizes)):
+                return counts, before, False, None
+        elif all(_ceil_fits(*one) for one in found):
+            return counts, before, True, None
+        return counts, (0,) * self.n, False, (before, after)
+
+
+def _ceil_fits(length, size, stride, before, after, count):
+    """Whether ATen's ceil mode, padded symmetrically by `before`,
+
+    gives `count` windows that all start inside.
+    """
+    if 2 * before > size or after < before:
+        return False
+    found = -(-(length + 2 * before - size) // stride) + 1
+    if (found - 1) * stride >= length + before:
+        found -= 1
+    return found == count
+
+
+def attribute_window(node):
+    return Window(node.attributes, node.attributes["ksize"], node.attributes["strides"])
+
+
+def _input_window(first):
+    """The window of a node whose ksize and strides are the inputs `first` and ``first + 1``;
+
+    None if not constant.
+    """
+
+    def find(node):
+        ksize, strides = node.constant(first), node.constant(first + 1)
+        if ksize is None or strides is None:
+            return None
+        return Window(node.attributes, tuple(ksize.tolist()), tuple(strides.tolist()))
+
+    return find
+
+
+def pooling_kernel(find, make):
+    """A kernel factory: `make(window, node)` gives ``f(*tensors)``; windows may come with the step."""
+
+    def factory(node, env):
+        window = find(node)
+        if window is not None:
+            function = make(window, node)
+            tensors = sum(
+                1 for argument in node.declaration.inputs if argument.name not in ("ksize", "strides")
+            )
+            if tensors == len(node.inputs):
+                return function
+            return lambda *inputs: function(*inputs[:tensors])
+
+        def run(*inputs):
+            *tensors, ksize, strides = inputs
+            return make(Window(node.attributes, tuple(ksize.tolist()), tuple(strides.tolist())), node)(
+                *tensors
+            )
+
+        return run
+
+    return factory
+
+
+def infer_pooled(find, rank):
+    def infer(node):
+        window = find(node)
+        if window is None:
+            return None
+        dims = require_rank(node.dims(0), rank)
+        layout = node.attributes.get("data_format", "NHWC")
+        found = zip(spatial(dims, layout), window.sizes, window.strides, (1,) * window.n)
+        counts = [window.padding.count(*one, axis) for axis, one in enumerate(found)]
+        channels = dims[-1] if window.last else dims[1]
+        if channels is not None and window.channel_size != 1:
+            channels //= window.channel_size
+        return (dims[0], *counts, channels) if window.last else (dims[0], channels, *counts)
+
+    return infer
+
+
+# ---- maxima
+
+
+def _lowest(dtype):
+    return -math.inf if dtype.is_floating_point else torch.iinfo(dtype).min
+
+
+def _wide(dtype, device_type):
+    """The type that ATen pools maxima of this one in, exactly; None for its own."""
+    if dtype.is_floating:
+        return None
+    return torch.int64 if device_type == "cpu" else torch.float64
+
+
+def _max_kernel(window, node):
+    if window.channel_size != 1:
+        size = window.channel_size
+        if window.last:
+            return lambda x: x.unflatten(-1, (-1, size)).amax(-1)
+        return lambda x: x.unflatten(1, (-1, size)).amax(2)
+    pool, sizes, strides = _MAX[window.n], window.sizes, window.strides
+    converts = not node.dtype(0).is_floating
+    first, restored, arrange, ones = window.first, window.restored, window.arrange, (1,) * window.n
+    static = node.static_shape(0)
+    fixed = (
+        arrange(spatial_lengths(window, static))
+        if static is not None and len(static) == window.rank
+        else None
+    )
+
+    def run(x):
+        dtype = x.dtype
+        y = first(x)
+        counts, padding, ceil, explicit = fixed or arrange(y.shape[2:])
+        if 0 in counts or 0 in y.shape:
+            return restored(y.new_empty((*y.shape[:2], *counts)))
+        if converts:
+            y = y.to(_wide(node.dtype(0), y.device.type))
+        if explicit is not None:
+            y = pad_spatial(y, *explicit, _lowest(y.dtype))
+        y = restored(pool(y, sizes, strides, padding, ones, ceil))
+        return y.to(dtype) if converts else y
+
+    return run
+
+
+def _host_max_kernel(window, node):
+    return sliding_maxima(window, node) or _max_kernel(window, node)
+
+
+def spatial_lengths(window, shape):
+    return tuple(shape[1:-1]) if window.last else tuple(shape[2:])
+
+
+def _maxima(window, x):
+    """(maxima, their positions in the unpadded plane, before-padding aware) of a channels-first tensor."""
+    _, padding, ceil, explicit = window.arrange(x.shape[2:])
+    if not x.dtype.is_floating_point:
+        x = x.to(_wide(dtypes.int64, x.device.type))
+    lengths = x.shape[2:]
+    if explicit is not None:
+        x = pad_spatial(x, *explicit, _lowest(x.dtype))
+    values, indices = MAX_INDICES[window.n](x, window.sizes, window.strides, padding, (1,) * window.n, ceil)
+    if explicit is not None:
+        indices = _without_padding(indices, x.shape[2:], explicit[0], lengths)
+    return values, indices
+
+
+def _without_padding(indices, padded, before, lengths):
+    """Positions in a padded plane as positions in the plane itself."""
+    result, scale, rest = 0, 1, indices
+    for axis in reversed(range(len(lengths))):
+        inside = (rest % padded[axis]).sub_(before[axis]).clamp_(0, lengths[axis] - 1)
+        result = result + inside * scale
+        rest, scale = rest // padded[axis], scale * lengths[axis]
+    return result
+
+
+def _scatter(dy, indices, shape):
+    """Adds the elements of channels-first `dy` at positions of planes of the channels-first `shape`."""
+    flat = dy.new_zeros((*shape[:2], math.prod(shape[2:])))
+    return flat.scatter_add_(2, indices.flatten(2), dy.flatten(2)).view(shape)
+
+
+def _max_grad_kernel(window, node):
+    """dx from (x, y, dy)."""
+    first, restored = window.first, window.restored
+
+    def run(x, y, dy):
+        x, dy = first(x), first(dy)
+        if 0 in dy.shape:
+            return restored(x.new_zeros(x.shape))
+        return restored(_scatter(dy, _maxima(window, x)[1], x.shape))
+
+    return run
+
+
+def _max_grad_grad_kernel(window, node):
+    """From (x, y, ddx): the elements of ddx where x has its maxima."""
+    first, restored = window.first, window.restored
+
+    def run(x, y, ddx):
+        x, ddx = first(x), first(ddx)
+        indices = _maxima(window, x)[1]
+        return restored(torch.gather(ddx.flatten(2), 2, indices.flatten(2)).view(indices.shape))
+
+    return run
+
+
+# ---- declarations of max pooling
+
+
+def _first_shape(node):
+    return node.dims(0)
+
+
+def _max_family(suffix, rank, window, layout, types, first_input=None):
+    """MaxPool, MaxPoolGrad and MaxPoolGradGrad with windows as attributes, or as the last two inputs."""
+    name = "MaxPool3D" if rank == 5 else "MaxPool"
+    sizes = ", ksize: int32, strides: int32" if first_input else ""
+    host = ["ksize", "strides"] if first_input else []
+    padding = _EXPLICIT if rank == 4 and not first_input else PADDINGS
+    type_default = " ; T: type in [{}] = float"
+    names, all_names = (", ".join(dtype.name for dtype in some) for some in (types, REAL))
+    if rank == 5:
+        typed = type_default.format(names)
+        typing = (f" ; T: type in [{names}]", f"{typed} ; TInput{typed[4:]}", f" ; T: type in [{all_names}]")
+        grad_signature = "orig_input: TInput, orig_output: TInput, grad: T"
+    else:
+        with_quantized = f"{names}, qint8"  # larger codes stand for larger numbers
+        typing = [type_default.format(x) for x in (with_quantized, all_names)]
+        typing.append(f" ; T: type in [{all_names}]")
+        grad_signature = "orig_input: T, orig_output: T, grad: T"
+    find = [_input_window(i) if first_input else attribute_window for i in (1, 3, 3)]
+    forward = op(
+        name + suffix, f"input: T{sizes} -> output: T",
+        window + (padding if not first_input else PADDINGS) + (_LAYOUT_VECTOR if rank == 4 else layout)
+        + typing[0],
+        host=host,
+    )  # fmt: skip
+    grad = op(
+        f"{name}Grad{suffix}", f"{grad_signature}{sizes} -> output: T",
+        window + padding + layout + typing[1], host=host,
+    )  # fmt: skip
+    grad_grad = op(
+        f"{name}GradGrad{suffix}", f"orig_input: T, orig_output: T, grad: T{sizes} -> output: T",
+        window + PADDINGS + layout + typing[2], host=host,
+    )  # fmt: skip
+    forward.infer(infer_pooled(find[0], rank))
+    grad.infer(lambda node: require_rank(node.dims(0), rank))
+    grad_grad.infer(_infer_grad_grad(find[1], rank))
+    forward.kernel(CPU)(pooling_kernel(find[0], _host_max_kernel))
+    forward.kernel(GPU)(pooling_kernel(find[0], _max_kernel))
+    grad.kernel(CPU, GPU)(pooling_kernel(find[1], _max_grad_kernel))
+    grad_grad.kernel(CPU, GPU)(pooling_kernel(find[2], _max_grad_grad_kernel))
+    return forward, grad, grad_grad
+
+
+def _infer_grad_grad(find, rank):
+    pooled = infer_pooled(find, rank)
+
+    def infer(node):
+        dims = pooled(node)
+        merge(dims, node.dims(1))
+        merge(node.dims(0), node.dims(2))
+        return dims
+
+    return infer
+
+
+def shared_attributes(op):
+    keys = ("ksize", "strides", "padding", "explicit_paddings", "data_format")
+    return {key: op.attributes[key] for key in keys if key in op.attributes}
+
+
+def _without_explicit(attributes):
+    return {key: value for key, value in attributes.items() if key != "explicit_paddings"}
+
+
+def _join_max_family(forward, grad, grad_grad):
+    @forward.gradient
+    def _(op, dy):
+        sizes = op.inputs[1:]
+        return (grad(op.inputs[0], op.outputs[0], dy, *sizes, **shared_attributes(op)), *[None] * len(sizes))
+
+    @grad.gradient
+    def _(op, ddx):
+        x, y, _, *sizes = op.inputs
+        again = grad_grad(x, y, ddx, *sizes, **_without_explicit(shared_attributes(op)))
+        return (
+            F.ZerosLike(x, name="zeros_like"),
+            F.ZerosLike(y, name="zeros_like"),
+            again,
+            *[None] * len(sizes),
+        )
+
+
+max_pool_op, max_pool_grad, max_pool_grad_grad = _max_family("", 4, WINDOW, LAYOUT, _POOLED)
+max_pool_v2_op, max_pool_grad_v2, max_pool_grad_grad_v2 = _max_family(
+    "V2", 4, "", LAYOUT, _POOLED, first_input=True
+)
+max_pool3d_op, max_pool3d_grad, max_pool3d_grad_grad = _max_family(
+    "", 5, WINDOW_3D, LAYOUT_3D, (dtypes.float16, dtypes.bfloat16, dtypes.float32)
+)
+for _family in (
+    (max_pool_op, max_pool_grad, max_pool_grad_grad),
+    (max_pool_v2_op, max_pool_grad_v2, max_pool_grad_grad_v2),
+    (max_pool3d_op, max_pool3d_grad, max_pool3d_grad_grad),
+):
+    _join_max_family(*_family)
+max_pool_grad_grad_v2.no_gradient()
+
+
+def _grad_grad_gradient(grad):
+    def gradient(op, dy):
+        x, y, _ = op.inputs
+        back = grad(x, y, dy, **shared_attributes(op))
+        return F.ZerosLike(x, name="zeros_like"), F.ZerosLike(y, name="zeros_like"), back
+
+    return gradient
+
+
+max_pool_grad_grad.gradient(_grad_grad_gradient(max_pool_grad))
+max_pool3d_grad_grad.gradient(_grad_grad_gradient(max_pool3d_grad))
+
+
+# ---- arg-max
+
+_ARGMAX = (
+    WINDOW + "Targmax: type in [int32, int64]{} ; " + PADDINGS + " ; include_batch_in_index: bool = false"
+)
+max_pool_with_argmax_op = op(
+    "MaxPoolWithArgmax", "input: T -> output: T, argmax: Targmax", _ARGMAX.format(" = int64"), T=REAL
+)
+max_pool_with_argmax_op.infer(lambda node: [infer_pooled(attribute_window, 4)(node)] * 2)
+
+
+@max_pool_with_argmax_op.kernel(CPU, GPU)
+def _(node, env):
+    window = attribute_window(node)
+    target, with_batch = node.attributes["Targmax"].torch, node.attributes["include_batch_in_index"]
+
+    def run(x):
+        counts = window.arrange(x.shape[1:3])[0]
+        if 0 in counts:
+            empty = x.new_empty((x.shape[0], *counts, x.shape[3]))
+            return empty, empty.to(target)
+        values, indices = _maxima(window, window.first(x))
+        indices = indices.permute(window.to_last) * x.shape[3]
+        indices += torch.arange(x.shape[3], device=x.device)
+        if with_batch:
+            size = x.shape[1] * x.shape[2] * x.shape[3]
+            indices += (torch.arange(x.shape[0], device=x.device) * size).view(-1, 1, 1, 1)
+        return window.restored(values).to(x.dtype), indices.to(target)
+
+    return run
+
+
+@max_pool_with_argmax_op.gradient
+def _(op, dy, _):
+    attributes = shared_attributes(op) | {"include_batch_in_index": op.attributes["include_batch_in_index"]}
+    return (F.MaxPoolGradWithArgmax(op.inputs[0], dy, op.outputs[1], **attributes),)
+
+
+max_pool_grad_with_argmax = op(
+    "MaxPoolGradWithArgmax", "input: T, grad: T, argmax: Targmax -> output: T", _ARGMAX.format(""), T=REAL
+)
+max_pool_grad_with_argmax.infer(lambda node: require_rank(node.dims(0), 4))
+max_pool_grad_with_argmax.no_gradient()
+max_pool_grad_grad_with_argmax = op(
+    "MaxPoolGradGradWithArgmax", "input: T, grad: T, argmax: Targmax -> output: T", _ARGMAX.format(""), T=REAL
+)
+max_pool_grad_grad_with_argmax.infer(
+    lambda node: merge(infer_pooled(attribute_window, 4)(node), node.dims(2))
+)
+max_pool_grad_grad_with_argmax.no_gradient()
+
+
+@max_pool_grad_with_argmax.kernel(CPU, GPU)
+def _(node, env):
+    with_batch = node.attributes["include_batch_in_index"]
+
+    def run(x, dy, argmax):
+        if with_batch:
+            flat = x.new_zeros(x.numel()).index_add_(0, argmax.reshape(-1).to(torch.int64), dy.reshape(-1))
+        else:
+            batch = x.shape[0]
+            flat = x.new_zeros((batch, x[0].numel()))
+            flat.scatter_add_(1, argmax.to(torch.int64).reshape(batch, -1), dy.reshape(batch, -1))
+        return flat.view(x.shape)
+
+    return in_signed(node.dtype(0), run, 0, 1)
+
+
+@max_pool_grad_grad_with_argmax.kernel(CPU, GPU)
+def _(node, env):
+    with_batch = node.attributes["include_batch_in_index"]
+
+    def run(x, ddx, argmax):
+        batch = x.shape[0]
+        if with_batch:
+            return ddx.reshape(-1)[argmax.to(torch.int64)]
+        found = torch.gather(ddx.reshape(batch, -1), 1, argmax.to(torch.int64).reshape(batch, -1))
+        return found.view(argmax.shape)
+
+    return run

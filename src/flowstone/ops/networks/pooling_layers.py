@@ -1,0 +1,183 @@
+"""The public functions over pooling: the largest or mean element of sliding windows of images and volumes.
+
+Public names here belong to ``tf.nn``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flowstone.framework import dtypes
+from flowstone.framework.operation import F
+from flowstone.framework.scope import get_default_graph
+from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.ops.networks.average_pooling import avg_pool3d_op, avg_pool_op
+from flowstone.ops.networks.convolution_layers import expanded, padding_attributes
+from flowstone.ops.networks.pooling import max_pool3d_op, max_pool_op, max_pool_with_argmax_op
+from flowstone.ops.networks.windows import SAME, is_channels_last
+
+__all__ = [
+    "avg_pool",
+    "avg_pool2d",
+    "avg_pool3d",
+    "max_pool",
+    "max_pool2d",
+    "max_pool3d",
+    "max_pool_with_argmax",
+    "pool",
+]
+
+
+def max_pool(
+    value: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NHWC", name: str | None = None,
+    input: Any = None,
+) -> Tensor:  # fmt: skip
+    """The largest element of each window of images [batch, height, width, channels].
+
+    `ksize`, `strides`: one number, two, or one a dimension; `padding`: "SAME", "VALID" or pairs of amounts.
+    """
+    layout = data_format or "NHWC"
+    return max_pool_op(
+        value if input is None else input, ksize=expanded(ksize, 2, layout), strides=expanded(strides, 2,
+        layout), data_format=layout, name=name or "MaxPool", **padding_attributes(padding), )  # fmt: skip
+
+
+def max_pool2d(
+    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NHWC", name: str | None = None
+) -> Tensor:
+    """`max_pool` by its later name."""
+    return max_pool(input, ksize, strides, padding, data_format, name or "MaxPool2d")
+
+
+def avg_pool(
+    value: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NHWC", name: str | None = None,
+    input: Any = None,
+) -> Tensor:  # fmt: skip
+    """The mean of the elements of each window that lie inside the images [batch, height, width, channels]."""
+    layout = data_format or "NHWC"
+    with get_default_graph().name_scope(name or "AvgPool") as scope:
+        value = convert_to_tensor(value if input is None else input, name="value")
+        return avg_pool_op(
+            value, ksize=expanded(ksize, 2, layout), strides=expanded(strides, 2, layout), padding=padding,
+            data_format=layout, name=scope,
+        )  # fmt: skip
+
+
+avg_pool2d = avg_pool
+
+
+def max_pool3d(
+    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NDHWC", name: str | None = None
+) -> Tensor:
+    """The largest element of each window of volumes [batch, depth, height, width, channels]."""
+    return max_pool3d_op(
+        input, ksize=expanded(ksize, 3, data_format), strides=expanded(strides, 3, data_format),
+        padding=padding, data_format=data_format, name=name,
+    )  # fmt: skip
+
+
+def avg_pool3d(
+    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NDHWC", name: str | None = None
+) -> Tensor:
+    """The mean of the elements of each window that lie inside the volumes [batch, depth, height, width,
+
+    channels].
+    """
+    return avg_pool3d_op(
+        input, ksize=expanded(ksize, 3, data_format), strides=expanded(strides, 3, data_format),
+        padding=padding, data_format=data_format, name=name,
+    )  # fmt: skip
+
+
+def max_pool_with_argmax(
+    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NHWC", Targmax: Any = None,
+    name: str | None = None, output_dtype: Any = None, include_batch_in_index: bool = False,
+) -> Any:  # fmt: skip
+    """(maxima, their flat positions [(row * width) + column] * channels + channel); only NHWC."""
+    if data_format != "NHWC":
+        raise ValueError(f"`data_format` values other than 'NHWC' are not supported. Received: {data_format}")
+    return max_pool_with_argmax_op(
+        input, ksize=expanded(ksize, 2, "NHWC"), strides=expanded(strides, 2, "NHWC"), padding=padding,
+        Targmax=Targmax or output_dtype or dtypes.int64, include_batch_in_index=include_batch_in_index,
+        name=name,
+    )  # fmt: skip
+
+
+def pool(
+    input: Any,
+    window_shape: Any,
+    pooling_type: str,
+    padding: str,
+    dilation_rate: Any = None,
+    strides: Any = None,
+    name: str | None = None,
+    data_format: str | None = None,
+    dilations: Any = None,
+) -> Tensor:
+    """Pooling of type "MAX" or "AVG" over one to three spatial dimensions, windows `dilation_rate` apart.
+
+    ValueError for other types, dilation with strides or of unknown lengths, or "MAX" with SAME and dilation.
+    """
+    if pooling_type not in ("MAX", "AVG"):
+        raise ValueError(f"`pooling_type` must be 'MAX' or 'AVG'. Received: {pooling_type}")
+    input = convert_to_tensor(input, name="input")
+    window, n = [int(size) for size in window_shape], len(window_shape)
+    rates = list(dilations or dilation_rate or [1] * n)
+    strides = list(strides or [1] * n)
+    if max(rates) > 1 and max(strides) > 1:
+        raise ValueError("strides > 1 not supported in conjunction with dilation_rate > 1")
+    with get_default_graph().name_scope(name or f"{pooling_type.lower()}_pool") as scope:
+        last = data_format is None or is_channels_last(data_format)
+        if max(rates) > 1:
+            return _dilated_pool(input, window, pooling_type, padding, rates, last)
+        return _pool(input, window, strides, pooling_type, padding, last, scope)
+
+
+def _pool(input, window, strides, pooling_type, padding, last, name):
+    n = len(window)
+    if n == 1:
+        axis = 1 if last else 2
+        image = F.ExpandDims(input, axis)
+        return F.Squeeze(
+            _pool(image, [1, *window], [1, *strides], pooling_type, padding, last, name), squeeze_dims=[axis]
+        )
+    layout = ("NHWC" if last else "NCHW") if n == 2 else ("NDHWC" if last else "NCDHW")
+    function = {"MAX2": max_pool, "AVG2": avg_pool, "MAX3": max_pool3d, "AVG3": avg_pool3d}[
+        f"{pooling_type}{n}"
+    ]
+    return function(input, expanded(window, n, layout), expanded(strides, n, layout), padding, layout, name)
+
+
+def _dilated_pool(input, window, pooling_type, padding, rates, last):
+    """Space moved to batch, pooled without padding, and moved back."""
+    n = len(window)
+    if padding == "SAME" and pooling_type == "MAX":
+        raise ValueError("pool with dilation_rate > 1 pads with zeros: use padding='VALID' for type 'MAX'")
+    if not last:
+        rank = n + 2
+        input = F.Transpose(input, [0, *range(2, rank), 1])
+    paddings, crops = _dilation_margins(input, window, padding, rates)
+    spread = F.SpaceToBatchND(input, rates, paddings)
+    pooled = _pool(spread, window, [1] * n, pooling_type, "VALID", True, None)
+    result = F.BatchToSpaceND(pooled, rates, crops)
+    return result if last else F.Transpose(result, [0, n + 1, *range(1, n + 1)])
+
+
+def _dilation_margins(input, window, padding, rates):
+    """(paddings, crops) of the spatial dimensions, which the rates are to divide; lists, or the step's."""
+    n = len(window)
+    lengths = None if input._dims is None else input._dims[1:-1]
+    if lengths is None or None in lengths:
+        if padding == "SAME":
+            raise ValueError("pool with dilation_rate > 1 and padding='SAME' needs static spatial dimensions")
+        sizes = F.StridedSlice(F.Shape(input), [1], [n + 1], [1])
+        margins = F.Pack([np.zeros(n, np.int32), F.FloorMod(F.Neg(sizes), np.array(rates, np.int32))], axis=1)
+        return margins, margins
+    before, after = [0] * n, [0] * n
+    if padding == "SAME":
+        _, before, after = SAME.solve(lengths, window, [1] * n, rates)
+    rest = [-(length + b + a) % r for length, b, a, r in zip(lengths, before, after, rates)]
+    paddings = [[b, a + extra] for b, a, extra in zip(before, after, rest)]
+    return paddings, [[0, extra] for extra in rest]

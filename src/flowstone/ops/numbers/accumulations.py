@@ -1,0 +1,108 @@
+"""Running sums and products along an axis: inclusive or exclusive, from either end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from flowstone.framework import errors
+from flowstone.framework.kernel import CPU, GPU, X0, Call
+from flowstone.framework.operation import F, op
+from flowstone.framework.tensor import Tensor
+from flowstone.ops.numbers.elementwise import ALL_NUMBERS, same_shape
+from flowstone.ops.numbers.unsigned_integers import SIGNED, modular
+
+__all__ = ["cumprod", "cumsum"]
+
+_ATTRIBUTES = "exclusive: bool = false ; reverse: bool = false ; Tidx: type in [int32, int64] = int32"
+
+
+def _accumulation(name, function, neutral):
+    declaration = op(name, "x: T, axis: Tidx -> out: T", _ATTRIBUTES, T=ALL_NUMBERS, host=["axis"])
+    declaration.infer(same_shape)
+
+    @declaration.kernel(CPU, GPU)
+    def _(node, env):
+        dtype, axis, dims = node.dtype(0), node.constant(1), node.dims(0)
+        exclusive, reverse = node.attributes["exclusive"], node.attributes["reverse"]
+        kind = SIGNED.get(dtype) or dtype.torch
+        if (
+            axis is not None
+            and axis.shape == ()
+            and dims
+            and dtype not in SIGNED
+            and not exclusive
+            and not reverse
+        ):
+            if -len(dims) <= axis < len(dims):
+                return Call(function, X0, int(axis), dtype=kind)
+
+        def accumulate(x, axis):
+            at = _checked_axis(axis, x.ndim)
+            x = x.flip(at) if reverse else x
+            total = function(_shifted(x, at, neutral) if exclusive else x, at, dtype=kind)
+            return total.flip(at) if reverse else total
+
+        if dtype not in SIGNED:
+            return accumulate
+        return lambda x, axis: modular(dtype, lambda signed: accumulate(signed, axis))(x)
+
+    return declaration
+
+
+def _checked_axis(axis, rank):
+    if axis.ndim:
+        message = f"ScanOp: axis must be a scalar, not {list(axis.shape)}"
+        raise errors.InvalidArgumentError(None, None, message)
+    at = int(axis)
+    if not -rank <= at < rank:
+        message = f"ScanOp: Expected scan axis in the range [{-rank}, {rank}), but got {at}"
+        raise errors.InvalidArgumentError(None, None, message)
+    return at % rank
+
+
+def _shifted(x, axis, neutral):
+    """`x` moved on by one along the axis, with the neutral element in front."""
+    size = x.shape[axis]
+    if not size:
+        return x
+    first = torch.full_like(x.narrow(axis, 0, 1), neutral)
+    return torch.cat([first, x.narrow(axis, 0, size - 1)], axis)
+
+
+cumsum_op = _accumulation("Cumsum", torch.cumsum, 0)
+cumprod_op = _accumulation("Cumprod", torch.cumprod, 1)
+
+
+@cumsum_op.gradient
+def _(op, dy):
+    exclusive, reverse = op.attributes["exclusive"], op.attributes["reverse"]
+    return F.Cumsum(dy, op.inputs[1], exclusive=exclusive, reverse=not reverse), None
+
+
+@cumprod_op.gradient
+def _(op, dy):
+    x, axis = op.inputs
+    exclusive, reverse = op.attributes["exclusive"], op.attributes["reverse"]
+    product = F.Cumprod(x, axis, exclusive=exclusive, reverse=reverse)
+    flow = F.Cumsum(F.Mul(product, dy), axis, exclusive=exclusive, reverse=not reverse)
+    return F.DivNoNan(flow, x), None
+
+
+def cumsum(
+    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> Tensor:
+    """The sums of each element and those before it along `axis`.
+
+    `exclusive` leaves the element itself out, `reverse` sums from the end. InvalidArgumentError at run time
+    for an axis that does not exist.
+    """
+    return cumsum_op(x, axis, exclusive=exclusive, reverse=reverse, name=name)
+
+
+def cumprod(
+    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> Tensor:
+    """The products of each element and those before it along `axis`; arguments as for `cumsum`."""
+    return cumprod_op(x, axis, exclusive=exclusive, reverse=reverse, name=name)

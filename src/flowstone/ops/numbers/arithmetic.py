@@ -1,0 +1,468 @@
+"""Arithmetic, element by element: sums, differences, products, signs, powers, extremes.
+
+Integers wrap around.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+import torch
+
+from flowstone.framework import dtypes, errors
+from flowstone.framework.composite import IndexedSlices
+from flowstone.framework.kernel import CPU, GPU, X0, X1, Call
+from flowstone.framework.operation import F, op
+from flowstone.framework.shape import as_shape, merge
+from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.ops.lists.tensor_list import add_lists
+from flowstone.ops.numbers.elementwise import (
+    ALL_NUMBERS,
+    ARITHMETIC,
+    FLOATS,
+    FLOATS_AND_COMPLEX,
+    REAL,
+    SIGNED,
+    SIGNED_INTEGERS,
+    binary,
+    binary_call,
+    broadcast_shape,
+    conjugate,
+    constant_like,
+    same_shape,
+    sum_to,
+    unary,
+    undone,
+)
+from flowstone.ops.numbers.unsigned_integers import modular, ordered
+
+__all__ = [
+    "abs",
+    "accumulate_n",
+    "add",
+    "add_n",
+    "maximum",
+    "minimum",
+    "multiply",
+    "negative",
+    "pow",
+    "scalar_mul",
+    "sign",
+    "square",
+    "squared_difference",
+    "subtract",
+]
+
+# ---- sums, differences and products
+
+add_op = op(
+    "Add", "x: T, y: T -> z: T", T=(*FLOATS_AND_COMPLEX, *SIGNED_INTEGERS, dtypes.uint8, dtypes.string)
+)
+add_op.infer(broadcast_shape)
+add_op.number("{0} + {1}", overflows=True)
+
+
+@add_op.kernel(CPU, GPU)
+def _(node, env):
+    if node.dtype(0) is dtypes.string:
+        return _join_strings
+    return binary_call(node, torch.add, torch.Tensor.add_)
+
+
+def _join_strings(x, y):
+    return np.asarray(np.add(x, y), dtype=object)
+
+
+add_v2 = binary("AddV2", torch.add, torch.Tensor.add_, adapter=modular, commutative=True)
+add_v2.number("{0} + {1}", overflows=True)
+
+
+@add_op.gradient
+@add_v2.gradient
+def _(op, dz):
+    x, y = op.inputs
+    return sum_to(dz, x, y), sum_to(dz, y, x)
+
+
+def is_constant(value: np.ndarray | None, number: int) -> bool:
+    return (
+        value is not None and value.size > 0 and value.dtype.kind in "iufc" and bool((value == number).all())
+    )
+
+
+def same_as(node, i):
+    """Input `i`, if the output certainly has its shape."""
+    dims = node.outputs[0].dims
+    return node.inputs[i] if dims is not None and node.dims(i) == dims and None not in dims else None
+
+
+@add_v2.fold
+@add_op.fold
+def _(node):
+    return _unless(node, 0, lambda value: is_constant(value, 0))
+
+
+def _unless(node, number, is_neutral):
+    if is_neutral(node.constant(1)):
+        return same_as(node, 0)
+    if is_neutral(node.constant(0)):
+        return same_as(node, 1)
+    return None
+
+
+sub_op = binary("Sub", torch.sub, torch.Tensor.sub_, adapter=modular)
+sub_op.number("{0} - {1}", overflows=True)
+
+
+@sub_op.gradient
+def _(op, dz):
+    x, y = op.inputs
+    return sum_to(dz, x, y), F.Neg(sum_to(dz, y, x))
+
+
+@sub_op.fold
+def _(node):
+    return same_as(node, 0) if is_constant(node.constant(1), 0) else None
+
+
+mul_op = binary("Mul", torch.mul, torch.Tensor.mul_, adapter=modular, commutative=True)
+mul_op.number("{0} * {1}", overflows=True)
+
+
+@mul_op.gradient
+def _(op, dz):
+    x, y = op.inputs
+    return sum_to(F.Mul(dz, conjugate(y)), x, y), sum_to(F.Mul(conjugate(x), dz), y, x)
+
+
+@mul_op.fold
+def _(node):
+    return _unless(node, 1, lambda value: is_constant(value, 1))
+
+
+squared_difference_op = op(
+    "SquaredDifference",
+    "x: T, y: T -> z: T",
+    T=(*FLOATS_AND_COMPLEX, dtypes.int32, dtypes.int64),
+    commutative=True,
+)
+squared_difference_op.infer(broadcast_shape)
+
+
+@squared_difference_op.kernel(CPU, GPU)
+def _(node, env):
+    if node.dtype(0).is_complex:
+        return _squared_complex_difference
+    return Call(torch.square, Call(torch.sub, X0, X1))
+
+
+def _squared_complex_difference(x, y):
+    difference = x - y
+    return difference * difference.conj()
+
+
+@squared_difference_op.gradient
+def _(op, dz):
+    x, y = op.inputs
+    dx = F.Mul(F.Mul(constant_like(2, dz), dz), F.Sub(x, y))
+    return sum_to(dx, x, y), F.Neg(sum_to(dx, y, x))
+
+
+def _check_equal_shapes(inputs):
+    shape = inputs[0].shape
+    for i, x in enumerate(inputs):
+        if x.shape != shape:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"Inputs must have the same shape. Input 0: {list(shape)} != input {i}: {list(x.shape)}",
+            )
+
+
+def _add_all(x, y, *others):
+    total = torch.add(x, y)
+    for other in others:
+        total.add_(other)
+    return total
+
+
+def _add_all_in_place(x, *others):
+    for other in others:
+        x.add_(other)
+    return x
+
+
+def _sum_kernel(node, env):
+    count, dtype = len(node.inputs), node.dtype(0)
+    if dtype is dtypes.variant:
+        return add_lists
+    if count == 1:
+        return Call(torch.clone, X0)
+    total = modular(dtype, _add_all)
+    shapes = [node.static_shape(i) for i in range(count)]
+    if None in shapes or len(set(shapes)) > 1:
+
+        def checked(*inputs):
+            _check_equal_shapes(inputs)
+            return total(*inputs)
+
+        return checked
+    if total is not _add_all:
+        return total
+    if count == 2:
+        call = Call(torch.add, X0, X1).or_in_place(0, torch.Tensor.add_, X0, X1)
+        return call.or_in_place(1, torch.Tensor.add_, X1, X0)
+    inputs = [_input(i) for i in range(count)]
+    return Call(_add_all, *inputs).or_in_place(0, _add_all_in_place, *inputs)
+
+
+@functools.cache
+def _input(i):
+    return type(X0)(i)
+
+
+def _all_merged(node):
+    dims = node.dims(0)
+    for i in range(1, len(node.inputs)):
+        try:
+            dims = merge(dims, node.dims(i))
+        except ValueError as error:
+            raise ValueError(f"{error}\n\tFrom merging shape {i - 1} with other shapes.") from None
+    return dims
+
+
+add_n_op = op("AddN", "inputs: N*T -> sum: T", T=(*ALL_NUMBERS, dtypes.variant), commutative=True)
+add_n_op.infer(_all_merged)
+add_n_op.kernel(CPU, GPU)(_sum_kernel)
+accumulate_n_op = op(
+    "AccumulateNV2", "inputs: N*T -> sum: T", "shape: shape", T=ALL_NUMBERS, commutative=True
+)
+accumulate_n_op.infer(lambda node: node.attributes["shape"])
+accumulate_n_op.kernel(CPU, GPU)(_sum_kernel)
+
+
+@add_n_op.gradient
+@accumulate_n_op.gradient
+def _(op, dz):
+    return [dz] * len(op.inputs)
+
+
+@add_n_op.fold
+@accumulate_n_op.fold
+def _(node):
+    return node.inputs[0] if len(node.inputs) == 1 else None
+
+
+# ---- signs and squares
+
+neg_op = unary("Neg", torch.neg, SIGNED, in_place=torch.Tensor.neg_)
+neg_op.gradient(lambda op, dy: (F.Neg(dy),))
+neg_op.fold(undone)
+abs_op = unary("Abs", torch.abs, (*FLOATS, *SIGNED_INTEGERS), in_place=torch.Tensor.abs_)
+abs_op.gradient(lambda op, dy: (F.Mul(dy, F.Sign(op.inputs[0])),))
+square_op = unary("Square", torch.square, ARITHMETIC, in_place=torch.Tensor.square_, adapter=modular)
+square_op.gradient(lambda op, dy: (F.Mul(dy, F.Mul(constant_like(2, dy), conjugate(op.inputs[0]))),))
+
+
+def _sign(x):
+    return torch.where(torch.isnan(x), x, torch.sign(x))
+
+
+sign_op = op("Sign", "x: T -> y: T", T=SIGNED)
+sign_op.infer(same_shape)
+
+
+@sign_op.kernel(CPU, GPU)
+def _(node, env):
+    dtype = node.dtype(0)
+    if dtype.is_complex:
+        return Call(torch.sgn, X0)
+    return _sign if dtype.is_floating else Call(torch.sign, X0)
+
+
+@sign_op.gradient
+def _(op, dy):
+    return (F.ZerosLike(dy),)
+
+
+# ---- powers
+
+pow_op = op("Pow", "x: T, y: T -> z: T", T=SIGNED)
+pow_op.infer(broadcast_shape)
+
+
+@pow_op.fold
+def _(node):
+    return same_as(node, 0) if is_constant(node.constant(1), 1) else None
+
+
+@pow_op.kernel(CPU, GPU)
+def _(node, env):
+    exponent = node.constant(1)
+    if node.dtype(0).is_integer:
+        return _integer_power
+    if exponent is not None and exponent.shape == () and node.dtype(0).is_floating:
+        value = float(exponent)
+        return Call(torch.square, X0) if value == 2 else Call(torch.pow, X0, value)
+    return binary_call(node, torch.pow)
+
+
+def _integer_power(x, y):
+    if y.device.type == "cpu" and bool((y < 0).any()):  # elsewhere asking would wait for the device
+        raise errors.InvalidArgumentError(None, None, "Integers to negative integer powers are not allowed")
+    return torch.pow(x, y)
+
+
+@pow_op.gradient
+def _(op, dz):
+    x, y = op.inputs
+    base, exponent, z = conjugate(x), conjugate(y), conjugate(op.outputs[0])
+    dx = F.Mul(F.Mul(dz, exponent), F.Pow(base, F.Sub(exponent, constant_like(1, exponent))))
+    return sum_to(dx, x, y), _exponent_gradient(dz, z, base, x, y)
+
+
+def _exponent_gradient(dz, z, base, x, y):
+    """dz z log(base), and 0 where the base has no logarithm: 0, and negative reals."""
+    if base._dtype.is_complex:
+        has_logarithm = F.NotEqual(base, constant_like(0, base))
+    else:
+        has_logarithm = F.Greater(base, constant_like(0, base))
+    safe = F.Select(has_logarithm, base, F.OnesLike(base))
+    logarithm = F.Select(has_logarithm, F.Log(safe), F.ZerosLike(base))
+    return sum_to(F.Mul(F.Mul(dz, z), logarithm), y, x)
+
+
+# ---- extremes
+
+maximum_op = binary("Maximum", torch.maximum, types=REAL, adapter=ordered, commutative=True)
+minimum_op = binary("Minimum", torch.minimum, types=REAL, adapter=ordered, commutative=True)
+
+
+def _extreme_gradient(wins):
+    def gradient(op, dz):
+        x, y = op.inputs
+        first = wins(x, y)
+        zero = constant_like(0, dz)
+        return sum_to(F.SelectV2(first, dz, zero), x, y), sum_to(F.SelectV2(first, zero, dz), y, x)
+
+    return gradient
+
+
+maximum_op.gradient(_extreme_gradient(lambda x, y: F.GreaterEqual(x, y)))
+minimum_op.gradient(_extreme_gradient(lambda x, y: F.LessEqual(x, y)))
+
+
+# ---- public functions
+
+
+def add(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x + y, element-wise with broadcasting; strings are joined."""
+    first = next((value for value in (x, y) if isinstance(getattr(value, "dtype", None), dtypes.DType)), None)
+    if first is not None and first.dtype.base_dtype is dtypes.string:
+        return add_op(x, y, name=name or "Add")
+    return add_v2(x, y, name=name or "Add")
+
+
+def subtract(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x - y, element-wise with broadcasting."""
+    return sub_op(x, y, name=name or "Sub")
+
+
+def multiply(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x * y, element-wise with broadcasting."""
+    return mul_op(x, y, name=name or "Mul")
+
+
+def scalar_mul(scalar: Any, x: Any) -> Any:
+    """A scalar times a tensor, or times the values of IndexedSlices. ValueError unless `scalar` is one."""
+    scalar = convert_to_tensor(scalar, x.dtype.base_dtype, "scalar")
+    if scalar.ndim not in (None, 0):
+        raise ValueError("Only scalar multiply works, got shape " + str(scalar.shape))
+    if isinstance(x, IndexedSlices):
+        return IndexedSlices(mul_op(scalar, x.values, name="Mul"), x.indices, x.dense_shape)
+    return mul_op(scalar, x, name="Mul")
+
+
+def squared_difference(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """(x - y)(x - y), element-wise with broadcasting; of complex numbers the second factor conjugated."""
+    return squared_difference_op(x, y, name=name)
+
+
+def _list_of_tensors(inputs: Any, what: str) -> list[Tensor]:
+    if not isinstance(inputs, (list, tuple)) or not inputs:
+        raise ValueError(f"{what} must be a list of at least one Tensor with the same dtype and shape")
+    known = next(
+        (x.dtype.base_dtype for x in inputs if isinstance(getattr(x, "dtype", None), dtypes.DType)), None
+    )
+    tensors = [convert_to_tensor(x, known) for x in inputs]
+    if any(x._dtype.base_dtype is not tensors[0]._dtype.base_dtype for x in tensors):
+        raise ValueError(f"{what} must be a list of at least one Tensor with the same dtype and shape")
+    return tensors
+
+
+def add_n(inputs: Any, name: str | None = None) -> Tensor:
+    """The sum of tensors of one shape and dtype. ValueError for an empty list or unequal dtypes."""
+    tensors = _list_of_tensors(inputs, "inputs")
+    if len(tensors) == 1:
+        return F.Identity(tensors[0], name=name) if name else tensors[0]
+    return add_n_op(tensors, name=name)
+
+
+def accumulate_n(inputs: Any, shape: Any = None, tensor_dtype: Any = None, name: str | None = None) -> Tensor:
+    """The sum of tensors of one shape and dtype.
+
+    `shape`, `tensor_dtype`: what they are expected to have. ValueError or TypeError where they do not.
+    """
+    tensors = _list_of_tensors(inputs, "inputs")
+    expected = as_shape(shape)
+    for tensor in tensors:
+        expected.assert_is_compatible_with(tensor.shape)
+        if tensor_dtype is not None and dtypes.as_dtype(tensor_dtype) is not tensor._dtype.base_dtype:
+            wanted = dtypes.as_dtype(tensor_dtype).name
+            raise TypeError(f"tensor_dtype is {wanted}, but input is of type {tensor._dtype.name}")
+    if len(tensors) == 1:
+        return F.Identity(tensors[0], name=name) if name else tensors[0]
+    return add_n_op(tensors, name=name)
+
+
+def negative(x: Any, name: str | None = None) -> Tensor:
+    """-x, element-wise."""
+    return neg_op(x, name=name)
+
+
+def abs(x: Any, name: str | None = None) -> Tensor:
+    """The absolute value, element-wise; of complex64 as float32, of complex128 as float64."""
+    x = convert_to_tensor(x, name="x") if not isinstance(x, Tensor) else x
+    if x._dtype.is_complex:
+        return F.ComplexAbs(x, Tout=x._dtype.base_dtype.real_dtype, name=name or "Abs")
+    return abs_op(x, name=name)
+
+
+def sign(x: Any, name: str | None = None) -> Tensor:
+    """-1, 0 or 1 by the sign of each element; x / |x| of complex numbers."""
+    return sign_op(x, name=name)
+
+
+def square(x: Any, name: str | None = None) -> Tensor:
+    """x * x, element-wise."""
+    return square_op(x, name=name)
+
+
+def pow(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x to the power of y, element-wise with broadcasting.
+
+    InvalidArgumentError at run time for an integer to a negative power.
+    """
+    return pow_op(x, y, name=name)
+
+
+def maximum(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """The greater of x and y, element-wise with broadcasting; NaN if either is."""
+    return maximum_op(x, y, name=name)
+
+
+def minimum(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """The smaller of x and y, element-wise with broadcasting; NaN if either is."""
+    return minimum_op(x, y, name=name)

@@ -1,0 +1,96 @@
+"""Operations on the bits of integers, element by element with broadcasting. Public names here belong to
+``tf.bitwise``.
+
+A shift by at least the width of the type is one by the width less 1; right shifts keep the sign of signed
+integers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from flowstone.framework import dtypes
+from flowstone.framework.kernel import CPU, GPU, X0, X1, Call
+from flowstone.framework.operation import op
+from flowstone.framework.tensor import Tensor
+from flowstone.ops.numbers.elementwise import binary, broadcast_shape, unary, undone
+from flowstone.ops.numbers.unsigned_integers import modular
+
+__all__ = ["bitwise_and", "bitwise_or", "bitwise_xor", "invert", "left_shift", "right_shift"]
+
+_INTEGERS = dtypes.INTEGERS
+
+bitwise_and_op = binary(
+    "BitwiseAnd", torch.bitwise_and, types=_INTEGERS, commutative=True
+).not_differentiable()
+bitwise_or_op = binary("BitwiseOr", torch.bitwise_or, types=_INTEGERS, commutative=True).not_differentiable()
+bitwise_xor_op = binary(
+    "BitwiseXor", torch.bitwise_xor, types=_INTEGERS, commutative=True
+).not_differentiable()
+invert_op = unary("Invert", torch.bitwise_not, _INTEGERS, adapter=modular).not_differentiable()
+invert_op.fold(undone)
+
+
+def _shift(name, make):
+    declaration = op(name, "x: T, y: T -> z: T", T=_INTEGERS)
+    declaration.infer(broadcast_shape)
+    declaration.kernel(CPU, GPU)(lambda node, env: Call(make(node.dtype(0)), X0, X1))
+    return declaration.not_differentiable()
+
+
+def _left(dtype):
+    most = dtype.size * 8 - 1
+    return modular(dtype, lambda x, y: torch.bitwise_left_shift(x, y.clamp(0, most)))
+
+
+def _right(dtype):
+    most = dtype.size * 8 - 1
+    if not dtype.is_unsigned or dtype is dtypes.uint8:
+        return lambda x, y: torch.bitwise_right_shift(x, y.clamp(0, most))
+    if dtype is dtypes.uint64:
+        return _right_uint64
+    return lambda x, y: (x.to(torch.int64) >> y.to(torch.int64).clamp(0, most)).to(dtype.torch)
+
+
+def _right_uint64(x, y):
+    x, y = x.view(torch.int64), y.view(torch.int64).clamp(0, 63)
+    kept = torch.where(
+        y == 0, -1, (1 << (64 - y.clamp(min=1))) - 1
+    )  # the bits that do not come from the sign
+    return ((x >> y) & kept).view(torch.uint64)
+
+
+left_shift_op = _shift("LeftShift", _left)
+right_shift_op = _shift("RightShift", _right)
+
+
+def bitwise_and(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """The bits that are set in both, of integers of one type."""
+    return bitwise_and_op(x, y, name=name)
+
+
+def bitwise_or(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """The bits that are set in either, of integers of one type."""
+    return bitwise_or_op(x, y, name=name)
+
+
+def bitwise_xor(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """The bits that differ, of integers of one type."""
+    return bitwise_xor_op(x, y, name=name)
+
+
+def invert(x: Any, name: str | None = None) -> Tensor:
+    """Every bit flipped, of integers."""
+    return invert_op(x, name=name)
+
+
+def left_shift(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x shifted left by y bits, of integers of one type."""
+    return left_shift_op(x, y, name=name)
+
+
+def right_shift(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x shifted right by y bits, of integers of one type; a negative number stays negative."""
+    return right_shift_op(x, y, name=name)

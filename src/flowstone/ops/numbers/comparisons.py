@@ -1,0 +1,310 @@
+"""Comparisons, logic and choice by a condition, element by element; results of comparisons are bool.
+
+Nothing compares equal to NaN. `where` with two values chooses by element, or by row where the condition is
+a vector.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from flowstone.framework import dtypes, errors
+from flowstone.framework.kernel import CPU, GPU, X0, X1, Call
+from flowstone.framework.operation import F, op
+from flowstone.framework.shape import broadcast, merge
+from flowstone.framework.tensor import Tensor
+from flowstone.ops.arrays.choosing import choice
+from flowstone.ops.numbers.elementwise import (
+    ALL_NUMBERS,
+    REAL,
+    broadcast_shape,
+    constant_like,
+    same_shape,
+    sum_to,
+    undone,
+)
+from flowstone.ops.numbers.unsigned_integers import needs_help, ordered
+
+__all__ = [
+    "equal", "greater", "greater_equal", "less", "less_equal", "logical_and", "logical_not", "logical_or",
+    "logical_xor", "not_equal",
+]  # fmt: skip
+
+
+def _comparison(name, function):
+    declaration = op(name, "x: T, y: T -> z: bool", T=REAL)
+    declaration.infer(broadcast_shape)
+    declaration.kernel(CPU, GPU)(lambda node, env: Call(ordered(node.dtype(0), function), X0, X1))
+    return declaration.not_differentiable()
+
+
+less_op = _comparison("Less", torch.lt)
+less_equal_op = _comparison("LessEqual", torch.le)
+greater_op = _comparison("Greater", torch.gt)
+greater_equal_op = _comparison("GreaterEqual", torch.ge)
+less_op.number("{0} < {1}")
+less_equal_op.number("{0} <= {1}")
+greater_op.number("{0} > {1}")
+greater_equal_op.number("{0} >= {1}")
+
+
+def _compare_bytes(function):
+    def compare(x, y):
+        return torch.from_numpy(np.asarray(function(x, y), dtype=bool))
+
+    return compare
+
+
+def _equality(name, function, of_strings, otherwise):
+    """Declares Equal or NotEqual; `otherwise` is the answer for shapes that do not fit, where these are no
+    error.
+    """
+    declaration = op(
+        name, "x: T, y: T -> z: bool", "incompatible_shape_error: bool = true", T=None, commutative=True
+    )
+
+    @declaration.infer
+    def _(node):
+        if node.attributes["incompatible_shape_error"]:
+            return broadcast(node.dims(0), node.dims(1))
+        if None in (node.static_shape(0), node.static_shape(1)):
+            return None
+        try:
+            return broadcast(node.dims(0), node.dims(1))
+        except ValueError:
+            return ()
+
+    @declaration.kernel(CPU, GPU)
+    def _(node, env):
+        compare = _compare_bytes(of_strings) if node.dtype(0) is dtypes.string else function
+        if node.attributes["incompatible_shape_error"]:
+            return compare if compare is not function else Call(function, X0, X1)
+
+        def compare_leniently(x, y):
+            try:
+                torch.broadcast_shapes(x.shape, y.shape)
+            except RuntimeError:
+                return torch.full((), otherwise, device=env.device)  # no copy
+            return compare(x, y)
+
+        return compare_leniently
+
+    return declaration.not_differentiable()
+
+
+equal_op = _equality("Equal", torch.eq, np.equal, False)
+not_equal_op = _equality("NotEqual", torch.ne, np.not_equal, True)
+equal_op.number("{0} == {1}")
+not_equal_op.number("{0} != {1}")
+
+approximate_equal_op = op(
+    "ApproximateEqual", "x: T, y: T -> z: bool", "tolerance: float = 1e-05", T=ALL_NUMBERS, commutative=True
+)
+approximate_equal_op.infer(lambda node: merge(node.dims(0), node.dims(1)))
+approximate_equal_op.not_differentiable()
+
+
+@approximate_equal_op.kernel(CPU, GPU)
+def _(node, env):
+    tolerance = node.attributes["tolerance"]
+
+    def compare(x, y):
+        if x.shape != y.shape:
+            raise errors.InvalidArgumentError(
+                None, None, f"x and y must be of the same shape. x: {list(x.shape)}. y: {list(y.shape)}"
+            )
+        if needs_help(node.dtype(0)):
+            x, y = x.to(torch.float64), y.to(torch.float64)
+        return torch.lt(torch.abs(torch.sub(x, y)), tolerance)
+
+    return compare
+
+
+# ---- logic
+
+
+def _logic(name, function):
+    declaration = op(name, "x: bool, y: bool -> z: bool", commutative=True)
+    declaration.infer(broadcast_shape)
+    declaration.kernel(CPU, GPU)(lambda node, env: Call(function, X0, X1))
+    return declaration.not_differentiable()
+
+
+logical_and_op = _logic("LogicalAnd", torch.logical_and)
+logical_or_op = _logic("LogicalOr", torch.logical_or)
+logical_and_op.number("{0} and {1}")
+logical_or_op.number("{0} or {1}")
+logical_not_op = op("LogicalNot", "x: bool -> y: bool")
+logical_not_op.infer(same_shape)
+logical_not_op.kernel(CPU, GPU)(lambda node, env: Call(torch.logical_not, X0))
+logical_not_op.number("not {0}")
+logical_not_op.not_differentiable()
+logical_not_op.fold(undone)
+
+# ---- choice
+
+select_op = op("Select", "condition: bool, t: T, e: T -> output: T", T=None)
+select_v2_op = op("SelectV2", "condition: bool, t: T, e: T -> output: T", T=None)
+
+
+@select_op.infer
+def _(node):
+    dims = merge(node.dims(1), node.dims(2))
+    condition = node.dims(0)
+    if condition is None or dims is None or condition == ():
+        return dims
+    if len(condition) == 1 and len(dims) != 1:
+        if not dims:
+            raise ValueError(f"Shapes must be equal rank, but are 0 and 1: condition {condition} of scalars")
+        merge(condition, dims[:1])
+        return dims
+    return merge(condition, dims)
+
+
+@select_op.kernel(CPU, GPU)
+def _(node, env):
+    if node.dtype(1).torch is None:
+        return _choose_objects
+    condition, t, e = (node.static_shape(i) for i in range(3))
+    if t is None or t != e or condition is None:
+        return _choose
+    if len(condition) == 1 < len(t) and condition == t[:1]:
+        condition = condition + (1,) * (len(t) - 1)
+    elif condition not in ((), t):
+        return _choose
+    return choice(node, env, condition)
+
+
+def _fit(condition, t, e):
+    """The condition in a shape that broadcasts to the values. InvalidArgumentError where it does not fit
+    them.
+    """
+    if t.shape != e.shape:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"'then' and 'else' must have the same size. but received: {list(t.shape)} vs. {list(e.shape)}",
+        )
+    rank, size = condition.ndim, list(condition.shape)
+    if rank == 1 and t.ndim > 1 and size[0] == t.shape[0]:
+        return condition.reshape(size + [1] * (t.ndim - 1))
+    if rank and condition.shape != t.shape:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            "condition must have the shape of the values or be a vector of their first dimension, but are: "
+            f"{size} vs. {list(t.shape)}",
+        )
+    return condition
+
+
+def _choose(condition, t, e):
+    return torch.where(_fit(condition, t, e), t, e)
+
+
+def _as_numpy(condition):
+    return condition.cpu().numpy()
+
+
+def _choose_objects(condition, t, e):
+    return np.asarray(np.where(_as_numpy(_fit(condition, t, e)), t, e), dtype=object)
+
+
+@select_v2_op.infer
+def _(node):
+    return broadcast(node.dims(0), broadcast(node.dims(1), node.dims(2)))
+
+
+@select_v2_op.kernel(CPU, GPU)
+def _(node, env):
+    if node.dtype(1).torch is None:
+        return lambda condition, t, e: np.asarray(np.where(_as_numpy(condition), t, e), dtype=object)
+    return choice(node, env, node.static_shape(0))
+
+
+@select_op.gradient
+def _(op, dy):
+    condition = op.inputs[0]
+    zero = F.ZerosLike(dy)
+    return None, F.Select(condition, dy, zero), F.Select(condition, zero, dy)
+
+
+@select_v2_op.gradient
+def _(op, dy):
+    condition, t, e = op.inputs
+    zero = constant_like(0, dy)
+    return None, sum_to(F.SelectV2(condition, dy, zero), t), sum_to(F.SelectV2(condition, zero, dy), e)
+
+
+@select_op.fold
+def _(node):
+    condition = node.constant(0)
+    if condition is None or condition.size != 1 or condition.ndim:
+        return None
+    chosen = node.inputs[1 if condition.item() else 2]
+    return chosen if chosen.dims == node.outputs[0].dims and node.static_shape(0) is not None else None
+
+
+# ---- public functions
+
+
+def equal(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x == y, element-wise with broadcasting."""
+    return equal_op(x, y, name=name)
+
+
+def not_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x != y, element-wise with broadcasting."""
+    return not_equal_op(x, y, name=name)
+
+
+def less(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x < y, element-wise with broadcasting."""
+    return less_op(x, y, name=name)
+
+
+def less_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x <= y, element-wise with broadcasting."""
+    return less_equal_op(x, y, name=name)
+
+
+def greater(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x > y, element-wise with broadcasting."""
+    return greater_op(x, y, name=name)
+
+
+def greater_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x >= y, element-wise with broadcasting."""
+    return greater_equal_op(x, y, name=name)
+
+
+def logical_and(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x and y, element-wise with broadcasting, of bool."""
+    return logical_and_op(x, y, name=name)
+
+
+def logical_or(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x or y, element-wise with broadcasting, of bool."""
+    return logical_or_op(x, y, name=name)
+
+
+def logical_not(x: Any, name: str | None = None) -> Tensor:
+    """not x, element-wise, of bool."""
+    return logical_not_op(x, name=name)
+
+
+def logical_xor(x: Any, y: Any, name: str = "LogicalXor") -> Tensor:
+    """x or y but not both, element-wise with broadcasting, of bool."""
+    return logical_and_op(logical_or_op(x, y), logical_not_op(logical_and_op(x, y)), name=name)
+
+
+def select(condition: Any, x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x where the condition holds, y elsewhere; both of one shape.
+
+    `condition`: bool of that shape, a vector that chooses rows, or a scalar. This is ``tf.where`` of three
+    arguments.
+    """
+    return select_op(condition, x, y, name=name)

@@ -1,0 +1,195 @@
+"""Families of element-wise operations, and what their gradients share.
+
+`unary` and `binary` are constructors that own shape inference, in-place variants and unsigned integers, so
+that an op of these families is one to four lines in the file of its subject (`arithmetic`, `functions`,
+`comparisons` ...). Gradients are built with raw operations; `sum_to` undoes the broadcast of an input and
+`conjugate` is the identity on real numbers.
+
+>>> keeps_shape((None, 3), (3,)), keeps_shape((None, 3), (None, 3)), reduced_axes((2, 1), (2, 3), None)
+(True, False, (1,))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from flowstone.framework import dtypes
+from flowstone.framework.dtypes import DType
+from flowstone.framework.kernel import CPU, GPU, X0, X1, Call
+from flowstone.framework.operation import F, OpDeclaration, op
+from flowstone.framework.shape import Dims, broadcast
+from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.ops.numbers.unsigned_integers import needs_help
+
+FLOATS = dtypes.FLOATS_WITH_BFLOAT16
+FLOATS_AND_COMPLEX = (*FLOATS, *dtypes.COMPLEX)
+SIGNED_INTEGERS = (dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64)
+UNSIGNED_INTEGERS = (dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.uint64)
+SIGNED = (*FLOATS_AND_COMPLEX, *SIGNED_INTEGERS)
+ARITHMETIC = (*SIGNED, *UNSIGNED_INTEGERS)
+REAL = (*FLOATS, *SIGNED_INTEGERS, *UNSIGNED_INTEGERS)
+ALL_NUMBERS = (*dtypes.NUMBERS, dtypes.bfloat16, dtypes.qint16, dtypes.quint16)
+
+_Function = Callable[..., Any]
+_Adapter = Callable[[DType, _Function], _Function]
+
+# ---- families
+
+
+def same_shape(node: Any) -> Dims:
+    """Infers that the output has the first input's shape."""
+    return node.dims(0)
+
+
+def broadcast_shape(node: Any) -> Dims:
+    """Infers the shape that both inputs broadcast to."""
+    return broadcast(node.dims(0), node.dims(1))
+
+
+def unary(
+    name: str,
+    function: _Function,
+    types: tuple[DType, ...],
+    *,
+    in_place: _Function | None = None,
+    complex_function: _Function | None = None,
+    adapter: _Adapter | None = None,
+    result: str = "T",
+) -> OpDeclaration:
+    """Declares ``y = function(x)``.
+
+    `in_place(x)` leaves the result in x; `complex_function` serves complex numbers where ATen's name differs;
+    `adapter(dtype, function)` serves the unsigned integers; `result` is the output's type.
+    """
+    declaration = op(name, f"x: T -> y: {result}", T=types)
+    declaration.infer(same_shape)
+
+    @declaration.kernel(CPU, GPU)
+    def _(node, env):
+        dtype = node.dtype(0)
+        if dtype.is_complex and complex_function is not None:
+            return Call(complex_function, X0)
+        if adapter is not None and needs_help(dtype):
+            return Call(adapter(dtype, function), X0)
+        call = Call(function, X0)
+        return call if in_place is None else call.or_in_place(0, in_place, X0)
+
+    return declaration
+
+
+def binary(
+    name: str,
+    function: _Function,
+    in_place: _Function | None = None,
+    types: tuple[DType, ...] = ARITHMETIC,
+    *,
+    adapter: _Adapter | None = None,
+    **traits: Any,
+) -> OpDeclaration:
+    """Declares ``z = function(x, y)`` on inputs that broadcast.
+
+    `in_place(x, y)` overwrites x; a commutative op may then overwrite y too. `adapter` as in `unary`.
+    """
+    declaration = op(name, "x: T, y: T -> z: T", T=types, broadcasts=True, **traits)
+    declaration.infer(broadcast_shape)
+    declaration.kernel(CPU, GPU)(lambda node, env: binary_call(node, function, in_place, adapter))
+    return declaration
+
+
+def binary_call(
+    node: Any, function: _Function, in_place: _Function | None = None, adapter: _Adapter | None = None
+) -> Call:
+    """The kernel of ``function(x, y)`` for this node, with the in-place variants that its static shapes
+    allow.
+    """
+    dtype = node.dtype(0)
+    if adapter is not None and needs_help(dtype):
+        return Call(adapter(dtype, function), X0, X1)
+    call = Call(function, X0, X1)
+    if in_place is not None:
+        x, y = node.dims(0), node.dims(1)
+        if keeps_shape(x, y):
+            call.or_in_place(0, in_place, X0, X1)
+        if node.declaration.commutative and keeps_shape(y, x):
+            call.or_in_place(1, in_place, X1, X0)
+    return call
+
+
+def undone(node: Any) -> Any:
+    """Local identity of an op that is its own inverse: the input of the same op just before."""
+    inner = node.inputs[0].op
+    return inner.inputs[0] if inner.type == node.type and not inner.inputs[0].dtype.is_ref else None
+
+
+def keeps_shape(x: Dims, other: Dims) -> bool:
+    """Whether broadcasting with `other` certainly leaves the shape `x` as it is."""
+    if x is None or other is None or len(other) > len(x):
+        return False
+    aligned = x[len(x) - len(other) :]
+    return all(b == 1 or (b is not None and a == b) for a, b in zip(aligned, other))
+
+
+# ---- what gradients share
+
+
+def conjugate(x: Tensor) -> Tensor:
+    """The complex conjugate; a real tensor is returned as it is."""
+    return F.Conj(x) if x._dtype.is_complex else x
+
+
+def constant_like(value: float, x: Tensor) -> Tensor:
+    """A scalar constant of the element type of `x`."""
+    return convert_to_tensor(np.asarray(value).astype(x._dtype.base_dtype.as_numpy_dtype), name="Const")
+
+
+def reduced_axes(x: Dims, dz: Dims, other: Dims) -> tuple[int, ...] | None:
+    """The axes of `dz` along which `x` was broadcast; None if the static shapes do not tell.
+
+    `dz` has the shape that `x` and `other` broadcast to; `other` may be unknown (None), and helps where
+    dimensions are.
+    """
+    if x is None or dz is None or len(dz) < len(x):
+        return None
+    extra = len(dz) - len(x)
+    axes = list(range(extra))
+    for axis, size in enumerate(x, extra):
+        if size == 1:
+            if dz[axis] != 1:
+                axes.append(axis)
+        elif size is None:
+            if other is None:
+                return None
+            at = axis - len(dz) + len(other)
+            if at >= 0 and other[at] != 1:
+                return None
+    return tuple(axes)
+
+
+def sum_to(dz: Tensor, x: Tensor, other: Tensor | None = None) -> Tensor:
+    """`dz`, of the shape that `x` was broadcast to, summed to the shape of `x`.
+
+    `other`: the input that `x` was broadcast with, from whose static shape more can be told. `dz` itself is
+    returned where nothing was broadcast; axes that are known make one Sum; else the axes are computed by
+    the step.
+    """
+    x_dims, dz_dims = x._dims, dz._dims
+    if other is not None and other is x:
+        return dz
+    if x_dims is not None and x_dims == dz_dims and None not in x_dims:
+        return dz
+    axes = reduced_axes(x_dims, dz_dims, None if other is None else other._dims)
+    if axes == ():
+        return dz
+    if axes is None:
+        shape = F.Shape(x)
+        full = F.Shape(dz) if other is None else F.Shape(other)
+        axes = F.BroadcastGradientArgs(shape, full)[0]
+        return F.Reshape(F.Sum(dz, axes), shape)
+    if axes == tuple(range(len(dz_dims) - len(x_dims))):
+        return F.Sum(dz, np.array(axes, np.int32))
+    if None in x_dims:
+        return F.Reshape(F.Sum(dz, np.array(axes, np.int32)), F.Shape(x))
+    return F.Reshape(F.Sum(dz, np.array(axes, np.int32)), np.array(x_dims, np.int32))

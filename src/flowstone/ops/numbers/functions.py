@@ -1,0 +1,420 @@
+"""Functions of one number, element by element: roots, exponentials, trigonometry, error functions, rounding.
+
+Each line of the tables declares an op with ATen's function for it; gradients follow. The operations whose
+gradient is easier to tell from the result (Sqrt, Tanh ...) have a gradient op of their own, as in
+TensorFlow.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+
+from flowstone.framework.kernel import CPU, GPU, X0, X1, Call
+from flowstone.framework.operation import F, op
+from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.ops.numbers.elementwise import (
+    FLOATS,
+    FLOATS_AND_COMPLEX,
+    SIGNED,
+    conjugate,
+    constant_like,
+    unary,
+)
+
+__all__ = [
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atan",
+    "atanh",
+    "ceil",
+    "cos",
+    "cosh",
+    "digamma",
+    "erf",
+    "erfc",
+    "exp",
+    "expm1",
+    "floor",
+    "is_finite",
+    "is_inf",
+    "is_nan",
+    "lgamma",
+    "log",
+    "log1p",
+    "log_sigmoid",
+    "reciprocal",
+    "rint",
+    "round",
+    "rsqrt",
+    "sigmoid",
+    "sin",
+    "sinh",
+    "sqrt",
+    "tan",
+    "tanh",
+]
+
+_T = torch.Tensor
+
+
+def _digamma(x):
+    """Not a number at the pole 0, like the other poles, and at minus infinity, where ATen has another say."""
+    return torch.where((x == 0) | (x == -math.inf), math.nan, torch.digamma(x))
+
+
+_WITH_INTEGERS = SIGNED  # TensorFlow's declarations admit them, though it computes floating types alone
+
+exp_op = unary("Exp", torch.exp, FLOATS_AND_COMPLEX, in_place=_T.exp_)
+expm1_op = unary("Expm1", torch.expm1, FLOATS_AND_COMPLEX, in_place=_T.expm1_)
+log_op = unary("Log", torch.log, FLOATS_AND_COMPLEX, in_place=_T.log_)
+log1p_op = unary("Log1p", torch.log1p, FLOATS_AND_COMPLEX, in_place=_T.log1p_)
+sqrt_op = unary("Sqrt", torch.sqrt, FLOATS_AND_COMPLEX, in_place=_T.sqrt_)
+rsqrt_op = unary("Rsqrt", torch.rsqrt, FLOATS_AND_COMPLEX, in_place=_T.rsqrt_)
+reciprocal_op = unary("Reciprocal", torch.reciprocal, SIGNED)
+inv_op = unary("Inv", torch.reciprocal, SIGNED)
+sin_op = unary("Sin", torch.sin, FLOATS_AND_COMPLEX, in_place=_T.sin_)
+cos_op = unary("Cos", torch.cos, FLOATS_AND_COMPLEX, in_place=_T.cos_)
+tan_op = unary("Tan", torch.tan, FLOATS_AND_COMPLEX)
+asin_op = unary("Asin", torch.asin, FLOATS_AND_COMPLEX)
+acos_op = unary("Acos", torch.acos, FLOATS_AND_COMPLEX)
+atan_op = unary("Atan", torch.atan, FLOATS_AND_COMPLEX)
+sinh_op = unary("Sinh", torch.sinh, FLOATS_AND_COMPLEX)
+cosh_op = unary("Cosh", torch.cosh, FLOATS_AND_COMPLEX)
+tanh_op = unary("Tanh", torch.tanh, FLOATS_AND_COMPLEX, in_place=_T.tanh_)
+asinh_op = unary("Asinh", torch.asinh, FLOATS_AND_COMPLEX)
+acosh_op = unary("Acosh", torch.acosh, FLOATS_AND_COMPLEX)
+atanh_op = unary("Atanh", torch.atanh, FLOATS_AND_COMPLEX)
+sigmoid_op = unary("Sigmoid", torch.sigmoid, FLOATS_AND_COMPLEX, in_place=_T.sigmoid_)
+erf_op = unary("Erf", torch.erf, FLOATS, in_place=_T.erf_)
+erfc_op = unary("Erfc", torch.erfc, FLOATS)
+lgamma_op = unary("Lgamma", torch.lgamma, FLOATS)
+digamma_op = unary("Digamma", _digamma, FLOATS)
+ceil_op = unary("Ceil", torch.ceil, FLOATS, in_place=_T.ceil_)
+floor_op = unary("Floor", torch.floor, FLOATS, in_place=_T.floor_)
+rint_op = unary("Rint", torch.round, FLOATS, in_place=_T.round_)
+round_op = unary("Round", torch.round, SIGNED, in_place=_T.round_)
+is_nan_op = unary("IsNan", torch.isnan, FLOATS, result="bool")
+is_inf_op = unary("IsInf", torch.isinf, FLOATS, result="bool")
+is_finite_op = unary("IsFinite", torch.isfinite, FLOATS, result="bool")
+
+
+# ---- gradients by the argument
+
+
+def _gradient(declaration, derivative):
+    """Sets the gradient dy * derivative(x), conjugated; `derivative` is asked for the conjugate of x."""
+
+    @declaration.gradient
+    def _(op, dy):
+        return (F.Mul(dy, derivative(conjugate(op.inputs[0]))),)
+
+
+def _one_minus_square(x):
+    return F.Sub(constant_like(1, x), F.Square(x))
+
+
+_gradient(sin_op, lambda x: F.Cos(x))
+_gradient(cos_op, lambda x: F.Neg(F.Sin(x)))
+_gradient(sinh_op, lambda x: F.Cosh(x))
+_gradient(cosh_op, lambda x: F.Sinh(x))
+_gradient(expm1_op, lambda x: F.Exp(x))
+_gradient(log_op, lambda x: F.Reciprocal(x))
+_gradient(log1p_op, lambda x: F.Reciprocal(F.AddV2(constant_like(1, x), x)))
+_gradient(tan_op, lambda x: F.Square(F.Reciprocal(F.Cos(x))))
+_gradient(asin_op, lambda x: F.Reciprocal(F.Sqrt(_one_minus_square(x))))
+_gradient(acos_op, lambda x: F.Neg(F.Reciprocal(F.Sqrt(_one_minus_square(x)))))
+_gradient(atan_op, lambda x: F.Reciprocal(F.AddV2(constant_like(1, x), F.Square(x))))
+_gradient(atanh_op, lambda x: F.Reciprocal(_one_minus_square(x)))
+_gradient(erf_op, lambda x: F.Mul(constant_like(2 / math.sqrt(math.pi), x), F.Exp(F.Neg(F.Square(x)))))
+_gradient(erfc_op, lambda x: F.Mul(constant_like(-2 / math.sqrt(math.pi), x), F.Exp(F.Neg(F.Square(x)))))
+_gradient(lgamma_op, lambda x: F.Digamma(x))
+_gradient(digamma_op, lambda x: F.Polygamma(constant_like(1, x), x))
+for _declaration in (ceil_op, floor_op, rint_op, round_op):
+    _declaration.gradient(lambda op, dy: (None,))
+for _declaration in (is_nan_op, is_inf_op, is_finite_op):
+    _declaration.no_gradient()
+
+
+@exp_op.gradient
+def _(op, dy):
+    return (F.Mul(dy, conjugate(op.outputs[0])),)
+
+
+@asinh_op.gradient
+def _(op, dy):
+    return (F.RealDiv(dy, F.Cosh(conjugate(op.outputs[0]))),)
+
+
+@acosh_op.gradient
+def _(op, dy):
+    return (F.RealDiv(dy, F.Sinh(conjugate(op.outputs[0]))),)
+
+
+# ---- gradients by the result
+
+
+def _gradient_given_output(name, declarations, function, conjugates=True):
+    """Declares ``name(y, dy)``, the gradient of `declarations` told from their output.
+
+    `conjugates`: the op conjugates a complex y itself; else whoever uses it does.
+    """
+    declaration = op(name, "y: T, dy: T -> z: T", T=FLOATS_AND_COMPLEX)
+    declaration.infer(lambda node: node.dims(0))
+    declaration.kernel(CPU, GPU)(lambda node, env: function(node.dtype(0)))
+    for forward in declarations:
+        if conjugates:
+            forward.gradient(lambda op, dy: (getattr(F, name)(op.outputs[0], dy),))
+        else:
+            forward.gradient(lambda op, dy: (getattr(F, name)(conjugate(op.outputs[0]), dy),))
+    return declaration
+
+
+def _conj_y(dtype):
+    """The argument y, conjugated if it is complex."""
+    return Call(torch.conj, X0) if dtype.is_complex else X0
+
+
+def _call_sigmoid_gradient(dtype):
+    if dtype.is_complex:
+        return Call(torch.mul, X1, Call(torch.mul, X0, Call(torch.rsub, X0, 1)))
+    backward = torch.ops.aten.sigmoid_backward
+    return Call(backward.default, X1, X0).or_in_place(1, backward.grad_input, X1, X0, grad_input=X1)
+
+
+def _call_tanh_gradient(dtype):
+    if dtype.is_complex:
+        return Call(torch.mul, X1, Call(torch.rsub, Call(torch.square, X0), 1))
+    backward = torch.ops.aten.tanh_backward
+    return Call(backward.default, X1, X0).or_in_place(1, backward.grad_input, X1, X0, grad_input=X1)
+
+
+def _call_sqrt_gradient(dtype):
+    return Call(torch.div, Call(torch.mul, X1, 0.5), _conj_y(dtype))
+
+
+def _call_rsqrt_gradient(dtype):
+    y = _conj_y(dtype)
+    cube = Call(
+        torch.mul, Call(torch.mul, y, y), Call(torch.mul, y, X1)
+    )  # ATen's pow costs more than all three
+    return Call(torch.Tensor.mul_, cube, _MINUS_HALF)
+
+
+_MINUS_HALF = torch.tensor(-0.5)
+
+
+def _call_reciprocal_gradient(dtype):
+    return Call(torch.mul, Call(torch.neg, X1), Call(torch.square, _conj_y(dtype)))
+
+
+sigmoid_grad = _gradient_given_output("SigmoidGrad", [sigmoid_op], _call_sigmoid_gradient, False)
+tanh_grad = _gradient_given_output("TanhGrad", [tanh_op], _call_tanh_gradient, False)
+sqrt_grad = _gradient_given_output("SqrtGrad", [sqrt_op], _call_sqrt_gradient)
+rsqrt_grad = _gradient_given_output("RsqrtGrad", [rsqrt_op], _call_rsqrt_gradient)
+reciprocal_grad = _gradient_given_output("ReciprocalGrad", [reciprocal_op], _call_reciprocal_gradient)
+inv_grad = _gradient_given_output("InvGrad", [inv_op], _call_reciprocal_gradient)
+
+
+@sigmoid_grad.gradient
+def _(op, dz):
+    y, dy = conjugate(op.inputs[0]), conjugate(op.inputs[1])
+    flow = F.Mul(dz, dy)
+    return F.Sub(flow, F.Mul(F.Mul(constant_like(2, y), flow), y)), F.SigmoidGrad(y, dz)
+
+
+@tanh_grad.gradient
+def _(op, dz):
+    y, dy = conjugate(op.inputs[0]), conjugate(op.inputs[1])
+    return F.Mul(F.Mul(F.Mul(dz, constant_like(-2, y)), dy), y), F.TanhGrad(y, dz)
+
+
+@sqrt_grad.gradient
+def _(op, dz):
+    flow = F.RealDiv(dz, op.inputs[0])
+    return F.Mul(F.Neg(conjugate(flow)), op.outputs[0]), F.Mul(constant_like(0.5, flow), flow)
+
+
+@rsqrt_grad.gradient
+def _(op, dz):
+    y = conjugate(op.inputs[0])
+    flow = F.Mul(F.Mul(constant_like(-1.5, y), conjugate(dz)), op.inputs[1])
+    return F.Mul(flow, F.Square(y)), F.RsqrtGrad(y, dz)
+
+
+@reciprocal_grad.gradient
+@inv_grad.gradient
+def _(op, dz):
+    y = conjugate(op.inputs[0])
+    flow = F.Mul(F.Mul(constant_like(-2, y), conjugate(dz)), op.inputs[1])
+    return F.Mul(flow, y), F.ReciprocalGrad(y, dz)
+
+
+# ---- public functions
+
+
+def exp(x: Any, name: str | None = None) -> Tensor:
+    """e to the power of x, element-wise."""
+    return exp_op(x, name=name)
+
+
+def expm1(x: Any, name: str | None = None) -> Tensor:
+    """exp(x) - 1, exact near 0."""
+    return expm1_op(x, name=name)
+
+
+def log(x: Any, name: str | None = None) -> Tensor:
+    """The natural logarithm, element-wise."""
+    return log_op(x, name=name)
+
+
+def log1p(x: Any, name: str | None = None) -> Tensor:
+    """log(1 + x), exact near 0."""
+    return log1p_op(x, name=name)
+
+
+def sqrt(x: Any, name: str | None = None) -> Tensor:
+    """The square root, element-wise; NaN of negative numbers."""
+    return sqrt_op(x, name=name)
+
+
+def rsqrt(x: Any, name: str | None = None) -> Tensor:
+    """1 / sqrt(x), element-wise."""
+    return rsqrt_op(x, name=name)
+
+
+def reciprocal(x: Any, name: str | None = None) -> Tensor:
+    """1 / x, element-wise."""
+    return reciprocal_op(x, name=name)
+
+
+def sin(x: Any, name: str | None = None) -> Tensor:
+    """The sine, element-wise; x in radians."""
+    return sin_op(x, name=name)
+
+
+def cos(x: Any, name: str | None = None) -> Tensor:
+    """The cosine, element-wise; x in radians."""
+    return cos_op(x, name=name)
+
+
+def tan(x: Any, name: str | None = None) -> Tensor:
+    """The tangent, element-wise; x in radians."""
+    return tan_op(x, name=name)
+
+
+def asin(x: Any, name: str | None = None) -> Tensor:
+    """The inverse sine, in radians."""
+    return asin_op(x, name=name)
+
+
+def acos(x: Any, name: str | None = None) -> Tensor:
+    """The inverse cosine, in radians."""
+    return acos_op(x, name=name)
+
+
+def atan(x: Any, name: str | None = None) -> Tensor:
+    """The inverse tangent, in radians."""
+    return atan_op(x, name=name)
+
+
+def sinh(x: Any, name: str | None = None) -> Tensor:
+    """The hyperbolic sine, element-wise."""
+    return sinh_op(x, name=name)
+
+
+def cosh(x: Any, name: str | None = None) -> Tensor:
+    """The hyperbolic cosine, element-wise."""
+    return cosh_op(x, name=name)
+
+
+def tanh(x: Any, name: str | None = None) -> Tensor:
+    """The hyperbolic tangent, element-wise."""
+    return tanh_op(x, name=name)
+
+
+def asinh(x: Any, name: str | None = None) -> Tensor:
+    """The inverse hyperbolic sine, element-wise."""
+    return asinh_op(x, name=name)
+
+
+def acosh(x: Any, name: str | None = None) -> Tensor:
+    """The inverse hyperbolic cosine, element-wise."""
+    return acosh_op(x, name=name)
+
+
+def atanh(x: Any, name: str | None = None) -> Tensor:
+    """The inverse hyperbolic tangent, element-wise."""
+    return atanh_op(x, name=name)
+
+
+def sigmoid(x: Any, name: str | None = None) -> Tensor:
+    """1 / (1 + exp(-x)), element-wise."""
+    return sigmoid_op(x, name=name)
+
+
+def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
+    """log(sigmoid(x)) = -softplus(-x), element-wise."""
+    x = convert_to_tensor(x, name="x")
+    with x.graph.name_scope(name or "LogSigmoid") as scope:
+        return F.Neg(F.Softplus(F.Neg(x)), name=scope)
+
+
+def erf(x: Any, name: str | None = None) -> Tensor:
+    """The Gauss error function, element-wise."""
+    return erf_op(x, name=name)
+
+
+def erfc(x: Any, name: str | None = None) -> Tensor:
+    """1 - erf(x), element-wise."""
+    return erfc_op(x, name=name)
+
+
+def lgamma(x: Any, name: str | None = None) -> Tensor:
+    """The logarithm of the absolute value of the gamma function."""
+    return lgamma_op(x, name=name)
+
+
+def digamma(x: Any, name: str | None = None) -> Tensor:
+    """The derivative of lgamma."""
+    return digamma_op(x, name=name)
+
+
+def ceil(x: Any, name: str | None = None) -> Tensor:
+    """The smallest integer not less than x, in the type of x."""
+    return ceil_op(x, name=name)
+
+
+def floor(x: Any, name: str | None = None) -> Tensor:
+    """The greatest integer not above x, in the type of x."""
+    return floor_op(x, name=name)
+
+
+def rint(x: Any, name: str | None = None) -> Tensor:
+    """The nearest integer, the even one of two, in the type of x."""
+    return rint_op(x, name=name)
+
+
+def round(x: Any, name: str | None = None) -> Tensor:
+    """The nearest integer, the even one of two; integers are returned as they are."""
+    x = convert_to_tensor(x, name="x")
+    return x if x._dtype.is_integer else round_op(x, name=name)
+
+
+def is_nan(x: Any, name: str | None = None) -> Tensor:
+    """Which elements are NaN, as bool."""
+    return is_nan_op(x, name=name)
+
+
+def is_inf(x: Any, name: str | None = None) -> Tensor:
+    """Which elements are infinite, as bool."""
+    return is_inf_op(x, name=name)
+
+
+def is_finite(x: Any, name: str | None = None) -> Tensor:
+    """Which elements are neither infinite nor NaN, as bool."""
+    return is_finite_op(x, name=name)

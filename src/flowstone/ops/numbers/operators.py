@@ -1,0 +1,123 @@
+"""Python's operators on tensors, and on what becomes a tensor.
+
+``x + 1`` adds an AddV2 named ``add`` with the constant ``add/y``; the names are TensorFlow's. The other
+operand is converted to the tensor's element type. ``==`` and ``!=`` keep comparing identity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from flowstone.framework import dtypes
+from flowstone.framework.composite import SparseTensor
+from flowstone.framework.operation import F
+from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.ops.algebra import matrices
+from flowstone.ops.numbers import arithmetic, comparisons, division
+
+__all__: list[str] = []
+
+_Function = Callable[[Any, Any, str], Tensor]
+
+
+def _add(x, y, name):
+    return (F.Add if x._dtype.base_dtype is dtypes.string else F.AddV2)(x, y, name=name)
+
+
+def _logic(of_bool, of_integers):
+    def combine(x, y, name):
+        if x._dtype.base_dtype is dtypes.bool:
+            return of_bool(x, y, name)
+        with x.graph.name_scope(name):
+            return of_integers(x, y)
+
+    return combine
+
+
+def _xor(x, y, name):
+    with x.graph.name_scope(name) as scope:
+        return comparisons.logical_xor(x, y, scope)
+
+
+def _named(op_name: str) -> _Function:
+    return lambda x, y, name: getattr(F, op_name)(x, y, name=name)
+
+
+_BINARY: dict[str, tuple[str, _Function]] = {  # Python's name: name in the graph, function
+    "add": ("add", _add),
+    "sub": ("sub", _named("Sub")),
+    "mul": ("mul", _named("Mul")),
+    "truediv": ("truediv", division.truediv),
+    "div": ("div", division.div),
+    "floordiv": ("floordiv", _named("FloorDiv")),
+    "mod": ("mod", _named("FloorMod")),
+    "pow": ("pow", _named("Pow")),
+    "matmul": ("matmul", lambda x, y, name: matrices.matmul(x, y, name=name)),
+    "and": ("and", _logic(lambda x, y, name: F.LogicalAnd(x, y, name=name), lambda x, y: F.BitwiseAnd(x, y))),
+    "or": ("or", _logic(lambda x, y, name: F.LogicalOr(x, y, name=name), lambda x, y: F.BitwiseOr(x, y))),
+    "xor": ("xor", _logic(_xor, lambda x, y: F.BitwiseXor(x, y))),
+}
+_COMPARISONS = {"lt": "Less", "le": "LessEqual", "gt": "Greater", "ge": "GreaterEqual"}
+
+
+def _operators(name: str, function: _Function) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """The methods ``x . y`` and ``y . x`` of a tensor x."""
+
+    def left(x: Tensor, y: Any) -> Any:
+        if type(y) is Tensor:
+            return function(x, y, name)
+        if isinstance(y, SparseTensor):
+            return NotImplemented  # it knows how to combine with a tensor
+        with x.graph.as_default(), x.graph.name_scope(name) as scope:
+            return function(x, convert_to_tensor(y, x._dtype.base_dtype, "y"), scope)
+
+    def right(y: Tensor, x: Any) -> Any:
+        with y.graph.as_default(), y.graph.name_scope(name) as scope:
+            return function(convert_to_tensor(x, y._dtype.base_dtype, "x"), y, scope)
+
+    return left, right
+
+
+def _comparison(name: str) -> Callable[..., Any]:
+    def compare(x: Tensor, y: Any) -> Tensor:
+        return getattr(F, name)(x, y)
+
+    return compare
+
+
+def _invert(x: Tensor) -> Tensor:
+    return F.LogicalNot(x) if x._dtype.base_dtype is dtypes.bool else F.Invert(x)
+
+
+def _methods() -> dict[str, Callable[..., Any]]:
+    methods: dict[str, Callable[..., Any]] = {
+        "__neg__": lambda x: F.Neg(x),
+        "__abs__": lambda x: arithmetic.abs(x),
+        "__invert__": _invert,
+    }
+    for python_name, (name, function) in _BINARY.items():
+        methods[f"__{python_name}__"], methods[f"__r{python_name}__"] = _operators(name, function)
+    for python_name, name in _COMPARISONS.items():
+        methods[f"__{python_name}__"] = _comparison(name)
+    return methods
+
+
+OPERATORS = _methods()
+
+
+def install_operators(cls: type, convert: Callable[[Any], Tensor]) -> None:
+    """Gives `cls` the operators of Tensor; `convert(self)` makes the tensor that they are applied to."""
+    for name, method in OPERATORS.items():
+        setattr(cls, name, _converted(method, convert))
+
+
+def _converted(method: Callable[..., Any], convert: Callable[[Any], Tensor]) -> Callable[..., Any]:
+    def operate(self: Any, *operands: Any) -> Any:
+        return method(convert(self), *operands)
+
+    return operate
+
+
+for _name, _method in OPERATORS.items():
+    Tensor.overload(_name, _method)

@@ -1,0 +1,498 @@
+"""Reductions over axes: sums, means, products, extremes, norms, truth.
+
+Axes are a constant in nearly every graph; then a kernel is one ATen call with the axes as plain integers.
+No axes means nothing to reduce: the value itself. An axis may be negative and may not occur twice.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+
+from flowstone.framework import dtypes, errors
+from flowstone.framework.kernel import CPU, GPU, X0, Call
+from flowstone.framework.operation import F, op
+from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.ops.numbers.elementwise import ALL_NUMBERS, REAL, conjugate, constant_like
+from flowstone.ops.numbers.unsigned_integers import SIGNED, modular, ordered
+
+__all__ = [
+    "count_nonzero",
+    "reduce_all",
+    "reduce_any",
+    "reduce_logsumexp",
+    "reduce_max",
+    "reduce_mean",
+    "reduce_min",
+    "reduce_prod",
+    "reduce_sum",
+]
+
+_ATTRIBUTES = "keep_dims: bool = false ; Tidx: type in [int32, int64] = int32"
+
+
+# ---- shapes and axes
+
+
+def positive_axes(axes: np.ndarray | list[int], rank: int) -> list[int]:
+    """The axes counted from the front. ValueError for one that does not exist."""
+    result = []
+    for axis in np.asarray(axes).reshape(-1).tolist():
+        if not -rank <= axis < rank:
+            raise ValueError(f"Invalid reduction dimension {axis} for input with {rank} dimensions.")
+        result.append(axis % rank)
+    return result
+
+
+def _reduced_shape(node):
+    dims, axes, keep = node.dims(0), node.constant(1), node.attributes["keep_dims"]
+    index_dims = node.dims(1)
+    if index_dims is not None and len(index_dims) > 1:
+        raise ValueError(f"Reduction indices must be a scalar or vector, but have rank {len(index_dims)}")
+    if dims is None:
+        return None
+    if axes is None:
+        return (None,) * len(dims) if keep else None
+    reduced = set(positive_axes(axes, len(dims)))
+    if keep:
+        return tuple([1 if i in reduced else size for i, size in enumerate(dims)])
+    return tuple([size for i, size in enumerate(dims) if i not in reduced])
+
+
+def _refuse_repeated(axes):
+    if len(set(axes)) < len(axes):
+        twice = next(axis for axis in axes if axes.count(axis) > 1)
+        message = f"Invalid reduction arguments: Axes contains duplicate dimension: {twice}"
+        raise errors.InvalidArgumentError(None, None, message)
+
+
+def _axes_of(axes, rank):
+    """The axes that a step was given."""
+    found = positive_axes(axes.tolist() if isinstance(axes, torch.Tensor) else axes, rank)
+    _refuse_repeated(found)
+    return found
+
+
+def reduction(name, types, make, empty, check_size=False):
+    """Declares a reduction of the element types `types` (None: of bool).
+
+    `make(dtype, axes, keep)` gives the `Call` over a list of axes, or over all of them (None, only without
+    keep); `empty(dtype)` the `Call` for no axes; `check_size`: ATen refuses to reduce nothing, so
+    `_extreme_of_none` answers.
+    """
+    kind, allowed = ("bool", {}) if types is None else ("T", {"T": types})
+    signature = f"input: {kind}, reduction_indices: Tidx -> output: {kind}"
+    declaration = op(name, signature, _ATTRIBUTES, host=["reduction_indices"], **allowed)
+    declaration.infer(_reduced_shape)
+
+    @declaration.kernel(CPU, GPU)
+    def _(node, env):
+        dtype, keep = node.dtype(0), node.attributes["keep_dims"]
+        axes, dims = node.constant(1), node.dims(0)
+        known = axes is not None and dims is not None
+        if not known or (check_size and (None in dims or 0 in dims)):
+            return _kernel_for_unknown(name, dtype, keep, make, empty, check_size)
+        return _call(dtype, _axes_of(axes, len(dims)), len(dims), keep, make, empty)
+
+    return declaration
+
+
+def _call(dtype, axes, rank, keep, make, empty):
+    if not axes:
+        return empty(dtype)
+    return make(dtype, None if len(axes) == rank and not keep else axes, keep)
+
+
+def _kernel_for_unknown(name, dtype, keep, make, empty, check_size):
+    calls: dict[Any, Any] = {}
+
+    def reduce(x, indices):
+        axes = tuple(_axes_of(indices, x.ndim))
+        if check_size and x.numel() == 0 and any(x.shape[axis] == 0 for axis in axes):
+            return _extreme_of_none(name, x, axes, keep)
+        key = (axes, x.ndim)
+        call = calls.get(key)
+        if call is None:
+            call = calls[key] = _call(dtype, list(axes), x.ndim, keep, make, empty)
+        return call(x)
+
+    return reduce
+
+
+def _extreme_of_none(name, x, axes, keep):
+    """The Max or Min of no elements: the other end of the type."""
+    shape = [1 if i in axes else n for i, n in enumerate(x.shape) if keep or i not in axes]
+    kind = dtypes.from_torch(x.dtype)
+    if kind.is_floating:
+        value = float("-inf") if name == "Max" else float("inf")
+    else:
+        value = kind.min if name == "Max" else kind.max
+    return torch.full(shape, value, dtype=x.dtype, device=x.device)
+
+
+def _copy(dtype):
+    return Call(torch.clone, X0)
+
+
+# ---- sums and products
+
+
+def _adapted(dtype, function):
+    """A call of `function(x)`, which needs no wider type, on any type."""
+    return Call(modular(dtype, function), X0)
+
+
+def _sum(dtype, axes, keep):
+    kind = SIGNED.get(dtype) or dtype.torch
+    if dtype in SIGNED:
+        return _adapted(dtype, lambda x: torch.sum(x, axes, keep, dtype=kind))
+    if dtype.is_integer:
+        return Call(torch.sum, X0, axes, keep, dtype=kind) if axes else Call(torch.sum, X0, dtype=kind)
+    if axes is None:
+        return Call(torch.sum, X0)
+    return Call(torch.sum, X0, axes, keep)
+
+
+def _mean(dtype, axes, keep):
+    if not dtype.is_integer and not dtype.is_complex:
+        return Call(torch.mean, X0) if axes is None else Call(torch.mean, X0, axes, keep)
+    total = _sum(dtype, axes, keep)
+
+    def mean(x):
+        count = x.numel() if axes is None else math.prod([x.shape[axis] for axis in axes])
+        sums = total(x)
+        if dtype.is_complex:
+            return sums.div_(max(count, 1))
+        count = torch.tensor(count).to(sums.dtype).item()  # counted, as summed up, in the type itself
+        wide = sums.to(torch.int64) if dtype is not dtypes.uint64 else sums.to(torch.float64)
+        return torch.div(wide, count or 1, rounding_mode="trunc").to(sums.dtype)
+
+    return Call(mean, X0)
+
+
+def _product(dtype, axes, keep):
+    kind = SIGNED.get(dtype) or dtype.torch
+    if axes is None and dtype not in SIGNED:
+        return Call(torch.prod, X0, dtype=kind) if dtype.is_integer else Call(torch.prod, X0)
+    if axes is not None and len(axes) == 1 and dtype not in SIGNED:
+        return Call(torch.prod, X0, axes[0], keep, dtype=kind)
+
+    def product(x):
+        if axes is None:
+            return torch.prod(x, dtype=kind)
+        for axis in sorted(axes, reverse=True):
+            x = torch.prod(x, axis, keep, dtype=kind)
+        return x
+
+    return _adapted(dtype, product)
+
+
+def _norm(dtype, axes, keep):
+    def norm(x):
+        if dtype.is_integer:
+            squares = torch.sum(torch.square(x.to(torch.int64)), axes, keep)
+            return torch.sqrt(squares.to(torch.float64)).to(dtype.torch)
+        if dtype.is_complex:
+            squares = torch.sum(torch.square(torch.abs(x)), axes, keep)
+            return torch.sqrt(squares).to(dtype.torch)
+        return torch.sqrt(torch.sum(torch.square(x), axes, keep))
+
+    return Call(norm, X0)
+
+
+def _norm_of_nothing(dtype):
+    return (
+        Call(torch.Tensor.to, Call(torch.abs, X0), dtype.torch)
+        if dtype not in SIGNED
+        else Call(torch.clone, X0)
+    )
+
+
+sum_op = reduction("Sum", ALL_NUMBERS, _sum, _copy)
+mean_op = reduction("Mean", ALL_NUMBERS, _mean, _copy)
+_mean_kernel = mean_op.kernels[CPU]
+
+
+@mean_op.kernel(CPU, GPU)
+def _(node, env):
+    """Where the count is known, the sum over it: half the calls of ATen's mean and the same bits."""
+    dtype, axes, shape = node.dtype(0), node.constant(1), node.static_shape(0)
+    if axes is None or shape is None or dtype not in (dtypes.float32, dtypes.float64):
+        return _mean_kernel(node, env)
+    axes = _axes_of(axes, len(shape))
+    count = int(np.prod([shape[axis] for axis in axes]))
+    if not axes or not count:
+        return _mean_kernel(node, env)
+    total = _call(dtype, axes, len(shape), node.attributes["keep_dims"], _sum, _copy)
+    return Call(torch.Tensor.div_, total, torch.tensor(count, dtype=dtype.torch))
+
+
+prod_op = reduction("Prod", ALL_NUMBERS, _product, _copy)
+euclidean_norm_op = reduction("EuclideanNorm", ALL_NUMBERS, _norm, _norm_of_nothing)
+
+
+# ---- extremes and truth
+
+
+def _extreme(function):
+    def make(dtype, axes, keep):
+        if dtype in SIGNED:
+            return Call(
+                ordered(dtype, lambda x: function(x) if axes is None else function(x, axes, keep)), X0
+            )
+        return Call(function, X0) if axes is None else Call(function, X0, axes, keep)
+
+    return make
+
+
+QUANTIZED = (dtypes.qint8, dtypes.quint8, dtypes.qint32, dtypes.qint16, dtypes.quint16)
+_ORDERED = (*REAL, *QUANTIZED)
+max_op = reduction("Max", _ORDERED, _extreme(torch.amax), _copy, check_size=True)
+min_op = reduction("Min", _ORDERED, _extreme(torch.amin), _copy, check_size=True)
+
+
+def _truth(function):
+    def make(dtype, axes, keep):
+        return Call(function, X0) if axes is None else Call(function, X0, axes, keep)
+
+    return make
+
+
+all_op = reduction("All", None, _truth(torch.all), _copy).no_gradient()
+any_op = reduction("Any", None, _truth(torch.any), _copy).no_gradient()
+
+
+@sum_op.fold
+@mean_op.fold
+@prod_op.fold
+@max_op.fold
+@min_op.fold
+@all_op.fold
+@any_op.fold
+def _(node):
+    axes = node.constant(1)
+    return node.inputs[0] if axes is not None and axes.size == 0 else None
+
+
+# ---- gradients
+
+
+def _kept_shape(op):
+    """The shape of the output had it kept its reduced dimensions: an array, or a tensor that the step
+    computes.
+    """
+    x, axes = op.inputs[0]._dims, op.constant(1)
+    if x is not None and axes is not None:
+        reduced = set(positive_axes(axes, len(x)))
+        kept = [1 if i in reduced else size for i, size in enumerate(x)]
+        if kept.count(None) <= 1:
+            return np.array([-1 if size is None else size for size in kept], np.int32)
+    shape = F.Shape(op.inputs[0])
+    rank = F.Size(shape)
+    indices = F.FloorMod(F.AddV2(F.Cast(op.inputs[1], DstT=dtypes.int32), rank), rank)
+    indices = F.Reshape(indices, np.array([-1], np.int32))
+    ones = F.Fill(F.Shape(indices), np.int32(1))
+    every = F.Range(np.int32(0), rank, np.int32(1))
+    return F.DynamicStitch([every, indices], [shape, ones])
+
+
+def _full_shape(x):
+    """The shape of a tensor: an array where it is known, else a Shape node."""
+    dims = x._dims
+    return F.Shape(x) if dims is None or None in dims else np.array(dims, np.int32)
+
+
+def _with_kept_dims(op, *values):
+    """The values, shaped as the output, with the reduced dimensions as 1."""
+    if op.attributes["keep_dims"]:
+        return values
+    shape = _kept_shape(op)
+    return tuple([F.Reshape(value, shape) for value in values])
+
+
+@sum_op.gradient
+def _(op, dy):
+    x = op.inputs[0]
+    (dy,) = _with_kept_dims(op, dy)
+    return F.BroadcastTo(dy, _full_shape(x)), None
+
+
+@mean_op.gradient
+def _(op, dy):
+    x, y = op.inputs[0], op.outputs[0]
+    if None not in (x.shape.num_elements(), y.shape.num_elements()):
+        factor = constant_like(x.shape.num_elements() // max(y.shape.num_elements(), 1), dy)
+    else:
+        count = F.FloorDiv(F.Size(x), F.Maximum(F.Size(y), np.int32(1)))
+        factor = F.Cast(count, DstT=dy.dtype)
+    (dy,) = _with_kept_dims(op, F.RealDiv(dy, factor))
+    return F.BroadcastTo(dy, _full_shape(x)), None
+
+
+@max_op.gradient
+@min_op.gradient
+def _(op, dy):
+    x = op.inputs[0]
+    y, dy = _with_kept_dims(op, op.outputs[0], dy)
+    chosen = F.Cast(F.Equal(y, x), DstT=dy.dtype)
+    ties = F.Reshape(F.Sum(chosen, op.inputs[1]), F.Shape(dy))
+    return F.Mul(F.RealDiv(chosen, ties), dy), None
+
+
+@prod_op.gradient
+def _(op, dy):
+    x, axes = op.inputs[0], op.constant(1)
+    (dy,) = _with_kept_dims(op, dy)
+    dims = x._dims
+    if dims is None or axes is None:
+        return _product_gradient_of_unknown(x, op.inputs[1], dy), None
+    axes = positive_axes(axes, len(dims))
+    if len(axes) == 0:
+        return dy, None
+    if len(axes) == 1:
+        return F.Mul(dy, conjugate(_products_of_others(x, np.int32(axes[0])))), None
+    order = axes + [i for i in range(len(dims)) if i not in axes]
+    moved = F.Transpose(x, np.array(order, np.int32))
+    rows = F.Prod(
+        F.GatherV2(F.Shape(moved), np.arange(len(axes), dtype=np.int32), np.int32(0)), np.array([0], np.int32)
+    )
+    return F.Mul(dy, conjugate(_others_of_rows(moved, rows, np.argsort(order).astype(np.int32)))), None
+
+
+def _products_of_others(x, axis):
+    """For each element the product of all others along the axis."""
+    return F.Mul(F.Cumprod(x, axis, exclusive=True), F.Cumprod(x, axis, exclusive=True, reverse=True))
+
+
+def _others_of_rows(moved, rows, back):
+    """`_products_of_others` over the leading axes, `rows` elements together, with the axes moved `back`."""
+    flat = F.Reshape(moved, F.Pack([rows, F.FloorDiv(F.Size(moved), F.Maximum(rows, np.int32(1)))]))
+    return F.Transpose(F.Reshape(_products_of_others(flat, np.int32(0)), F.Shape(moved)), back)
+
+
+def _product_gradient_of_unknown(x, indices, dy):
+    rank = F.Rank(x)
+    axes = F.Reshape(F.Cast(indices, DstT=dtypes.int32), np.array([-1], np.int32))
+    axes = F.FloorMod(F.AddV2(axes, rank), rank)
+    every = F.Range(np.int32(0), rank, np.int32(1))
+    others = F.ListDiff(every, axes)[0]
+    order = F.ConcatV2([axes, others], np.int32(0))
+    rows = F.Prod(F.GatherV2(F.Shape(x), axes, np.int32(0)), np.array([0], np.int32))
+    back = F.InvertPermutation(order)
+    return F.Mul(dy, conjugate(_others_of_rows(F.Transpose(x, order), rows, back)))
+
+
+@euclidean_norm_op.gradient
+def _(op, dy):
+    x = op.inputs[0]
+    y, dy = _with_kept_dims(op, op.outputs[0], dy)
+    return F.Mul(x, F.RealDiv(dy, y)), None
+
+
+# ---- public functions
+
+
+def _reduce(declaration, input_tensor, axis, keep_dims, name, reduction_indices):
+    if reduction_indices is not None:
+        if axis is not None:
+            raise ValueError("Can't specify both 'axis' and 'reduction_indices'.")
+        axis = reduction_indices
+    result = declaration(input_tensor, _axes(input_tensor, axis), keep_dims=bool(keep_dims), name=name)
+    if axis is None and not keep_dims:
+        result.set_shape(())  # also where the rank is unknown, and with it the axes
+    return result
+
+
+def _axes(x, axis):
+    """The axes to give to an op; for None all of them, as a constant where the rank is known."""
+    if axis is not None:
+        return axis
+    if not isinstance(x, Tensor):
+        rank = getattr(getattr(x, "shape", None), "ndims", None)
+        rank = np.ndim(x) if rank is None else rank
+    else:
+        rank = x.ndim
+    if rank:
+        return convert_to_tensor(np.arange(rank, dtype=np.int32), name="Const")
+    if rank == 0:
+        none = convert_to_tensor(np.int32(0), name="Rank")
+        return F.Range(np.int32(0), none, np.int32(1), name="range")
+    return F.Range(np.int32(0), F.Rank(x, name="Rank"), np.int32(1), name="range")
+
+
+def _reducer(declaration, what):
+    def reduce(
+        input_tensor: Any,
+        axis: Any = None,
+        keep_dims: bool = False,
+        name: str | None = None,
+        reduction_indices: Any = None,
+        keepdims: bool | None = None,
+    ) -> Tensor:
+        if not isinstance(input_tensor, Tensor):
+            input_tensor = convert_to_tensor(input_tensor, name="input_tensor")
+        if keepdims is not None:
+            keep_dims = keepdims
+        return _reduce(declaration, input_tensor, axis, keep_dims, name, reduction_indices)
+
+    reduce.__doc__ = f"""{what} over `axis`: an int, a list of them, or None for all.
+
+    `keep_dims` (or `keepdims`) keeps the reduced dimensions with size 1; `reduction_indices` is an old name
+    of `axis`. ValueError for an axis that does not exist, and for both names at once.
+    """
+    return reduce
+
+
+reduce_sum = _reducer(sum_op, "The sum")
+reduce_mean = _reducer(mean_op, "The mean (of integers rounded towards zero)")
+reduce_prod = _reducer(prod_op, "The product")
+reduce_max = _reducer(max_op, "The maximum")
+reduce_min = _reducer(min_op, "The minimum")
+reduce_all = _reducer(all_op, "Whether all are true")
+reduce_any = _reducer(any_op, "Whether any is true")
+for _name in ("sum", "mean", "prod", "max", "min", "all", "any"):
+    globals()[f"reduce_{_name}"].__name__ = globals()[f"reduce_{_name}"].__qualname__ = f"reduce_{_name}"
+
+
+def reduce_logsumexp(
+    input_tensor: Any,
+    axis: Any = None,
+    keep_dims: bool = False,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keepdims: bool | None = None,
+) -> Tensor:
+    """log(sum(exp(x))) over `axis` without overflow; the other arguments are those of `reduce_sum`."""
+    keep_dims = keep_dims if keepdims is None else keepdims
+    axis = reduction_indices if axis is None else axis
+    x = convert_to_tensor(input_tensor, name="input_tensor")
+    with x.graph.name_scope(name or "ReduceLogSumExp") as scope:
+        highest = reduce_max(x, axis, True)
+        shift = F.StopGradient(F.SelectV2(F.IsFinite(highest), highest, x.dtype.as_numpy_dtype(0)))
+        result = F.Log(reduce_sum(F.Exp(F.Sub(x, shift)), axis, keep_dims))
+        if not keep_dims:
+            shift = F.Reshape(shift, F.Shape(result))
+        return F.AddV2(result, shift, name=scope)
+
+
+def count_nonzero(
+    input_tensor: Any,
+    axis: Any = None,
+    keep_dims: bool = False,
+    dtype: Any = dtypes.int64,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keepdims: bool | None = None,
+) -> Tensor:
+    """How many elements are not zero (of strings, not empty) over `axis`, as `dtype`."""
+    keep_dims = keep_dims if keepdims is None else keepdims
+    axis = reduction_indices if axis is None else axis
+    x, dtype = convert_to_tensor(input_tensor, name="input_tensor"), dtypes.as_dtype(dtype)
+    with x.graph.name_scope(name or "count_nonzero"):
+        zero = b"" if x.dtype.base_dtype is dtypes.string else x.dtype.as_numpy_dtype(0)
+        zero = convert_to_tensor(zero, x.dtype.base_dtype, name="zeros")
+        count = reduce_sum(F.Cast(F.NotEqual(x, zero), DstT=dtypes.int64), axis, keep_dims)
+        return count if dtype is dtypes.int64 else F.Cast(count, DstT=dtype)

@@ -1,0 +1,1 @@
+"""What holds tensors between steps: queues, barriers, staging areas, accumulators."""

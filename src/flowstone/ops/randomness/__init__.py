@@ -1,0 +1,1 @@
+"""Random values, their seeds, and samples of classes."""

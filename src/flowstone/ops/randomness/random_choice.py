@@ -1,0 +1,127 @@
+"""Random choices: classes by their log probabilities, shuffled slices, crops at a random offset.
+
+Seeds are those of `random`. Public names here belong to ``tf``.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+
+from flowstone.framework import dtypes, errors
+from flowstone.framework.kernel import CPU, GPU
+from flowstone.framework.operation import F, op
+from flowstone.framework.scope import get_default_graph
+from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.ops.randomness.random import SEEDS, generator_of, random_uniform, seed_attributes
+
+__all__ = ["multinomial", "random_crop", "random_shuffle"]
+
+REAL = (*dtypes.REAL, dtypes.bfloat16)
+
+multinomial_op = op(
+    "Multinomial",
+    "logits: T, num_samples: int32 -> output: output_dtype",
+    f"{SEEDS} ; output_dtype: type in [int32, int64] = int64",
+    T=REAL,
+    stateful=True,
+    host=["num_samples"],
+)
+multinomial_op.not_differentiable()
+
+
+@multinomial_op.infer
+def _(node):
+    logits, count = node.dims(0), node.constant(1)
+    if logits is not None and len(logits) != 2:
+        raise ValueError(f"Shape must be rank 2 but is rank {len(logits)}")
+    if count is not None and count < 0:
+        raise ValueError(f"num_samples should be nonnegative, got {int(count)}")
+    return (None if logits is None else logits[0], None if count is None else int(count))
+
+
+@multinomial_op.kernel(CPU, GPU)
+def _(node, env):
+    generator, dtype = generator_of(node, env), node.attributes["output_dtype"].torch
+
+    def draw(logits, count):
+        count = int(count)
+        if logits.dim() != 2 or count < 0 or (count and not logits.shape[1]):
+            raise errors.InvalidArgumentError(
+                None, None, f"logits should be a matrix with columns, got shape {list(logits.shape)}; "
+                f"num_samples should be nonnegative, got {count}"
+            )  # fmt: skip
+        return choose(logits, count, generator).to(dtype)
+
+    return draw
+
+
+def choose(logits: torch.Tensor, count: int, generator: torch.Generator) -> torch.Tensor:
+    """`count` column numbers a row of unnormalised log probabilities, int64;
+
+    those not finite are never chosen.
+    """
+    wide = logits.to(torch.float64)
+    wide = wide.masked_fill(~torch.isfinite(wide), -math.inf)
+    peak = wide.amax(1, keepdim=True).clamp(min=-1e300) if wide.shape[1] else wide
+    cumulated = torch.exp(wide - peak).cumsum(1)
+    uniform = torch.rand(len(wide), count, generator=generator, dtype=torch.float64, device=logits.device)
+    if not wide.shape[1]:
+        return uniform.to(torch.int64)
+    found = torch.searchsorted(cumulated, uniform * cumulated[:, -1:], right=True)
+    return found.clamp(max=wide.shape[1] - 1)
+
+
+random_shuffle_op = op("RandomShuffle", "value: T -> output: T", SEEDS, T=None, stateful=True)
+random_shuffle_op.infer(lambda node: node.dims(0))
+random_shuffle_op.not_differentiable()
+
+
+@random_shuffle_op.kernel(CPU, GPU)
+def _(node, env):
+    generator = generator_of(node, env)
+
+    def shuffle(value):
+        if not value.ndim:
+            return value.clone() if isinstance(value, torch.Tensor) else value.copy()
+        order = torch.randperm(value.shape[0], generator=generator, device=generator.device)
+        return value[order] if isinstance(value, torch.Tensor) else value[order.numpy()]
+
+    return shuffle
+
+
+def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
+    """`value` with the slices along its first dimension in random order; any type."""
+    return random_shuffle_op(value, name=name, **seed_attributes(seed))
+
+
+def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None = None) -> Tensor:
+    """A part of `value` of this size (one number a dimension) at a uniformly chosen offset.
+
+    InvalidArgumentError in the step if a dimension is smaller than that.
+    """
+    with get_default_graph().name_scope(name or "random_crop") as scope:
+        value = convert_to_tensor(value, name="value")
+        size = convert_to_tensor(size, dtypes.int32, name="size")
+        shape = F.Shape(value)
+        fits = F.All(F.GreaterEqual(shape, size), [0])
+        check = F.Assert(fits, ["Need value.shape >= size, got ", shape, size], summarize=1000)
+        with get_default_graph().control_dependencies([check]):
+            shape = F.Identity(shape, name="control_dependency")
+        limit = F.AddV2(F.Sub(shape, size, name="sub"), 1, name="add")
+        offset = random_uniform(F.Shape(shape), maxval=dtypes.int32.max, dtype=dtypes.int32, seed=seed)
+        return F.Slice(value, F.FloorMod(offset, limit, name="mod"), size, name=scope)
+
+
+def multinomial(
+    logits: Any, num_samples: Any, seed: int | None = None, name: str | None = None, output_dtype: Any = None
+) -> Tensor:
+    """Column numbers drawn from each row of unnormalised log probabilities [batch, classes]:
+
+    [batch, num_samples].
+    """
+    with get_default_graph().name_scope(name or "multinomial"):
+        logits = convert_to_tensor(logits, name="logits")
+        return multinomial_op(logits, num_samples, output_dtype=output_dtype, **seed_attributes(seed))

@@ -1,0 +1,56 @@
+"""Placeholders of sparse tensors: three placeholders that one SparseTensorValue feeds.
+
+The three are named NAME/indices, NAME/values and NAME/shape; the sizes have a default where a shape is given,
+-1 in it being a size that is not known.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flowstone.framework import dtypes
+from flowstone.framework.composite import SparseTensor
+from flowstone.framework.node import static_value
+from flowstone.framework.shape import TensorShape
+from flowstone.framework.tensor import Tensor
+from flowstone.ops.arrays.constants import constant, placeholder, placeholder_with_default
+
+__all__ = ["sparse_placeholder"]
+
+
+def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> SparseTensor:
+    """A SparseTensor of elements of `dtype` that must be fed, with a SparseTensorValue or its three arrays.
+
+    `shape`: sizes, None or -1 for any, or an int64 vector tensor; None for any rank. ValueError for a shape
+    of unknown rank, TypeError for what is no sequence.
+    """
+
+    def named(part: str) -> str | None:
+        return None if name is None else f"{name}/{part}"
+
+    if shape is None:
+        rank = static = None
+        sizes = placeholder(dtypes.int64, [None], named("shape"))
+    else:
+        default, static = _default_sizes(shape, named("shape_default"))
+        rank = static.ndims
+        sizes = placeholder_with_default(default, default.shape, named("shape"))
+    values = placeholder(dtype, [None], named("values"))
+    result = SparseTensor(placeholder(dtypes.int64, [None, rank], named("indices")), values, sizes)
+    if static is not None:
+        result.set_shape(static)
+    return result
+
+
+def _default_sizes(shape: Any, name: str | None) -> tuple[Tensor, TensorShape]:
+    """The sizes as a tensor, and as far as they are known."""
+    if isinstance(shape, Tensor):
+        known = static_value(shape)
+        dims = [None] * (shape.shape[0].value or 0) if known is None else known.tolist()
+        return shape, TensorShape([None if n is None or n < 0 else n for n in dims])
+    if isinstance(shape, TensorShape) and shape.ndims is None:
+        raise ValueError("Cannot take the length of shape with unknown rank.")
+    len(shape)  # a number is no shape
+    static = TensorShape([None if n in (None, -1) else n for n in shape])
+    sizes = [-1 if n is None else n for n in static.as_list()]
+    return constant(sizes, dtypes.int64, [len(sizes)], name=name or "Const"), static

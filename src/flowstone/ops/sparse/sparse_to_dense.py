@@ -1,0 +1,134 @@
+"""Dense tensors from scattered values: a default everywhere but at given places.
+
+Places are a scalar or vector of positions in a vector, or a matrix with one index tuple a row. Unless
+`validate_indices` is false they must be in row-major order and differ; otherwise the last of equal ones
+counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from flowstone.framework import dtypes
+from flowstone.framework.kernel import CPU
+from flowstone.framework.operation import F, op
+from flowstone.framework.scope import get_default_graph
+from flowstone.framework.shape import format_dims
+from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.ops.arrays.arrays import boxed, in_signed, invalid, is_text, sizes_of
+
+__all__ = ["sparse_to_dense"]
+
+sparse_to_dense_op = op(
+    "SparseToDense",
+    "sparse_indices: Tindices, output_shape: Tindices, sparse_values: T, default_value: T -> dense: T",
+    "validate_indices: bool = true",
+    T=None,
+    Tindices=(dtypes.int32, dtypes.int64),
+    host=["sparse_indices", "output_shape"],
+)
+
+
+@sparse_to_dense_op.infer
+def _(node: Any) -> tuple[int | None, ...] | None:
+    dims = node.dims(1)
+    if dims is not None and len(dims) != 1:
+        raise ValueError(f"Shape must be rank 1 but is rank {len(dims)}")
+    return sizes_of(node, 1)
+
+
+@sparse_to_dense_op.kernel(CPU)
+def _(node: Any, env: Any) -> Callable[..., Any]:
+    validate = node.attributes["validate_indices"]
+
+    def scatter(places: torch.Tensor, shape: torch.Tensor, values: Any, default: Any) -> Any:
+        rows = _index_rows(places, shape, values, default)
+        sizes = shape.tolist()
+        if validate:
+            _check_order(rows, sizes)
+        elif bool((rows < 0).any() | (rows >= shape).any()):
+            raise invalid(f"Indices are not valid (out of bounds).  Shape: {format_dims(sizes)}")
+        if isinstance(values, torch.Tensor):
+            dense = torch.full(sizes, 0, dtype=values.dtype).copy_(default.expand(sizes))
+            return dense.index_put_(tuple(rows.long().unbind(1)), values) if len(rows) else dense
+        dense = np.full(sizes, default[()], object)
+        dense[tuple(rows.numpy().T)] = values
+        return boxed(dense)
+
+    if is_text(node, 2):
+        return lambda places, shape, values, default: scatter(places, shape, boxed(values), boxed(default))
+    return in_signed(node.dtype(2), scatter, 2, 3)
+
+
+def _index_rows(places: torch.Tensor, shape: torch.Tensor, values: Any, default: Any) -> torch.Tensor:
+    """The places as [count, rank]; InvalidArgumentError where the arguments do not fit together."""
+    if places.dim() > 2:
+        raise invalid(
+            f"sparse_indices should be a scalar, vector, or matrix, got shape {format_dims(places.shape)}"
+        )
+    rows = places if places.dim() == 2 else places.reshape(-1, 1)
+    if shape.dim() != 1:
+        raise invalid(f"output_shape must be rank 1, got shape {format_dims(shape.shape)}")
+    if len(shape) != rows.shape[1]:
+        raise invalid(
+            f"output_shape has incorrect number of elements: {len(shape)} should be: {rows.shape[1]}"
+        )
+    if values.ndim and tuple(values.shape) != (len(rows),):
+        raise invalid(
+            f"sparse_values has incorrect shape {format_dims(values.shape)}, should be [] or [{len(rows)}]"
+        )
+    if default.ndim:
+        raise invalid("default_value should be a scalar.")
+    return rows
+
+
+def _check_order(rows: torch.Tensor, sizes: list[int]) -> None:
+    previous: list[int] | None = None
+    for i, row in enumerate(rows.tolist()):
+        where = f"indices[{i}] = {format_dims(row)} is"
+        if not all(0 <= k < size for k, size in zip(row, sizes)):
+            raise invalid(f"{where} out of bounds: need 0 <= index < {format_dims(sizes)}")
+        if previous is not None and row <= previous:
+            problem = (
+                "repeated" if row == previous else "out of order. Many sparse ops require sorted indices."
+            )
+            raise invalid(f"{where} {problem}")
+        previous = row
+
+
+@sparse_to_dense_op.gradient
+def _(op: Any, dy: Any) -> tuple[Any, ...]:
+    """By the values, what flows to their places; by the default, the rest."""
+    places, values = op.inputs[0], op.inputs[2]
+    if places.shape.ndims is not None and places.shape.ndims < 2:
+        places = F.Reshape(places, [-1, 1])
+    flowing = F.GatherNd(dy, places)
+    taken = F.Sum(flowing, F.Range(0, F.Rank(flowing), 1))
+    rest = F.Sub(F.Sum(dy, F.Range(0, F.Rank(dy), 1)), taken)
+    return None, None, taken if values.shape.ndims == 0 else flowing, rest
+
+
+def sparse_to_dense(
+    sparse_indices: Any,
+    output_shape: Any,
+    sparse_values: Any,
+    default_value: Any = 0,
+    validate_indices: bool = True,
+    name: str | None = None,
+) -> Tensor:
+    """A tensor of shape `output_shape`: `sparse_values` at `sparse_indices`, elsewhere `default_value`.
+
+    `sparse_indices`: int32 or int64, a scalar or vector of positions, or [count, rank] index tuples;
+    `sparse_values`: one, or [count]. InvalidArgumentError in the step for places outside, and with
+    `validate_indices` for places that repeat or are not in row-major order.
+    """
+    with get_default_graph().name_scope(name or "SparseToDense") as scope:
+        values = convert_to_tensor(sparse_values, name="sparse_values")
+        default = convert_to_tensor(default_value, values.dtype.base_dtype, name="default_value")
+        return sparse_to_dense_op(  # type: ignore[no-any-return]
+            sparse_indices, output_shape, values, default, validate_indices=validate_indices, name=scope
+        )

@@ -1,0 +1,1 @@
+"""Summaries: what TensorBoard shows."""

@@ -1,0 +1,184 @@
+"""Reference variables: the kind of TensorFlow 1, whose buffer itself flows along edges of type ``Ref(T)``.
+
+A variable ``w`` is the nodes ``w`` (VariableV2), ``w/Assign`` and ``w/read``, an Identity that every
+ordinary use shares. An update returns the reference, so that reading it sees the update.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flowstone.framework.dtypes import DType
+from flowstone.framework.operation import F
+from flowstone.framework.shape import TensorShape
+from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.ops.arrays.identities import identity
+from flowstone.ops.variables.variables import (
+    Variable,
+    as_sparse_delta,
+    check_outside_control_flow,
+    colocated_with_name,
+    initial_tensor,
+)
+
+
+class ReferenceVariable(Variable):
+    """A variable whose reads alias its buffer; see the module, and `Variable` for the arguments."""
+
+    def _add_nodes(
+        self,
+        name: str,
+        initial_value: Any,
+        validate_shape: bool,
+        dtype: DType | None,
+        shape: TensorShape | None,
+    ) -> None:
+        graph, node_name = self._graph, name[:-1]
+        if callable(initial_value):
+            value = initial_tensor(graph, node_name, initial_value, dtype)
+            with colocated_with_name(graph, node_name):
+                self._handle = self._make_node(name, value, validate_shape, shape)
+        else:
+            value = convert_to_tensor(initial_value, dtype, name="initial_value")
+            check_outside_control_flow(name, value)
+            self._handle = self._make_node(name, value, validate_shape, shape)
+        self._initial_value, self._dtype = value, self._handle.dtype
+        if validate_shape and not value.shape.is_fully_defined():
+            raise ValueError(f"initial_value must have a shape specified: {value}")
+        first = initialised_first(graph, node_name, value)
+        self._initializer = F.Assign(self._handle, first, validate_shape=validate_shape, name="Assign").op
+        self._snapshot = self._make_snapshot()
+
+    @staticmethod
+    def _make_node(name: str, value: Tensor, validate_shape: bool, shape: TensorShape | None) -> Tensor:
+        dims = (value.dims if validate_shape else None) if shape is None else shape.dims_tuple
+        return F.VariableV2(shape=dims, dtype=value.dtype.base_dtype, name=name)  # type: ignore[no-any-return]
+
+    def _make_snapshot(self) -> Tensor:
+        graph, cache = self._graph, self._caching_device
+        if cache is None:
+            with graph.colocate_with(self._handle.op):
+                return identity(self._handle, name="read")
+        with graph.device(cache(self._handle.op) if callable(cache) else cache):
+            return identity(self._handle, name="read")
+
+    @property
+    def shape(self) -> TensorShape:
+        """The static shape."""
+        return self._handle.shape
+
+    def set_shape(self, shape: Any) -> None:
+        """Merges what the user knows of the shape into the static shape. ValueError if they contradict."""
+        self._handle.set_shape(shape)
+        self.value().set_shape(shape)
+
+    def _ref(self) -> Tensor:
+        return self._handle
+
+    def value(self) -> Tensor:
+        """The shared read of the variable."""
+        return self._snapshot  # type: ignore[return-value]
+
+    def read_value(self) -> Tensor:
+        """The value, read where the control dependencies in force say."""
+        return identity(self._handle, name="read")
+
+    def _as_graph_element(self) -> Tensor:
+        return self._handle
+
+    def _as_tensor(self, dtype: Any, name: str | None, as_ref: bool) -> Tensor:
+        if dtype is not None and not dtype.is_compatible_with(self.dtype):
+            raise ValueError(
+                f"Incompatible type conversion requested to type '{dtype.name}' for variable of "
+                f"type '{self.dtype.name}'"
+            )
+        return self._handle if as_ref else self._snapshot  # type: ignore[return-value]
+
+    # ---- updates: each returns the reference, or the operation if `read_value` is False
+
+    def assign(
+        self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        """Gives it a value of its shape."""
+        return _result(F.Assign(self._handle, value, use_locking=use_locking, name=name), read_value)
+
+    def assign_add(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        """Adds a value of its shape."""
+        return _result(F.AssignAdd(self._handle, delta, use_locking=use_locking, name=name), read_value)
+
+    def assign_sub(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        """Subtracts a value of its shape."""
+        return _result(F.AssignSub(self._handle, delta, use_locking=use_locking, name=name), read_value)
+
+    def count_up_to(self, limit: int) -> Tensor:
+        """The value, which then grows by 1; a step fails with OutOfRangeError at `limit`."""
+        return F.CountUpTo(self._handle, limit=limit)  # type: ignore[no-any-return]
+
+    def _scatter(self, kind: str, sparse_delta: Any, use_locking: bool, name: str | None) -> Tensor:
+        delta = as_sparse_delta(sparse_delta)
+        declaration = getattr(F, f"Scatter{kind}")
+        return declaration(self._handle, delta.indices, delta.values, use_locking=use_locking, name=name)  # type: ignore[no-any-return]
+
+    def scatter_sub(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+        """Subtracts IndexedSlices."""
+        return self._scatter("Sub", sparse_delta, use_locking, name)
+
+    def scatter_add(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+        """Adds IndexedSlices."""
+        return self._scatter("Add", sparse_delta, use_locking, name)
+
+    def scatter_update(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+        """Assigns IndexedSlices."""
+        return self._scatter("Update", sparse_delta, use_locking, name)
+
+    def scatter_mul(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+        """Multiplies rows by IndexedSlices."""
+        return self._scatter("Mul", sparse_delta, use_locking, name)
+
+    def scatter_div(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+        """Divides rows by IndexedSlices."""
+        return self._scatter("Div", sparse_delta, use_locking, name)
+
+    def scatter_max(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+        """Raises rows to IndexedSlices."""
+        return self._scatter("Max", sparse_delta, use_locking, name)
+
+    def scatter_min(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+        """Lowers rows to IndexedSlices."""
+        return self._scatter("Min", sparse_delta, use_locking, name)
+
+    def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+        """Subtracts at index tuples."""
+        return F.ScatterNdSub(self._handle, indices, updates, use_locking=True, name=name)  # type: ignore[no-any-return]
+
+    def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+        """Adds at index tuples."""
+        return F.ScatterNdAdd(self._handle, indices, updates, use_locking=True, name=name)  # type: ignore[no-any-return]
+
+    def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+        """Assigns at index tuples."""
+        return F.ScatterNdUpdate(self._handle, indices, updates, use_locking=True, name=name)  # type: ignore[no-any-return]
+
+    def _strided_slice_assign(
+        self, begin: Any, end: Any, strides: Any, value: Any, name: str | None, **masks: int
+    ) -> Tensor:
+        return F.StridedSliceAssign(self._handle, begin, end, strides, value, name=name, **masks)  # type: ignore[no-any-return]
+
+
+def _result(reference: Tensor, read_value: bool) -> Any:
+    return reference if read_value else reference.op
+
+
+def initialised_first(graph: Any, node_name: str, value: Tensor) -> Tensor:
+    """`value` with every variable that it reads replaced by that variable's `initialized_value`.
+
+    So variables may be initialised in any order, and one ``global_variables_initializer`` serves all. Nodes
+    on the way are copied, named after the variable `node_name`.
+    """
+    from flowstone.ops.variables.initial_values import replace_variables
+
+    return replace_variables(graph, node_name, value)

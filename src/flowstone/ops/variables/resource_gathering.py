@@ -1,0 +1,88 @@
+"""Reads of rows and elements of a resource variable, without reading the whole."""
+
+from __future__ import annotations
+
+from flowstone.framework import dtypes
+from flowstone.framework.composite import IndexedSlices
+from flowstone.framework.kernel import CPU, GPU
+from flowstone.framework.operation import F, op
+from flowstone.ops.arrays.shapes import squeeze
+from flowstone.ops.variables.scatter import gather_elements, gather_rows, rows_or_zeros
+from flowstone.ops.variables.stateful import check_handle_dtype, handle_dims
+
+
+def _gather_gradient_indices(op):
+    """The indices as a vector, and how many there are."""
+    indices = op.inputs[1]
+    size = F.ExpandDims(F.Size(indices, out_type=dtypes.int32), 0)
+    return F.Reshape(indices, size), size
+
+
+resource_gather = op(
+    "ResourceGather",
+    "resource: resource, indices: Tindices -> output: dtype",
+    "validate_indices: bool = true",
+    dtype=None,
+    Tindices=dtypes.INDICES,
+    stateful=True,
+    reads=[0],
+    capturable=True,
+)
+
+
+@resource_gather.infer
+def _(node):
+    check_handle_dtype(node)
+    dims, indices = handle_dims(node), node.dims(1)
+    return None if dims is None or indices is None else indices + dims[1:]
+
+
+@resource_gather.kernel(CPU, GPU)
+def _(node, env):
+    read = gather_rows if env.device.type == "cpu" else rows_or_zeros
+    return lambda variable, indices: read(variable.tensor, indices)
+
+
+@resource_gather.gradient
+def _(op, dy):
+    shape = F.VariableShape(op.inputs[0], out_type=dtypes.int32)
+    indices, size = _gather_gradient_indices(op)
+    row_shape = F.StridedSlice(shape, [1], [0], [1], end_mask=1)
+    values = F.Reshape(dy, F.ConcatV2([size, row_shape], 0))
+    return IndexedSlices(values, indices, shape), None
+
+
+resource_gather_nd = op(
+    "ResourceGatherNd",
+    "resource: resource, indices: Tindices -> output: dtype",
+    dtype=None,
+    Tindices=dtypes.INDICES,
+    stateful=True,
+    reads=[0],
+)
+
+
+@resource_gather_nd.infer
+def _(node):
+    check_handle_dtype(node)
+    dims, indices = handle_dims(node), node.dims(1)
+    if dims is None or not indices or indices[-1] is None:
+        return None
+    if indices[-1] > len(dims):
+        raise ValueError(f"indices.shape[-1] must be <= params.rank, but saw {indices[-1]} and {len(dims)}")
+    return indices[:-1] + dims[indices[-1] :]
+
+
+@resource_gather_nd.kernel(CPU, GPU)
+def _(node, env):
+    return lambda variable, indices: gather_elements(variable.tensor, indices)
+
+
+@resource_gather_nd.gradient
+def _(op, dy):
+    handle, indices = op.inputs
+    whole = F.VariableShape(handle, out_type=indices.dtype)
+    dims = indices._dims
+    if dims is not None and len(dims) == 2 and dims[-1] == 1:
+        return IndexedSlices(dy, squeeze(indices, -1), whole), None
+    return F.ScatterNd(indices, dy, whole), None

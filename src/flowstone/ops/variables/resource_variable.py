@@ -1,0 +1,287 @@
+"""Resource variables: a handle flows along the edges, and a read gives the value at the time of the read.
+
+A variable ``w`` is the nodes ``w`` (VarHandleOp), ``w/IsInitialized/VarIsInitializedOp``, ``w/Assign`` and
+``w/Read/ReadVariableOp``. Every use adds a read of its own; an update returns an `UpdatedVariable`, whose
+reads come after the update.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from flowstone.framework import dtypes
+from flowstone.framework.dtypes import DType
+from flowstone.framework.graph import Graph
+from flowstone.framework.operation import F
+from flowstone.framework.scope import get_default_graph
+from flowstone.framework.shape import TensorShape
+from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.ops.arrays.identities import identity
+from flowstone.ops.variables.variables import (
+    Variable,
+    as_sparse_delta,
+    check_outside_control_flow,
+    colocated_with_name,
+    initial_tensor,
+)
+
+
+class ResourceVariable(Variable):
+    """A variable that is read explicitly; see the module, and `Variable` for the arguments."""
+
+    _is_initialized_op: Any
+    _cached_value: Tensor | None = None
+
+    def _add_nodes(
+        self,
+        name: str,
+        initial_value: Any,
+        validate_shape: bool,
+        dtype: DType | None,
+        shape: TensorShape | None,
+    ) -> None:
+        graph, node_name = self._graph, name[:-1]
+        is_function = callable(initial_value)
+        value = initial_tensor(graph, node_name, initial_value, dtype)
+        if not is_function:
+            check_outside_control_flow(name, value)
+        dims = value.dims if shape is None else shape.dims_tuple
+        self._initial_value, self._dtype, self._dims = value, value.dtype.base_dtype, dims
+        with colocated_with_name(graph, node_name):
+            self._handle = F.VarHandleOp(
+                shape=dims, dtype=self._dtype, shared_name=node_name, container=graph._container, name=name
+            )
+        with graph.name_scope("IsInitialized"), self._beside():
+            self._is_initialized_op = F.VarIsInitializedOp(self._handle)
+        with self._beside():
+            self._initializer = F.AssignVariableOp(self._handle, value, name="Assign")
+        with graph.name_scope("Read"):
+            with self._beside():
+                self._snapshot = read = self._read()
+            if self._caching_device is not None:
+                cache = self._caching_device
+                with graph.device(cache(self._handle.op) if callable(cache) else cache):
+                    self._snapshot_value = self._cached_value = identity(read)
+
+    def _take_from_graph(self, variable_def: Any, import_scope: str | None) -> None:
+        super()._take_from_graph(variable_def, import_scope)
+        self._dtype = self._handle.op.attributes["dtype"]
+        self._dims = self._handle.op.attributes["shape"]
+        if self._snapshot is not None and self._snapshot.op.type != "ReadVariableOp":
+            self._cached_value = self._snapshot
+
+    @contextlib.contextmanager
+    def _beside(self) -> Iterator[None]:
+        """Within the context operations are placed where the handle is, without being colocated."""
+        device, scopes = self._handle.device, self._place._scopes
+        devices = (device,) if device else scopes.devices
+        with scopes.having(colocation=(), devices=devices):
+            yield
+
+    @property
+    def _place(self) -> Graph:
+        """The graph that reads go to: the variable's, or the function that is being built."""
+        graph = get_default_graph()
+        return graph if graph.building_function else self._graph
+
+    def _read(self) -> Tensor:
+        read = F.ReadVariableOp(self._handle, dtype=self._dtype)
+        if self._save_shape is not None:
+            read.set_shape(self._save_shape)
+        return read  # type: ignore[no-any-return]
+
+    _save_shape: Any = None
+
+    @property
+    def handle(self) -> Tensor:
+        """The resource."""
+        return self._handle
+
+    @property
+    def create(self) -> Any:
+        """The operation that assigns the initial value."""
+        return self._initializer
+
+    @property
+    def shape(self) -> TensorShape:
+        """The static shape."""
+        return TensorShape.from_dims(self._dims)
+
+    def set_shape(self, shape: Any) -> None:
+        """Merges what the user knows of the shape into that of later reads. ValueError if they contradict."""
+        self._dims = self.shape.merge_with(shape).dims_tuple
+        self._save_shape = self._dims
+
+    def is_initialized(self, name: str | None = None) -> Tensor:
+        """A bool scalar: whether a value has been assigned."""
+        return F.VarIsInitializedOp(self._handle, name=name)  # type: ignore[no-any-return]
+
+    def value(self) -> Tensor:
+        """The value: a new read, or the cached one."""
+        if self._cached_value is not None:
+            return self._cached_value
+        with self._place.as_default(), self._beside():
+            return self._read()
+
+    def read_value(self) -> Tensor:
+        """The value, read where the control dependencies in force say."""
+        with self._place.as_default() as graph:
+            with graph.name_scope("Read"), self._beside():
+                read = self._read()
+            return identity(read)
+
+    def _as_graph_element(self) -> Tensor:
+        return self._cached_value if self._cached_value is not None else self._snapshot  # type: ignore[return-value]
+
+    def _as_tensor(self, dtype: Any, name: str | None, as_ref: bool) -> Any:
+        if dtype is not None and not dtype.is_compatible_with(self._dtype):
+            raise ValueError(
+                f"Incompatible type conversion requested to type '{dtype.name}' for variable of type "
+                f"'{self._dtype.name}'"
+            )
+        if as_ref and self._handle.dtype is not dtypes.resource:
+            return NotImplemented
+        return self.value()
+
+    def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
+        """Rows of the value, read from the variable itself."""
+        name = "Gather" if name is None else name
+        return F.ResourceGather(self._handle, indices, dtype=self._dtype, name=name)  # type: ignore[no-any-return]
+
+    def gather_nd(self, indices: Any, name: str | None = None) -> Tensor:
+        """Elements of the value by index tuples, read from the variable itself."""
+        return F.ResourceGatherNd(self._handle, indices, dtype=self._dtype, name=name)  # type: ignore[no-any-return]
+
+    # ---- updates: each returns an `UpdatedVariable`, or the operation if `read_value` is False
+
+    def _updated(self, operation: Any, read_value: bool = True) -> Any:
+        return UpdatedVariable(self, operation) if read_value else operation
+
+    def _convert(self, value: Any) -> Tensor:
+        return convert_to_tensor(value, self._dtype)
+
+    def assign(
+        self, value: Any, use_locking: bool | None = None, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        """Gives it a value of its shape. ValueError for another static shape."""
+        tensor = self._convert(value)
+        if not self.shape.is_compatible_with(tensor.shape):
+            raise ValueError(
+                f"Cannot assign value to variable '{self.name}': Shape mismatch.The variable "
+                f"shape {self.shape}, and the "
+                f"assigned value shape {tensor.shape} are incompatible."
+            )
+        with self._beside():
+            return self._updated(F.AssignVariableOp(self._handle, tensor, name=name), read_value)
+
+    def assign_add(
+        self, delta: Any, use_locking: bool | None = None, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        """Adds a value of its shape."""
+        tensor = self._convert(delta)
+        with self._beside():
+            return self._updated(F.AssignAddVariableOp(self._handle, tensor, name=name), read_value)
+
+    def assign_sub(
+        self, delta: Any, use_locking: bool | None = None, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        """Subtracts a value of its shape."""
+        tensor = self._convert(delta)
+        with self._beside():
+            return self._updated(F.AssignSubVariableOp(self._handle, tensor, name=name), read_value)
+
+    def count_up_to(self, limit: int) -> Tensor:
+        """The value, which then grows by 1; a step fails with OutOfRangeError at `limit`."""
+        return F.ResourceCountUpTo(self._handle, limit=limit, T=self._dtype)  # type: ignore[no-any-return]
+
+    def _scatter(self, kind: str, sparse_delta: Any, name: str | None) -> Any:
+        delta = as_sparse_delta(sparse_delta)
+        declaration = getattr(F, f"ResourceScatter{kind}")
+        return self._updated(declaration(self._handle, delta.indices, self._convert(delta.values), name=name))
+
+    def scatter_sub(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        """Subtracts IndexedSlices."""
+        return self._scatter("Sub", sparse_delta, name)
+
+    def scatter_add(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        """Adds IndexedSlices."""
+        return self._scatter("Add", sparse_delta, name)
+
+    def scatter_update(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        """Assigns IndexedSlices."""
+        return self._scatter("Update", sparse_delta, name)
+
+    def scatter_mul(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        """Multiplies rows by IndexedSlices."""
+        return self._scatter("Mul", sparse_delta, name)
+
+    def scatter_div(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        """Divides rows by IndexedSlices."""
+        return self._scatter("Div", sparse_delta, name)
+
+    def scatter_max(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        """Raises rows to IndexedSlices."""
+        return self._scatter("Max", sparse_delta, name)
+
+    def scatter_min(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        """Lowers rows to IndexedSlices."""
+        return self._scatter("Min", sparse_delta, name)
+
+    def _scatter_nd(self, kind: str, indices: Any, updates: Any, name: str | None) -> Any:
+        declaration = getattr(F, f"ResourceScatterNd{kind}")
+        return self._updated(declaration(self._handle, indices, self._convert(updates), name=name))
+
+    def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+        """Subtracts at index tuples."""
+        return self._scatter_nd("Sub", indices, updates, name)
+
+    def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+        """Adds at index tuples."""
+        return self._scatter_nd("Add", indices, updates, name)
+
+    def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+        """Assigns at index tuples."""
+        return self._scatter_nd("Update", indices, updates, name)
+
+    def _strided_slice_assign(
+        self, begin: Any, end: Any, strides: Any, value: Any, name: str | None, **masks: int
+    ) -> Any:
+        tensor = self._convert(value)
+        operation = F.ResourceStridedSliceAssign(
+            self._handle, begin, end, strides, tensor, name=name, **masks
+        )
+        return self._updated(operation)
+
+
+class UpdatedVariable(ResourceVariable):
+    """A resource variable after an update: the same variable, whose reads wait for the update."""
+
+    def __init__(self, variable: ResourceVariable, update: Any) -> None:
+        self.__dict__.update(variable.__dict__)
+        self._update, self._cached_value = update, None
+        with self._place.control_dependencies([update]), self._beside():
+            self._snapshot = super()._read()
+
+    @property
+    def name(self) -> str:
+        """The name of the update."""
+        return self._update.name  # type: ignore[no-any-return]
+
+    @property
+    def op(self) -> Any:
+        """The update."""
+        return self._update
+
+    def _read(self) -> Tensor:
+        with self._place.control_dependencies([self._update]):
+            return super()._read()
+
+    def value(self) -> Tensor:
+        """The value after the update."""
+        with self._place.as_default(), self._beside():
+            return self._read()
+
+    def _as_graph_element(self) -> Tensor:
+        return self._snapshot  # type: ignore[return-value]

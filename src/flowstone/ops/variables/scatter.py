@@ -1,0 +1,411 @@
+"""Parts of a variable: rows named by an index, elements named by index tuples, strided slices.
+
+A row scatter takes ``indices`` of any shape S and ``updates`` of shape S + row shape, or a scalar for all.
+Indices that repeat are applied one after the other: where order matters, the positions are split into
+*rounds*, the k-th holding every index's k-th occurrence, and each round is one vectorised update. Element
+scatters (``ScatterNd…``) become row scatters of the variable seen as [product of the indexed dimensions,
+inner size]. Each kind exists for reference variables and for resources with the same kernel. Indices
+outside the variable are InvalidArgumentError, which names the first. On a GPU, where raising it would wait
+for the device, additions outside are dropped and rows read there are zeros, as in TensorFlow.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from flowstone.framework import dtypes, errors
+from flowstone.framework.kernel import CPU, GPU
+from flowstone.framework.operation import op
+from flowstone.framework.shape import format_dims, merge
+from flowstone.ops.variables.stateful import ALL_NUMBERS, check_handle_dtype, handle_dims, locked
+
+_LISTED = 64  # indices above which Python is slower than a sort at finding repetitions
+
+# ---- rows
+
+
+def outside(indices, limit):
+    """The error for the first of `indices` that is not in [0, limit)."""
+    flat = indices.reshape(-1).tolist()
+    place = next((i for i, index in enumerate(flat) if not 0 <= index < limit), 0)
+    where = np.unravel_index(place, tuple(indices.shape)) if indices.ndim else ()
+    text = ",".join(str(n) for n in where)
+    return errors.InvalidArgumentError(
+        None, None, f"indices[{text}] = {flat[place] if flat else 0} is not in [0, {limit})"
+    )
+
+
+def check_rows(indices, limit):
+    """Raises InvalidArgumentError unless all `indices` are in [0, limit)."""
+    if indices.numel():
+        lowest, highest = torch.aminmax(indices)
+        if lowest.item() < 0 or highest.item() >= limit:
+            raise outside(indices, limit)
+
+
+def gather_rows(table, indices):
+    """Rows of `table` at `indices`: shape indices.shape + table.shape[1:]."""
+    check_rows(indices, table.shape[0])
+    rows = torch.index_select(table, 0, indices.reshape(-1))
+    return rows if indices.ndim == 1 else rows.reshape(indices.shape + table.shape[1:])
+
+
+def rows_or_zeros(table, indices):
+    """As `gather_rows`, with zeros for rows outside, and without a check that would wait for a device."""
+    flat = indices.reshape(-1)
+    if not table.shape[0]:
+        return table.new_zeros(indices.shape + table.shape[1:])
+    rows = torch.index_select(table, 0, flat.clamp(0, table.shape[0] - 1))
+    rows.masked_fill_(_outside(flat, table), 0)
+    return rows.reshape(indices.shape + table.shape[1:])
+
+
+def _outside(flat, table):
+    """Which of the indices, a vector, are of no row: broadcasts against rows."""
+    mask = (flat < 0) | (flat >= table.shape[0])
+    return mask.reshape(-1, *[1] * (table.ndim - 1))
+
+
+def rounds(indices):
+    """Positions of a vector of indices in groups without repetition, in order of occurrence; None where
+    none repeats.
+    """
+    count = indices.shape[0]
+    if count > _LISTED and torch.unique(indices).shape[0] == count:
+        return None
+    flat = indices.tolist()
+    if len(set(flat)) == count:
+        return None
+    seen: dict[int, int] = {}
+    groups: list[list[int]] = []
+    for position, index in enumerate(flat):
+        turn = seen.get(index, 0)
+        seen[index] = turn + 1
+        if turn == len(groups):
+            groups.append([])
+        groups[turn].append(position)
+    return [torch.tensor(group, device=indices.device) for group in groups]
+
+
+def _update(table, indices, updates):
+    groups = rounds(indices)
+    if groups is None:
+        table.index_copy_(0, indices, updates)
+        return
+    for group in groups:
+        table.index_copy_(0, indices[group], updates[group])
+
+
+def _in_rounds(function):
+    def scatter(table, indices, updates):
+        for group in rounds(indices) or [slice(None)]:
+            here = indices[group]
+            table.index_copy_(0, here, function(table.index_select(0, here), updates[group]))
+
+    return scatter
+
+
+def _quotient(x, y):
+    if x.is_floating_point() or x.is_complex():
+        return x / y
+    return torch.div(x, y, rounding_mode="trunc")
+
+
+def _add(table, indices, updates):
+    table.index_add_(0, indices, updates)
+
+
+def _subtract(table, indices, updates):
+    table.index_add_(0, indices, updates, alpha=-1)
+
+
+ROW_FUNCTIONS = {
+    "Update": _update,
+    "Add": _add,
+    "Sub": _subtract,
+    "Mul": _in_rounds(torch.mul),
+    "Div": _in_rounds(_quotient),
+    "Min": _in_rounds(torch.minimum),
+    "Max": _in_rounds(torch.maximum),
+}
+_CHECKED_BY_ATEN = (_add, _subtract)  # on the CPU; an accelerator would be lost
+_SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
+
+
+def _row_scatter(function, drops=False):
+    """The kernel of a row scatter on a `Variable`; `drops`: additions outside are dropped, not an error."""
+
+    def scatter(variable, indices, updates):
+        table = variable.tensor
+        if not drops:
+            check_rows(indices, table.shape[0])
+        wanted = indices.shape + table.shape[1:]
+        if updates.ndim and updates.shape != wanted:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                "Must have updates.shape = indices.shape + params.shape[1:] or updates.shape = [], got "
+                f"updates.shape {format_dims(tuple(updates.shape))}, indices.shape "
+                f"{format_dims(tuple(indices.shape))}, "
+                f"params.shape {format_dims(tuple(table.shape))}",
+            )
+        if table.dtype in _SIGNED:
+            table, updates = table.view(_SIGNED[table.dtype]), updates.view(_SIGNED[table.dtype])
+        flat = indices.reshape(-1).long()
+        rows = updates.expand(wanted) if not updates.ndim else updates
+        rows = rows.reshape((flat.shape[0], *table.shape[1:]))
+        if drops:
+            rows = rows.masked_fill(_outside(flat, table), 0)
+            flat = flat.clamp(0, table.shape[0] - 1)
+        function(table, flat, rows)
+        return variable
+
+    return scatter
+
+
+def _plain_row_scatter(function):
+    """The same where shapes and types are known to fit; ATen finds indices that are out of range."""
+
+    def scatter(variable, indices, updates):
+        table = variable.tensor
+        try:
+            function(table, indices, updates)
+        except IndexError:
+            check_rows(indices, table.shape[0])
+            raise
+        return variable
+
+    return scatter
+
+
+def _fits(node):
+    """Whether a row scatter is sure to have a vector of indices, and a row of updates for each."""
+    reference = node._inputs[0].dtype.is_ref
+    table = node.static_shape(0) if reference else handle_dims(node)
+    indices, updates = node.static_shape(1), node.static_shape(2)
+    if table is None or None in table or indices is None or len(indices) != 1:
+        return False
+    return updates == (*indices, *table[1:]) and node.dtype(2).torch not in _SIGNED
+
+
+def _scatter_strings(variable, indices, updates):
+    table = variable.tensor
+    check_rows(indices, table.shape[0])
+    variable.tensor = table.copy()
+    variable.tensor[indices.numpy()] = updates
+    return variable
+
+
+def _row_shape(node, dims):
+    """Infers a row scatter's result: the variable's shape. ValueError where the updates cannot fit."""
+    indices, updates = node.dims(1), node.dims(2)
+    if dims is not None and indices is not None and updates is not None and len(updates):
+        if len(updates) != len(indices) + len(dims) - 1:
+            raise ValueError(
+                f"Must have updates.shape = indices.shape + params.shape[1:] or updates.shape = [], got "
+                f"updates.shape {format_dims(updates)}, indices.shape {format_dims(indices)}, "
+                f"params.shape {format_dims(dims)}"
+            )
+        merge(updates, indices + dims[1:])
+    return dims
+
+
+_WITHOUT_GRADIENT = frozenset({"Update", "Max", "Min"})  # of references: TensorFlow has none registered
+
+
+def _declare_row_scatter(kind, function):
+    types, adds = None if kind == "Update" else ALL_NUMBERS, kind in ("Add", "Sub")
+    if kind in ("Min", "Max"):
+        types = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64)
+    reference = op(
+        f"Scatter{kind}",
+        "ref: Ref(T), indices: Tindices, updates: T -> output_ref: Ref(T)",
+        f"use_locking: bool = {'true' if kind == 'Update' else 'false'}",
+        T=types,
+        Tindices=dtypes.INDICES,
+        mutates=[0],
+        aliases=[0],
+        capturable=adds,
+    )
+    reference.infer(lambda node: _row_shape(node, node.dims(0)))
+    resource = op(
+        f"ResourceScatter{kind}",
+        "resource: resource, indices: Tindices, updates: dtype ->",
+        dtype=None if kind == "Update" else ALL_NUMBERS,
+        Tindices=dtypes.INDICES,
+        stateful=True,
+        mutates=[0],
+        capturable=adds,
+    )
+
+    @resource.infer
+    def _(node):
+        check_handle_dtype(node)
+        _row_shape(node, handle_dims(node))
+
+    def kernel(node, env):
+        if node.dtype(2).torch is None:
+            run = _scatter_strings
+        elif function in _CHECKED_BY_ATEN and env.device.type == "cpu" and _fits(node):
+            run = _plain_row_scatter(function)
+        else:
+            run = _row_scatter(function, drops=adds and env.device.type != "cpu")
+        return locked(run) if node.attributes.get("use_locking") else run
+
+    for declaration in (reference, resource):
+        declaration.kernel(CPU, GPU)(kernel)
+    if kind in _WITHOUT_GRADIENT:
+        reference.no_gradient()
+    else:
+        reference.not_differentiable()
+    return reference, resource.not_differentiable()
+
+
+scatter_update_op, resource_scatter_update = _declare_row_scatter("Update", _update)
+scatter_add_op, resource_scatter_add = _declare_row_scatter("Add", _add)
+scatter_sub_op, resource_scatter_sub = _declare_row_scatter("Sub", _subtract)
+scatter_mul_op, resource_scatter_mul = _declare_row_scatter("Mul", ROW_FUNCTIONS["Mul"])
+scatter_div_op, resource_scatter_div = _declare_row_scatter("Div", ROW_FUNCTIONS["Div"])
+scatter_min_op, resource_scatter_min = _declare_row_scatter("Min", ROW_FUNCTIONS["Min"])
+scatter_max_op, resource_scatter_max = _declare_row_scatter("Max", ROW_FUNCTIONS["Max"])
+
+
+# ---- elements
+
+
+def flat_elements(shape, indices):
+    """Row numbers of index tuples in a tensor of `shape` seen as [product of the indexed dimensions, inner
+    size].
+
+    `indices`: [..., depth]; returns a vector. InvalidArgumentError for a tuple outside.
+    """
+    depth = indices.shape[-1]
+    if depth > len(shape):
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"index innermost dimension length must be <= params rank; saw: {depth} vs. {len(shape)}",
+        )
+    tuples = indices.reshape(-1, depth).long()
+    sizes = torch.tensor(shape[:depth], dtype=torch.int64, device=indices.device)
+    bad = ((tuples < 0) | (tuples >= sizes)).any(1)
+    if bad.any().item():
+        place = int(bad.nonzero()[0])
+        where = np.unravel_index(place, tuple(indices.shape[:-1])) if indices.ndim > 1 else ()
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"indices[{','.join(str(n) for n in where)}] = {tuples[place].tolist()} does not "
+            "index into param shape "
+            f"{list(shape)}",
+        )
+    flat = torch.zeros(tuples.shape[0], dtype=torch.int64, device=indices.device)
+    for axis in range(depth):
+        flat = flat * shape[axis] + tuples[:, axis]
+    return flat
+
+
+def as_rows(table, depth):
+    """`table` seen as [product of its first `depth` dimensions, size of the others]."""
+    return table.view(
+        int(np.prod(table.shape[:depth], dtype=np.int64)), int(np.prod(table.shape[depth:], dtype=np.int64))
+    )
+
+
+def gather_elements(table, indices):
+    """Elements or slices of `table` at index tuples: shape indices.shape[:-1] + table.shape[depth:]."""
+    flat, depth = flat_elements(table.shape, indices), indices.shape[-1]
+    rows = torch.index_select(as_rows(table.contiguous(), depth), 0, flat)
+    return rows.reshape(indices.shape[:-1] + table.shape[depth:])
+
+
+def _element_scatter(function):
+    """The kernel of an element scatter on a `Variable`."""
+
+    def scatter(variable, indices, updates):
+        table = variable.tensor
+        flat, depth = flat_elements(table.shape, indices), indices.shape[-1]
+        wanted = indices.shape[:-1] + table.shape[depth:]
+        if updates.shape != wanted:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"The inner {len(table.shape) - depth} dimensions of "
+                f"output.shape={list(table.shape)} must match the inner "
+                f"dimensions of updates.shape={list(updates.shape)}, and the others those of "
+                f"indices.shape={list(indices.shape)}",
+            )
+        rows = as_rows(table, depth)
+        function(rows, flat, updates.reshape((flat.shape[0], rows.shape[1])))
+        return variable
+
+    return scatter
+
+
+def _element_shape(node, dims):
+    """Infers an element scatter's result: the variable's shape. ValueError where the updates cannot fit."""
+    indices, updates = node.dims(1), node.dims(2)
+    if not indices or updates is None or dims is None or indices[-1] is None:
+        return dims
+    outer = len(indices) - 1
+    try:
+        merge(updates[:outer], indices[:-1])
+    except ValueError:
+        raise ValueError(
+            f"Dimensions [0,{outer}) of indices{format_dims(indices)} must match dimensions [0,{outer}) of "
+            f"updates{format_dims(updates)}"
+        ) from None
+    try:
+        merge(updates[outer:], dims[indices[-1] :])
+    except ValueError:
+        raise ValueError(
+            f"Dimensions [{indices[-1]},{len(dims)}) of input{format_dims(dims)} must match dimensions "
+            f"[{outer},{len(updates)}) of updates{format_dims(updates)}"
+        ) from None
+    return dims
+
+
+def _declare_element_scatter(kind, function):
+    later = " ; bad_indices_policy: string = ''"
+    reference = op(
+        f"ScatterNd{kind}",
+        "ref: Ref(T), indices: Tindices, updates: T -> output_ref: Ref(T)",
+        f"use_locking: bool = {'true' if kind == 'Update' else 'false'}"
+        + (later if kind in ("Min", "Max") else ""),
+        T=None if kind == "Update" else ALL_NUMBERS,
+        Tindices=dtypes.INDICES,
+        mutates=[0],
+        aliases=[0],
+    )
+    reference.infer(lambda node: _element_shape(node, node.dims(0)))
+    resource = op(
+        f"ResourceScatterNd{kind}",
+        "ref: resource, indices: Tindices, updates: T ->",
+        "use_locking: bool = true" + later,
+        T=None,
+        Tindices=dtypes.INDICES,
+        stateful=True,
+        mutates=[0],
+    )
+
+    @resource.infer
+    def _(node):
+        check_handle_dtype(node, attribute="T")
+        _element_shape(node, handle_dims(node))
+
+    def kernel(node, env):
+        run = _element_scatter(function)
+        return locked(run) if node.attributes["use_locking"] else run
+
+    for declaration in (reference, resource):
+        declaration.kernel(CPU, GPU)(kernel)
+        declaration.not_differentiable()
+    return reference, resource
+
+
+scatter_nd_update_op, resource_scatter_nd_update = _declare_element_scatter("Update", _update)
+scatter_nd_add_op, resource_scatter_nd_add = _declare_element_scatter("Add", _add)
+scatter_nd_sub_op, resource_scatter_nd_sub = _declare_element_scatter("Sub", _subtract)
+scatter_nd_min_op, resource_scatter_nd_min = _declare_element_scatter("Min", ROW_FUNCTIONS["Min"])
+scatter_nd_max_op, resource_scatter_nd_max = _declare_element_scatter("Max", ROW_FUNCTIONS["Max"])

@@ -1,0 +1,236 @@
+"""Updates: one step of every optimiser, as an op on the variable and its slots.
+
+Each optimiser is one function on tensors (`optimizer_steps.py`). `_declare` makes of it up to four ops:
+``ApplyX`` on reference variables, ``ResourceApplyX`` on resources, and ``SparseApplyX``,
+``ResourceSparseApplyX`` for gradient rows and their indices (`row_steps.py`).
+
+Hyper-parameters (learning rates …) reach the function as Python numbers: those that are constant from the
+plan, others read in the step. On an accelerator the others stay scalar tensors, so that no step waits for
+the device; the functions therefore use only arithmetic that accepts both.
+"""
+
+from __future__ import annotations
+
+from flowstone.framework.kernel import CPU, GPU, Call, Input
+from flowstone.framework.operation import op
+from flowstone.framework.shape import merge
+from flowstone.ops.variables import optimizer_steps as steps
+from flowstone.ops.variables import row_steps
+from flowstone.ops.variables.row_steps import wrong_shape
+from flowstone.ops.variables.stateful import ALL_NUMBERS, handle_dims
+
+# ---- kernels
+
+
+def _dense(function, slots, grad_at, options, checked):
+    """`function` on `Variable`s: unpacks them, checks the gradient's shape unless `checked` at plan time."""
+
+    plain = options.get("update_slots", True) and not options.get("use_nesterov", False)
+    if checked and slots < 2 and plain:
+        return _DIRECT[slots](function)
+
+    def run(*inputs):
+        var = inputs[0].tensor
+        if not checked and inputs[grad_at].shape != var.shape:
+            raise wrong_shape(var, inputs[grad_at])
+        function(var, *[box.tensor for box in inputs[1 : slots + 1]], *inputs[slots + 1 :], **options)
+        return inputs[0]
+
+    return run
+
+
+def _without_slots(function):
+    def run(variable, *inputs):
+        function(variable.tensor, *inputs)
+        return variable
+
+    return run
+
+
+def _with_one_slot(function):
+    def run(variable, slot, *inputs):
+        function(variable.tensor, slot.tensor, *inputs)
+        return variable
+
+    return run
+
+
+_DIRECT = (_without_slots, _with_one_slot)  # by the number of slots
+
+
+def _held_dims(node):
+    return node.dims(0) if node.inputs[0].dtype.is_ref else handle_dims(node)
+
+
+def _sparse(node, env, function, slots, grad_at, options):
+    kind = row_steps.repeats(node, grad_at + 1)
+    run = row_steps.on_rows(function, slots, grad_at, options, kind)
+    is_host = env.device.type == "cpu"
+    if is_host and row_steps.passes_over_all(function, node, _held_dims(node), grad_at, kind):
+        return row_steps.adagrad_over_all(run)
+    return run
+
+
+def _with_numbers(node, env, run, numbers):
+    """`run` given its hyper-parameters, the inputs in `numbers`, as Python numbers where they
+    can be known.
+    """
+    arguments = [Input(i) for i in range(len(node.inputs))]
+    varying = []
+    for i in numbers:
+        value = node.constant(i)
+        if value is not None:
+            arguments[i] = value.item()
+        elif env.device.type == "cpu":
+            varying.append(i)
+    if varying:
+        run = _reading(run, varying)
+    return Call(run, *arguments)
+
+
+def _reading(run, varying):
+    def read(*inputs):
+        values = list(inputs)
+        for i in varying:
+            values[i] = values[i].item()
+        return run(*values)
+
+    return read
+
+
+def _with_lock(run, node):
+    if not node.attributes["use_locking"]:
+        return run
+
+    def locked(variable, *arguments):
+        with variable.lock:
+            return run(variable, *arguments)
+
+    return locked
+
+
+def _kernel(function, names, slots, is_sparse):
+    grad_at = next(names.index(name) for name in ("grad", "delta") if name in names)
+    numbers = [i for i in range(slots + 1, len(names)) if names[i] not in ("grad", "delta", "indices")]
+
+    def kernel(node, env):
+        options = {
+            key: value for key, value in node.attributes.items() if key in ("use_nesterov", "update_slots")
+        }
+        if is_sparse:
+            run = _sparse(node, env, function, slots, grad_at, options)
+        else:
+            known, held = node.static_shape(grad_at), _held_dims(node)
+            run = _dense(function, slots, grad_at, options, known is not None and known == held)
+        return _with_numbers(node, env, _with_lock(run, node), numbers)
+
+    return kernel
+
+
+# ---- shape inference
+
+
+# The others leave a resource's shape to the step, as TensorFlow does.
+_RESOURCES_CHECKED_WHEN_BUILT = {"GradientDescent", "ProximalAdagrad"}
+
+
+def _infer(name, names, slots, is_sparse):
+    grad_at = next(names.index(name) for name in ("grad", "delta") if name in names)
+
+    def infer(node):
+        is_ref = node.inputs[0].dtype.is_ref
+        dims = node.dims(0) if is_ref else handle_dims(node)
+        for i in range(1, slots + 1):
+            dims = merge(dims, node.dims(i) if is_ref else handle_dims(node, i))
+        for i in range(slots + 1, len(names)):
+            if names[i] not in ("grad", "delta", "indices") and node.dims(i):
+                raise ValueError(f"Shape must be rank 0 but is rank {len(node.dims(i))}")
+        grad = node.dims(grad_at)
+        if not is_ref and name not in _RESOURCES_CHECKED_WHEN_BUILT:
+            return None
+        if not is_sparse:
+            dims = merge(dims, grad)
+        elif grad is not None and dims is not None:
+            indices = node.dims(grad_at + 1)
+            if indices is not None and len(indices) != 1:
+                raise ValueError(f"Shape must be rank 1 but is rank {len(indices)}")
+            merge(grad, (None if indices is None else indices[0], *dims[1:]))
+        return dims if is_ref else None
+
+    return infer
+
+
+# ---- declarations
+
+
+def _declare_one(name, function, arguments, slots, attributes, prefix, is_sparse):
+    """One of the four ops of an optimiser. `arguments` is the op's list, the gradient rows' indices
+    included.
+    """
+    is_resource = prefix == "Resource"
+    held = "resource" if is_resource else "Ref(T)"
+    inputs = []
+    for i, argument in enumerate(arguments):
+        kind = "int64" if argument == "global_step" else "Tindices" if argument == "indices" else "T"
+        inputs.append(f"{argument}: {held if i <= slots else kind}")
+    types = {"T": ALL_NUMBERS}
+    attributes = "use_locking: bool = false" + attributes
+    if is_sparse:
+        attributes = "Tindices: type in [int32, int64] ; " + attributes
+    declaration = op(
+        f"{prefix}{'Sparse' if is_sparse else ''}Apply{name}",
+        f"{', '.join(inputs)} -> {'' if is_resource else 'out: Ref(T)'}",
+        attributes,
+        stateful=is_resource,
+        mutates=range(slots + 1),
+        aliases=() if is_resource else (0,),
+        capturable=not is_sparse,
+        **types,
+    )
+    declaration.infer(_infer(name, arguments, slots, is_sparse))
+    declaration.kernel(CPU, GPU)(_kernel(function, arguments, slots, is_sparse))
+    return declaration.not_differentiable()
+
+
+def _declare(name, function, arguments, slots, attributes="", sparse=True, reference=True):
+    """The ops of one optimiser: dense and, if `sparse`, for gradient rows; on references unless told not
+    to.
+    """
+    dense = arguments.split()
+    at = dense.index("grad" if "grad" in dense else "delta")
+    with_rows = [*dense[:at], "grad", "indices", *dense[at + 1 :]]
+    for prefix in ("", "Resource") if reference else ("Resource",):
+        _declare_one(name, function, dense, slots, attributes, prefix, False)
+        if sparse:
+            _declare_one(name, function, with_rows, slots, attributes, prefix, True)
+
+
+_NESTEROV = " ; use_nesterov: bool = false"
+_SLOTS = " ; update_slots: bool = true"
+_ADAM = "beta1_power beta2_power lr beta1 beta2 epsilon grad"
+
+_declare("GradientDescent", steps.gradient_descent, "var alpha delta", 0, sparse=False)
+_declare("ProximalGradientDescent", steps.proximal_gradient_descent, "var alpha l1 l2 delta", 0)
+_declare("Momentum", steps.momentum, "var accum lr grad momentum", 1, _NESTEROV)
+_declare("KerasMomentum", steps.keras_momentum, "var accum lr grad momentum", 1, _NESTEROV, reference=False)
+_declare("Adagrad", steps.adagrad, "var accum lr grad", 1, _SLOTS)
+_declare("AdagradV2", steps.adagrad_v2, "var accum lr epsilon grad", 1, _SLOTS)
+_declare(
+    "AdagradDA",
+    steps.adagrad_da,
+    "var gradient_accumulator gradient_squared_accumulator grad lr l1 l2 global_step",
+    2,
+)
+_declare("Adadelta", steps.adadelta, "var accum accum_update lr rho epsilon grad", 2)
+_declare("ProximalAdagrad", steps.proximal_adagrad, "var accum lr l1 l2 grad", 1)
+_declare("Adam", steps.adam, f"var m v {_ADAM}", 2, _NESTEROV, sparse=False)
+_declare(
+    "AdamWithAmsgrad", steps.adam_with_amsgrad, f"var m v vhat {_ADAM}", 3, sparse=False, reference=False
+)
+_declare("AdaMax", steps.ada_max, "var m v beta1_power lr beta1 beta2 epsilon grad", 2, sparse=False)
+_declare("RMSProp", steps.rms_prop, "var ms mom lr rho momentum epsilon grad", 2)
+_declare("CenteredRMSProp", steps.centered_rms_prop, "var mg ms mom lr rho momentum epsilon grad", 3)
+_declare("Ftrl", steps.ftrl, "var accum linear grad lr l1 l2 lr_power", 2)
+_declare("FtrlV2", steps.ftrl_v2, "var accum linear grad lr l1 l2 l2_shrinkage lr_power", 2)
+_declare("AddSign", steps.add_sign, "var m lr alpha sign_decay beta grad", 1, sparse=False)
+_declare("PowerSign", steps.power_sign, "var m lr logbase sign_decay beta grad", 1, sparse=False)

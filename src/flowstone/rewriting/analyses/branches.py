@@ -1,0 +1,187 @@
+"""When a node is alive: Switch and Merge inside one device, as conditions known at plan time.
+
+Each node gets a condition over predicates: a disjunction (`Condition`) of conjunctions (`Term`) of literals
+(predicate output, wanted value). A Switch adds a literal to each output, a Merge joins its inputs'
+conditions, every other node is alive where all its inputs and control inputs are. `TRUE` is the one empty
+conjunction, `FALSE` no conjunction at all.
+
+A predicate counts as the output that decides it, seen through Switch, Identity and negation; comparing a
+Merge's ``value_index`` with a constant, as gradients of gradients do, is no predicate of its own but the
+condition of that input. So the conditions of nested and differentiated conditionals stay as small as the
+branches they stand for. In a loop a condition says when a node is alive *in an iteration*: the loop's own
+predicate counts as true for its body, and a loop as a whole is alive where its Enters are. Rewriting asks
+whether a node and what replaces it are alive together, segments turn conditions into ``if`` blocks.
+
+>>> p = literal("p", True)
+>>> conjunction(p, literal("p", False)) == FALSE, join(p, literal("p", False)) == TRUE
+(True, True)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flowstone.framework.node import Output
+from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.rewriting.analyses.frames import is_head, is_loop_switch
+
+Term = frozenset  # of (predicate, wanted value)
+Condition = frozenset  # of Terms
+TRUE: Condition[Any] = frozenset([frozenset()])
+FALSE: Condition[Any] = frozenset()
+_RECEIVES = frozenset({"_Recv", "_HostRecv"})
+ALIVE_AT_TIMES = "_alive_at_times"  # attribute of receives from a branch on another device
+SWITCHES = frozenset({"Switch", "RefSwitch"})
+MERGES = frozenset({"Merge", "RefMerge"})
+
+
+def literal(predicate: Any, wanted: bool) -> Condition[Any]:
+    """The condition that a predicate has this value."""
+    return frozenset([frozenset([(predicate, wanted)])])
+
+
+def conjunction(a: Condition[Any], b: Condition[Any]) -> Condition[Any]:
+    """Both hold."""
+    if a is b or b is TRUE or a == b or b == TRUE:
+        return a
+    if a == TRUE:
+        return b
+    terms = set()
+    for x in a:
+        for y in b:
+            term = x | y
+            if not any((predicate, not wanted) in term for predicate, wanted in term):
+                terms.add(term)
+    return _simplified(terms)
+
+
+def join(a: Condition[Any], b: Condition[Any]) -> Condition[Any]:
+    """Either holds."""
+    return _simplified(set(a | b))
+
+
+def _simplified(terms: set[Any]) -> Condition[Any]:
+    """Resolution ({p, x} or {not p, x} is {x}) and absorption, until nothing changes."""
+    if len(terms) < 2:
+        return frozenset(terms)
+    changed = True
+    while changed:
+        changed = False
+        for term in sorted(terms, key=len, reverse=True):
+            for predicate, wanted in term:
+                rest = term - {(predicate, wanted)}
+                if rest | {(predicate, not wanted)} in terms:
+                    terms -= {term, rest | {(predicate, not wanted)}}
+                    terms.add(rest)
+                    changed = True
+                    break
+            if changed:
+                break
+    return frozenset(term for term in terms if not any(other < term for other in terms))
+
+
+class Liveness:
+    """The conditions of a subgraph's nodes and outputs; `predicates` are the outputs whose values they ask.
+
+    `trivial`: there is no Switch, and everything is alive. What is received from a branch on another device
+    is alive under a condition of its own, which is no predicate.
+    """
+
+    def __init__(self, subgraph: Subgraph) -> None:
+        self._of_node: dict[PlanNode, Condition[Any]] = {}
+        self._of_output: dict[Output, Condition[Any]] = {}
+        self._meanings: dict[Output, tuple[Condition[Any], Condition[Any]]] = {}
+        self.predicates: set[Output] = set()
+        types = {declaration.name for declaration in {node.declaration for node in subgraph.nodes}}
+        self.trivial = types.isdisjoint(SWITCHES) and not (
+            not types.isdisjoint(_RECEIVES) and any(ALIVE_AT_TIMES in x.attributes for x in subgraph.nodes)
+        )
+        if not self.trivial:
+            for node in subgraph.nodes:
+                self.add(node)
+
+    def node(self, node: PlanNode) -> Condition[Any]:
+        """When the node runs."""
+        return TRUE if self.trivial else self._of_node[node]
+
+    def output(self, output: Output) -> Condition[Any]:
+        """When the output has a value."""
+        return TRUE if self.trivial else self._of_output[output]
+
+    def add(self, node: PlanNode) -> None:
+        """Takes notice of a node whose inputs and control inputs are known."""
+        condition = TRUE
+        for control in node._control_inputs:
+            condition = conjunction(condition, self._of_node[control])
+        if node.type in MERGES:
+            condition = conjunction(condition, self._merged(node))
+        else:
+            for x in node._inputs:
+                condition = conjunction(condition, self._of_output[x])
+        if ALIVE_AT_TIMES in node.attributes:
+            condition = conjunction(condition, literal(node._outputs[0], True))
+        self._of_node[node] = condition
+        for output in node._outputs:
+            self._of_output[output] = condition
+        if node.type in SWITCHES and not is_loop_switch(node):
+            for output, meaning in zip(node._outputs, self._meaning(node._inputs[1])):
+                self._of_output[output] = conjunction(condition, meaning)
+
+    def _merged(self, node: PlanNode) -> Condition[Any]:
+        if is_head(node):  # the first value decides; later ones are there because it was
+            return self._of_output[node._inputs[0]]
+        either = FALSE
+        for x in node._inputs:
+            either = join(either, self._of_output[x])
+        return either
+
+    def _meaning(self, predicate: Output) -> tuple[Condition[Any], Condition[Any]]:
+        """When a predicate is false, and when it is true."""
+        found = self._meanings.get(predicate)
+        if found is None:
+            found = self._meanings[predicate] = self._computed_meaning(predicate)
+        return found
+
+    def _computed_meaning(self, predicate: Output) -> tuple[Condition[Any], Condition[Any]]:
+        source, negated = decisive(predicate)
+        meaning = self._index_meaning(source) or _constant_meaning(source)
+        if meaning is None:
+            self.predicates.add(source)
+            meaning = literal(source, False), literal(source, True)
+        return (meaning[1], meaning[0]) if negated else meaning
+
+    def _index_meaning(self, predicate: Output) -> tuple[Condition[Any], Condition[Any]] | None:
+        """Of ``Equal(merge.value_index, constant)``: whether that input of the Merge is alive."""
+        if predicate.op.type != "Equal":
+            return None
+        for index, number in (predicate.op._inputs, reversed(predicate.op._inputs)):
+            if index.op.type in MERGES and index.value_index == 1 and number.op.type == "Const":
+                chosen, others = FALSE, FALSE
+                wanted = np.asarray(number.op.attributes["value"])
+                for i, x in enumerate(index.op._inputs):
+                    if wanted.size == 1 and i == wanted.item():
+                        chosen = self._of_output[x]
+                    else:
+                        others = join(others, self._of_output[x])
+                return others, chosen
+        return None
+
+
+def decisive(predicate: Output) -> tuple[Output, bool]:
+    """The output whose value a predicate is, and whether it is its negation."""
+    negated = False
+    while True:
+        node = predicate.op
+        through = node.type in SWITCHES or node.type in ("Identity", "LogicalNot")
+        if not through or node._inputs[0].dtype.is_ref:
+            return predicate, negated
+        negated ^= node.type == "LogicalNot"
+        predicate = node._inputs[0]
+
+
+def _constant_meaning(predicate: Output) -> tuple[Condition[Any], Condition[Any]] | None:
+    if predicate.op.type != "Const":
+        return None
+    return (FALSE, TRUE) if bool(np.all(predicate.op.attributes["value"])) else (TRUE, FALSE)

@@ -1,0 +1,78 @@
+"""Loop variables: what a loop hands from one iteration to the next (white paper 4.4).
+
+Enter(first value) → Merge → Switch → … → NextIteration → Merge;  Switch:0 → Exit
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from flowstone.framework.node import Output
+from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.rewriting.analyses.frames import ENTERS, EXITS, NEXT_ITERATIONS, is_head, is_loop_switch
+
+Takers = dict[Output, list[PlanNode]]
+
+
+class LoopVariable(NamedTuple):
+    """The nodes of one variable; `exit` is None where its last value is not used."""
+
+    enter: PlanNode
+    merge: PlanNode
+    switch: PlanNode
+    next: PlanNode
+    exit: PlanNode | None
+
+    @property
+    def value(self) -> Output:
+        """The variable in the loop's body."""
+        value: Output = self.switch._outputs[1]
+        return value
+
+    @property
+    def next_value(self) -> Output:
+        """What it is in the iteration that follows."""
+        value: Output = self.next._inputs[0]
+        return value
+
+
+def loop_variables(subgraph: Subgraph, takers: Takers) -> list[LoopVariable]:
+    """All variables of all loops of the usual form; two that begin alike may share their Enter.
+
+    `takers`: who takes each output.
+    """
+    found = (_variable(node, takers) for node in subgraph.nodes if is_head(node))
+    return [variable for variable in found if variable is not None]
+
+
+def _variable(head: PlanNode, takers: Takers) -> LoopVariable | None:
+    ends: dict[bool, PlanNode] = {x.op.type in NEXT_ITERATIONS: x.op for x in head._inputs}
+    enter, following = ends.get(False), ends.get(True)
+    switches = [node for node in takers.get(head._outputs[0], ()) if is_loop_switch(node)]
+    if enter is None or following is None or enter.type not in ENTERS or len(switches) != 1:
+        return None
+    if takers.get(head._outputs[1]):
+        return None
+    leaving = takers.get(switches[0]._outputs[0], [])
+    if len(leaving) > 1 or any(node.type not in EXITS for node in leaving):
+        return None
+    return LoopVariable(enter, head, switches[0], following, leaving[0] if leaving else None)
+
+
+def entered(x: Output) -> Output | None:
+    """What `x` is outside the loop, if it is a value that comes in unchanged for all iterations."""
+    if x._op.type in ENTERS and x._op.attributes["is_constant"]:
+        source: Output = x._op._inputs[0]
+        return source
+    return None
+
+
+def constant_of(x: Output) -> float | None:
+    """The number that `x` is known to be before the step, through Enters; None if it is no such scalar."""
+    while x._op.type in ENTERS:
+        x = x._op._inputs[0]
+    value = x._op.attributes["value"] if x._op.type == "Const" else None
+    if value is None or value.shape != () or value.dtype.kind not in "if":
+        return None
+    number: float = value.item()
+    return number

@@ -1,0 +1,174 @@
+"""How much memory a step's values need, from static shapes and liveness.
+
+A value lives in a *buffer*, from the node that computes it to the last node that uses it or a view of it. An
+op that declares `aliases` hands on its input's buffer; a kernel that can leave its result in an input's
+buffer does so where that is used no more. State, constants and fed values need no memory of the step, nor do
+handles, but those of what a layer saves for its gradient. Unknown dimensions count as `ASSUMED_SIZE`. A
+kernel's scratch memory is not counted.
+
+A loop is one block, whose values of one iteration are all held to its end.
+
+>>> from flowstone.framework.graph import Graph
+>>> from flowstone.ops.algebra.matrices import matmul
+>>> from flowstone.ops.randomness.random import random_uniform
+>>> from flowstone.rewriting.simplification.partial_execution import prune
+>>> with Graph().as_default():
+...     x = random_uniform([10, 10])
+...     y = matmul(matmul(x, x), x)
+>>> peak_memory(prune([y], [], []))  # x, its square and y, 4 bytes an element
+1200
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from flowstone.framework.kernel import CPU, FOLDING, Call
+from flowstone.framework.node import Output
+from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.rewriting.analyses.frames import Frame, Frames, order_by_frames
+from flowstone.rewriting.analyses.state_access import input_positions
+
+ASSUMED_SIZE = 32  # of an unknown dimension
+ASSUMED_ELEMENTS = 1024  # of an unknown rank
+
+_NOT_OF_THE_STEP = frozenset({"Const", "_Arg", "_CopyToHost"})
+
+Block = tuple[PlanNode, ...]
+
+
+def size_of(output: Output) -> int:
+    """Bytes of an output's value; 0 for references, handles, strings, constants, fed and swapped values."""
+    dtype = output._dtype
+    if dtype.torch is None:
+        held = output._op.declaration.held_function
+        return 0 if held is None else held(output._op)
+    if dtype.is_ref or output._op.declaration.name in _NOT_OF_THE_STEP:
+        return 0
+    dims = output._dims
+    if dims is None:
+        return ASSUMED_ELEMENTS * dtype.size
+    size = dtype.size
+    for n in dims:
+        size *= ASSUMED_SIZE if n is None else n
+    return size
+
+
+def blocks_of(subgraph: Subgraph) -> list[Block]:
+    """The nodes in the order in which they will run, outermost loops as one block each."""
+    frames = order_by_frames(subgraph)
+    if not frames.exist:
+        return [(node,) for node in subgraph.nodes]
+    blocks: list[Block] = []
+    inside: list[PlanNode] = []
+    loop: Frame | None = None
+    for node in subgraph.nodes:
+        home = _outermost(frames, node)
+        if inside and home is not loop:
+            blocks.append(tuple(inside))
+            inside = []
+        loop = home
+        if home is None:
+            blocks.append((node,))
+        else:
+            inside.append(node)
+    return blocks + ([tuple(inside)] if inside else [])
+
+
+def _outermost(frames: Frames, node: PlanNode) -> Frame | None:
+    frame = frames.home(node)
+    while frame is not None and frame.parent is not None:
+        frame = frame.parent
+    return frame
+
+
+def shares(node: PlanNode) -> Sequence[int]:
+    """The positions of the inputs whose buffers the outputs of `node` lie in."""
+    aliases = node.declaration.aliases
+    return input_positions(node, aliases) if aliases else ()
+
+
+def memory_profile(subgraph: Subgraph, blocks: Iterable[Block] | None = None) -> list[int]:
+    """Bytes that are alive while each block runs. `blocks`: an order of the subgraph's; its own if None."""
+    walk = _Walk(subgraph)
+    return [walk.run(block) for block in (blocks_of(subgraph) if blocks is None else blocks)]
+
+
+def peak_memory(subgraph: Subgraph, blocks: Iterable[Block] | None = None) -> int:
+    """The most bytes of values that are alive at a time; see the module."""
+    return max(memory_profile(subgraph, blocks), default=0)
+
+
+class _Walk:
+    """Runs blocks one after the other; `alive` are the bytes held, `left` how many uses each buffer has."""
+
+    def __init__(self, subgraph: Subgraph) -> None:
+        self.uses: dict[Output, int] = {}
+        for node in subgraph.nodes:
+            for x in dict.fromkeys(node._inputs):
+                self.uses[x] = self.uses.get(x, 0) + 1
+        for x in subgraph.fetches:
+            self.uses[x] = self.uses.get(x, 0) + 1
+        self.alive = 0
+        self.size: list[int] = []
+        self.left: list[int] = []
+        self.buffers: dict[Output, tuple[int, ...]] = {}
+
+    def run(self, block: Block) -> int:
+        """Computes the block's values and lets go of what nobody uses any more; returns the bytes alive."""
+        ended: list[int] = []
+        for node in block:
+            ended += self._compute(node)
+        most = self.alive
+        for buffer in ended:
+            if not self.left[buffer]:
+                self.alive -= self.size[buffer]
+                self.size[buffer] = 0
+        return most
+
+    def _compute(self, node: PlanNode) -> list[int]:
+        """Makes the outputs' buffers; returns those that may have been used for the last time."""
+        buffers, left = self.buffers, self.left
+        used = [buffer for x in dict.fromkeys(node._inputs) for buffer in buffers.get(x, ())]
+        for buffer in used:
+            left[buffer] -= 1
+        shared = shares(node)
+        for output in node._outputs:
+            if shared:
+                own: tuple[int, ...] = tuple(
+                    dict.fromkeys([b for i in shared for b in buffers.get(node._inputs[i], ())])
+                )
+            else:
+                own = self._allocate(node, output)
+            if own:
+                buffers[output] = own
+                for buffer in own:
+                    left[buffer] += self.uses.get(output, 0)
+                used += own
+        return used
+
+    def _allocate(self, node: PlanNode, output: Output) -> tuple[int, ...]:
+        size = size_of(output)
+        if not size:
+            return ()
+        for x in node._inputs:
+            taken = self.buffers.get(x, ())
+            if len(taken) == 1 and not self.left[taken[0]] and self.size[taken[0]] == size:
+                if node._inputs.index(x) in overwritten(node):
+                    return taken
+        self.alive += size
+        self.size.append(size)
+        self.left.append(0)
+        return (len(self.size) - 1,)
+
+
+def overwritten(node: PlanNode) -> frozenset[int]:
+    """The positions of the inputs in whose buffers the node's kernel can leave a result of the same size."""
+    factory = node.declaration.kernels.get(CPU)
+    if factory is None or not node.declaration.is_pure:
+        return frozenset()
+    try:
+        kernel = factory(node, FOLDING)
+    except Exception:  # what is wrong with it is said when the plan is compiled
+        return frozenset()
+    return frozenset(kernel.overwrites) if isinstance(kernel, Call) else frozenset()

@@ -1,0 +1,1 @@
+"""Calls of library functions and functional control flow, replaced by the functions' nodes."""

@@ -1,0 +1,237 @@
+"""Stacks between a loop and its gradient that need not be (`ops/lists/stacks.py`).
+
+A loop's gradient counts its iterations down: where its counter is s the value on top of each stack is the one
+that the loop pushed when it had made s iterations. So the loop's own counter, `first + step s`, need not be
+pushed: it may be a Python number then (`runtime/numbers.py`), and so is what is computed in its place.
+
+    forward:   Enter(0) → Merge → Switch → Add(·, 1) → NextIteration;  Switch:0 → Exit
+    gradient:  Enter(that Exit) → Merge → Switch → s = Sub(·, 1) → NextIteration, while GreaterEqual(Merge, 1)
+
+A stack from which nothing is popped that anything uses goes as well, with what is computed from it and only
+waited for: the gradient by a number that a loop divides by, say, which comes with that by the dividend.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from flowstone.framework import dtypes
+from flowstone.framework.node import Output
+from flowstone.framework.operation import registry
+from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.rewriting.analyses.branches import MERGES, SWITCHES, TRUE, Liveness
+from flowstone.rewriting.analyses.frames import ENTERS, EXITS, LOOP_TYPES, Frames
+from flowstone.rewriting.analyses.loop_variables import LoopVariable, Takers, constant_of, loop_variables
+from flowstone.rewriting.patterns import substitute
+
+_INTEGERS = (dtypes.int32, dtypes.int64)
+
+
+class Stack(NamedTuple):
+    """A stack of any length, which nothing but these pushes to and pops from."""
+
+    creation: PlanNode
+    enters: list[PlanNode]
+    pushes: list[PlanNode]
+    pops: list[PlanNode]
+
+
+class _Countdown(NamedTuple):
+    """The counter of a loop's iterations, and that of its gradient, which is `left` in the body."""
+
+    forward: LoopVariable
+    backward: LoopVariable
+    left: Output
+
+
+def drop_stacks(subgraph: Subgraph) -> None:
+    """Takes counters off stacks, and drops stacks that nobody reads."""
+    creations = [node for node in subgraph.nodes if node.type == "StackV2"]
+    if not creations:
+        return
+    takers = subgraph.consumers()
+    stacks = [stack for node in creations if (stack := find_stack(node, takers)) is not None]
+    _Counters(subgraph, takers).take_off(stacks)
+    _drop_idle(subgraph, {stack.pops[0] for stack in stacks if len(stack.pops) == 1})
+    used = {*subgraph.consumers(), *subgraph.fetches}
+    for stack in stacks:
+        if not any(pop._outputs[0] in used for pop in stack.pops):
+            _drop(subgraph, stack)
+
+
+def find_stack(creation: PlanNode, takers: Takers) -> Stack | None:
+    """The stack that this node makes; None if it is bounded, or others than pushes and pops take it."""
+    if (constant_of(creation._inputs[0]) or 0) >= 0:
+        return None
+    found = Stack(creation, [], [], [])
+    waiting = list(takers.get(creation._outputs[0], ()))
+    while waiting:
+        node = waiting.pop()
+        if node.type in ENTERS and node.attributes["is_constant"]:
+            found.enters.append(node)
+            waiting += takers.get(node._outputs[0], ())
+        elif node.type == "StackPushV2" and node._outputs[0] not in takers:
+            found.pushes.append(node)
+        elif node.type == "StackPopV2" and node._control_inputs:
+            found.pops.append(node)
+        else:
+            return None
+    return found
+
+
+def _drop(subgraph: Subgraph, stack: Stack) -> None:
+    places: dict[PlanNode, list[PlanNode]] = {node: [] for node in (stack.creation, *stack.enters)}
+    replaced: dict[Output, Output] = {}
+    stand_ins: dict[PlanNode, list[PlanNode]] = {}
+    for push in stack.pushes:
+        value = push._inputs[1]
+        places[push] = []
+        replaced[push._outputs[0]] = value
+        stand_ins[push] = list(push._control_inputs)
+        if value._op.type not in SWITCHES:  # which runs when its iteration, or branch, does not
+            stand_ins[push].append(value._op)
+    for pop in stack.pops:
+        places[pop] = []
+        stand_ins[pop] = list(pop._control_inputs)
+    substitute(subgraph, places, replaced, stand_ins)
+    subgraph.log.append(("drop_stacks", stack.creation.name, "nothing that is popped is used"))
+
+
+def _drop_idle(subgraph: Subgraph, pops: set[PlanNode]) -> None:
+    """Drops nodes of loops, these pops among them, whose values nobody needs; who waits for one waits for
+    what it comes after in its loop."""
+    frames, liveness = Frames(subgraph.nodes), Liveness(subgraph)
+    waited_for = {control for node in subgraph.nodes for control in node._control_inputs}
+
+    def before(node: PlanNode) -> list[PlanNode]:
+        sources = dict.fromkeys([*(x._op for x in node._inputs), *node._control_inputs])
+        return [x for x in sources if x.type not in ENTERS and frames.home(x) is frames.home(node)]
+
+    def may_go(node: PlanNode) -> bool:
+        if frames.home(node) is None or not node._inputs or node.type in LOOP_TYPES | SWITCHES | MERGES:
+            return False
+        if not (node.declaration.is_pure or node in pops) or liveness.node(node) != TRUE:
+            return False
+        if node in waited_for and any(x._op.type in SWITCHES for x in node._inputs):
+            return False  # a Switch also runs after the last iteration
+        sources = before(node)
+        return bool(sources) and all([liveness.node(source) == TRUE for source in sources])
+
+    needed: set[Any] = set()
+    stack: list[Any] = [x._op for x in subgraph.fetches] + list(subgraph.targets)
+    stack += [node for node in subgraph.nodes if not may_go(node)]
+    while stack:
+        node = stack.pop()
+        if node not in needed:
+            needed.add(node)
+            stack += [x._op for x in node._inputs]
+    if pops <= needed:
+        return
+    stand_ins: dict[PlanNode, list[PlanNode]] = {}
+    for node in subgraph.nodes:
+        if node not in needed:
+            waits = [y for x in before(node) for y in stand_ins.get(x, (x,))]
+            stand_ins[node] = list(dict.fromkeys(waits))
+    substitute(subgraph, {node: [] for node in stand_ins}, {}, stand_ins)
+
+
+class _Counters:
+    """The counters among the loop variables of a subgraph."""
+
+    def __init__(self, subgraph: Subgraph, takers: Takers) -> None:
+        self._subgraph, self._takers = subgraph, takers
+        self._fetched = set(subgraph.fetches)
+        variables = loop_variables(subgraph, takers)
+        self._steps = {each.value: step for each in variables if (step := _step(each)) is not None}
+        self._variables = {each.value: each for each in variables if each.value in self._steps}
+        self._countdowns = self._find_countdowns()
+
+    def _find_countdowns(self) -> list[_Countdown]:
+        counts: dict[PlanNode, LoopVariable] = {}  # by the Exit with the number of iterations
+        for value, variable in self._variables.items():
+            if self._steps[value] == 1 and constant_of(variable.enter._outputs[0]) == 0 and variable.exit:
+                counts[variable.exit] = variable
+        found = []
+        for value, variable in self._variables.items():
+            source = variable.enter._inputs[0]._op
+            if self._steps[value] == -1 and source in counts and _runs_to_one(variable):
+                found.append(_Countdown(counts[source], variable, variable.next_value))
+        return found
+
+    def take_off(self, stacks: list[Stack]) -> None:
+        """Computes what is popped of counters that were pushed."""
+        if not self._countdowns:
+            return
+        frames, liveness = Frames(self._subgraph.nodes), Liveness(self._subgraph)
+        places: dict[PlanNode, list[PlanNode]] = {}
+        replaced: dict[Output, Output] = {}
+        for stack in stacks:
+            if len(stack.pushes) != 1 or len(stack.pops) != 1:
+                continue
+            (push,), (pop,) = stack.pushes, stack.pops
+            pushed, popped = self._variables.get(push._inputs[1]), pop._outputs[0]
+            if pushed is None or popped in self._fetched or pushed.value._dtype is not popped._dtype:
+                continue
+            for each in self._countdowns:
+                ends = (push, each.forward), (pop, each.backward)
+                if all(_is_always_in(node, loop, frames, liveness) for node, loop in ends):
+                    computed = self._computed(pushed, each, pop)
+                    if computed is not None:
+                        places[pop] = [*computed, pop]
+                        replaced[popped] = computed[-1]._outputs[0] if computed else each.left
+                        name, reason = stack.creation.name, "the counter is counted back"
+                        self._subgraph.log.append(("drop_stacks", name, reason))
+        substitute(self._subgraph, places, replaced, {})
+
+    def _computed(self, pushed: LoopVariable, each: _Countdown, pop: PlanNode) -> list[PlanNode] | None:
+        """The nodes of ``first + step left``, the last of which has the value; none where `left` is it."""
+        first, step = constant_of(pushed.enter._outputs[0]), self._steps[pushed.value]
+        if first is None or each.left._dtype is not pushed.value._dtype:
+            return None
+        nodes: list[PlanNode] = []
+        value = each.left
+        for op_type, number, idle in (("Mul", step, 1), ("AddV2", first, 0)):
+            if number != idle:
+                constant = self._node("Const", [], pop, np.array(number, value._dtype.as_numpy_dtype))
+                nodes += [constant, self._node(op_type, [value, constant._outputs[0]], pop)]
+                value = nodes[-1]._outputs[0]
+        return nodes
+
+    def _node(self, op_type: str, inputs: list[Output], like: PlanNode, value: object = None) -> PlanNode:
+        kind = like._outputs[0]._dtype
+        attributes = {"T": kind} if value is None else {"dtype": kind, "value": value}
+        name = f"{like.name}/{op_type}"
+        return self._subgraph.new_node(registry[op_type], inputs, attributes, like, name=name)
+
+
+def _step(variable: LoopVariable) -> int | None:
+    """By how much an integer variable grows in each iteration, if always by the same."""
+    value, add = variable.value, variable.next_value._op
+    if value._dtype not in _INTEGERS or value._dims != () or add.type not in ("Add", "AddV2", "Sub"):
+        return None
+    a, b = add._inputs
+    if b is value and add.type != "Sub":
+        a, b = b, a
+    step = constant_of(b) if a is value else None
+    if step is None:
+        return None
+    return int(-step if add.type == "Sub" else step)
+
+
+def _runs_to_one(variable: LoopVariable) -> bool:
+    """Whether the loop goes on as long as this counter is at least one."""
+    predicate = variable.switch._inputs[1]._op._inputs[0]._op
+    if predicate.type not in ("GreaterEqual", "Greater"):
+        return False
+    counter, limit = predicate._inputs
+    least = 1 if predicate.type == "GreaterEqual" else 0
+    return counter is variable.merge._outputs[0] and constant_of(limit) == least
+
+
+def _is_always_in(node: PlanNode, loop: LoopVariable, frames: Frames, liveness: Liveness) -> bool:
+    """Whether the node runs in every iteration of the loop of this variable."""
+    if frames.of[node] is not frames.of[loop.merge]:
+        return False
+    return node.type not in EXITS and liveness.node(node) == liveness.node(loop.merge)

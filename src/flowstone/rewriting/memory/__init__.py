@@ -1,0 +1,1 @@
+"""Orders and recomputation that need less memory."""

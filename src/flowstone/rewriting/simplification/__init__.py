@@ -1,0 +1,1 @@
+"""Fewer and simpler nodes, on any machine: pruning, shapes, folding, common subexpressions, transposes."""

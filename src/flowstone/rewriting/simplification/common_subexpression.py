@@ -1,0 +1,81 @@
+"""Common subexpressions (white paper 5.1): pure nodes of the same op, attributes and inputs become one.
+
+So do nodes that read the same version of the same state (`state_versions.py`).
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.rewriting.analyses.state_versions import References, StateVersions
+from flowstone.rewriting.patterns import Replacement, rewrite
+
+_LARGEST_COMPARED_BYTES = 1 << 12  # larger constants are equal only if they are the same object
+
+
+def merge_common_subexpressions(subgraph: Subgraph) -> None:
+    """Redirects every pure node to the first one that computes the same."""
+    merging = _Merging(subgraph)
+    rewrite(subgraph, "merge_common_subexpressions", merging.rule)
+
+
+class _Merging:
+    def __init__(self, subgraph: Subgraph) -> None:
+        self._subgraph, self._references = subgraph, References()
+        self._earlier: dict[Any, list[PlanNode]] = {}  # nodes by what they compute, each of other versions
+
+    @cached_property
+    def _versions(self) -> StateVersions:
+        return StateVersions(self._subgraph, self._references)
+
+    def rule(self, node: PlanNode) -> Replacement | None:
+        declaration = node.declaration
+        if not (declaration.is_pure or declaration.reads) or not node._outputs or node.type == "_Arg":
+            return None
+        key = _key(node)
+        if key is None:
+            return None
+        earlier = self._earlier.setdefault(key, [])
+        for other in earlier:
+            if self._read_the_same(other, node):
+                return Replacement(list(other._outputs), f"same as {other.name}")
+        earlier.append(node)
+        return None
+
+    def _read_the_same(self, a: PlanNode, b: PlanNode) -> bool:
+        """Of nodes that take the same: whether they see the same versions."""
+        if not any([self._references[x] for x in a._inputs]):
+            return True
+        return self._versions.read_by(a) == self._versions.read_by(b)
+
+
+def _key(node: PlanNode) -> Any:
+    inputs: Any = [id(x) for x in node._inputs]
+    if node.declaration.commutative:
+        inputs.sort()
+    controls = frozenset([id(control) for control in node._control_inputs])
+    key = (node.type, tuple(inputs), controls, attribute_key(node), node._device)
+    try:
+        hash(key)
+    except TypeError:
+        return None
+    return key
+
+
+def attribute_key(node: PlanNode) -> tuple[Any, ...]:
+    """Equal for nodes of a type that compute the same of the same inputs; not always hashable."""
+    attributes = []
+    for name, value in node.attributes.items():
+        if name == "_class":  # says where to compute, not what
+            continue
+        if isinstance(value, np.ndarray):
+            if value.nbytes > _LARGEST_COMPARED_BYTES or value.dtype.hasobject:
+                value = id(value)
+            else:
+                value = (value.dtype.str, value.shape, value.tobytes())
+        attributes.append((name, value))
+    return tuple(attributes)

@@ -1,0 +1,104 @@
+"""Constant folding and local identities.
+
+`fold_constants` computes, once per plan, every pure node whose inputs are all constants (with its own CPU
+kernel), and every node whose value is known without its inputs' (a static shape, a rank, a shape that comes
+back from a stack). `apply_identities` asks a node's declaration for what equals it (x + 0 = x, Identity): its
+`fold` hook.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flowstone.framework.node import static_value
+from flowstone.framework.operation import evaluate, registry
+from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.values import to_numpy
+from flowstone.rewriting.analyses.frames import ENTERS
+from flowstone.rewriting.analyses.stored_values import is_pop
+from flowstone.rewriting.patterns import Replacement, rewrite
+
+LARGEST_CONSTANT_BYTES = (
+    256 << 10
+)  # a plan is not to hold every initial value; smaller than its inputs is welcome
+
+
+def fold_constants(subgraph: Subgraph) -> None:
+    """Replaces nodes whose value does not depend on the step by constants."""
+
+    def rule(node: PlanNode) -> Replacement | None:
+        declaration = node.declaration
+        if not node._outputs or node.type in ("Const", "_Arg"):
+            return None
+        if not declaration.is_pure and not is_pop(node):
+            return None
+        if node.type in ENTERS and node._inputs[0]._op._control_inputs:
+            return None  # inside the loop, a constant cannot wait for what is outside
+        if node.type == "PlaceholderWithDefault" and node._inputs[0]._op.type == "Const":
+            return Replacement([node._inputs[0]], "is not fed")
+        if declaration._value_function is not None:
+            known = [static_value(output) for output in node._outputs]
+            if all([isinstance(value, np.ndarray) for value in known]):
+                return _constants(subgraph, node, known, "known before the step")
+        if (
+            not declaration.is_pure
+            or not node._inputs
+            or any([x._op.declaration.name != "Const" for x in node._inputs])
+        ):
+            return None
+        values = _evaluated(node)
+        return None if values is None else _constants(subgraph, node, values, "all inputs are constant")
+
+    rewrite(subgraph, "fold_constants", rule)
+
+
+def _evaluated(node: PlanNode) -> list[Any] | None:
+    if any(output.dtype.is_ref for output in node._outputs) or "CPU" not in node.declaration.kernels:
+        return None
+    size = 0
+    for output in node._outputs:
+        if output.dtype.torch is None and output.dtype.name != "string":
+            return None
+        if output.dims is not None and None not in output.dims:
+            size += int(np.prod(output.dims, dtype=np.int64)) * max(output.dtype.size, 1)
+    if size > max(LARGEST_CONSTANT_BYTES, sum(x._op.attributes["value"].nbytes for x in node._inputs)):
+        return None
+    try:
+        results = evaluate(node, [x._op.attributes["value"] for x in node._inputs])
+    except Exception:  # left to the step, whose error names the node
+        return None
+    return [to_numpy(result, output.dtype) for result, output in zip(results, node._outputs)]
+
+
+def _constants(subgraph: Subgraph, node: PlanNode, values: list[Any], reason: str) -> Replacement:
+    nodes = []
+    for output, value in zip(node._outputs, values):
+        name = node.name if not output.value_index else f"{node.name}/{output.value_index}"
+        attributes = {"value": value, "dtype": output.dtype.base_dtype}
+        constant = subgraph.new_node(registry["Const"], [], attributes, like=node, name=name)
+        constant._control_inputs = [control for x in node._inputs for control in x._op._control_inputs]
+        nodes.append(constant)
+    return Replacement([new._outputs[0] for new in nodes], reason, tuple(nodes))
+
+
+def apply_identities(subgraph: Subgraph) -> None:
+    """Replaces nodes by what their declaration says they equal."""
+
+    def rule(node: PlanNode) -> Replacement | None:
+        fold = node.declaration.fold_function
+        if fold is None:
+            return None
+        if node._control_inputs and (node.type != "Identity" or node._inputs[0]._dtype.is_ref):
+            return None
+        equal = fold(node)
+        if equal is None:
+            return None
+        if isinstance(equal, np.ndarray):
+            return _constants(subgraph, node, [equal], "a constant by identity")
+        if any(x is not equal and x._op._control_inputs for x in node._inputs):
+            return None  # the other input, dropped, is what the node waits for
+        return Replacement([equal], "equals its input", controls=tuple(node._control_inputs))
+
+    rewrite(subgraph, "apply_identities", rule)

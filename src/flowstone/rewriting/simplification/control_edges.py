@@ -1,0 +1,110 @@
+"""Control edges that say nothing: gradients and optimisers add many, and they keep other passes from moving.
+
+A node that waits for another has to only for what that one does, or follows: a change or a use of state, or
+another effect. Where all of these come before the node anyway, through what it takes, the edge is dropped.
+Among conditionals and loops the edge stays if it says when the node is alive; a loop's variables count as
+effects, since the iteration before may hold some, and so does its predicate: what waits for the body must not
+run in the iteration that only finds the end. A node that takes nothing waits as it did: it may stand for a
+group, and in a loop the edge alone says where it belongs. A constant of a branch or a body need not wait if
+all that take it are there anyway: they wait in its stead, mostly idly. So it is no unit of its own in the
+executor (`runtime/units.py`), nor is the pivot that it waited for.
+"""
+
+from __future__ import annotations
+
+from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.rewriting.analyses.branches import MERGES, TRUE, Liveness, conjunction
+from flowstone.rewriting.analyses.frames import LOOP_TYPES, Frames, is_head
+from flowstone.rewriting.analyses.state_access import StateAccess
+from flowstone.rewriting.patterns import remove_unneeded
+
+
+def drop_waits(subgraph: Subgraph) -> None:
+    """Removes control edges that order nothing."""
+    if not any(node._control_inputs for node in subgraph.nodes):
+        return
+    remove_unneeded(subgraph)  # what is not needed waits, and is waited for, in vain
+    _free_constants(subgraph)
+    access, liveness = StateAccess(subgraph.nodes), Liveness(subgraph)
+    number = 0
+    before: dict[PlanNode, int] = {}  # of each node, as a set of bits: what matters in it and before it
+    for node in subgraph.nodes:
+        seen = 0
+        for x in node._inputs:
+            seen |= before.get(x._op, 0)  # none yet for what a loop's iteration before hands on
+        if node._control_inputs:
+            seen = _without_idle_waits(subgraph, node, seen, before, liveness)
+        if _matters(node, access):
+            seen |= 1 << number
+            number += 1
+        before[node] = seen
+    remove_unneeded(subgraph)
+
+
+def _free_constants(subgraph: Subgraph) -> None:
+    """Has the takers of a constant wait in its stead, where they are in its frame without it.
+
+    Those who wait for one wait for what it waits for."""
+    for node in subgraph.nodes:
+        if any([control.type == "Const" and control._control_inputs for control in node._control_inputs]):
+            waits = [
+                y for x in node._control_inputs for y in (x._control_inputs if x.type == "Const" else [x])
+            ]
+            node._control_inputs = list(dict.fromkeys(waits))
+    held = {x._op for x in subgraph.fetches}.union(subgraph.targets)
+    held.update(control for node in subgraph.nodes for control in node._control_inputs)
+    tied = {n for n in subgraph.nodes if n.type == "Const" and n._control_inputs} - held
+    if not tied:
+        return
+    frames, consumers = Frames(subgraph.nodes), subgraph.consumers()
+
+    def is_there_anyway(taker: PlanNode, constant: PlanNode) -> bool:
+        if taker.type in MERGES or taker.type in LOOP_TYPES:
+            return False
+        others = (x._op for x in taker._inputs if x._op not in tied)
+        return any(frames.of.get(other) is frames.of.get(constant) for other in others)
+
+    for constant in [node for node in subgraph.nodes if node in tied]:
+        takers = consumers.get(constant._outputs[0], [])
+        if all(is_there_anyway(taker, constant) for taker in takers):
+            for taker in takers:
+                waits = [*taker._control_inputs, *constant._control_inputs]
+                taker._control_inputs = list(dict.fromkeys(waits))
+            constant._control_inputs = []
+            subgraph.log.append(("drop_waits", constant.name, "what takes the constant waits in its stead"))
+
+
+def _without_idle_waits(
+    subgraph: Subgraph, node: PlanNode, seen: int, before: dict[PlanNode, int], liveness: Liveness
+) -> int:
+    """Drops the node's idle control edges; returns what matters before the node."""
+    kept = []
+    may_drop = bool(node._inputs) and node.type not in MERGES
+    for control in node._control_inputs:
+        if may_drop and not before[control] & ~seen and _says_nothing(node, control, liveness):
+            continue
+        kept.append(control)
+        seen |= before[control]
+    if len(kept) < len(node._control_inputs):
+        count = len(node._control_inputs) - len(kept)
+        subgraph.log.append(("drop_waits", node.name, f"{count} of its control edges order nothing"))
+        node._control_inputs = kept
+    return seen
+
+
+def _says_nothing(node: PlanNode, control: PlanNode, liveness: Liveness) -> bool:
+    """Whether the node is alive only where the control is, even without the edge."""
+    if liveness.trivial or liveness.node(control) == TRUE:
+        return True
+    alive = TRUE
+    for x in node._inputs:
+        alive = conjunction(alive, liveness.output(x))
+    return conjunction(alive, liveness.node(control)) == alive
+
+
+def _matters(node: PlanNode, access: StateAccess) -> bool:
+    """Whether something must not move from one side of the node to the other."""
+    declaration = node.declaration
+    if is_head(node) or node.type == "LoopCond":
+        return True
+    return node in access.reads or not declaration.is_pure or bool(declaration.reads)

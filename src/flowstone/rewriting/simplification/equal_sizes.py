@@ -1,0 +1,306 @@
+"""Sizes that are unknown but equal.
+
+A plan for many shapes leaves sizes of its feeds open, yet may hold only where some of them are equal and none
+is 0 or 1: such sizes are the same negative number in its `feed_dims`. `use_equal_sizes` follows them through
+the subgraph, as `Size`s, with the ops' own shape inference, and does away with what they decide:
+
+- over which axes a gradient is summed because an operand was broadcast;
+- quotients of numbers of elements, as gradients of means have them;
+- reshapes and broadcasts to the shape that a value has anyway;
+- broadcasts of an operand that the op does itself, among them those of one number, reshaped or not.
+
+What ops make of sizes by multiplying and dividing them is a `Size` again; whatever else an op wants to know
+of one raises `Undecided`, and of its result is known what the static shape says.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from flowstone.framework import dtypes
+from flowstone.framework.node import Output, static_value
+from flowstone.framework.shape import Dims, num_elements
+from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.rewriting.analyses.frames import is_head
+from flowstone.rewriting.patterns import Replacement, rewrite
+
+_FIRST_OF = ("ExpandDims", "GatherV2", "Identity", "Reshape", "Slice", "Squeeze", "StridedSlice")
+_MOVING: dict[str, int | None] = {  # ops that put integers elsewhere: those of how many inputs
+    **dict.fromkeys(_FIRST_OF, 1),
+    "ConcatV2": -1,
+    "Pack": None,
+}
+_ARITHMETIC = {"Mul": np.multiply, "FloorDiv": np.floor_divide, "Maximum": np.maximum}
+_REPEATING = frozenset(("BroadcastTo", "ExpandDims", "Reshape", "Squeeze"))
+_FIRST_CODE = 1 << 30  # numbers that stand for sizes while they are moved
+_LARGEST = 32  # elements of a vector of sizes
+
+
+class Undecided(Exception):
+    """Depends on how large a size is."""
+
+
+class Size:
+    """A size of at least `factor` * 2: the product of a number and of named sizes of at least 2."""
+
+    __slots__ = ("factor", "names")
+    __hash__: Any = None
+
+    def __init__(self, names: tuple[int, ...], factor: int = 1) -> None:
+        self.names, self.factor = names, factor
+
+    def __eq__(self, other: Any) -> bool:
+        if other is None:
+            return False
+        if isinstance(other, Size):
+            if (self.names, self.factor) == (other.names, other.factor):
+                return True
+        elif other < self._least:
+            return False
+        raise Undecided
+
+    @property
+    def _least(self) -> int:
+        return self.factor << len(self.names)
+
+    def _above(self, other: Any) -> bool:
+        if not isinstance(other, Size) and other < self._least:
+            return True
+        raise Undecided
+
+    __gt__ = __ge__ = _above
+
+    def __lt__(self, other: Any) -> bool:
+        return not self._above(other)
+
+    __le__ = __lt__
+
+    def __mul__(self, other: Any) -> Size:
+        if isinstance(other, Size):
+            return Size(tuple(sorted((*self.names, *other.names))), self.factor * other.factor)
+        if other < 1:
+            raise Undecided
+        return Size(self.names, self.factor * int(other))
+
+    __rmul__ = __mul__
+
+    def __mod__(self, other: Any) -> int:
+        self // other
+        return 0
+
+    def __floordiv__(self, other: Any) -> Any:
+        names, divisor = list(self.names), other
+        if isinstance(other, Size):
+            divisor = other.factor
+            for name in other.names:
+                if name not in names:
+                    raise Undecided
+                names.remove(name)
+        if divisor < 1 or self.factor % divisor:
+            raise Undecided
+        factor = self.factor // int(divisor)
+        return Size(tuple(names), factor) if names else factor
+
+    def __repr__(self) -> str:
+        return "*".join([*([str(self.factor)] if self.factor != 1 else []), *[f"n{-n}" for n in self.names]])
+
+
+def without_equal_sizes(feed_dims: Sequence[Dims]) -> list[Dims]:
+    """Shapes of feeds with None for open sizes, equal or not."""
+    return [dims and tuple([None if n is None or n < 0 else n for n in dims]) for dims in feed_dims]
+
+
+def use_equal_sizes(subgraph: Subgraph, feed_dims: Sequence[Dims]) -> None:
+    """Rewrites what these `feed_dims` decide, if there are equal sizes among them."""
+    if not any([n is not None and n < 0 for dims in feed_dims for n in dims or ()]):
+        return
+    known = _Known()
+    for output, dims in zip(subgraph.feeds, feed_dims):
+        known.dims[output] = dims and tuple([Size((n,)) if n is not None and n < 0 else n for n in dims])
+
+    def rule(node: PlanNode) -> Replacement | None:
+        if node.type != "_Arg":
+            known.add(node)
+        return _decided(subgraph, node, known)
+
+    rewrite(subgraph, "use_equal_sizes", rule)
+
+
+class _Known:
+    """What is known of outputs: `dims`, with `Size`s among them, and `values`, arrays of integers and
+    `Size`s."""
+
+    def __init__(self) -> None:
+        self.dims: dict[Output, Any] = {}
+        self.values: dict[Output, np.ndarray[Any, Any]] = {}
+
+    def of(self, x: Output) -> Any:
+        """The shape of an output."""
+        return self.dims.get(x, x._dims)
+
+    def add(self, node: PlanNode) -> None:
+        """Infers what is known of a node's outputs."""
+        if is_head(node) or not any([x in self.dims or x in self.values for x in node._inputs]):
+            return
+        shadow = _shadow(node, self)
+        infer = node.declaration.infer_function
+        inferred = _tried(lambda: infer(shadow)) if infer is not None else None
+        for x, dims in zip(node._outputs, inferred if type(inferred) is list else [inferred]):
+            merged = _merged(x._dims, dims)
+            if merged is not None and any([isinstance(n, Size) for n in merged]):
+                self.dims[x] = merged
+        for x in node._outputs:
+            value = _tried(lambda x=x: self._value(node, shadow, x._value_index))  # type: ignore[misc]
+            if value is not None:
+                self.values[x] = value
+
+    def _value(self, node: PlanNode, shadow: PlanNode, index: int) -> Any:
+        if node.type in ("Shape", "ShapeN"):
+            shape = shadow.dims(index)
+            return None if shape is None or None in shape else _array(shape)
+        if node.type == "Size":
+            dims: Any = shadow.dims(0)
+            return None if dims is None or None in dims else np.array(math.prod(dims), object)
+        values = [self.values.get(x) for x in node._inputs]
+        if node.type in _MOVING:
+            return _moved(shadow, values, index)
+        if node.type in _ARITHMETIC and any([value is not None for value in values]):
+            a, b = [static_value(x) if value is None else value for x, value in zip(node._inputs, values)]
+            return None if a is None or b is None else np.asarray(_ARITHMETIC[node.type](a, b), object)
+        is_kept = node.type == "Cast" and node._outputs[0]._dtype in (dtypes.int32, dtypes.int64)
+        return values[0] if is_kept else None
+
+
+class _Shadow(PlanNode):
+    """A node as its op's inference is to see it: `sizes` are the values of its inputs, where these are
+    integers and `Size`s."""
+
+    __slots__ = ("sizes",)
+    sizes: list[Any]
+
+    def constant_dims(self, i: int) -> Any:
+        value = self.sizes[i]
+        return super().constant_dims(i) if value is None else tuple(value.tolist())
+
+
+def _shadow(node: PlanNode, known: _Known) -> _Shadow:
+    inputs = []
+    for x in node._inputs:
+        copy = Output(x._op, x._value_index, x._dtype, known.of(x))
+        copy._static_value = static_value(x)
+        inputs.append(copy)
+    shadow = _Shadow(node.declaration, node.name, inputs, node.attributes, node.group_sizes, [], "", 0)
+    shadow.origin = node.origin
+    shadow.sizes = [known.values.get(x) for x in node._inputs]
+    for copy, value in zip(inputs, shadow.sizes):
+        if value is not None:
+            copy._static_value = tuple(value.tolist()) if value.ndim == 1 else None
+    for x in node._outputs:
+        shadow.add_output(x._dtype, x._dims)
+    return shadow
+
+
+def _tried(compute: Callable[[], Any]) -> Any:
+    """The result; None if it depends on how large a size is, or asks a `Size` for what it is not."""
+    try:
+        return compute()
+    except (Undecided, TypeError, ValueError, AttributeError):
+        return None
+
+
+def _merged(static: Dims, inferred: Any) -> Any:
+    """What the static shape knows, and the inference with sizes."""
+    if static is None or inferred is None or len(static) != len(inferred):
+        return inferred if static is None else static
+    return tuple([m if n is None else n for n, m in zip(static, inferred)])
+
+
+def _array(sizes: Any) -> np.ndarray[Any, Any]:
+    array = np.empty(len(sizes), object)
+    array[:] = sizes
+    return array
+
+
+def _moved(shadow: PlanNode, values: list[Any], index: int) -> Any:
+    """The value of an op that only moves integers, computed with numbers in the places of sizes."""
+    coded: list[Any] = []
+    moved = values[: _MOVING[shadow.type]]
+    if any([value is not None for value in values[len(moved) :]]):
+        return None  # a size says where to
+    for x, value in zip(shadow._inputs, moved):
+        if value is not None and value.size <= _LARGEST:
+            codes = np.arange(len(coded), len(coded) + value.size) + _FIRST_CODE
+            coded += value.ravel().tolist()
+            x._static_value = codes.reshape(value.shape).astype(x._dtype.base_dtype.as_numpy_dtype)
+            x._dims = value.shape
+    if not coded:
+        return None
+    found = shadow.declaration.static_value(shadow, index)
+    if not isinstance(found, np.ndarray) or found.ndim > 1:
+        return None
+    result = np.empty(found.shape, object)
+    flat = [coded[n - _FIRST_CODE] if n >= _FIRST_CODE else n for n in found.ravel().tolist()]
+    result.ravel()[:] = flat
+    return result
+
+
+# ---- what is decided
+
+
+def _decided(subgraph: Subgraph, node: PlanNode, known: _Known) -> Replacement | None:
+    if node._control_inputs or any([x._op._control_inputs for x in node._inputs]):
+        return None
+    value = known.values.get(node._outputs[0]) if len(node._outputs) == 1 else None
+    if value is not None and not any([isinstance(n, Size) for n in value.ravel().tolist()]):
+        array = value.astype(node._outputs[0]._dtype.as_numpy_dtype)
+        constant = subgraph.new_constant(array, node, "sizes")
+        return Replacement([constant._outputs[0]], "is the same, however large sizes are", (constant,))
+    if node.type == "BroadcastGradientArgs":
+        shadow = _shadow(node, known)
+        axes = [_tried(lambda i=i: node.declaration.static_value(shadow, i)) for i in (0, 1)]  # type: ignore[misc]
+        if not all([isinstance(value, np.ndarray) for value in axes]):
+            return None
+        new = [subgraph.new_constant(value, node, f"r{i}") for i, value in enumerate(axes)]
+        return Replacement([each._outputs[0] for each in new], "for equal sizes, and none is 1", tuple(new))
+    if node.type in ("Reshape", "BroadcastTo") and not node._inputs[0]._dtype.is_ref:
+        if _is_same(known, node._inputs[0], node._outputs[0]):
+            return Replacement([node._inputs[0]], "has this shape, however large")
+    if node.declaration.broadcasts and len(node._inputs) == 2:
+        for i in (0, 1):
+            other = node._inputs[1 - i]
+            source = _repeated(node._inputs[i], other)
+            if source is not None and _is_same(known, other, node._outputs[0]):
+                inputs = [source, other] if i == 0 else [other, source]
+                narrow = subgraph.new_node(node.declaration, inputs, node.attributes, like=node)
+                known.add(narrow)
+                reason = "the other operand has the result's shape, however large"
+                return Replacement([narrow._outputs[0]], reason, (narrow,))
+    return None
+
+
+def _repeated(x: Output, other: Output) -> Output | None:
+    """What `x` is a broadcast of, or of which a broadcast and reshapes repeat the only element; None if it is
+    something else, or of more axes than `other`."""
+    source = x
+    while source._op.type in _REPEATING and not source._op._control_inputs:
+        source = source._op._inputs[0]
+        if num_elements(source._dims) == 1:
+            break
+    else:
+        if x._op.type != "BroadcastTo" or x._op._control_inputs:
+            return None
+        source = x._op._inputs[0]
+    fits = source._dims is not None and other._dims is not None and len(source._dims) <= len(other._dims)
+    return source if fits and source._dtype == other._dtype else None
+
+
+def _is_same(known: _Known, x: Output, y: Output) -> bool:
+    """Whether two outputs have one shape, of known or equal sizes."""
+    a, b = known.of(x), known.of(y)
+    if a is None or b is None or len(a) != len(b) or None in a or None in b:
+        return False
+    return bool(_tried(lambda: a == b))

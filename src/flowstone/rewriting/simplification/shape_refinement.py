@@ -1,0 +1,96 @@
+"""Static shapes, once the feeds' shapes are known.
+
+A plan is made when the first values are fed, so its ``_Arg`` nodes may carry those values' shapes where the
+placeholders leave dimensions open. `refine_shapes` infers the shapes of everything that follows again, with
+which most shape arithmetic (batch sizes, reshapes, broadcasts of gradients) becomes constant. Raises
+ValueError where the shapes contradict; the plan is then made without them and the step says what is wrong.
+
+A loop variable is believed to keep the shape that it enters with; if the body then gives it that shape again,
+it has it in every iteration, by induction. A dimension that the body does not confirm goes back to what was
+known of it, and all is inferred again. What a loop leaves on stacks and in arrays has the shape that it had
+there (`stored_values.py`), and what it pushes of shapes is known to the pops, so that the loop of the
+gradients computes no shapes either.
+"""
+
+from __future__ import annotations
+
+from flowstone.framework.node import Output
+from flowstone.framework.shape import Dims, merge
+from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.rewriting.analyses.frames import NEXT_ITERATIONS, is_head
+from flowstone.rewriting.analyses.stored_values import StoredValues, is_handed_out, is_pop
+
+_ATTEMPTS = 8  # then nothing is believed of loop variables any more
+
+
+def refine_shapes(subgraph: Subgraph) -> None:
+    """Infers again the shapes of all nodes that depend on a fed value, in order."""
+    heads = [node for node in subgraph.nodes if is_head(node)]
+    if not heads:
+        _infer_again(subgraph, {})
+        return
+    before = [(x, x._dims, x._static_value) for node in subgraph.nodes for x in node._outputs]
+    known = {head: head._outputs[0]._dims for head in heads}
+    believed: dict[PlanNode, set[int] | None] = dict.fromkeys(heads)  # axes; None is all
+    for attempt in range(_ATTEMPTS + 1):
+        if attempt == _ATTEMPTS:
+            believed = {head: set() for head in heads}
+        try:
+            _infer_again(subgraph, believed)
+        except ValueError:
+            if not any(axes is None or axes for axes in believed.values()):
+                raise
+            believed = {head: set() for head in heads}
+        else:
+            if all([_confirm(head, known[head], believed) for head in heads]):
+                return
+        for output, dims, value in before:
+            output._dims, output._static_value = dims, value
+
+
+def _infer_again(subgraph: Subgraph, believed: dict[PlanNode, set[int] | None]) -> None:
+    refined: set[Output] = set(subgraph.feeds)
+    stored = StoredValues(subgraph) if any([is_handed_out(node) for node in subgraph.nodes]) else None
+    for node in subgraph.nodes:
+        infer = node.declaration.infer_function
+        is_stored = stored is not None and is_handed_out(node)
+        if infer is None or not node._outputs or not (is_stored or any([x in refined for x in node._inputs])):
+            continue
+        inferred = infer(node)
+        if node in believed:
+            inferred = [_entering(node, believed[node]), ()]
+        elif is_stored and stored is not None:
+            inferred = merge(inferred, stored.dims_for(node))
+            constant = stored.constant_for(node) if is_pop(node) else None
+            if constant is not None:
+                node._outputs[0]._static_value = constant
+        for output, dims in zip(node._outputs, inferred if type(inferred) is list else [inferred]):
+            if dims != output._dims:
+                merged = merge(output._dims, dims)
+                if merged != output._dims:
+                    output._dims = merged
+            refined.add(output)
+
+
+def _entering(head: PlanNode, axes: set[int] | None) -> Dims:
+    """The shape that a loop variable enters with, along these axes."""
+    first: Dims = next(x._dims for x in head._inputs if x._op.type not in NEXT_ITERATIONS)
+    if axes is None or first is None:
+        return first
+    return tuple([n if i in axes else None for i, n in enumerate(first)]) if axes else None
+
+
+def _confirm(head: PlanNode, known: Dims, believed: dict[PlanNode, set[int] | None]) -> bool:
+    """Whether each iteration gives a loop variable the shape that it is believed to have; what it does not
+    give is believed no more."""
+    dims = head._outputs[0]._dims
+    if dims == known or dims is None:
+        return True
+    following = next(x for x in head._inputs if x._op.type in NEXT_ITERATIONS)._dims
+    same_rank = following is not None and len(following) == len(dims)
+    confirmed = {i for i, n in enumerate(dims) if same_rank and n is not None and following[i] == n}
+    doubtful = [i for i, n in enumerate(dims) if n is not None and i not in confirmed]
+    if same_rank and all([known is not None and known[i] is not None for i in doubtful]):
+        return True
+    believed[head] = confirmed
+    return False

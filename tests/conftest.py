@@ -1,0 +1,40 @@
+"""`pytest --plain-torch` runs the tests as on a build of torch without oneDNN and MKL."""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+import pytest
+import torch
+
+
+def pytest_addoption(parser: Any) -> None:
+    parser.addoption("--plain-torch", action="store_true", help="as if torch had neither oneDNN nor MKL")
+
+
+def pytest_configure(config: Any) -> None:
+    config.addinivalue_line("markers", "needs_onednn: what is tested is oneDNN's, which not every torch has")
+    if config.getoption("--plain-torch"):
+        strip(torch)
+
+
+def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
+    if config.getoption("--plain-torch"):
+        for item in items:
+            if item.get_closest_marker("needs_onednn"):
+                item.add_marker(pytest.mark.skip(reason="this torch has no oneDNN"))
+
+
+def strip(module: Any) -> None:
+    """Takes oneDNN and MKL from torch, as far as programs can tell. Before flowstone is imported."""
+    module._C._set_mkldnn_enabled(False)
+    module.backends.mkldnn.is_available = lambda: False
+    module.backends.mkl.is_available = lambda: False
+    module.ops.mkldnn = types.SimpleNamespace()
+
+
+@pytest.fixture(scope="session")
+def plain_torch(request: pytest.FixtureRequest) -> bool:
+    """Whether torch has been stripped of oneDNN."""
+    return bool(request.config.getoption("--plain-torch"))

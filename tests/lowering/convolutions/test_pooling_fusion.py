@@ -1,0 +1,189 @@
+"""Pooling before activations, and places of maxima kept: graph text, equal results, and where not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flowstone as tf
+from agreement import agree, ops, text
+from flowstone.lowering.convolutions import pooled_places
+from flowstone.lowering.passes import EVERY
+from flowstone.rewriting.passes import run_passes
+from flowstone.rewriting.simplification.partial_execution import prune
+
+RNG = np.random.default_rng(13)
+BOTH = ("pool_first", "keep_places")
+
+
+def images(*dims: int) -> Any:
+    return RNG.standard_normal(dims).astype("f")
+
+
+def pooled(activation: Any, layout: str = "NHWC", size: int = 2, padding: str = "VALID") -> Any:
+    dims = [2, 9, 8, 3] if layout == "NHWC" else [2, 3, 9, 8]
+    x = tf.placeholder(tf.float32, dims, name="x")
+    window = [1, size, size, 1] if layout == "NHWC" else [1, 1, size, size]
+    strides = [1, 2, 2, 1] if layout == "NHWC" else [1, 1, 2, 2]
+    y = tf.nn.max_pool(activation(x), window, strides, padding, data_format=layout)
+    return x, y
+
+
+@pytest.mark.parametrize("activation", [tf.nn.relu, tf.nn.relu6, tf.nn.elu, tf.nn.selu])
+@pytest.mark.parametrize("padding", ["VALID", "SAME"])
+@pytest.mark.parametrize("size", [2, 3])
+def test_activations_that_never_decrease_come_after(monkeypatch, activation, padding, size) -> None:
+    x, y = pooled(activation, padding=padding, size=size)
+    gradient = tf.gradients(
+        tf.square(y) * tf.placeholder_with_default(images(*y.shape.as_list()), y.shape), x
+    )[0]
+    feed = {x: images(2, 9, 8, 3)}
+    log = agree(monkeypatch, [y, gradient], feed, *BOTH)
+    assert "pool_first: " in log
+    lines = ops(text([y], [x], "pool_first"))
+    assert lines[-2] == "MaxPool" and lines[-1] == activation(x).op.type
+    assert "keep_places: " in log
+
+
+def test_the_size_of_the_batch_need_not_be_known() -> None:
+    x = tf.placeholder(tf.float32, [None, 8, 8, 3])
+    y = tf.nn.max_pool(tf.nn.relu(x), [1, 2, 2, 1], [1, 2, 2, 1], "SAME")
+    assert ops(text([y], [x], "pool_first"))[-2:] == ["MaxPool", "Relu"]
+    y = tf.nn.max_pool(tf.nn.relu(x), [1, 2, 2, 1], [1, 1, 1, 1], "SAME")  # as many maxima as elements
+    assert ops(text([y], [x], "pool_first"))[-2:] == ["Relu", "MaxPool"]
+
+
+@pytest.mark.parametrize("layout", ["NHWC", "NCHW"])
+@pytest.mark.parametrize("padding", ["VALID", "SAME"])
+@pytest.mark.parametrize("size", [2, 3])
+def test_places_are_kept_for_the_gradient(monkeypatch, layout, padding, size) -> None:
+    x, y = pooled(lambda x: x, layout, size, padding)
+    gradient = tf.gradients(tf.exp(y), x)[0]
+    ties = np.round(images(*x.shape.as_list()))
+    log = agree(monkeypatch, [y, gradient], {x: ties}, "keep_places")
+    assert "keep_places: " in log and "_MaxPoolGradAtPlaces" in log
+
+
+@pytest.mark.parametrize("layout", ["NDHWC", "NCDHW"])
+@pytest.mark.parametrize(("size", "padding"), [(2, "VALID"), (2, "SAME"), (3, "SAME")])
+def test_volumes_are_pooled_likewise(monkeypatch, layout, size, padding) -> None:
+    last = layout == "NDHWC"
+    x = tf.placeholder(tf.float32, [2, 5, 6, 4, 3] if last else [2, 3, 5, 6, 4])
+    window, strides = ([1, *[n] * 3, 1] if last else [1, 1, *[n] * 3] for n in (size, 2))
+    y = tf.nn.max_pool3d(tf.nn.relu(x), window, strides, padding, data_format=layout)
+    gradient = tf.gradients(tf.exp(y), x)[0]
+    log = agree(monkeypatch, [y, gradient], {x: np.round(2 * images(*x.shape.as_list()))}, *BOTH)
+    assert "pool_first: " in log and "keep_places: " in log and "_MaxPoolGradAtPlaces" in log
+    assert ops(text([y], [x], "pool_first"))[-2:] == ["MaxPool3D", "Relu"]
+
+
+def test_tanh_of_many_comes_after(monkeypatch) -> None:
+    x = tf.placeholder(tf.float32, [4, 100, 104, 5])
+    filters = tf.constant(images(3, 3, 5, 8))
+    before = tf.nn.conv2d(x, filters, [1, 1, 1, 1], "SAME")
+    y = tf.nn.max_pool(tf.tanh(before * 0.1), [1, 2, 2, 1], [1, 2, 2, 1], "VALID")
+    gradient = tf.gradients(tf.square(y), filters)[0] / 1e4
+    assert "pool_first: " in agree(monkeypatch, [y, gradient], {x: images(4, 100, 104, 5)}, *BOTH)
+    assert ops(text([y], [x], "pool_first"))[-2:] == ["MaxPool", "Tanh"]
+
+
+@pytest.mark.parametrize("size, kept", [(127, "uint16"), (255, "uint16"), (271, "int32")])
+def test_many_places_wait_in_few_bits(monkeypatch, size, kept) -> None:
+    """16 bits, as unsigned ones, hold the positions in planes of up to 65536 elements."""
+    channels = (1 << 19) // (size * size) + 1
+    x = tf.placeholder(tf.float32, [1, size, size, channels])
+    y = tf.nn.max_pool(x, [1, 3, 3, 1], [1, 1, 1, 1], "SAME")
+    gradient = tf.gradients(tf.square(y), x)[0]
+    feed = {x: images(1, size, size, channels)}
+    log = agree(monkeypatch, [y, gradient], feed, "keep_places", tolerance=0)
+    (pool,) = [line for line in text([y, gradient], [x], "keep_places") if "_MaxPoolWithPlaces" in line]
+    assert f"{kept}[1,{size},{size},{channels}]" in pool
+    assert "_MaxPoolGradAtPlaces" in log
+
+
+@pytest.mark.parametrize("layout", ["NHWC", "NCHW", "NDHWC"])
+@pytest.mark.parametrize("stride, padding", [(1, "SAME"), (2, "SAME"), (2, "VALID")])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_many_places_are_made_by_some_images_at_a_time(
+    monkeypatch, layout, stride, padding, transposed
+) -> None:
+    """Two at a time of five, the last one alone, also where the images lie otherwise in memory."""
+    monkeypatch.setattr(pooled_places, "_MANY", 0)
+    monkeypatch.setattr(pooled_places.torch, "get_num_threads", lambda: 2)
+    monkeypatch.setattr(pooled_places, "_AT_ONCE", 1)
+    lengths = (6, 7, 9)[: len(layout) - 2]
+    last = layout.endswith("C")
+    dims = [5, *lengths, 3] if last else [5, 3, *lengths]
+    x = tf.placeholder(tf.float32, dims[::-1] if transposed else dims)
+    seen = tf.transpose(x) if transposed else x
+    pool = tf.nn.max_pool if len(lengths) == 2 else tf.nn.max_pool3d
+    window, strides = ([1, *[n] * len(lengths), 1] if last else [1, 1, *[n] * 2] for n in (3, stride))
+    y = pool(seen, window, strides, padding, data_format=layout)
+    gradient = tf.gradients(tf.exp(y), x)[0]
+    feed = {x: np.round(2 * images(*x.shape.as_list()))}
+    log = agree(monkeypatch, [y, gradient], feed, "keep_places", tolerance=0)
+    assert "uint16" in next(line for line in log.splitlines() if "_MaxPoolWithPlaces" in line)
+    assert "_MaxPoolGradAtPlaces" in log
+
+
+def test_what_was_pooled_is_let_go(monkeypatch) -> None:
+    """The gradient takes the places and the shape: the convolution's result ends with the pooling."""
+    x = tf.placeholder(tf.float32, [2, 16, 16, 4])
+    filters = tf.get_variable("w", [3, 3, 4, 8], initializer=tf.constant_initializer(images(3, 3, 4, 8)))
+    convolved = tf.nn.conv2d(x, filters, [1, 1, 1, 1], "SAME")
+    y = tf.nn.relu(tf.nn.max_pool(convolved, [1, 2, 2, 1], [1, 2, 2, 1], "SAME"))
+    gradients = tf.gradients(tf.reduce_sum(tf.square(y)), [x, filters])
+    held = []
+    for names in ((), ("keep_places",)):
+        subgraph = prune(gradients, [], [x])
+        run_passes(subgraph, EVERY, {each.name for each in EVERY if each.name not in names})
+        takers = subgraph.consumers()[next(n for n in subgraph.nodes if n.type == "Conv2D")._outputs[0]]
+        held.append([node.type for node in takers])
+    assert held == [["MaxPool", "MaxPoolGrad"], ["_MaxPoolWithPlaces"]]
+    feed, setup = {x: images(2, 16, 16, 4)}, tf.global_variables_initializer()
+    agree(monkeypatch, gradients, feed, "keep_places", setup=setup)
+
+
+def test_what_others_look_at_stays() -> None:
+    x, y = pooled(tf.nn.relu)
+    active = y.op.inputs[0]
+    assert ops(text([y, active], [x], "pool_first")) == ["_Arg", "Relu", "MaxPool"]
+    assert ops(text([y, tf.reduce_sum(active)], [x], "pool_first"))[1:3] == ["Relu", "MaxPool"]
+    x, y = pooled(tf.tanh)
+    assert ops(text([y], [x], "pool_first")) == ["_Arg", "Tanh", "MaxPool"]
+    x, y = pooled(lambda x: -x)
+    assert ops(text([y], [x], "pool_first")) == ["_Arg", "Neg", "MaxPool"]
+    x = tf.placeholder(tf.float32, [1, 4, 4, 1])
+    same = tf.nn.max_pool(tf.nn.relu(x), [1, 3, 3, 1], [1, 1, 1, 1], "SAME")
+    assert ops(text([same], [x], "pool_first")) == ["_Arg", "Relu", "MaxPool"]
+
+
+def test_second_derivatives_and_unknown_shapes_find_the_maxima_as_before(monkeypatch) -> None:
+    x = tf.placeholder(tf.float32, [None, 6, 6, 2])
+    y = tf.nn.max_pool(tf.nn.relu(x), [1, 2, 2, 1], [1, 2, 2, 1], "VALID")
+    first = tf.gradients(y * y * y, x)[0]
+    second = tf.gradients(first, x)[0]
+    agree(monkeypatch, [first, second], {x: images(3, 6, 6, 2)}, *BOTH)
+
+
+@pytest.mark.parametrize("taken", [True, False])
+def test_beside_and_within_conditionals(monkeypatch: Any, taken: bool) -> None:
+    x = tf.placeholder(tf.float32, [2, 8, 8, 3])
+    chosen, labels = tf.placeholder(tf.bool, []), tf.one_hot([0, 2], 4)
+    filters = tf.get_variable("w", [3, 3, 3, 4], initializer=tf.constant_initializer(images(3, 3, 3, 4)))
+
+    def layer(x: Any) -> Any:
+        y = tf.nn.relu(tf.nn.conv2d(x, filters, [1, 1, 1, 1], "SAME"))
+        return tf.nn.max_pool(y, [1, 2, 2, 1], [1, 2, 2, 1], "SAME")
+
+    y = tf.cond(chosen, lambda: layer(x), lambda: 0.5 * layer(2.0 * x)) + layer(x)
+    logits = tf.reduce_sum(y, [1, 2])
+    loss = tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(labels=labels, logits=logits))
+    gradients = tf.gradients(loss, [x, filters])
+    feed = {x: images(2, 8, 8, 3), chosen: taken}
+    names = ("pool_first", "keep_places", "fuse_losses")
+    setup = tf.global_variables_initializer()
+    log = agree(monkeypatch, [loss, *gradients], feed, *names, setup=setup)
+    assert all(f"{name}:" in log for name in names)

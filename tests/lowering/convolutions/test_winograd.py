@@ -1,0 +1,254 @@
+"""Convolutions by Winograd's algorithm: the algorithm, graph text, equal results, and when it is chosen."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import flowstone as tf
+from agreement import agree, ops, text
+from flowstone.framework import flags
+from flowstone.lowering.convolutions import winograd
+from flowstone.lowering.convolutions.minimal_filtering import (
+    APART,
+    BOTH,
+    EVEN,
+    ODD,
+    Sizes,
+    multiplications,
+    pays,
+    products,
+)
+from flowstone.lowering.passes import EVERY, passes_for
+from flowstone.placement.operation_cost import work
+from flowstone.rewriting.passes import run_passes
+from flowstone.rewriting.simplification.partial_execution import prune
+
+RNG = np.random.default_rng(23)
+NAME = "convolve_by_winograd"
+
+
+@pytest.fixture
+def everywhere(monkeypatch) -> None:
+    """Uses the algorithm wherever it can be."""
+    monkeypatch.setattr(winograd, "pays", lambda sizes, *_: sizes.taps > 1 and sizes.count > 1)
+
+
+def values(*dims: int) -> Any:
+    return RNG.standard_normal(dims).astype("f")
+
+
+# ---- the algorithm
+
+
+@pytest.mark.parametrize("taps", range(2, 12))
+def test_products_are_two_outputs_of_the_filter(taps) -> None:
+    data = [Fraction(7 * i * i + 3, 5) for i in range(taps + 1)]
+    filters = [Fraction(11 * i + 2, 3) for i in range(taps)]
+    totals = dict.fromkeys((EVEN, BOTH, APART, ODD), Fraction(0))
+    for product in products(taps):
+        for piece in product.pieces:
+            x = sum(sign * data[offset] for offset, sign in piece.data.items())
+            g = sum(Fraction(factor) * filters[index] for index, factor in piece.taps.items())
+            totals[product.target] += x * g
+    expected = [sum(filters[i] * data[t + i] for i in range(taps)) for t in (0, 1)]
+    assert totals[EVEN] + totals[BOTH] + totals[APART] == expected[0]
+    assert totals[ODD] + totals[BOTH] - totals[APART] == expected[1]
+
+
+@pytest.mark.parametrize(("taps", "left"), [(2, 3), (3, 4), (4, 6), (5, 7), (6, 8), (7, 10), (9, 12)])
+def test_multiplications_are_fewer(taps, left) -> None:
+    assert multiplications(taps) == left < 2 * taps
+
+
+@pytest.mark.needs_onednn
+def test_results_are_at_least_as_exact(everywhere) -> None:
+    x, w = values(2, 16, 16, 64), values(3, 3, 64, 64)
+    image = torch.from_numpy(x).double().permute(0, 3, 1, 2)
+    kernel = torch.from_numpy(w).double().permute(3, 2, 0, 1)
+    exact = torch.conv2d(image, kernel, padding=1).permute(0, 2, 3, 1).numpy()
+    y = tf.nn.conv2d(tf.constant(x), tf.Variable(w), [1, 1, 1, 1], "SAME")
+    with tf.Session() as s:
+        s.run(tf.global_variables_initializer())
+        assert "_WinogradConv2D" in s.explain(y)
+        error = np.abs(s.run(y) - exact).max() / np.abs(exact).max()
+    direct = torch.conv2d(image.float(), kernel.float(), padding=1).permute(0, 2, 3, 1).numpy()
+    assert error < 2 * np.abs(direct - exact).max() / np.abs(exact).max()
+    assert error < 2e-6
+
+
+# ---- the graph
+
+
+def layer(resource: bool = False, channels: int = 3, filters: int = 5) -> tuple[Any, Any, Any]:
+    x = tf.placeholder(tf.float32, [2, 9, 8, channels], name="x")
+    initial = tf.random_normal([3, 3, channels, filters], seed=3)
+    w = tf.get_variable("w", initializer=initial, use_resource=resource)
+    return x, w, tf.nn.conv2d(x, w, [1, 1, 1, 1], "SAME")
+
+
+@pytest.mark.needs_onednn
+def test_a_convolution_becomes_sums_of_its_filter_and_products(everywhere) -> None:
+    x, _, y = layer()
+    b = tf.Variable(tf.ones([5]))
+    z = tf.nn.relu(tf.nn.bias_add(y, b))
+    lines = text([z], [x], "apply_identities", "fuse_biases", NAME)
+    assert ops(lines).count("_WinogradFilter") == ops(lines).count("_WinogradConv2D") == 1
+    assert not {"Conv2D", "_BiasedConv2D", "BiasAdd", "Relu"} & set(ops(lines))
+    (line,) = [line for line in lines if "_WinogradConv2D(" in line]
+    assert "activation=Relu" in line.replace("'", "") and line.endswith("# Relu")
+    assert "_BiasedConv2D" in ops(text([z], [x], "apply_identities", "fuse_biases"))
+
+
+@pytest.mark.needs_onednn
+def test_a_convolution_and_its_gradients_share_the_sums(everywhere) -> None:
+    x, w, y = layer()
+    lines = ops(text([*tf.gradients(y * y, [x, w])], [x], "fold_constants", "apply_identities", NAME))
+    for name in ("_WinogradFilter", "_WinogradConv2D", "_WinogradConv2DBackpropInput"):
+        assert lines.count(name) == 1
+    assert lines.count("_WinogradConv2DBackpropFilter") == 1
+    assert not [name for name in lines if name.startswith("Conv2D")]
+
+
+@pytest.mark.needs_onednn
+@pytest.mark.parametrize("resource", [False, True])
+def test_a_filter_that_nothing_changes_is_summed_and_packed_once(everywhere, resource) -> None:
+    x, w, y = layer(resource, 24, 24)
+    name = "_PackedResourceWeights" if resource else "_PackedWeights"
+    lines = ops(text([y], [x], "apply_identities", NAME, "pack_weights"))
+    assert name in lines and "_WinogradFilter" not in lines
+    feed, change = {x: values(2, 9, 8, 24)}, w.assign(w * 2.0)
+    with tf.Session() as s:
+        s.run(tf.global_variables_initializer())
+        first = s.run(y, feed)
+        for _ in range(20):
+            np.testing.assert_allclose(s.run(y, feed), first, rtol=1e-4, atol=1e-4)
+        s.run(change)
+        for _ in range(20):
+            np.testing.assert_allclose(s.run(y, feed), 2 * first, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.needs_onednn
+def test_a_small_filter_is_not_packed(everywhere) -> None:
+    x, w, y = layer()
+    feed, change = {x: values(2, 9, 8, 3)}, w.assign(w * 2.0)
+    with tf.Session() as s:
+        s.run(tf.global_variables_initializer())
+        assert "_WinogradFilter" in s.explain(y, feed)
+        first = [s.run(y, feed) for _ in range(20)][-1]
+        s.run(change)
+        np.testing.assert_allclose(s.run(y, feed), 2 * first, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.needs_onednn
+def test_constant_filters_are_packed_too(everywhere, monkeypatch) -> None:
+    x = tf.placeholder(tf.float32, [2, 9, 8, 3])
+    y = tf.nn.conv2d(x, tf.constant(values(3, 3, 3, 5)), [1, 1, 1, 1], "VALID")
+    log = agree(monkeypatch, [y], {x: values(2, 9, 8, 3)}, NAME)
+    assert "_PackedConstant" in log
+
+
+# ---- results
+
+
+@pytest.mark.needs_onednn
+@pytest.mark.parametrize("padding", ["SAME", "VALID", [[0, 0], [2, 2], [1, 1], [0, 0]]])
+@pytest.mark.parametrize("window", [(2, 1), (3, 3), (4, 3), (5, 5), (7, 1), (1, 3), (1, 6)])
+@pytest.mark.parametrize("size", [(9, 11), (12, 10)])
+def test_results_and_gradients_agree(monkeypatch, everywhere, padding, window, size) -> None:
+    x = tf.placeholder(tf.float32, [3, *size, 4])
+    w = tf.Variable(values(*window, 4, 6))
+    b = tf.Variable(values(6))
+    convolved = tf.nn.conv2d(x, w, [1, 1, 1, 1], padding)
+    y = tf.nn.relu(tf.nn.bias_add(convolved, b))
+    weights = tf.constant(values(*y.shape.as_list()))
+    fetches = [y, *tf.gradients(convolved * weights, [x, w])]
+    log = agree(monkeypatch, fetches, {x: values(3, *size, 4)}, NAME, setup=tf.global_variables_initializer())
+    for name in ("_WinogradConv2D(", "_WinogradConv2DBackpropInput(", "_WinogradConv2DBackpropFilter("):
+        assert name in log
+
+
+def test_many_images_are_taken_in_pieces(monkeypatch, everywhere) -> None:
+    monkeypatch.setattr("flowstone.lowering.convolutions.winograd_tiling._AT_ONCE", 4 * 10 * 10 * 6 * 2)
+    x = tf.placeholder(tf.float32, [7, 10, 10, 4])
+    w = tf.Variable(values(3, 3, 4, 6))
+    y = tf.nn.conv2d(x, w, [1, 1, 1, 1], "SAME")
+    fetches = [y, *tf.gradients(y * y, [x, w])]
+    agree(monkeypatch, fetches, {x: values(7, 10, 10, 4)}, NAME, setup=tf.global_variables_initializer())
+
+
+@pytest.mark.needs_onednn
+def test_training_agrees(monkeypatch, everywhere) -> None:
+    x = tf.placeholder(tf.float32, [4, 8, 8, 3])
+    h = tf.nn.relu(tf.nn.conv2d(x, tf.Variable(values(3, 3, 3, 8)), [1, 1, 1, 1], "SAME"))
+    y = tf.nn.conv2d(h, tf.Variable(0.1 * values(5, 5, 8, 4)), [1, 1, 1, 1], "VALID")
+    loss = tf.reduce_mean(tf.square(y))
+    train = tf.train.MomentumOptimizer(0.001, 0.9).minimize(loss)
+    log = agree(
+        monkeypatch,
+        [loss, train],
+        {x: values(4, 8, 8, 3)},
+        NAME,
+        setup=tf.global_variables_initializer(),
+    )
+    assert log.count(f"{NAME}: ") == 5  # the images of the first layer want no gradient
+
+
+# ---- when
+
+
+@pytest.mark.parametrize("reason", ["stride", "dilation", "NCHW", "double", "tanh", "groups", "batch"])
+def test_other_convolutions_stay_as_they_are(everywhere, reason) -> None:
+    kind = tf.float64 if reason == "double" else tf.float32
+    dims = [None if reason == "batch" else 2, 9, 9, 4]
+    strides, dilations = [1, 1, 1, 1], [1, 1, 1, 1]
+    if reason == "stride":
+        strides = [1, 2, 2, 1]
+    if reason == "dilation":
+        dilations = [1, 2, 2, 1]
+    layout = "NCHW" if reason == "NCHW" else "NHWC"
+    x = tf.placeholder(kind, dims)
+    channels = 2 if reason == "groups" else 9 if reason == "NCHW" else 4
+    w = tf.Variable(tf.ones([3, 3, channels, 4], kind))
+    y = tf.nn.conv2d(x, w, strides, "SAME", data_format=layout, dilations=dilations)
+    if reason == "tanh":
+        y = tf.nn.tanh(tf.nn.bias_add(y, tf.Variable(tf.ones([4], kind))))
+    lines = ops(text([y], [x], "apply_identities", "fuse_biases", NAME))
+    assert not [name for name in lines if name.startswith("_Winograd")]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [
+        (Sizes(3, 3, 28, 3136, 512, 512), True),
+        (Sizes(5, 5, 27, 11664, 64, 192), True),
+        (Sizes(3, 3, 7, 196, 512, 512), False),  # the filter is larger than the images
+        (Sizes(3, 3, 224, 200704, 64, 64), False),  # so are the images than the caches
+        (Sizes(5, 5, 28, 6272, 16, 32), False),
+        (Sizes(3, 3, 56, 25088, 3, 512), False),
+        (Sizes(1, 3, 56, 25088, 256, 256), False),
+        (Sizes(3, 3, 1, 512, 512, 512), False),
+    ],
+)
+def test_sizes_decide(sizes, expected) -> None:
+    assert pays(sizes, sums_filter=False) is expected
+    assert not pays(sizes) or expected
+
+
+@pytest.mark.needs_onednn
+def test_costs_count_the_multiplications_that_are_left(everywhere) -> None:
+    x, w, y = layer()
+    gradients = tf.gradients(y * y, [x, w])
+    for disabled, share in ((frozenset({NAME}), 1), (frozenset(), 2 / 3)):
+        subgraph = run_passes(prune(gradients, [], [x]), EVERY, flags.DISABLED_PASSES | disabled)
+        found = [work(node).operations for node in subgraph.nodes if "Conv2D" in node.type]
+        assert found == pytest.approx([share * 2 * 2 * 9 * 8 * 5 * 27] * 3)
+
+
+def test_only_hosts_have_the_kernels() -> None:
+    assert NAME in [each.name for each in passes_for("CPU", in_part=True)]
+    assert NAME not in [each.name for each in passes_for("GPU", in_part=False)]

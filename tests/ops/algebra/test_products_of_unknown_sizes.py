@@ -1,0 +1,55 @@
+"""Products whose sizes only the step knows: by the kernel that suits them, and the same numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import flowstone as tf
+from flowstone.framework import onednn
+from flowstone.ops.algebra import matrices
+
+
+@pytest.fixture(params=[True, False])
+def by_onednn(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> bool:
+    """Whether oneDNN's kernels are taken for the faster ones."""
+    monkeypatch.setattr(onednn, "multiplies_faster", lambda: request.param)
+    return request.param
+
+
+@pytest.mark.needs_onednn
+@pytest.mark.parametrize("turned_a", [False, True])
+@pytest.mark.parametrize("turned_b", [False, True])
+def test_all_arrangements_of_all_sizes(by_onednn, turned_a, turned_b):
+    a, b = tf.placeholder(tf.float32, [None, None]), tf.placeholder(tf.float32, [None, None])
+    bias = tf.placeholder(tf.float32, [None])
+    product = tf.matmul(a, b, turned_a, turned_b)
+    results = [product, tf.nn.relu(tf.matmul(a, b, turned_a, turned_b) + bias), product + product]
+    numbers = np.random.default_rng(1)
+    with tf.Session() as s:
+        run = s.make_callable(results, [a, b, bias])
+        for rows, inner, columns in [
+            (1, 1, 1), (2, 3, 4), (0, 3, 4), (3, 0, 4), (100, 40, 8), (70, 200, 90), (1, 900, 900),
+            (40, 300, 300), (500, 600, 8), (1000, 520, 4), (64, 64, 600),
+        ]:  # fmt: skip
+            x = numbers.standard_normal((rows, inner), "f")
+            y = numbers.standard_normal((inner, columns), "f")
+            z = numbers.standard_normal(columns, "f")
+            got = run(x.T.copy() if turned_a else x, y.T.copy() if turned_b else y, z)
+            wanted = x @ y, np.maximum(x @ y + z, 0), 2 * (x @ y)
+            for one, other in zip(got, wanted):
+                np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-3)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="node MatMul"):
+            run(np.ones((80, 90)), np.ones((110, 130)), np.ones(130))
+
+
+@pytest.mark.needs_onednn
+def test_the_kernel_is_chosen_as_for_known_sizes(monkeypatch):
+    monkeypatch.setattr(onednn, "multiplies_faster", lambda: True)
+    product = matrices._chosen_in_step(False)
+    with torch.inference_mode(), torch.profiler.profile() as profile:
+        product(torch.ones(100, 200), torch.ones(200, 300))
+        product(torch.ones(10, 20), torch.ones(20, 30))
+    calls = [event.name for event in profile.events()]
+    assert calls.count("mkldnn::_linear_pointwise") == 1 and calls.count("aten::mm") == 1

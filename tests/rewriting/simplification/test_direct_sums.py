@@ -1,0 +1,104 @@
+"""Products with ones as sums and repetitions, sums of sums: graph text, equal results without the pass."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flowstone as tf
+from agreement import agree, ops, text
+from flowstone.lowering.passes import EVERY
+
+RNG = np.random.default_rng(9)
+EVERYTHING = [each.name for each in EVERY]
+NAME = "sum_directly"
+
+
+def values(*dims: int) -> Any:
+    return RNG.standard_normal(dims).astype("f")
+
+
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [
+        (lambda x: tf.matmul(x, tf.ones([5, 1])), "Sum(%0, %1) keep_dims=True : float32[4,1]"),
+        (
+            lambda x: tf.matmul(x, tf.ones([1, 5]), transpose_b=True),
+            "Sum(%0, %1) keep_dims=True : float32[4,1]",
+        ),
+        (lambda x: tf.matmul(tf.ones([1, 4]), x), "Sum(%0, %1) keep_dims=True : float32[1,5]"),
+        (lambda x: tf.matmul(x[:, :1], tf.ones([1, 6])), "BroadcastTo(%4, %5) : float32[4,6]"),
+        (lambda x: tf.matmul(tf.ones([3, 1]), x[:1]), "BroadcastTo(%4, %5) : float32[3,5]"),
+    ],
+)
+def test_products_with_ones(monkeypatch, make, expected) -> None:
+    x = tf.placeholder(tf.float32, [4, 5], name="x")
+    y = make(x)
+    line = text([y], [x], "fold_constants", NAME, "remove_unneeded")[-2]
+    assert line.partition(" = ")[2].partition("  #")[0] == expected
+    assert NAME in agree(monkeypatch, [y, tf.gradients(y, x)[0]], {x: values(4, 5)}, NAME, tolerance=1e-6)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: tf.matmul(x, tf.ones([4, 1]), transpose_a=True),
+        lambda x: tf.matmul(x, tf.ones([5, 2])),
+        lambda x: tf.matmul(x, tf.constant([[1.0], [1], [1], [1], [2]])),
+        lambda x: tf.matmul(tf.cast(x, tf.int32), tf.ones([5, 1], tf.int32)),
+        lambda x: tf.matmul(x, tf.ones([tf.shape(x)[1], 1])),
+    ],
+)
+def test_other_products_stay(make) -> None:
+    x = tf.placeholder(tf.float32, [4, 5])
+    assert "MatMul" in ops(text([make(x)], [x], NAME))
+
+
+@pytest.mark.parametrize("total", [tf.reduce_sum, tf.reduce_mean])
+@pytest.mark.parametrize("keep", [True, False])
+def test_the_total_of_a_sum_is_one_sum(monkeypatch, total, keep) -> None:
+    x = tf.placeholder(tf.float32, [4, 5, 2])
+    y = total(tf.reshape(tf.reduce_sum(x, 1, keep), [8]))
+    lines = ops(text([y], [x], *EVERYTHING))
+    assert lines.count("Sum") == 1 and not {"Mean", "Reshape"} & set(lines)
+    fetches = [y, tf.gradients(y, x)[0]]
+    assert "one sum for two" in agree(monkeypatch, fetches, {x: values(4, 5, 2)}, NAME, tolerance=1e-6)
+
+
+def test_a_sum_that_others_take_stays() -> None:
+    x = tf.placeholder(tf.float32, [4, 5])
+    rows = tf.reduce_sum(x, 1)
+    assert ops(text([tf.reduce_mean(rows), rows], [x], *EVERYTHING)).count("Mean") == 1
+    assert ops(text([tf.reduce_mean(rows), rows * 2.0], [x], *EVERYTHING)).count("Mean") == 1
+    of_parts = tf.reduce_mean(tf.reduce_sum(x, 1, keepdims=True), 1)
+    assert ops(text([of_parts], [x], *EVERYTHING)).count("Mean") == 1
+
+
+def test_a_reshape_that_only_adds_or_drops_axes_comes_before_the_broadcast(monkeypatch) -> None:
+    x, y = tf.placeholder(tf.float32, [4, 1]), tf.placeholder(tf.float32, [4, 1, 6, 1])
+    wide = tf.broadcast_to(x, [4, 6])
+    product = tf.reshape(wide, [4, 1, 6, 1]) * y
+    assert "BroadcastTo" not in ops(text([product], [x, y], *EVERYTHING))
+    split = tf.reshape(wide, [2, 2, 6]) * tf.reshape(y, [2, 2, 6])
+    assert "BroadcastTo" in ops(text([split], [x, y], *EVERYTHING))
+    feed = {x: values(4, 1), y: values(4, 1, 6, 1)}
+    agree(monkeypatch, [product, split], feed, "narrow_broadcasts", "cancel_transposes", tolerance=1e-6)
+
+
+def test_an_operation_between_reshapes_needs_none(monkeypatch) -> None:
+    x, y, z = (tf.placeholder(tf.float32, dims) for dims in ([4, 6], [4, 6], [4, 1]))
+    product = tf.expand_dims(x, 1) * tf.reshape(y, [-1, 1, 6])
+    rows = tf.reshape(product, [4, 6])
+    assert ops(text([rows], [x, y], *EVERYTHING)) == ["_Arg", "_Arg", "Mul"]
+    column = tf.reshape(tf.reshape(z, [4, 1, 1]) * tf.reshape(y, [4, 1, 6]), [4, 6])
+    assert ops(text([column], [y, z], *EVERYTHING)) == ["_Arg", "_Arg", "Mul"]
+    kept = ops(text([rows, product], [x, y], *EVERYTHING))
+    assert kept.count("Mul") == 1
+    other = tf.reshape(tf.expand_dims(x, 1) * tf.reshape(y, [-1, 1, 6]), [8, 3])
+    assert "Reshape" in ops(text([other], [x, y], *EVERYTHING))
+    row = tf.reshape(tf.reshape(x[0], [2, 3])[0] * y[1, :3], [1, 3])
+    assert "Reshape" in ops(text([row], [x, y], *EVERYTHING))
+    feed = {x: values(4, 6), y: values(4, 6), z: values(4, 1)}
+    agree(monkeypatch, [rows, column, other, row], feed, "cancel_transposes", tolerance=1e-6)
