@@ -6,6 +6,8 @@ and after (`rewriting/passes.py`).
 
 from __future__ import annotations
 
+import functools
+
 from flowstone.framework.kernel import CPU
 from flowstone.lowering.arrays.dropout_choices import choose_by_margins
 from flowstone.lowering.arrays.slice_tiles import split_slices
@@ -90,6 +92,7 @@ EVERY = (*SIMPLIFYING, *LOWERING, *SAVING)
 NAMES = frozenset(each.name for each in EVERY)
 
 
+@functools.cache
 def passes_for(device_type: str, in_part: bool) -> tuple[Pass, ...]:
     """The passes of lowering for a device of this type; `in_part`: for what is only a part of a step."""
     is_host = device_type == CPU
