@@ -4,6 +4,7 @@ from functools import partial
 
 import jax
 import jax.numpy as jnp
+import shapes  # noqa: F401 - makes `measuring` importable
 from resident_memory import peak, resident
 
 from measuring import median_seconds, report

@@ -3,6 +3,7 @@
 import os
 import sys
 
+import shapes  # noqa: F401 - makes `measuring` importable
 import torch
 from resident_memory import peak, resident
 from torch import nn
