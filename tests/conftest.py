@@ -32,9 +32,3 @@ def strip(module: Any) -> None:
     module.backends.mkldnn.is_available = lambda: False
     module.backends.mkl.is_available = lambda: False
     module.ops.mkldnn = types.SimpleNamespace()
-
-
-@pytest.fixture(scope="session")
-def plain_torch(request: pytest.FixtureRequest) -> bool:
-    """Whether torch has been stripped of oneDNN."""
-    return bool(request.config.getoption("--plain-torch"))

@@ -180,7 +180,7 @@ class _Computation:
                 found = True
                 if len(grads) > 1:
                     grads[:] = [aggregate(grads, self.method, output.op.name)]
-        if not found or (op in self.stops and not (self.loops and op in self.loops.held)):
+        if not found or op in self.stops:
             return
         if self.has_loops and is_loop_primitive(op):
             with self.graph.name_scope(op._name + "_grad"):

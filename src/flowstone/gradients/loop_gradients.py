@@ -98,6 +98,7 @@ class LoopGradients:
             stopped = self._computation.stops.intersection(exits)
             if len(stopped) < len(exits):
                 self.held |= stopped
+                self._computation.stops -= stopped
 
     def _zeros_of_result(self, loop: LoopGradient, result: Tensor) -> Tensor:
         with loop.building(loop.context.outer_context):

@@ -4,6 +4,7 @@ A pass (`passes.py`) stands beside the operations that it makes, which only plan
 package declares them.
 """
 
+from flowstone.framework.operation import registry
 from flowstone.lowering.arrays import margins
 from flowstone.lowering.convolutions import (
     fused_convolutions,
@@ -31,3 +32,5 @@ __all__ = [
     "product_updates",
     "winograd_convolutions",
 ]
+
+registry.check_complete()

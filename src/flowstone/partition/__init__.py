@@ -1,5 +1,8 @@
 """One subgraph a device, joined by Sends and Receives (white paper 3.2.2, 4.4)."""
 
+from flowstone.framework.operation import registry
 from flowstone.partition import send_receive
 
 __all__ = ["send_receive"]
+
+registry.check_complete()
