@@ -52,7 +52,7 @@ def parts_of(x, y, delays):
 
 def receives(parts):
     return {
-        node.name.partition("/")[0]: [control.name for control in node._control_inputs]
+        node.name.partition("/")[0]: [control.name for control in node.control_inputs]
         for part in parts
         for node in part.subgraph.nodes
         if node.type in RECEIVES and part.device is LANE
@@ -110,7 +110,7 @@ def test_between_cpus_nothing_is_delayed():
     subgraph = prune([y], [], [x])
     parts = partition(subgraph, {n: other if n.name[0] in "yt" else CPU for n in subgraph.nodes})
     assert not any(
-        node._control_inputs for part in parts for node in part.subgraph.nodes if node.type in RECEIVES
+        node.control_inputs for part in parts for node in part.subgraph.nodes if node.type in RECEIVES
     )
 
 

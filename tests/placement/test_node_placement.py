@@ -232,7 +232,7 @@ def loop():
     right = node("Tanh", [switch.outputs[1]], "right", T=tf.float32)
     body = node("AddV2", [left.outputs[0], right.outputs[0]], "body", T=tf.float32)
     following = node("NextIteration", [body.outputs[0]], "next", T=tf.float32)
-    merge._inputs[1] = following.outputs[0]
+    merge.inputs[1] = following.outputs[0]
     leave = node("Exit", [switch.outputs[0]], "exit", T=tf.float32)
     subgraph.fetches.append(leave.outputs[0])
     return subgraph
@@ -251,7 +251,7 @@ def test_a_requested_device_in_a_loop_is_kept_and_primitives_follow_their_data()
     subgraph = loop()
     for node in subgraph.nodes:
         if node.name == "body":
-            node._device = "/device:CPU:2"
+            node.device = "/device:CPU:2"
     placement = names(place(subgraph, CPUS))
     assert placement["body"] == placement["next"] == "CPU:2" or placement["next"] == placement["merge"]
     assert placement["body"] == "CPU:2" and placement["enter"] == placement["merge"] == placement["switch"]
@@ -274,7 +274,7 @@ def test_the_branches_of_a_conditional_may_be_elsewhere_but_switches_follow_thei
     placement = place(prune([y], [], [p]), CPUS)
     where = {node: device.name[-5:] for node, device in placement.items()}
     for node, device in where.items():
-        if node.type == "Switch" and node._inputs[0]._op.name == "x":
+        if node.type == "Switch" and node.inputs[0].op.name == "x":
             assert device == "CPU:1"
         if node.type == "Merge":
-            assert device == where[node._inputs[0]._op]
+            assert device == where[node.inputs[0].op]

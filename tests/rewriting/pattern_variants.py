@@ -138,7 +138,7 @@ class Built(NamedTuple):
         environment = Environment(resources=ResourceStore())
         with torch.inference_mode():
             interpret(prune([], [self.initial], []), environment, [])
-            feeds = [to_runtime(np.array(x), y._dtype) for x, y in zip(values, subgraph.feeds)]
+            feeds = [to_runtime(np.array(x), y.dtype) for x, y in zip(values, subgraph.feeds)]
             loops = any(node.type in LOOP_TYPES for node in subgraph.nodes)
             if plainly and not loops and not self.reads:
                 results = interpret(subgraph, environment, feeds)
@@ -180,7 +180,7 @@ def changes(program: Program, subgraph: Subgraph) -> Iterator[Change]:
                 yield Change(f"{node.name} ({node.type}): {key} = {value}", _with_attribute(i, key, value))
         if frames.home(node) is not None:
             continue
-        for k, x in enumerate(node._outputs):
+        for k, x in enumerate(node.outputs):
             if x.dtype.is_ref or x.dtype.torch is None:
                 continue
             yield Change(f"{node.name}:{k} fetched", _fetched(i, k))
@@ -256,11 +256,11 @@ def infer_again(subgraph: Subgraph) -> None:
     """Infers all static shapes from the attributes as they are now."""
     for node in subgraph.nodes:
         infer = node.declaration.infer_function
-        if node.type == "_Arg" or infer is None or not node._outputs:
+        if node.type == "_Arg" or infer is None or not node.outputs:
             continue
         dims = infer(node)
-        for x, shape in zip(node._outputs, dims if type(dims) is list else [dims]):
-            x._dims = shape
+        for x, shape in zip(node.outputs, dims if type(dims) is list else [dims]):
+            x.dims = shape
 
 
 def _add(subgraph: Subgraph, i: int, kind: str, inputs: list[Any], attributes: Any) -> Any:
@@ -270,25 +270,25 @@ def _add(subgraph: Subgraph, i: int, kind: str, inputs: list[Any], attributes: A
 
 
 def _fetched(i: int, k: int) -> Callable[[Subgraph], None]:
-    return lambda subgraph: subgraph.fetches.append(subgraph.nodes[i]._outputs[k])
+    return lambda subgraph: subgraph.fetches.append(subgraph.nodes[i].outputs[k])
 
 
 def _taken(i: int, k: int) -> Callable[[Subgraph], None]:
     def apply(subgraph: Subgraph) -> None:
-        x = subgraph.nodes[i]._outputs[k]
+        x = subgraph.nodes[i].outputs[k]
         taker = _add(subgraph, i, "Mul", [x, x], {"T": x.dtype.base_dtype})
-        subgraph.fetches.append(taker._outputs[0])
+        subgraph.fetches.append(taker.outputs[0])
 
     return apply
 
 
 def _conditional(i: int, k: int) -> Callable[[Subgraph], None]:
     def apply(subgraph: Subgraph) -> None:
-        x = subgraph.nodes[i]._outputs[k]
+        x = subgraph.nodes[i].outputs[k]
         attributes = {"value": np.array(True), "dtype": dtypes.bool}
-        chosen = _add(subgraph, i, "Const", [], attributes)._outputs[0]
+        chosen = _add(subgraph, i, "Const", [], attributes).outputs[0]
         switch = _add(subgraph, i, "Switch", [x, chosen], {"T": x.dtype.base_dtype})
-        subgraph.fetches.append(switch._outputs[1])
+        subgraph.fetches.append(switch.outputs[1])
 
     return apply
 
@@ -383,14 +383,14 @@ def _feed_inner(program: Program, note: Any) -> None:
     for node in subgraph.nodes:
         if node.type == "_Arg" or not re.search(program.changed, node.name):
             continue
-        for k, x in enumerate(node._outputs):
-            origin = node.origin._outputs[k] if hasattr(node.origin, "_outputs") else None
+        for k, x in enumerate(node.outputs):
+            origin = node.origin.outputs[k] if hasattr(node.origin, "outputs") else None
             if origin is None or x.dtype.is_ref or x.dtype.torch is None or x.dims is None or None in x.dims:
                 continue
             value = built.draft.values(*x.dims, dtype=x.dtype)
             if not x.dtype.is_floating:
                 plain = built.pruned()
-                plain.fetches = [plain.nodes[subgraph.nodes.index(node)]._outputs[k]]
+                plain.fetches = [plain.nodes[subgraph.nodes.index(node)].outputs[k]]
                 try:
                     value = built.computed(plain, built.values(), True)[0]
                 except ValueError:

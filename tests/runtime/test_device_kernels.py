@@ -62,7 +62,7 @@ def run(fetches: list[Any], feeds: list[Any]) -> str:
                 if type(value) is Variable and value.name in (node.name, node.attributes.get("shared_name")):
                     dims, dtype = node.attributes["shape"], node.attributes["dtype"].torch
                     value.tensor = torch.empty(dims, dtype=dtype, device=META)
-        values = [torch.empty(x._dims, dtype=x.dtype.torch, device=META) for x in subgraph.feeds]
+        values = [torch.empty(x.dims, dtype=x.dtype.torch, device=META) for x in subgraph.feeds]
         with _OneMemory():
             segment.function(Step(), *values)
     return obstacle(subgraph, segment)

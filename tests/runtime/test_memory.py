@@ -32,7 +32,7 @@ def decisions(fetches, feeds):
         if node.type in WITHOUT_KERNEL:
             continue
         kind = memory.environment_for(node).device_type
-        targets = [memory.target_of(node, i) for i in range(len(node._inputs))]
+        targets = [memory.target_of(node, i) for i in range(len(node.inputs))]
         found[node.name] = kind, [target and target.type for target in targets]
     return found
 

@@ -266,7 +266,7 @@ def _fed_before(fetch: Tensor, feeds: Container[Tensor]) -> list[Tensor]:
         operation = item.op if isinstance(item, Tensor) else item
         if operation not in seen:
             seen.add(operation)
-            waiting += reversed([*operation._inputs, *operation._control_inputs])
+            waiting += reversed([*operation.inputs, *operation.control_inputs])
     return list(found)
 
 
@@ -325,15 +325,15 @@ def _connect_client(
     received: dict[Any, PlanNode] = {}
     for tensor, x in zip(feeds, subgraph.feeds):
         node = transfer("feed", "_Recv", tensor, [], x.op, tensor_type=x.dtype.base_dtype)
-        node._outputs[0]._dims = x.dims
+        node.outputs[0].dims = x.dims
         received[x.op] = node
         chosen.pop(x.op, None)
     subgraph.nodes[:] = [received.get(node, node) for node in subgraph.nodes]
     for node in subgraph.nodes:
-        node._inputs[:] = [received[x.op]._outputs[0] if x.op in received else x for x in node._inputs]
-        node._control_inputs[:] = [received.get(control, control) for control in node._control_inputs]
+        node.inputs[:] = [received[x.op].outputs[0] if x.op in received else x for x in node.inputs]
+        node.control_inputs[:] = [received.get(control, control) for control in node.control_inputs]
     for tensor, x in zip(fetches, subgraph.fetches):
-        x = received[x.op]._outputs[0] if x.op in received else x
+        x = received[x.op].outputs[0] if x.op in received else x
         send = transfer("fetch", "_Send", tensor, [x], x.op, T=x.dtype.base_dtype)
         subgraph.nodes.append(send)
         subgraph.targets.append(send)

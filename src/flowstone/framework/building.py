@@ -52,15 +52,16 @@ def _match_inputs(
 def graph_of(values: list[Any]) -> Graph:
     """The default graph, or the inputs' where they belong to another one; ValueError if they disagree."""
     stack = scope.graphs.items
-    graph = stack[-1] if stack else None
+    graph: Graph | None = stack[-1] if stack else None
     if graph is not None and graph.building_function:
-        return graph  # type: ignore[no-any-return]  # what is from outside will be captured
-    found = None
+        return graph  # what is from outside will be captured
+    found: Graph | None = None
     for value in values:
+        owner: Graph | None
         if type(value) is Tensor:
-            owner = value._op.graph  # type: ignore[attr-defined]
+            owner = value.op.graph
         elif type(value) in (list, tuple):
-            owner = next((item._op.graph for item in value if type(item) is Tensor), None)  # type: ignore[attr-defined]
+            owner = next((item.op.graph for item in value if type(item) is Tensor), None)
         else:
             owner = getattr(value, "graph", None)
         if owner is None or owner is found:
@@ -106,9 +107,9 @@ def _references(declaration: OpDeclaration, inputs: list[Tensor], sizes: list[in
     owners, at = [], 0
     for argument, size in zip(declaration.inputs, sizes):
         if argument.is_ref:
-            owners += [tensor._op for tensor in inputs[at : at + size]]
+            owners += [tensor.op for tensor in inputs[at : at + size]]
         at += size
-    return owners  # type: ignore[return-value]
+    return owners
 
 
 def _explicit_attributes(declaration: OpDeclaration, keywords: dict[str, Any]) -> dict[str, Any]:
@@ -139,8 +140,8 @@ def _convert(
         tensor = value
     else:
         tensor = _to_tensor(declaration, argument, value, wanted)
-    dtype = tensor._dtype.base_dtype
-    if argument.is_ref and not tensor._dtype.is_ref:
+    dtype = tensor.dtype.base_dtype
+    if argument.is_ref and not tensor.dtype.is_ref:
         raise TypeError(
             f"'{declaration.name}' Op requires that input '{argument.name}' be a mutable tensor (e.g.: a "
             "tf.Variable)"
@@ -206,15 +207,15 @@ def _convert_list(
             else convert_to_tensor(item, wanted, f"{argument.name}_{i}", as_ref=argument.is_ref)
         )
         if wanted is None:
-            wanted = tensor._dtype.base_dtype
-        if tensor._dtype.base_dtype is not wanted:
+            wanted = tensor.dtype.base_dtype
+        if tensor.dtype.base_dtype is not wanted:
             types = ", ".join(getattr(getattr(x, "dtype", None), "name", type(x).__name__) for x in value)
             raise TypeError(
                 f"Tensors in list passed to '{argument.name}' of '{declaration.name}' Op have types "
                 f"[{types}] "
                 f"that don't all match: expected {wanted.name}."
             )
-        if argument.is_ref and not tensor._dtype.is_ref:
+        if argument.is_ref and not tensor.dtype.is_ref:
             raise TypeError(
                 f"'{declaration.name}' Op requires that input '{argument.name}' be a mutable tensor (e.g.: a "
                 "tf.Variable)"
@@ -260,6 +261,6 @@ def _convert_types_list(
         convert_to_tensor(value, dtype, f"{argument.name}_{i}")
         for i, (value, dtype) in enumerate(zip(values, wanted))
     ]
-    types = tuple([tensor._dtype.base_dtype for tensor in tensors])
+    types = tuple([tensor.dtype.base_dtype for tensor in tensors])
     attributes[key] = declaration.attributes[key].canonical(types, declaration.name)
     return tensors

@@ -79,7 +79,7 @@ class IndexedSlices:
     @property
     def op(self) -> Operation:
         """The operation that computes `values`."""
-        return self._values.op  # type: ignore[no-any-return]
+        return self._values.op
 
     @property
     def dtype(self) -> DType:
@@ -169,7 +169,7 @@ class SparseTensor:
     @property
     def op(self) -> Operation:
         """The operation that computes `values`."""
-        return self._values.op  # type: ignore[no-any-return]
+        return self._values.op
 
     @property
     def dtype(self) -> DType:
@@ -199,7 +199,7 @@ def _shape_of_sizes(sizes: Tensor) -> TensorShape:
     known = static_value(sizes)
     if known is not None:
         return TensorShape([None if n is None or n < 0 else int(n) for n in known])
-    dims = sizes._dims
+    dims = sizes.dims
     return TensorShape(None if not dims or dims[0] is None else [None] * dims[0])
 
 

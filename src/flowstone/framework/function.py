@@ -80,7 +80,7 @@ class FunctionGraph(Graph):
         """As in every graph, but inputs from outside are captured. TypeError if one must be a reference."""
         if any(x.op.graph is not self for x in inputs):
             if declaration.has_references:
-                types = ", ".join(f"tf.{x._dtype.base_dtype.name}" for x in inputs)
+                types = ", ".join(f"tf.{x.dtype.base_dtype.name}" for x in inputs)
                 raise TypeError(
                     f"In op '{declaration.name}', input types ([{types}]) are not compatible with the "
                     "references it expects: a function's arguments are values"
@@ -95,9 +95,9 @@ class FunctionGraph(Graph):
         """The placeholder that stands for a tensor from outside."""
         found = self.captures.get(tensor)
         if found is None:
-            dtype = tensor._dtype.base_dtype
+            dtype = tensor.dtype.base_dtype
             with self.as_default(), self.control_dependencies(None), self.device(None):
-                found = F.Placeholder(dtype=dtype, shape=tensor._dims, name=name)
+                found = F.Placeholder(dtype=dtype, shape=tensor.dims, name=name)
             self.captures[tensor] = found
         return found
 
@@ -298,9 +298,9 @@ def _call(
     values = [convert_to_tensor(value) for value in args]
     for argument, value in zip(signature.input_arg, values):
         dtype = dtypes.as_dtype(argument.type)
-        if value._dtype.base_dtype is not dtype:
+        if value.dtype.base_dtype is not dtype:
             raise ValueError(
-                f"Input '{argument.name}' passed {value._dtype.base_dtype.name} expected {dtype.name} while "
+                f"Input '{argument.name}' passed {value.dtype.base_dtype.name} expected {dtype.name} while "
                 f"building a call of function '{signature.name}'"
             )
     declaration = graph._functions.declaration(signature.name)

@@ -229,9 +229,9 @@ def _returned_names(definition: Any, attributes: dict[str, Any]) -> list[str]:
 def _found(text: str, sources: dict[str, Source]) -> Any:
     name, index = split_name(text)
     source = sources.get(name)
-    if source is None or source.operation is None or index >= len(source.operation._outputs):
+    if source is None or source.operation is None or index >= len(source.operation.outputs):
         raise ValueError(f"Return {text} is not found.")
-    return source.operation._outputs[index]
+    return source.operation.outputs[index]
 
 
 __all__ = ["read_body", "write_function"]

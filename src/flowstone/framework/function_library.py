@@ -57,12 +57,12 @@ class FunctionDeclaration(OpDeclaration):
                 )
         # Their names need not be Python's, so they cannot go through the named tuple of an op's results.
         self.outputs = [Argument(_argument_text(out), self.attributes) for out in signature.output_arg]
-        self.infer_function = lambda node: [None] * len(node._outputs)
+        self.infer_function = lambda node: [None] * len(node.outputs)
         self.gradient_function, self.gradient_kind = call_gradient, "function"
 
     def result(self, operation: Operation) -> Any:
         """The results of a call."""
-        outputs = operation._outputs
+        outputs = operation.outputs
         return tuple(outputs) if len(outputs) > 1 else outputs[0] if outputs else operation
 
     def static_value_inputs(self, node: Any) -> None:
@@ -192,7 +192,7 @@ class FunctionLibrary(dict[str, Any]):
 
 def call_gradient(op: Operation, *dys: Any) -> list[Any]:
     """The gradient of a call: a SymbolicGradient of its function."""
-    return symbolic_gradient(op, op.type, list(op._inputs), list(op._outputs), dys)
+    return symbolic_gradient(op, op.type, list(op.inputs), list(op.outputs), dys)
 
 
 def symbolic_gradient(op: Operation, name: str, xs: list[Any], ys: list[Any], dys: Any) -> list[Any]:
@@ -214,7 +214,7 @@ def gradient_types(op: Operation, name: str, xs: list[Any]) -> list[Any]:
     """The types of the gradients by `xs`: their own, for a variable's handle that of its values."""
     library = op.graph._functions
     return [
-        _values_type(x, library, name, i) if x._dtype is dtypes.resource else x._dtype.base_dtype
+        _values_type(x, library, name, i) if x.dtype is dtypes.resource else x.dtype.base_dtype
         for i, x in enumerate(xs)
     ]
 
@@ -224,8 +224,8 @@ def _values_type(handle: Any, library: FunctionLibrary, name: str, index: int) -
     dtype = handle.op.attributes.get("dtype")
     if isinstance(dtype, dtypes.DType) and dtype is not dtypes.resource:
         return dtype
-    if handle.op._inputs and handle.op._inputs[0]._dtype is dtypes.resource:  # Identity, Switch, Enter
-        return _values_type(handle.op._inputs[0], library, name, index)
+    if handle.op.inputs and handle.op.inputs[0].dtype is dtypes.resource:  # Identity, Switch, Enter
+        return _values_type(handle.op.inputs[0], library, name, index)
     pending = [library.body(name).inputs[index]] if name in library else []
     while pending:
         argument = pending.pop()
@@ -235,7 +235,7 @@ def _values_type(handle: Any, library: FunctionLibrary, name: str, index: int) -
                 return dtype
             if consumer.type in library:
                 body = library.body(consumer.type)
-                pending += [x for x, given in zip(body.inputs, consumer._inputs) if given is argument]
+                pending += [x for x, given in zip(body.inputs, consumer.inputs) if given is argument]
     return dtypes.float32
 
 

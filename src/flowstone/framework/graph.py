@@ -114,7 +114,7 @@ class Graph(Collections):
             context = scopes.control_flow_context
             if context is None:
                 for tensor in inputs:
-                    if tensor._op._control_flow_context is not None:  # type: ignore[attr-defined]
+                    if tensor.op._control_flow_context is not None:
                         _check_outside(tensor, declaration.name, full_name)
             else:
                 context = context.context_for(declaration, inputs)
@@ -128,7 +128,7 @@ class Graph(Collections):
             operation._frames = current_frames()
             operation._control_flow_context = context
             if control_inputs is not None:
-                operation._control_inputs.extend(control_inputs)
+                operation.control_inputs.extend(control_inputs)
             elif scopes.control_dependencies:
                 self._add_control_dependencies(operation, scopes.control_dependencies)
             if scopes.container and declaration.stateful and attributes.get("container") == "":
@@ -144,7 +144,7 @@ class Graph(Collections):
             return operation
 
     def _make_outputs(self, operation: Operation, infer: bool) -> None:
-        outputs = operation._outputs
+        outputs = operation.outputs
         attributes = operation.attributes
         for argument in operation.declaration.outputs:
             for dtype in argument.types(attributes):
@@ -160,18 +160,18 @@ class Graph(Collections):
             raise _shape_error(operation, error) from None
         if type(dims) is list:
             for output, shape in zip(outputs, dims):
-                output._dims = shape
+                output.dims = shape
         elif outputs:
-            outputs[0]._dims = dims
+            outputs[0].dims = dims
 
     def _register(self, operation: Operation) -> None:
-        for tensor in operation._inputs:
-            if tensor._op.graph is not self:
+        for tensor in operation.inputs:
+            if tensor.op.graph is not self:
                 raise ValueError(f"{tensor!r} must be from the same graph as {operation!r}.")
         self._last_id += 1
         self._operations.append(operation)
-        self._by_name[operation._name] = operation
-        for tensor in operation._inputs:
+        self._by_name[operation.name] = operation
+        for tensor in operation.inputs:
             tensor._consumers.append(operation)
 
     def get_operations(self) -> list[Operation]:
@@ -232,13 +232,13 @@ class Graph(Collections):
                     "does "
                     "not exist in the graph."
                 )
-            if int(digits) >= len(op._outputs):
+            if int(digits) >= len(op.outputs):
                 raise KeyError(
                     f"The name {name!r} refers to a Tensor which does not exist. The operation, {op_name!r}, "
                     "exists "
-                    f"but only has {len(op._outputs)} outputs."
+                    f"but only has {len(op.outputs)} outputs."
                 )
-            return op._outputs[int(digits)]
+            return op.outputs[int(digits)]
         if ":" in name:
             raise ValueError(f"Name {name!r} appears to refer to a Tensor, not a Operation.")
         if not allow_operation:
@@ -376,12 +376,12 @@ class Graph(Collections):
             yield
 
     def _add_control_dependencies(self, operation: Operation, controllers: tuple[_Controller, ...]) -> None:
-        input_ops = {tensor._op for tensor in operation._inputs}
+        input_ops = {tensor.op for tensor in operation.inputs}
         for controller in controllers:
             if controller.inside.isdisjoint(input_ops):
                 for op in controller.inputs:
-                    if op not in input_ops and op not in operation._control_inputs:
-                        operation._control_inputs.append(op)
+                    if op not in input_ops and op not in operation.control_inputs:
+                        operation.control_inputs.append(op)
             controller.inside.add(operation)
 
     # ---- devices, colocation, attributes
@@ -402,31 +402,31 @@ class Graph(Collections):
         devices = scopes.devices
         if not devices:
             return
-        if operation._device == "" and not any(callable(item) for item in devices):
+        if operation.device == "" and not any(callable(item) for item in devices):
             name = self._device_cache.get(devices)
             if name is None:
                 name = ""
                 for item in devices:
                     name = "" if item is None else merge_names(name, item)
                 self._device_cache[devices] = name
-            operation._device = name
+            operation.device = name
             return
         for item in reversed(devices):  # innermost first: what it says wins over the outer ones
             if item is None:
                 break
             if callable(item):
                 wanted = item(operation)
-                operation._device = canonical_name(
+                operation.device = canonical_name(
                     wanted.to_string() if isinstance(wanted, DeviceSpec) else wanted
                 )
             else:
-                operation._device = merge_names(item, operation._device)
+                operation.device = merge_names(item, operation.device)
 
     def _colocate(self, operation: Operation, others: tuple[Operation, ...]) -> None:
         classes = list(operation.attributes.get("_class", ()))
         for other in others:
             classes += [group.decode() for group in other.colocation_groups()]
-            operation._device = other._device or operation._device
+            operation.device = other.device or operation.device
         operation.attributes["_class"] = tuple(sorted(set(classes)))
 
     @contextlib.contextmanager
@@ -487,7 +487,7 @@ class Graph(Collections):
 
 def _check_outside(tensor: Tensor, op_type: str, name: str) -> None:
     """ValueError if `tensor` belongs to a loop. (What leads into contexts and out of loops may take it.)"""
-    if tensor._op._control_flow_context.loop is not None and op_type not in _BETWEEN_CONTEXTS:  # type: ignore[attr-defined]
+    if tensor.op._control_flow_context.loop is not None and op_type not in _BETWEEN_CONTEXTS:
         raise ValueError(
             f"Cannot use '{tensor.op.name}' as input to '{name}' because '{tensor.op.name}' is in a while "
             "loop. See info log for more details."
@@ -498,7 +498,7 @@ def _shape_error(operation: Operation, error: ValueError) -> ValueError:
     if " for '" in str(error) and "(op: '" in str(error):
         return error
     shapes = ", ".join(
-        "?" if t._dims is None else "[" + ",".join("?" if n is None else str(n) for n in t._dims) + "]"
-        for t in operation._inputs
+        "?" if t.dims is None else "[" + ",".join("?" if n is None else str(n) for n in t.dims) + "]"
+        for t in operation.inputs
     )
     return ValueError(f"{error} for '{operation.name}' (op: '{operation.type}') with input shapes: {shapes}.")

@@ -53,10 +53,10 @@ def graph_def(graph: Graph, from_version: int | None = None, add_shapes: bool = 
         for operation in operations:
             node = message.node.add()
             _write_node(operation, node)
-            if add_shapes and operation._outputs:
+            if add_shapes and operation.outputs:
                 shapes = node.attr["_output_shapes"].list.shape
-                for output in operation._outputs:
-                    _write_shape(output._dims, shapes.add())
+                for output in operation.outputs:
+                    _write_shape(output.dims, shapes.add())
         if from_version is None or operations:
             graph._functions.write(message.library)
     return message
@@ -70,14 +70,14 @@ def node_def(operation: Operation) -> Any:
 
 
 def _write_node(operation: Operation, message: Any) -> None:
-    message.name, message.op = operation._name, operation.declaration.name
-    if operation._device:
-        message.device = operation._device
+    message.name, message.op = operation.name, operation.declaration.name
+    if operation.device:
+        message.device = operation.device
     names = []
-    for tensor in operation._inputs:
-        source, index = tensor._op._name, tensor._value_index
+    for tensor in operation.inputs:
+        source, index = tensor.op.name, tensor.value_index
         names.append(f"{source}:{index}" if index else source)
-    names += ["^" + control._name for control in operation._control_inputs]
+    names += ["^" + control.name for control in operation.control_inputs]
     message.input.extend(names)
     for name in operation.attributes:
         _write_attribute(operation, name, message.attr[name])

@@ -24,25 +24,13 @@ class Operation(Node):
 
     __slots__ = ("__dict__", "__weakref__", "_control_flow_context", "_frames", "_id", "graph")
 
+    inputs: list[Tensor]
+    control_inputs: list[Operation]
+    outputs: list[Tensor]
     graph: Graph
     _id: int
     _frames: tuple[tuple[CodeType, int], ...]
     _control_flow_context: Any
-
-    @property
-    def inputs(self) -> list[Tensor]:
-        """The data inputs, in order."""
-        return self._inputs
-
-    @property
-    def control_inputs(self) -> list[Operation]:
-        """Operations that run before this one although it takes nothing from them."""
-        return self._control_inputs
-
-    @property
-    def outputs(self) -> list[Tensor]:
-        """The outputs, in order."""
-        return self._outputs
 
     @property
     def op_def(self) -> Any:
@@ -80,7 +68,7 @@ class Operation(Node):
 
     def values(self) -> tuple[Tensor, ...]:
         """The outputs as a tuple."""
-        return tuple(self._outputs)
+        return tuple(self.outputs)
 
     def get_attr(self, name: str) -> Any:
         """The value of an attribute: strings as bytes, shapes as TensorShapeProto. ValueError if there is
@@ -98,7 +86,7 @@ class Operation(Node):
         self.attributes[name] = attribute_from_proto(self.declaration, name, value)
 
     def _set_device(self, device: Any) -> None:
-        self._device = canonical_name(device)
+        self.device = canonical_name(device)
 
     def _set_control_flow_context(self, context: Any) -> None:
         self._control_flow_context = context
@@ -113,12 +101,12 @@ class Operation(Node):
         for op in ops:
             if op.graph is not self.graph:
                 raise ValueError(f"{op!r} must be from the same graph as {self!r}.")
-            if op not in self._control_inputs:
-                self._control_inputs.append(op)
+            if op not in self.control_inputs:
+                self.control_inputs.append(op)
 
     def _update_input(self, index: int, tensor: Tensor) -> None:
-        self._inputs[index]._consumers.remove(self)
-        self._inputs[index] = tensor
+        self.inputs[index]._consumers.remove(self)
+        self.inputs[index] = tensor
         tensor._consumers.append(self)
 
     def colocation_groups(self) -> list[bytes]:

@@ -220,7 +220,7 @@ def _check_inputs(source: Source) -> None:
             f"{declaration!r}; NodeDef: {source.name}"
         )
     for i, (dtype, given) in enumerate(zip(expected, source.inputs)):
-        actual = given._dtype if isinstance(given, Tensor) else given[0].output_types[given[1]]
+        actual = given.dtype if isinstance(given, Tensor) else given[0].output_types[given[1]]
         if not dtype.is_compatible_with(actual):
             origin = given.name if isinstance(given, Tensor) else f"{given[0].name}:{given[1]}"
             raise ValueError(

@@ -183,7 +183,7 @@ def _create_all(graph: Graph, order: list[Source], names: dict[str, str]) -> Non
         assert source.operation is not None
         for i, given in enumerate(source.inputs):
             if closes_loop(source, given):
-                source.operation._update_input(i, given[0].operation._outputs[given[1]])
+                source.operation._update_input(i, given[0].operation.outputs[given[1]])
 
 
 def _create(graph: Graph, source: Source, name: str, outer: list[Operation]) -> None:
@@ -217,7 +217,8 @@ def _input_tensor(source: Source, given: Any) -> Tensor:
         return given
     other, index = given
     if not source.is_back_edge(other):
-        return other.operation._outputs[index]  # type: ignore[no-any-return]
+        tensor: Tensor = other.operation.outputs[index]
+        return tensor
     # What comes back is not there yet: until then a value of its type about which nothing else is known.
     entering = next(x for x in source.inputs if not closes_loop(source, x))
     owner = entering.op if isinstance(entering, Tensor) else entering[0].operation
@@ -225,15 +226,15 @@ def _input_tensor(source: Source, given: Any) -> Tensor:
 
 
 def _merge_shapes(operation: Operation, shapes: list[Dims]) -> None:
-    if len(shapes) != len(operation._outputs):
+    if len(shapes) != len(operation.outputs):
         return
-    for i, (output, dims) in enumerate(zip(operation._outputs, shapes)):
+    for i, (output, dims) in enumerate(zip(operation.outputs, shapes)):
         try:
-            output._dims = merge(output._dims, dims)
+            output.dims = merge(output.dims, dims)
         except ValueError:
             raise ValueError(
-                f"Node '{operation._name}' has an _output_shapes attribute inconsistent with the GraphDef "
-                f"for output #{i}: {format_dims(dims)} instead of {format_dims(output._dims)}"
+                f"Node '{operation.name}' has an _output_shapes attribute inconsistent with the GraphDef "
+                f"for output #{i}: {format_dims(dims)} instead of {format_dims(output.dims)}"
             ) from None
 
 
@@ -256,7 +257,7 @@ def _find_element(text: str, sources: dict[str, Source], replacements: dict[tupl
         raise ValueError(
             f"Invalid return output {index} of node '{node}', which has {len(source.output_types)} output(s)"
         )
-    return source.operation._outputs[index]
+    return source.operation.outputs[index]
 
 
 @contextlib.contextmanager
@@ -270,8 +271,8 @@ def _restored_on_failure(graph: Graph) -> Iterator[None]:
         added = graph._operations[count:]
         del graph._operations[count:]
         for operation in added:
-            graph._by_name.pop(operation._name, None)
-            for tensor in operation._inputs:
+            graph._by_name.pop(operation.name, None)
+            for tensor in operation.inputs:
                 if operation in tensor._consumers:
                     tensor._consumers.remove(operation)
         graph._last_id, graph._names_in_use = last_id, names

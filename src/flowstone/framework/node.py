@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flowstone.framework.dtypes import DType
+from flowstone.framework.shape import Dims
 
 if TYPE_CHECKING:
     from flowstone.framework.operation import OpDeclaration
@@ -24,83 +25,70 @@ UNKNOWN: Any = type("Unknown", (), {"__repr__": lambda self: "UNKNOWN"})()
 
 
 class Output:
-    """One output of a node: `op` (the node), `index`, `dtype` (with reference-ness), `dims` (static
-    shape).
+    """One output of a node.
+
+    Fields: `op`, the node that computes it; `value_index`, which of its node's outputs it is; `dtype`, a
+    reference type where the value is a variable's buffer; `dims`, the static shape.
     """
 
-    __slots__ = ("_dims", "_dtype", "_op", "_static_value", "_value_index")
+    __slots__ = ("_static_value", "dims", "dtype", "op", "value_index")
 
-    def __init__(self, op: Node, index: int, dtype: DType, dims: tuple[int | None, ...] | None) -> None:
-        self._op, self._value_index, self._dtype, self._dims = op, index, dtype, dims
+    def __init__(self, op: Node, index: int, dtype: DType, dims: Dims) -> None:
+        self.op, self.value_index, self.dtype, self.dims = op, index, dtype, dims
         self._static_value: Any = UNKNOWN
 
     @property
-    def op(self) -> Any:
-        """The node that computes this value."""
-        return self._op
-
-    @property
-    def value_index(self) -> int:
-        """Which of its node's outputs this is."""
-        return self._value_index
-
-    @property
-    def dtype(self) -> DType:
-        """The element type; a reference type where the value is a variable's buffer."""
-        return self._dtype
-
-    @property
-    def dims(self) -> tuple[int | None, ...] | None:
-        """The static shape: a tuple of int or None, or None."""
-        return self._dims
+    def static_shape(self) -> tuple[int, ...] | None:
+        """The static shape if every dimension is known, else None."""
+        if self.dims is None or None in self.dims:
+            return None
+        return self.dims  # type: ignore[return-value]
 
     @property
     def name(self) -> str:
         """``node:index``."""
-        return f"{self._op.name}:{self._value_index}"
+        return f"{self.op.name}:{self.value_index}"
 
 
 class Node:
     """One use of a declared operation.
 
-    Fields: `name`; `declaration`; `attributes` (canonical values, see `attributes.py`); `control_inputs`
-    (nodes to run before); `outputs`; `device` (requested, '' for none); `order` (creation order, which breaks
-    ties); `group_sizes` (how many inputs each declared input argument holds).
+    Fields: `name`; `declaration`; `attributes` (canonical values, see `attributes.py`); `inputs`;
+    `control_inputs` (nodes to run before); `outputs`; `device` (requested, '' for none); `order` (creation
+    order, which breaks ties); `group_sizes` (how many inputs each declared input argument holds).
     """
 
     __slots__ = (
-        "_control_inputs",
-        "_device",
-        "_inputs",
-        "_name",
-        "_outputs",
         "attributes",
+        "control_inputs",
         "declaration",
+        "device",
         "group_sizes",
+        "inputs",
+        "name",
         "order",
+        "outputs",
     )
+
+    inputs: Sequence[Output]
+    control_inputs: Sequence[Node]
+    outputs: Sequence[Output]
 
     def __init__(
         self,
         declaration: OpDeclaration,
         name: str,
-        inputs: list[Any],
+        inputs: Sequence[Output],
         attributes: dict[str, Any],
         group_sizes: tuple[int, ...],
-        control_inputs: list[Any],
+        control_inputs: Sequence[Node],
         device: str,
         order: int,
     ) -> None:
-        self.declaration, self._name, self.attributes = declaration, name, attributes
-        self._inputs, self.group_sizes, self._control_inputs = inputs, group_sizes, control_inputs
-        self._device, self.order = device, order
-        self._outputs: list[Any] = []
-
-    name = property(lambda self: self._name)
-    inputs: Any = property(lambda self: self._inputs)
-    control_inputs: Any = property(lambda self: self._control_inputs)
-    outputs: Any = property(lambda self: self._outputs)
-    device = property(lambda self: self._device)
+        self.declaration, self.name, self.attributes = declaration, name, attributes
+        self.inputs, self.group_sizes, self.control_inputs = inputs, group_sizes, control_inputs
+        self.device, self.order = device, order
+        self.outputs = []
 
     @property
     def type(self) -> str:
@@ -108,40 +96,43 @@ class Node:
         return self.declaration.name
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} '{self._name}' type={self.declaration.name}>"
+        return f"<{type(self).__name__} '{self.name}' type={self.declaration.name}>"
+
+    def sources(self) -> Sequence[Node]:
+        """The nodes to run before this one: those of its inputs, then of its control inputs."""
+        return [*[x.op for x in self.inputs], *self.control_inputs]
 
     # ---- what inference, kernels and identities ask of a node
 
-    def dims(self, i: int) -> tuple[int | None, ...] | None:
+    def dims(self, i: int) -> Dims:
         """Static shape of input `i`."""
-        return self._inputs[i]._dims  # type: ignore[no-any-return]
+        return self.inputs[i].dims
 
     def dtype(self, i: int) -> DType:
         """Element type of input `i`, without reference-ness."""
-        return self._inputs[i]._dtype.base_dtype  # type: ignore[no-any-return]
+        return self.inputs[i].dtype.base_dtype
 
     def static_shape(self, i: int) -> tuple[int, ...] | None:
         """Shape of input `i` if every dimension is known, else None."""
-        dims = self._inputs[i]._dims
-        return None if dims is None or None in dims else dims
+        return self.inputs[i].static_shape
 
     def constant(self, i: int) -> np.ndarray[Any, Any] | None:
         """Value of input `i` as a NumPy array if it is known before the step, else None."""
-        value = _known_where_alive(self._inputs[i])
+        value = _known_where_alive(self.inputs[i])
         if value is None or isinstance(value, np.ndarray):
             return value
         return None
 
-    def constant_dims(self, i: int) -> tuple[int | None, ...] | None:
+    def constant_dims(self, i: int) -> Dims:
         """Input `i`, a vector of sizes, as a static shape with None for what is not known; -1 counts as
         unknown.
 
         None if not even its length is known.
         """
-        value = _known_where_alive(self._inputs[i])
+        value = _known_where_alive(self.inputs[i])
         if value is not None:
             return tuple([None if n is None or n < 0 else int(n) for n in value])
-        dims = self._inputs[i]._dims
+        dims = self.inputs[i].dims
         if dims is None or len(dims) != 1 or dims[0] is None:
             return None
         unknown: tuple[int | None, ...] = (None,) * dims[0]
@@ -156,20 +147,20 @@ class Node:
             if i < size:
                 return argument
             i -= size
-        raise IndexError(f"{self._name} has no such input")
+        raise IndexError(f"{self.name} has no such input")
 
-    def group(self, argument: int) -> Sequence[Any]:
+    def group(self, argument: int) -> Sequence[Output]:
         """The inputs that belong to the declared input argument of this position (for list arguments)."""
         start = sum(self.group_sizes[:argument])
-        return self._inputs[start : start + self.group_sizes[argument]]
+        return self.inputs[start : start + self.group_sizes[argument]]
 
 
 def _known_where_alive(x: Any) -> Any:
     """The static value of an input, or of what a branch gets from outside: a Switch itself has none, since it
     may be dead."""
     value = static_value(x)
-    while value is None and x._op.declaration.name == "Switch":
-        x = x._op._inputs[0]
+    while value is None and x.op.declaration.name == "Switch":
+        x = x.op.inputs[0]
         value = static_value(x)
     return value
 
@@ -194,7 +185,7 @@ def _compute_static_value(output: Any) -> Any:
         if current._static_value is not UNKNOWN:
             pending.pop()
             continue
-        node = current._op
+        node = current.op
         declaration = node.declaration
         needed = declaration.static_value_inputs(node)
         if needed is None:
@@ -205,6 +196,6 @@ def _compute_static_value(output: Any) -> Any:
         if missing:
             pending.extend(missing)
             continue
-        current._static_value = declaration.static_value(node, current._value_index)
+        current._static_value = declaration.static_value(node, current.value_index)
         pending.pop()
     return output._static_value

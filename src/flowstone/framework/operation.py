@@ -275,7 +275,7 @@ class OpDeclaration:
         if self._value_function is not None:
             value = self._value_function(node)
             return value[index] if type(value) is list else value
-        inputs = [x._static_value for x in node._inputs]
+        inputs = [x._static_value for x in node.inputs]
         if not all(isinstance(value, np.ndarray) for value in inputs):
             return None
         try:
@@ -287,14 +287,14 @@ class OpDeclaration:
     def static_value_inputs(self, node: Any) -> list[Any] | None:
         """The inputs whose static values are needed for the static value of `node`; None if it has none."""
         if self._value_function is not None:
-            return [node._inputs[i] for i in self._value_inputs or () if i < len(node._inputs)]
-        if not self.is_pure or not node._inputs or len(node._inputs) > 64:
+            return [node.inputs[i] for i in self._value_inputs or () if i < len(node.inputs)]
+        if not self.is_pure or not node.inputs or len(node.inputs) > 64:
             return None
-        for output in node._outputs:
-            dims = output._dims
+        for output in node.outputs:
+            dims = output.dims
             if dims is None or None in dims or _product(dims) > _STATIC_VALUE_LIMIT:
                 return None
-        return node._inputs  # type: ignore[no-any-return]
+        return node.inputs  # type: ignore[no-any-return]
 
     # ---- building
 
@@ -312,7 +312,7 @@ class OpDeclaration:
 
     def result(self, operation: Any) -> Any:
         """The outputs of a node of this op in the form that the building function returns."""
-        outputs = operation._outputs
+        outputs = operation.outputs
         declared = self.outputs
         if len(declared) == 1:
             return list(outputs) if declared[0].is_list else outputs[0]

@@ -14,8 +14,8 @@ Printed, one line a node, it is stable text:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,17 +25,33 @@ from flowstone.framework.operation import OpDeclaration, registry
 from flowstone.framework.shape import format_dims
 
 
+class PlanOutput(Output):
+    """An output of a plan's node."""
+
+    __slots__ = ()
+
+    op: PlanNode
+
+
 class PlanNode(Node):
     """A plan's own node. `origin` is the user's operation that it stands for (or was made from)."""
 
     __slots__ = ("origin",)
 
+    inputs: list[PlanOutput]
+    control_inputs: list[PlanNode]
+    outputs: list[PlanOutput]
     origin: Any
 
-    def add_output(self, dtype: DType, dims: tuple[int | None, ...] | None) -> Output:
+    if TYPE_CHECKING:
+
+        def sources(self) -> Sequence[PlanNode]: ...
+        def group(self, argument: int) -> Sequence[PlanOutput]: ...
+
+    def add_output(self, dtype: DType, dims: tuple[int | None, ...] | None) -> PlanOutput:
         """Appends an output."""
-        output = Output(self, len(self._outputs), dtype, dims)
-        self._outputs.append(output)
+        output = PlanOutput(self, len(self.outputs), dtype, dims)
+        self.outputs.append(output)
         return output
 
 
@@ -50,7 +66,11 @@ class Subgraph:
     __slots__ = ("feeds", "fetches", "in_pieces", "log", "nodes", "targets")
 
     def __init__(
-        self, nodes: list[PlanNode], feeds: list[Output], fetches: list[Output], targets: list[PlanNode]
+        self,
+        nodes: list[PlanNode],
+        feeds: list[PlanOutput],
+        fetches: list[PlanOutput],
+        targets: list[PlanNode],
     ) -> None:
         self.nodes, self.feeds, self.fetches, self.targets = nodes, feeds, fetches, targets
         self.log: list[tuple[str, str, str]] = []
@@ -59,7 +79,7 @@ class Subgraph:
     def new_node(
         self,
         declaration: OpDeclaration,
-        inputs: list[Output],
+        inputs: list[PlanOutput],
         attributes: dict[str, Any],
         like: Node,
         group_sizes: tuple[int, ...] | None = None,
@@ -81,8 +101,8 @@ class Subgraph:
         for dtype in dtypes:
             node.add_output(dtype, None)
         dims = declaration.infer_function(node) if declaration.infer_function and dtypes else None
-        for output, shape in zip(node._outputs, dims if type(dims) is list else [dims]):
-            output._dims = shape
+        for output, shape in zip(node.outputs, dims if type(dims) is list else [dims]):
+            output.dims = shape
         return node
 
     def new_constant(self, value: np.ndarray[Any, Any], like: Node, name: str) -> PlanNode:
@@ -90,27 +110,27 @@ class Subgraph:
         attributes = {"value": value, "dtype": as_dtype(value.dtype)}
         return self.new_node(registry["Const"], [], attributes, like, name=f"{like.name}/{name}")
 
-    def consumers(self) -> dict[Output, list[PlanNode]]:
+    def consumers(self) -> dict[PlanOutput, list[PlanNode]]:
         """Who takes each output, by data edges."""
-        found: dict[Output, list[PlanNode]] = {}
+        found: dict[PlanOutput, list[PlanNode]] = {}
         for node in self.nodes:
-            for x in node._inputs:
+            for x in node.inputs:
                 found.setdefault(x, []).append(node)
         return found
 
     def __str__(self) -> str:
         number = {node: i for i, node in enumerate(self.nodes)}
 
-        def text(x: Output) -> str:
+        def text(x: PlanOutput) -> str:
             return f"%{number[x.op]}" + (f":{x.value_index}" if x.value_index else "")
 
         lines = []
         for node in self.nodes:
-            words = [text(x) for x in node._inputs] + [
-                f"^%{number[c]}" for c in node._control_inputs if c in number
+            words = [text(x) for x in node.inputs] + [
+                f"^%{number[c]}" for c in node.control_inputs if c in number
             ]
             attributes = "".join(f" {k}={_attribute_text(v)}" for k, v in sorted(_shown(node)))
-            types = ", ".join(x.dtype.name + format_dims(x.dims).replace(" ", "") for x in node._outputs)
+            types = ", ".join(x.dtype.name + format_dims(x.dims).replace(" ", "") for x in node.outputs)
             body = f"%{number[node]} = {node.type}({', '.join(words)}){attributes}"
             lines.append(f"{body} : {types}  # {node.name}" if types else f"{body}  # {node.name}")
         results = [text(x) for x in self.fetches] + [f"^%{number[t]}" for t in self.targets]

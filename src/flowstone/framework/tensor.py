@@ -26,12 +26,13 @@ class Tensor(Output):
     """
 
     __slots__ = ("__weakref__", "_consumers", "_extra")
+    op: Operation
     __array_priority__ = 100  # NumPy leaves binary operators to us
 
     def __init__(
         self, op: Operation, value_index: int, dtype: DType, dims: tuple[int | None, ...] | None = None
     ) -> None:
-        self._op, self._value_index, self._dtype, self._dims = op, value_index, dtype, dims
+        self.op, self.value_index, self.dtype, self.dims = op, value_index, dtype, dims
         self._static_value = UNKNOWN
         self._consumers: list[Operation] = []
 
@@ -43,30 +44,30 @@ class Tensor(Output):
     @property
     def graph(self) -> Graph:
         """The graph that holds it."""
-        return self._op.graph  # type: ignore[attr-defined,no-any-return]
+        return self.op.graph
 
     @property
     def device(self) -> str:
         """The device requested for the operation that computes it."""
-        return self._op.device  # type: ignore[no-any-return]
+        return self.op.device
 
     @property
     def shape(self) -> TensorShape:
         """The static shape."""
-        return TensorShape.from_dims(self._dims)
+        return TensorShape.from_dims(self.dims)
 
     def get_shape(self) -> TensorShape:
         """The static shape."""
-        return TensorShape.from_dims(self._dims)
+        return TensorShape.from_dims(self.dims)
 
     def set_shape(self, shape: Any) -> None:
         """Merges what the user knows of the shape into the static shape. ValueError if they contradict."""
-        self._dims = merge(self._dims, as_shape(shape).dims_tuple)
+        self.dims = merge(self.dims, as_shape(shape).dims_tuple)
 
     @property
     def ndim(self) -> int | None:
         """The static rank, or None."""
-        return None if self._dims is None else len(self._dims)
+        return None if self.dims is None else len(self.dims)
 
     def consumers(self) -> list[Operation]:
         """The operations that take this tensor as an input."""
@@ -83,11 +84,11 @@ class Tensor(Output):
         return self
 
     def __repr__(self) -> str:
-        return f"<tf.Tensor '{self.name}' shape={self.shape} dtype={self._dtype.name}>"
+        return f"<tf.Tensor '{self.name}' shape={self.shape} dtype={self.dtype.name}>"
 
     def __str__(self) -> str:
-        shape = "" if self._dims is None else f", shape={self.shape}"
-        return f'Tensor("{self.name}"{shape}, dtype={self._dtype.name})'
+        shape = "" if self.dims is None else f", shape={self.shape}"
+        return f'Tensor("{self.name}"{shape}, dtype={self.dtype.name})'
 
     __hash__ = object.__hash__
 
@@ -228,9 +229,9 @@ def _captured(tensor: Tensor) -> Tensor:
 
 
 def _with_dtype(tensor: Tensor, dtype: DType) -> Tensor:
-    if tensor._dtype is dtype or tensor._dtype.base_dtype is dtype.base_dtype:
+    if tensor.dtype is dtype or tensor.dtype.base_dtype is dtype.base_dtype:
         return tensor
     raise ValueError(
-        f"Tensor conversion requested dtype {dtype.name} for Tensor with dtype {tensor._dtype.name}: "
+        f"Tensor conversion requested dtype {dtype.name} for Tensor with dtype {tensor.dtype.name}: "
         f"{tensor!r}"
     )

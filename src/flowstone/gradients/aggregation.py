@@ -55,7 +55,7 @@ def aggregate(grads: list[Any], method: int, target: str) -> Any:
 def _add_by_device(graph: Any, grads: list[Tensor]) -> Tensor:
     by_device: dict[str, list[Tensor]] = {}
     for grad in grads:
-        by_device.setdefault(grad.op._device, []).append(grad)
+        by_device.setdefault(grad.op.device, []).append(grad)
     sums = [_add_n(graph, group) if len(group) > 1 else group[0] for _, group in sorted(by_device.items())]
     return sums[0] if len(sums) == 1 else F.AddN(sums)  # type: ignore[no-any-return]
 

@@ -131,10 +131,10 @@ class _Computation:
         for op in self.between:
             if op.type in ("Enter", "RefEnter", "Exit"):
                 self.has_loops = True
-            for x in op._inputs:
-                if x._op in self.pending:
-                    self.pending[x._op] += 1
-        self.stops = {op for op in sources if not any(self.pending.get(x._op) for x in op._inputs)}
+            for x in op.inputs:
+                if x.op in self.pending:
+                    self.pending[x.op] += 1
+        self.stops = {op for op in sources if not any(self.pending.get(x.op) for x in op.inputs)}
         self.stops.update(x.op for x in stops)
 
     # ---- forwards over the list, backwards over the graph
@@ -154,8 +154,8 @@ class _Computation:
                 continue
             with self._colocated(op), (loops and loops.context_of(op)) or _UNCHANGED:
                 self._visit(op)
-            for x in op._inputs:
-                source = x._op
+            for x in op.inputs:
+                source = x.op
                 if source in pending:
                     pending[source] -= 1
                     if not pending[source]:
@@ -174,7 +174,7 @@ class _Computation:
     def _visit(self, op: Any) -> None:
         arrived = self.arrived
         found = False
-        for output in op._outputs:
+        for output in op.outputs:
             grads = arrived.get(output)
             if grads is not None:
                 found = True
@@ -183,19 +183,19 @@ class _Computation:
         if not found or op in self.stops:
             return
         if self.has_loops and is_loop_primitive(op):
-            with self.graph.name_scope(op._name + "_grad"):
-                self._hand_on(op, self.loops.gradient(op, [self._arrived_at(x) for x in op._outputs]))
+            with self.graph.name_scope(op.name + "_grad"):
+                self._hand_on(op, self.loops.gradient(op, [self._arrived_at(x) for x in op.outputs]))
             return
         function = gradient_function(op)
         if function is None:
             return
-        grads = [self._by_output(op, output) for output in op._outputs]
-        with self.graph.name_scope(op._name + "_grad"):
+        grads = [self._by_output(op, output) for output in op.outputs]
+        with self.graph.name_scope(op.name + "_grad"):
             results = self._call(function, op, grads)
         self._hand_on(op, results)
 
     def _hand_on(self, op: Any, results: list[Any]) -> None:
-        for i, (x, gradient) in enumerate(zip(op._inputs, results)):
+        for i, (x, gradient) in enumerate(zip(op.inputs, results)):
             if gradient is not None:
                 _check_shape(op, i, x, gradient)
                 self._arrive(x, gradient)
@@ -216,10 +216,10 @@ class _Computation:
     def _call(self, function: Any, op: Any, grads: list[Any]) -> list[Any]:
         results = function(op, *grads)
         results = list(results) if isinstance(results, (list, tuple)) else [results]
-        if len(results) != len(op._inputs):
+        if len(results) != len(op.inputs):
             raise ValueError(
                 f"Num gradients {len(results)} generated for op {op.node_def} "
-                f"do not match num inputs {len(op._inputs)}"
+                f"do not match num inputs {len(op.inputs)}"
             )
         if self.gates and sum(gradient is not None for gradient in results) > 1:
             with self.graph.device(None), self.graph.colocate_with(None, ignore_existing=True):
@@ -246,8 +246,8 @@ def _between(targets: Iterable[Any], sources: Iterable[Any]) -> dict[Any, None]:
         if op in reached:
             continue
         reached.add(op)
-        for output in op._outputs:
-            if output._dtype.base_dtype in _TRAINABLE:
+        for output in op.outputs:
+            if output.dtype.base_dtype in _TRAINABLE:
                 queue.extend(output._consumers)
     between: dict[Any, None] = {}
     queue = deque(targets)
@@ -256,7 +256,7 @@ def _between(targets: Iterable[Any], sources: Iterable[Any]) -> dict[Any, None]:
         if op in reached and op not in between:
             between[op] = None
             if not leaves_a_gradient(op):
-                queue.extend([x._op for x in op._inputs])
+                queue.extend([x.op for x in op.inputs])
     return between
 
 
@@ -297,7 +297,7 @@ def _first_gradient(y: Any, flow: Any, i: int) -> Any:
 
 def _ones(y: Any, name: str) -> Any:
     dense = y.values if isinstance(y, IndexedSlices) else y
-    dims = dense._dims
+    dims = dense.dims
     if dims is not None and None not in dims:
         shape = constant(dims, dtypes.int32, name="Shape")
     else:
@@ -317,17 +317,17 @@ def _check_shape(op: Any, i: int, x: Tensor, gradient: Any) -> None:
     """Tells the gradient its input's shape; they must agree."""
     if (
         type(gradient) is not Tensor
-        or x._dims is None
-        or gradient._dims == x._dims
-        or x._dtype is dtypes.resource
+        or x.dims is None
+        or gradient.dims == x.dims
+        or x.dtype is dtypes.resource
     ):
         return
     try:
-        gradient._dims = merge(gradient._dims, x._dims)
+        gradient.dims = merge(gradient.dims, x.dims)
     except ValueError:
         raise ValueError(
             "Incompatible shapes between op input and calculated input gradient. Forward operation: "
-            f"{op.name}. Input index: {i}. Original input shape: {TensorShape.from_dims(x._dims)}. "
+            f"{op.name}. Input index: {i}. Original input shape: {TensorShape.from_dims(x.dims)}. "
             f"Calculated input "
-            f"gradient shape: {TensorShape.from_dims(gradient._dims)}"
+            f"gradient shape: {TensorShape.from_dims(gradient.dims)}"
         ) from None

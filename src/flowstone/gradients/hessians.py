@@ -67,6 +67,6 @@ def _hessian_in_loop(gradient: Any, x: Any, options: dict[str, Any]) -> Any:
     rows = while_loop(lambda i, rows: F.Less(i, count), add_row, [constant(0), rows])[1]
     shape = F.Shape(x)
     result = F.Reshape(rows.stack(), F.ConcatV2([shape, shape], 0))
-    if x._dims is not None:
-        result.set_shape((*x._dims, *x._dims))
+    if x.dims is not None:
+        result.set_shape((*x.dims, *x.dims))
     return result

@@ -154,7 +154,7 @@ class LoopGradient:
             if branch is not self.forward:  # nothing was pushed if it was not taken
                 stack = colocated_switch(stack, branch.pred)[branch.branch]
             popped: Tensor = F.StackPopV2(stack, elem_type=tensor.dtype.base_dtype)
-        popped._dims = tensor._dims
+        popped.dims = tensor.dims
         self._after_pops(popped.op)
         return popped
 
@@ -181,7 +181,7 @@ class LoopGradient:
     def enter_result(self, result: Tensor, gradient: Any) -> Tensor:
         """The gradient by one of the loop's results, at the loop's end."""
         entered = self.context.enter(dense(gradient), name="b_exit")
-        entered._dims = result._dims
+        entered.dims = result.dims
         self.graph.prevent_fetching(entered.op)
         return entered
 
@@ -212,7 +212,7 @@ class LoopGradient:
         source = enter.inputs[0]
         if isinstance(gradient, IndexedSlices):
             return self._accumulate_slices(source, gradient)
-        dims = gradient._dims
+        dims = gradient.dims
         with self.building(self.context.outer_context):
             if dims is not None and None not in dims:
                 zeros = constant(0, gradient.dtype, dims, "b_acc")
@@ -230,11 +230,11 @@ class LoopGradient:
             starts = [constant([0], indices.dtype), _zero_slice(source, values)]
             if shape is not None:
                 starts.append(_first_shape(source, shape))
-        dims = [(None,), None if values._dims is None else (None, *values._dims[1:]), None]
+        dims = [(None,), None if values.dims is None else (None, *values.dims[1:]), None]
         rings = []
         for start, known in zip(starts, dims):
             merged = self._begin(self.context, start, "b_acc", "b_acc")
-            merged.op.inputs[0]._dims = merged._dims = known
+            merged.op.inputs[0].dims = merged.dims = known
             rings.append((merged, *F.Switch(merged, self.context.pivot)))
         following = [
             F.ConcatV2([rings[0][2], indices], 0, name="concat"),
@@ -270,7 +270,7 @@ def dense(gradient: Any) -> Tensor:
 
 def zeros_of(like: Tensor, name: str, dtype: Any = None) -> Tensor:
     """Zeros of the shape of a tensor, or of the variable behind a handle (of which `dtype` is the type)."""
-    dims = like._dims
+    dims = like.dims
     if like.dtype is dtypes.resource:
         dims, dtype = _variable_dims(like), variable_type(like)
     elif dtype is None:
@@ -291,7 +291,7 @@ def _variable_dims(handle: Tensor) -> Any:
 
 
 def _zero_slice(source: Tensor, values: Tensor) -> Tensor:
-    dims = values._dims
+    dims = values.dims
     if dims is not None and None not in dims[1:]:
         return constant(0, values.dtype, (1, *dims[1:]), "b_acc")
     shape = F.VariableShape(source) if source.dtype is dtypes.resource else F.Shape(source)
@@ -301,7 +301,7 @@ def _zero_slice(source: Tensor, values: Tensor) -> Tensor:
 
 def _first_shape(source: Tensor, shape: Tensor) -> Tensor:
     """The shape of the whole, which must be there even if there is no iteration."""
-    dims = _variable_dims(source) if source.dtype is dtypes.resource else source._dims
+    dims = _variable_dims(source) if source.dtype is dtypes.resource else source.dims
     if dims is not None and None not in dims:
         return constant(dims, shape.dtype)
     take = F.VariableShape if source.dtype is dtypes.resource else F.Shape

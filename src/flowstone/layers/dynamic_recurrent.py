@@ -98,7 +98,7 @@ def _initial_state(cell: Any, batch_size: Any, dtype: Any) -> Any:
 
 def _batch_and_time_exchanged(tensor: Tensor) -> Tensor:
     """The tensor with its first two dimensions exchanged. ValueError for a vector or scalar."""
-    dims = tensor._dims
+    dims = tensor.dims
     if dims is not None and len(dims) < 2:
         raise ValueError(f"Input tensor should have rank >= 2. Received input={tensor} of rank {len(dims)}")
     result = transpose(tensor, concat(([1, 0], range_of(2, rank(tensor))), 0))

@@ -45,7 +45,7 @@ class InputSpec:
             )
 
     def _fault(self, tensor: Tensor) -> str | None:
-        dims = tensor._dims
+        dims = tensor.dims
         if self.dtype is not None and tensor.dtype.base_dtype != dtypes.as_dtype(self.dtype):
             return f"expected dtype={self.dtype}, found dtype={tensor.dtype}"
         if dims is None:

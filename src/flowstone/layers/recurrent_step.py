@@ -44,7 +44,7 @@ def _is_in_loop() -> bool:
 def batch_size_of(inputs: list[Tensor]) -> Any:
     """The batch size of inputs [time, batch, …]: a number if one of them tells, else a tensor."""
     for tensor in inputs:
-        dims = tensor._dims
+        dims = tensor.dims
         if dims is not None and len(dims) >= 2 and dims[1] is not None:
             return dims[1]
     return shape_of(inputs[0])[1]

@@ -68,7 +68,7 @@ class ControlLoops:
         for node in self._subgraph.nodes:
             frame = self._frames.of[node]
             if is_loop_switch(node) and (frame, self._device_of[node]) in self._loops:
-                node._inputs[1] = self._loops[frame, self._device_of[node]].asked._outputs[0]  # type: ignore[index]
+                node.inputs[1] = self._loops[frame, self._device_of[node]].asked.outputs[0]  # type: ignore[index]
         return self._made
 
     def _gather_variables(self) -> None:
@@ -77,19 +77,19 @@ class ControlLoops:
         taken: set[PlanNode] = set()  # what brings a variable in or round, that has its device
         for node in list(self._subgraph.nodes):
             if is_head(node):
-                for i, x in enumerate(node._inputs):
-                    if x._op in taken and device_of[x._op] is not device_of[node]:
-                        node._inputs[i] = self._repeated(x._op, device_of[node])._outputs[0]
+                for i, x in enumerate(node.inputs):
+                    if x.op in taken and device_of[x.op] is not device_of[node]:
+                        node.inputs[i] = self._repeated(x.op, device_of[node]).outputs[0]
                     else:
-                        taken.add(x._op)
-                        device_of[x._op] = device_of[node]
+                        taken.add(x.op)
+                        device_of[x.op] = device_of[node]
             elif node.type in EXITS:
-                device_of[node] = device_of[node._inputs[0]._op]
+                device_of[node] = device_of[node.inputs[0].op]
 
     def _repeated(self, node: PlanNode, device: Any) -> PlanNode:
         """An Enter or NextIteration that two variables share, once more on another device."""
-        copy = self._subgraph.new_node(node.declaration, list(node._inputs), node.attributes, node)
-        copy._control_inputs = list(node._control_inputs)
+        copy = self._subgraph.new_node(node.declaration, list(node.inputs), node.attributes, node)
+        copy.control_inputs = list(node.control_inputs)
         self._device_of[copy] = device
         self._frames.of[copy] = self._frames.of[node]
         self.stand_beside(copy, node)
@@ -118,19 +118,19 @@ class ControlLoops:
         start = self._node("Const", [], nothing, frame, device)
         self._frames.of[start] = frame.parent
         if frame.parent is not None:
-            start._control_inputs = [self.trigger(frame.parent, enter_like, device)]
+            start.control_inputs = [self.trigger(frame.parent, enter_like, device)]
         attributes = {**enter_like.attributes, "T": dtypes.float32, "is_constant": False}
-        enter = self._node("Enter", [start._outputs[0]], attributes, frame, device)
-        value = enter._outputs[0]
+        enter = self._node("Enter", [start.outputs[0]], attributes, frame, device)
+        value = enter.outputs[0]
         merge = self._node("Merge", [value, value], {"T": dtypes.float32, "N": 2}, frame, device, (2,))
         predicate = self._predicates[frame]
-        asked = self._node("LoopCond", [predicate._inputs[0]], {}, frame, device)
+        asked = self._node("LoopCond", [predicate.inputs[0]], {}, frame, device)
         switch = self._node(
-            "Switch", [merge._outputs[0], asked._outputs[0]], {"T": dtypes.float32}, frame, device
+            "Switch", [merge.outputs[0], asked.outputs[0]], {"T": dtypes.float32}, frame, device
         )
-        pivot = self._node("Identity", [switch._outputs[1]], {"T": dtypes.float32}, frame, device)
-        following = self._node("NextIteration", [pivot._outputs[0]], {"T": dtypes.float32}, frame, device)
-        merge._inputs[1] = following._outputs[0]
+        pivot = self._node("Identity", [switch.outputs[1]], {"T": dtypes.float32}, frame, device)
+        following = self._node("NextIteration", [pivot.outputs[0]], {"T": dtypes.float32}, frame, device)
+        merge.inputs[1] = following.outputs[0]
         return _ControlLoop(merge, asked, pivot)
 
     def _node(

@@ -66,7 +66,7 @@ def windows(
     for node in order:
         if node.type in RECEIVES:
             sender = by_name.get(node.attributes["send_device"], device_of[node])
-            lengths[node] = links(sender, device_of[node]).time_us(tensor_size(node._outputs[0]))
+            lengths[node] = links(sender, device_of[node]).time_us(tensor_size(node.outputs[0]))
         else:
             lengths[node] = model.time_us(node, device_of[node])
         asap[node] = max((asap[source] + lengths[source] for source in sources[node]), default=0.0)
@@ -98,7 +98,7 @@ def delay_receives(
         return 0
     device_of = {node: device for device, those in nodes.items() for node in those}
     found = windows(nodes, costs, links)
-    sent_from = {way(node): node._inputs[0]._op for node in device_of if node.type in SENDS}
+    sent_from = {way(node): node.inputs[0].op for node in device_of if node.type in SENDS}
     added = 0
     last: dict[Any, list[tuple[float, PlanNode]]] = {device: [] for device in nodes}
     for node, window in found.items():
@@ -106,7 +106,7 @@ def delay_receives(
         if _may_be_delayed(node, device_of[node], sent_from.get(_origin(node)), steady):
             trigger = _latest(before, window.alap_us)
             if trigger is not None:
-                node._control_inputs.append(trigger)
+                node.control_inputs.append(trigger)
                 added += 1
         if node in steady and node.type not in _SOURCES:
             before.append((window.alap_us + window.length_us, node))
@@ -123,9 +123,9 @@ def _may_be_delayed(
     return (
         node.type in RECEIVES
         and device.device_type != CPU
-        and not node._control_inputs
+        and not node.control_inputs
         and (source is None or source in steady or source.type == "Cast")
-        and tensor_size(node._outputs[0]) >= SMALLEST
+        and tensor_size(node.outputs[0]) >= SMALLEST
     )
 
 
@@ -143,8 +143,8 @@ def _sources(device_of: Mapping[PlanNode, Any]) -> dict[PlanNode, list[PlanNode]
     sends = {way(node): node for node in device_of if node.type in SENDS}
     found = {}
     for node in device_of:
-        sources = dict.fromkeys(x._op for x in node._inputs if x._op.type not in NEXT_ITERATIONS)
-        sources.update(dict.fromkeys(node._control_inputs))
+        sources = dict.fromkeys(x.op for x in node.inputs if x.op.type not in NEXT_ITERATIONS)
+        sources.update(dict.fromkeys(node.control_inputs))
         if node.type in RECEIVES:
             sources[sends[way(node)]] = None
         found[node] = [source for source in sources if source in device_of]
@@ -174,14 +174,14 @@ def simulate_parts(
     parts = list(parts)
     device_of = {node: device for device, subgraph in parts for node in subgraph.nodes}
     sends = {way(node): node for node in device_of if node.type in SENDS}
-    controls = {node: list(node._control_inputs) for node in device_of if node.type in RECEIVES}
+    controls = {node: list(node.control_inputs) for node in device_of if node.type in RECEIVES}
     nodes = _in_order(_sources(device_of))
     try:
         for node in controls:
-            node._control_inputs.append(sends[way(node)])
+            node.control_inputs.append(sends[way(node)])
         fetches = [x for _, subgraph in parts for x in subgraph.fetches]
         tasks, chosen = placed_task_graph(Subgraph(nodes, [], fetches, []), device_of, costs, links)
         return simulate(tasks, chosen)
     finally:
         for node, before in controls.items():
-            node._control_inputs = before
+            node.control_inputs = before

@@ -24,9 +24,8 @@ import numpy as np
 
 from flowstone.framework import dtypes, errors
 from flowstone.framework.kernel import CPU, GPU
-from flowstone.framework.node import Output
 from flowstone.framework.operation import registry
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.partition.distributed_loops import ControlLoops
 from flowstone.partition.receive_scheduling import delay_receives
 from flowstone.rewriting.analyses.branches import ALIVE_AT_TIMES, SWITCHES, TRUE, Liveness
@@ -80,9 +79,9 @@ class _Partitioner:
                 self.device_of[x.op] = host
         self.frames = order_by_frames(subgraph)
         self.liveness = Liveness(subgraph)
-        self.alive_at_times: set[Output] = set()
+        self.alive_at_times: set[PlanOutput] = set()
         if not self.liveness.trivial:
-            outputs = [x for node in subgraph.nodes for x in node._outputs]
+            outputs = [x for node in subgraph.nodes for x in node.outputs]
             self.alive_at_times.update(x for x in outputs if self.liveness.output(x) != TRUE)
         self.rank: dict[Any, int] = {}  # the place of each node and, for those made beside one, by its order
         for i, node in enumerate(subgraph.nodes):
@@ -90,8 +89,8 @@ class _Partitioner:
             self.rank.setdefault(node.order, i)
         self.nodes: dict[Any, dict[PlanNode, None]] = {}
         self.repeated: dict[tuple[PlanNode, Any], PlanNode] = {}
-        self.received: dict[tuple[Any, Any, bool], Output] = {}
-        self.named: dict[str, dict[Output, int]] = {}  # outputs that are sent, numbered, by name
+        self.received: dict[tuple[Any, Any, bool], PlanOutput] = {}
+        self.named: dict[str, dict[PlanOutput, int]] = {}  # outputs that are sent, numbered, by name
         self.loops = ControlLoops(subgraph, self.frames, self.device_of) if self.frames.exist else None
 
     def parts(self, delays: bool) -> list[Part]:
@@ -115,28 +114,28 @@ class _Partitioner:
     def _connect(self, node: PlanNode) -> None:
         """Replaces what the node takes or waits for on other devices by what is received on its own."""
         device = self.device_of[node]
-        for i, x in enumerate(node._inputs):
+        for i, x in enumerate(node.inputs):
             if self.device_of[x.op] is not device:
-                node._inputs[i] = self._brought(x, device, node, i)
+                node.inputs[i] = self._brought(x, device, node, i)
             elif device.device_type not in (CPU, GPU) and _steers(node, i) and x.op.type != "LoopCond":
-                node._inputs[i] = self._received(x, device, True)
-        for i, control in enumerate(node._control_inputs):
+                node.inputs[i] = self._received(x, device, True)
+        for i, control in enumerate(node.control_inputs):
             if self.device_of[control] is not device:
-                node._control_inputs[i] = self._awaited(control, device)
+                node.control_inputs[i] = self._awaited(control, device)
 
-    def _fetched(self, x: Output) -> Output:
+    def _fetched(self, x: PlanOutput) -> PlanOutput:
         """A fetch as the session takes it: in memory that it can read."""
         if self.device_of[x.op].device_type in (CPU, GPU) or self.host is None:
             return x
         if _is_plain_constant(x.op):
-            return self._repeat(x.op, self.host)._outputs[0]  # type: ignore[no-any-return]
+            return self._repeat(x.op, self.host).outputs[0]
         return self._received(x, self.host, False)
 
-    def _brought(self, x: Output, device: Any, taker: PlanNode, place: int) -> Output:
+    def _brought(self, x: PlanOutput, device: Any, taker: PlanNode, place: int) -> PlanOutput:
         """The value of `x` on `device`, for input `place` of `taker`."""
         source = x.op
         if _is_plain_constant(source) or (source.type == "_Arg" and device.device_type == CPU):
-            return self._repeat(source, device)._outputs[x._value_index]  # type: ignore[no-any-return]
+            return self._repeat(source, device).outputs[x.value_index]
         if x.dtype is dtypes.resource or (x.dtype.is_ref and taker.input_argument(place).is_ref):
             raise errors.InvalidArgumentError(
                 lambda: taker.origin.node_def,
@@ -148,7 +147,7 @@ class _Partitioner:
         in_host_memory = wants_host or (_steers(taker, place) and device.device_type != CPU)
         return self._received(x, device, in_host_memory)
 
-    def _received(self, x: Output, device: Any, in_host_memory: bool) -> Output:
+    def _received(self, x: PlanOutput, device: Any, in_host_memory: bool) -> PlanOutput:
         key = (x, device, in_host_memory)
         if key not in self.received:
             self.received[key] = self._transfer(x, device, in_host_memory)
@@ -158,27 +157,27 @@ class _Partitioner:
         """A node on `device` that runs after `control` does elsewhere."""
         if _is_plain_constant(control) or (control.type == "_Arg" and device.device_type == CPU):
             return self._repeat(control, device)
-        signal = self._signal(control)._outputs[0]
-        return self._received(signal, device, False).op  # type: ignore[no-any-return]
+        signal = self._signal(control).outputs[0]
+        return self._received(signal, device, False).op
 
     def _signal(self, control: PlanNode) -> PlanNode:
         """A constant that waits for `control`, next to it; one for all that wait elsewhere."""
         key = (control, None, False)
         if key not in self.received:
             node = self.subgraph.new_constant(np.zeros((), np.float32), control, "ran")
-            node._control_inputs = [control]
+            node.control_inputs = [control]
             self._add(node, self.device_of[control])
             if control in self.rank and self.liveness.node(control) != TRUE:
-                self.alive_at_times.add(node._outputs[0])
+                self.alive_at_times.add(node.outputs[0])
             self.frames.of[node] = self.frames.of.get(control)
             if self.loops is not None:
                 self.loops.stand_beside(node, control)
-            self.received[key] = node._outputs[0]
-        return self.received[key].op  # type: ignore[no-any-return]
+            self.received[key] = node.outputs[0]
+        return self.received[key].op
 
-    def _transfer(self, x: Output, device: Any, in_host_memory: bool) -> Output:
+    def _transfer(self, x: PlanOutput, device: Any, in_host_memory: bool) -> PlanOutput:
         source, here = x.op, self.device_of[x.op]
-        dims, is_float = x._dims, x.dtype.base_dtype is dtypes.float32
+        dims, is_float = x.dims, x.dtype.base_dtype is dtypes.float32
         compressed = self.compresses and is_float and x.dims != () and _can_convert(here, device)
         name = self._name_of(x)
         if compressed:
@@ -203,22 +202,24 @@ class _Partitioner:
         receive = self.subgraph.new_node(
             registry[kinds[1]], [], attributes, like=source, name=f"{source.name}/receive"
         )
-        received: Output = receive._outputs[0]
-        received._dims = dims
+        received: PlanOutput = receive.outputs[0]
+        received.dims = dims
         self._add(receive, device)
         frame = self.frames.of.get(source)
         if frame is not None and self.loops is not None:
             self.frames.of[receive] = frame
-            receive._control_inputs = [self.loops.trigger(frame, source, device)]
+            receive.control_inputs = [self.loops.trigger(frame, source, device)]
         return self._conversion(received, dtypes.float32, source, device, "fill") if compressed else received
 
-    def _name_of(self, x: Output) -> str:
+    def _name_of(self, x: PlanOutput) -> str:
         """What the value is sent as. Nodes that rewriting made may share a name with another."""
         named = self.named.setdefault(x.name, {})
         number = named.setdefault(x, len(named))
         return f"{x.name}/{number}" if number else x.name
 
-    def _conversion(self, x: Output, dtype: dtypes.DType, like: PlanNode, device: Any, word: str) -> Output:
+    def _conversion(
+        self, x: PlanOutput, dtype: dtypes.DType, like: PlanNode, device: Any, word: str
+    ) -> PlanOutput:
         """A 32-bit float without the lower half of its bits, or such a one with zeros in their place."""
         attributes = {"SrcT": x.dtype.base_dtype, "DstT": dtype, "Truncate": True}
         node = self.subgraph.new_node(
@@ -226,11 +227,11 @@ class _Partitioner:
         )
         self._add(node, device)
         if x in self.alive_at_times:
-            self.alive_at_times.add(node._outputs[0])
+            self.alive_at_times.add(node.outputs[0])
         self.frames.of[node] = self.frames.of.get(like)
         if self.loops is not None:
             self.loops.stand_beside(node, like)
-        return node._outputs[0]  # type: ignore[no-any-return]
+        return node.outputs[0]
 
     def _repeat(self, node: PlanNode, device: Any) -> PlanNode:
         """The same constant or fed value on another device."""
@@ -238,7 +239,7 @@ class _Partitioner:
         if key not in self.repeated:
             copy = PlanNode(node.declaration, node.name, [], node.attributes, (), [], "", node.order)
             copy.origin = node.origin
-            for x in node._outputs:
+            for x in node.outputs:
                 copy.add_output(x.dtype, x.dims)
             self._add(copy, device)
             self.repeated[key] = copy
@@ -255,7 +256,7 @@ class _Partitioner:
         members = set(nodes)
         whole = self.subgraph
         feeds: list[int] = []
-        outputs: list[Output] = []
+        outputs: list[PlanOutput] = []
         for i, x in enumerate(whole.feeds):
             node = x.op if x.op in members else self.repeated.get((x.op, device))
             if node is None or node not in members:
@@ -265,9 +266,9 @@ class _Partitioner:
                 continue
             node.attributes = {**node.attributes, "index": len(feeds)}
             feeds.append(i)
-            outputs.append(node._outputs[0])
+            outputs.append(node.outputs[0])
         ordered = _in_order([node for node in nodes if node in members], self.rank)
-        fetches = [i for i, x in enumerate(whole.fetches) if x._op in members]
+        fetches = [i for i, x in enumerate(whole.fetches) if x.op in members]
         part = Subgraph(
             ordered, outputs, [whole.fetches[i] for i in fetches], [t for t in whole.targets if t in members]
         )
@@ -275,7 +276,7 @@ class _Partitioner:
 
 
 def _is_plain_constant(node: PlanNode) -> bool:
-    return node.type == "Const" and not node._control_inputs
+    return node.type == "Const" and not node.control_inputs
 
 
 def _steers(node: PlanNode, place: int) -> bool:
@@ -297,7 +298,7 @@ def _steady(subgraph: Subgraph, frames: Frames) -> frozenset[PlanNode]:
     after_loops: set[PlanNode] = set()
     found = []
     for node in subgraph.nodes:
-        sources = [*(x._op for x in node._inputs), *node._control_inputs]
+        sources = node.sources()
         if frames.of.get(node) is not None or any(source in after_loops for source in sources):
             after_loops.add(node)
         elif liveness.trivial or liveness.node(node) == TRUE:
@@ -306,8 +307,8 @@ def _steady(subgraph: Subgraph, frames: Frames) -> frozenset[PlanNode]:
 
 
 def _is_used(node: PlanNode, nodes: list[PlanNode], whole: Subgraph) -> bool:
-    x = node._outputs[0]
-    return x in whole.fetches or any(x in other._inputs or node in other._control_inputs for other in nodes)
+    x = node.outputs[0]
+    return x in whole.fetches or any(x in other.inputs or node in other.control_inputs for other in nodes)
 
 
 def _in_order(nodes: list[PlanNode], rank: Mapping[Any, int]) -> list[PlanNode]:
@@ -322,8 +323,8 @@ def _in_order(nodes: list[PlanNode], rank: Mapping[Any, int]) -> list[PlanNode]:
     waiting: dict[PlanNode, int] = {}
     dependants: dict[PlanNode, list[PlanNode]] = {}
     for node in nodes:
-        sources = {x.op for x in node._inputs if x._op.type not in NEXT_ITERATIONS}
-        sources |= {*node._control_inputs}
+        sources = {x.op for x in node.inputs if x.op.type not in NEXT_ITERATIONS}
+        sources |= {*node.control_inputs}
         sources &= members
         waiting[node] = len(sources)
         for source in sources:

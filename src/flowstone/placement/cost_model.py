@@ -88,7 +88,7 @@ class CostModel:
     def output_size(self, output: Output) -> int:
         """Bytes of an output's value: measured, else by its static shape."""
         if self._sizes:
-            mean = self._sizes.get(output._op._name, {}).get(output._value_index)
+            mean = self._sizes.get(output.op.name, {}).get(output.value_index)
             if mean is not None:
                 return round(mean.value)
         return tensor_size(output)
@@ -124,7 +124,7 @@ class CostModel:
         times = [list(each) for each in times]
         by_name = {device.name: device for device in devices}
         for i, node in enumerate(nodes):
-            means = self._times.get(node._name)
+            means = self._times.get(node.name)
             if means is None:
                 continue
             known = [(by_name[name], mean.value) for name, mean in means.items() if name in by_name]
@@ -145,30 +145,30 @@ class CostModel:
         """A CostGraphDef of the placed nodes; what was not measured is estimated and marked `inaccurate`."""
         message = messages("cost_graph_pb2").CostGraphDef()
         number = {node: i for i, node in enumerate(subgraph.nodes)}
-        final = {x._op for x in subgraph.fetches} | set(subgraph.targets)
+        final = {x.op for x in subgraph.fetches} | set(subgraph.targets)
         for node, i in number.items():
             device = placement[node]
-            entry = message.node.add(name=node._name, device=device.name, id=i, is_final=node in final)
-            measured = self.measured_us(node._name, device.name)
+            entry = message.node.add(name=node.name, device=device.name, id=i, is_final=node in final)
+            measured = self.measured_us(node.name, device.name)
             entry.inaccurate = measured is None
             entry.compute_cost = round(self.time_us(node, device) if measured is None else measured)
             if node.type in STATE:
                 entry.persistent_memory_size = state_size(node)
-            for x in node._inputs:
-                entry.input_info.add(preceding_node=number[x._op], preceding_port=x._value_index)
-            for x in node._outputs:
+            for x in node.inputs:
+                entry.input_info.add(preceding_node=number[x.op], preceding_port=x.value_index)
+            for x in node.outputs:
                 self._write_output(x, entry.output_info.add())
-            entry.control_input.extend(number[c] for c in node._control_inputs if c in number)
+            entry.control_input.extend(number[c] for c in node.control_inputs if c in number)
         return message
 
     def _write_output(self, output: Output, message: Any) -> None:
         message.size = self.output_size(output)
         message.alias_input_port = -1
-        message.dtype = output._dtype.base_dtype.as_datatype_enum
-        if output._dims is None:
+        message.dtype = output.dtype.base_dtype.as_datatype_enum
+        if output.dims is None:
             message.shape.unknown_rank = True
         else:
-            for n in output._dims:
+            for n in output.dims:
                 message.shape.dim.add(size=-1 if n is None else n)
 
     def add_cost_graph(self, message: Any) -> None:

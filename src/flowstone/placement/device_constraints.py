@@ -78,7 +78,7 @@ def find_constraints(
 def runs_everything(nodes: Iterable[PlanNode], device: PlacementDevice) -> bool:
     """Whether `device`, the only one, satisfies every request and has every kernel: asked a kind of node."""
     spec = DeviceSpec.from_string(device.name)
-    kinds = {(node._device, node.declaration) for node in nodes}
+    kinds = {(node.device, node.declaration) for node in nodes}
     return all(
         (not requested or _matches(DeviceSpec.from_string(requested), spec))
         and (not declaration.kernels or device.device_type in declaration.kernels)
@@ -111,15 +111,15 @@ class _Groups:
                 if isinstance(name, str) and name.startswith(_CLASS_PREFIX):
                     self.join(first_of_class.setdefault(name[len(_CLASS_PREFIX) :], i), i)
             has_references = node.declaration.has_references
-            for k, x in enumerate(node._inputs):
-                if x._dtype is dtypes.resource or (has_references and node.input_argument(k).is_ref):
-                    self.takers[i] = "resource" if x._dtype is dtypes.resource else "reference"
-                    if x._op in index:
-                        self.join(index[x._op], i)
+            for k, x in enumerate(node.inputs):
+                if x.dtype is dtypes.resource or (has_references and node.input_argument(k).is_ref):
+                    self.takers[i] = "resource" if x.dtype is dtypes.resource else "reference"
+                    if x.op in index:
+                        self.join(index[x.op], i)
         if first_of_class:
             for i, node in enumerate(nodes):
-                if node._name in first_of_class:
-                    self.join(i, first_of_class[node._name])
+                if node.name in first_of_class:
+                    self.join(i, first_of_class[node.name])
         self._join_readers(index, types)
 
     def _join_readers(self, index: dict[PlanNode, int], types: frozenset[str]) -> None:
@@ -133,11 +133,11 @@ class _Groups:
             return
         grouped = {i for members in self.of_several().values() for i in members}
         for node in self.nodes:
-            if node._device or index[node] in grouped or not types.issubset(node.declaration.kernels):
+            if node.device or index[node] in grouped or not types.issubset(node.declaration.kernels):
                 continue
-            shown = [x for x in node._inputs if x._op in index and not changed.isdisjoint(references[x])]
+            shown = [x for x in node.inputs if x.op in index and not changed.isdisjoint(references[x])]
             if shown:  # of several variables that of the first
-                self.join(index[shown[0]._op], index[node])
+                self.join(index[shown[0].op], index[node])
 
     def root(self, i: int) -> int:
         """The representative of the group of position `i`."""
@@ -216,9 +216,9 @@ class _Finder:
         return group, feasible
 
     def _single(self, i: int, node: PlanNode) -> tuple[int, ...]:
-        if self.assigned and node._name in self.assigned:
+        if self.assigned and node.name in self.assigned:
             return self._group([i])
-        key = (node.declaration, not self.only_cpus and _has_strings(node), node._device)
+        key = (node.declaration, not self.only_cpus and _has_strings(node), node.device)
         found = self.singles.get(key)
         if found is None:
             found = self.singles[key] = self._group([i])
@@ -260,7 +260,7 @@ class _Finder:
         """The device that an earlier plan put a member on, if it is still there."""
         found: dict[int, int] = {}
         for member in members:
-            name = self.assigned.get(self.nodes[member]._name)
+            name = self.assigned.get(self.nodes[member].name)
             if name is not None and (device := self.position.get(canonical_name(name))) is not None:
                 found.setdefault(device, member)
         if len(found) > 1:
@@ -277,11 +277,11 @@ class _Finder:
         if self.groups.free and not self.groups.free.isdisjoint(members):
             return None
         for member in members:
-            device = self.nodes[member]._device
+            device = self.nodes[member].device
             if device and (len(members) == 1 or member not in takers):
                 request = self._merged(members, request, member, DeviceSpec.from_string(device))
         for member in members if request is None else ():
-            device = self.nodes[member]._device
+            device = self.nodes[member].device
             if device and takers[member] == "resource":
                 spec = DeviceSpec.from_string(device)
                 if request is None or not _conflict(request.spec, spec):
@@ -300,7 +300,7 @@ class _Finder:
             merged.gave_way = True
             return merged
         if conflict:
-            names = [repr(self.nodes[i]._device) for i in (member, request.member)]
+            names = [repr(self.nodes[i].device) for i in (member, request.member)]
             self._refuse_merging(
                 members,
                 member,
@@ -315,7 +315,7 @@ class _Finder:
 
     def _refuse(self, members: list[int], request: _Request, exists: bool) -> NoReturn:
         node, spec = self.nodes[request.member], request.spec.to_string()
-        begin = f"Cannot assign a device for operation {node._name}: "
+        begin = f"Cannot assign a device for operation {node.name}: "
         if not exists:
             names = ", ".join(device.name for device in self.devices)
             _raise(
@@ -341,7 +341,7 @@ class _Finder:
                 here = ", ".join(sorted(self.types))
                 _raise(
                     node,
-                    f"Cannot assign a device for operation {node._name}: No kernel of op '{node.type}' "
+                    f"Cannot assign a device for operation {node.name}: No kernel of op '{node.type}' "
                     f"supports any of the devices here: {here}.\n{self._listing(members)}",
                 )
             if not able & own:
@@ -358,7 +358,7 @@ class _Finder:
         )
 
     def _refuse_merging(self, members: list[int], a: int, b: int, reason: str, joint: str = ": ") -> NoReturn:
-        names = f"'{self.nodes[a]._name}' and '{self.nodes[b]._name}'"
+        names = f"'{self.nodes[a].name}' and '{self.nodes[b].name}'"
         _raise(self.nodes[a], f"Cannot colocate nodes {names}{joint}{reason}\n{self._listing(members)}")
 
     def _listing(self, members: list[int]) -> str:
@@ -374,8 +374,8 @@ class _Finder:
         lines += ["", "Colocation members, user-requested devices, and framework assigned devices, if any:"]
         for i in members:
             node = self.nodes[i]
-            placed = self.assigned.get(node._name)
-            words = [f"  {node._name} ({node.type})", node._device, placed and f"framework assigned={placed}"]
+            placed = self.assigned.get(node.name)
+            words = [f"  {node.name} ({node.type})", node.device, placed and f"framework assigned={placed}"]
             lines.append(" ".join(word for word in words if word))
         return "\n".join(lines)
 
@@ -390,7 +390,7 @@ def _raise(node: PlanNode, message: str) -> NoReturn:
 
 def _has_strings(node: PlanNode) -> bool:
     string = dtypes.string
-    return any(x._dtype.base_dtype is string for x in (*node._outputs, *node._inputs))
+    return any(x.dtype.base_dtype is string for x in (*node.outputs, *node.inputs))
 
 
 def _matches(want: DeviceSpec, have: DeviceSpec) -> bool:

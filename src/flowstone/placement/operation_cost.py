@@ -61,14 +61,14 @@ def element_count(dims: tuple[int | None, ...] | None) -> int:
 
 def tensor_size(output: Output) -> int:
     """Bytes of an output's value."""
-    return element_count(output._dims) * (output._dtype.size or _HANDLE_SIZE)
+    return element_count(output.dims) * (output.dtype.size or _HANDLE_SIZE)
 
 
 def state_size(node: Node) -> int:
     """Bytes that a node of `STATE` holds between steps."""
     if node.type == "VarHandleOp":
         return element_count(node.attributes.get("shape")) * (node.attributes["dtype"].size or _HANDLE_SIZE)
-    return sum(tensor_size(output) for output in node._outputs)
+    return sum(tensor_size(output) for output in node.outputs)
 
 
 def is_view(declaration: OpDeclaration) -> bool:
@@ -89,11 +89,11 @@ def touched_rows(node: Node) -> Output | None:
     kind = node.declaration.name
     rows: Output | None = None
     if kind in _GATHERS:
-        rows = node._outputs[0]
+        rows = node.outputs[0]
     elif kind in _SCATTERS:
-        rows = node._inputs[2]
+        rows = node.inputs[2]
     elif kind.startswith(("SparseApply", "ResourceSparseApply")):
-        rows = node._inputs[[argument.name for argument in node.declaration.inputs].index("grad")]
+        rows = node.inputs[[argument.name for argument in node.declaration.inputs].index("grad")]
     return rows
 
 
@@ -102,7 +102,7 @@ def work(node: Node) -> Work:
     kind = node.declaration.name
     if kind in FREE:
         return Work(0.0, 0)
-    written = sum([tensor_size(x) for x in node._outputs])
+    written = sum([tensor_size(x) for x in node.outputs])
     rows = touched_rows(node)
     if rows is not None:
         size = 2 * tensor_size(rows) * max(len(node.declaration.mutates), 1)
@@ -110,7 +110,7 @@ def work(node: Node) -> Work:
     operations = node.declaration.cost_function or _OPERATIONS.get(kind)
     if operations is None and is_view(node.declaration):
         return Work(0.0, _HANDLE_SIZE)
-    size = written + sum([tensor_size(x) for x in node._inputs])
+    size = written + sum([tensor_size(x) for x in node.inputs])
     return Work(_by_element(node) if operations is None else operations(node), size)
 
 
@@ -118,12 +118,12 @@ def work(node: Node) -> Work:
 
 
 def _count(output: Output) -> int:
-    return element_count(output._dims)
+    return element_count(output.dims)
 
 
 def _by_element(node: Node, each: float = 1.0) -> float:
     """`each` for every element of the first output or the first input, whichever has more."""
-    most = max([_count(x) for x in (*node._outputs[:1], *node._inputs[:1])], default=0)
+    most = max([_count(x) for x in (*node.outputs[:1], *node.inputs[:1])], default=0)
     return each * most
 
 
@@ -133,22 +133,22 @@ def _elements(each: float) -> Callable[[Node], float]:
 
 def _product(node: Node) -> float:
     """2 m n k: the elements of a, b and their product are mk, kn, mn (each times the batch)."""
-    out = node._outputs[0]
-    batch = element_count(out._dims[:-2]) if out._dims is not None and len(out._dims) > 2 else 1
-    counts = _count(node._inputs[0]) * _count(node._inputs[1]) * _count(out)
+    out = node.outputs[0]
+    batch = element_count(out.dims[:-2]) if out.dims is not None and len(out.dims) > 2 else 1
+    counts = _count(node.inputs[0]) * _count(node.inputs[1]) * _count(out)
     return 2.0 * math.sqrt(counts / max(batch, 1))
 
 
 def _added_product(node: Node) -> float:
     """2 m n k for the product of a and b, which share the dimension k, their first one if both have it."""
-    a, b = (x._dims or (None, None) for x in node._inputs[1:])
+    a, b = (x.dims or (None, None) for x in node.inputs[1:])
     shared = a[0] if a[0] == b[0] else a[-1]
-    return 2.0 * _count(node._inputs[1]) * _count(node._inputs[2]) / (shared or ASSUMED_SIZE)
+    return 2.0 * _count(node.inputs[1]) * _count(node.inputs[2]) / (shared or ASSUMED_SIZE)
 
 
 def _product_update(node: Node) -> float:
     """2 m n k for the product of a and b that changes a variable; a handle's variable counts as assumed."""
-    return 2.0 * math.sqrt(math.prod(_count(node._inputs[i]) for i in (0, 2, 3)))
+    return 2.0 * math.sqrt(math.prod(_count(node.inputs[i]) for i in (0, 2, 3)))
 
 
 def _convolution(
@@ -158,7 +158,7 @@ def _convolution(
     whatever the order of the filter's dimensions."""
 
     def operations(node: Node) -> float:
-        dims = result(node)._dims
+        dims = result(node).dims
         channels = dims[1 if node.attributes["data_format"].startswith("NC") else -1] if dims else None
         return 2.0 * _count(result(node)) * _count(kernel(node)) / (channels or ASSUMED_SIZE)
 
@@ -167,7 +167,7 @@ def _convolution(
 
 def _depthwise(result: Callable[[Node], Output], kernel: Callable[[Node], Output]) -> Callable[[Node], float]:
     def operations(node: Node) -> float:
-        dims = kernel(node)._dims
+        dims = kernel(node).dims
         return 2.0 * _count(result(node)) * element_count(dims[:2] if dims else None)
 
     return operations
@@ -176,26 +176,26 @@ def _depthwise(result: Callable[[Node], Output], kernel: Callable[[Node], Output
 def _recurrent_layer(node: Node) -> float:
     """Of all steps: the products, and in a gradient each of them twice."""
     is_gradient = node.type.endswith("Gradient")
-    weights = node._outputs[-2] if is_gradient else node._inputs[-2]
-    rows = element_count((node._outputs[0]._dims or (1,))[:-1]) * node.attributes.get("N", 1)
+    weights = node.outputs[-2] if is_gradient else node.inputs[-2]
+    rows = element_count((node.outputs[0].dims or (1,))[:-1]) * node.attributes.get("N", 1)
     return float((2 + 2 * is_gradient) * rows * _count(weights))
 
 
 def _pooling(node: Node) -> float:
     window = node.attributes.get("ksize") or (1,)
-    return float(math.prod(window)) * min(_count(node._outputs[0]), _count(node._inputs[0]))
+    return float(math.prod(window)) * min(_count(node.outputs[0]), _count(node.inputs[0]))
 
 
 def _forward(build: Callable[..., Callable[[Node], float]]) -> Callable[[Node], float]:
-    return build(lambda node: node._outputs[0], lambda node: node._inputs[1])
+    return build(lambda node: node.outputs[0], lambda node: node.inputs[1])
 
 
 def _by_input(build: Callable[..., Callable[[Node], float]]) -> Callable[[Node], float]:
-    return build(lambda node: node._inputs[2], lambda node: node._inputs[1])
+    return build(lambda node: node.inputs[2], lambda node: node.inputs[1])
 
 
 def _by_filter(build: Callable[..., Callable[[Node], float]]) -> Callable[[Node], float]:
-    return build(lambda node: node._inputs[2], lambda node: node._outputs[0])
+    return build(lambda node: node.inputs[2], lambda node: node.outputs[0])
 
 
 _TABLE: tuple[tuple[str, Callable[[Node], float]], ...] = (
@@ -203,7 +203,7 @@ _TABLE: tuple[tuple[str, Callable[[Node], float]], ...] = (
     ("_ProductSumAdd", _added_product),
     ("_LSTMLayer _LSTMLayerGradient _LSTMSequence _LSTMSequenceGradient", _recurrent_layer),
     ("_ApplyProduct _ResourceApplyProduct", _product_update),
-    ("_ApplySum _ResourceApplySum", lambda node: 2.0 * _count(node._inputs[2])),
+    ("_ApplySum _ResourceApplySum", lambda node: 2.0 * _count(node.inputs[2])),
     ("Conv2D Conv3D _BiasedConv2D", _forward(_convolution)),
     ("Conv2DBackpropInput Conv3DBackpropInputV2", _by_input(_convolution)),
     ("Conv2DBackpropFilter Conv3DBackpropFilterV2", _by_filter(_convolution)),

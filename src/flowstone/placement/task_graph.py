@@ -107,7 +107,7 @@ def task_graph(
     return TaskGraph(
         devices, link_table(devices, links), times, packing.inputs, packing.outputs, packing.producer,
         packing.size, packing.storage, packing.buffer, constraints.group, constraints.feasible, resident,
-        frozenset(packing.first[x._op] + x._value_index for x in subgraph.fetches),
+        frozenset(packing.first[x.op] + x.value_index for x in subgraph.fetches),
         packing.light, packing.follows, frame,
     )  # fmt: skip
 
@@ -153,11 +153,11 @@ class _Packing:
     def _add(self, i: int, node: PlanNode) -> None:
         first = self.first
         # a source that has no number yet is further down: an edge back into a loop
-        inputs = [first[x._op] + x._value_index for x in node._inputs if x._op in first]
+        inputs = [first[x.op] + x.value_index for x in node.inputs if x.op in first]
         data = len(inputs)
-        for control in node._control_inputs:
+        for control in node.control_inputs:
             if control in first:
-                inputs.append(first[control] + len(control._outputs))
+                inputs.append(first[control] + len(control.outputs))
         kind = node.declaration.name
         free = kind in FREE
         self.works.append(_NOTHING if free else work(node))
@@ -172,12 +172,12 @@ class _Packing:
     def _add_outputs(self, i: int, node: PlanNode, data: list[int], free: bool) -> None:
         start = len(self.size)
         self.first[node] = start
-        self.outputs.append(range(start, start + len(node._outputs) + 1))
+        self.outputs.append(range(start, start + len(node.outputs) + 1))
         held = node.declaration.name in STATE
         if held:
             self.resident[i] = state_size(node)
         shares = bool(data) and (free or is_view(node.declaration))
-        for x in node._outputs:
+        for x in node.outputs:
             size = self.costs.output_size(x)
             self.size.append(size)
             self.buffer.append(0 if held or shares else size)
@@ -185,7 +185,7 @@ class _Packing:
         self.size.append(0)
         self.buffer.append(0)
         self.storage.append(len(self.storage))
-        self.producer += [i] * (len(node._outputs) + 1)
+        self.producer += [i] * (len(node.outputs) + 1)
 
 
 _NOTHING = Work(0.0, 0)

@@ -17,8 +17,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from flowstone.framework.node import Output
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.arrivals import Before, arrivals, changes, is_in_pieces
 from flowstone.rewriting.analyses.frames import ENTERS
 from flowstone.rewriting.analyses.state_access import input_positions
@@ -36,7 +35,7 @@ class Admission:
         self._references = References()
         self._versions: StateVersions | None = None
         self._added: list[tuple[PlanNode, PlanNode]] = []  # new nodes, and in whose places they stand
-        self._consumers: dict[Output, list[PlanNode]] | None = None
+        self._consumers: dict[PlanOutput, list[PlanNode]] | None = None
         self._waited_for: set[PlanNode] | None = None
         self._in_pieces: bool | None = None
         self._arrivals: Before | None = None
@@ -56,14 +55,14 @@ class Admission:
     def admits_in_place(
         self,
         node: PlanNode,
-        outputs: Sequence[Output],
+        outputs: Sequence[PlanOutput],
         new_nodes: Sequence[PlanNode],
         is_after_changes: bool,
     ) -> bool:
         """Whether `outputs`, some of `new_nodes` in its place, may stand for those of `node`.
 
         `is_after_changes`: a node that changes state, or waits, comes before it."""
-        replaced = list(zip(node._outputs, outputs))
+        replaced = list(zip(node.outputs, outputs))
         in_pieces = self._is_in_pieces()
         if not in_pieces:
             if not is_after_changes and self._keeps_references(replaced):
@@ -83,13 +82,15 @@ class Admission:
                 self._held().update([output.op for output in outputs])
         return True
 
-    def _keeps_references(self, replaced: Iterable[tuple[Output, Output]]) -> bool:
+    def _keeps_references(self, replaced: Iterable[tuple[PlanOutput, PlanOutput]]) -> bool:
         references = self._references
         return all([_is_handed_on(old, new) or references[old] == references[new] for old, new in replaced])
 
     # ---- several at a time
 
-    def refused(self, places: Places, replaced: dict[Output, Output], stand_ins: Places) -> set[PlanNode]:
+    def refused(
+        self, places: Places, replaced: dict[PlanOutput, PlanOutput], stand_ins: Places
+    ) -> set[PlanNode]:
         """The old nodes whose changes may not be made. Changes that share a node stand or fall together."""
         involved = {*places, *[x.op for x in replaced]}
         in_pieces = self._is_in_pieces()
@@ -104,7 +105,7 @@ class Admission:
         refused: set[PlanNode] = set()
         groups = _groups(involved, places, replaced, stand_ins)
         for group in groups:
-            pairs = [(old, replaced[old]) for node in group for old in node._outputs if old in replaced]
+            pairs = [(old, replaced[old]) for node in group for old in node.outputs if old in replaced]
             new_nodes = [new for node in group for new in places.get(node, ()) if new is not node]
             if not self._admits(pairs, new_nodes, group):
                 refused |= group
@@ -121,7 +122,7 @@ class Admission:
         refused: set[PlanNode],
         groups: list[set[PlanNode]],
         places: Places,
-        replaced: dict[Output, Output],
+        replaced: dict[PlanOutput, PlanOutput],
     ) -> set[PlanNode]:
         """The nodes, and those that were to go without a replacement but are taken by nodes that stay."""
         group_of = {node: group for group in groups for node in group}
@@ -132,9 +133,9 @@ class Admission:
             if node in found:
                 continue
             found.add(node)
-            for x in node._inputs:
-                if x._op in group_of and x not in replaced and x._op not in places.get(x._op, [x._op]):
-                    waiting += group_of[x._op]
+            for x in node.inputs:
+                if x.op in group_of and x not in replaced and x.op not in places.get(x.op, [x.op]):
+                    waiting += group_of[x.op]
         return found
 
     def _come_before_changes(self, involved: Collection[PlanNode]) -> bool:
@@ -151,7 +152,7 @@ class Admission:
 
     def _keeps_order(
         self,
-        replaced: Sequence[tuple[Output, Output]],
+        replaced: Sequence[tuple[PlanOutput, PlanOutput]],
         new_nodes: Iterable[PlanNode],
         old_nodes: Iterable[PlanNode],
     ) -> bool:
@@ -173,13 +174,13 @@ class Admission:
         for new in new_nodes:
             if self.versions.in_memory_for(new):
                 before = [each for each in _sources(old) if place[each] < place[new]]
-                new._control_inputs = list(dict.fromkeys([*new._control_inputs, *before]))
+                new.control_inputs = list(dict.fromkeys([*new.control_inputs, *before]))
 
     # ---- the question
 
     def _admits(
         self,
-        replaced: Sequence[tuple[Output, Output]],
+        replaced: Sequence[tuple[PlanOutput, PlanOutput]],
         new_nodes: Sequence[PlanNode],
         old_nodes: Collection[PlanNode],
     ) -> bool:
@@ -194,17 +195,17 @@ class Admission:
     def _updates_from_itself(self, node: PlanNode) -> bool:
         """Whether the node takes values that share memory with what it changes."""
         sharing, changed = self.versions.sharing, input_positions(node, node.declaration.mutates)
-        states = frozenset().union(*[sharing[node._inputs[i]] for i in changed])
-        return any([states & sharing[x] for i, x in enumerate(node._inputs) if i not in changed])
+        states = frozenset().union(*[sharing[node.inputs[i]] for i in changed])
+        return any([states & sharing[x] for i, x in enumerate(node.inputs) if i not in changed])
 
     def _are_read_by_old(
         self,
         new_reads: frozenset[Any],
-        replaced: Sequence[tuple[Output, Output]],
+        replaced: Sequence[tuple[PlanOutput, PlanOutput]],
         new_nodes: Sequence[PlanNode],
         old_nodes: Collection[PlanNode],
     ) -> bool:
-        taken = {x for new in new_nodes for x in new._inputs}
+        taken = {x for new in new_nodes for x in new.inputs}
         absorbed = _absorbed([*[old.op for old, _ in replaced], *old_nodes], taken)
         old_reads: dict[Any, set[Any]] = {}
         for node in absorbed:
@@ -216,11 +217,11 @@ class Admission:
             return True
         return not any(node in self._held() for node in absorbed if node not in old_nodes)
 
-    def _shows_the_same(self, old: Output, new: Output, new_nodes: Sequence[PlanNode]) -> bool:
+    def _shows_the_same(self, old: PlanOutput, new: PlanOutput, new_nodes: Sequence[PlanNode]) -> bool:
         versions = self.versions
         before, after = versions.references[old], versions.references[new]
         if before == after:
-            if before or new._op in new_nodes or new._op is old._op:
+            if before or new.op in new_nodes or new.op is old.op:
                 return True
             return all(  # a value that is there already
                 [versions.current(state, new.op) == version for state, version in versions.read_by(old.op)]
@@ -231,7 +232,7 @@ class Admission:
             return False  # no edge says when those who take it run
         return all([self._is_taken_at(old, state, versions.current(state, value)) for state in changed])
 
-    def _is_taken_at(self, x: Output, state: Any, version: Any) -> bool:
+    def _is_taken_at(self, x: PlanOutput, state: Any, version: Any) -> bool:
         """Whether all who take `x`, or what is handed on of it, see this version of the state."""
         waiting, seen = [x], {x}
         while waiting:
@@ -240,13 +241,13 @@ class Admission:
                 return False
             for node in self._taken().get(top, ()):
                 if hands_on(node):
-                    waiting += [y for y in node._outputs if y not in seen]
-                    seen.update(node._outputs)
+                    waiting += [y for y in node.outputs if y not in seen]
+                    seen.update(node.outputs)
                 elif self.versions.current(state, node) != version:
                     return False
         return True
 
-    def _taken(self) -> dict[Output, list[PlanNode]]:
+    def _taken(self) -> dict[PlanOutput, list[PlanNode]]:
         if self._consumers is None:
             self._consumers = self._subgraph.consumers()
         return self._consumers
@@ -259,23 +260,23 @@ class Admission:
     def _held(self) -> set[PlanNode]:
         """The nodes that others wait for."""
         if self._waited_for is None:
-            self._waited_for = {x for node in self._subgraph.nodes for x in node._control_inputs}
+            self._waited_for = {x for node in self._subgraph.nodes for x in node.control_inputs}
         return self._waited_for
 
 
-def _is_handed_on(old: Output, new: Output) -> bool:
+def _is_handed_on(old: PlanOutput, new: PlanOutput) -> bool:
     """Whether one is all that the other's node hands on, as an Identity does."""
-    node, declaration = old._op, old._op.declaration
+    node, declaration = old.op, old.op.declaration
     if not declaration.aliases or declaration.snapshot:
         return False
-    return len(node._inputs) == 1 and node._inputs[0] is new
+    return len(node.inputs) == 1 and node.inputs[0] is new
 
 
 def _sources(node: PlanNode) -> list[PlanNode]:
-    return [*[x._op for x in node._inputs], *node._control_inputs]
+    return list(node.sources())
 
 
-def _absorbed(ends: Iterable[PlanNode], taken: Collection[Output]) -> set[PlanNode]:
+def _absorbed(ends: Iterable[PlanNode], taken: Collection[PlanOutput]) -> set[PlanNode]:
     """The nodes that lead to these ends, themselves included, and come after what is `taken`."""
     found: set[PlanNode] = set()
     stack = list(ends)
@@ -283,12 +284,12 @@ def _absorbed(ends: Iterable[PlanNode], taken: Collection[Output]) -> set[PlanNo
         node = stack.pop()
         if node not in found:
             found.add(node)
-            stack += [x._op for x in node._inputs if x not in taken]
+            stack += [x.op for x in node.inputs if x not in taken]
     return found
 
 
 def _groups(
-    involved: Collection[PlanNode], places: Places, replaced: dict[Output, Output], stand_ins: Places
+    involved: Collection[PlanNode], places: Places, replaced: dict[PlanOutput, PlanOutput], stand_ins: Places
 ) -> list[set[PlanNode]]:
     """The old nodes in groups that share new nodes, directly or through what these take of each other."""
     leader: dict[PlanNode, PlanNode] = {}
@@ -305,11 +306,11 @@ def _groups(
     for node, new_nodes in places.items():
         for new in new_nodes:
             join(node, new)
-            for source in (*[x._op for x in new._inputs], *new._control_inputs):
+            for source in new.sources():
                 if source in made:
                     join(new, source)
     for old, new_output in replaced.items():
-        if new_output._op in made or new_output._op in places:
+        if new_output.op in made or new_output.op in places:
             join(old.op, new_output.op)
     for node, stands in stand_ins.items():
         for new in stands:

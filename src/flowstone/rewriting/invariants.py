@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from flowstone.framework.node import Output
-from flowstone.framework.subgraph import Subgraph
+from flowstone.framework.subgraph import PlanOutput, Subgraph
 from flowstone.rewriting.analyses.dependences import Dependences
 from flowstone.rewriting.analyses.frames import NEXT_ITERATIONS
 
@@ -26,13 +25,13 @@ def check(subgraph: Subgraph, pass_name: str = "") -> None:
     - feeds are the outputs of ``_Arg`` nodes, numbered in order.
     """
     where = f" after {pass_name}" if pass_name else ""
-    known: set[Output] = set()
+    known: set[PlanOutput] = set()
     seen = set()
     for node in subgraph.nodes:
-        for x in node._inputs:
-            if x not in known and x._op.type not in NEXT_ITERATIONS:
+        for x in node.inputs:
+            if x not in known and x.op.type not in NEXT_ITERATIONS:
                 raise AssertionError(f"{node.name} takes {x.name}, which is not computed before it{where}")
-        for control in node._control_inputs:
+        for control in node.control_inputs:
             if control not in seen:
                 raise AssertionError(
                     f"{node.name} waits for {control.name}, which does not run before it{where}"
@@ -40,16 +39,16 @@ def check(subgraph: Subgraph, pass_name: str = "") -> None:
         declared = [
             dtype for argument in node.declaration.inputs for dtype in argument.types(node.attributes)
         ]
-        if len(declared) != len(node._inputs):
+        if len(declared) != len(node.inputs):
             raise AssertionError(
-                f"{node.name} has {len(node._inputs)} inputs, declared are {len(declared)}{where}"
+                f"{node.name} has {len(node.inputs)} inputs, declared are {len(declared)}{where}"
             )
-        for x, dtype in zip(node._inputs, declared):
+        for x, dtype in zip(node.inputs, declared):
             if x.dtype.base_dtype is not dtype.base_dtype:
                 raise AssertionError(
                     f"{node.name} takes {x.name} as {dtype.name}, but it is {x.dtype.name}{where}"
                 )
-        known.update(node._outputs)
+        known.update(node.outputs)
         seen.add(node)
     for i, feed in enumerate(subgraph.feeds):
         if feed.op.type != "_Arg" or feed.op.attributes["index"] != i:

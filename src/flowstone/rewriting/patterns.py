@@ -16,8 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from flowstone.framework.node import Output
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.admission import Admission
 from flowstone.rewriting.analyses.branches import MERGES, TRUE, Liveness
 from flowstone.rewriting.analyses.frames import Frames, is_loop_switch
@@ -28,7 +27,7 @@ class Replacement(NamedTuple):
     """What stands for a node's outputs: `outputs` (one each), `reason`, new `nodes` to insert before it, and
     `controls` that whoever takes the outputs must wait for from now on."""
 
-    outputs: list[Output]
+    outputs: list[PlanOutput]
     reason: str
     nodes: tuple[PlanNode, ...] = ()
     controls: tuple[PlanNode, ...] = ()
@@ -39,8 +38,8 @@ Rule = Callable[[PlanNode], "Replacement | None"]
 
 def rewrite(subgraph: Subgraph, pass_name: str, rule: Rule) -> None:
     """Applies `rule` to every node, inputs first; changes the subgraph in place."""
-    replaced: dict[Output, Output] = {}
-    carried: dict[Output, tuple[PlanNode, ...]] = {}
+    replaced: dict[PlanOutput, PlanOutput] = {}
+    carried: dict[PlanOutput, tuple[PlanNode, ...]] = {}
     gone: dict[
         PlanNode, list[PlanNode]
     ] = {}  # replaced nodes, and what those who waited for them now wait for
@@ -51,18 +50,18 @@ def rewrite(subgraph: Subgraph, pass_name: str, rule: Rule) -> None:
         if not is_after_changes:
             is_after_changes = bool(node.declaration.mutates) or node.declaration.asynchronous
         if replaced:
-            inputs = node._inputs
+            inputs = node.inputs
             for i, x in enumerate(inputs):
                 if x in replaced:
                     inputs[i] = replaced[x]
                     if x in carried:
-                        node._control_inputs = list(dict.fromkeys([*node._control_inputs, *carried[x]]))
-            if gone and node._control_inputs:
-                node._control_inputs = _redirected(node._control_inputs, gone)
+                        node.control_inputs = list(dict.fromkeys([*node.control_inputs, *carried[x]]))
+            if gone and node.control_inputs:
+                node.control_inputs = _redirected(node.control_inputs, gone)
         result = rule(node)
         if result is not None:
             for new in result.nodes:
-                new._control_inputs = list(dict.fromkeys([*node._control_inputs, *new._control_inputs]))
+                new.control_inputs = list(dict.fromkeys([*node.control_inputs, *new.control_inputs]))
         if result is None or not (liveness.trivial or _alive_together(liveness, node, result)):
             nodes.append(node)
             continue
@@ -70,11 +69,11 @@ def rewrite(subgraph: Subgraph, pass_name: str, rule: Rule) -> None:
             nodes.append(node)
             continue
         nodes.extend(result.nodes)
-        for old, new_output in zip(node._outputs, result.outputs):
+        for old, new_output in zip(node.outputs, result.outputs):
             replaced[old] = new_output
             if result.controls:
                 carried[old] = result.controls
-        stand_ins = [*dict.fromkeys(output.op for output in result.outputs), *node._control_inputs]
+        stand_ins = [*dict.fromkeys(output.op for output in result.outputs), *node.control_inputs]
         if liveness.trivial or _runs_where(liveness, stand_ins[:1], node):
             gone[node] = stand_ins
         else:
@@ -84,7 +83,7 @@ def rewrite(subgraph: Subgraph, pass_name: str, rule: Rule) -> None:
     if replaced:
         for node in nodes:  # what a loop's head takes from the iteration before comes after it
             if node.type in MERGES:
-                node._inputs[:] = [replaced.get(x, x) for x in node._inputs]
+                node.inputs[:] = [replaced.get(x, x) for x in node.inputs]
         subgraph.fetches = [replaced.get(x, x) for x in subgraph.fetches]
         subgraph.targets = list(dict.fromkeys(_redirected(subgraph.targets, gone)))
 
@@ -94,9 +93,7 @@ def _alive_together(liveness: Liveness, node: PlanNode, result: Replacement) -> 
         return False  # carried to a Merge, it would kill the other branch's value
     for new in result.nodes:
         liveness.add(new)
-    return all(
-        liveness.output(old) == liveness.output(new) for old, new in zip(node._outputs, result.outputs)
-    )
+    return all(liveness.output(old) == liveness.output(new) for old, new in zip(node.outputs, result.outputs))
 
 
 def _runs_where(liveness: Liveness, stand_ins: list[PlanNode], node: PlanNode) -> bool:
@@ -117,7 +114,7 @@ def _redirected(controls: list[PlanNode], gone: dict[PlanNode, list[PlanNode]]) 
 def substitute(
     subgraph: Subgraph,
     places: dict[PlanNode, list[PlanNode]],
-    replaced: dict[Output, Output],
+    replaced: dict[PlanOutput, PlanOutput],
     stand_ins: dict[PlanNode, list[PlanNode]] | None = None,
 ) -> None:
     """Puts new nodes in the places of old ones, for rewrites that see more than one node at a time.
@@ -137,13 +134,13 @@ def substitute(
                 new.order = node.order
     if refused:
         places = {node: new for node, new in places.items() if node not in refused}
-        replaced = {old: new for old, new in replaced.items() if old._op not in refused}
+        replaced = {old: new for old, new in replaced.items() if old.op not in refused}
         stand_ins = {node: new for node, new in stand_ins.items() if node not in refused}
     subgraph.nodes = [new for node in subgraph.nodes for new in places.get(node, [node])]
     for node in subgraph.nodes:
-        node._inputs[:] = [replaced.get(x, x) for x in node._inputs]
-        if node._control_inputs:
-            node._control_inputs = _redirected(node._control_inputs, stand_ins)
+        node.inputs[:] = [replaced.get(x, x) for x in node.inputs]
+        if node.control_inputs:
+            node.control_inputs = _redirected(node.control_inputs, stand_ins)
     subgraph.fetches = [replaced.get(x, x) for x in subgraph.fetches]
     subgraph.targets = _redirected(subgraph.targets, stand_ins)
 
@@ -151,7 +148,7 @@ def substitute(
 def substitute_in_order(
     subgraph: Subgraph,
     places: dict[PlanNode, list[PlanNode]],
-    replaced: dict[Output, Output],
+    replaced: dict[PlanOutput, PlanOutput],
     stand_ins: dict[PlanNode, list[PlanNode]],
     arranged: Callable[[], None],
 ) -> bool:
@@ -160,7 +157,7 @@ def substitute_in_order(
     """
     versions = StateVersions(subgraph)
     before = {node: versions.read_by(node) for node in subgraph.nodes} if versions.changes else {}
-    edges = [(node, list(node._inputs), list(node._control_inputs)) for node in subgraph.nodes]
+    edges = [(node, list(node.inputs), list(node.control_inputs)) for node in subgraph.nodes]
     lists = subgraph.nodes, subgraph.fetches, subgraph.targets
     substitute(subgraph, places, replaced, stand_ins)
     arranged()
@@ -169,8 +166,8 @@ def substitute_in_order(
         if any([after.read_by(node) != before[node] for node in subgraph.nodes if node in before]):
             subgraph.nodes, subgraph.fetches, subgraph.targets = lists
             for node, inputs, controls in edges:
-                node._inputs[:] = inputs
-                node._control_inputs = controls
+                node.inputs[:] = inputs
+                node.control_inputs = controls
             return False
     return True
 
@@ -187,7 +184,7 @@ def in_order(nodes: Iterable[PlanNode], edges: Iterable[tuple[PlanNode, PlanNode
         stack = [node]
         while stack:
             top = stack[-1]
-            sources = (*(x._op for x in top._inputs), *top._control_inputs, *before.get(top, ()))
+            sources = (*top.sources(), *before.get(top, ()))
             waiting = [source for source in sources if source not in done]
             if waiting:
                 stack += reversed(waiting)
@@ -207,10 +204,10 @@ def remove_unneeded(subgraph: Subgraph) -> None:
     liveness, frames = Liveness(subgraph), Frames(subgraph.nodes)
 
     def sources(node: PlanNode) -> list[PlanNode]:
-        return [*(x._op for x in node._inputs), *node._control_inputs]
+        return list(node.sources())
 
     def only_orders(node: PlanNode) -> bool:
-        if frames.home(node) is not None or len(node._control_inputs) > _MOST_STAND_INS:
+        if frames.home(node) is not None or len(node.control_inputs) > _MOST_STAND_INS:
             return False
         return liveness.trivial or all([liveness.node(each) == TRUE for each in (node, *sources(node))])
 
@@ -223,8 +220,8 @@ def remove_unneeded(subgraph: Subgraph) -> None:
         if node in needed:
             continue
         needed.add(node)
-        stack.extend([x._op for x in node._inputs])
-        waits = list(node._control_inputs)
+        stack.extend([x.op for x in node.inputs])
+        waits = list(node.control_inputs)
         while waits:
             control = waits.pop()
             if control not in passed:
@@ -236,8 +233,8 @@ def remove_unneeded(subgraph: Subgraph) -> None:
     dropped: dict[PlanNode, list[PlanNode]] = {}
     nodes = []
     for node in subgraph.nodes:
-        if dropped and node._control_inputs:
-            node._control_inputs = _redirected(node._control_inputs, dropped)
+        if dropped and node.control_inputs:
+            node.control_inputs = _redirected(node.control_inputs, dropped)
         if node in needed:
             nodes.append(node)
         else:
@@ -258,6 +255,6 @@ def _run_by_targets(subgraph: Subgraph) -> list[PlanNode]:
         if node not in seen:
             seen.add(node)
             found.append(node)
-            if not node._outputs and not node._inputs:
-                stack.extend(node._control_inputs)
+            if not node.outputs and not node.inputs:
+                stack.extend(node.control_inputs)
     return found

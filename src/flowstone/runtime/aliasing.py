@@ -22,9 +22,8 @@ from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from flowstone.framework.node import Output
 from flowstone.framework.shape import num_elements
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.frames import ENTERS, NEXT_ITERATIONS, Frame, Frames, is_head
 from flowstone.rewriting.analyses.state_access import input_positions
 from flowstone.rewriting.analyses.state_versions import References, hands_on
@@ -56,15 +55,15 @@ class Aliasing:
     def __init__(
         self,
         subgraph: Subgraph,
-        constants: dict[Output, Any],
+        constants: dict[PlanOutput, Any],
         frames: Frames | None = None,
-        shown: Mapping[Output, Collection[Any]] = MappingProxyType({}),
+        shown: Mapping[PlanOutput, Collection[Any]] = MappingProxyType({}),
         changed_elsewhere: Collection[Any] = (),
         in_pieces: bool = False,
     ) -> None:
         self.position = {node: i for i, node in enumerate(subgraph.nodes)}
-        self.last_use: dict[Output, int] = {}
-        self.roots: dict[Output, frozenset[Any]] = {}
+        self.last_use: dict[PlanOutput, int] = {}
+        self.roots: dict[PlanOutput, frozenset[Any]] = {}
         self.root_last_use: dict[Any, int] = {}
         self._foreign: dict[Any, Foreign] = {}
         self._changes: dict[Any, list[int]] = {}
@@ -79,18 +78,18 @@ class Aliasing:
                 self._references.know(feed, owners)
         self.spans = _spans(subgraph, frames)
         for i, node in enumerate(subgraph.nodes):
-            for x in node._inputs:
-                if x._op.type not in NEXT_ITERATIONS:
+            for x in node.inputs:
+                if x.op.type not in NEXT_ITERATIONS:
                     self.last_use[x] = i
         for x in subgraph.fetches:
             self.last_use[x] = FOREVER
         if frames.exist:
             for node in subgraph.nodes:
                 if node.type in ENTERS:
-                    self.last_use[node._outputs[0]] = self.spans[frames.of[node]][1]  # type: ignore[index]
+                    self.last_use[node.outputs[0]] = self.spans[frames.of[node]][1]  # type: ignore[index]
         for i, node in enumerate(subgraph.nodes):
             self._visit(node, i)
-        self._sharers: dict[Any, list[Output]] = {}
+        self._sharers: dict[Any, list[PlanOutput]] = {}
         for output, roots in self.roots.items():
             for root in roots:
                 if type(root) is Foreign and (root in self._changes or self._changes_elsewhere(root)):
@@ -99,12 +98,12 @@ class Aliasing:
             for root in roots:
                 if used > self.root_last_use.get(root, -1):
                     self.root_last_use[root] = used
-        self._kept: set[Output] = set()
+        self._kept: set[PlanOutput] = set()
         self._kept_roots: set[Any] = set()
         for node in subgraph.nodes:
             for index in input_positions(node, node.declaration.keeps) if node.declaration.keeps else ():
-                self._kept.add(node._inputs[index])
-                self._kept_roots |= self.roots[node._inputs[index]]
+                self._kept.add(node.inputs[index])
+                self._kept_roots |= self.roots[node.inputs[index]]
         for root in self._kept_roots:
             self.root_last_use[root] = FOREVER
 
@@ -117,9 +116,10 @@ class Aliasing:
     def _visit(self, node: PlanNode, i: int) -> None:
         declaration = node.declaration
         for index in input_positions(node, declaration.mutates):
-            for root in self.roots[node._inputs[index]]:
+            for root in self.roots[node.inputs[index]]:
                 self._changes.setdefault(root, []).append(i)
-        for output in node._outputs:
+        roots: frozenset[PlanOutput | Foreign]
+        for output in node.outputs:
             if node.type == "_Arg":
                 owners = self._shown.get(output, ())
                 roots = frozenset([Foreign("feed"), *[self._state(owner) for owner in owners]])
@@ -128,10 +128,10 @@ class Aliasing:
                 is_state = output.dtype.is_ref or output.dtype.torch is None
                 roots = frozenset([self._state(owner) if is_state else Foreign("constant")])
             elif node.type in ENTERS or is_head(node):
-                roots = self.roots[node._inputs[0]] | {Foreign("loop")}
+                roots = self.roots[node.inputs[0]] | {Foreign("loop")}
             elif declaration.aliases or declaration.overlapping:
-                roots = frozenset().union(
-                    *(self.roots[node._inputs[j]] for j in input_positions(node, declaration.aliases))
+                roots = frozenset[PlanOutput | Foreign]().union(
+                    *(self.roots[node.inputs[j]] for j in input_positions(node, declaration.aliases))
                 )
                 if declaration.overlapping:
                     roots |= {Foreign("overlap")}
@@ -143,16 +143,16 @@ class Aliasing:
 
     def may_overwrite(self, node: PlanNode, index: int) -> bool:
         """Whether `node` may leave its result in the buffer of its input `index`."""
-        x = node._inputs[index]
-        if node._inputs.count(x) > 1:
+        x = node.inputs[index]
+        if node.inputs.count(x) > 1:
             return False
-        if any(y is not x and self.roots[x] & self.roots[y] for y in node._inputs):
+        if any(y is not x and self.roots[x] & self.roots[y] for y in node.inputs):
             return False  # another input is a view of it, perhaps with other strides
-        here, size = self.position[node], num_elements(x._dims) or 0
+        here, size = self.position[node], num_elements(x.dims) or 0
         for root in self.roots[x]:
-            if type(root) is not Output or self.root_last_use[root] > here:
+            if type(root) is not PlanOutput or self.root_last_use[root] > here:
                 return False
-            if (num_elements(root._dims) or 0) > size:  # the result would hold all of it
+            if (num_elements(root.dims) or 0) > size:  # the result would hold all of it
                 return False
         return True
 
@@ -160,14 +160,14 @@ class Aliasing:
         """Whether the outputs of `node`, which share memory with state, must be copies: one outlives a
         change.
         """
-        if hands_on(node) or not any(self._references[x] for x in node._inputs):
+        if hands_on(node) or not any(self._references[x] for x in node.inputs):
             return False
-        return any(self._outlives_change(node, x) or self._is_kept_past_change(x) for x in node._outputs)
+        return any(self._outlives_change(node, x) or self._is_kept_past_change(x) for x in node.outputs)
 
     def _changes_elsewhere(self, root: Foreign) -> bool:
         return bool(self._changed_elsewhere) and id(root.owner) in self._changed_elsewhere
 
-    def _is_kept_past_change(self, output: Output) -> bool:
+    def _is_kept_past_change(self, output: PlanOutput) -> bool:
         """Whether an op keeps the output, or what shares its memory, and another function changes that."""
         return any(
             type(root) is Foreign
@@ -181,24 +181,24 @@ class Aliasing:
         """The states that nodes change, as far as they outlive the step."""
         return [root.owner for root in self._changes if type(root) is Foreign and root.kind == "state"]
 
-    def states_shown(self, x: Output) -> list[Any]:
+    def states_shown(self, x: PlanOutput) -> list[Any]:
         """The states whose memory `x` may show, as far as they outlive the step."""
         found = [r.owner for r in self.roots[x] if type(r) is Foreign and r.kind == "state"]
-        return [owner for owner in found if type(owner) is not Output]
+        return [owner for owner in found if type(owner) is not PlanOutput]
 
-    def outlives_change(self, x: Output) -> bool:
+    def outlives_change(self, x: PlanOutput) -> bool:
         """Whether `x`, a value, shares memory with state that changes before or in its last use."""
         return not self._references[x] and self._outlives_change(x.op, x, until_used=1)
 
     def copied_operands(self, node: PlanNode) -> list[int]:
         """The inputs that show memory of a state which the node changes while it reads them."""
         changed = set(input_positions(node, node.declaration.mutates))
-        roots = frozenset().union(*[self.roots[node._inputs[i]] for i in changed])
+        roots = frozenset().union(*[self.roots[node.inputs[i]] for i in changed])
         return [
-            i for i, x in enumerate(node._inputs) if i not in changed and not roots.isdisjoint(self.roots[x])
+            i for i, x in enumerate(node.inputs) if i not in changed and not roots.isdisjoint(self.roots[x])
         ]
 
-    def _outlives_change(self, node: PlanNode, output: Output, until_used: int = 0) -> bool:
+    def _outlives_change(self, node: PlanNode, output: PlanOutput, until_used: int = 0) -> bool:
         if output.dtype.is_ref or output.dtype.torch is None:
             return False
         here = self.position[node]
@@ -215,7 +215,9 @@ class Aliasing:
                     return True
         return False
 
-    def _may_change_before_use(self, node: PlanNode, output: Output, root: Foreign, until_used: bool) -> bool:
+    def _may_change_before_use(
+        self, node: PlanNode, output: PlanOutput, root: Foreign, until_used: bool
+    ) -> bool:
         """Whether no edges keep a change from coming between the node and a use of what shares its memory."""
         mine = self.roots[output]
         changes = [self._nodes[place] for place in self._changes.get(root, ())]
@@ -225,7 +227,7 @@ class Aliasing:
         sharers = {x for x in self._sharers[root] if x is output or self.roots[x] >= mine}
         if any(x in self._kept or self.last_use.get(x) == FOREVER for x in sharers):
             return True
-        takers = [each for each in self._nodes if not sharers.isdisjoint(each._inputs)]
+        takers = [each for each in self._nodes if not sharers.isdisjoint(each.inputs)]
         return any(
             until_used if taker is change else taker not in self._come_before(change)
             for change in changes
@@ -240,7 +242,7 @@ class Aliasing:
             stack = [node]
             while stack:
                 top = stack.pop()
-                for source in (*[x._op for x in top._inputs], *top._control_inputs):
+                for source in top.sources():
                     if source not in found:
                         found.add(source)
                         stack.append(source)
@@ -256,7 +258,7 @@ class Aliasing:
             frame = frame.parent
         return False
 
-    def _last_use_of_sharers(self, output: Output, root: Foreign) -> int:
+    def _last_use_of_sharers(self, output: PlanOutput, root: Foreign) -> int:
         """The last use of the output or of anything made from it that shares this state with it."""
         here, mine = self.position[output.op], self.roots[output]
         until = FOREVER if output in self._kept else self.last_use.get(output, -1)
@@ -271,10 +273,10 @@ class Aliasing:
         if not keeps or node.declaration.inputs.index(node.input_argument(i)) not in keeps:
             return False
         return any(
-            type(root) is Foreign and root.kind in ("feed", "state") for root in self.roots[node._inputs[i]]
+            type(root) is Foreign and root.kind in ("feed", "state") for root in self.roots[node.inputs[i]]
         )
 
-    def fetch_needs_copy(self, fetches: list[Output], index: int) -> bool:
+    def fetch_needs_copy(self, fetches: list[PlanOutput], index: int) -> bool:
         """Whether fetch `index` must be copied before the user gets it."""
         roots = self.roots[fetches[index]]
         if any(type(root) is Foreign or root in self._kept_roots for root in roots):

@@ -66,7 +66,7 @@ def wait_last(subgraph: Subgraph) -> bool:
         return False
     dependent: set[PlanNode] = set(waiting)
     for node in subgraph.nodes:
-        sources = (*(x.op for x in node._inputs), *node._control_inputs)
+        sources = node.sources()
         if any(source in dependent for source in sources):
             dependent.add(node)
     subgraph.nodes.sort(key=dependent.__contains__)

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.framework.node import Output
-from flowstone.framework.subgraph import PlanNode
+from flowstone.framework.subgraph import PlanNode, PlanOutput
 from flowstone.rewriting.analyses.branches import FALSE, TRUE, Liveness
 from flowstone.runtime.generated_code import Code
 
@@ -23,7 +22,7 @@ class ConditionalBlocks:
 
     def __init__(self, code: Code, liveness: Liveness) -> None:
         self._code, self._liveness = code, liveness
-        self._predicates: dict[Output, str] = {}
+        self._predicates: dict[PlanOutput, str] = {}
         self._path: list[str] = []  # the tests in force since the innermost loop
         self._loops: list[tuple[int, list[str], Any]] = []  # depth inside, path outside, condition
 
@@ -71,11 +70,11 @@ class ConditionalBlocks:
 
     # ---- conditions as text
 
-    def is_new_predicate(self, output: Output) -> bool:
+    def is_new_predicate(self, output: PlanOutput) -> bool:
         """Whether conditions ask the output, which has not been read yet."""
         return output in self._liveness.predicates and output not in self._predicates
 
-    def read_predicate(self, output: Output, value: str) -> None:
+    def read_predicate(self, output: PlanOutput, value: str) -> None:
         """Reads the predicate from the expression `value`."""
         name = self._predicates[output] = f"p{len(self._predicates)}"
         self._code.line(self.enter(output.op), f"{name} = {value}", output.op)
@@ -86,7 +85,7 @@ class ConditionalBlocks:
             return "False"
         return " or ".join(sorted(f"({' and '.join(self._tests(term)) or 'True'})" for term in condition))
 
-    def choice(self, inputs: list[Output], words: list[str]) -> str:
+    def choice(self, inputs: list[PlanOutput], words: list[str]) -> str:
         """The word of the input that is alive; where their Merge is alive, one is, so the last needs no
         test.
         """

@@ -137,7 +137,7 @@ def needs_placement(nodes: list[PlanNode], devices: list[Device]) -> bool:
     types = [device.device_type for device in devices]
     if len(set(types)) < len(types) or not {CPU, GPU}.issuperset(types):
         return True
-    return any(node._device for node in nodes)
+    return any(node.device for node in nodes)
 
 
 def check_requested(nodes: list[PlanNode], devices: list[Device], soft_placement: bool) -> None:
@@ -146,12 +146,12 @@ def check_requested(nodes: list[PlanNode], devices: list[Device], soft_placement
     """
     names = tuple(device.name for device in devices)
     for node in nodes:
-        if node._device and not _exists(node._device, names, soft_placement):
+        if node.device and not _exists(node.device, names, soft_placement):
             raise errors.InvalidArgumentError(
                 lambda node=node: node.origin.node_def,
                 node.origin,
                 f"Cannot assign a device for operation {node.name}: Operation was explicitly assigned to "
-                f"{node._device} but available devices are [ {', '.join(names)} ]. Make sure the device "
+                f"{node.device} but available devices are [ {', '.join(names)} ]. Make sure the device "
                 "specification refers to a valid device.",
             )
 

@@ -11,8 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from flowstone.framework.node import Output
-from flowstone.framework.subgraph import PlanNode
+from flowstone.framework.subgraph import PlanNode, PlanOutput
 from flowstone.runtime.failures import GENERATED_FILE
 
 _count = 0
@@ -95,7 +94,7 @@ class Code:
         names[name] = value
         return name
 
-    def constant(self, output: Output, value: Any) -> str:
+    def constant(self, output: PlanOutput, value: Any) -> str:
         """The global of an output that is this object in every step."""
         return self.name(identifier(output.op.name, "c"), value)
 

@@ -13,8 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from flowstone.framework.node import Output
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.branches import MERGES, SWITCHES
 from flowstone.rewriting.analyses.frames import LOOP_TYPES
 
@@ -26,22 +25,22 @@ def undecided(subgraph: Subgraph) -> PlanNode | None:
     asking = [node for node in subgraph.nodes if node.type in _DECISIONS]
     decided = decided_on_host(subgraph.nodes) if asking else set()
     for node in asking:
-        predicate = node._inputs[1 if node.type in SWITCHES else 0]
+        predicate = node.inputs[1 if node.type in SWITCHES else 0]
         if predicate not in decided:
             return node
     return None
 
 
-def decided_on_host(nodes: Iterable[PlanNode]) -> set[Output]:
+def decided_on_host(nodes: Iterable[PlanNode]) -> set[PlanOutput]:
     """The outputs that follow from constants and shapes alone, and are on the host."""
     nodes = list(nodes)
-    decided = {output for node in nodes for output in node._outputs if _may_be(node, output)}
+    decided = {output for node in nodes for output in node.outputs if _may_be(node, output)}
     while True:
         dropped = {
             output
             for node in nodes
             if _follows_from_inputs(node)
-            for output in node._outputs
+            for output in node.outputs
             if output in decided and not decided.issuperset(_sources(node))
         }
         if not dropped:
@@ -49,19 +48,19 @@ def decided_on_host(nodes: Iterable[PlanNode]) -> set[Output]:
         decided -= dropped
 
 
-def _may_be(node: PlanNode, output: Output) -> bool:
+def _may_be(node: PlanNode, output: PlanOutput) -> bool:
     if _is_named(node, output):
         return True
     if node.type == "Const":
-        return output.dtype.is_integer and output._dims == ()
-    return output._dims == () and not output.dtype.is_ref and _follows_from_inputs(node)
+        return output.dtype.is_integer and output.dims == ()
+    return output.dims == () and not output.dtype.is_ref and _follows_from_inputs(node)
 
 
-def _is_named(node: PlanNode, output: Output) -> bool:
+def _is_named(node: PlanNode, output: PlanOutput) -> bool:
     """Whether the op's declaration says that this output is on the host, as shapes are."""
     return node.declaration.is_capturable and any(
         argument.name in node.declaration.host
-        for argument, other in zip(node.declaration.outputs, node._outputs)
+        for argument, other in zip(node.declaration.outputs, node.outputs)
         if other is output
     )
 
@@ -70,12 +69,12 @@ def _follows_from_inputs(node: PlanNode) -> bool:
     if node.type in LOOP_TYPES or node.type in SWITCHES or node.type in MERGES:
         return True
     return (
-        bool(node._inputs)
+        bool(node.inputs)
         and node.declaration.is_pure
         and not node.declaration.host.intersection(argument.name for argument in node.declaration.outputs)
     )
 
 
-def _sources(node: PlanNode) -> list[Output]:
+def _sources(node: PlanNode) -> list[PlanOutput]:
     """What decides the node's value; a Switch's predicate decides only whether there is one."""
-    return node._inputs[:1] if node.type in SWITCHES else node._inputs
+    return node.inputs[:1] if node.type in SWITCHES else node.inputs

@@ -13,8 +13,7 @@ from typing import Any
 import torch
 
 from flowstone.framework.kernel import Environment, StepCall, Value
-from flowstone.framework.node import Output
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.branches import MERGES, SWITCHES
 from flowstone.runtime.executor import DEAD
 from flowstone.runtime.step import UNLIMITED
@@ -22,24 +21,24 @@ from flowstone.runtime.step import UNLIMITED
 
 def interpret(subgraph: Subgraph, environment: Environment, feeds: Sequence[Any]) -> list[Any]:
     """The fetched runtime values for these fed ones; DEAD for a fetch on a branch that was not taken."""
-    values: dict[Output, Any] = dict(zip(subgraph.feeds, feeds))
+    values: dict[PlanOutput, Any] = dict(zip(subgraph.feeds, feeds))
     alive: set[PlanNode] = set()
     for node in subgraph.nodes:
         if node.type == "_Arg":
             alive.add(node)
             continue
-        inputs = [values[x] for x in node._inputs]
+        inputs = [values[x] for x in node.inputs]
         results = _results(node, inputs, environment) if _runs(node, inputs, alive) else None
         if results is not None:
             alive.add(node)
-        for i, output in enumerate(node._outputs):
+        for i, output in enumerate(node.outputs):
             values[output] = DEAD if results is None else results[i]
     fetched = [values[x] for x in subgraph.fetches]
     return [v.tensor if x.dtype.is_ref and v is not DEAD else v for x, v in zip(subgraph.fetches, fetched)]
 
 
 def _runs(node: PlanNode, inputs: list[Any], alive: set[PlanNode]) -> bool:
-    if any(control not in alive for control in node._control_inputs):
+    if any(control not in alive for control in node.control_inputs):
         return False
     if node.type in MERGES:
         return any(value is not DEAD for value in inputs)
@@ -65,7 +64,7 @@ def _results(node: PlanNode, inputs: list[Any], environment: Environment) -> Seq
 
 def _plain(node: PlanNode, i: int, value: Any) -> Any:
     """Input `i` as the kernel wants it: the variable itself only where the declaration takes a reference."""
-    is_buffer = node._inputs[i].dtype.is_ref and not node.input_argument(i).is_ref
+    is_buffer = node.inputs[i].dtype.is_ref and not node.input_argument(i).is_ref
     return value.tensor if is_buffer else value
 
 

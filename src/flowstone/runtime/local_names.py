@@ -11,8 +11,7 @@ from typing import Any
 
 import torch
 
-from flowstone.framework.node import Output
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.framework.values import to_runtime
 from flowstone.rewriting.analyses.branches import SWITCHES, TRUE, Liveness
 from flowstone.rewriting.analyses.frames import ENTERS, EXITS, Frame, Frames, is_head
@@ -31,42 +30,42 @@ class LocalNames:
     def __init__(
         self, subgraph: Subgraph, code: Code, liveness: Liveness, frames: Frames, memory: Memory | None
     ) -> None:
-        self.of: dict[Output, str] = {}
-        self.constants: dict[Output, Any] = {}
+        self.of: dict[PlanOutput, str] = {}
+        self.constants: dict[PlanOutput, Any] = {}
         self.loop_conditions: dict[Frame | None, Any] = {}
         self._subgraph, self._code, self._liveness, self._frames = subgraph, code, liveness, frames
         self._memory = memory
-        self._owners: dict[Output, Output] = {}
-        self._last_uses: dict[Output, int] = {}  # of owners
+        self._owners: dict[PlanOutput, PlanOutput] = {}
+        self._last_uses: dict[PlanOutput, int] = {}  # of owners
 
     # ---- naming
 
-    def new(self, output: Output) -> str:
+    def new(self, output: PlanOutput) -> str:
         """A fresh local for the output."""
         name = self.of[output] = f"v{len(self.of)}"
         return name
 
-    def add_constant(self, output: Output, value: Any) -> None:
+    def add_constant(self, output: PlanOutput, value: Any) -> None:
         """The output is this object in every step."""
         self.constants[output] = value
         self.of[output] = self._code.constant(output, value)
 
-    def owner(self, output: Output) -> Output:
+    def owner(self, output: PlanOutput) -> PlanOutput:
         """The output that was computed, of those that share its name."""
         return self._owners.get(output, output)
 
-    def share(self, output: Output, data: Output) -> None:
+    def share(self, output: PlanOutput, data: PlanOutput) -> None:
         """`output` is `data` under another name."""
         self._owners[output] = self.owner(data)
 
-    def is_local(self, output: Output) -> bool:
+    def is_local(self, output: PlanOutput) -> bool:
         """Whether its name is a local, which can be deleted."""
         name = self.of[output]
         return name[0] in "va" and name[1:].isdigit()
 
     def expression(self, node: PlanNode, i: int) -> str:
         """Input `i`: a local, a constant, or a variable's buffer as it is now; where `node` wants it."""
-        x = node._inputs[i]
+        x = node.inputs[i]
         name = self.of[x] if self._memory is None else self._moved(node, i, self._memory)
         if x.dtype.is_ref and not node.input_argument(i).is_ref:
             return f"{name}.tensor"
@@ -74,7 +73,7 @@ class LocalNames:
 
     def _moved(self, node: PlanNode, i: int, memory: Memory) -> str:
         """Input `i` in the memory, the host's or the device's, where the node wants it."""
-        x = node._inputs[i]
+        x = node.inputs[i]
         name = self.of[x]
         target = memory.target_of(node, i)
         if target is None:
@@ -85,7 +84,7 @@ class LocalNames:
             self._code.segment.moves.append(node)
         return f"{name}.to({self._code.name(target.type, target)})"
 
-    def _constant_at(self, target: torch.device, x: Output) -> Any:
+    def _constant_at(self, target: torch.device, x: PlanOutput) -> Any:
         """A constant in another memory; to the host it comes from the node, not from the device."""
         if target.type == "cpu" and x.op.type == "Const":
             return to_runtime(x.op.attributes["value"], x.dtype)
@@ -93,28 +92,28 @@ class LocalNames:
 
     # ---- ends of lives
 
-    def last_use(self, owner: Output, aliasing: Aliasing) -> int:
+    def last_use(self, owner: PlanOutput, aliasing: Aliasing) -> int:
         """The place of the last node that uses `owner` under any name; -1 if none does."""
         if not self._last_uses:
             self._find_last_uses(aliasing)
         return self._last_uses.get(owner, -1)
 
     def _find_last_uses(self, aliasing: Aliasing) -> None:
-        owner_of: dict[Output, Output] = {}
+        owner_of: dict[PlanOutput, PlanOutput] = {}
         for node in self._subgraph.nodes:
-            for output in node._outputs:
-                data = node._inputs[0] if node.type in RENAMING else None
+            for output in node.outputs:
+                data = node.inputs[0] if node.type in RENAMING else None
                 owner = owner_of[output] = output if data is None else owner_of[data]
                 used = aliasing.last_use.get(output, -1)
                 self._last_uses[owner] = max(used, self._last_uses.get(owner, -1))
 
-    def set_where(self, owner: Output) -> Any:
+    def set_where(self, owner: PlanOutput) -> Any:
         """The condition under which the name of `owner` is assigned."""
         if is_head(owner.op):
             return self.loop_conditions[self._frames.of[owner.op]]
         return self._liveness.output(owner)
 
-    def may_release(self, x: Output, i: int, condition: Any, aliasing: Aliasing) -> bool:
+    def may_release(self, x: PlanOutput, i: int, condition: Any, aliasing: Aliasing) -> bool:
         """Among branches: nothing of the same name is used after node `i`, and the name is set wherever a
         line under this condition runs."""
         owner = self.owner(x)

@@ -17,8 +17,7 @@ import array
 
 import torch
 
-from flowstone.framework.node import Output
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.branches import MERGES, TRUE, Liveness
 from flowstone.rewriting.analyses.frames import ENTERS, Frame, Frames, is_head
 from flowstone.runtime.aliasing import Aliasing
@@ -51,7 +50,7 @@ class LoopBlocks:
     ) -> None:
         self._subgraph, self._frames, self._numbers = subgraph, frames, numbers
         self._code, self._names, self._blocks, self._liveness = code, names, blocks, liveness
-        self._number_names: dict[Output, str] = {}
+        self._number_names: dict[PlanOutput, str] = {}
         self._rounds = False
         self._open: list[_Loop] = []
         self._heads: dict[Frame | None, list[PlanNode]] = {}
@@ -74,13 +73,13 @@ class LoopBlocks:
         assert frame is not None
         depth = self._blocks.enter(node)
         for head in self._heads[frame]:
-            output = head._outputs[0]
+            output = head.outputs[0]
             name = self._names.new(output)
-            self._names.of[head._outputs[1]] = "None"
+            self._names.of[head.outputs[1]] = "None"
             first = self._names.expression(head, 0)
             if output in self._numbers:
                 self._number_names[output] = name
-                first = self.number(head._inputs[0]._op._inputs[0]) or f"{first}.item()"
+                first = self.number(head.inputs[0].op.inputs[0]) or f"{first}.item()"
             self._code.line(depth, f"{name} = {first}", head)
         self._write_entered_numbers(frame, depth)
         self._code.line(depth, "while True:", node)
@@ -114,19 +113,19 @@ class LoopBlocks:
         """Assigns the loop's variables their next values, and lets go of the names that held these."""
         of = self._names.of
         heads = self._heads[loop.frame]
-        values = {node._outputs[0]: node for node in loop.next_values}
+        values = {node.outputs[0]: node for node in loop.next_values}
         targets, sources = [], []
         for head in heads:
-            node = next(values[x] for x in head._inputs if x in values)
-            target, source = of[head._outputs[0]], self.number(head._outputs[0], node._inputs[0])
+            node = next(values[x] for x in head.inputs if x in values)
+            target, source = of[head.outputs[0]], self.number(head.outputs[0], node.inputs[0])
             source = source or self._names.expression(node, 0)
             if target != source:
                 targets.append(target)
                 sources.append(source)
         if not targets:
             return
-        kept = {of[head._outputs[0]] for head in heads}
-        owners = {self._names.owner(node._inputs[0]) for node in loop.next_values}
+        kept = {of[head.outputs[0]] for head in heads}
+        owners = {self._names.owner(node.inputs[0]) for node in loop.next_values}
         own = [
             of[x]
             for x in owners
@@ -142,7 +141,7 @@ class LoopBlocks:
         condition = self._names.loop_conditions[loop.frame]
         released: dict[str, None] = {}
         for node in self._enters[loop.frame]:
-            owner = self._names.owner(node._outputs[0])
+            owner = self._names.owner(node.outputs[0])
             is_outside = self._frames.of.get(owner.op) is loop.frame.parent
             if is_outside and self._names.is_local(owner) and self._names.last_use(owner, aliasing) == end:
                 if self._liveness.output(owner) in (condition, TRUE):
@@ -151,11 +150,11 @@ class LoopBlocks:
 
     # ---- numbers
 
-    def is_number(self, output: Output) -> bool:
+    def is_number(self, output: PlanOutput) -> bool:
         """Whether the output is a Python number only."""
         return output in self._numbers.outputs
 
-    def number(self, x: Output, source: Output | None = None) -> str | None:
+    def number(self, x: PlanOutput, source: PlanOutput | None = None) -> str | None:
         """The text of a number: of `x`, or of `source` if `x` is one; None where `x` is a tensor."""
         if x not in self._numbers:
             return None
@@ -165,20 +164,20 @@ class LoopBlocks:
     def argument(self, node: PlanNode, i: int) -> str | None:
         """The number for input `i`, where the declaration takes one and there is one."""
         if self._frames.exist and node.input_argument(i).name in node.declaration.numbers:
-            return self.number(node._inputs[i])
+            return self.number(node.inputs[i])
         return None
 
     def write_number(self, node: PlanNode, depth: int) -> None:
         """Writes the line of a node that makes a number."""
-        output = node._outputs[0]
-        arguments = [self.number(x) or "None" for x in node._inputs]
+        output = node.outputs[0]
+        arguments = [self.number(x) or "None" for x in node.inputs]
         if node.type == "Identity":
             self._names.of[output] = self._number_names[output] = arguments[0]
             return
         name = self._number_names[output] = self._names.new(output)
         if node.type in MERGES:
-            self._names.of[node._outputs[1]] = "None"
-            text = f"{name} = {self._blocks.choice(node._inputs, arguments)}"
+            self._names.of[node.outputs[1]] = "None"
+            text = f"{name} = {self._blocks.choice(node.inputs, arguments)}"
         elif self._numbers.needs_rounding(node):
             text = f"{ROUNDING_CELL}[0] = {self._numbers.expression(node, arguments)}; "
             text += f"{name} = {ROUNDING_CELL}[0]"
@@ -187,9 +186,9 @@ class LoopBlocks:
             text = f"{name} = {self._numbers.expression(node, arguments)}"
         self._code.computation(depth, text, node, [], [name])
 
-    def hand_on(self, node: PlanNode, output: Output) -> None:
+    def hand_on(self, node: PlanNode, output: PlanOutput) -> None:
         """The output of a Switch, Enter or Exit is its input under another name, number or tensor."""
-        data, names, numbers = node._inputs[0], self._names, self._numbers
+        data, names, numbers = node.inputs[0], self._names, self._numbers
         names.share(output, data)
         number = self.number(data)
         if number is not None and output in numbers.outputs:
@@ -210,9 +209,9 @@ class LoopBlocks:
     def _write_entered_numbers(self, frame: Frame, depth: int) -> None:
         """Scalars that come into the loop from outside, as numbers."""
         for node in self._enters.get(frame, ()):
-            x = node._outputs[0]
+            x = node.outputs[0]
             if x in self._numbers.entered and x not in self._number_names:
-                name = self.number(node._inputs[0])
+                name = self.number(node.inputs[0])
                 if name is None:
                     name = f"n{len(self._number_names)}"
                     self._code.line(depth, f"{name} = {self._names.expression(node, 0)}.item()", node)

@@ -16,8 +16,7 @@ from collections.abc import Iterable
 import torch
 
 from flowstone.framework.kernel import CPU, Environment
-from flowstone.framework.node import Output
-from flowstone.framework.subgraph import PlanNode
+from flowstone.framework.subgraph import PlanNode, PlanOutput
 from flowstone.runtime.host_decisions import decided_on_host
 
 
@@ -29,13 +28,13 @@ class Memory:
     def __init__(
         self,
         environment: Environment,
-        feeds: Iterable[Output],
+        feeds: Iterable[PlanOutput],
         feeds_are_there: bool = False,
         nodes: Iterable[PlanNode] = (),
     ) -> None:
         self._device = environment
         self._host = Environment(CPU, torch.device("cpu"), environment.resources, environment.states)
-        self._known: set[Output] = set()  # the outputs of nodes that have been asked for
+        self._known: set[PlanOutput] = set()  # the outputs of nodes that have been asked for
         self._on_host = {output for output in feeds if output.dtype.torch is None}
         if feeds_are_there:
             self._known.update(feeds)
@@ -43,21 +42,21 @@ class Memory:
         self._on_host |= decided
         self._known |= decided
 
-    def is_known(self, x: Output) -> bool:
+    def is_known(self, x: PlanOutput) -> bool:
         """Whether it is known where `x` is."""
         return x in self._known
 
     def environment_for(self, node: PlanNode) -> Environment:
         """Where `node` is computed; its outputs are from then on known to be there."""
         on_host = self._is_for_host(node)
-        self._known.update(node._outputs)
-        for output, argument in zip(node._outputs, node.declaration.outputs):
+        self._known.update(node.outputs)
+        for output, argument in zip(node.outputs, node.declaration.outputs):
             if on_host or argument.name in node.declaration.host:
                 self._on_host.add(output)
         return self._host if on_host else self._device
 
     def _is_for_host(self, node: PlanNode) -> bool:
-        kernels, inputs, outputs = node.declaration.kernels, node._inputs, node._outputs
+        kernels, inputs, outputs = node.declaration.kernels, node.inputs, node.outputs
         if self._device.device_type not in kernels or any(x.dtype.name == "string" for x in outputs):
             return True
         if node.type == "Const":
@@ -68,11 +67,11 @@ class Memory:
 
     def target_of(self, node: PlanNode, i: int) -> torch.device | None:
         """The device that input `i` must be moved to for `node`; None if it may stay where it is."""
-        x = node._inputs[i]
+        x = node.inputs[i]
         if x.dtype.torch is None or x.dtype.is_ref:
             return None
         wants_host = node.input_argument(i).name in node.declaration.host or (
-            bool(node._outputs) and all(output in self._on_host for output in node._outputs)
+            bool(node.outputs) and all(output in self._on_host for output in node.outputs)
         )
         if x not in self._known:
             if x.dims == () and not wants_host:

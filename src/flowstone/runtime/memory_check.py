@@ -12,8 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
-from flowstone.framework.node import Output
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.frames import ENTERS, NEXT_ITERATIONS, Frame, Frames, is_head
 from flowstone.rewriting.analyses.state_access import input_positions
 from flowstone.rewriting.analyses.state_versions import References
@@ -49,8 +48,8 @@ class MemoryCheck:
         subgraph: Subgraph,
         frames: Frames,
         spans: Mapping[Frame, tuple[int, int]],
-        constants: Mapping[Output, Any],
-        shown: Mapping[Output, Collection[Any]],
+        constants: Mapping[PlanOutput, Any],
+        shown: Mapping[PlanOutput, Collection[Any]],
         decisions: Decisions,
     ) -> None:
         self.subgraph, self.frames, self.spans, self.decisions = subgraph, frames, spans, decisions
@@ -60,8 +59,8 @@ class MemoryCheck:
             if owners:
                 self.references.know(feed, owners)
         self.states: dict[int, _Buffer] = {}
-        self.places: dict[Output, _Places] = {}
-        self.kept: list[tuple[PlanNode, Output]] = []
+        self.places: dict[PlanOutput, _Places] = {}
+        self.kept: list[tuple[PlanNode, PlanOutput]] = []
 
     def run(self) -> None:
         """Raises AssertionError if a node, a fetch or what is kept has been overwritten."""
@@ -111,59 +110,59 @@ class MemoryCheck:
 
     def _visit(self, node: PlanNode, is_again: bool) -> None:
         if is_head(node):
-            source = node._inputs[1 if is_again else 0]
-            places = self.places.get(source) or self.places[node._inputs[0]]
+            source = node.inputs[1 if is_again else 0]
+            places = self.places.get(source) or self.places[node.inputs[0]]
             self._hand_on(node, places)
             return
         copied = self.decisions.copied_inputs.get(node, [])
-        for x in node._inputs:
+        for x in node.inputs:
             self._read(x, node.name)
         if node.type in NEXT_ITERATIONS or node.type in ENTERS:
-            self._hand_on(node, self.places[node._inputs[0]])
+            self._hand_on(node, self.places[node.inputs[0]])
             return
         if node.declaration.mutates:
             self._change_state(node, copied)
         index = self.decisions.overwritten.get(node)
         if index is not None:
-            for buffer, _ in self.places[node._inputs[index]]:
+            for buffer, _ in self.places[node.inputs[index]]:
                 if not buffer.is_ours:
                     raise AssertionError(
-                        f"{node.name} overwrites {node._inputs[index].name}, which others have"
+                        f"{node.name} overwrites {node.inputs[index].name}, which others have"
                     )
             self._write(node, index)
-        for x in node._outputs:
+        for x in node.outputs:
             self.places[x] = self._of_result(node, x, index)
         for i in input_positions(node, node.declaration.keeps):
             if i not in copied:
-                self.kept.append((node, node._inputs[i]))
-                for buffer, _ in self.places[node._inputs[i]]:
+                self.kept.append((node, node.inputs[i]))
+                for buffer, _ in self.places[node.inputs[i]]:
                     buffer.is_ours = False
 
     def _hand_on(self, node: PlanNode, places: _Places) -> None:
-        for x in node._outputs:
+        for x in node.outputs:
             is_reference = bool(self.references[x])
             self.places[x] = [(buffer, None) for buffer, _ in places] if is_reference else places
 
     def _change_state(self, node: PlanNode, copied: Collection[int]) -> None:
         changed = input_positions(node, node.declaration.mutates)
-        buffers = {buffer for i in changed for buffer, _ in self.places[node._inputs[i]]}
-        for i, x in enumerate(node._inputs):
+        buffers = {buffer for i in changed for buffer, _ in self.places[node.inputs[i]]}
+        for i, x in enumerate(node.inputs):
             if i not in changed and i not in copied and any(place[0] in buffers for place in self.places[x]):
                 raise AssertionError(f"{node.name} changes what {x.name} lies in while it reads that")
         for i in changed:
             self._write(node, i)
 
     def _write(self, node: PlanNode, i: int) -> None:
-        for buffer, _ in self.places[node._inputs[i]]:
+        for buffer, _ in self.places[node.inputs[i]]:
             buffer.writes += 1
             buffer.writer = node.name
 
-    def _read(self, x: Output, who: str) -> None:
+    def _read(self, x: PlanOutput, who: str) -> None:
         for buffer, writes in self.places[x]:
             if writes is not None and writes != buffer.writes:
                 raise AssertionError(f"{who} takes {x.name}, whose memory {buffer.writer} has overwritten")
 
-    def _of_result(self, node: PlanNode, x: Output, overwritten: int | None) -> _Places:
+    def _of_result(self, node: PlanNode, x: PlanOutput, overwritten: int | None) -> _Places:
         is_handle = x.dtype.is_ref or x.dtype.torch is None
         if node.type == "_Arg":
             own: _Places = [(_Buffer(is_ours=False), None if is_handle else 0)]
@@ -174,12 +173,12 @@ class MemoryCheck:
             if is_handle:
                 return [(self._state(self.constants[x]), None)]
             return [(_Buffer(is_ours=False), 0)]
-        if overwritten is not None and _may_lie_in(x, node._inputs[overwritten]):
-            return [(buffer, buffer.writes) for buffer, _ in self.places[node._inputs[overwritten]]]
+        if overwritten is not None and _may_lie_in(x, node.inputs[overwritten]):
+            return [(buffer, buffer.writes) for buffer, _ in self.places[node.inputs[overwritten]]]
         own = [(_Buffer(is_ours=not node.declaration.overlapping), 0)]
         if node in self.decisions.copied or not node.declaration.aliases:
             return [(self._state(x), None)] if is_handle else own
-        inputs = [node._inputs[i] for i in input_positions(node, node.declaration.aliases)]
+        inputs = [node.inputs[i] for i in input_positions(node, node.declaration.aliases)]
         found = [place for taken in inputs for place in self.places[taken]]
         if is_handle or self.references[x]:
             return [(buffer, None) for buffer, _ in found]
@@ -191,7 +190,7 @@ class MemoryCheck:
         return self.states.setdefault(id(owner), _Buffer(is_ours=False))
 
 
-def _may_lie_in(x: Output, operand: Output) -> bool:
+def _may_lie_in(x: PlanOutput, operand: PlanOutput) -> bool:
     """Whether a node's result may be what it left in its operand's buffer: of several, those of its shape."""
-    dims, others = x._dims, operand._dims
-    return len(x._op._outputs) == 1 or dims is None or others is None or dims == others
+    dims, others = x.dims, operand.dims
+    return len(x.op.outputs) == 1 or dims is None or others is None or dims == others

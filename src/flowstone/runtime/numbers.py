@@ -20,8 +20,7 @@ import math
 from typing import Any
 
 from flowstone.framework import dtypes
-from flowstone.framework.node import Output
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.branches import MERGES, SWITCHES
 from flowstone.rewriting.analyses.frames import ENTERS, EXITS, NEXT_ITERATIONS, Frame, Frames, is_head
 from flowstone.rewriting.analyses.state_versions import References, changed_by
@@ -40,13 +39,15 @@ class Numbers:
     into a loop, of which there is a number beside the tensor; `decisions`: those that only decide.
     """
 
-    def __init__(self, subgraph: Subgraph, frames: Frames, asked: frozenset[Output] = frozenset()) -> None:
+    def __init__(
+        self, subgraph: Subgraph, frames: Frames, asked: frozenset[PlanOutput] = frozenset()
+    ) -> None:
         self._frames, self._asked = frames, asked
-        self.outputs: set[Output] = set()
-        self.entered: set[Output] = set()
-        self.constants: dict[Output, str] = {}
-        self.decisions: set[Output] = set()
-        self._takers: dict[Output, list[tuple[PlanNode, int]]] = {}
+        self.outputs: set[PlanOutput] = set()
+        self.entered: set[PlanOutput] = set()
+        self.constants: dict[PlanOutput, str] = {}
+        self.decisions: set[PlanOutput] = set()
+        self._takers: dict[PlanOutput, list[tuple[PlanNode, int]]] = {}
         self._changed: dict[Any, set[Frame]] = {}
         self._references = References()
         if not asked and not any(node.type in SWITCHES for node in subgraph.nodes):
@@ -55,13 +56,13 @@ class Numbers:
             self._note_changes(node)
         for node in subgraph.nodes:
             self._consider(node)
-            for i, x in enumerate(node._inputs):
+            for i, x in enumerate(node.inputs):
                 self._takers.setdefault(x, []).append((node, i))
         fetched = set(subgraph.fetches)
         self.outputs -= fetched
         for node in reversed(subgraph.nodes):
-            if self._only_decides(node) and node._outputs[0] not in fetched - asked:
-                self.decisions.add(node._outputs[0])
+            if self._only_decides(node) and node.outputs[0] not in fetched - asked:
+                self.decisions.add(node.outputs[0])
         while self._drop_unfit():
             pass
         self.entered = {x for x in self.outputs if self._is_constant_enter(x.op)}
@@ -69,7 +70,7 @@ class Numbers:
         self.outputs -= idle
         self.entered -= idle
 
-    def __contains__(self, x: Output) -> bool:
+    def __contains__(self, x: PlanOutput) -> bool:
         return x in self.outputs or x in self.constants
 
     # ---- reference variables that a loop changes
@@ -88,31 +89,31 @@ class Numbers:
     def _shows_change(self, node: PlanNode) -> bool:
         """Whether the output refers to a variable that a loop around the node changes."""
         frame = self._frames.of[node]
-        return any(frame in self._changed.get(state, ()) for state in self._references[node._outputs[0]])
+        return any(frame in self._changed.get(state, ()) for state in self._references[node.outputs[0]])
 
     # ---- which could be
 
     def _consider(self, node: PlanNode) -> None:
-        if node.type == "Const" and _is_scalar(node._outputs[0]):
+        if node.type == "Const" and _is_scalar(node.outputs[0]):
             literal = _literal(node)
             if literal is not None:
-                self.constants[node._outputs[0]] = literal
+                self.constants[node.outputs[0]] = literal
             return
-        if self._frames.of.get(node) is None or not all(_is_scalar(x) for x in node._outputs):
+        if self._frames.of.get(node) is None or not all(_is_scalar(x) for x in node.outputs):
             return  # outside all loops, where an Exit leads to as well
         if self._could_be(node) and not (self._changed and self._shows_change(node)):
-            self.outputs.update(node._outputs[:1] if node.type in MERGES else node._outputs)
+            self.outputs.update(node.outputs[:1] if node.type in MERGES else node.outputs)
 
     def _could_be(self, node: PlanNode) -> bool:
         """Whether the node makes numbers if its inputs are numbers (a loop's head is trusted at first)."""
         if node.type in ENTERS or is_head(node):
-            return _is_scalar(node._outputs[0])
+            return _is_scalar(node.outputs[0])
         if node.type in MERGES:
-            return all(x in self for x in node._inputs) and not self._takers.get(node._outputs[1])
+            return all(x in self for x in node.inputs) and not self._takers.get(node.outputs[1])
         if node.type in _CARRIERS:
-            return node._inputs[0] in self
+            return node.inputs[0] in self
         declaration = node.declaration
-        if not declaration.number_text or not all(x in self for x in node._inputs):
+        if not declaration.number_text or not all(x in self for x in node.inputs):
             return False
         return not (declaration.number_integers_only and node.dtype(0).is_floating)
 
@@ -124,17 +125,17 @@ class Numbers:
         self.outputs.difference_update(unfit)
         return bool(unfit)
 
-    def _fits(self, x: Output) -> bool:
+    def _fits(self, x: PlanOutput) -> bool:
         node = x.op
         if is_head(node):
-            makes = all(self._could_enter(y) for y in node._inputs)
+            makes = all(self._could_enter(y) for y in node.inputs)
         else:
             makes = self._could_be(node)
         return makes and (
             self._is_constant_enter(node) or all(self._takes(*t) for t in self._takers.get(x, ()))
         )
 
-    def _could_enter(self, y: Output) -> bool:
+    def _could_enter(self, y: PlanOutput) -> bool:
         return y in self or y.op.type in ENTERS
 
     @staticmethod
@@ -150,7 +151,7 @@ class Numbers:
             return True
         if node.input_argument(i).name in node.declaration.numbers:
             return True
-        return bool(node._outputs) and node._outputs[0] in self.outputs
+        return bool(node.outputs) and node.outputs[0] in self.outputs
 
     # ---- decisions
 
@@ -158,8 +159,8 @@ class Numbers:
         """Whether it is a comparison, or logic, of scalars outside loops that only Switches ask for."""
         if not node.declaration.number_text or self._frames.of.get(node) is not None:
             return False
-        (output,) = node._outputs
-        if output.dtype is not dtypes.bool or not all(_is_scalar(x, _COMPARED) for x in node._inputs):
+        (output,) = node.outputs
+        if output.dtype is not dtypes.bool or not all(_is_scalar(x, _COMPARED) for x in node.inputs):
             return False
         takers = self._takers.get(output, [])
         return bool(takers or output in self._asked) and all(self._asks(taker, i) for taker, i in takers)
@@ -167,18 +168,18 @@ class Numbers:
     def _asks(self, taker: PlanNode, i: int) -> bool:
         """Whether input `i` only decides: nobody takes the value that a Switch hands on."""
         if taker.type not in SWITCHES:
-            return bool(taker._outputs) and taker._outputs[0] in self.decisions
+            return bool(taker.outputs) and taker.outputs[0] in self.decisions
         if i == 1:
             return True
-        pivots = [pivot for x in taker._outputs for pivot, _ in self._takers.get(x, [])]
-        return all(pivot.type == "Identity" and not self._takers.get(pivot._outputs[0]) for pivot in pivots)
+        pivots = [pivot for x in taker.outputs for pivot, _ in self._takers.get(x, [])]
+        return all(pivot.type == "Identity" and not self._takers.get(pivot.outputs[0]) for pivot in pivots)
 
     # ---- as text
 
     def expression(self, node: PlanNode, arguments: list[str]) -> str:
         """The node's result as Python text, before rounding to float32 (see `needs_rounding`)."""
         text = node.declaration.number_text.format(*arguments)
-        bits = _BITS.get(node._outputs[0].dtype)
+        bits = _BITS.get(node.outputs[0].dtype)
         if bits is None or not node.declaration.number_overflows:
             return text
         half = 1 << (bits - 1)
@@ -187,11 +188,11 @@ class Numbers:
     @staticmethod
     def needs_rounding(node: PlanNode) -> bool:
         """Whether the result must be rounded to float32."""
-        return node._outputs[0].dtype is dtypes.float32 and node.declaration.number_overflows
+        return node.outputs[0].dtype is dtypes.float32 and node.declaration.number_overflows
 
 
-def _is_scalar(x: Output, types: frozenset[Any] = _TYPES) -> bool:
-    return x._dims == () and x.dtype in types
+def _is_scalar(x: PlanOutput, types: frozenset[Any] = _TYPES) -> bool:
+    return x.dims == () and x.dtype in types
 
 
 def _literal(node: PlanNode) -> str | None:

@@ -25,8 +25,7 @@ import torch
 
 from flowstone.framework import errors, flags
 from flowstone.framework.kernel import AsyncCall, Call, Environment, Input, StepCall, Value
-from flowstone.framework.node import Output
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.lowering.packing.packed_weights import may_be_packed, unpack
 from flowstone.rewriting.analyses.branches import FALSE, MERGES, SWITCHES, TRUE, Liveness
 from flowstone.rewriting.analyses.frames import LOOP_TYPES, NEXT_ITERATIONS, is_head, order_by_frames
@@ -53,8 +52,8 @@ def compile_segment(
     returns_references: bool = False,
     traced_device: str = "",
     feeds_are_there: bool = False,
-    asked: frozenset[Output] = frozenset(),
-    shown: Mapping[Output, Collection[Any]] = MappingProxyType({}),
+    asked: frozenset[PlanOutput] = frozenset(),
+    shown: Mapping[PlanOutput, Collection[Any]] = MappingProxyType({}),
     changed_elsewhere: Collection[Any] = (),
 ) -> Segment:
     """Compiles all nodes of `subgraph` for `environment`. Raises InvalidArgumentError where a kernel is
@@ -81,8 +80,8 @@ class _Writer:
         watched: bool,
         traced_device: str,
         feeds_are_there: bool,
-        asked: frozenset[Output],
-        shown: Mapping[Output, Collection[Any]],
+        asked: frozenset[PlanOutput],
+        shown: Mapping[PlanOutput, Collection[Any]],
         changed_elsewhere: Collection[Any],
     ) -> None:
         self.shown, self.changed_elsewhere = shown, changed_elsewhere
@@ -130,17 +129,17 @@ class _Writer:
     def _make_kernel(self, node: PlanNode) -> None:
         environment = self.environment if self.memory is None else self.memory.environment_for(node)
         kernel = self.kernels[node] = make_kernel(node, environment)
-        if isinstance(kernel, Value) and node._outputs:
-            self.names.add_constant(node._outputs[0], kernel.value)
+        if isinstance(kernel, Value) and node.outputs:
+            self.names.add_constant(node.outputs[0], kernel.value)
 
     # ---- one node
 
     def _write_node(self, node: PlanNode, i: int) -> None:
         if node.type == "_Arg" or (node in self.kernels and isinstance(self.kernels[node], Value)):
-            for output in node._outputs:
+            for output in node.outputs:
                 self._note_predicate(output)
         elif node.type in RENAMING:
-            for output in node._outputs:
+            for output in node.outputs:
                 self.loops.hand_on(node, output)
                 self._note_predicate(output)
         elif node.type in NEXT_ITERATIONS:
@@ -148,24 +147,24 @@ class _Writer:
         elif is_head(node):
             if self.loops.is_begun_by(node):
                 self.loops.begin(node, self.watched)
-            self._note_predicate(node._outputs[0])
+            self._note_predicate(node.outputs[0])
         elif not self._needs_no_code(node):
             self._write_computation(node, i)
 
     def _write_computation(self, node: PlanNode, i: int) -> None:
         depth = self.blocks.enter(node)
         if node.type == "LoopCond":
-            condition = self.loops.number(node._inputs[0]) or self.names.expression(node, 0)
+            condition = self.loops.number(node.inputs[0]) or self.names.expression(node, 0)
             self.code.line(depth, f"if not {condition}: break", node)
             return
-        if node._outputs and self.loops.is_number(node._outputs[0]):
+        if node.outputs and self.loops.is_number(node.outputs[0]):
             self.loops.write_number(node, depth)
-            self._note_predicate(node._outputs[0])
+            self._note_predicate(node.outputs[0])
             return
         if self.watched:
             self.code.line(depth, "step.check()", node)
         arguments = [
-            self.loops.argument(node, j) or self.names.expression(node, j) for j in range(len(node._inputs))
+            self.loops.argument(node, j) or self.names.expression(node, j) for j in range(len(node.inputs))
         ]
         if node.type in MERGES:
             self._write_merge(node, i, depth, arguments)
@@ -179,14 +178,14 @@ class _Writer:
             if released:
                 text += f"; del {', '.join(released)}"
             self.code.computation(depth, text, node, arguments, targets)
-        for output in node._outputs:
+        for output in node.outputs:
             self._note_predicate(output)
 
     def _unpacking(self, node: PlanNode, text: str, arguments: list[str]) -> str:
         """The statement, and before and after it what voids packed copies of what it changes."""
         voided = []
         for i in input_positions(node, node.declaration.mutates):
-            if may_be_packed(x := node._inputs[i]):
+            if may_be_packed(x := node.inputs[i]):
                 known = x.dtype.is_ref or x in self.names.constants
                 holder = arguments[i]
                 voided.append(
@@ -201,13 +200,13 @@ class _Writer:
         if self.liveness.trivial:
             return False
         dead = self.liveness.node(node) == FALSE
-        if not dead and not (node.type == "Identity" and node._outputs[0] not in self.aliasing.last_use):
+        if not dead and not (node.type == "Identity" and node.outputs[0] not in self.aliasing.last_use):
             return False
-        for output in node._outputs:
+        for output in node.outputs:
             self.names.of[output] = "None"
         return True
 
-    def _note_predicate(self, output: Output) -> None:
+    def _note_predicate(self, output: PlanOutput) -> None:
         if self.blocks.is_new_predicate(output):
             value = self.names.of[output] + (".tensor" if output.dtype.is_ref else "")
             number = self.loops.number(output)
@@ -217,11 +216,11 @@ class _Writer:
     # ---- calls
 
     def _computed(self, node: PlanNode, arguments: list[str]) -> str:
-        if not node._outputs or node._outputs[0] not in self.numbers.decisions:
+        if not node.outputs or node.outputs[0] not in self.numbers.decisions:
             return self._call(node, arguments)
         numbers = [
             self.numbers.constants.get(x) or (words if x in self.numbers.decisions else f"{words}.item()")
-            for x, words in zip(node._inputs, arguments)
+            for x, words in zip(node.inputs, arguments)
         ]
         return self.numbers.expression(node, numbers)
 
@@ -256,11 +255,11 @@ class _Writer:
         """An update from what it changes takes a copy of that."""
         for i in self.aliasing.copied_operands(node):
             self.decisions.copied_inputs.setdefault(node, []).append(i)
-            arguments[i] += ".copy()" if node._inputs[i].dtype.torch is None else ".clone()"
+            arguments[i] += ".copy()" if node.inputs[i].dtype.torch is None else ".clone()"
 
     def _copy_kept(self, node: PlanNode, arguments: list[str]) -> None:
         """What the node keeps and others may change is copied for it."""
-        for i, x in enumerate(node._inputs):
+        for i, x in enumerate(node.inputs):
             if self.aliasing.must_copy_kept(node, i):
                 self.decisions.copied_inputs.setdefault(node, []).append(i)
                 arguments[i] += ".copy()" if x.dtype.torch is None else ".clone()"
@@ -287,15 +286,15 @@ class _Writer:
         return self.code.literal(value)
 
     def _finished(self, node: PlanNode, call: str) -> str:
-        if node.declaration.aliases and node._outputs and self.aliasing.must_copy_read(node):
+        if node.declaration.aliases and node.outputs and self.aliasing.must_copy_read(node):
             self.decisions.copied.add(node)
-            is_tuple = len(node._outputs) > 1 or node.declaration.outputs[0].is_list
+            is_tuple = len(node.outputs) > 1 or node.declaration.outputs[0].is_list
             return f"[each.clone() for each in {call}]" if is_tuple else f"{call}.clone()"
         return call
 
     def _assigned(self, node: PlanNode, call: str) -> tuple[str, list[str]]:
         """The statement, and the names that it assigns."""
-        outputs = node._outputs
+        outputs = node.outputs
         for output in outputs:
             self.names.new(output)
         targets = [self.names.of[o] if o in self.aliasing.last_use else "_" for o in outputs]
@@ -309,7 +308,7 @@ class _Writer:
         """The names that nothing needs after this line."""
         names: dict[str, None] = {}
         condition = self.liveness.node(node)
-        for x in node._inputs:
+        for x in node.inputs:
             if self.aliasing.last_use[x] == i and self.names.is_local(x):
                 if self.liveness.trivial or self.names.may_release(x, i, condition, self.aliasing):
                     names[self.names.of[x]] = None
@@ -320,15 +319,15 @@ class _Writer:
     # ---- Merges
 
     def _write_merge(self, node: PlanNode, i: int, depth: int, arguments: list[str]) -> None:
-        value, index = node._outputs
+        value, index = node.outputs
         chosen = self.names.new(value)
-        text = f"{chosen} = {self.blocks.choice(node._inputs, arguments)}"
+        text = f"{chosen} = {self.blocks.choice(node.inputs, arguments)}"
         place = self.names.new(index)
         if index in self.aliasing.last_use:
             places = [
                 self.code.name(f"i{j}", torch.tensor(j, dtype=torch.int32)) for j in range(len(arguments))
             ]
-            text += f"; {place} = {self.blocks.choice(node._inputs, places)}"
+            text += f"; {place} = {self.blocks.choice(node.inputs, places)}"
         else:
             place = "_"
         self.code.computation(depth, text, node, [], [chosen, place])
@@ -338,7 +337,7 @@ class _Writer:
         """Frees what only the Merge still held, on the branch that computed it."""
         done: set[str] = set()
         condition = self.liveness.node(node)
-        for x in node._inputs:
+        for x in node.inputs:
             name, owner = self.names.of[x], self.names.owner(x)
             if name in done or not self.names.is_local(x):
                 continue

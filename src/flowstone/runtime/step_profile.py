@@ -19,8 +19,8 @@ from typing import NamedTuple
 import numpy as np
 
 from flowstone.framework.node import Node, Output
-from flowstone.framework.shape import format_dims
-from flowstone.framework.subgraph import PlanNode
+from flowstone.framework.shape import Dims, format_dims
+from flowstone.framework.subgraph import PlanNode, PlanOutput
 from flowstone.placement.operation_cost import FREE, Work, work
 from flowstone.rewriting.analyses.memory_estimate import peak_memory
 from flowstone.runtime.machine import Floor, Machine
@@ -168,8 +168,8 @@ def _node_profile(
         node.type,
         event.device,
         _line_text(event.node),
-        tuple(map(_type_text, event.node._inputs, [x._dims for x in node._inputs])),
-        tuple(map(_type_text, node._outputs, [x._dims for x in node._outputs])),
+        tuple(map(_type_text, event.node.inputs, [x.dims for x in node.inputs])),
+        tuple(map(_type_text, node.outputs, [x.dims for x in node.outputs])),
         runs,
         ms,
         floor.seconds * 1e3 * runs,
@@ -186,17 +186,17 @@ def _line_text(node: PlanNode) -> str:
     return f"{line[0]}:{line[1]}" if line else ""
 
 
-def _type_text(output: Output, dims: tuple[int | None, ...] | None) -> str:
-    return output._dtype.base_dtype.name + format_dims(dims).replace(" ", "")
+def _type_text(output: Output, dims: Dims) -> str:
+    return output.dtype.base_dtype.name + format_dims(dims).replace(" ", "")
 
 
 class _Shapes:
     """The shapes that were seen in a trace, by device and output."""
 
     def __init__(self, events: Iterable[Event]) -> None:
-        self._seen: dict[tuple[str, Output], tuple[int, ...]] = {}
+        self._seen: dict[tuple[str, PlanOutput], tuple[int, ...]] = {}
         for event in events:
-            for output, buffer in zip(event.node._outputs, event.outputs):
+            for output, buffer in zip(event.node.outputs, event.outputs):
                 if buffer is not None and _has_shape(output):
                     self._seen[event.device, output] = buffer.shape
 
@@ -204,22 +204,22 @@ class _Shapes:
         """The event's node with the shapes of this trace; variables stand for their handles."""
         original = event.node
         node = Node(
-            original.declaration, original.name, [self._of(event.device, x) for x in original._inputs],
+            original.declaration, original.name, [self._of(event.device, x) for x in original.inputs],
             original.attributes, original.group_sizes, [], original.device, original.order,
         )  # fmt: skip
-        node._outputs = [self._of(event.device, x) for x in original._outputs]
+        node.outputs = [self._of(event.device, x) for x in original.outputs]
         return node
 
-    def _of(self, device: str, x: Output) -> Output:
+    def _of(self, device: str, x: PlanOutput) -> PlanOutput:
         if x.op.type == "VarHandleOp":
             attributes = x.op.attributes
-            return Output(x.op, x.value_index, attributes["dtype"], attributes.get("shape"))
-        return Output(x.op, x.value_index, x._dtype, self._seen.get((device, x), x._dims))
+            return PlanOutput(x.op, x.value_index, attributes["dtype"], attributes.get("shape"))
+        return PlanOutput(x.op, x.value_index, x.dtype, self._seen.get((device, x), x.dims))
 
 
-def _has_shape(output: Output) -> bool:
+def _has_shape(output: PlanOutput) -> bool:
     """Whether a trace says the shape of such values."""
-    return output._dtype.base_dtype.torch is not None
+    return output.dtype.base_dtype.torch is not None
 
 
 class _MemoryWalk:
@@ -247,21 +247,21 @@ class _MemoryWalk:
     def _last_uses(self) -> dict[tuple[int, int], int]:
         """By event and output: the last event that takes the value."""
         seen = {(event.device, event.node) for event in self._events}
-        unseen: set[tuple[str, Output]] = set()  # what somebody takes whom no trace shows
-        fetched: set[tuple[str, Output]] = set()
+        unseen: set[tuple[str, PlanOutput]] = set()  # what somebody takes whom no trace shows
+        fetched: set[tuple[str, PlanOutput]] = set()
         for device, part in self._plan.parts.items():
             fetched.update((device, x) for x in part.fetches)
             for x, consumers in part.consumers().items():
                 if any((device, node) not in seen for node in consumers):
                     unseen.add((device, x))
         last: dict[tuple[int, int], int] = {}
-        latest: dict[tuple[str, Output], tuple[int, int]] = {}
+        latest: dict[tuple[str, PlanOutput], tuple[int, int]] = {}
         for i, event in enumerate(self._events):
-            for x in event.node._inputs:
+            for x in event.node.inputs:
                 producer = latest.get((event.device, x))
                 if producer is not None:
                     last[producer] = i
-            for slot, output in enumerate(event.node._outputs):
+            for slot, output in enumerate(event.node.outputs):
                 key = event.device, output
                 if key in unseen and key in latest:
                     last[latest[key]] = i
@@ -273,7 +273,7 @@ class _MemoryWalk:
 
     def _run(self, i: int, event: Event) -> int:
         total = 0
-        for slot, (output, buffer) in enumerate(zip(event.node._outputs, event.outputs)):
+        for slot, (output, buffer) in enumerate(zip(event.node.outputs, event.outputs)):
             if buffer is not None and self._is_of_the_step(event.node, buffer):
                 until = self._last.get((i, slot), i)
                 if buffer.address in self._live:
@@ -293,7 +293,7 @@ class _MemoryWalk:
     def _is_of_the_step(self, node: PlanNode, buffer: Buffer) -> bool:
         if not buffer.address or buffer.address in self._fed or buffer.address in self._state:
             return False
-        if node.type == "ReadVariableOp" or any(x._dtype.is_ref for x in node._outputs):
+        if node.type == "ReadVariableOp" or any(x.dtype.is_ref for x in node.outputs):
             self._state[buffer.address] = buffer.allocated
             return False
         return True

@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from flowstone.framework.node import Output
-from flowstone.framework.subgraph import PlanNode
+from flowstone.framework.subgraph import PlanNode, PlanOutput
 from flowstone.framework.tensor_proto import messages
 from flowstone.runtime.tracing import Buffer, Event, Trace
 
@@ -96,7 +95,7 @@ class _Writer:
         shared = dict(self._input_places(node))
         taken = self._elsewhere if node.type in _RECEIVES else shared
         total = 0
-        for index, (output, buffer) in enumerate(zip(node._outputs, event.outputs)):
+        for index, (output, buffer) in enumerate(zip(node.outputs, event.outputs)):
             if buffer is None:
                 continue
             number = shared.get(buffer.address, 0)
@@ -115,9 +114,9 @@ class _Writer:
             )
 
     def _input_places(self, node: PlanNode) -> Iterable[tuple[int, int]]:
-        return [self._places[x.name] for x in node._inputs if x.name in self._places]
+        return [self._places[x.name] for x in node.inputs if x.name in self._places]
 
-    def _write_output(self, output: Output, buffer: Buffer, number: int, message: Any) -> None:
+    def _write_output(self, output: PlanOutput, buffer: Buffer, number: int, message: Any) -> None:
         description = message.tensor_description
         description.dtype = output.dtype.base_dtype.as_datatype_enum
         description.shape.SetInParent()
@@ -131,8 +130,8 @@ class _Writer:
 
 def label(node: PlanNode) -> str:
     """``name = Op(inputs)``, as TensorFlow labels a run of a node."""
-    words = [x.name.removesuffix(":0") for x in node._inputs]
+    words = [x.name.removesuffix(":0") for x in node.inputs]
     if node.type in _RECEIVES:
         words.append(node.name.removesuffix("/receive") + "/send")
-    words += [f"^{control.name}" for control in node._control_inputs]
+    words += [f"^{control.name}" for control in node.control_inputs]
     return f"{node.name} = {node.type}({', '.join(words)})"

@@ -63,7 +63,7 @@ def wants_one_thread(subgraph: Subgraph) -> bool:
 def _fed_rows(subgraph: Subgraph) -> int | None:
     """The rows of the longest fed value: sizes that depend on values (the number of distinct ids) are taken
     for that. None if it is not known."""
-    fed = [x._dims for x in subgraph.feeds]
+    fed = [x.dims for x in subgraph.feeds]
     if not fed or any([dims is None or None in dims for dims in fed]):
         return None
     return max([dims[0] if dims else 1 for dims in fed])  # type: ignore[type-var]
@@ -71,7 +71,7 @@ def _fed_rows(subgraph: Subgraph) -> int | None:
 
 def _elements(x: Output, rows: int | None) -> int | None:
     """How many elements an output has, `rows` along each axis of unknown size."""
-    dims = x._dims
+    dims = x.dims
     if dims is not None and rows is not None and None in dims:
         dims = tuple([rows if n is None else n for n in dims])
     return num_elements(dims)
@@ -85,18 +85,18 @@ def _work(node: PlanNode, rows: int | None = None) -> float | None:
     if touched is not None:
         count = _elements(touched, rows)
         return None if count is None else _AN_ELEMENT * count
-    if not node._inputs or not node._outputs or node.type in FREE:
+    if not node.inputs or not node.outputs or node.type in FREE:
         return 0.0
     if node.type in _SEQUENCES:
         return work(node).operations / 2
     sizes: list[int] = []
-    for x in (*node._inputs, *node._outputs):
+    for x in (*node.inputs, *node.outputs):
         size = _elements(x, rows)
         if size is None:
             return None
         sizes.append(size)
     if is_by_element(node):
-        is_known = all([num_elements(x._dims) is not None for x in (*node._inputs, *node._outputs)])
+        is_known = all([num_elements(x.dims) is not None for x in (*node.inputs, *node.outputs)])
         return _AN_ELEMENT * (work(node).operations if is_known else max(sizes))
     sizes.sort(reverse=True)
     three = (sizes + sizes[:1] * 2)[:3]

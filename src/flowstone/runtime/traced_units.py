@@ -38,7 +38,7 @@ class TracedUnitProgram(UnitProgram):
         assert isinstance(step, TracedStep)
         for unit in self.graph.units:
             for place, value in unit.fixed:
-                step.trace.record_constant(self._device, unit.node._inputs[place].op, [value])
+                step.trace.record_constant(self._device, unit.node.inputs[place].op, [value])
         return _TracedRun(_TracedExecutor(self.graph, step.trace, self._device), step)
 
 

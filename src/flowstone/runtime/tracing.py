@@ -24,8 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from flowstone.framework.node import Output
-from flowstone.framework.subgraph import PlanNode
+from flowstone.framework.subgraph import PlanNode, PlanOutput
 from flowstone.runtime.generated_code import Code, Segment
 from flowstone.runtime.step import Step
 
@@ -64,7 +63,7 @@ class NodeTable:
     def __init__(self, device: str) -> None:
         self.device = device
         self.nodes: list[PlanNode] = []
-        self.constants: dict[Output, Any] = {}
+        self.constants: dict[PlanOutput, Any] = {}
 
 
 class TracedCode(Code):
@@ -74,7 +73,7 @@ class TracedCode(Code):
         super().__init__()
         self._table = NodeTable(device)
 
-    def constant(self, output: Output, value: Any) -> str:
+    def constant(self, output: PlanOutput, value: Any) -> str:
         """The global of an output that is this object in every step."""
         self._table.constants[output] = value
         return super().constant(output, value)
@@ -220,11 +219,11 @@ class TracedStep(Step):
 
 def _buffers(node: PlanNode, values: Sequence[Any]) -> list[Buffer | None]:
     return [
-        None if value is None else buffer_of(value, output) for value, output in zip(values, node._outputs)
+        None if value is None else buffer_of(value, output) for value, output in zip(values, node.outputs)
     ]
 
 
-def buffer_of(value: Any, output: Output) -> Buffer | None:
+def buffer_of(value: Any, output: PlanOutput) -> Buffer | None:
     """What is to be said of a value; None of a variable without one."""
     if output.dtype.is_ref and not isinstance(value, torch.Tensor):
         value = getattr(value, "tensor", None)

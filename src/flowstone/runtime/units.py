@@ -17,8 +17,7 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from flowstone.framework.kernel import CPU, AsyncCall, Environment, Value
-from flowstone.framework.node import Output
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.branches import MERGES, SWITCHES, TRUE, Liveness
 from flowstone.rewriting.analyses.frames import (
     ENTERS,
@@ -85,7 +84,7 @@ class _Cutter:
         self.subgraph, self.environment = subgraph, environment
         self.watched, self.traced_device = watched, traced_device
         self.frames = order_by_frames(subgraph)
-        self.constants: dict[Output, Any] = {}
+        self.constants: dict[PlanOutput, Any] = {}
         self.endpoints: dict[Any, int] = {}
         for node in subgraph.nodes:
             self._look_for_constant(node)
@@ -98,25 +97,25 @@ class _Cutter:
 
     def _look_for_constant(self, node: PlanNode) -> None:
         """Notes what is the same object in every step."""
-        if node._inputs or node.type == "_Arg" or not node._outputs or node.declaration.asynchronous:
+        if node.inputs or node.type == "_Arg" or not node.outputs or node.declaration.asynchronous:
             return
         if self.environment.device_type not in node.declaration.kernels:
             return
         kernel = make_kernel(node, self.environment)
         if isinstance(kernel, Value):
-            self.constants[node._outputs[0]] = kernel.value
+            self.constants[node.outputs[0]] = kernel.value
 
     # ---- grouping
 
     def _is_boundary(self, node: PlanNode) -> bool:
         if node.type == "_Send" and self.sends_inside:
-            source = node._inputs[0]._op
+            source = node.inputs[0].op
             return source.type == "_Arg" or self._is_boundary(source)
         return node.declaration.asynchronous or node.type in self.boundary
 
     def _is_free(self, node: PlanNode) -> bool:
         """Whether nobody waits for this node: it stands for a constant, alive everywhere."""
-        return bool(node._outputs) and node._outputs[0] in self.constants and not node._control_inputs
+        return bool(node.outputs) and node.outputs[0] in self.constants and not node.control_inputs
 
     def _group(self, dynamic: bool) -> bool:
         """Computes the frontiers. Without `dynamic`, control flow stays in segments: False if it cannot."""
@@ -135,13 +134,13 @@ class _Cutter:
         inside = set(nodes)
         found: set[Any] = set()
         for node in nodes:
-            for x in node._inputs:
-                source = x._op
+            for x in node.inputs:
+                source = x.op
                 if self._is_boundary(source):
                     found.add(x)
                 elif source not in inside and source.type != "_Arg":
                     found |= self.frontiers[source]
-            for control in node._control_inputs:
+            for control in node.control_inputs:
                 if self._is_boundary(control):
                     found.add(control)
                 elif control not in inside:
@@ -173,10 +172,10 @@ class _Cutter:
         for node in self.subgraph.nodes:
             if node.declaration.asynchronous and liveness.node(node) != TRUE:
                 return False
-            for x in node._inputs:
-                if liveness.output(x) != TRUE and self._are_apart(node, x._op):
+            for x in node.inputs:
+                if liveness.output(x) != TRUE and self._are_apart(node, x.op):
                     return False
-            for control in node._control_inputs:
+            for control in node.control_inputs:
                 if liveness.node(control) != TRUE and self._are_apart(node, control):
                     return False
         return True
@@ -197,7 +196,7 @@ class _Cutter:
         self.consumers = subgraph.consumers()
         self.group_of = {node: frontier for frontier, nodes in groups.items() for node in nodes}
         wanted = self._wanted_elsewhere(groups)
-        copied: dict[Output, bool] = {}
+        copied: dict[PlanOutput, bool] = {}
         self.units: list[Unit] = []
         for node in subgraph.nodes:
             if self._is_boundary(node):
@@ -218,56 +217,56 @@ class _Cutter:
         """The number of an output's value, or of a group's or a node's having run."""
         return self.endpoints.setdefault(key, len(self.endpoints))
 
-    def _endpoint_of(self, x: Output) -> int:
+    def _endpoint_of(self, x: PlanOutput) -> int:
         """The endpoint of a value; a constant, which nobody computes, gets a unit that hands it out."""
         if not self._is_free(x.op):
             return self._endpoint(x)
         endpoint = self._endpoint(x)
         if not any(endpoint in unit.outputs for unit in self.units):
-            unit = Unit(SEGMENT, x._op.name)
+            unit = Unit(SEGMENT, x.op.name)
             value = self.constants[x]
             unit.call = lambda step: (value,)
-            unit.node = x._op
+            unit.node = x.op
             unit.outputs = [endpoint]
             self.units.append(unit)
         return endpoint
 
-    def _wanted_elsewhere(self, groups: dict[Frontier[Any], list[PlanNode]]) -> dict[Any, list[Output]]:
+    def _wanted_elsewhere(self, groups: dict[Frontier[Any], list[PlanNode]]) -> dict[Any, list[PlanOutput]]:
         """By group, the outputs that other units take or the user fetches."""
-        wanted: dict[Any, dict[Output, None]] = {}
+        wanted: dict[Any, dict[PlanOutput, None]] = {}
 
-        def want(x: Output) -> None:
-            source = x._op
+        def want(x: PlanOutput) -> None:
+            source = x.op
             if source in self.group_of:
                 wanted.setdefault(self.group_of[source], {})[x] = None
 
         for node in self.subgraph.nodes:
-            for x in node._inputs:
-                if self._is_boundary(node) or self.group_of.get(node) != self.group_of.get(x._op):
+            for x in node.inputs:
+                if self._is_boundary(node) or self.group_of.get(node) != self.group_of.get(x.op):
                     want(x)
         for x in self.subgraph.fetches:
             want(x)
         return {group: list(outputs) for group, outputs in wanted.items()}
 
-    def _is_only_asked(self, x: Output) -> bool:
+    def _is_only_asked(self, x: PlanOutput) -> bool:
         """Whether nothing but Switches of the executor takes this value, to decide."""
         takers = self.consumers.get(x, ())
         if x in self.subgraph.fetches or not self.boundary:
             return False
-        return bool(takers) and all(t.type in SWITCHES and t._inputs[0] is not x for t in takers)
+        return bool(takers) and all(t.type in SWITCHES and t.inputs[0] is not x for t in takers)
 
     def _waits(self, nodes: list[PlanNode], group: Any) -> list[int]:
         """Endpoints of the units outside the group that these nodes wait for by control edges."""
         found: dict[int, None] = {}
         for node in nodes:
-            for control in node._control_inputs:
+            for control in node.control_inputs:
                 if self._is_free(control) or control.type == "_Arg":
                     continue
                 if self._is_boundary(control):
                     only_output = (
                         control.type in ENTERS or control.type in EXITS or control.type in NEXT_ITERATIONS
                     )
-                    found[self._endpoint(control._outputs[0] if only_output else control)] = None
+                    found[self._endpoint(control.outputs[0] if only_output else control)] = None
                 elif group is None or self.group_of[control] != group:
                     found[self._endpoint(self.group_of[control])] = None
         return list(found)
@@ -275,8 +274,8 @@ class _Cutter:
     def _boundary_unit(self, node: PlanNode) -> Unit:
         unit = Unit(_kind(node), node.name)
         unit.node = node
-        for i, x in enumerate(node._inputs):
-            if self._is_free(x._op) and unit.kind not in (MERGE, HEAD):
+        for i, x in enumerate(node.inputs):
+            if self._is_free(x.op) and unit.kind not in (MERGE, HEAD):
                 unit.fixed.append((i, self.constants[x]))
             else:
                 unit.inputs.append(self._endpoint_of(x))
@@ -286,7 +285,7 @@ class _Cutter:
             if self._must_copy(node, i):
                 unit.copies.append(place)
         unit.waits_for = [e for e in self._waits([node], None) if e not in unit.inputs]
-        unit.outputs = [self._endpoint(x) for x in node._outputs]
+        unit.outputs = [self._endpoint(x) for x in node.outputs]
         if unit.kind in (ENTER, EXIT, NEXT):
             unit.done = -1  # their output says it
         else:
@@ -315,7 +314,7 @@ class _Cutter:
         return kernel
 
     def _segment_unit(
-        self, group: Any, nodes: list[PlanNode], wanted: list[Output], copied: dict[Output, bool]
+        self, group: Any, nodes: list[PlanNode], wanted: list[PlanOutput], copied: dict[PlanOutput, bool]
     ) -> Unit:
         """The nodes of one group as a compiled segment, fed with what comes from other units."""
         unit = Unit(SEGMENT, nodes[0].name)
@@ -323,7 +322,7 @@ class _Cutter:
         unit.done = self._endpoint(group)
         copies = SegmentCopies(nodes, bool(self.boundary))
         for node in nodes:
-            for x in node._inputs:
+            for x in node.inputs:
                 if x.op not in copies.of_node and x not in copies.of_output:
                     if self._is_free(x.op):
                         copies.share(x.op)

@@ -139,7 +139,7 @@ def test_what_was_pooled_is_let_go(monkeypatch) -> None:
     for names in ((), ("keep_places",)):
         subgraph = prune(gradients, [], [x])
         run_passes(subgraph, EVERY, {each.name for each in EVERY if each.name not in names})
-        takers = subgraph.consumers()[next(n for n in subgraph.nodes if n.type == "Conv2D")._outputs[0]]
+        takers = subgraph.consumers()[next(n for n in subgraph.nodes if n.type == "Conv2D").outputs[0]]
         held.append([node.type for node in takers])
     assert held == [["MaxPool", "MaxPoolGrad"], ["_MaxPoolWithPlaces"]]
     feed, setup = {x: images(2, 16, 16, 4)}, tf.global_variables_initializer()

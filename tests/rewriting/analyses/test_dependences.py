@@ -53,7 +53,7 @@ def test_results_depend_on_feeds_and_versions() -> None:
 def test_a_read_that_moves_past_an_assignment(monkeypatch: Any) -> None:
     def move(subgraph: Subgraph) -> None:
         y, a = named(subgraph, "y"), named(subgraph, "a")
-        a._control_inputs = []
+        a.control_inputs = []
         subgraph.nodes.remove(y)
         subgraph.nodes.insert(subgraph.nodes.index(a) + 1, y)
 
@@ -66,7 +66,7 @@ def test_a_read_that_moves_past_an_assignment(monkeypatch: Any) -> None:
 def test_a_contribution_that_is_lost(monkeypatch: Any) -> None:
     def lose(subgraph: Subgraph) -> None:
         z = named(subgraph, "z")
-        z._inputs[:] = [z._inputs[0], z._inputs[0], z._inputs[2]]
+        z.inputs[:] = [z.inputs[0], z.inputs[0], z.inputs[2]]
 
     with pytest.raises(
         AssertionError, match=r"fetch 0 does not depend on feed \(version 1\) any more after lose"
@@ -78,14 +78,14 @@ def test_a_contribution_that_is_lost(monkeypatch: Any) -> None:
 def test_a_term_that_is_lost_though_the_others_depend_on_the_same(monkeypatch: Any) -> None:
     def lose(subgraph: Subgraph) -> None:
         z = named(subgraph, "z")
-        z._inputs[:] = [z._inputs[0], z._inputs[1], z._inputs[0]]
+        z.inputs[:] = [z.inputs[0], z.inputs[1], z.inputs[0]]
 
     def replace(subgraph: Subgraph) -> None:
         z, square = named(subgraph, "z"), named(subgraph, "Square")
-        x = square._inputs[0]
+        x = square.inputs[0]
         product = subgraph.new_node(registry["Mul"], [x, x], {"T": tf.float32}, square, name="product")
         subgraph.nodes.insert(subgraph.nodes.index(square), product)
-        z._inputs[2] = product._outputs[0]
+        z.inputs[2] = product.outputs[0]
 
     with pytest.raises(
         AssertionError, match="fetch 0 does not depend on the term Square any more after lose"
@@ -97,7 +97,7 @@ def test_a_term_that_is_lost_though_the_others_depend_on_the_same(monkeypatch: A
 def test_a_contribution_that_comes_from_nowhere(monkeypatch: Any) -> None:
     def add(subgraph: Subgraph) -> None:
         a = named(subgraph, "a")
-        a._inputs[1] = subgraph.feeds[1]
+        a.inputs[1] = subgraph.feeds[1]
 
     with pytest.raises(AssertionError, match=r"change 0 of .*w.* depends on feed \(version 1\) after add"):
         checked(monkeypatch, add, loses=True)
@@ -108,7 +108,7 @@ def test_an_assignment_that_is_dropped(monkeypatch: Any) -> None:
         a = named(subgraph, "a")
         subgraph.nodes.remove(a)
         for node in subgraph.nodes:
-            node._control_inputs = []
+            node.control_inputs = []
 
     with pytest.raises(AssertionError, match=r"fetch 0 does not depend on .*w.* any more after drop"):
         checked(monkeypatch, drop)

@@ -139,7 +139,7 @@ def test_nodes_have_the_device_and_the_origin_of_the_call(x) -> None:
     subgraph = prune([y], [], [x])
     inline_functions(subgraph)
     (node,) = [node for node in subgraph.nodes if node.type == "Mul"]
-    assert node._device == y.op.device and node.origin is y.op
+    assert node.device == y.op.device and node.origin is y.op
 
 
 # ---- order and liveness

@@ -60,9 +60,9 @@ def test_gradients_read_the_joined_value(monkeypatch, axis) -> None:
     assert log.count(f"{NAME}: ") == 6
     _, changed = rewritten(fetches, feed)
     taken = [
-        (node.type, x.op.type, x.op._inputs[0].op.name, x.value_index)
+        (node.type, x.op.type, x.op.inputs[0].op.name, x.value_index)
         for node in changed
-        for x in [node._inputs[1 if node.type == "ReluGrad" else 0]]
+        for x in [node.inputs[1 if node.type == "ReluGrad" else 0]]
     ]
     kinds = ("ReluGrad", "TanhGrad", "SigmoidGrad")
     names = [join.op.name for join in joins]
@@ -73,7 +73,7 @@ def test_operands_that_go_have_no_other_taker() -> None:
     feed, fetches, _ = joined(tf.nn.relu, tf.tanh)
     subgraph, _ = rewritten(fetches, feed)
     takers = subgraph.consumers()
-    kinds = [node.type for each in subgraph.nodes if each.type == "Relu" for node in takers[each._outputs[0]]]
+    kinds = [node.type for each in subgraph.nodes if each.type == "Relu" for node in takers[each.outputs[0]]]
     assert kinds == ["ConcatV2"] * 2
 
 

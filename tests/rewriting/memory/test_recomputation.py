@@ -316,5 +316,5 @@ def test_a_convolution_counts_its_channels_wherever_its_filter_has_them():
     assert counted["Conv2D"] == 2 * (2 * 8 * 8 * 16) * 5 * 5 * 3
     assert counted["DepthwiseConv2dNative"] == 2 * (2 * 8 * 8 * 32) * 3 * 3
     (node,) = [node for node in subgraph.nodes if node.type == "Conv2D"]
-    node._inputs[1]._dims = (16, 3, 5, 5)  # as `lay_out_filters` leaves it
+    node.inputs[1].dims = (16, 3, 5, 5)  # as `lay_out_filters` leaves it
     assert recomputation._operations(node) == counted["Conv2D"]

@@ -31,7 +31,7 @@ def refined(fetches: list[Any], feed: dict[Any, Any]) -> Subgraph:
 
 
 def dims_of(subgraph: Subgraph, op_type: str) -> list[Dims]:
-    return [node._outputs[0]._dims for node in subgraph.nodes if node.type == op_type]
+    return [node.outputs[0].dims for node in subgraph.nodes if node.type == op_type]
 
 
 def same_for_other_shapes(fetches: Any, feeds: list[dict[Any, Any]]) -> None:
@@ -99,12 +99,12 @@ def test_what_grows_is_not_believed() -> None:
     shapes = [tf.TensorShape([]), tf.TensorShape([None, 3]), tf.TensorShape([None, 3])]
     _, rows, last = tf.while_loop(lambda i, *_: i < 3, body, [0, x, x], shape_invariants=shapes)
     subgraph = refined([rows, last], {x: values(2, 3)})
-    assert [node._outputs[0]._dims for node in subgraph.nodes if node.type == "Merge"] == [
+    assert [node.outputs[0].dims for node in subgraph.nodes if node.type == "Merge"] == [
         (),
         (None, 3),
         (2, 3),
     ]
-    assert [x._dims for x in subgraph.fetches] == [(None, 3), (2, 3)]
+    assert [x.dims for x in subgraph.fetches] == [(None, 3), (2, 3)]
     with tf.Session() as session:
         assert session.run(rows, {x: values(2, 3)}).shape == (8, 3)
 
@@ -115,8 +115,8 @@ def test_a_shape_that_alternates() -> None:
     _, y = tf.while_loop(
         lambda i, _: i < 3, lambda i, h: (i + 1, tf.transpose(h)), [0, x], shape_invariants=shapes
     )
-    assert refined([y], {x: values(2, 3)}).fetches[0]._dims == (None, None)
-    assert refined([y], {x: values(3, 3)}).fetches[0]._dims == (3, 3)
+    assert refined([y], {x: values(2, 3)}).fetches[0].dims == (None, None)
+    assert refined([y], {x: values(3, 3)}).fetches[0].dims == (3, 3)
     with tf.Session() as session:
         assert session.run(y, {x: values(2, 3)}).shape == (3, 2)
 
@@ -127,7 +127,7 @@ def test_a_rank_that_changes() -> None:
     _, y = tf.while_loop(
         lambda i, _: i < 2, lambda i, h: (i + 1, tf.expand_dims(h, 0)), [0, x], shape_invariants=shapes
     )
-    assert refined([y], {x: values(2)}).fetches[0]._dims is None
+    assert refined([y], {x: values(2)}).fetches[0].dims is None
     with tf.Session() as session:
         assert session.run(y, {x: values(2)}).shape == (1, 1, 2)
 
@@ -165,7 +165,7 @@ def test_arrays_hand_out_what_was_written() -> None:
 def test_elements_of_several_shapes() -> None:
     x = tf.placeholder(tf.float32, [None, 4])
     array = tf.TensorArray(tf.float32, 2, infer_shape=False).write(0, x).write(1, x[:1])
-    assert refined([array.read(0)], {x: values(3, 4)}).fetches[0]._dims == (None, 4)
+    assert refined([array.read(0)], {x: values(3, 4)}).fetches[0].dims == (None, 4)
 
 
 def test_contradictions_are_left_to_the_step() -> None:
@@ -173,7 +173,7 @@ def test_contradictions_are_left_to_the_step() -> None:
     y = tf.placeholder(tf.float32, [None, 4])
     total = tf.while_loop(lambda i, _: i < 2, lambda i, h: (i + 1, h + y), [0, x],
                           shape_invariants=[tf.TensorShape([]), tf.TensorShape([None, 4])])[1]  # fmt: skip
-    assert refined([total], {x: values(3, 4), y: values(2, 4)}).fetches[0]._dims == (None, 4)
-    assert refined([total], {x: values(1, 4), y: values(2, 4)}).fetches[0]._dims == (None, 4)
+    assert refined([total], {x: values(3, 4), y: values(2, 4)}).fetches[0].dims == (None, 4)
+    assert refined([total], {x: values(1, 4), y: values(2, 4)}).fetches[0].dims == (None, 4)
     with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError):
         session.run(total, {x: values(3, 4), y: values(2, 4)})

@@ -16,10 +16,9 @@ from typing import NamedTuple
 import numpy as np
 
 from flowstone.framework import dtypes
-from flowstone.framework.node import Output
 from flowstone.framework.operation import registry
 from flowstone.framework.shape import num_elements
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.ops.arrays.choosing import is_zero
 from flowstone.rewriting.analyses.loop_variables import Takers
 from flowstone.rewriting.loops.loop_stacks import Stack, find_stack
@@ -45,7 +44,7 @@ def choose_by_margins(subgraph: Subgraph) -> None:
         return
     takers, fetched = subgraph.consumers(), set(subgraph.fetches)
     places: dict[PlanNode, list[PlanNode]] = {}
-    replaced: dict[Output, Output] = {}
+    replaced: dict[PlanOutput, PlanOutput] = {}
     for node in comparisons:
         found = _dropout(node, takers, fetched)
         if found is not None:
@@ -55,17 +54,17 @@ def choose_by_margins(subgraph: Subgraph) -> None:
 
 
 def _is_of_random_numbers(node: PlanNode) -> bool:
-    if node.type != "GreaterEqual" or node._inputs[0]._op.type != "RandomUniform":
+    if node.type != "GreaterEqual" or node.inputs[0].op.type != "RandomUniform":
         return False
-    dims = node._outputs[0]._dims
+    dims = node.outputs[0].dims
     size = num_elements(dims)
-    if node.dtype(0) is not dtypes.float32 or node._inputs[1]._dims != () or size is None:
+    if node.dtype(0) is not dtypes.float32 or node.inputs[1].dims != () or size is None:
         return False
-    return node._inputs[0]._dims == dims and size <= _MOST
+    return node.inputs[0].dims == dims and size <= _MOST
 
 
-def _dropout(node: PlanNode, takers: Takers, fetched: set[Output]) -> _Dropout | None:
-    condition = node._outputs[0]
+def _dropout(node: PlanNode, takers: Takers, fetched: set[PlanOutput]) -> _Dropout | None:
+    condition = node.outputs[0]
     if condition in fetched:
         return None
     found = _Dropout(node, [], [])
@@ -74,13 +73,13 @@ def _dropout(node: PlanNode, takers: Takers, fetched: set[Output]) -> _Dropout |
             stack = find_stack(_creation(taker), takers)
             if stack is None or stack.pushes != [taker]:
                 return None
-            popped = [x for pop in stack.pops for x in pop._outputs]
+            popped = [x for pop in stack.pops for x in pop.outputs]
             if fetched.intersection(popped) or not all(
-                _is_choice(each, x, condition._dims) for x in popped for each in takers.get(x, ())
+                _is_choice(each, x, condition.dims) for x in popped for each in takers.get(x, ())
             ):
                 return None
             found.stacks.append(stack)
-        elif _is_choice(taker, condition, condition._dims):
+        elif _is_choice(taker, condition, condition.dims):
             found.choices.append(taker)
         else:
             return None
@@ -88,17 +87,17 @@ def _dropout(node: PlanNode, takers: Takers, fetched: set[Output]) -> _Dropout |
 
 
 def _creation(push: PlanNode) -> PlanNode:
-    handle: PlanNode = push._inputs[0].op
-    while handle._inputs and handle.type != "StackV2":
-        handle = handle._inputs[0].op
+    handle: PlanNode = push.inputs[0].op
+    while handle.inputs and handle.type != "StackV2":
+        handle = handle.inputs[0].op
     return handle
 
 
-def _is_choice(node: PlanNode, condition: Output, dims: object) -> bool:
+def _is_choice(node: PlanNode, condition: PlanOutput, dims: object) -> bool:
     """Whether it chooses between something of these dimensions and zero."""
-    if node.type not in _CHOICES or node._inputs[0] is not condition or condition in node._inputs[1:]:
+    if node.type not in _CHOICES or node.inputs[0] is not condition or condition in node.inputs[1:]:
         return False
-    return node._inputs[1]._dims == dims == node._outputs[0]._dims and is_zero(node, 2)
+    return node.inputs[1].dims == dims == node.outputs[0].dims and is_zero(node, 2)
 
 
 def _replace(
@@ -106,39 +105,39 @@ def _replace(
     found: _Dropout,
     takers: Takers,
     places: dict[PlanNode, list[PlanNode]],
-    replaced: dict[Output, Output],
+    replaced: dict[PlanOutput, PlanOutput],
 ) -> None:
-    def put(op_type: str, inputs: list[Output], attributes: dict[str, object], old: PlanNode) -> Output:
+    def put(
+        op_type: str, inputs: list[PlanOutput], attributes: dict[str, object], old: PlanNode
+    ) -> PlanOutput:
         new = subgraph.new_node(registry[op_type], inputs, attributes, old)
-        new._control_inputs = list(old._control_inputs)
+        new.control_inputs = list(old.control_inputs)
         places[old] = [new]
-        output: Output = new._outputs[0]
-        replaced[old._outputs[0]] = output
+        output: PlanOutput = new.outputs[0]
+        replaced[old.outputs[0]] = output
         return output
 
     kind = {"T": dtypes.float32}
-    random, rate = found.comparison._inputs
+    random, rate = found.comparison.inputs
     guards, rate = _reachable(subgraph, found.comparison, rate)
     margin = put("Sub", [random, rate], {**kind}, found.comparison)
     places[found.comparison] = [*guards, margin.op]
     for node in found.choices:
-        put("_KeptByMargin", [node._inputs[1], margin], {**kind}, node)
+        put("_KeptByMargin", [node.inputs[1], margin], {**kind}, node)
     for stack in found.stacks:
         elements = {"elem_type": dtypes.float32}
-        put(
-            "StackV2", list(stack.creation._inputs), {**stack.creation.attributes, **elements}, stack.creation
-        )
+        put("StackV2", list(stack.creation.inputs), {**stack.creation.attributes, **elements}, stack.creation)
         (push,) = stack.pushes
-        put("StackPushV2", [push._inputs[0], margin], {**push.attributes, **kind}, push)
+        put("StackPushV2", [push.inputs[0], margin], {**push.attributes, **kind}, push)
         for pop in stack.pops:
-            old = pop._outputs[0]
-            popped = put("StackPopV2", list(pop._inputs), {**pop.attributes, **elements}, pop)
-            popped._dims = margin._dims
+            old = pop.outputs[0]
+            popped = put("StackPopV2", list(pop.inputs), {**pop.attributes, **elements}, pop)
+            popped.dims = margin.dims
             for node in takers.get(old, ()):
-                put("_KeptByMargin", [node._inputs[1], popped], {**kind}, node)
+                put("_KeptByMargin", [node.inputs[1], popped], {**kind}, node)
 
 
-def _reachable(subgraph: Subgraph, like: PlanNode, rate: Output) -> tuple[list[PlanNode], Output]:
+def _reachable(subgraph: Subgraph, like: PlanNode, rate: PlanOutput) -> tuple[list[PlanNode], PlanOutput]:
     """Infinity if the rate is NaN, else the rate, and the nodes that choose."""
     value = like.constant(1)
     if value is not None and not np.isnan(value):
@@ -146,6 +145,6 @@ def _reachable(subgraph: Subgraph, like: PlanNode, rate: Output) -> tuple[list[P
     infinity = subgraph.new_constant(np.array(np.inf, np.float32), like, "infinity")
     kind = {"T": dtypes.float32}
     is_nan = subgraph.new_node(registry["IsNan"], [rate], {**kind}, like, name=f"{like.name}/is_nan")
-    inputs = [is_nan._outputs[0], infinity._outputs[0], rate]
+    inputs = [is_nan.outputs[0], infinity.outputs[0], rate]
     chosen = subgraph.new_node(registry["Select"], inputs, {**kind}, like, name=f"{like.name}/rate")
-    return [infinity, is_nan, chosen], chosen._outputs[0]
+    return [infinity, is_nan, chosen], chosen.outputs[0]

@@ -5,54 +5,53 @@ from __future__ import annotations
 import numpy as np
 
 from flowstone.framework import dtypes
-from flowstone.framework.node import Output
 from flowstone.framework.operation import registry
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.branches import Liveness
 from flowstone.rewriting.patterns import substitute
 
 
 def split_slices(subgraph: Subgraph) -> None:
     """Puts a SplitV in the place of the first of such slices, and its outputs in those of all."""
-    slices: dict[Output, list[PlanNode]] = {}
+    slices: dict[PlanOutput, list[PlanNode]] = {}
     for node in subgraph.nodes:
-        if node.type == "Slice" and not node._control_inputs:
-            slices.setdefault(node._inputs[0], []).append(node)
+        if node.type == "Slice" and not node.control_inputs:
+            slices.setdefault(node.inputs[0], []).append(node)
     slices = {x: nodes for x, nodes in slices.items() if len(nodes) > 1 and not x.dtype.is_ref}
     if not slices:
         return
     liveness = Liveness(subgraph)
     places: dict[PlanNode, list[PlanNode]] = {}
-    replaced: dict[Output, Output] = {}
+    replaced: dict[PlanOutput, PlanOutput] = {}
     for x, nodes in slices.items():
         axis, ordered = _tiles(x, nodes)
-        if not ordered or len({(liveness.node(node), node._device) for node in nodes}) > 1:
+        if not ordered or len({(liveness.node(node), node.device) for node in nodes}) > 1:
             continue
         first = nodes[0]
-        sizes = [node._outputs[0]._dims[axis] for node in ordered]
+        sizes = [(node.outputs[0].dims or ())[axis] for node in ordered]
         constants = [
             subgraph.new_constant(np.array(sizes, np.int64), first, "sizes"),
             subgraph.new_constant(np.array(axis, np.int32), first, "axis"),
         ]
         attributes = {"T": x.dtype.base_dtype, "Tlen": dtypes.int64, "num_split": len(ordered)}
-        inputs = [x, *(constant._outputs[0] for constant in constants)]
+        inputs = [x, *(constant.outputs[0] for constant in constants)]
         split = subgraph.new_node(registry["SplitV"], inputs, attributes, like=first)
-        for node, part in zip(ordered, split._outputs):
-            places[node], replaced[node._outputs[0]] = [], part
+        for node, part in zip(ordered, split.outputs):
+            places[node], replaced[node.outputs[0]] = [], part
             subgraph.log.append(("split_slices", node.name, "one of the slices that make a tensor"))
         places[first] = [*constants, split]
     substitute(subgraph, places, replaced, {old.op: [new.op] for old, new in replaced.items()})
 
 
-def _tiles(x: Output, nodes: list[PlanNode]) -> tuple[int, list[PlanNode]]:
+def _tiles(x: PlanOutput, nodes: list[PlanNode]) -> tuple[int, list[PlanNode]]:
     """The axis along which the slices make `x`, and the slices in order; none if they do not."""
-    whole = x._dims
-    if whole is None or None in whole:
+    whole = x.static_shape
+    if whole is None:
         return 0, []
     parts: list[tuple[int, int, int, PlanNode]] = []
     for node in nodes:
-        begin, dims = node.constant(1), node._outputs[0]._dims
-        if begin is None or dims is None or None in dims:
+        begin, dims = node.constant(1), node.outputs[0].static_shape
+        if begin is None or dims is None:
             return 0, []
         cut = [axis for axis, size in enumerate(dims) if size != whole[axis]]
         if len(cut) != 1 or not dims[cut[0]]:

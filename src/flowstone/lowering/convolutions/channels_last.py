@@ -75,28 +75,28 @@ def _rewritten(subgraph: Subgraph, node: PlanNode, images: _Images) -> Replaceme
     """The node on transposed images; None where the rank of one, or a shape, is not known."""
     rank = len(node.attributes["data_format"])
     to_first, to_last = channels_first(rank), channels_last(rank)
-    if any(len(node._inputs[i]._dims or ()) != rank for i in images.inputs):
+    if any(len(node.inputs[i].dims or ()) != rank for i in images.inputs):
         return None
-    inputs, added = list(node._inputs), []
+    inputs, added = list(node.inputs), []
     if images.shape is not None:
         shape = node.constant(images.shape)
         if shape is None or len(shape) != rank:
             return None
         constant = subgraph.new_constant(shape[list(to_last)], node, "shape")
-        inputs[images.shape] = constant._outputs[0]
+        inputs[images.shape] = constant.outputs[0]
         added.append(constant)
     for i in images.inputs:
         nodes = transpose(subgraph, node, inputs[i], to_last, f"{node.name}/input_{i}")
-        inputs[i] = nodes[-1]._outputs[0]
+        inputs[i] = nodes[-1].outputs[0]
         added += nodes
     new = subgraph.new_node(
         node.declaration, inputs, _permuted(node.attributes, to_last), node, tuple(node.group_sizes)
     )
     added.append(new)
-    outputs = list(new._outputs)
+    outputs = list(new.outputs)
     for i in images.outputs:
         nodes = transpose(subgraph, node, outputs[i], to_first, f"{node.name}/output_{i}")
-        outputs[i] = nodes[-1]._outputs[0]
+        outputs[i] = nodes[-1].outputs[0]
         added += nodes
     return Replacement(outputs, "channels beside each other", tuple(added))
 

@@ -16,9 +16,8 @@ from __future__ import annotations
 from typing import Any
 
 from flowstone.framework import dtypes
-from flowstone.framework.node import Output
 from flowstone.framework.shape import num_elements
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.branches import MERGES
 
 _FILTER_AT = {"Conv2D": 1, "Conv2DBackpropInput": 1}  # the filter's position among the inputs
@@ -32,15 +31,15 @@ def lay_out_filters(subgraph: Subgraph) -> None:
     orders: dict[PlanNode, tuple[int, ...]] = {}
     for node in subgraph.nodes:
         if node.type in _FILTER_AT:
-            filters = node._inputs[_FILTER_AT[node.type]]
+            filters = node.inputs[_FILTER_AT[node.type]]
             variable = _variable(filters)
             if variable is not None and _is_large(filters):
                 orders.setdefault(variable, _ORDERS[node.attributes["data_format"]])
     if not orders:
         return
     for node in subgraph.nodes:
-        if node.declaration.mutates and len(node._inputs) > 1:
-            changed = [_variable(node._inputs[i]) for i in node.declaration.mutates]
+        if node.declaration.mutates and len(node.inputs) > 1:
+            changed = [_variable(node.inputs[i]) for i in node.declaration.mutates]
             if changed[0] in orders:
                 for slot in changed[1:]:
                     if slot is not None and _shape(slot) == _shape(changed[0]):
@@ -50,15 +49,15 @@ def lay_out_filters(subgraph: Subgraph) -> None:
         subgraph.log.append(("lay_out_filters", node.name, f"in memory as its convolution reads it: {order}"))
 
 
-def _variable(x: Output) -> PlanNode | None:
+def _variable(x: PlanOutput) -> PlanNode | None:
     """The variable that a value of its shape shows, seen through reads; None if it is something else."""
     node: PlanNode = x.op
-    while node._inputs and (node.declaration.aliases or node.type == "ReadVariableOp"):
+    while node.inputs and (node.declaration.aliases or node.type == "ReadVariableOp"):
         if node.type in MERGES:
             return None  # one of several, or what a loop makes of it
-        if node._inputs[0]._dtype is not dtypes.resource and node._inputs[0]._dims != node._outputs[0]._dims:
+        if node.inputs[0].dtype is not dtypes.resource and node.inputs[0].dims != node.outputs[0].dims:
             return None
-        node = node._inputs[0].op
+        node = node.inputs[0].op
     return node if node.type in _VARIABLES else None
 
 
@@ -66,6 +65,6 @@ def _shape(variable: PlanNode) -> Any:
     return variable.attributes["shape"]
 
 
-def _is_large(x: Output) -> bool:
-    size = num_elements(x._dims)
+def _is_large(x: PlanOutput) -> bool:
+    size = num_elements(x.dims)
     return x.dtype.base_dtype is dtypes.float32 and size is not None and size >= _FEWEST

@@ -23,10 +23,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from flowstone.framework import dtypes
-from flowstone.framework.node import Output
 from flowstone.framework.operation import registry
 from flowstone.framework.shape import num_elements
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.branches import Liveness
 from flowstone.rewriting.patterns import remove_unneeded, substitute
 
@@ -43,9 +42,9 @@ class _Branch(NamedTuple):
     by_bias: PlanNode | None
 
     @property
-    def gradient(self) -> Output:
+    def gradient(self) -> PlanOutput:
         """By the convolution's result."""
-        result: Output = self.by_filter._inputs[2]
+        result: PlanOutput = self.by_filter.inputs[2]
         return result
 
     def nodes(self) -> list[PlanNode]:
@@ -57,9 +56,9 @@ class _Walk(NamedTuple):
     """`place` of each node in the order; who takes each value; who waits for a node; what is fetched."""
 
     place: dict[PlanNode, int]
-    takers: dict[Output, list[PlanNode]]
+    takers: dict[PlanOutput, list[PlanNode]]
     waiting: dict[PlanNode, list[PlanNode]]
-    fetched: set[Output]
+    fetched: set[PlanOutput]
 
 
 def join_convolutions(subgraph: Subgraph) -> None:
@@ -84,7 +83,7 @@ def join_convolutions(subgraph: Subgraph) -> None:
 def _walk(subgraph: Subgraph) -> _Walk:
     waiting: dict[PlanNode, list[PlanNode]] = {}
     for node in subgraph.nodes:
-        for control in node._control_inputs:
+        for control in node.control_inputs:
             waiting.setdefault(control, []).append(node)
     place = {node: i for i, node in enumerate(subgraph.nodes)}
     return _Walk(place, subgraph.consumers(), waiting, set(subgraph.fetches))
@@ -100,20 +99,20 @@ def _key(node: PlanNode) -> Any:
     geometry = [
         tuple(node.attributes[key]) for key in ("strides", "dilations", "padding", "explicit_paddings")
     ]
-    return node._inputs[0], results[:3], node._device, *geometry
+    return node.inputs[0], results[:3], node.device, *geometry
 
 
 def _branches(nodes: list[PlanNode], walk: _Walk) -> list[_Branch]:
     """Those of the convolutions whose gradients by the images are terms of the same sum."""
     found: dict[Any, list[_Branch]] = {}
     for node in nodes:
-        takers = walk.takers[node._inputs[2]]
+        takers = walk.takers[node.inputs[2]]
         images = [x for x in takers if x.type == _BY_INPUT]
         filters = [x for x in takers if x.type == _BY_FILTER]
         biases = [x for x in takers if x.type == _BY_BIAS and x.attributes["data_format"] == "NHWC"]
         if len(images) != 1 or len(filters) != 1 or len(biases) > 1 or _differs(images[0], node):
             continue
-        dx = images[0]._outputs[0]
+        dx = images[0].outputs[0]
         sums = walk.takers.get(dx, [])
         if len(sums) == 1 and sums[0].type == "AddN" and dx not in walk.fetched:
             branch = _Branch(images[0], node, biases[0] if biases else None)
@@ -127,10 +126,10 @@ def _differs(by_input: PlanNode, by_filter: PlanNode) -> bool:
     if any(by_input.attributes[key] != by_filter.attributes[key] for key in keys):
         return True
     same = (
-        by_input._inputs[2] is by_filter._inputs[2]
-        and by_input._outputs[0]._dims == by_filter.static_shape(0)
-        and by_input.static_shape(1) == by_filter._outputs[0]._dims
-        and by_input._device == by_filter._device
+        by_input.inputs[2] is by_filter.inputs[2]
+        and by_input.outputs[0].dims == by_filter.static_shape(0)
+        and by_input.static_shape(1) == by_filter.outputs[0].dims
+        and by_input.device == by_filter.device
     )
     return not same
 
@@ -139,24 +138,24 @@ def _pays(branches: list[_Branch], walk: _Walk) -> bool:
     """Whether the images that are not read again, and sums that are not made, outweigh what is copied."""
     saved = (len(branches) - 1) * _elements(branches[0].by_input) * (1 + _ADDING)
     filters = sum(_elements(branch.by_filter) for branch in branches)
-    gradients = sum(num_elements(branch.gradient._dims) or 0 for branch in branches)
+    gradients = sum(num_elements(branch.gradient.dims) or 0 for branch in branches)
     copied = filters + (0 if _are_relus(branches, walk) else gradients)
     return saved >= _GAIN * 2 * copied
 
 
 def _elements(node: PlanNode) -> int:
-    return num_elements(node._outputs[0]._dims) or 0
+    return num_elements(node.outputs[0].dims) or 0
 
 
 def _are_relus(branches: list[_Branch], walk: _Walk) -> bool:
     """Whether the gradients by the results are those of relus that nothing but the branches takes."""
     for branch in branches:
         x, node = branch.gradient, branch.gradient.op
-        if node.type != "ReluGrad" or node._control_inputs or walk.waiting.get(node):
+        if node.type != "ReluGrad" or node.control_inputs or walk.waiting.get(node):
             return False
         if x in walk.fetched or set(walk.takers[x]) != set(branch.nodes()):
             return False
-        if node._device != branch.by_filter._device or any(y._dims != x._dims for y in node._inputs):
+        if node.device != branch.by_filter.device or any(y.dims != x.dims for y in node.inputs):
             return False
     return True
 
@@ -168,7 +167,7 @@ def _can_wait(subgraph: Subgraph, branches: list[_Branch], walk: _Walk) -> bool:
     if any(node in subgraph.targets for node in members):
         return False
     for node in members:
-        users = [user for x in node._outputs for user in walk.takers.get(x, ())] + walk.waiting.get(node, [])
+        users = [user for x in node.outputs for user in walk.takers.get(x, ())] + walk.waiting.get(node, [])
         if any(walk.place[user] < last for user in users if user not in members):
             return False
     return True
@@ -180,37 +179,42 @@ class _Joining:
     def __init__(self, subgraph: Subgraph, members: list[PlanNode], like: PlanNode) -> None:
         self.subgraph, self.members, self.like = subgraph, members, like
         self.nodes: list[PlanNode] = []
-        self.replaced: dict[Output, Output] = {}
+        self.replaced: dict[PlanOutput, PlanOutput] = {}
         self.stand_ins: dict[PlanNode, list[PlanNode]] = {}
 
     def add(
-        self, kind: str, inputs: list[Output], attributes: dict[str, Any], like: PlanNode, sizes: Any = None
+        self,
+        kind: str,
+        inputs: list[PlanOutput],
+        attributes: dict[str, Any],
+        like: PlanNode,
+        sizes: Any = None,
     ) -> PlanNode:
         """A new node of this op, named like another."""
         name = f"{like.name}/joined"
         self.nodes.append(self.subgraph.new_node(registry[kind], inputs, attributes, like, sizes, name))
         return self.nodes[-1]
 
-    def constant(self, value: Any, name: str) -> Output:
+    def constant(self, value: Any, name: str) -> PlanOutput:
         """The output of a new constant."""
         self.nodes.append(self.subgraph.new_constant(value, self.like, name))
-        result: Output = self.nodes[-1]._outputs[0]
+        result: PlanOutput = self.nodes[-1].outputs[0]
         return result
 
-    def stands_for(self, whole: PlanNode, old: list[PlanNode], parts: list[Output]) -> None:
+    def stands_for(self, whole: PlanNode, old: list[PlanNode], parts: list[PlanOutput]) -> None:
         """Says that these parts of a node's result are those of old nodes."""
-        controls = dict.fromkeys(x for node in old for x in node._control_inputs)
-        whole._control_inputs = [x for x in controls if x not in self.members]
+        controls = dict.fromkeys(x for node in old for x in node.control_inputs)
+        whole.control_inputs = [x for x in controls if x not in self.members]
         for node, part in zip(old, parts):
-            self.replaced[node._outputs[0]], self.stand_ins[node] = part, [whole]
+            self.replaced[node.outputs[0]], self.stand_ins[node] = part, [whole]
 
-    def parts(self, x: Output, like: list[PlanNode]) -> list[Output]:
+    def parts(self, x: PlanOutput, like: list[PlanNode]) -> list[PlanOutput]:
         """The parts of a joint result, along its last dimension, of which old nodes made each one."""
-        dims: list[Any] = [node._outputs[0]._dims for node in like]
+        dims: list[Any] = [node.outputs[0].dims for node in like]
         lengths = self.constant(np.array([each[-1] for each in dims], np.int64), "sizes")
         axis = self.constant(np.array(len(dims[0]) - 1, np.int32), "axis")
         attributes = {"T": x.dtype, "Tlen": dtypes.int64, "num_split": len(like)}
-        return self.add("SplitV", [x, lengths, axis], attributes, like[0])._outputs
+        return self.add("SplitV", [x, lengths, axis], attributes, like[0]).outputs
 
 
 def _join(subgraph: Subgraph, branches: list[_Branch], walk: _Walk) -> None:
@@ -225,59 +229,59 @@ def _join(subgraph: Subgraph, branches: list[_Branch], walk: _Walk) -> None:
     by_input = _join_by_input(joining, branches, gradient)
     places: dict[PlanNode, list[PlanNode]] = {node: [] for node in members if node in joining.stand_ins}
     places[last] = joining.nodes
-    total = walk.takers[branches[0].by_input._outputs[0]][0]
-    old = {branch.by_input._outputs[0] for branch in branches}
-    terms = [by_input._outputs[0], *[x for x in total._inputs if x not in old]]
+    total = walk.takers[branches[0].by_input.outputs[0]][0]
+    old = {branch.by_input.outputs[0] for branch in branches}
+    terms = [by_input.outputs[0], *[x for x in total.inputs if x not in old]]
     places[total] = []
-    if len(terms) == 1 and not total._control_inputs:
+    if len(terms) == 1 and not total.control_inputs:
         joining.stands_for(by_input, [total], terms)
     else:
         attributes = {**total.attributes, "N": len(terms)}
         new = subgraph.new_node(total.declaration, terms, attributes, total, (len(terms),))
-        new._control_inputs = list(total._control_inputs)
+        new.control_inputs = list(total.control_inputs)
         places[total].append(new)
-        joining.replaced[total._outputs[0]] = new._outputs[0]
+        joining.replaced[total.outputs[0]] = new.outputs[0]
         joining.stand_ins[total] = [new]
     names = ", ".join(branch.by_filter.name for branch in branches)
     subgraph.log.append(("join_convolutions", last.name, f"of the same images: {names}"))
     substitute(subgraph, places, joining.replaced, joining.stand_ins)
 
 
-def _joint_gradient(joining: _Joining, branches: list[_Branch], are_relus: bool) -> Output:
+def _joint_gradient(joining: _Joining, branches: list[_Branch], are_relus: bool) -> PlanOutput:
     number, attributes = len(branches), {"T": dtypes.float32, "N": len(branches)}
     if are_relus:
         relus = [branch.gradient.op for branch in branches]
-        inputs = [node._inputs[i] for i in (0, 1) for node in relus]
+        inputs = [node.inputs[i] for i in (0, 1) for node in relus]
         node = joining.add("_JoinedReluGrad", inputs, attributes, relus[0], (number, number))
     else:
         axis = joining.constant(np.array(3, np.int32), "axis")
         inputs = [*[branch.gradient for branch in branches], axis]
         attributes["Tidx"] = dtypes.int32
         node = joining.add("ConcatV2", inputs, attributes, branches[0].by_filter, (number, 1))
-    result: Output = node._outputs[0]
+    result: PlanOutput = node.outputs[0]
     return result
 
 
-def _join_by_filter(joining: _Joining, branches: list[_Branch], gradient: Output) -> None:
+def _join_by_filter(joining: _Joining, branches: list[_Branch], gradient: PlanOutput) -> None:
     old = [branch.by_filter for branch in branches]
-    dims: list[Any] = [node._outputs[0]._dims for node in old]
+    dims: list[Any] = [node.outputs[0].dims for node in old]
     whole_dims = [*dims[0][:-1], sum(each[-1] for each in dims)]
     sizes = joining.constant(np.array(whole_dims, np.int32), "shape")
-    inputs = [old[0]._inputs[0], sizes, gradient]
+    inputs = [old[0].inputs[0], sizes, gradient]
     whole = joining.add(_BY_FILTER, inputs, old[0].attributes, old[0])
-    joining.stands_for(whole, old, joining.parts(whole._outputs[0], old))
+    joining.stands_for(whole, old, joining.parts(whole.outputs[0], old))
 
 
-def _join_by_bias(joining: _Joining, old: list[PlanNode], gradient: Output) -> None:
+def _join_by_bias(joining: _Joining, old: list[PlanNode], gradient: PlanOutput) -> None:
     whole = joining.add(_BY_BIAS, [gradient], old[0].attributes, old[0])
-    joining.stands_for(whole, old, joining.parts(whole._outputs[0], old))
+    joining.stands_for(whole, old, joining.parts(whole.outputs[0], old))
 
 
-def _join_by_input(joining: _Joining, branches: list[_Branch], gradient: Output) -> PlanNode:
+def _join_by_input(joining: _Joining, branches: list[_Branch], gradient: PlanOutput) -> PlanNode:
     old = [branch.by_input for branch in branches]
-    filters, attributes = [node._inputs[1] for node in old], {"T": dtypes.float32, "N": len(old)}
-    joint = joining.add("_JoinedFilters", filters, attributes, old[0], (len(old),))._outputs[0]
-    whole = joining.add(_BY_INPUT, [old[0]._inputs[0], joint, gradient], old[0].attributes, old[0])
+    filters, attributes = [node.inputs[1] for node in old], {"T": dtypes.float32, "N": len(old)}
+    joint = joining.add("_JoinedFilters", filters, attributes, old[0], (len(old),)).outputs[0]
+    whole = joining.add(_BY_INPUT, [old[0].inputs[0], joint, gradient], old[0].attributes, old[0])
     joining.stands_for(whole, old, [])
     for node in old:
         joining.stand_ins[node] = [whole]

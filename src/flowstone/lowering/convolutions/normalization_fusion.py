@@ -21,9 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from flowstone.framework import dtypes
-from flowstone.framework.node import Output
 from flowstone.framework.operation import registry
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.patterns import Replacement, remove_unneeded, rewrite
 from flowstone.rewriting.simplification.constant_folding import fold_constants
 
@@ -37,7 +36,7 @@ class _Source(NamedTuple):
     """A convolution, and the bias that is added to it, if any."""
 
     convolution: PlanNode
-    bias: Output | None
+    bias: PlanOutput | None
 
 
 def fold_normalizations(subgraph: Subgraph) -> None:
@@ -69,13 +68,13 @@ class _Rule:
         return self._scaled(node) if node.type == "Mul" else None
 
     def _normalized(self, node: PlanNode) -> Replacement | None:
-        if node.attributes["is_training"] or any(self._is_wanted(x) for x in node._outputs[1:]):
+        if node.attributes["is_training"] or any(self._is_wanted(x) for x in node.outputs[1:]):
             return None
-        source = self._source(node, node._inputs[0], node._inputs[1:])
+        source = self._source(node, node.inputs[0], node.inputs[1:])
         layout = node.attributes["data_format"]
         if source is None or source.convolution.attributes["data_format"] != layout:
             return None
-        scale, offset, mean, variance = node._inputs[1:]
+        scale, offset, mean, variance = node.inputs[1:]
         known = node.constant(4)
         if known is not None and not (known + node.attributes["epsilon"] > 0).all():
             return None
@@ -87,19 +86,21 @@ class _Rule:
         return self._folded(node, source, factor, bias)
 
     def _scaled(self, node: PlanNode) -> Replacement | None:
-        for x, factor in (node._inputs, node._inputs[::-1]):
+        for x, factor in (node.inputs, node.inputs[::-1]):
             source = self._source(node, x, [factor])
-            if source is None or x._dims is None or factor._dims != (x._dims[-1],):
+            if source is None or x.dims is None or factor.dims != (x.dims[-1],):
                 continue
-            if source.convolution.attributes["data_format"] != "NHWC" or factor._op is source.convolution:
+            if source.convolution.attributes["data_format"] != "NHWC" or factor.op is source.convolution:
                 continue
             bias = None if source.bias is None else self._new(node, "Mul", [source.bias, factor], "/bias")
             return self._folded(node, source, factor, bias)
         return None
 
-    def _folded(self, node: PlanNode, source: _Source, factor: Output, bias: Output | None) -> Replacement:
+    def _folded(
+        self, node: PlanNode, source: _Source, factor: PlanOutput, bias: PlanOutput | None
+    ) -> Replacement:
         convolution = source.convolution
-        x, kernel = convolution._inputs
+        x, kernel = convolution.inputs
         if convolution.type != "Conv2D":  # channel i * multiplier + j is that of filter [:, :, i, j]
             _, _, *channels = convolution.static_shape(1) or ()
             shape = self._constant(node, np.array(channels, np.int32), "shape")
@@ -114,16 +115,16 @@ class _Rule:
 
     # ---- what is found
 
-    def _is_wanted(self, x: Output) -> bool:
+    def _is_wanted(self, x: PlanOutput) -> bool:
         return bool(self.consumers.get(x)) or x in self.fetched
 
-    def _source(self, node: PlanNode, x: Output, factors: list[Output]) -> _Source | None:
+    def _source(self, node: PlanNode, x: PlanOutput, factors: list[PlanOutput]) -> _Source | None:
         """The convolution whose result, perhaps with a bias, is `x`, if only `node` asks for it and a filter
         scaled by `factors` is worth its making."""
         bias, last = None, node
-        if x._op.type == "BiasAdd" and self._is_only_for(node, x):
+        if x.op.type == "BiasAdd" and self._is_only_for(node, x):
             last = x.op
-            x, bias = last._inputs
+            x, bias = last.inputs
         convolution: PlanNode = x.op
         if convolution.type not in _CONVOLUTIONS or not self._is_only_for(last, x):
             return None
@@ -133,35 +134,40 @@ class _Rule:
             return None
         return _Source(convolution, bias)
 
-    def _is_only_for(self, node: PlanNode, x: Output) -> bool:
+    def _is_only_for(self, node: PlanNode, x: PlanOutput) -> bool:
         """Whether nobody else takes `x`."""
-        return self.consumers.get(x) == [node] and x not in self.fetched and not x._op._control_inputs
+        return self.consumers.get(x) == [node] and x not in self.fetched and not x.op.control_inputs
 
     # ---- what is made
 
     def _add(
-        self, kind: str, inputs: list[Output], attributes: dict[str, Any], like: PlanNode, suffix: str = ""
-    ) -> Output:
+        self,
+        kind: str,
+        inputs: list[PlanOutput],
+        attributes: dict[str, Any],
+        like: PlanNode,
+        suffix: str = "",
+    ) -> PlanOutput:
         new = self.subgraph.new_node(registry[kind], inputs, attributes, like, name=like.name + suffix)
         self.added.append(new)
-        output: Output = new._outputs[0]
+        output: PlanOutput = new.outputs[0]
         return output
 
-    def _new(self, like: PlanNode, kind: str, inputs: list[Output], suffix: str = "") -> Output:
+    def _new(self, like: PlanNode, kind: str, inputs: list[PlanOutput], suffix: str = "") -> PlanOutput:
         """An element-wise op."""
         return self._add(kind, inputs, {"T": inputs[-1].dtype.base_dtype}, like, suffix)
 
-    def _constant(self, like: PlanNode, value: Any, name: str) -> Output:
+    def _constant(self, like: PlanNode, value: Any, name: str) -> PlanOutput:
         attributes = {"value": value, "dtype": dtypes.as_dtype(value.dtype)}
         return self._add("Const", [], attributes, like, f"/{name}")
 
 
-def _pays(convolution: PlanNode, factors: list[Output]) -> bool:
+def _pays(convolution: PlanNode, factors: list[PlanOutput]) -> bool:
     """Whether scaling the filter costs less than scaling the image."""
-    kernel, image = convolution.static_shape(1), convolution._outputs[0]._dims
+    kernel, image = convolution.static_shape(1), convolution.outputs[0].dims
     if kernel is None or image is None:
         return False
-    if all(x._op.type == "Const" for x in (convolution._inputs[1], *factors)):
-        return all(np.isfinite(x._op.attributes["value"]).all() for x in factors)
+    if all(x.op.type == "Const" for x in (convolution.inputs[1], *factors)):
+        return all(np.isfinite(x.op.attributes["value"]).all() for x in factors)
     elements = math.prod(n for n in image if n is not None)
     return math.prod(kernel) < elements and (None in image or elements >= _FEWEST)

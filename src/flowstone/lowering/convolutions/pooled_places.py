@@ -64,7 +64,7 @@ def suits(node: Any) -> bool:
 
 def places_type(node: Any) -> DType:
     """The type in which the places of this MaxPool wait."""
-    if (num_elements(node._outputs[0]._dims) or 0) < _MANY:
+    if (num_elements(node.outputs[0].dims) or 0) < _MANY:
         return dtypes.int64
     positions = math.prod(spatial_lengths(attribute_window(node), node.static_shape(0)))
     return next(dtype for dtype, most in _BITS if positions <= most)

@@ -14,10 +14,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from flowstone.framework.node import Output
 from flowstone.framework.operation import registry
 from flowstone.framework.shape import num_elements
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.lowering.convolutions.pooled_places import places_type, suits
 from flowstone.ops.numbers.host_tanh import MANY
 from flowstone.rewriting.patterns import substitute
@@ -50,9 +49,9 @@ def pool_first(subgraph: Subgraph) -> None:
     if not candidates or not any(node.type in _GRADIENTS for node in subgraph.nodes):
         return
     consumers = subgraph.consumers()
-    waited = {control for node in subgraph.nodes for control in node._control_inputs} | set(subgraph.targets)
+    waited = {control for node in subgraph.nodes for control in node.control_inputs} | set(subgraph.targets)
     places: dict[PlanNode, list[PlanNode]] = {}
-    replaced: dict[Output, Output] = {}
+    replaced: dict[PlanOutput, PlanOutput] = {}
     for node in candidates:
         site = _site(node, consumers)
         if site is None or not _is_free(site, waited, subgraph):
@@ -62,8 +61,8 @@ def pool_first(subgraph: Subgraph) -> None:
     substitute(subgraph, places, replaced)
 
 
-def _site(activation: PlanNode, consumers: dict[Output, list[PlanNode]]) -> _Site | None:
-    y = activation._outputs[0]
+def _site(activation: PlanNode, consumers: dict[PlanOutput, list[PlanNode]]) -> _Site | None:
+    y = activation.outputs[0]
     takers = {node.type: node for node in consumers.get(y, [])}
     kind = next((kind for kind in takers if kind in _GRADIENTS), None)
     if len(takers) != len(consumers.get(y, [])) or kind is None or not y.dtype.is_floating:
@@ -71,10 +70,10 @@ def _site(activation: PlanNode, consumers: dict[Output, list[PlanNode]]) -> _Sit
     pool = takers.pop(kind)
     if pool.attributes["padding"] == "EXPLICIT":
         return None  # a window of nothing but padding has its lowest number, whatever the activation
-    before, after = _elements_an_image(y), _elements_an_image(pool._outputs[0])
+    before, after = _elements_an_image(y), _elements_an_image(pool.outputs[0])
     if before is None or after is None or after >= before:
         return None
-    if activation.type == "Tanh" and (num_elements(pool._outputs[0]._dims) or 0) < MANY:
+    if activation.type == "Tanh" and (num_elements(pool.outputs[0].dims) or 0) < MANY:
         return None
     if not takers:
         return _Site(activation, pool, None, None)
@@ -82,15 +81,15 @@ def _site(activation: PlanNode, consumers: dict[Output, list[PlanNode]]) -> _Sit
     gradient = takers.pop(_NEVER_DECREASING[activation.type], None)
     if pool_gradient is None or gradient is None or takers or not _have_same_windows(pool, pool_gradient):
         return None
-    taken = {pool_gradient._outputs[0], y}  # in either order
-    fits = pool_gradient._inputs[:2] == [y, pool._outputs[0]] and set(gradient._inputs) == taken
-    alone = len(consumers[pool_gradient._outputs[0]]) == 1
+    taken = {pool_gradient.outputs[0], y}  # in either order
+    fits = pool_gradient.inputs[:2] == [y, pool.outputs[0]] and set(gradient.inputs) == taken
+    alone = len(consumers[pool_gradient.outputs[0]]) == 1
     return _Site(activation, pool, pool_gradient, gradient) if fits and alone else None
 
 
-def _elements_an_image(x: Output) -> int | None:
+def _elements_an_image(x: PlanOutput) -> int | None:
     """The number of elements of each image of a batch, whose size may be unknown."""
-    return None if x._dims is None else num_elements(x._dims[1:])
+    return None if x.dims is None else num_elements(x.dims[1:])
 
 
 def _have_same_windows(pool: PlanNode, gradient: PlanNode) -> bool:
@@ -100,61 +99,64 @@ def _have_same_windows(pool: PlanNode, gradient: PlanNode) -> bool:
 def _is_free(site: _Site, waited: set[PlanNode], subgraph: Subgraph) -> bool:
     """Whether nobody else looks at what the nodes make, or waits for them."""
     nodes = [node for node in site if node is not None]
-    hidden = {site.activation._outputs[0]}
+    hidden = {site.activation.outputs[0]}
     if site.pool_gradient is not None:
-        hidden.add(site.pool_gradient._outputs[0])
+        hidden.add(site.pool_gradient.outputs[0])
     return not hidden.intersection(subgraph.fetches) and not any(
-        node in waited or node._control_inputs for node in nodes
+        node in waited or node.control_inputs for node in nodes
     )
 
 
 def _move(
-    subgraph: Subgraph, site: _Site, places: dict[PlanNode, list[PlanNode]], replaced: dict[Output, Output]
+    subgraph: Subgraph,
+    site: _Site,
+    places: dict[PlanNode, list[PlanNode]],
+    replaced: dict[PlanOutput, PlanOutput],
 ) -> None:
-    def like(node: PlanNode, *inputs: Output) -> PlanNode:
+    def like(node: PlanNode, *inputs: PlanOutput) -> PlanNode:
         return subgraph.new_node(node.declaration, list(inputs), node.attributes, like=node)
 
-    x = site.activation._inputs[0]
+    x = site.activation.inputs[0]
     pool = like(site.pool, replaced.get(x, x))
-    activation = like(site.activation, pool._outputs[0])
+    activation = like(site.activation, pool.outputs[0])
     places[site.activation], places[site.pool] = [], [pool, activation]
-    replaced[site.pool._outputs[0]] = activation._outputs[0]
+    replaced[site.pool.outputs[0]] = activation.outputs[0]
     if site.pool_gradient is not None and site.activation_gradient is not None:
-        dy = site.pool_gradient._inputs[2]
-        y = site.activation._outputs[0]
-        takes = {y: activation._outputs[0], site.pool_gradient._outputs[0]: replaced.get(dy, dy)}
-        first = like(site.activation_gradient, *[takes[x] for x in site.activation_gradient._inputs])
-        second = like(site.pool_gradient, pool._inputs[0], pool._outputs[0], first._outputs[0])
+        dy = site.pool_gradient.inputs[2]
+        y = site.activation.outputs[0]
+        takes = {y: activation.outputs[0], site.pool_gradient.outputs[0]: replaced.get(dy, dy)}
+        first = like(site.activation_gradient, *[takes[x] for x in site.activation_gradient.inputs])
+        second = like(site.pool_gradient, pool.inputs[0], pool.outputs[0], first.outputs[0])
         places[site.pool_gradient], places[site.activation_gradient] = [], [first, second]
-        replaced[site.activation_gradient._outputs[0]] = second._outputs[0]
+        replaced[site.activation_gradient.outputs[0]] = second.outputs[0]
 
 
 def keep_places(subgraph: Subgraph) -> None:
     """Lets a MaxPool tell its gradient where the maxima were."""
-    gradients: dict[Output, list[PlanNode]] = {}
+    gradients: dict[PlanOutput, list[PlanNode]] = {}
     for node in subgraph.nodes:
         if node.type in _GRADIENTS.values():
-            gradients.setdefault(node._inputs[1], []).append(node)
+            gradients.setdefault(node.inputs[1], []).append(node)
     if not gradients:
         return
     places: dict[PlanNode, list[PlanNode]] = {}
-    replaced: dict[Output, Output] = {}
+    replaced: dict[PlanOutput, PlanOutput] = {}
     for pool in subgraph.nodes:
-        takers = gradients.get(pool._outputs[0], []) if pool.type in _GRADIENTS else []
-        takers = [node for node in takers if node._inputs[0] is pool._inputs[0]]
+        takers = gradients.get(pool.outputs[0], []) if pool.type in _GRADIENTS else []
+        takers = [node for node in takers if node.inputs[0] is pool.inputs[0]]
         if not takers or not suits(pool):
             continue
         if not all(_have_same_windows(pool, node) for node in takers):
             continue
         attributes = {**{key: pool.attributes[key] for key in _WINDOW}, "Tplaces": places_type(pool)}
-        new = subgraph.new_node(registry["_MaxPoolWithPlaces"], list(pool._inputs), attributes, like=pool)
-        new._control_inputs = list(pool._control_inputs)
-        places[pool], replaced[pool._outputs[0]] = [new], new._outputs[0]
+        new = subgraph.new_node(registry["_MaxPoolWithPlaces"], list(pool.inputs), attributes, like=pool)
+        new.control_inputs = list(pool.control_inputs)
+        places[pool], replaced[pool.outputs[0]] = [new], new.outputs[0]
         for node in takers:
-            inputs = [new._outputs[1], node._inputs[2]]
-            shaped = {**attributes, "shape": node._inputs[0]._dims}
+            inputs = [new.outputs[1], node.inputs[2]]
+            shaped = {**attributes, "shape": node.inputs[0].dims}
             gradient = subgraph.new_node(registry["_MaxPoolGradAtPlaces"], inputs, shaped, like=node)
-            gradient._control_inputs = list(node._control_inputs)
-            places[node], replaced[node._outputs[0]] = [gradient], gradient._outputs[0]
+            gradient.control_inputs = list(node.control_inputs)
+            places[node], replaced[node.outputs[0]] = [gradient], gradient.outputs[0]
         subgraph.log.append(("keep_places", pool.name, "its gradient need not find the maxima again"))
     substitute(subgraph, places, replaced)

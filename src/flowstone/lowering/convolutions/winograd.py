@@ -49,7 +49,7 @@ def convolve_by_winograd(subgraph: Subgraph) -> None:
         if attributes is None:
             return None
         new = _nodes(subgraph, node, attributes)
-        return Replacement(list(new[-1]._outputs), "a third fewer multiplications", new)
+        return Replacement(list(new[-1].outputs), "a third fewer multiplications", new)
 
     rewrite(subgraph, "convolve_by_winograd", rule)
     if len(subgraph.log) > before:
@@ -60,7 +60,7 @@ def _shapes(node: PlanNode) -> _Shapes | None:
     """None where they are not all known."""
     first, second = node.static_shape(0), node.static_shape(1)
     if node.type in _FORWARD:
-        found = first, second, node._outputs[0]._dims
+        found = first, second, node.outputs[0].dims
     elif node.type == _BY_INPUT:
         found = _constant_dims(node, 0), second, node.static_shape(2)
     else:
@@ -106,30 +106,30 @@ def _attributes(node: PlanNode, shapes: _Shapes, sums_filter: bool) -> dict[str,
 
 def _nodes(subgraph: Subgraph, node: PlanNode, attributes: dict[str, Any]) -> tuple[PlanNode, ...]:
     if node.type == _BY_FILTER:
-        x, _, dy = node._inputs
+        x, _, dy = node.inputs
         return (subgraph.new_node(registry["_WinogradConv2DBackpropFilter"], [x, dy], attributes, like=node),)
     filters = subgraph.new_node(
         registry["_WinogradFilter"],
-        [node._inputs[1]],
+        [node.inputs[1]],
         {"T": dtypes.float32, "P": len(products(attributes["taps"])), "axis": attributes["axis"]},
         like=node,
         name=f"{node.name}/filter",
     )
-    parts = filters._outputs
+    parts = filters.outputs
     attributes = {**attributes, "P": len(parts)}
     if node.type == _BY_INPUT:
         new = subgraph.new_node(
             registry["_WinogradConv2DBackpropInput"],
-            [node._inputs[1], *parts, node._inputs[2]],
+            [node.inputs[1], *parts, node.inputs[2]],
             attributes,
             like=node,
             group_sizes=(1, len(parts), 1),
         )
         return filters, new
-    bias = node._inputs[2:]
+    bias = node.inputs[2:]
     new = subgraph.new_node(
         registry["_WinogradConv2D"],
-        [*node._inputs[:2], *parts, *bias],
+        [*node.inputs[:2], *parts, *bias],
         {**attributes, "NB": len(bias), "activation": node.attributes.get("activation", "")},
         like=node,
         group_sizes=(1, 1, len(parts), len(bias)),

@@ -31,9 +31,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from flowstone.framework import dtypes
-from flowstone.framework.node import Output
 from flowstone.framework.operation import registry
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.branches import Liveness
 from flowstone.rewriting.patterns import remove_unneeded, substitute
 
@@ -46,7 +45,7 @@ class _Loss(NamedTuple):
     """The node of a loss, its labels (None: ones, of which the product is not there), and what is inside."""
 
     node: PlanNode
-    labels: Output | None
+    labels: PlanOutput | None
     inside: tuple[PlanNode, ...]
 
 
@@ -54,7 +53,7 @@ class _Gradient(NamedTuple):
     """A sum with the gradient's terms: dy, the three positions that are dy sigmoid(x), and what is inside."""
 
     node: PlanNode
-    dy: Output
+    dy: PlanOutput
     terms: tuple[int, int, int]
     inside: tuple[PlanNode, ...]
 
@@ -62,7 +61,9 @@ class _Gradient(NamedTuple):
 class _Site:
     """Logits x, ``x >= 0`` and exp(-|x|), and the losses and gradients that are made of these."""
 
-    def __init__(self, x: Output, positive: PlanNode, exponential: PlanNode, inside: list[PlanNode]) -> None:
+    def __init__(
+        self, x: PlanOutput, positive: PlanNode, exponential: PlanNode, inside: list[PlanNode]
+    ) -> None:
         self.x, self.positive, self.exponential, self.inside = x, positive, exponential, inside
         self.losses: list[_Loss] = []
         self.gradients: list[_Gradient] = []
@@ -75,14 +76,14 @@ class _Site:
     def ends(self) -> list[PlanNode]:
         return [each.node for each in self.found]
 
-    def is_closed(self, subgraph: Subgraph, consumers: dict[Output, list[PlanNode]]) -> bool:
+    def is_closed(self, subgraph: Subgraph, consumers: dict[PlanOutput, list[PlanNode]]) -> bool:
         """Whether nobody else takes what is inside, and nothing inside waits."""
         inside = {*self.inside, *(n for each in self.found for n in each.inside)}
         known = inside.union(self.ends)
         return not any(
-            node._control_inputs
-            or node._outputs[0] in subgraph.fetches
-            or any(taker not in known and taker.type != "ZerosLike" for taker in consumers[node._outputs[0]])
+            node.control_inputs
+            or node.outputs[0] in subgraph.fetches
+            or any(taker not in known and taker.type != "ZerosLike" for taker in consumers[node.outputs[0]])
             for node in inside
         )
 
@@ -99,7 +100,7 @@ def simplify_logistic_losses(subgraph: Subgraph) -> None:
             _find_gradient(node, sites)
     consumers, liveness = subgraph.consumers(), Liveness(subgraph)
     places: dict[PlanNode, list[PlanNode]] = {}
-    replaced: dict[Output, Output] = {}
+    replaced: dict[PlanOutput, PlanOutput] = {}
     for site in sites.values():
         alive = liveness.node(site.positive)
         if site.ends and site.is_closed(subgraph, consumers):
@@ -116,39 +117,39 @@ def simplify_logistic_losses(subgraph: Subgraph) -> None:
 
 def _site(node: PlanNode) -> _Site | None:
     """The site whose exponential is `node`."""
-    if node.type != "Exp" or node._inputs[0].dtype not in _TYPES:
+    if node.type != "Exp" or node.inputs[0].dtype not in _TYPES:
         return None
-    chosen = node._inputs[0].op
+    chosen = node.inputs[0].op
     if chosen.type not in _SELECTS:
         return None
-    positive, negated = chosen._inputs[0].op, chosen._inputs[1].op
-    x = chosen._inputs[2]
-    if positive.type != "GreaterEqual" or negated.type != "Neg" or negated._inputs[0] is not x:
+    positive, negated = chosen.inputs[0].op, chosen.inputs[1].op
+    x = chosen.inputs[2]
+    if positive.type != "GreaterEqual" or negated.type != "Neg" or negated.inputs[0] is not x:
         return None
-    if positive._inputs[0] is not x or not _is_zero(positive._inputs[1]):
+    if positive.inputs[0] is not x or not _is_zero(positive.inputs[1]):
         return None
-    dims = {y._dims for y in (x, positive._outputs[0], chosen._outputs[0])}
-    if len(dims) != 1 or None in dims or None in next(iter(dims)):
+    shapes = {y.static_shape for y in (x, positive.outputs[0], chosen.outputs[0])}
+    if len(shapes) != 1 or None in shapes:
         return None
     return _Site(x, positive, node, [positive, negated, chosen, node])
 
 
 def _find_loss(node: PlanNode, sites: dict[PlanNode, _Site]) -> None:
     """Notes `node` if it is the loss of a site."""
-    for linear, logarithm in (node._inputs, node._inputs[::-1]):
+    for linear, logarithm in (node.inputs, node.inputs[::-1]):
         if logarithm.op.type != "Log1p" or linear.op.type != "Sub":
             continue
-        site = sites.get(logarithm.op._inputs[0].op)
+        site = sites.get(logarithm.op.inputs[0].op)
         if site is None:
             continue
-        rectified, product = linear.op._inputs
+        rectified, product = linear.op.inputs
         if not _is_selection(rectified, site, lambda y, site=site: y is site.x, _is_zero):
             continue
         if product is site.x:
             labels = None
-        elif product.op.type == "Mul" and site.x in product.op._inputs:
+        elif product.op.type == "Mul" and site.x in product.op.inputs:
             labels = _other(product.op, site.x)
-            if labels._dims != site.x._dims:
+            if labels.dims != site.x.dims:
                 continue
         else:
             continue
@@ -158,11 +159,11 @@ def _find_loss(node: PlanNode, sites: dict[PlanNode, _Site]) -> None:
 
 def _find_gradient(node: PlanNode, sites: dict[PlanNode, _Site]) -> None:
     """Notes `node` if it adds up the terms of a site's gradient."""
-    for i, term in enumerate(node._inputs):
-        if term.op.type != "Neg" or term.op._inputs[0].op.type not in _SELECTS:
+    for i, term in enumerate(node.inputs):
+        if term.op.type != "Neg" or term.op.inputs[0].op.type not in _SELECTS:
             continue
-        negated = term.op._inputs[0]
-        product = negated.op._inputs[1]
+        negated = term.op.inputs[0]
+        product = negated.op.inputs[1]
         found = _quotient(product, sites)
         if found is None or not _is_selection(negated, found[0], lambda y, b=product: y is b, _is_zero):
             continue
@@ -172,87 +173,87 @@ def _find_gradient(node: PlanNode, sites: dict[PlanNode, _Site]) -> None:
             (_is_zero, lambda y, b=product: y is b),
         )
         others = [
-            next((j for j, x in enumerate(node._inputs) if j != i and _is_selection(x, site, *test)), None)
+            next((j for j, x in enumerate(node.inputs) if j != i and _is_selection(x, site, *test)), None)
             for test in tests
         ]
         if None not in others:
-            selected = [node._inputs[j].op for j in others]  # type: ignore[index]
+            selected = [node.inputs[j].op for j in others]  # type: ignore[index]
             inside = (*inside, product.op, negated.op, term.op, *selected)
-            dy = _unrepeated(selected[0]._inputs[1])
+            dy = _unrepeated(selected[0].inputs[1])
             site.gradients.append(_Gradient(node, dy, (i, *others), inside))  # type: ignore[arg-type]
             return
 
 
-_Quotient = tuple[_Site, "Output | None", tuple[PlanNode, ...]]
+_Quotient = tuple[_Site, "PlanOutput | None", tuple[PlanNode, ...]]
 
 
-def _quotient(b: Output, sites: dict[PlanNode, _Site]) -> _Quotient | None:
+def _quotient(b: PlanOutput, sites: dict[PlanNode, _Site]) -> _Quotient | None:
     """Of ``b = dy (1 / (1 + e)) e``: the site of e, dy (None: ones, of which the product is not there), and
     the nodes between."""
     if b.op.type != "Mul":
         return None
-    for e in b.op._inputs:
+    for e in b.op.inputs:
         site = sites.get(e.op)
         if site is None:
             continue
         rest = _other(b.op, e)
         if _is_reciprocal(rest, e):
-            return site, None, (rest.op, rest.op._inputs[0].op)
-        for reciprocal in rest.op._inputs if rest.op.type == "Mul" else ():
+            return site, None, (rest.op, rest.op.inputs[0].op)
+        for reciprocal in rest.op.inputs if rest.op.type == "Mul" else ():
             if _is_reciprocal(reciprocal, e):
-                inside = (rest.op, reciprocal.op, reciprocal.op._inputs[0].op)
+                inside = (rest.op, reciprocal.op, reciprocal.op.inputs[0].op)
                 return site, _other(rest.op, reciprocal), inside
     return None
 
 
-def _is_reciprocal(x: Output, e: Output) -> bool:
+def _is_reciprocal(x: PlanOutput, e: PlanOutput) -> bool:
     """Whether it is 1 / (1 + e)."""
     if x.op.type not in ("Reciprocal", "Inv"):
         return False
-    increased = x.op._inputs[0].op
-    return increased.type in _ADDITIONS and e in increased._inputs and _is_one(_other(increased, e))
+    increased = x.op.inputs[0].op
+    return increased.type in _ADDITIONS and e in increased.inputs and _is_one(_other(increased, e))
 
 
-def _is_selection(x: Output, site: _Site, first: Any, second: Any) -> bool:
+def _is_selection(x: PlanOutput, site: _Site, first: Any, second: Any) -> bool:
     """Whether `x` is one of two values, of which the tests hold, by the sign of the site's logits."""
     node = x.op
     return (
         node.type in _SELECTS
-        and node._inputs[0].op is site.positive
-        and first(node._inputs[1])
-        and second(node._inputs[2])
+        and node.inputs[0].op is site.positive
+        and first(node.inputs[1])
+        and second(node.inputs[2])
     )
 
 
-def _other(node: PlanNode, x: Output) -> Output:
-    first: Output
-    second: Output
-    first, second = node._inputs
+def _other(node: PlanNode, x: PlanOutput) -> PlanOutput:
+    first: PlanOutput
+    second: PlanOutput
+    first, second = node.inputs
     return second if first is x else first
 
 
-def _constant(x: Output) -> Any:
+def _constant(x: PlanOutput) -> Any:
     node = x.op
     return node.attributes["value"] if node.type == "Const" else None
 
 
-def _is_zero(x: Output) -> bool:
+def _is_zero(x: PlanOutput) -> bool:
     value = _constant(x)
     return x.op.type == "ZerosLike" or (value is not None and not np.any(value))
 
 
-def _is_one(x: Output) -> bool:
+def _is_one(x: PlanOutput) -> bool:
     value = _constant(x)
     return value is not None and bool(np.all(value == 1))
 
 
-def _unrepeated(x: Output) -> Output:
-    while x.op.type == "BroadcastTo" and not x.op._control_inputs:
-        x = x.op._inputs[0]
+def _unrepeated(x: PlanOutput) -> PlanOutput:
+    while x.op.type == "BroadcastTo" and not x.op.control_inputs:
+        x = x.op.inputs[0]
     return x
 
 
-def _same(x: Output, y: Output) -> bool:
+def _same(x: PlanOutput, y: PlanOutput) -> bool:
     """Whether two outputs have the same elements, repeated or not."""
     x, y = _unrepeated(x), _unrepeated(y)
     if x is y:
@@ -272,23 +273,23 @@ class _Simplified:
         subgraph: Subgraph,
         site: _Site,
         places: dict[PlanNode, list[PlanNode]],
-        replaced: dict[Output, Output],
+        replaced: dict[PlanOutput, PlanOutput],
     ) -> None:
         self.subgraph, self.site = subgraph, site
         self.first: list[PlanNode] = []  # where the site begins
         self.nodes: list[PlanNode] = []  # where the loss or gradient was
         self.like = site.positive
-        self.signed: dict[bytes, Output] = {}
+        self.signed: dict[bytes, PlanOutput] = {}
         for each in site.found:
             self.nodes, self.like = [], each.node
             new = self.loss(each.labels) if isinstance(each, _Loss) else self.gradient(each)
-            new.op._control_inputs = list(each.node._control_inputs)
-            places[each.node], replaced[each.node._outputs[0]] = self.nodes, new
+            new.op.control_inputs = list(each.node.control_inputs)
+            places[each.node], replaced[each.node.outputs[0]] = self.nodes, new
             reason = "softplus of the logits" if isinstance(each, _Loss) else "the sigmoid of the logits"
             subgraph.log.append(("simplify_logistic_losses", each.node.name, reason))
         places[site.positive] = [*self.first, site.positive]
 
-    def loss(self, labels: Output | None) -> Output:
+    def loss(self, labels: PlanOutput | None) -> PlanOutput:
         x, value = self.site.x, self.label_values(labels)
         if value is not None:
             signed = self.with_signs(1 - 2 * value)
@@ -296,15 +297,15 @@ class _Simplified:
         linear = self.add("Sub", self.add("Relu", x), self.add("Mul", x, labels))
         return self.add("AddV2", linear, self.add("Softplus", self.add("Neg", self.add("Abs", x))))
 
-    def infinities(self, signed: Output, labels: Any) -> Output:
+    def infinities(self, signed: PlanOutput, labels: Any) -> PlanOutput:
         """Zeros, but NaN where the logits times their signs are infinite and the loss is NaN."""
         if labels.any():
             highest = np.where(labels == 1, 0, np.inf).astype(labels.dtype)
             signed = self.add("Minimum", signed, self.constant(highest))
         return self.add("Mul", signed, self.constant(np.zeros((), labels.dtype)))
 
-    def gradient(self, each: _Gradient) -> Output:
-        inputs, dy = each.node._inputs, each.dy
+    def gradient(self, each: _Gradient) -> PlanOutput:
+        inputs, dy = each.node.inputs, each.dy
         rest = [i for i in range(len(inputs)) if i not in each.terms]
         value = labels = None
         for i in rest:
@@ -326,7 +327,7 @@ class _Simplified:
             result = self.add("AddN", result, *(inputs[i] for i in rest))
         return result
 
-    def without_infinities(self, dy: Output) -> Output:
+    def without_infinities(self, dy: PlanOutput) -> PlanOutput:
         """The same with NaN in the places of infinities."""
         given = _constant(dy)
         if given is not None and np.isfinite(given).all():
@@ -334,39 +335,39 @@ class _Simplified:
         zero = np.zeros((), dy.dtype.base_dtype.as_numpy_dtype)
         return self.add("AddV2", dy, self.add("Mul", dy, self.constant(zero)))
 
-    def labels_of(self, term: Output, dy: Output) -> tuple[Any, Output | None]:
+    def labels_of(self, term: PlanOutput, dy: PlanOutput) -> tuple[Any, PlanOutput | None]:
         """Of a term -dy z: z as constant zeros and ones, or else as an output; (None, None) of others."""
         node, constant = term.op, _constant(term)
         if self.is_negated(term, dy):
             return self.label_values(None), None
-        if node.type == "Mul" and not node._control_inputs:
-            for factor in node._inputs:
+        if node.type == "Mul" and not node.control_inputs:
+            for factor in node.inputs:
                 labels = _other(node, factor)
-                if self.is_negated(factor, dy) and labels._dims == self.site.x._dims:
+                if self.is_negated(factor, dy) and labels.dims == self.site.x.dims:
                     value = self.label_values(labels)
                     return value, None if value is not None else labels
         given = _constant(dy)
-        if constant is not None and given is not None and constant.shape == self.site.x._dims:
+        if constant is not None and given is not None and constant.shape == self.site.x.dims:
             is_one = constant != 0
             if np.array_equal(np.where(is_one, -given, 0), constant):
                 return is_one.astype(constant.dtype), None
         return None, None
 
-    def is_negated(self, x: Output, dy: Output) -> bool:
+    def is_negated(self, x: PlanOutput, dy: PlanOutput) -> bool:
         if x.op.type == "Neg":
-            return _same(x.op._inputs[0], dy)
+            return _same(x.op.inputs[0], dy)
         values = _constant(x), _constant(dy)
         return all(value is not None for value in values) and np.array_equal(values[0], -values[1])
 
-    def label_values(self, labels: Output | None) -> Any:
+    def label_values(self, labels: PlanOutput | None) -> Any:
         """The labels if they are constants, each zero or one."""
         dtype = self.site.x.dtype.base_dtype.as_numpy_dtype
         if labels is None:
-            return np.ones(self.site.x._dims, dtype)
+            return np.ones(self.site.x.dims, dtype)
         value = _constant(labels)
         return value if value is not None and np.isin(value, (0, 1)).all() else None
 
-    def with_signs(self, signs: Any) -> Output:
+    def with_signs(self, signs: Any) -> PlanOutput:
         """The logits times these signs."""
         key = signs.tobytes()
         if key not in self.signed:
@@ -376,27 +377,27 @@ class _Simplified:
             self.nodes = nodes
         return self.signed[key]
 
-    def times_signs(self, x: Output, dy: Output, signs: Any) -> Output:
+    def times_signs(self, x: PlanOutput, dy: PlanOutput, signs: Any) -> PlanOutput:
         """x times dy and the signs."""
         given = _constant(dy)
         if given is not None:
             return self.times(x, self.constant(given * signs))
         return self.times(self.times(x, self.constant(signs)), dy)
 
-    def times(self, x: Output, y: Output) -> Output:
+    def times(self, x: PlanOutput, y: PlanOutput) -> PlanOutput:
         """The product, of which `y` may be the constant one or minus one."""
         value = _constant(y)
         if value is not None and (np.abs(value) == 1).all() and len(np.unique(value)) == 1:
             return x if value.flat[0] == 1 else self.add("Neg", x)
         return self.add("Mul", x, y)
 
-    def constant(self, value: Any) -> Output:
+    def constant(self, value: Any) -> PlanOutput:
         node = self.subgraph.new_constant(value, self.like, "signs")
         self.nodes.append(node)
-        output: Output = node._outputs[0]
+        output: PlanOutput = node.outputs[0]
         return output
 
-    def add(self, kind: str, *inputs: Any) -> Output:
+    def add(self, kind: str, *inputs: Any) -> PlanOutput:
         """A node of this op that takes these outputs."""
         attributes: dict[str, Any] = {"T": self.site.x.dtype.base_dtype}
         sizes: tuple[int, ...] | None = None
@@ -404,5 +405,5 @@ class _Simplified:
             attributes["N"], sizes = len(inputs), (len(inputs),)
         node = self.subgraph.new_node(registry[kind], list(inputs), attributes, self.like, sizes)
         self.nodes.append(node)
-        output: Output = node._outputs[0]
+        output: PlanOutput = node.outputs[0]
         return output

@@ -25,9 +25,8 @@ import math
 import numpy as np
 
 from flowstone.framework import dtypes
-from flowstone.framework.node import Output
 from flowstone.framework.operation import registry
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.ops.networks.softmax import FEW_CLASSES
 from flowstone.rewriting.analyses.branches import Liveness
 from flowstone.rewriting.patterns import substitute
@@ -57,7 +56,7 @@ class _Fusion:
         self.consumers, self.fetched = subgraph.consumers(), set(subgraph.fetches)
         self.places: dict[PlanNode, list[PlanNode]] = {}
         self.stand_ins: dict[PlanNode, list[PlanNode]] = {}
-        self.replaced: dict[Output, Output] = {}
+        self.replaced: dict[PlanOutput, PlanOutput] = {}
 
     def finish(self) -> None:
         """Changes the subgraph."""
@@ -65,30 +64,30 @@ class _Fusion:
 
     def add(self, node: PlanNode) -> None:
         """Fuses a cross entropy with what takes its results, if it can be."""
-        loss, backprop = node._outputs
+        loss, backprop = node.outputs
         takers = self.consumers.get(loss, [])
         if len(takers) != 1 or loss in self.fetched or not _is_total(takers[0]):
             return
         total = takers[0]
         if self.liveness.node(total) != self.liveness.node(node):
             return
-        divisor = loss._dims[0] if total.type == "Mean" else 1
+        divisor = (loss.dims or (None,))[0] if total.type == "Mean" else 1
         product, scale = self._multiplied(backprop)
-        gradient = backprop if product is None else product._outputs[0]
+        gradient = backprop if product is None else product.outputs[0]
         turned = self._may_be_turned(gradient)
         own = {"divisor": divisor, "scale": scale, "turned": turned}
         attributes = {**node.attributes, "T": loss.dtype, **own}
         kind = registry[_TOTALS[node.type]]
-        fused = self.subgraph.new_node(kind, list(node._inputs), attributes, like=node)
-        fused._control_inputs = list(node._control_inputs)
+        fused = self.subgraph.new_node(kind, list(node.inputs), attributes, like=node)
+        fused.control_inputs = list(node.control_inputs)
         self._put(node, [fused], [fused])
         self._put(total, [], [fused])
         if product is not None:
             self._put(product, [], [fused])
-        self.replaced[total._outputs[0]], self.replaced[gradient] = fused._outputs
+        self.replaced[total.outputs[0]], self.replaced[gradient] = fused.outputs
         if turned:
             for taker in dict.fromkeys(self.consumers.get(gradient, ())):
-                self._take_turned(taker, gradient, fused._outputs[1])
+                self._take_turned(taker, gradient, fused.outputs[1])
         self._log(node, total, product, turned)
 
     def _put(self, old: PlanNode, new: list[PlanNode], stand_ins: list[PlanNode]) -> None:
@@ -102,31 +101,31 @@ class _Fusion:
             reason += "; gradient with an example a column"
         self.subgraph.log.append(("fuse_losses", node.name, reason))
 
-    def _multiplied(self, backprop: Output) -> tuple[PlanNode | None, float]:
+    def _multiplied(self, backprop: PlanOutput) -> tuple[PlanNode | None, float]:
         """The product of the gradient with one number, if nobody else takes the gradient, and the number."""
         takers = self.consumers.get(backprop, [])
         if len(takers) != 1 or backprop in self.fetched or takers[0].type != "Mul":
             return None, 1.0
         product = takers[0]
-        if product._control_inputs or product._outputs[0]._dims != backprop._dims:
+        if product.control_inputs or product.outputs[0].dims != backprop.dims:
             return None, 1.0
         if self.liveness.node(product) != self.liveness.node(backprop.op):
             return None, 1.0
-        factor = product.constant(1 if product._inputs[0] is backprop else 0)
+        factor = product.constant(1 if product.inputs[0] is backprop else 0)
         if factor is None or not factor.size or not (factor == factor.flat[0]).all():
             return None, 1.0
         scale = float(factor.flat[0])
         return (product, scale) if scale and math.isfinite(scale) else (None, 1.0)
 
-    def _may_be_turned(self, gradient: Output) -> bool:
+    def _may_be_turned(self, gradient: PlanOutput) -> bool:
         takers = self.consumers.get(gradient, [])
         if not takers or gradient in self.fetched:
             return False
         return all(taker not in self.places and _takes_transposes(taker) for taker in takers)
 
-    def _take_turned(self, taker: PlanNode, gradient: Output, turned: Output) -> None:
+    def _take_turned(self, taker: PlanNode, gradient: PlanOutput, turned: PlanOutput) -> None:
         """Puts in the place of a taker of the gradient one of its transpose."""
-        inputs = [turned if x is gradient else x for x in taker._inputs]
+        inputs = [turned if x is gradient else x for x in taker.inputs]
         constants: list[PlanNode] = []
         if taker.type == "MatMul":
             declaration, attributes = taker.declaration, dict(taker.attributes)
@@ -135,12 +134,12 @@ class _Fusion:
         else:
             axes = self.subgraph.new_constant(np.array([1], np.int32), taker, "axes")
             declaration, constants = registry["Sum"], [axes]
-            inputs = [turned, axes._outputs[0]]
+            inputs = [turned, axes.outputs[0]]
             attributes = {"T": turned.dtype, "Tidx": dtypes.int32, "keep_dims": False}
         new = self.subgraph.new_node(declaration, inputs, attributes, like=taker)
-        new._control_inputs = list(taker._control_inputs)
+        new.control_inputs = list(taker.control_inputs)
         self._put(taker, [*constants, new], [new])
-        self.replaced[taker._outputs[0]] = new._outputs[0]
+        self.replaced[taker.outputs[0]] = new.outputs[0]
 
 
 def _has_few_classes(node: PlanNode) -> bool:
@@ -156,7 +155,7 @@ def _has_few_classes(node: PlanNode) -> bool:
 
 def _is_total(node: PlanNode) -> bool:
     """Whether it averages or sums a vector and waits for nothing else."""
-    return node.type in ("Mean", "Sum") and node._outputs[0]._dims == () and not node._control_inputs
+    return node.type in ("Mean", "Sum") and node.outputs[0].dims == () and not node.control_inputs
 
 
 def _takes_transposes(node: PlanNode) -> bool:

@@ -20,9 +20,9 @@ import torch
 from flowstone.framework import dtypes, onednn
 from flowstone.framework.containers import Variable
 from flowstone.framework.kernel import CPU, GPU, Call
-from flowstone.framework.node import Output
 from flowstone.framework.operation import op
 from flowstone.framework.shape import num_elements
+from flowstone.framework.subgraph import PlanOutput
 from flowstone.framework.values import to_runtime
 from flowstone.ops.variables.stateful import handle_dims
 
@@ -60,16 +60,16 @@ def reordered_filter(
     return reorder(filters.contiguous(), padding, strides, dilations, 1, dims)  # type: ignore[no-any-return]
 
 
-def may_be_packed(x: Output) -> bool:
+def may_be_packed(x: PlanOutput) -> bool:
     """Whether a reference or handle may be that of a variable with a packed copy."""
-    if x._dtype.is_ref:
-        dtype, dims = x._dtype.base_dtype, x._dims
-    elif x._dtype is dtypes.resource:
-        node = x._op
+    if x.dtype.is_ref:
+        dtype, dims = x.dtype.base_dtype, x.dims
+    elif x.dtype is dtypes.resource:
+        node = x.op
         while node.type in ("Identity", "Switch", "Enter"):
-            node = node._inputs[0]._op
+            node = node.inputs[0].op
         if node.type != "VarHandleOp":
-            return bool(node._inputs) or node.type == "_Arg"  # it may come from anywhere
+            return bool(node.inputs) or node.type == "_Arg"  # it may come from anywhere
         dtype, dims = node.attributes["dtype"], node.attributes["shape"]
     else:
         return False
@@ -172,7 +172,7 @@ def _(node: Any, env: Any) -> Any:
     form, numbers = node.attributes["form"], tuple(node.attributes["numbers"])
     if env.device.type != "cpu":
         return lambda weights: FORMS[form].view(weights, numbers)
-    constant = node._inputs[0]._op
+    constant = node.inputs[0].op
     value, key = constant.attributes["value"], f"{constant.name}/packed/{form}/{numbers}"
     found = env.states.get(key)
     if found is None or found[0] is not value:  # one for all plans of a session, but for what they fold

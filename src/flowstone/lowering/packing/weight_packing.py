@@ -18,9 +18,8 @@ from collections.abc import Callable
 from typing import Any
 
 from flowstone.framework.dtypes import resource
-from flowstone.framework.node import Output
 from flowstone.framework.operation import registry
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.lowering.convolutions.fused_convolutions import packing
 from flowstone.lowering.convolutions.winograd_convolutions import numbers_of
 from flowstone.lowering.packing.packed_products import gains_by_packing
@@ -46,16 +45,16 @@ def pack_weights(subgraph: Subgraph) -> None:
 
     def rule(node: PlanNode) -> Replacement | None:
         is_product = _gains(node)
-        handle = _handle(node._inputs[1 if is_product else 0])
+        handle = _handle(node.inputs[1 if is_product else 0])
         if handle is None:
             return None
         if is_product:
             return _product(subgraph, node, handle)
-        takers = [taker for x in node._outputs for taker in consumers().get(x, ())]
+        takers = [taker for x in node.outputs for taker in consumers().get(x, ())]
         if any(taker.type != "_WinogradConv2D" for taker in takers):
             return None
-        read = _read(subgraph, node, handle, "winograd", numbers_of(takers[0]), len(node._outputs))
-        return Replacement(read._outputs, "a filter that stays", (read,))
+        read = _read(subgraph, node, handle, "winograd", numbers_of(takers[0]), len(node.outputs))
+        return Replacement(read.outputs, "a filter that stays", (read,))
 
     _pack(subgraph, "pack_weights", lambda node: _gains(node) or node.type == "_WinogradFilter", rule)
 
@@ -65,13 +64,13 @@ def pack_filters(subgraph: Subgraph) -> None:
 
     def rule(node: PlanNode) -> Replacement | None:
         numbers = packing(node)
-        handle = None if numbers is None else _handle(node._inputs[1])
+        handle = None if numbers is None else _handle(node.inputs[1])
         if numbers is None or handle is None:
             return None
         read = _read(subgraph, node, handle, "filter", numbers, 1)
-        inputs = [node._inputs[0], read._outputs[0], node._inputs[2]]
+        inputs = [node.inputs[0], read.outputs[0], node.inputs[2]]
         new = subgraph.new_node(node.declaration, inputs, {**node.attributes, "packed": True}, like=node)
-        return Replacement(list(new._outputs), "a filter that stays", (read, new))
+        return Replacement(list(new.outputs), "a filter that stays", (read, new))
 
     _pack(subgraph, "pack_filters", lambda node: node.type == "_BiasedConv2D", rule)
 
@@ -105,38 +104,38 @@ def _gains(node: PlanNode) -> bool:
     return gains_by_packing(a[0], terms, columns, node.dtype(1), turned)
 
 
-def _handle(x: Output) -> Output | None:
+def _handle(x: PlanOutput) -> PlanOutput | None:
     """The constant, or the reference or handle of the variable, that `x` is; None of something else, and of
     variables whose changes would not let a copy go.
     """
-    while x._op.type in _READS:
-        x = x._op._inputs[0]
-    if x._op.type not in _PACKED:
+    while x.op.type in _READS:
+        x = x.op.inputs[0]
+    if x.op.type not in _PACKED:
         return None
-    return x if x._op.type == "Const" or may_be_packed(x) else None
+    return x if x.op.type == "Const" or may_be_packed(x) else None
 
 
-def _product(subgraph: Subgraph, node: PlanNode, handle: Output) -> Replacement:
+def _product(subgraph: Subgraph, node: PlanNode, handle: PlanOutput) -> Replacement:
     read = _read(subgraph, node, handle, "product", (int(node.attributes["transpose_b"]),), 1)
-    bias = node._inputs[2:]
+    bias = node.inputs[2:]
     product = subgraph.new_node(
         registry["_PackedMatMul"],
-        [node._inputs[0], read._outputs[0], *bias],
-        {"T": read._outputs[0].dtype, "NB": len(bias), "activation": node.attributes.get("activation", "")},
+        [node.inputs[0], read.outputs[0], *bias],
+        {"T": read.outputs[0].dtype, "NB": len(bias), "activation": node.attributes.get("activation", "")},
         like=node,
         group_sizes=(1, 1, len(bias)),
     )
-    return Replacement([product._outputs[0]], "few rows, weights that stay", (read, product))
+    return Replacement([product.outputs[0]], "few rows, weights that stay", (read, product))
 
 
 def _read(
-    subgraph: Subgraph, node: PlanNode, handle: Output, form: str, numbers: Dims, results: int
+    subgraph: Subgraph, node: PlanNode, handle: PlanOutput, form: str, numbers: Dims, results: int
 ) -> PlanNode:
     """The node that reads the weights in this form."""
-    dtype = "dtype" if handle._dtype is resource else "T"
-    attributes: dict[str, Any] = {dtype: node._inputs[-1]._dtype.base_dtype, "N": results}
+    dtype = "dtype" if handle.dtype is resource else "T"
+    attributes: dict[str, Any] = {dtype: node.inputs[-1].dtype.base_dtype, "N": results}
     return subgraph.new_node(
-        registry[_PACKED[handle._op.type]],
+        registry[_PACKED[handle.op.type]],
         [handle],
         {**attributes, "form": form, "numbers": numbers},
         like=node,

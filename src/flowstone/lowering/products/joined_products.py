@@ -26,9 +26,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from flowstone.framework import dtypes
-from flowstone.framework.node import Output
 from flowstone.framework.operation import registry
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.lowering.products.sums import concatenation
 from flowstone.rewriting.analyses.arrivals import arrivals, is_in_pieces
 from flowstone.rewriting.analyses.branches import Liveness
@@ -62,12 +61,12 @@ class _Join:
 
     def __init__(self, members: list[PlanNode], shared: list[bool]) -> None:
         self.members, self.shared = members, shared
-        self.results: list[Output] = []
+        self.results: list[PlanOutput] = []
         self.nodes: list[PlanNode] = []
 
-    def parts(self, index: int) -> list[Output]:
+    def parts(self, index: int) -> list[PlanOutput]:
         """This output of every member."""
-        return [node._outputs[index] for node in self.members]
+        return [node.outputs[index] for node in self.members]
 
 
 def join_products(subgraph: Subgraph) -> None:
@@ -88,8 +87,8 @@ def _candidates(subgraph: Subgraph) -> list[list[PlanNode]]:
         if node.type != "MatMul" or node.attributes["transpose_a"] or node.dtype(0).is_complex:
             continue
         rows = node.static_shape(0)
-        if rows is not None and 0 < rows[0] <= _MOST_ROWS and _is_known(node._outputs[0]):
-            key = node._inputs[1], node.attributes["transpose_b"], rows, node._device
+        if rows is not None and 0 < rows[0] <= _MOST_ROWS and _is_known(node.outputs[0]):
+            key = node.inputs[1], node.attributes["transpose_b"], rows, node.device
             groups.setdefault(key, []).append(node)
     return [nodes for nodes in groups.values() if len(nodes) >= _FEWEST]
 
@@ -99,7 +98,7 @@ class _Joins:
 
     def __init__(self, subgraph: Subgraph) -> None:
         self.found: list[_Join] = []
-        self.places: dict[Output, _Place] = {}
+        self.places: dict[PlanOutput, _Place] = {}
         self.takers = subgraph.consumers()
         self.order = order_edges(subgraph.nodes)
         self._arrivals = arrivals(subgraph) if is_in_pieces(subgraph) else None
@@ -107,7 +106,7 @@ class _Joins:
         self._followers: dict[PlanNode, list[PlanNode]] = {}
         self._new: list[_Join] = []
         for node in subgraph.nodes:
-            for source in dict.fromkeys([*(x._op for x in node._inputs), *node._control_inputs]):
+            for source in dict.fromkeys(node.sources()):
                 self._followers.setdefault(source, []).append(node)
         for earlier, later in self.order:
             self._followers.setdefault(earlier, []).append(later)
@@ -117,11 +116,11 @@ class _Joins:
         self._add(self._as_concatenated(products), [False, True])
         while self._new:
             join = self._new.pop()
-            for index in range(len(join.members[0]._outputs)):
+            for index in range(len(join.members[0].outputs)):
                 self._follow(join.parts(index))
 
     def _add(self, members: list[PlanNode], shared: list[bool]) -> None:
-        size = sum(math.prod(x._dims) for node in members for x in node._outputs)
+        size = sum(math.prod(x.static_shape or ()) for node in members for x in node.outputs)
         if size > _LARGEST or self._wait_for_one_another(members):
             return
         if self._arrivals is not None and len({self._arrivals(node) for node in members}) > 1:
@@ -131,19 +130,19 @@ class _Joins:
         self._new.append(join)
         for node in members:
             self._of[node] = join
-            self.places.update((x, _Place(join, x.value_index)) for x in node._outputs)
+            self.places.update((x, _Place(join, x.value_index)) for x in node.outputs)
 
     def _as_concatenated(self, products: list[PlanNode]) -> list[PlanNode]:
         """The products in the order in which their rows are joined already, if they are."""
-        by_rows = {node._inputs[0]: node for node in products}
-        first = self.places.get(products[0]._inputs[0])
+        by_rows = {node.inputs[0]: node for node in products}
+        first = self.places.get(products[0].inputs[0])
         if first is not None:
             rows = first.join.parts(first.output)
             if by_rows.keys() == set(rows):
                 return [by_rows[x] for x in rows]
-        for taker in self.takers[products[0]._inputs[0]]:
-            if is_joining_rows(taker) and by_rows.keys() == set(taker._inputs[:-1]):
-                return [by_rows[x] for x in taker._inputs[:-1]]
+        for taker in self.takers[products[0].inputs[0]]:
+            if is_joining_rows(taker) and by_rows.keys() == set(taker.inputs[:-1]):
+                return [by_rows[x] for x in taker.inputs[:-1]]
         return products
 
     def _wait_for_one_another(self, members: list[PlanNode]) -> bool:
@@ -160,7 +159,7 @@ class _Joins:
                         stack.append(node)
         return False
 
-    def _follow(self, outputs: list[Output]) -> None:
+    def _follow(self, outputs: list[PlanOutput]) -> None:
         """Joins those that take the outputs of joined nodes and go row by row."""
         kinds: list[dict[Any, list[PlanNode]]] = []
         for x in outputs:
@@ -173,19 +172,19 @@ class _Joins:
             if kind is None or any(len(nodes) != 1 for nodes in alike):
                 continue
             members = [nodes[0] for nodes in alike]
-            shared = [len(set(values)) == 1 for values in zip(*[node._inputs for node in members])]
+            shared = [len(set(values)) == 1 for values in zip(*[node.inputs for node in members])]
             if len(set(members)) == len(members) and goes_by_rows(members[0], shared):
                 self._add(members, shared)
 
-    def _kind(self, node: PlanNode, x: Output) -> Any:
+    def _kind(self, node: PlanNode, x: PlanOutput) -> Any:
         """What nodes that take joined outputs must share to be joined, too."""
-        if not node.declaration.is_pure or not all(map(_is_known, (*node._inputs, *node._outputs))):
+        if not node.declaration.is_pure or not all(map(_is_known, (*node.inputs, *node.outputs))):
             return None
         sources = []
-        for each in node._inputs:
+        for each in node.inputs:
             place = self.places.get(each)
-            sources.append((each._dims, place and (id(place.join), place.output)))
-        key = node.type, attribute_key(node), node._device, tuple(sources), node._inputs.index(x)
+            sources.append((each.dims, place and (id(place.join), place.output)))
+        key = node.type, attribute_key(node), node.device, tuple(sources), node.inputs.index(x)
         try:
             hash(key)
         except TypeError:
@@ -195,16 +194,16 @@ class _Joins:
 
 def is_joining_rows(node: PlanNode) -> bool:
     """Whether it concatenates its operands along their first axis."""
-    if node.type != "ConcatV2" or node._control_inputs:
+    if node.type != "ConcatV2" or node.control_inputs:
         return False
-    axis = node.constant(len(node._inputs) - 1)
-    return axis is not None and int(axis) in (0, -len(node._inputs[0]._dims or ()))
+    axis = node.constant(len(node.inputs) - 1)
+    return axis is not None and int(axis) in (0, -len(node.inputs[0].dims or ()))
 
 
 def goes_by_rows(node: PlanNode, shared: list[bool]) -> bool:
     """Whether each row of the results needs only the same row of the inputs that are not shared."""
-    rows: list[Any] = [x._dims for x, is_shared in zip(node._inputs, shared) if not is_shared]
-    result: Any = node._outputs[0]._dims
+    rows: list[Any] = [x.dims for x, is_shared in zip(node.inputs, shared) if not is_shared]
+    result: Any = node.outputs[0].dims
     if not rows or not all(rows) or not result or any(dims[0] != result[0] for dims in rows):
         return False
     if node.type in _LOSSES:
@@ -220,27 +219,27 @@ def goes_by_rows(node: PlanNode, shared: list[bool]) -> bool:
         return False
     if any(len(dims) != len(result) for dims in rows) or (any(shared) and not node.declaration.broadcasts):
         return False
-    operands = [x for x, is_shared in zip(node._inputs, shared) if is_shared]
+    operands = [x for x, is_shared in zip(node.inputs, shared) if is_shared]
     return all(_is_same_for_rows(x, result) or _one_number(x) is not None for x in operands)
 
 
-def _is_same_for_rows(x: Output, dims: Any) -> bool:
+def _is_same_for_rows(x: PlanOutput, dims: Any) -> bool:
     """Whether an operand of a broadcasting op with this result is the same for all rows by its shape."""
-    own: Any = x._dims
+    own: Any = x.dims
     return len(own) < len(dims) or own[0] == 1
 
 
-def _one_number(x: Output) -> Any:
+def _one_number(x: PlanOutput) -> Any:
     """The one number that a constant repeats."""
-    value = x._op.attributes["value"] if x._op.type == "Const" else None
+    value = x.op.attributes["value"] if x.op.type == "Const" else None
     if value is None or not value.size or value.dtype.hasobject:
         return None
     number = np.array(value.flat[0])
     return number if value.tobytes() == number.tobytes() * value.size else None  # 0.0 is not -0.0
 
 
-def _is_known(x: Output) -> bool:
-    return x._dims is not None and None not in x._dims
+def _is_known(x: PlanOutput) -> bool:
+    return x.dims is not None and None not in x.dims
 
 
 class _Change:
@@ -249,12 +248,12 @@ class _Change:
     def __init__(self, subgraph: Subgraph, joins: _Joins) -> None:
         self.subgraph, self.joins = subgraph, joins
         self.fetched = set(subgraph.fetches)
-        self.replaced: dict[Output, Output] = {}
+        self.replaced: dict[PlanOutput, PlanOutput] = {}
         self.instead: dict[PlanNode, list[PlanNode]] = {}  # of old nodes: who is waited for
-        self.concatenations: dict[tuple[Output, ...], Output] = {}
+        self.concatenations: dict[tuple[PlanOutput, ...], PlanOutput] = {}
         for node in subgraph.nodes:
             if is_joining_rows(node):
-                self.concatenations.setdefault(tuple(node._inputs[:-1]), node._outputs[0])
+                self.concatenations.setdefault(tuple(node.inputs[:-1]), node.outputs[0])
 
     def make(self) -> None:
         """Makes it."""
@@ -268,9 +267,9 @@ class _Change:
         nodes = [node for node in [*self.subgraph.nodes, *added] if node not in self.instead]
         edges = [(a, b) for old, new in self.joins.order for a in self._of(old) for b in self._of(new)]
         for node in nodes:
-            node._inputs[:] = [self._final(x) for x in node._inputs]
-            if node._control_inputs:
-                node._control_inputs = self._waits(node._control_inputs)
+            node.inputs[:] = [self._final(x) for x in node.inputs]
+            if node.control_inputs:
+                node.control_inputs = self._waits(node.control_inputs)
         self.subgraph.fetches = [self._final(x) for x in self.subgraph.fetches]
         self.subgraph.targets = self._waits(self.subgraph.targets)
         arrange(self.subgraph, in_order(nodes, edges))
@@ -281,7 +280,7 @@ class _Change:
     def _waits(self, nodes: Iterable[PlanNode]) -> list[PlanNode]:
         return list(dict.fromkeys(new for node in nodes for new in self._of(node)))
 
-    def _final(self, x: Output) -> Output:
+    def _final(self, x: PlanOutput) -> PlanOutput:
         while x in self.replaced:
             x = self.replaced[x]
         return x
@@ -294,42 +293,42 @@ class _Change:
         first = members[0]
         inputs = []
         for i, is_shared in enumerate(join.shared):
-            values = [node._inputs[i] for node in members]
+            values = [node.inputs[i] for node in members]
             inputs.append(self._shared(join, values[0]) if is_shared else self._rows(join, values))
         node = self.subgraph.new_node(
             first.declaration, inputs, first.attributes, first, tuple(first.group_sizes), f"{first.name}/all"
         )
-        waits = [control for member in members for control in member._control_inputs]
-        node._control_inputs = list(dict.fromkeys(waits))
+        waits = [control for member in members for control in member.control_inputs]
+        node.control_inputs = list(dict.fromkeys(waits))
         join.nodes.append(node)
-        join.results = node._outputs
+        join.results = node.outputs
         for member in members:
             self.instead[member] = [node]
         reason = f"one of {len(members)} that do not wait for one another"
         self.subgraph.log += [("join_products", member.name, reason) for member in members]
 
-    def _shared(self, join: _Join, x: Output) -> Output:
+    def _shared(self, join: _Join, x: PlanOutput) -> PlanOutput:
         """A shared operand, whatever the number of rows."""
         first = join.members[0]
-        if not first.declaration.broadcasts or _is_same_for_rows(x, first._outputs[0]._dims):
+        if not first.declaration.broadcasts or _is_same_for_rows(x, first.outputs[0].dims):
             return x
         constant = self.subgraph.new_constant(_one_number(x), first, "number")
         join.nodes.append(constant)
-        number: Output = constant._outputs[0]
+        number: PlanOutput = constant.outputs[0]
         return number
 
-    def _rows(self, join: _Join, values: list[Output]) -> Output:
+    def _rows(self, join: _Join, values: list[PlanOutput]) -> PlanOutput:
         """The values one below another."""
         whole = self._whole(values)
         if whole is not None:
             return whole
-        found: Output | None = self.concatenations.get(tuple(values))
+        found: PlanOutput | None = self.concatenations.get(tuple(values))
         if found is None:
             found = concatenation(self.subgraph, join.members[0], values, 0, join.nodes)
             self.concatenations[tuple(values)] = found
         return found
 
-    def _whole(self, values: list[Output]) -> Output | None:
+    def _whole(self, values: list[PlanOutput]) -> PlanOutput | None:
         """The result of a join, if these are the parts of it."""
         place = self.joins.places.get(values[0])
         if place is None or values != place.join.parts(place.output):
@@ -349,42 +348,47 @@ class _Change:
                 own = self._add(join, "Split", [self._axis(join), result], attributes, (1, 1))
                 self.replaced.update(zip(parts, own))
 
-    def _take_whole(self, join: _Join, taker: PlanNode, parts: list[Output], result: Output) -> bool:
+    def _take_whole(self, join: _Join, taker: PlanNode, parts: list[PlanOutput], result: PlanOutput) -> bool:
         """Puts what is made of the whole result in the place of what joins or adds up all parts."""
-        dims: Any = (len(parts), *parts[0]._dims)  # type: ignore[misc]
-        if taker._control_inputs:
+        dims: Any = (len(parts), *parts[0].dims)  # type: ignore[misc]
+        if taker.control_inputs:
             return False
-        if is_joining_rows(taker) and taker._inputs[:-1] == parts:
+        if is_joining_rows(taker) and taker.inputs[:-1] == parts:
             new = result
-        elif taker.type == "Pack" and taker._inputs == parts and taker.attributes["axis"] in (0, -len(dims)):
+        elif taker.type == "Pack" and taker.inputs == parts and taker.attributes["axis"] in (0, -len(dims)):
             new = self._reshaped(join, result, dims)
-        elif taker.type == "AddN" and len(parts) == len(taker._inputs) and set(parts) == set(taker._inputs):
+        elif taker.type == "AddN" and len(parts) == len(taker.inputs) and set(parts) == set(taker.inputs):
             attributes = {"T": result.dtype, "Tidx": dtypes.int32, "keep_dims": False}
             inputs = [self._reshaped(join, result, dims), self._axis(join)]
             new = self._add(join, "Sum", inputs, attributes, (1, 1))[0]
         else:
             return False
-        self.replaced[taker._outputs[0]] = new
+        self.replaced[taker.outputs[0]] = new
         self.instead[taker] = [new.op]
         return True
 
-    def _reshaped(self, join: _Join, x: Output, dims: tuple[int, ...]) -> Output:
+    def _reshaped(self, join: _Join, x: PlanOutput, dims: tuple[int, ...]) -> PlanOutput:
         shape = self.subgraph.new_constant(np.array(dims, np.int64), join.members[0], "shape")
         join.nodes.append(shape)
         attributes = {"T": x.dtype, "Tshape": dtypes.int64}
-        return self._add(join, "Reshape", [x, shape._outputs[0]], attributes, (1, 1))[0]
+        return self._add(join, "Reshape", [x, shape.outputs[0]], attributes, (1, 1))[0]
 
-    def _axis(self, join: _Join) -> Output:
+    def _axis(self, join: _Join) -> PlanOutput:
         axis = self.subgraph.new_constant(np.array(0, np.int32), join.members[0], "axis")
         join.nodes.append(axis)
-        number: Output = axis._outputs[0]
+        number: PlanOutput = axis.outputs[0]
         return number
 
     def _add(
-        self, join: _Join, kind: str, inputs: list[Output], attributes: dict[str, Any], sizes: tuple[int, ...]
-    ) -> list[Output]:
+        self,
+        join: _Join,
+        kind: str,
+        inputs: list[PlanOutput],
+        attributes: dict[str, Any],
+        sizes: tuple[int, ...],
+    ) -> list[PlanOutput]:
         like = join.members[0]
         name = f"{like.name}/{kind.lower()}"
         node = self.subgraph.new_node(registry[kind], inputs, attributes, like, sizes, name)
         join.nodes.append(node)
-        return node._outputs
+        return node.outputs

@@ -15,9 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from flowstone.framework import dtypes
-from flowstone.framework.node import Output
 from flowstone.framework.operation import registry
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.frames import is_head
 from flowstone.rewriting.analyses.loop_variables import LoopVariable, Takers, loop_variables
 from flowstone.rewriting.patterns import remove_unneeded, substitute
@@ -40,17 +39,17 @@ def stack_accumulators(subgraph: Subgraph) -> None:
         return
     consumers = subgraph.consumers()
     variables = loop_variables(subgraph, consumers)
-    waited = {control for node in subgraph.nodes for control in node._control_inputs} | set(subgraph.targets)
+    waited = {control for node in subgraph.nodes for control in node.control_inputs} | set(subgraph.targets)
     fetched = set(subgraph.fetches)
     before: dict[PlanNode, list[PlanNode]] = {}  # nodes of the loop: what takes their places
-    replaced: dict[Output, Output] = {}
+    replaced: dict[PlanOutput, PlanOutput] = {}
     stand_ins: dict[PlanNode, list[PlanNode]] = {}  # of nodes that others wait for
     for variable in variables:
         found = _accumulator(variable, consumers)
         if found is None or any(node in waited for node in variable[:4]):
             continue
         inside = (*variable[:4], found.product, found.add)
-        if any(x in fetched for node in inside for x in node._outputs) or not _saves_work(found):
+        if any(x in fetched for node in inside for x in node.outputs) or not _saves_work(found):
             continue
         stand_ins.update(_replace(subgraph, found, before, replaced))
         subgraph.log.append(("stack_accumulators", found.add.name, "multiplies stacked operands"))
@@ -60,16 +59,16 @@ def stack_accumulators(subgraph: Subgraph) -> None:
 
 
 def _accumulator(variable: LoopVariable, consumers: Takers) -> _Accumulator | None:
-    def takers(x: Output) -> list[PlanNode]:
+    def takers(x: PlanOutput) -> list[PlanNode]:
         return consumers.get(x, [])
 
     add: PlanNode = variable.next_value.op
-    if variable.exit is None or add.type not in ("Add", "AddV2", "AddN") or len(add._inputs) != 2:
+    if variable.exit is None or add.type not in ("Add", "AddV2", "AddN") or len(add.inputs) != 2:
         return None
-    if takers(variable.value) != [add] or takers(variable.merge._outputs[0]) != [variable.switch]:
+    if takers(variable.value) != [add] or takers(variable.merge.outputs[0]) != [variable.switch]:
         return None
-    product: PlanNode = next(x.op for x in add._inputs if x is not variable.value)
-    alone = takers(product._outputs[0]) == [add] and takers(add._outputs[0]) == [variable.next]
+    product: PlanNode = next(x.op for x in add.inputs if x is not variable.value)
+    alone = takers(product.outputs[0]) == [add] and takers(add.outputs[0]) == [variable.next]
     if product.type != "MatMul" or not alone or product.dtype(0).is_complex:
         return None
     return _Accumulator(variable, product, add, variable.exit)
@@ -77,7 +76,7 @@ def _accumulator(variable: LoopVariable, consumers: Takers) -> _Accumulator | No
 
 def _saves_work(found: _Accumulator) -> bool:
     sizes: list[Any] = [found.product.static_shape(0), found.product.static_shape(1)]
-    result: Any = found.product._outputs[0]._dims
+    result: Any = found.product.outputs[0].dims
     if result is None or None in result or found.variable.enter.static_shape(0) != result:
         return False
     if None in sizes:  # the step will see; the sum multiplies as soon as the operands are larger
@@ -89,41 +88,41 @@ def _replace(
     subgraph: Subgraph,
     found: _Accumulator,
     places: dict[PlanNode, list[PlanNode]],
-    replaced: dict[Output, Output],
+    replaced: dict[PlanOutput, PlanOutput],
 ) -> dict[PlanNode, list[PlanNode]]:
     """Puts the new nodes in place; returns what those who waited for the old ones wait for now."""
     dtype = found.product.dtype(0)
     old = found.variable
-    initial = old.enter._inputs[0]
+    initial = old.enter.inputs[0]
 
     def node(
-        op_type: str, inputs: list[Output], like: PlanNode, attributes: dict[str, Any], suffix: str = ""
+        op_type: str, inputs: list[PlanOutput], like: PlanNode, attributes: dict[str, Any], suffix: str = ""
     ) -> PlanNode:
         sizes = (len(inputs),) if op_type == "Merge" else None
         new = subgraph.new_node(registry[op_type], inputs, attributes, like, sizes, like.name + suffix)
         places.setdefault(like, []).append(new)
-        new._control_inputs = list(like._control_inputs)
+        new.control_inputs = list(like.control_inputs)
         return new
 
     transposes = {key: found.product.attributes[key] for key in ("transpose_a", "transpose_b")}
     handle = node("_ProductSum", [initial], old.merge, {"T": dtype, **transposes}, "/products")
     resource = {"T": dtypes.resource}
-    enter = node("Enter", [handle._outputs[0]], old.merge, {**old.enter.attributes, **resource})
-    handle._control_inputs = enter._control_inputs = list(old.enter._control_inputs)
-    merge = node("Merge", [enter._outputs[0]] * 2, old.merge, {"N": 2, **resource})
-    switch = node("Switch", [merge._outputs[0], old.switch._inputs[1]], old.switch, resource)
-    operands = list(found.product._inputs)
-    added = node("_ProductSumAdd", [switch._outputs[1], *operands], found.add, {"T": dtype})
-    added._control_inputs += found.product._control_inputs
-    following = node("NextIteration", [added._outputs[0]], old.next, resource)
-    merge._inputs[1] = following._outputs[0]
-    leaving = node("Exit", [switch._outputs[0]], found.exit, resource)
+    enter = node("Enter", [handle.outputs[0]], old.merge, {**old.enter.attributes, **resource})
+    handle.control_inputs = enter.control_inputs = list(old.enter.control_inputs)
+    merge = node("Merge", [enter.outputs[0]] * 2, old.merge, {"N": 2, **resource})
+    switch = node("Switch", [merge.outputs[0], old.switch.inputs[1]], old.switch, resource)
+    operands = list(found.product.inputs)
+    added = node("_ProductSumAdd", [switch.outputs[1], *operands], found.add, {"T": dtype})
+    added.control_inputs += found.product.control_inputs
+    following = node("NextIteration", [added.outputs[0]], old.next, resource)
+    merge.inputs[1] = following.outputs[0]
+    leaving = node("Exit", [switch.outputs[0]], found.exit, resource)
     value = initial.op.attributes["value"] if initial.op.type == "Const" else None
     from_zero = value is not None and not np.any(value)
-    attributes = {"T": dtype, "shape": found.product._outputs[0]._dims, "from_zero": from_zero}
-    total = node("_ProductSumTotal", [leaving._outputs[0]], found.exit, attributes, "/total")
+    attributes = {"T": dtype, "shape": found.product.outputs[0].dims, "from_zero": from_zero}
+    total = node("_ProductSumTotal", [leaving.outputs[0]], found.exit, attributes, "/total")
     places[found.product] = []
-    added._control_inputs = list(dict.fromkeys([*added._control_inputs, *found.product._control_inputs]))
-    replaced[found.exit._outputs[0]] = total._outputs[0]
-    sources = dict.fromkeys([*(x.op for x in operands), *found.product._control_inputs])
+    added.control_inputs = list(dict.fromkeys([*added.control_inputs, *found.product.control_inputs]))
+    replaced[found.exit.outputs[0]] = total.outputs[0]
+    sources = dict.fromkeys([*(x.op for x in operands), *found.product.control_inputs])
     return {found.product: list(sources), found.add: [added], found.exit: [total]}

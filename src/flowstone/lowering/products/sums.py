@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 
 from flowstone.framework import dtypes
-from flowstone.framework.node import Output
 from flowstone.framework.operation import registry
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.lowering.products.product_sums import BY_COLUMNS
 from flowstone.ops.arrays.slice_geometry import PythonSlice, dense_entries
 from flowstone.ops.arrays.slicing import masks_of
@@ -43,8 +42,8 @@ def stack_products(subgraph: Subgraph) -> None:
     def rule(node: PlanNode) -> Replacement | None:
         if not _is_sum(node) or node.dtype(0).is_complex:
             return None
-        groups: dict[Any, list[Output]] = {}
-        for x in node._inputs:
+        groups: dict[Any, list[PlanOutput]] = {}
+        for x in node.inputs:
             alone = len(consumers.get(x, ())) == 1 and x not in fetched
             key = (_product_key(x.op) or _rows_key(x.op)) if alone else None
             if key is not None:
@@ -53,27 +52,27 @@ def stack_products(subgraph: Subgraph) -> None:
         if not stacked:
             return None
         added: list[PlanNode] = []
-        rest = [x for x in node._inputs if not any(x in group for group in stacked)]
+        rest = [x for x in node.inputs if not any(x in group for group in stacked)]
         terms = [stacks.result(node, group, added) for group in stacked] + rest
         if len(terms) == 1:
             return Replacement(terms, f"one {_NAMES[added[-1].type]} of stacked operands", tuple(added))
         attributes = {**node.attributes, "N": len(terms)}
         total = subgraph.new_node(node.declaration, terms, attributes, like=node, group_sizes=(len(terms),))
-        return Replacement(list(total._outputs), "products of stacked operands", (*added, total))
+        return Replacement(list(total.outputs), "products of stacked operands", (*added, total))
 
     rewrite(subgraph, "stack_products", rule)
     remove_unneeded(subgraph)
 
 
 def _is_sum(node: PlanNode) -> bool:
-    return node.type == "AddN" and len(node._inputs) >= _FEWEST
+    return node.type == "AddN" and len(node.inputs) >= _FEWEST
 
 
 def _product_key(node: PlanNode) -> Any:
     """What products must share to be stacked: how they are transposed, and the result's shape."""
     if node.type != "MatMul":
         return None
-    a, b, result = node.static_shape(0), node.static_shape(1), node._outputs[0]._dims
+    a, b, result = node.static_shape(0), node.static_shape(1), node.outputs[0].dims
     if a is None or b is None or result is None:
         return None
     return node.attributes["transpose_a"], node.attributes["transpose_b"], result
@@ -91,16 +90,16 @@ def _rows_key(node: PlanNode) -> Any:
     return "rows", dims[1]
 
 
-def _saves_memory(group: list[Output]) -> bool:
+def _saves_memory(group: list[PlanOutput]) -> bool:
     """Whether the stacks are smaller than the products, if these are products."""
     if group[0].op.type != "MatMul":
         return True
-    operands = sum(_elements(x) for term in group for x in term.op._inputs)
+    operands = sum(_elements(x) for term in group for x in term.op.inputs)
     return operands <= sum(_elements(term) for term in group)
 
 
-def _elements(x: Output) -> int:
-    dims: Any = x._dims
+def _elements(x: PlanOutput) -> int:
+    dims: Any = x.dims
     return math.prod(dims)
 
 
@@ -110,31 +109,31 @@ class _Stacks:
     def __init__(self, subgraph: Subgraph) -> None:
         self.subgraph = subgraph
         self._may_share = Liveness(subgraph).trivial
-        self._made: dict[Any, Output] = {}
+        self._made: dict[Any, PlanOutput] = {}
 
-    def result(self, node: PlanNode, group: list[Output], added: list[PlanNode]) -> Output:
+    def result(self, node: PlanNode, group: list[PlanOutput], added: list[PlanNode]) -> PlanOutput:
         """The sum of a group of a sum's terms; `added` gets the nodes that compute it."""
         terms = [x.op for x in group]
         first = terms[0]
-        left = [term._inputs[0] for term in terms]
-        inputs = list(first._inputs)
+        left = [term.inputs[0] for term in terms]
+        inputs = list(first.inputs)
         if first.type == "MatMul":
             transposes = [first.attributes[key] for key in ("transpose_a", "transpose_b")]
             by_columns = transposes[0] and sum(_elements(x) for x in left) >= BY_COLUMNS
             inputs[0] = self._stack(node, left, "columns" if by_columns else int(not transposes[0]), added)
-            inputs[1] = self._stack(node, [term._inputs[1] for term in terms], int(transposes[1]), added)
+            inputs[1] = self._stack(node, [term.inputs[1] for term in terms], int(transposes[1]), added)
         else:
             inputs[0] = self._stack(node, left, 0, added)
         name = f"{node.name}/{_NAMES[first.type]}"
         total = self.subgraph.new_node(first.declaration, inputs, first.attributes, like=first, name=name)
-        controls = [control for each in terms for control in each._control_inputs]
-        total._control_inputs = list(dict.fromkeys(controls))
+        controls = [control for each in terms for control in each.control_inputs]
+        total.control_inputs = list(dict.fromkeys(controls))
         total.order = node.order
         added.append(total)
-        output: Output = total._outputs[0]
+        output: PlanOutput = total.outputs[0]
         return output
 
-    def _stack(self, node: PlanNode, parts: list[Output], axis: Any, added: list[PlanNode]) -> Output:
+    def _stack(self, node: PlanNode, parts: list[PlanOutput], axis: Any, added: list[PlanNode]) -> PlanOutput:
         key = (axis, *parts)
         made = self._made.get(key)
         if made is None:
@@ -147,33 +146,35 @@ class _Stacks:
         return made
 
 
-def _by_columns(subgraph: Subgraph, node: PlanNode, parts: list[Output], added: list[PlanNode]) -> Output:
+def _by_columns(
+    subgraph: Subgraph, node: PlanNode, parts: list[PlanOutput], added: list[PlanNode]
+) -> PlanOutput:
     attributes = {"N": len(parts), "T": parts[0].dtype.base_dtype}
     stack = subgraph.new_node(
         registry["_StackByColumns"], parts, attributes, node, (len(parts),), f"{node.name}/stack"
     )
     added.append(stack)
-    output: Output = stack._outputs[0]
+    output: PlanOutput = stack.outputs[0]
     return output
 
 
 def concatenation(
-    subgraph: Subgraph, node: PlanNode, parts: list[Output], axis: int, added: list[PlanNode]
-) -> Output:
+    subgraph: Subgraph, node: PlanNode, parts: list[PlanOutput], axis: int, added: list[PlanNode]
+) -> PlanOutput:
     """The parts one behind the other along an axis; `added` gets the nodes that join them, like `node`."""
     dtype = parts[0].dtype.base_dtype
     where = subgraph.new_constant(np.array(axis, np.int32), node, "axis")
     attributes = {"N": len(parts), "T": dtype, "Tidx": dtypes.int32}
     joined = subgraph.new_node(
         registry["ConcatV2"],
-        [*parts, where._outputs[0]],
+        [*parts, where.outputs[0]],
         attributes,
         like=node,
         group_sizes=(len(parts), 1),
         name=f"{node.name}/stack",
     )
     added += [where, joined]
-    output: Output = joined._outputs[0]
+    output: PlanOutput = joined.outputs[0]
     return output
 
 
@@ -186,16 +187,16 @@ def join_slices(subgraph: Subgraph) -> None:
         return
 
     def rule(node: PlanNode) -> Replacement | None:
-        if node.type != "AddN" or len(node._inputs) < 2:
+        if node.type != "AddN" or len(node.inputs) < 2:
             return None
-        places = [_place(x.op) for x in node._inputs]
+        places = [_place(x.op) for x in node.inputs]
         if any(place is None for place in places):
             return None
-        ordered: list[Any] = sorted(zip(places, node._inputs), key=lambda item: item[0])
+        ordered: list[Any] = sorted(zip(places, node.inputs), key=lambda item: item[0])
         (axis, _, _, shrunk), _ = ordered[0]
         if len({(place[0], place[3]) for place, _ in ordered}) != 1:
             return None
-        dims = node._outputs[0]._dims
+        dims = node.outputs[0].dims
         end = 0
         for (_, first, last, _), _ in ordered:
             if first != end:
@@ -203,7 +204,7 @@ def join_slices(subgraph: Subgraph) -> None:
             end = last
         if dims is None or end != dims[axis]:
             return None
-        parts = [x.op._inputs[4 if x.op.type == "StridedSliceGrad" else 0] for _, x in ordered]
+        parts = [x.op.inputs[4 if x.op.type == "StridedSliceGrad" else 0] for _, x in ordered]
         return _joined(subgraph, node, parts, axis, shrunk)
 
     rewrite(subgraph, "join_slices", rule)
@@ -215,9 +216,9 @@ _Place = tuple[int, int, int, bool]
 
 def _place(node: PlanNode) -> _Place | None:
     """Of a slice's gradient: the one axis that is sliced, from where to where, and whether it is gone."""
-    if node.type == "Pad" and not node._control_inputs:
+    if node.type == "Pad" and not node.control_inputs:
         return _padded_place(node)
-    if node.type != "StridedSliceGrad" or node._control_inputs:
+    if node.type != "StridedSliceGrad" or node.control_inputs:
         return None
     known = [node.constant(i) for i in range(4)]
     if any(value is None for value in known):
@@ -246,7 +247,7 @@ def _place(node: PlanNode) -> _Place | None:
 
 def _padded_place(node: PlanNode) -> _Place | None:
     """The same of zeros around one axis, as the gradient of Slice has them."""
-    paddings, dims = node.constant(1), node._outputs[0]._dims
+    paddings, dims = node.constant(1), node.outputs[0].dims
     if paddings is None or dims is None or None in dims:
         return None
     padded = [axis for axis, (before, after) in enumerate(paddings.tolist()) if before or after]
@@ -256,7 +257,9 @@ def _padded_place(node: PlanNode) -> _Place | None:
     return padded[0], before, dims[padded[0]] - after, False
 
 
-def _joined(subgraph: Subgraph, node: PlanNode, parts: list[Output], axis: int, shrunk: bool) -> Replacement:
+def _joined(
+    subgraph: Subgraph, node: PlanNode, parts: list[PlanOutput], axis: int, shrunk: bool
+) -> Replacement:
     reason = "the slices make the whole"
     if not shrunk:
         added: list[PlanNode] = []
@@ -265,4 +268,4 @@ def _joined(subgraph: Subgraph, node: PlanNode, parts: list[Output], axis: int, 
     packed = subgraph.new_node(
         registry["Pack"], parts, attributes, like=node, group_sizes=(len(parts),), name=f"{node.name}/stack"
     )
-    return Replacement(list(packed._outputs), reason, (packed,))
+    return Replacement(list(packed.outputs), reason, (packed,))

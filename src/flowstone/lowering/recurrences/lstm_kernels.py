@@ -50,7 +50,7 @@ def rows_of(node: Any) -> int | None:
 
 def saved_bytes(node: Any) -> int:
     """About how much memory a layer saves beside its outputs; 0 if a shape is unknown."""
-    rows, weights = rows_of(node), node.static_shape(len(node._inputs) - 2)
+    rows, weights = rows_of(node), node.static_shape(len(node.inputs) - 2)
     if rows is None or weights is None or not node.attributes["training"]:
         return 0
     units = weights[1] // 4

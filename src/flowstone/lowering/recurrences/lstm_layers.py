@@ -13,9 +13,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from flowstone.framework import onednn
-from flowstone.framework.node import Output
 from flowstone.framework.operation import registry
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.lowering.recurrences.lstm_cells import SUMS, Cell, CellGradient, find_cell, find_gradient
 from flowstone.rewriting.analyses.frames import is_head
 from flowstone.rewriting.analyses.loop_variables import Takers
@@ -59,7 +58,7 @@ def _chains(cells: list[Cell]) -> Iterator[list[Cell]]:
         while after is not None:
             chain.append(after)
             after = following.get((after.kind, after.output, after.state))
-        weights: Any = first.weights._dims
+        weights: Any = first.weights.dims
         if len(chain) >= FEWEST and weights[0] * weights[1] <= LARGEST:
             yield chain
 
@@ -71,8 +70,8 @@ class _Layer(NamedTuple):
 
     cells: list[Cell]
     gradients: list[CellGradient]
-    sums: list[tuple[int, PlanNode, list[Output]]]  # which result; the sum; its terms
-    given: list[tuple[int, Output]]
+    sums: list[tuple[int, PlanNode, list[PlanOutput]]]  # which result; the sum; its terms
+    given: list[tuple[int, PlanOutput]]
     forward: list[PlanNode]
     backward: list[PlanNode]
 
@@ -92,50 +91,52 @@ def _layer(subgraph: Subgraph, cells: list[Cell], takers: Takers) -> _Layer | No
     sums = _sums(gradients, takers)
     if sums is None:
         return None
-    backward += [node for _, node, terms in sums if len(terms) == len(node._inputs)]
+    backward += [node for _, node, terms in sums if len(terms) == len(node.inputs)]
     layer = _Layer(cells, gradients, sums, given, forward, list(dict.fromkeys(backward)))
     return layer if _is_closed(subgraph, layer, takers) and _comes_first(subgraph, layer) else None
 
 
 def _given(
     cells: list[Cell], gradients: list[CellGradient], takers: Takers, nodes: list[PlanNode]
-) -> list[tuple[int, Output]] | None:
+) -> list[tuple[int, PlanOutput]] | None:
     """The gradients that come from outside, None if those between the cells are not what they should be."""
-    given: list[tuple[int, Output]] = []
+    given: list[tuple[int, PlanOutput]] = []
     for step, each in enumerate(gradients):
-        inside: list[Output] = []
+        inside: list[PlanOutput] = []
         if step + 1 < len(gradients):
             after = gradients[step + 1]
             if after.dh is None or after.before is None:
                 return None
             inside = [after.dh]
-            if sorted(map(id, each.dc._op._inputs)) != sorted(map(id, [each.through, after.before])):
+            if sorted(map(id, each.dc.op.inputs)) != sorted(map(id, [each.through, after.before])):
                 return None
         elif each.dc is not each.through:
-            rest = _without(each.dc._op._inputs, [each.through])
+            rest = _without(each.dc.op.inputs, [each.through])
             if rest is None or step + 1 < len(cells):
                 return None
             given += [(len(cells), x) for x in rest]
-        terms: Iterable[Output] = [each.dy]
+        terms: Iterable[PlanOutput] = [each.dy]
         if inside and each.dy is not inside[0]:
-            if each.dy._op.type not in SUMS:
+            if each.dy.op.type not in SUMS:
                 return None
             nodes.append(each.dy.op)
-            terms = each.dy._op._inputs
+            terms = each.dy.op.inputs
         rest = _without(terms, inside)
         if rest is None:
             return None
         given += [(step, x) for x in rest]
-    return given if all(x._dims == cells[0].h._dims for _, x in given) else None
+    return given if all(x.dims == cells[0].h.dims for _, x in given) else None
 
 
-def _without(terms: Iterable[Output], some: list[Output]) -> list[Output] | None:
+def _without(terms: Iterable[PlanOutput], some: list[PlanOutput]) -> list[PlanOutput] | None:
     """The terms that are not among `some`, each of which must be there once."""
     rest = [x for x in terms if x not in some]
     return rest if len(list(terms)) == len(rest) + len(some) else None
 
 
-def _sums(gradients: list[CellGradient], takers: Takers) -> list[tuple[int, PlanNode, list[Output]]] | None:
+def _sums(
+    gradients: list[CellGradient], takers: Takers
+) -> list[tuple[int, PlanNode, list[PlanOutput]]] | None:
     """What adds up the gradients by the weights (0), and by the bias (1), and the terms of each."""
     found = []
     for which, name in enumerate(("weights", "bias")):
@@ -145,18 +146,18 @@ def _sums(gradients: list[CellGradient], takers: Takers) -> list[tuple[int, Plan
         after = [takers.get(x, []) for x in terms]
         if any(len(nodes) != 1 or nodes != after[0] or nodes[0].type not in SUMS for nodes in after):
             return None
-        if any(x._dims != terms[0]._dims for x in after[0][0]._inputs):
+        if any(x.dims != terms[0].dims for x in after[0][0].inputs):
             return None  # it repeats a term
         found.append((which, after[0][0], terms))
     return found
 
 
-def _exposed(layer: _Layer) -> set[Output | None]:
+def _exposed(layer: _Layer) -> set[PlanOutput | None]:
     """What others may take of a layer."""
-    values: list[Output | None] = [cell.output for cell in layer.cells]
+    values: list[PlanOutput | None] = [cell.output for cell in layer.cells]
     values.append(layer.cells[-1].state)
     for _, node, terms in layer.sums:
-        values += node._outputs if len(terms) == len(node._inputs) else terms
+        values += node.outputs if len(terms) == len(node.inputs) else terms
     if layer.gradients:
         values += [*(each.dx for each in layer.gradients), layer.gradients[0].dh, layer.gradients[0].before]
     return set(values)
@@ -170,7 +171,7 @@ def _is_closed(subgraph: Subgraph, layer: _Layer, takers: Takers) -> bool:
     return all(
         x in exposed or (x not in fetched and inner.issuperset(takers.get(x, ())))
         for node in inner
-        for x in node._outputs
+        for x in node.outputs
     )
 
 
@@ -188,8 +189,8 @@ def _comes_first(subgraph: Subgraph, layer: _Layer) -> bool:
 
 
 def _sources(node: PlanNode) -> Iterator[PlanNode]:
-    yield from (x._op for x in node._inputs)
-    yield from node._control_inputs
+    yield from (x.op for x in node.inputs)
+    yield from node.control_inputs
 
 
 # ---- the new nodes
@@ -207,9 +208,9 @@ def _replace(subgraph: Subgraph, layer: _Layer) -> None:
         first.nodes[1],
         (count, 1, 1, 1, 1),
     )
-    kernel._control_inputs = _waits(layer.forward)
-    replaced = {cell.output: y for cell, y in zip(cells, kernel._outputs)}
-    replaced[cells[-1].state] = kernel._outputs[count]
+    kernel.control_inputs = _waits(layer.forward)
+    replaced = {cell.output: y for cell, y in zip(cells, kernel.outputs)}
+    replaced[cells[-1].state] = kernel.outputs[count]
     places: dict[PlanNode, list[PlanNode]] = {node: [] for node in (*layer.forward, *layer.backward)}
     places[first.nodes[0]] = [kernel]
     stand_ins = {node: [kernel] for node in layer.forward}
@@ -232,27 +233,27 @@ def _gradient(subgraph: Subgraph, layer: _Layer, kernel: PlanNode, attributes: d
     cells, count = layer.cells, len(layer.cells)
     first: Any = cells[0]
     last = layer.gradients[-1].nodes[0]
-    sizes = {"units": first.h._dims[1], "size": first.x._dims[1]}
+    sizes = {"units": first.h.dims[1], "size": first.x.dims[1]}
     given = [x for _, x in layer.given]
     gradient = subgraph.new_node(
         registry["_LSTMLayerGradient"],
-        [*kernel._outputs[: count + 1], first.h, first.c, kernel._outputs[-1], *given],
+        [*kernel.outputs[: count + 1], first.h, first.c, kernel.outputs[-1], *given],
         {**attributes, **sizes, "M": len(given), "steps": tuple(step for step, _ in layer.given)},
         last,
         (count, 1, 1, 1, 1, len(given)),
         f"{kernel.name}/gradient",
     )
-    gradient._control_inputs = _waits(layer.backward)
+    gradient.control_inputs = _waits(layer.backward)
     return gradient
 
 
 def _totals(
-    subgraph: Subgraph, layer: _Layer, gradient: PlanNode, replaced: dict[Output, Output]
+    subgraph: Subgraph, layer: _Layer, gradient: PlanNode, replaced: dict[PlanOutput, PlanOutput]
 ) -> dict[PlanNode, list[PlanNode]]:
     """Says what stands for the gradients; returns the sums of some with terms from elsewhere, and of which
     nodes they take the places."""
-    dh, dc, *by_parameters = gradient._outputs[len(layer.cells) :]
-    for each, dx in zip(layer.gradients, gradient._outputs):
+    dh, dc, *by_parameters = gradient.outputs[len(layer.cells) :]
+    for each, dx in zip(layer.gradients, gradient.outputs):
         if each.dx is not None:
             replaced[each.dx] = dx
     for old, new in ((layer.gradients[0].dh, dh), (layer.gradients[0].before, dc)):
@@ -260,18 +261,18 @@ def _totals(
             replaced[old] = new
     totals: dict[PlanNode, list[PlanNode]] = {}
     for which, node, terms in layer.sums:
-        rest = [x for x in node._inputs if x not in terms]
+        rest = [x for x in node.inputs if x not in terms]
         result = by_parameters[which]
         if rest:
             attributes = {"N": len(rest) + 1, "T": result.dtype}
             total = subgraph.new_node(registry["AddN"], [result, *rest], attributes, node, (len(rest) + 1,))
-            total._control_inputs = list(node._control_inputs)
+            total.control_inputs = list(node.control_inputs)
             totals[node] = [total]
-            result = total._outputs[0]
-        replaced[node._outputs[0]] = result
+            result = total.outputs[0]
+        replaced[node.outputs[0]] = result
     return totals
 
 
 def _waits(nodes: list[PlanNode]) -> list[PlanNode]:
     inner = set(nodes)
-    return list(dict.fromkeys(c for node in nodes for c in node._control_inputs if c not in inner))
+    return list(dict.fromkeys(c for node in nodes for c in node.control_inputs if c not in inner))

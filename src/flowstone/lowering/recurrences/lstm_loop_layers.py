@@ -14,8 +14,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from flowstone.framework.node import Output
-from flowstone.framework.subgraph import PlanNode
+from flowstone.framework.subgraph import PlanNode, PlanOutput
 from flowstone.lowering.recurrences.lstm_cells import SUMS, Cell, CellGradient, find_cell, find_gradient
 from flowstone.lowering.recurrences.lstm_layers import FEWEST, LARGEST
 from flowstone.rewriting.analyses.counted_loops import (
@@ -46,7 +45,7 @@ class Layer(NamedTuple):
     gradient: CellGradient | None = None
     dh: LoopVariable | None = None
     dc: LoopVariable | None = None
-    dy: tuple[Output, ...] = ()
+    dy: tuple[PlanOutput, ...] = ()
     weights: LoopVariable | None = None
     bias: LoopVariable | None = None
 
@@ -59,7 +58,7 @@ class Match(NamedTuple):
     layers: list[Layer]
     forward: Loop
     backward: Loop | None
-    known: dict[Output, Output]
+    known: dict[PlanOutput, PlanOutput]
     stacks: list[PlanNode]
 
 
@@ -71,7 +70,7 @@ def find_layers(loop: Loop, loops: Loops) -> Match | None:
     pops = pops_of(loop, loops.takers)
     if pops is None:
         return None
-    known: dict[Output, Output] = {}
+    known: dict[PlanOutput, PlanOutput] = {}
     copies = copied(loop.nodes, known)
     backward = None
     if pops:
@@ -79,12 +78,12 @@ def find_layers(loop: Loop, loops: Loops) -> Match | None:
         backward = loops.by_frame.get(frames.pop())  # type: ignore[arg-type]
         if frames or backward is None or backward is loop or not is_complete(backward, loops):
             return None
-        known.update((pop._outputs[0], known.get(x, x)) for pop, x in pops.items())
+        known.update((pop.outputs[0], known.get(x, x)) for pop, x in pops.items())
         known.update(same_constants(loop.nodes, backward.nodes))
         copies += copied(backward.nodes, known)
     takers: Takers = {}
     for copy in copies:
-        for x in copy._inputs:
+        for x in copy.inputs:
             takers.setdefault(x, []).append(copy)
     layers = _layers(loop, copies, takers, known)
     if layers is None:
@@ -98,21 +97,21 @@ def find_layers(loop: Loop, loops: Loops) -> Match | None:
         layers = with_gradients
     if not explained.issuperset(copies):
         return None
-    handles: list[Any] = [entered(node._inputs[0]) for node in loop.nodes if node.type == PUSH]
-    stacks = [x._op for x in handles if x._op.type == "StackV2"]
+    handles: list[Any] = [entered(node.inputs[0]) for node in loop.nodes if node.type == PUSH]
+    stacks = [x.op for x in handles if x.op.type == "StackV2"]
     return Match(steps, layers, loop, backward, known, stacks)
 
 
 def _layers(
-    loop: Loop, copies: list[PlanNode], takers: Takers, known: dict[Output, Output]
+    loop: Loop, copies: list[PlanNode], takers: Takers, known: dict[PlanOutput, PlanOutput]
 ) -> list[Layer] | None:
     """The layers from the lowest on, if all variables are theirs, counters or the flows of arrays."""
     cells = [cell for copy in copies if (cell := find_cell(copy, takers)) is not None]
     counters = loop.counters()
     indices = {each.value for each in counters}
     variables = {each.value: each for each in loop.variables}
-    reads = {node._outputs[0] for node in loop.nodes if node.type == READ and _is_at(node, indices)}
-    outputs: set[Output] = set()
+    reads = {node.outputs[0] for node in loop.nodes if node.type == READ and _is_at(node, indices)}
+    outputs: set[PlanOutput] = set()
     layers = []
     for cell in cells:
         h, c = variables.pop(cell.h, None), variables.pop(cell.c, None)
@@ -120,7 +119,7 @@ def _layers(
             return None
         if known.get(h.next_value) is not cell.output or known.get(c.next_value) is not cell.state:
             return None
-        weights: Any = cell.weights._dims
+        weights: Any = cell.weights.dims
         if entered(cell.weights) is None or entered(cell.bias) is None or weights[0] * weights[1] > LARGEST:
             return None
         outputs.add(cell.output)
@@ -128,7 +127,7 @@ def _layers(
     for each in counters:
         variables.pop(each.value)
     writes = [node for node in loop.nodes if node.type == WRITE]
-    written = {known.get(node._inputs[2]) for node in writes}
+    written = {known.get(node.inputs[2]) for node in writes}
     if not layers or not written <= outputs or not all(_is_at(node, indices) for node in writes):
         return None
     return layers if _are_flows(variables, writes) and len(reads) == _count(loop, READ) else None
@@ -138,17 +137,17 @@ def _count(loop: Loop, op_type: str) -> int:
     return sum(node.type == op_type for node in loop.nodes)
 
 
-def _is_at(node: PlanNode, indices: set[Output]) -> bool:
+def _is_at(node: PlanNode, indices: set[PlanOutput]) -> bool:
     """Whether a read or write of an array from outside is at one of these indices."""
-    at_index = node._inputs[1] in indices and entered(node._inputs[0]) is not None
-    return at_index and (node.type == WRITE or entered(node._inputs[2]) is not None)
+    at_index = node.inputs[1] in indices and entered(node.inputs[0]) is not None
+    return at_index and (node.type == WRITE or entered(node.inputs[2]) is not None)
 
 
-def _are_flows(variables: dict[Output, LoopVariable], writes: list[PlanNode]) -> bool:
+def _are_flows(variables: dict[PlanOutput, LoopVariable], writes: list[PlanNode]) -> bool:
     """Whether each of these variables is handed on by one of these writes, and each of them hands one on."""
-    flows = {variables[node._inputs[3]] for node in writes if node._inputs[3] in variables}
+    flows = {variables[node.inputs[3]] for node in writes if node.inputs[3] in variables}
     return len(flows) == len(variables) == len(writes) and all(
-        variables[node._inputs[3]].next_value is node._outputs[0] for node in writes
+        variables[node.inputs[3]].next_value is node.outputs[0] for node in writes
     )
 
 
@@ -160,7 +159,7 @@ def _with_gradients(
     forward: Loop,
     backward: Loop,
     takers: Takers,
-    known: dict[Output, Output],
+    known: dict[PlanOutput, PlanOutput],
     explained: set[PlanNode],
 ) -> list[Layer] | None:
     """The layers with their gradients, whose nodes become `explained`; None if there is more in the loop."""
@@ -169,16 +168,16 @@ def _with_gradients(
     if countdown is None:
         return None
     variables.pop(countdown.value)
-    compared = [node._outputs[0] for node in conditions(backward)]
+    compared = [node.outputs[0] for node in conditions(backward)]
     explained |= {known[x].op for x in (countdown.next_value, *compared)}
-    reads = {node._outputs[0] for node in backward.nodes if node.type == READ}
+    reads = {node.outputs[0] for node in backward.nodes if node.type == READ}
     indices = {countdown.next_value}
     arrays = [node for node in backward.nodes if node.type in (READ, WRITE)]
     if not all(_is_at(node, indices) for node in arrays):
         return None
     found: list[Layer] = []
-    slopes: dict[Output, set[Output | None]] = {}  # by the output of the layer below
-    by_x: set[Output | None] = set()
+    slopes: dict[PlanOutput, set[PlanOutput | None]] = {}  # by the output of the layer below
+    by_x: set[PlanOutput | None] = set()
     for layer in reversed(layers):
         gradient = find_gradient(layer.cell, takers)
         if gradient is not None:
@@ -192,7 +191,7 @@ def _with_gradients(
         found.append(layer)
     taken = [x for layer in found for x in layer.dy]
     writes = [node for node in arrays if node.type == WRITE]
-    if not reads <= set(taken) or not {known.get(node._inputs[2]) for node in writes} <= by_x - {None}:
+    if not reads <= set(taken) or not {known.get(node.inputs[2]) for node in writes} <= by_x - {None}:
         return None
     return found[::-1] if _are_flows(variables, writes) else None
 
@@ -200,8 +199,8 @@ def _with_gradients(
 def _with_gradient(
     layer: Layer,
     gradient: CellGradient,
-    variables: dict[Output, LoopVariable],
-    known: dict[Output, Output],
+    variables: dict[PlanOutput, LoopVariable],
+    known: dict[PlanOutput, PlanOutput],
     elsewhere: set[Any],
     explained: set[PlanNode],
 ) -> Layer | None:
@@ -211,18 +210,18 @@ def _with_gradient(
     dc = _continued(variables, known, gradient.before)
     if dh is None or dc is None or gradient.dc is gradient.through:
         return None
-    if sorted(map(id, gradient.dc._op._inputs)) != sorted(map(id, [dc.value, gradient.through])):
+    if sorted(map(id, gradient.dc.op.inputs)) != sorted(map(id, [dc.value, gradient.through])):
         return None
-    terms: list[Output] = [gradient.dy]
-    if gradient.dy is not dh.value and gradient.dy._op.type in SUMS:
-        terms = list(gradient.dy._op._inputs)
+    terms: list[PlanOutput] = [gradient.dy]
+    if gradient.dy is not dh.value and gradient.dy.op.type in SUMS:
+        terms = list(gradient.dy.op.inputs)
         nodes.append(gradient.dy.op)
     if terms.count(dh.value) != 1:
         return None
     terms.remove(dh.value)
     if not set(terms) <= elsewhere or len(set(terms)) != len(terms):
         return None
-    if any(x._dims not in (None, layer.cell.h._dims) for x in terms):
+    if any(x.dims not in (None, layer.cell.h.dims) for x in terms):
         return None  # one number for several elements
     sums: dict[str, Any] = {}
     for name in ("weights", "bias"):
@@ -240,7 +239,7 @@ def _with_gradient(
 
 
 def _continued(
-    variables: dict[Output, LoopVariable], known: dict[Output, Output], x: Output | None
+    variables: dict[PlanOutput, LoopVariable], known: dict[PlanOutput, PlanOutput], x: PlanOutput | None
 ) -> LoopVariable | None:
     """The variable that is `x` in the next iteration, which is no longer among `variables` then."""
     for value, each in variables.items():
@@ -249,9 +248,9 @@ def _continued(
     return None
 
 
-def _adds(variable: LoopVariable, term: Output, known: dict[Output, Output]) -> bool:
+def _adds(variable: LoopVariable, term: PlanOutput, known: dict[PlanOutput, PlanOutput]) -> bool:
     """Whether the variable is the sum of this term over all iterations."""
     total = known.get(variable.next_value)
-    if total is None or total._op.type not in SUMS:
+    if total is None or total.op.type not in SUMS:
         return False
-    return sorted(map(id, total._op._inputs)) == sorted(map(id, [variable.value, term]))
+    return sorted(map(id, total.op.inputs)) == sorted(map(id, [variable.value, term]))

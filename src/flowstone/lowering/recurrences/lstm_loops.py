@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from flowstone.framework import onednn
-from flowstone.framework.node import Output
 from flowstone.framework.operation import registry
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.lowering.recurrences.lstm_cells import Cell
 from flowstone.lowering.recurrences.lstm_loop_layers import Match, find_layers
 from flowstone.rewriting.analyses.counted_loops import READ, WRITE, Loop, Loops
@@ -49,24 +48,24 @@ class _Replacement:
 
     def __init__(self, subgraph: Subgraph, match: Match) -> None:
         self._subgraph, self._match = subgraph, match
-        self._replaced: dict[Output, Output] = {}
+        self._replaced: dict[PlanOutput, PlanOutput] = {}
         self._new: list[PlanNode] = []
         self._like = match.forward.variables[0].merge
         self._waits: list[PlanNode] = []
-        self._stacked: dict[Output, Output] = {}  # values of all steps, by what they are in one
+        self._stacked: dict[PlanOutput, PlanOutput] = {}  # values of all steps, by what they are in one
         self._kernels: list[PlanNode] = []  # of the layers
 
     def make(self) -> None:
         """Puts them into the subgraph."""
         match = self._match
         places: dict[PlanNode, list[PlanNode]] = {stack: [] for stack in match.stacks}
-        stand_ins = {stack: list(stack._control_inputs) for stack in match.stacks}
+        stand_ins = {stack: list(stack.control_inputs) for stack in match.stacks}
         loops = [(match.forward, self._make_forward)]
         if match.backward is not None:
             loops.append((match.backward, self._make_backward))
         for loop, make in loops:
             inner = set(loop.nodes)
-            waits = (node for each in loop.nodes for node in each._control_inputs if node not in inner)
+            waits = (node for each in loop.nodes for node in each.control_inputs if node not in inner)
             self._new, self._waits = [], list(dict.fromkeys(waits))
             self._like = loop.variables[0].merge
             last = make(loop)
@@ -74,7 +73,7 @@ class _Replacement:
             places[loop.nodes[-1]] = self._new
             stand_ins.update({node: [last] for node in loop.nodes})
         for new in (node for nodes in places.values() for node in nodes):
-            new._control_inputs = [y for x in new._control_inputs for y in stand_ins.get(x, [x])]
+            new.control_inputs = [y for x in new.control_inputs for y in stand_ins.get(x, [x])]
         substitute_in_order(self._subgraph, places, self._replaced, stand_ins, self._arrange)
         remove_unneeded(self._subgraph)
 
@@ -87,20 +86,20 @@ class _Replacement:
         for layer in self._match.layers:
             cell = layer.cell
             constants = [entered(cell.weights), entered(cell.bias)]
-            first = [each.enter._inputs[0] for each in (layer.h, layer.c)]
+            first = [each.enter.inputs[0] for each in (layer.h, layer.c)]
             kernel = self._node(
                 "_LSTMSequence",
                 [self._stacked[cell.x], *first, *constants],
                 {**self._attributes(cell), "training": layer.gradient is not None},
                 name=cell.nodes[1].name,
             )
-            self._stacked[cell.output] = kernel._outputs[0]
-            self._leave(layer.h, kernel._outputs[1])
-            self._leave(layer.c, kernel._outputs[2])
+            self._stacked[cell.output] = kernel.outputs[0]
+            self._leave(layer.h, kernel.outputs[1])
+            self._leave(layer.c, kernel.outputs[2])
             self._kernels.append(kernel)
         for each in loop.counters():
             if each.exit is not None:
-                number = np.array(self._match.steps, each.value._dtype.as_numpy_dtype)
+                number = np.array(self._match.steps, each.value.dtype.as_numpy_dtype)
                 self._leave(each, self._constant(number, "steps"))
         self._scatter(loop)
         return self._kernels[-1]
@@ -111,11 +110,11 @@ class _Replacement:
         for layer, forward in list(zip(self._match.layers, self._kernels))[::-1]:
             if layer.gradient is None or layer.dh is None or layer.dc is None:
                 continue
-            x, h, c = forward._inputs[:3]
+            x, h, c = forward.inputs[:3]
             given = [self._stacked[term] for term in layer.dy]
-            last = [each.enter._inputs[0] for each in (layer.dh, layer.dc)]
-            inputs = [x, *forward._outputs[:3], h, c, forward._outputs[3], *last, *given]
-            sizes = {"units": h._dims[1], "size": x._dims[2], "M": len(given)}
+            last = [each.enter.inputs[0] for each in (layer.dh, layer.dc)]
+            inputs = [x, *forward.outputs[:3], h, c, forward.outputs[3], *last, *given]
+            sizes = {"units": (h.dims or ())[1], "size": (x.dims or ())[2], "M": len(given)}
             kernel = self._node(
                 "_LSTMSequenceGradient",
                 inputs,
@@ -124,9 +123,9 @@ class _Replacement:
                 f"{forward.name}/gradient",
             )
             if layer.gradient.dx is not None:
-                self._stacked[layer.gradient.dx] = kernel._outputs[0]
+                self._stacked[layer.gradient.dx] = kernel.outputs[0]
             totals = layer.dh, layer.dc, layer.weights, layer.bias
-            for i, (each, result) in enumerate(zip(totals, kernel._outputs[1:])):
+            for i, (each, result) in enumerate(zip(totals, kernel.outputs[1:])):
                 if each is not None:
                     self._leave(each, result if i < 2 else self._added(each, result))
         self._scatter(loop)
@@ -145,57 +144,57 @@ class _Replacement:
     ) -> PlanNode:
         inputs = [self._replaced.get(x, x) for x in inputs]
         node = self._subgraph.new_node(registry[op_type], inputs, attributes, self._like, sizes, name)
-        node._control_inputs = list(self._waits)
+        node.control_inputs = list(self._waits)
         self._new.append(node)
         return node
 
-    def _constant(self, value: Any, name: str) -> Output:
+    def _constant(self, value: Any, name: str) -> PlanOutput:
         node = self._subgraph.new_constant(value, self._like, name)
         self._new.append(node)
-        result: Output = node._outputs[0]
+        result: PlanOutput = node.outputs[0]
         return result
 
-    def _leave(self, variable: LoopVariable, result: Output) -> None:
+    def _leave(self, variable: LoopVariable, result: PlanOutput) -> None:
         if variable.exit is not None:
-            self._replaced[variable.exit._outputs[0]] = result
+            self._replaced[variable.exit.outputs[0]] = result
 
-    def _added(self, variable: LoopVariable, result: Output) -> Output:
+    def _added(self, variable: LoopVariable, result: PlanOutput) -> PlanOutput:
         """The result added to what the variable begins with."""
-        first = variable.enter._inputs[0]
-        value = first._op.attributes["value"] if first._op.type == "Const" else None
+        first = variable.enter.inputs[0]
+        value = first.op.attributes["value"] if first.op.type == "Const" else None
         if value is not None and not value.any():
             return result
-        total: Output = self._node("AddV2", [first, result], {"T": result.dtype})._outputs[0]
+        total: PlanOutput = self._node("AddV2", [first, result], {"T": result.dtype}).outputs[0]
         return total
 
     def _gather(self, loop: Loop) -> None:
         """Stacks what the loop reads of arrays."""
         for read in loop.nodes:
             if read.type == READ:
-                handle, flow = entered(read._inputs[0]), entered(read._inputs[2])
+                handle, flow = entered(read.inputs[0]), entered(read.inputs[2])
                 attributes = {"dtype": read.attributes["dtype"], "element_shape": self._dims(read)}
                 inputs = [handle, self._places(), flow]
                 gather = self._node("TensorArrayGatherV3", inputs, attributes, name=read.name)
-                gather._outputs[0]._dims = (self._match.steps, *self._dims(read))
-                self._stacked[read._outputs[0]] = gather._outputs[0]
+                gather.outputs[0].dims = (self._match.steps, *self._dims(read))
+                self._stacked[read.outputs[0]] = gather.outputs[0]
 
     def _dims(self, read: PlanNode) -> Any:
         """The shape of one step of what is read: that of x, or of an output that it is a gradient by."""
-        x = read._outputs[0]
-        if x._dims is not None and None not in x._dims:
-            return x._dims
-        return next(layer.cell.h._dims for layer in self._match.layers if x in layer.dy)
+        x = read.outputs[0]
+        if x.dims is not None and None not in x.dims:
+            return x.dims
+        return next(layer.cell.h.dims for layer in self._match.layers if x in layer.dy)
 
     def _scatter(self, loop: Loop) -> None:
         """Writes what the loop writes to arrays."""
         variables = {each.value: each for each in loop.variables}
         for write in loop.nodes:
             if write.type == WRITE:
-                variable, value = variables[write._inputs[3]], self._match.known[write._inputs[2]]
-                flow = variable.enter._inputs[0]
-                inputs = [entered(write._inputs[0]), self._places(), self._stacked[value], flow]
-                scatter = self._node("TensorArrayScatterV3", inputs, {"T": value._dtype}, name=write.name)
-                self._leave(variable, scatter._outputs[0])
+                variable, value = variables[write.inputs[3]], self._match.known[write.inputs[2]]
+                flow = variable.enter.inputs[0]
+                inputs = [entered(write.inputs[0]), self._places(), self._stacked[value], flow]
+                scatter = self._node("TensorArrayScatterV3", inputs, {"T": value.dtype}, name=write.name)
+                self._leave(variable, scatter.outputs[0])
 
-    def _places(self) -> Output:
+    def _places(self) -> PlanOutput:
         return self._constant(np.arange(self._match.steps, dtype=np.int32), "steps")

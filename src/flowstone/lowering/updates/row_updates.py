@@ -24,9 +24,8 @@ from typing import Any
 import numpy as np
 
 from flowstone.framework import dtypes
-from flowstone.framework.node import Output
 from flowstone.framework.operation import registry
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.branches import Liveness
 from flowstone.rewriting.patterns import remove_unneeded, substitute
 
@@ -42,42 +41,42 @@ def sum_repeated_rows(subgraph: Subgraph) -> None:
     consumers = subgraph.consumers()
     liveness = Liveness(subgraph)
     places: dict[PlanNode, list[PlanNode]] = {}
-    replaced: dict[Output, Output] = {}
+    replaced: dict[PlanOutput, PlanOutput] = {}
     for node in updates:
         at = [argument.name for argument in node.declaration.inputs].index("indices")
-        gradient, indices = node._inputs[at - 1 : at + 1]
+        gradient, indices = node.inputs[at - 1 : at + 1]
         if consumers[gradient] != [node] or not _sums_by_index(gradient.op, indices):
             continue
         total, distinct = gradient.op, indices.op
-        rows, repeated = total._inputs[0], distinct._inputs[0]
+        rows, repeated = total.inputs[0], distinct.inputs[0]
         if any(liveness.node(each) != liveness.node(node) for each in (total, distinct)):
             continue
-        inputs = [*node._inputs[: at - 1], rows, repeated, *node._inputs[at + 1 :]]
+        inputs = [*node.inputs[: at - 1], rows, repeated, *node.inputs[at + 1 :]]
         attributes = {**node.attributes, "Tindices": repeated.dtype, "sum_repeated": True}
         new = subgraph.new_node(node.declaration, inputs, attributes, like=node)
-        waits = [*distinct._control_inputs, *total._control_inputs, *node._control_inputs]
-        new._control_inputs = list(dict.fromkeys(waits))
+        waits = [*distinct.control_inputs, *total.control_inputs, *node.control_inputs]
+        new.control_inputs = list(dict.fromkeys(waits))
         places[node] = [new]
-        replaced.update(zip(node._outputs, new._outputs))
+        replaced.update(zip(node.outputs, new.outputs))
         subgraph.log.append(("sum_repeated_rows", node.name, "sums the rows of equal indices"))
     if places:
         substitute(subgraph, places, replaced)
         remove_unneeded(subgraph)
 
 
-def _sums_by_index(total: PlanNode, indices: Output) -> bool:
+def _sums_by_index(total: PlanNode, indices: PlanOutput) -> bool:
     """Whether `total` sums the rows of equal indices, of which `indices` are the distinct ones."""
     distinct = indices.op
     if total.type != "UnsortedSegmentSum" or distinct.type != "Unique" or indices.value_index != 0:
         return False
-    positions, count = total._inputs[1:3]
-    return positions is distinct._outputs[1] and _is_length(count.op, indices)
+    positions, count = total.inputs[1:3]
+    return positions is distinct.outputs[1] and _is_length(count.op, indices)
 
 
-def _is_length(node: PlanNode, vector: Output) -> bool:
+def _is_length(node: PlanNode, vector: PlanOutput) -> bool:
     """Whether `node` is ``Shape(vector)[0]``."""
-    shape = node._inputs[0].op if node.type == "StridedSlice" else node
-    if shape is node or shape.type != "Shape" or shape._inputs[0] is not vector:
+    shape = node.inputs[0].op if node.type == "StridedSlice" else node
+    if shape is node or shape.type != "Shape" or shape.inputs[0] is not vector:
         return False
     begin = node.constant(1)
     return begin is not None and begin.tolist() == [0] and node.attributes["shrink_axis_mask"] == 1
@@ -90,19 +89,19 @@ def add_negated_rows(subgraph: Subgraph) -> None:
         return
     consumers = subgraph.consumers()
     places: dict[PlanNode, list[PlanNode]] = {}
-    replaced: dict[Output, Output] = {}
+    replaced: dict[PlanOutput, PlanOutput] = {}
     for node in scatters:
-        rows = node._inputs[2]
-        if rows.dtype not in (dtypes.float32, dtypes.float64) or len(rows._dims or ()) < 2:
+        rows = node.inputs[2]
+        if rows.dtype not in (dtypes.float32, dtypes.float64) or len(rows.dims or ()) < 2:
             continue
         if consumers[rows] != [node] or rows in subgraph.fetches or not _is_computed(rows.op):
             continue
         added = _negated(subgraph, rows)
-        inputs = [*node._inputs[:2], added[-1]._outputs[0]]
+        inputs = [*node.inputs[:2], added[-1].outputs[0]]
         new = subgraph.new_node(registry[_ADDING[node.type]], inputs, node.attributes, like=node)
-        new._control_inputs = list(node._control_inputs)
+        new.control_inputs = list(node.control_inputs)
         places[node] = [*added, new]
-        replaced.update(zip(node._outputs, new._outputs))
+        replaced.update(zip(node.outputs, new.outputs))
         subgraph.log.append(("add_negated_rows", node.name, "adds the negatives of its rows"))
     if places:
         substitute(subgraph, places, replaced)
@@ -111,18 +110,18 @@ def add_negated_rows(subgraph: Subgraph) -> None:
 
 def _is_computed(node: PlanNode) -> bool:
     """Whether the step made this tensor for itself."""
-    return node.declaration.is_pure and bool(node._inputs) and not node.declaration.aliases
+    return node.declaration.is_pure and bool(node.inputs) and not node.declaration.aliases
 
 
-def _negated(subgraph: Subgraph, rows: Output) -> list[PlanNode]:
+def _negated(subgraph: Subgraph, rows: PlanOutput) -> list[PlanNode]:
     """Nodes of which the last makes the negatives of `rows`."""
     node: PlanNode = rows.op
-    if node.type == "Mul" and not node._control_inputs:
+    if node.type == "Mul" and not node.control_inputs:
         for i in (0, 1):
             factor: Any = node.constant(i)
-            if factor is not None and node._inputs[i]._dims == ():
+            if factor is not None and node.inputs[i].dims == ():
                 negative = subgraph.new_constant(np.asarray(-factor), node, "negative")
-                inputs: list[Output] = list(node._inputs)
-                inputs[i] = negative._outputs[0]
+                inputs: list[PlanOutput] = list(node.inputs)
+                inputs[i] = negative.outputs[0]
                 return [negative, subgraph.new_node(node.declaration, inputs, node.attributes, like=node)]
     return [subgraph.new_node(registry["Neg"], [rows], {"T": rows.dtype}, like=node)]

@@ -15,9 +15,8 @@ from __future__ import annotations
 from typing import Any
 
 from flowstone.framework import dtypes
-from flowstone.framework.node import Output
 from flowstone.framework.operation import registry
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.ops.algebra.matrices import is_best_by_blas, is_narrow_for_onednn, rows_of_a_block
 from flowstone.rewriting.analyses.branches import Liveness
 from flowstone.rewriting.patterns import remove_unneeded, substitute
@@ -35,9 +34,9 @@ def fuse_updates(subgraph: Subgraph) -> None:
     consumers = subgraph.consumers()
     liveness = Liveness(subgraph)
     places: dict[PlanNode, list[PlanNode]] = {}
-    replaced: dict[Output, Output] = {}
+    replaced: dict[PlanOutput, PlanOutput] = {}
     for node in updates:
-        gradient = node._inputs[2]
+        gradient = node.inputs[2]
         product = gradient.op
         accumulated = _accumulated(product)
         if accumulated is None or consumers[gradient] != [node] or gradient in subgraph.fetches:
@@ -45,26 +44,26 @@ def fuse_updates(subgraph: Subgraph) -> None:
         if node.attributes["use_locking"] or liveness.node(node) != liveness.node(product):
             continue
         kind, operands, attributes = accumulated
-        inputs = [*node._inputs[:2], *operands]
+        inputs = [*node.inputs[:2], *operands]
         new = subgraph.new_node(registry[_FUSED[node.type] + kind], inputs, attributes, like=node)
-        new._control_inputs = list(dict.fromkeys([*product._control_inputs, *node._control_inputs]))
+        new.control_inputs = list(dict.fromkeys([*product.control_inputs, *node.control_inputs]))
         places[node] = [new]
-        replaced.update(zip(node._outputs, new._outputs))
+        replaced.update(zip(node.outputs, new.outputs))
         subgraph.log.append(("fuse_updates", node.name, f"accumulates {product.name} in the variable"))
     if places:
         substitute(subgraph, places, replaced)
         remove_unneeded(subgraph)
 
 
-def _accumulated(product: PlanNode) -> tuple[str, list[Output], dict[str, Any]] | None:
+def _accumulated(product: PlanNode) -> tuple[str, list[PlanOutput], dict[str, Any]] | None:
     """The kind, the operands and the attributes of the node that accumulates a product or a sum."""
     if product.type == "MatMul" and _is_fusible(product):
         attributes = {key: product.attributes[key] for key in ("transpose_a", "transpose_b", "T")}
-        return "ApplyProduct", list(product._inputs), attributes
+        return "ApplyProduct", list(product.inputs), attributes
     axis = _summed_axis(product) if product.type == "Sum" else None
     if axis is None:
         return None
-    return "ApplySum", product._inputs[:1], {"T": product.dtype(0), "axis": axis}
+    return "ApplySum", product.inputs[:1], {"T": product.dtype(0), "axis": axis}
 
 
 def _summed_axis(node: PlanNode) -> int | None:

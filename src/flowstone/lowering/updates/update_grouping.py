@@ -12,10 +12,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from flowstone.framework.node import Output
 from flowstone.framework.operation import registry
 from flowstone.framework.shape import num_elements
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.lowering.updates.grouped_updates import GROUPED, Grouped
 from flowstone.ops.variables.stateful import handle_dims
 from flowstone.rewriting.analyses.arrivals import arrivals, is_in_pieces
@@ -32,7 +31,7 @@ _TYPES = frozenset(("float32", "float64"))
 
 def group_updates(subgraph: Subgraph) -> None:
     """Replaces runs of equal small updates by one node each."""
-    used = {x for node in subgraph.nodes for x in node._inputs} | set(subgraph.fetches)
+    used = {x for node in subgraph.nodes for x in node.inputs} | set(subgraph.fetches)
     collector = _Collector(subgraph)
     for node in subgraph.nodes:
         collector.end_groups_before(node)
@@ -61,8 +60,8 @@ class _Collector:
         slots, numbers = _slots(node), _numbers(node)
         key = (
             node.type,
-            node._device,
-            node._inputs[0].dtype,
+            node.device,
+            node.inputs[0].dtype,
             node.attributes.get("use_nesterov", False),
             tuple(numbers),
             self.liveness.node(node),
@@ -70,23 +69,23 @@ class _Collector:
         )
         self.groups.setdefault(key, []).append(node)
         self.key_of[node] = key
-        for i, x in enumerate(node._inputs):
+        for i, x in enumerate(node.inputs):
             for state in self.references[x]:
                 (self.changed if i <= slots else self.taken).setdefault(state, set()).add(key)
 
     def end_groups_before(self, node: PlanNode) -> None:
         """Runs the groups that `node` waits for, whose variables it takes or changes what they take."""
         if self.groups:
-            for other in (*[x.op for x in node._inputs], *node._control_inputs):
+            for other in node.sources():
                 if other in self.key_of:
                     self._end(self.key_of[other])
-            used = {state for x in node._inputs for state in self.references[x]}
+            used = {state for x in node.inputs for state in self.references[x]}
             changed = changed_by(node, self.references)
             for key in [*_keys(used, self.changed), *_keys(changed, self.taken)]:
                 self._end(key)
         if self.stand_ins:
-            controls = [self.stand_ins.get(control, control) for control in node._control_inputs]
-            node._control_inputs = list(dict.fromkeys(controls))
+            controls = [self.stand_ins.get(control, control) for control in node.control_inputs]
+            node.control_inputs = list(dict.fromkeys(controls))
 
     def end_all(self) -> None:
         for key in list(self.groups):
@@ -110,12 +109,12 @@ class _Collector:
             else:
                 self._join(group, slots, numbers)
 
-    def _join(self, members: list[PlanNode], slots: int, numbers: list[Output]) -> None:
+    def _join(self, members: list[PlanNode], slots: int, numbers: list[PlanOutput]) -> None:
         """One node for these updates."""
         first = members[0]
         is_resource = first.type.startswith("Resource")
-        held = [node._inputs[i] for i in range(slots + 1) for node in members]
-        grads = [node._inputs[_gradient_position(node)] for node in members]
+        held = [node.inputs[i] for i in range(slots + 1) for node in members]
+        grads = [node.inputs[_gradient_position(node)] for node in members]
         attributes = {
             "update": first.type.removeprefix("Resource"),
             "use_nesterov": first.attributes.get("use_nesterov", False),
@@ -131,8 +130,8 @@ class _Collector:
             like=first,
             group_sizes=(len(held), len(numbers), len(grads)),
         )
-        controls = [control for node in members for control in node._control_inputs]
-        group._control_inputs = list(dict.fromkeys(controls))
+        controls = [control for node in members for control in node.control_inputs]
+        group.control_inputs = list(dict.fromkeys(controls))
         for node in members:
             self.stand_ins[node] = group
             self.subgraph.log.append(("group_updates", node.name, f"one of {len(members)} equal updates"))
@@ -165,7 +164,7 @@ def _in_parts(members: list[PlanNode]) -> list[list[PlanNode]]:
     parts: list[list[PlanNode]] = []
     room = 0
     for node in members:
-        size = num_elements(node._inputs[_gradient_position(node)]._dims) or 0
+        size = num_elements(node.inputs[_gradient_position(node)].dims) or 0
         if size > room or not parts:
             parts.append([])
             room = _JOINED_IN_ALL
@@ -174,20 +173,20 @@ def _in_parts(members: list[PlanNode]) -> list[list[PlanNode]]:
     return parts
 
 
-def _numbers(node: PlanNode) -> list[Output]:
+def _numbers(node: PlanNode) -> list[PlanOutput]:
     at = _gradient_position(node)
-    return [*node._inputs[_slots(node) + 1 : at], *node._inputs[at + 1 :]]
+    return [*node.inputs[_slots(node) + 1 : at], *node.inputs[at + 1 :]]
 
 
-def _may_join(node: PlanNode, used: set[Output]) -> bool:
+def _may_join(node: PlanNode, used: set[PlanOutput]) -> bool:
     if node.type.removeprefix("Resource") not in GROUPED or node.attributes["use_locking"]:
         return False
-    if (node._outputs and node._outputs[0] in used) or not node.attributes.get("update_slots", True):
+    if (node.outputs and node.outputs[0] in used) or not node.attributes.get("update_slots", True):
         return False
-    grad = node._inputs[_gradient_position(node)]
-    size = num_elements(grad._dims)
+    grad = node.inputs[_gradient_position(node)]
+    size = num_elements(grad.dims)
     largest = _LARGEST if _grouped(node).together is not None else _LARGEST_JOINED
     if size is None or size > largest or grad.dtype.name not in _TYPES:
         return False
-    held = node._inputs[0]._dims if node._inputs[0]._dtype.is_ref else handle_dims(node)
-    return bool(held == grad._dims)
+    held = node.inputs[0].dims if node.inputs[0].dtype.is_ref else handle_dims(node)
+    return bool(held == grad.dims)

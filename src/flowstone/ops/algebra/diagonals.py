@@ -138,7 +138,7 @@ def _(node, env):
 @matrix_diag_part_op.gradient
 def _(op, dy):
     x = op.inputs[0]
-    if x._dims is not None and x._dims[-1] is not None and x._dims[-1] == x._dims[-2]:
+    if x.dims is not None and x.dims[-1] is not None and x.dims[-1] == x.dims[-2]:
         return (F.MatrixDiag(dy),)
     return (F.MatrixSetDiag(F.ZerosLike(x), dy),)
 
@@ -177,7 +177,7 @@ def _(node, env):
 
 @matrix_set_diag_op.gradient
 def _(op, dy):
-    dims = op.inputs[0]._dims if op.inputs[0]._dims is not None else dy._dims
+    dims = op.inputs[0].dims if op.inputs[0].dims is not None else dy.dims
     if dims is not None and None not in dims:
         zeros = F.Fill(np.array([*dims[:-2], min(dims[-2:])], np.int32), dy.dtype.as_numpy_dtype(0))
     else:

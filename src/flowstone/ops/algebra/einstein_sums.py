@@ -159,7 +159,7 @@ def _axes_of_letters(term: str) -> list[int]:
 def _ones(x: Tensor, axis: int) -> Tensor:
     """A vector of ones as long as an axis of x."""
     size = F.StridedSlice(F.Shape(x), [axis], [axis + 1], [1], end_mask=int(axis == -1))
-    return F.Fill(size, np.ones((), x._dtype.as_numpy_dtype))
+    return F.Fill(size, np.ones((), x.dtype.as_numpy_dtype))
 
 
 def _sum_of(factors: list[tuple[str, Tensor]], output: str) -> Tensor:

@@ -387,7 +387,7 @@ def _(op, dz):
 def _(op, dz):
     x, y = op.inputs
     dx, dy = _batch_gradients(F.BatchMatMulV2, x, y, op.attributes["adj_x"], op.attributes["adj_y"], dz)
-    batches = [None if v._dims is None else v._dims[:-2] for v in (x, y)]
+    batches = [None if v.dims is None else v.dims[:-2] for v in (x, y)]
     if None not in batches and batches[0] == batches[1] and None not in batches[0]:
         return dx, dy
     return _sum_batches(dx, x, y), _sum_batches(dy, y, x)
@@ -395,7 +395,7 @@ def _(op, dz):
 
 def _sum_batches(dz, x, other):
     """The gradient of an operand whose batch dimensions were broadcast: matrices stay, batches are summed."""
-    if x._dims is not None and dz._dims is not None and None not in x._dims and None not in dz._dims:
+    if x.dims is not None and dz.dims is not None and None not in x.dims and None not in dz.dims:
         return sum_to(dz, x)
     shape, shape_of_other = F.Shape(x), F.Shape(other)
     first, end, step = ([0], [-2], [1])
@@ -431,7 +431,7 @@ def matmul(
     graph = graph_of([a, b])
     with graph.as_default(), graph.name_scope(name or "MatMul") as scope:
         a = convert_to_tensor(a, name="a")
-        b = b if isinstance(b, Tensor) else convert_to_tensor(b, a._dtype.base_dtype, name="b")
+        b = b if isinstance(b, Tensor) else convert_to_tensor(b, a.dtype.base_dtype, name="b")
         if any(x.ndim is None or x.ndim > 2 for x in (a, b)):
             a, adjoint_a = _as_adjoint(a, transpose_a, adjoint_a)
             b, adjoint_b = _as_adjoint(b, transpose_b, adjoint_b)

@@ -152,7 +152,7 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
         tensors = [convert_to_tensor(x, name=f"input_{i}") for i, x in enumerate(inputs)]
         if any(_is_general(tensor, own) for tensor, own in zip(tensors, labels)):
             return F.Einsum(tensors, equation=f"{','.join(labels)}->{output}")
-        dims = output_shape(labels, output, [tensor._dims for tensor in tensors])
+        dims = output_shape(labels, output, [tensor.dims for tensor in tensors])
         value, own = tensors[0], labels[0]
         for i in range(1, len(tensors)):
             kept = set(output).union(*labels[i + 1 :])
@@ -231,7 +231,7 @@ def _grouped_product(a: Tensor, b: Tensor, groups: tuple[int, int, int, int]) ->
 
 def _sizes(x: Tensor, rank: int) -> list[Any]:
     """The size of each axis: an int, or a scalar tensor where it is not known."""
-    dims = [None] * rank if x._dims is None else x._dims
+    dims = [None] * rank if x.dims is None else x.dims
     if None not in dims:
         return list(dims)
     shape = F.Shape(x)

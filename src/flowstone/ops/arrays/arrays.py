@@ -96,7 +96,7 @@ def call_on_list(function: Callable[..., Any], first: int, count: int, *rest: An
 
 def computed(node: Any, index: int = 0) -> Any:
     """The static value of an output of small size whose inputs are all known, by its kernel; else None."""
-    values = [x._static_value for x in node._inputs]
+    values = [x._static_value for x in node.inputs]
     if not all(isinstance(value, np.ndarray) for value in values):
         return None
     dims = node.outputs[index].dims

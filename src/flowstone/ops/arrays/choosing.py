@@ -27,7 +27,7 @@ _MOST = 1 << 20  # elements that stay in a cache while several operations pass o
 def choice(node: Any, env: Any, condition_dims: Any) -> Call:
     """The kernel of an op (condition, t, e), whose condition is taken in this shape; all broadcast."""
     t, e = node.static_shape(1), node.static_shape(2)
-    dims = node._outputs[0]._dims
+    dims = node.outputs[0].dims
     same = condition_dims == node.static_shape(0)
     condition = X0 if same else Call(torch.reshape, X0, condition_dims)
     plain = Call(torch.where, condition, X1, X2)
@@ -48,7 +48,7 @@ def choice(node: Any, env: Any, condition_dims: Any) -> Call:
 
 def is_zero(node: Any, i: int) -> bool:
     """Whether all bits of input `i` are known to be zero."""
-    if node._inputs[i]._op.type == "ZerosLike":
+    if node.inputs[i].op.type == "ZerosLike":
         return True
     value = node.constant(i)
     return value is not None and not np.any(value) and not np.any(np.signbit(value))

@@ -77,7 +77,7 @@ def constant(
     elif dtype.is_ref:
         dtype = dtype.base_dtype
     attributes = {"value": array, "dtype": dtype}
-    return get_default_graph().create(const, [], attributes, (), name or "Const")._outputs[0]  # type: ignore[no-any-return]
+    return get_default_graph().create(const, [], attributes, (), name or "Const").outputs[0]  # type: ignore[no-any-return]
 
 
 def _constant_from_value(value: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Any:
@@ -195,7 +195,7 @@ _FEW = 1 << 14  # zeros that a plan may hold
 @zeros_like_op.fold
 def _(node):
     dims, dtype = node.static_shape(0), node.dtype(0)
-    if dims is None or dtype.torch is None or node._inputs[0]._dtype.is_ref or math.prod(dims) > _FEW:
+    if dims is None or dtype.torch is None or node.inputs[0].dtype.is_ref or math.prod(dims) > _FEW:
         return None
     return np.zeros(dims, dtype.as_numpy_dtype)
 
@@ -316,7 +316,7 @@ def _filled(shape: Any, value: Any, dtype: dtypes.DType, name: str) -> Tensor:
                 shape = convert_to_tensor(as_shape(shape), dtypes.int32)
             except (TypeError, ValueError):
                 shape = convert_to_tensor(shape, dtypes.int32)
-        if shape._dims == ():
+        if shape.dims == ():
             shape = F.Reshape(shape, [-1])
         return fill_op(shape, constant(value, dtype), name=scope)  # type: ignore[no-any-return]
 
@@ -421,7 +421,7 @@ def eye(
             result = F.MatrixDiag(diagonal, name="diag")
         else:
             result = F.MatrixSetDiag(zeros(whole, dtype), diagonal, name="set_diag")
-        if not static and sizes._dims not in (None, (None,)):
-            outer = _plain_sizes(batch) or [None] * sizes._dims[0]
+        if not static and sizes.dims not in (None, (None,)):
+            outer = _plain_sizes(batch) or [None] * sizes.dims[0]
             result.set_shape((*outer, *[n if isinstance(n, int) else None for n in (num_rows, columns)]))
         return result  # type: ignore[no-any-return]

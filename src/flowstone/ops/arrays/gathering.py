@@ -158,7 +158,7 @@ def _gather_slices(op: Any, dy: Any) -> Any:
     with params.graph.colocate_with(params):
         whole = shape(params, out_type=dtypes.int64)
         whole = F.Cast(whole, DstT=dtypes.int32)
-    dims = indices._dims
+    dims = indices.dims
     if dims is not None and len(dims) == 1:
         return IndexedSlices(convert_to_tensor(dy), indices, whole)
     count = F.ExpandDims(size(indices), 0)
@@ -170,7 +170,7 @@ def _gather_slices(op: Any, dy: Any) -> Any:
 def _(op, dy):
     axis, batch, indices = op.constant(2), op.attributes["batch_dims"], op.inputs[1]
     if batch < 0:
-        batch += len(indices._dims)
+        batch += len(indices.dims)
     if axis is not None and int(axis) == 0 and not batch:
         return _gather_slices(op, dy), None, None
     return _gather_sum(op, convert_to_tensor(dy), batch), None, None
@@ -279,7 +279,7 @@ def _gather_nd_text(params: Any, indices: Any) -> Any:
 def _(op, dy):
     params, indices = op.inputs
     whole = shape(params, out_type=indices.dtype.base_dtype)
-    dims = indices._dims
+    dims = indices.dims
     if dims is not None and len(dims) == 2 and dims[-1] == 1:
         return IndexedSlices(dy, squeeze(indices, -1), whole), None
     return F.ScatterNd(indices, dy, whole), None

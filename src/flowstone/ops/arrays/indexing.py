@@ -42,7 +42,7 @@ def _checked(index: Any) -> Any:
     if isinstance(index, Dimension):
         return int(index)
     if isinstance(index, Tensor):
-        if index.dtype.base_dtype in (dtypes.int16, dtypes.int32, dtypes.int64) and index._dims in (None, ()):
+        if index.dtype.base_dtype in (dtypes.int16, dtypes.int32, dtypes.int64) and index.dims in (None, ()):
             return index
     elif (isinstance(index, numbers.Integral) and not isinstance(index, bool)) or (
         isinstance(index, np.ndarray) and index.ndim == 0 and index.dtype.kind in "iu"

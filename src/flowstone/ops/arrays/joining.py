@@ -340,13 +340,13 @@ def split(
     ):
         return split_op(axis, value, num_split=int(num_or_size_splits), name=name)  # type: ignore[no-any-return]
     sizes = convert_to_tensor(num_or_size_splits)
-    if sizes._dims == () and sizes.dtype.is_integer:
+    if sizes.dims == () and sizes.dtype.is_integer:
         raise ValueError(
             "Rank-0 tensors are not supported as the num_or_size_splits argument to split. "
             f"Argument provided: {num_or_size_splits}"
         )
     if num is None:
-        dims = sizes._dims
+        dims = sizes.dims
         num = dims[0] if dims else None
         if num is None:
             raise ValueError(f"Cannot infer argument `num` from shape {num_or_size_splits}")

@@ -161,10 +161,10 @@ def boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: int |
         count = F.Prod(shape(tensor)[at : at + depth], [0])
         flat = reshape(tensor, concat([shape(tensor)[:at], [count], shape(tensor)[at + depth :]], 0))
         if tensor.shape.ndims is not None and at + depth <= tensor.shape.ndims:
-            part = tensor._dims[at : at + depth]
+            part = tensor.dims[at : at + depth]
             flat.set_shape(
                 replaced(
-                    tensor._dims[:at] + (None,) + tensor._dims[at + depth :],
+                    tensor.dims[:at] + (None,) + tensor.dims[at + depth :],
                     at,
                     None if None in part else product(part),
                 )

@@ -228,7 +228,7 @@ def stack(values: Sequence[Any] | Any, axis: int = 0, name: str = "stack") -> Te
         except (TypeError, ValueError):
             pass  # values of several types, which only Pack can name
     first = values[0]
-    dims = (first if isinstance(first, Tensor) else convert_to_tensor(first, name=name))._dims
+    dims = (first if isinstance(first, Tensor) else convert_to_tensor(first, name=name)).dims
     if dims is not None and not -len(dims) - 1 <= axis < len(dims) + 1:
         raise ValueError(f"Argument `axis` = {axis} not in range [{-len(dims) - 1}, {len(dims) + 1})")
     return pack_op(values, axis=axis, name=name)  # type: ignore[no-any-return]
@@ -245,7 +245,7 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unst
     """
     if num is None:
         value = convert_to_tensor(value)
-        dims = value._dims
+        dims = value.dims
         if dims is not None:
             if not -len(dims) <= axis < len(dims):
                 raise ValueError(f"Argument `axis` = {axis} not in range [{-len(dims)}, {len(dims)})")
@@ -258,6 +258,6 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unst
 def parallel_stack(values: Sequence[Any], name: str = "parallel_stack") -> Tensor:
     """Tensors of one, fully known shape, stacked along a new first dimension. ValueError if it is unknown."""
     with get_default_graph().name_scope(name):
-        dims = convert_to_tensor(values[0])._dims
+        dims = convert_to_tensor(values[0]).dims
         whole = as_shape(None if dims is None else (len(values), *dims))
         return parallel_concat_op([F.ExpandDims(value, 0) for value in values], shape=whole)  # type: ignore[no-any-return]

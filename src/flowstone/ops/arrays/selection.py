@@ -117,8 +117,8 @@ def _distinct_text(x: Any, dtype: Any) -> tuple[Any, Any]:
 def _unique_kernel(node: Any, is_counted: bool) -> Any:
     dtype = node.attributes["out_idx"].torch
     distinct = _distinct_text if is_text(node) else _distinct
-    source = node._inputs[0]
-    if not is_text(node) and not is_counted and source._op.type in DISTINCT and source._value_index == 0:
+    source = node.inputs[0]
+    if not is_text(node) and not is_counted and source.op.type in DISTINCT and source.value_index == 0:
         return lambda x: (x.clone(), torch.arange(len(x), dtype=dtype, device=x.device))
 
     def unique(x: Any) -> Any:

@@ -340,7 +340,7 @@ def _shape(value: Any, name: str | None, out_type: dtypes.DType) -> Tensor:
         if isinstance(value, (SparseTensor, SparseTensorValue)):
             return F.Cast(value.dense_shape, DstT=out_type)  # type: ignore[no-any-return]
         tensor = value if type(value) is Tensor else convert_to_tensor(value)
-        dims = tensor._dims
+        dims = tensor.dims
         if dims is not None and None not in dims:
             return constant(np.array(dims, out_type.as_numpy_dtype), out_type, name=scope)
         return shape_op(tensor, out_type=out_type, name=scope)  # type: ignore[no-any-return]
@@ -360,7 +360,7 @@ def size(input: Any, name: str | None = None, out_type: Any = None) -> Tensor:
         if isinstance(input, (SparseTensor, SparseTensorValue)):
             return F.Prod(F.Cast(input.dense_shape, DstT=wanted), 0, name=scope)  # type: ignore[no-any-return]
         tensor = convert_to_tensor(input)
-        count = num_elements(tensor._dims)
+        count = num_elements(tensor.dims)
         if count is not None:
             return constant(count, wanted, name=scope)
         return size_op(tensor, out_type=wanted, name=scope)  # type: ignore[no-any-return]
@@ -374,8 +374,8 @@ def rank(input: Any, name: str | None = None) -> Tensor:
         if isinstance(input, (SparseTensor, SparseTensorValue)):
             return size_op(input.dense_shape, name=scope)  # type: ignore[no-any-return]
         tensor = convert_to_tensor(input)
-        if tensor._dims is not None:
-            return constant(len(tensor._dims), dtypes.int32, name=scope)
+        if tensor.dims is not None:
+            return constant(len(tensor.dims), dtypes.int32, name=scope)
         return rank_op(tensor, name=scope)  # type: ignore[no-any-return]
 
 

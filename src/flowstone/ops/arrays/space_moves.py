@@ -402,7 +402,7 @@ def required_space_to_batch_paddings(
         blocks = convert_to_tensor(block_shape, dtypes.int32, "block_shape")
         blocks.shape.assert_is_fully_defined()
         blocks.shape.assert_has_rank(1)
-        count = blocks._dims[0]  # type: ignore[index]
+        count = blocks.dims[0]  # type: ignore[index]
         if count == 0:
             return zeros([0, 2], dtypes.int32), zeros([0, 2], dtypes.int32)
         if base_paddings is None:

@@ -73,10 +73,10 @@ class CondContext:
     def add_op(self, op: Operation) -> None:
         """Takes notice of an operation created in the branch."""
         inside = self._control_flow_ops_inside
-        if self.loop is not None and op._control_inputs:  # nothing in a frame waits for what is outside it
-            op._control_inputs[:] = [x for x in op._control_inputs if self._runs_beside(x)]
-        if not op._inputs and not any(inside(control) for control in op._control_inputs):
-            op._control_inputs.append(self.pivot.op)
+        if self.loop is not None and op.control_inputs:  # nothing in a frame waits for what is outside it
+            op.control_inputs[:] = [x for x in op.control_inputs if self._runs_beside(x)]
+        if not op.inputs and not any(inside(control) for control in op.control_inputs):
+            op.control_inputs.append(self.pivot.op)
         self.adopt(op)
         self.graph.prevent_fetching(op)
 
@@ -84,7 +84,7 @@ class CondContext:
         """Makes the outputs of `op` usable as they are, here and in every context around."""
         context: Any = self
         while context is not None:
-            context._inside.update(op._outputs)
+            context._inside.update(op.outputs)
             context = context.outer_context
 
     def _control_flow_ops_inside(self, op: Operation) -> bool:

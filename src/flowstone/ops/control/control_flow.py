@@ -67,7 +67,7 @@ def _scalar_dims(node: Any) -> Any:
 
 
 def _merge_dims(node: Any) -> list[Any]:
-    known = [x._dims for x in node._inputs]
+    known = [x.dims for x in node.inputs]
     if None in known or len({len(dims) for dims in known}) > 1:
         return [None, ()]
     return [(*[sizes[0] if len(set(sizes)) == 1 else None for sizes in zip(*known)],), ()]

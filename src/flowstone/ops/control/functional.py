@@ -232,21 +232,21 @@ class _Rows:
         self.elems = elems
         self.tensors = [convert_to_tensor(x, name="elem") for x in leaves]
         self.arrays: list[TensorArray] = []
-        if any(x._dims == () for x in self.tensors):
+        if any(x.dims == () for x in self.tensors):
             raise ValueError("Elements in elems must be 1+ dimensional Tensors, not scalars")
 
     def check(self) -> None:
         """Raises ValueError if the known numbers of rows differ."""
         number = as_dimension(None)
         for x in self.tensors:
-            number = number.merge_with(None if x._dims is None else x._dims[0])
+            number = number.merge_with(None if x.dims is None else x.dims[0])
 
     def unstack(self, in_turn: bool = False, dims_known: bool = False) -> Any:
         """Puts the rows into arrays and returns their number, a Python integer if it is known.
 
         `in_turn`: each array is filled before the next one is made; `dims_known`: the arrays are told the
         rows' shape. Both are seen in the graph only."""
-        dims = self.tensors[0]._dims
+        dims = self.tensors[0].dims
         count = shape(self.tensors[0])[0] if dims is None or dims[0] is None else dims[0]  # type: ignore[index]
         for x in self.tensors:
             rest = x.shape[1:] if dims_known else None

@@ -84,20 +84,20 @@ FUNCTIONAL_FORMS = frozenset(
 
 def _told_shapes(node: Any) -> list[Any]:
     shapes = node.attributes.get("output_shapes", ())
-    return list(shapes) if len(shapes) == len(node._outputs) else [None] * len(node._outputs)
+    return list(shapes) if len(shapes) == len(node.outputs) else [None] * len(node.outputs)
 
 
 def _loop_shapes(node: Any) -> list[Any]:
     """As told; else those of the first values."""
     if node.attributes.get("output_shapes"):
         return _told_shapes(node)
-    return [x._dims for x in node.group(len(node.declaration.inputs) - 1)]
+    return [x.dims for x in node.group(len(node.declaration.inputs) - 1)]
 
 
 def _gradient_shapes(node: Any) -> list[Any]:
     """A gradient has its argument's shape; that of a handle's values is not known here."""
-    pairs = zip(node._outputs, node._inputs)
-    return [None if x._dtype is dtypes.resource else x._dims for _, x in pairs]
+    pairs = zip(node.outputs, node.inputs)
+    return [None if x.dtype is dtypes.resource else x.dims for _, x in pairs]
 
 
 def _no_kernel(node: Any, env: Any) -> Any:
@@ -111,11 +111,11 @@ for _declaration in (*_CONDITIONALS, *_CALLS):
     _declaration.infer(_told_shapes)
 while_op.infer(_loop_shapes)
 stateless_while.infer(_loop_shapes)
-for_op.infer(lambda node: [None] * len(node._outputs))
+for_op.infer(lambda node: [None] * len(node.outputs))
 symbolic_gradient_op.infer(_gradient_shapes)
 for _declaration in (*_CONDITIONALS, *_LOOPS, *_CALLS, symbolic_gradient_op):
     _declaration.kernel(CPU, GPU)(_no_kernel)
-    _declaration.value()(lambda node: [None] * len(node._outputs))
+    _declaration.value()(lambda node: [None] * len(node.outputs))
 for_op.no_gradient()
 remote_call.no_gradient()
 
@@ -140,13 +140,13 @@ def _(node, env):
 @partitioned_call.gradient
 @stateful_partitioned_call.gradient
 def _(op, *dys):
-    return symbolic_gradient(op, op.attributes["f"], list(op._inputs), list(op._outputs), dys)
+    return symbolic_gradient(op, op.attributes["f"], list(op.inputs), list(op.outputs), dys)
 
 
 @symbolic_gradient_op.gradient
 def _(op, *dys):
-    name = _gradient_function(op.graph._functions, op.attributes["f"], op._inputs, [], op.attributes["Tout"])
-    return symbolic_gradient(op, name, list(op._inputs), list(op._outputs), dys)
+    name = _gradient_function(op.graph._functions, op.attributes["f"], op.inputs, [], op.attributes["Tout"])
+    return symbolic_gradient(op, name, list(op.inputs), list(op.outputs), dys)
 
 
 @if_op.gradient
@@ -156,7 +156,7 @@ def _(op, *dys):
     names = attributes["then_branch"], attributes["else_branch"]
     inputs, names, flows, types = _branch_gradients(op, names, dys)
     results = F.StatelessIf(
-        op._inputs[0], [*inputs, *flows], Tout=types, then_branch=names[0], else_branch=names[1]
+        op.inputs[0], [*inputs, *flows], Tout=types, then_branch=names[0], else_branch=names[1]
     )
     return [None, *_differentiable(results, inputs)]
 
@@ -165,7 +165,7 @@ def _(op, *dys):
 @stateless_case.gradient
 def _(op, *dys):
     inputs, names, flows, types = _branch_gradients(op, op.attributes["branches"], dys)
-    results = F.StatelessCase(op._inputs[0], [*inputs, *flows], Tout=types, branches=names)
+    results = F.StatelessCase(op.inputs[0], [*inputs, *flows], Tout=types, branches=names)
     return [None, *_differentiable(results, inputs)]
 
 
@@ -174,7 +174,7 @@ def _(op, *dys):
 def _(op, *dys):
     """That of a function that is the loop, which runs once more to keep what the gradient needs."""
     name = _loop_function(op)
-    return symbolic_gradient(op, name, list(op._inputs), list(op._outputs), dys)
+    return symbolic_gradient(op, name, list(op.inputs), list(op.outputs), dys)
 
 
 def _loop_function(op: Any) -> str:
@@ -200,7 +200,7 @@ def _branch_gradients(op: Any, names: Any, dys: Any) -> tuple[list[Any], list[st
     """What the conditional of the branches' gradients takes: inputs, functions, gradients by the results,
     result types.
     """
-    inputs, outputs = list(op.group(1)), list(op._outputs)
+    inputs, outputs = list(op.group(1)), list(op.outputs)
     flows = [F.ZerosLike(y) if dy is None else convert_to_tensor(dy) for y, dy in zip(outputs, dys)]
     types = gradient_types(op, names[0], inputs)
     library = op.graph._functions
@@ -214,7 +214,7 @@ def _differentiable(results: list[Any], inputs: list[Any]) -> list[Any]:
         if not has_gradient(result.dtype):
             found.append(None)
             continue
-        if x._dtype is not dtypes.resource:
+        if x.dtype is not dtypes.resource:
             result.set_shape(x.shape)
         found.append(result)
     return found

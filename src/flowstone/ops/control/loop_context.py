@@ -25,7 +25,7 @@ def is_constant_enter(op: Operation) -> bool:
 def close_off(op: Operation) -> None:
     """Makes it an error to fetch an operation that may run never or many times, or to feed its outputs."""
     op.graph.prevent_fetching(op)
-    for output in op._outputs:
+    for output in op.outputs:
         op.graph.prevent_feeding(output)
 
 
@@ -147,7 +147,7 @@ class WhileContext:
         controllers = self.graph._scopes.control_dependencies
         with self.graph.control_dependencies(None):
             entered = self.enter(tensor, is_constant=True)
-        waits, source = entered.op._control_inputs, tensor.op
+        waits, source = entered.op.control_inputs, tensor.op
         for controller in controllers:
             if source not in controller.inside and source not in controller.inputs:
                 waits += [op for op in controller.inputs if op not in waits and not self._encloses(op)]
@@ -155,11 +155,11 @@ class WhileContext:
 
     def add_op(self, op: Operation) -> None:
         """Takes notice of an operation created in the loop."""
-        waits = op._control_inputs
+        waits = op.control_inputs
         outside = [control for control in waits if not self._runs(control)] if waits else []
         for control in outside:
             waits.remove(control)
-        if not waits and all(is_constant_enter(x.op) for x in op._inputs):
+        if not waits and all(is_constant_enter(x.op) for x in op.inputs):
             pivot = self.pivot_now
             if pivot is not None:
                 waits.append(pivot.op)
@@ -172,7 +172,7 @@ class WhileContext:
         """Makes the outputs of `op` usable as they are, here and in every context around."""
         context: Any = self
         while context is not None:
-            context._inside.update(op._outputs)
+            context._inside.update(op.outputs)
             context = context.outer_context
 
     def _entered_controls(self, op: Operation, outside: list[Operation]) -> list[Operation]:

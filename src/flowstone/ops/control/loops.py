@@ -101,7 +101,7 @@ def _check_parallel_iterations(number: Any) -> None:
 
 def _limit(maximum_iterations: Any) -> Tensor:
     limit = convert_to_tensor(maximum_iterations, name="maximum_iterations")
-    if limit._dims != ():
+    if limit.dims != ():
         raise ValueError(f"'maximum_iterations' must be a scalar. Received shape: {limit.shape}")
     return limit
 
@@ -184,8 +184,8 @@ def _invariant_dims(structure: Any, leaves: list[Any], invariants: Any) -> list[
 
 def _own_dims(leaf: Any) -> list[Dims]:
     if isinstance(leaf, SparseTensor):
-        return _sparse_dims(leaf.dense_shape._dims)
-    return [part._dims for part in _parts(leaf)]
+        return _sparse_dims(leaf.dense_shape.dims)
+    return [part.dims for part in _parts(leaf)]
 
 
 def _part_dims(leaf: Any, shape: Any) -> list[Dims]:
@@ -200,7 +200,7 @@ def _part_dims(leaf: Any, shape: Any) -> list[Dims]:
     if isinstance(leaf, IndexedSlices):
         known = [dims, (None,), (None,)] if dims is None else [dims, dims[:1], (len(dims),)]
         return known[: len(_parts(leaf))]
-    return [leaf.flow._dims] if _is_array(leaf) else [dims]
+    return [leaf.flow.dims] if _is_array(leaf) else [dims]
 
 
 def _sparse_dims(dims: Dims) -> list[Dims]:
@@ -225,13 +225,13 @@ def _less_or_equally_specific(general: Dims, special: Dims) -> bool:
 
 def _set_dims(sources: list[Tensor], enters: list[Tensor], invariants: list[Dims]) -> None:
     for source, entered, dims in zip(sources, enters, invariants):
-        if not _less_or_equally_specific(dims, source._dims):
+        if not _less_or_equally_specific(dims, source.dims):
             raise ValueError(
                 f"The shape invariant specified for {source.name} is not compatible with the initial shape "
                 f"of the loop variable. It enters the loop with shape {source.shape}, but the specified "
                 f"shape invariant is {TensorShape.from_dims(dims)}."
             )
-        entered._dims = dims
+        entered.dims = dims
 
 
 # ---- building
@@ -253,7 +253,7 @@ class _Builder:
         self.enters = [context.enter(x) for x in self.sources]
         for source, entered in zip(self.sources, self.enters):
             if is_constant_enter(source.op):  # it is there before the iteration around begins
-                entered.op._control_inputs.append(outer.pivot_now.op)
+                entered.op.control_inputs.append(outer.pivot_now.op)
         _set_dims(sources, self.enters, invariants)
         context.loop_enters = self.enters
 
@@ -295,7 +295,7 @@ def _close(source: Tensor, merged: Tensor, result: Tensor) -> None:
             f"but has type {result.dtype.name} after one iteration."
         )
     following = F.NextIteration(result)
-    if not _less_or_equally_specific(merged._dims, result._dims):
+    if not _less_or_equally_specific(merged.dims, result.dims):
         raise ValueError(
             f"Input tensor '{source.name}' enters the loop with shape {merged.shape}, but has shape "
             f"{result.shape} after one iteration. To allow the shape to vary across iterations, use the "

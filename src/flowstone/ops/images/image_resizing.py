@@ -142,7 +142,7 @@ def _modes_of(op: Any) -> dict[str, bool]:
 @nearest_op.gradient
 def _(op: Any, dy: Any) -> Any:
     x = op.inputs[0]
-    dims = (None,) * 4 if x._dims is None else x._dims
+    dims = (None,) * 4 if x.dims is None else x.dims
     lengths = F.StridedSlice(F.Shape(x), [1], [3], [1]) if None in dims[1:3] else list(dims[1:3])
     return F.ResizeNearestNeighborGrad(dy, lengths, **_modes_of(op)), None
 

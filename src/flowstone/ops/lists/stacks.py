@@ -106,7 +106,7 @@ def _declare(generation: str, handle: str) -> None:
 
 def _creation(node: Any, env: Any) -> Any:
     name = node.attributes["stack_name"] or node.name
-    if not node._inputs:
+    if not node.inputs:
         return lambda: Stack(name)
     limit = node.constant(0)
     if limit is not None:

@@ -196,7 +196,7 @@ class TensorArray:
         """
         with get_default_graph().name_scope(name or "TensorArrayWrite"):
             value = self._converted(value)
-            self._note_element(value._dims)
+            self._note_element(value.dims)
             with self._where_written(value):
                 flow = F.TensorArrayWriteV3(self._handle, index, value, self._flow, name=name)
         return self._with_flow(flow)
@@ -241,7 +241,7 @@ class TensorArray:
         """
         with get_default_graph().name_scope(name or "TensorArrayScatter"):
             value = self._converted(value)
-            self._note_element(None if value._dims is None else value._dims[1:])
+            self._note_element(None if value.dims is None else value.dims[1:])
             with self._where_written(value):
                 flow = F.TensorArrayScatterV3(self._handle, indices, value, self._flow, name=name)
         return self._with_flow(flow)
@@ -255,7 +255,7 @@ class TensorArray:
             with self._where_written(value):
                 lengths = cast(lengths, dtypes.int64)
                 if self._infer_shape:
-                    self._note_element(_part_dims(value._dims, static_value(lengths)))
+                    self._note_element(_part_dims(value.dims, static_value(lengths)))
                 flow = F.TensorArraySplitV3(self._handle, value, lengths, self._flow, name=name)
         return self._with_flow(flow)
 

@@ -189,9 +189,9 @@ def _declare_write(generation: str) -> None:
 
 def _declared_dims(handle: Any) -> Dims:
     """The shape that all elements of an array, or of one of its gradients, were declared to have."""
-    node = handle._op
+    node = handle.op
     while node.type in ("Enter", "Identity", "TensorArrayGradV3"):
-        node = node._inputs[0]._op
+        node = node.inputs[0].op
     return node.attributes["element_shape"] if node.type == "TensorArrayV3" else None
 
 
@@ -209,7 +209,7 @@ def _declare_read(generation: str) -> None:
     @declaration.infer
     def _(node):
         _check_rank(node, 1, 0)
-        return _declared_dims(node._inputs[0])
+        return _declared_dims(node.inputs[0])
 
     @declaration.kernel(CPU, GPU)
     def _(node, env):
@@ -230,19 +230,19 @@ def _element_dims(node: Any) -> Dims:
 
 def _is_whole(node: Any) -> bool:
     """Whether a Gather's indices are all of the array, as `TensorArray.stack` asks for."""
-    handle, flow = node._inputs[0], node._inputs[2]
-    creation, places, sequence = handle._op, node.constant(1), node._inputs[1]._op
+    handle, flow = node.inputs[0], node.inputs[2]
+    creation, places, sequence = handle.op, node.constant(1), node.inputs[1].op
     fixed = creation.attributes.get("dynamic_size") is False
     if places is not None:
         size = creation.constant(0) if fixed else None
         return size is not None and places.tolist() == list(range(int(size)))
     if sequence.type != "Range" or (sequence.constant(0), sequence.constant(2)) != (0, 1):
         return False
-    limit = sequence._inputs[1]
-    if fixed and creation._inputs[0] is limit:
+    limit = sequence.inputs[1]
+    if fixed and creation.inputs[0] is limit:
         return True
-    size = limit._op
-    return size.type.startswith("TensorArraySize") and size._inputs[0] is handle and size._inputs[1] is flow  # type: ignore[no-any-return]
+    size = limit.op
+    return size.type.startswith("TensorArraySize") and size.inputs[0] is handle and size.inputs[1] is flow  # type: ignore[no-any-return]
 
 
 def _declare_gather(generation: str) -> None:
@@ -362,9 +362,9 @@ def _declare_size(generation: str) -> None:
 
     @declaration.fold
     def _(node):
-        creation = node._inputs[0]._op
+        creation = node.inputs[0].op
         if creation.type.startswith("TensorArrayGrad"):
-            creation = creation._inputs[0]._op
+            creation = creation.inputs[0].op
         if creation.attributes.get("dynamic_size") is not False:
             return None
         return creation.constant(0)

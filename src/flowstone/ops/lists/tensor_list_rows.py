@@ -82,7 +82,7 @@ def _(node, env):
 @from_tensor.gradient
 def _(op, dy):
     tensor = op.inputs[0]
-    dims = tensor._dims
+    dims = tensor.dims
     count = -1 if dims is None or dims[0] is None else dims[0]
     dtensor = F.TensorListStack(
         dy, F.Slice(F.Shape(tensor), [1], [-1]), element_dtype=element_dtype(op), num_elements=count

@@ -82,24 +82,24 @@ def _partitioned(tables, ids, strategy, scope):
     places = F.DynamicPartition(originals, chosen, num_partitions=count)
     found = [_gather(table, part) for table, part in zip(tables, row_parts)]
     rows = F.ParallelDynamicStitch(places, found, name=scope)
-    inner = convert_to_tensor(tables[0])._dims
+    inner = convert_to_tensor(tables[0]).dims
     if inner is None or None in inner[1:]:
         table_shape = F.Shape(convert_to_tensor(tables[0]))
         tail = F.StridedSlice(table_shape, [1], [0], [1], end_mask=1)
         rows = F.Reshape(rows, F.ConcatV2([F.Shape(ids), tail], 0, name="concat"))
-    elif ids._dims is not None and None not in ids._dims:
-        rows = F.Reshape(rows, [*ids._dims, *inner[1:]])
+    elif ids.dims is not None and None not in ids.dims:
+        rows = F.Reshape(rows, [*ids.dims, *inner[1:]])
     else:
         rows = F.Reshape(rows, F.ConcatV2([F.Shape(ids), list(inner[1:])], 0, name="concat"))
-    if ids._dims is not None and inner is not None:
-        rows.set_shape((*ids._dims, *inner[1:]))
+    if ids.dims is not None and inner is not None:
+        rows.set_shape((*ids.dims, *inner[1:]))
     return rows
 
 
 def _cut_runs(tables, flat, dtype):
     """(partition, row) of each id where partitions hold runs of ids."""
     count = len(tables)
-    sizes = [convert_to_tensor(table)._dims for table in tables]
+    sizes = [convert_to_tensor(table).dims for table in tables]
     if all(dims is not None and dims[0] is not None for dims in sizes):
         total = convert_to_tensor(sum(dims[0] for dims in sizes), dtype)
     else:

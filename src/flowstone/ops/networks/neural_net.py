@@ -320,7 +320,7 @@ def _dropped(x, rate, noise_shape, seed):
 
 def _noise_shape(x, noise_shape):
     if noise_shape is None:
-        dims = x._dims
+        dims = x.dims
         return (
             F.Shape(x)
             if dims is None or None in dims

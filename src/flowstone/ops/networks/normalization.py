@@ -365,7 +365,7 @@ def sufficient_statistics(
     with get_default_graph().name_scope(name or "sufficient_statistics"):
         x = convert_to_tensor(x, name="x")
         axes = list(dict.fromkeys(_axis_list(axes)))
-        dims, dtype = x._dims, x.dtype.base_dtype
+        dims, dtype = x.dims, x.dtype.base_dtype
         if dims is not None and all(dims[axis] is not None for axis in axes):
             count = 1
             for axis in axes:

@@ -168,7 +168,7 @@ def _dilated_pool(input, window, pooling_type, padding, rates, last):
 def _dilation_margins(input, window, padding, rates):
     """(paddings, crops) of the spatial dimensions, which the rates are to divide; lists, or the step's."""
     n = len(window)
-    lengths = None if input._dims is None else input._dims[1:-1]
+    lengths = None if input.dims is None else input.dims[1:-1]
     if lengths is None or None in lengths:
         if padding == "SAME":
             raise ValueError("pool with dilation_rate > 1 and padding='SAME' needs static spatial dimensions")

@@ -380,9 +380,7 @@ def _require_named(function, sentinel, labels, logits):
 def _as_labels(labels, logits):
     """The labels as a tensor; one that is none already gets the logits' type."""
     return (
-        labels
-        if isinstance(labels, Tensor)
-        else convert_to_tensor(labels, logits._dtype.base_dtype, "labels")
+        labels if isinstance(labels, Tensor) else convert_to_tensor(labels, logits.dtype.base_dtype, "labels")
     )
 
 
@@ -431,7 +429,7 @@ def _rows_cross_entropy(logits, labels, scope):
     rank = logits.shape.ndims
     if rank == 2:
         return cost
-    outer = logits._dims[:-1] if rank else None
+    outer = logits.dims[:-1] if rank else None
     if outer is not None and None not in outer:
         return F.Reshape(cost, list(outer))
     shape = F.Shape(logits)

@@ -325,7 +325,7 @@ def _(op, dz):
 
 def _exponent_gradient(dz, z, base, x, y):
     """dz z log(base), and 0 where the base has no logarithm: 0, and negative reals."""
-    if base._dtype.is_complex:
+    if base.dtype.is_complex:
         has_logarithm = F.NotEqual(base, constant_like(0, base))
     else:
         has_logarithm = F.Greater(base, constant_like(0, base))
@@ -397,7 +397,7 @@ def _list_of_tensors(inputs: Any, what: str) -> list[Tensor]:
         (x.dtype.base_dtype for x in inputs if isinstance(getattr(x, "dtype", None), dtypes.DType)), None
     )
     tensors = [convert_to_tensor(x, known) for x in inputs]
-    if any(x._dtype.base_dtype is not tensors[0]._dtype.base_dtype for x in tensors):
+    if any(x.dtype.base_dtype is not tensors[0].dtype.base_dtype for x in tensors):
         raise ValueError(f"{what} must be a list of at least one Tensor with the same dtype and shape")
     return tensors
 
@@ -419,9 +419,9 @@ def accumulate_n(inputs: Any, shape: Any = None, tensor_dtype: Any = None, name:
     expected = as_shape(shape)
     for tensor in tensors:
         expected.assert_is_compatible_with(tensor.shape)
-        if tensor_dtype is not None and dtypes.as_dtype(tensor_dtype) is not tensor._dtype.base_dtype:
+        if tensor_dtype is not None and dtypes.as_dtype(tensor_dtype) is not tensor.dtype.base_dtype:
             wanted = dtypes.as_dtype(tensor_dtype).name
-            raise TypeError(f"tensor_dtype is {wanted}, but input is of type {tensor._dtype.name}")
+            raise TypeError(f"tensor_dtype is {wanted}, but input is of type {tensor.dtype.name}")
     if len(tensors) == 1:
         return F.Identity(tensors[0], name=name) if name else tensors[0]
     return add_n_op(tensors, name=name)
@@ -435,8 +435,8 @@ def negative(x: Any, name: str | None = None) -> Tensor:
 def abs(x: Any, name: str | None = None) -> Tensor:
     """The absolute value, element-wise; of complex64 as float32, of complex128 as float64."""
     x = convert_to_tensor(x, name="x") if not isinstance(x, Tensor) else x
-    if x._dtype.is_complex:
-        return F.ComplexAbs(x, Tout=x._dtype.base_dtype.real_dtype, name=name or "Abs")
+    if x.dtype.is_complex:
+        return F.ComplexAbs(x, Tout=x.dtype.base_dtype.real_dtype, name=name or "Abs")
     return abs_op(x, name=name)
 
 

@@ -41,7 +41,7 @@ _DIFFERENTIABLE = frozenset([*dtypes.FLOATS_WITH_BFLOAT16, *dtypes.COMPLEX])
 
 @cast_op.gradient
 def _(op, dy):
-    source = op.inputs[0]._dtype.base_dtype
+    source = op.inputs[0].dtype.base_dtype
     if source in _DIFFERENTIABLE and op.attributes["DstT"] in _DIFFERENTIABLE:
         return (F.Cast(dy, DstT=source),)
     return (None,)
@@ -104,7 +104,7 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
     has the type already is returned itself.
     """
     dtype = dtypes.as_dtype(dtype).base_dtype
-    if type(x) is Tensor and x._dtype is dtype:
+    if type(x) is Tensor and x.dtype is dtype:
         return x
     graph = graph_of([x])
     with graph.as_default(), graph.name_scope(name or "Cast") as scope:
@@ -113,7 +113,7 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
         if isinstance(x, IndexedSlices):
             return IndexedSlices(cast(x.values, dtype, scope), x.indices, x.dense_shape)
         x = convert_to_tensor(x, name="x")
-        return x if x._dtype.base_dtype is dtype else cast_op(x, DstT=dtype, name=scope)
+        return x if x.dtype.base_dtype is dtype else cast_op(x, DstT=dtype, name=scope)
 
 
 def to_float(x: Any, name: str = "ToFloat") -> Any:
@@ -146,7 +146,7 @@ def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
     graph, dtype = graph_of([value]), dtypes.as_dtype(dtype).base_dtype
     with graph.as_default(), graph.name_scope(name or "saturate_cast") as scope:
         value = convert_to_tensor(value, name="value")
-        source = value._dtype.base_dtype
+        source = value.dtype.base_dtype
         if source is dtype:
             return F.Identity(value, name=scope)
         if dtype.is_bool:

@@ -166,15 +166,15 @@ _FLOAT_FOR = {dtypes.int8: dtypes.float32, dtypes.uint8: dtypes.float32, dtypes.
 
 def _pair(x: Any, y: Any) -> tuple[Tensor, Tensor]:
     x = convert_to_tensor(x, name="x")
-    y = convert_to_tensor(y, None if isinstance(y, Tensor) else x._dtype.base_dtype, name="y")
-    if x._dtype.base_dtype is not y._dtype.base_dtype:
-        raise TypeError(f"x and y must have the same dtype, got {x._dtype!r} != {y._dtype!r}")
+    y = convert_to_tensor(y, None if isinstance(y, Tensor) else x.dtype.base_dtype, name="y")
+    if x.dtype.base_dtype is not y.dtype.base_dtype:
+        raise TypeError(f"x and y must have the same dtype, got {x.dtype!r} != {y.dtype!r}")
     return x, y
 
 
 def _as_floats(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     """Integers of up to 16 bits as float32, wider ones as float64; others as they are."""
-    wanted = _FLOAT_FOR.get(x._dtype.base_dtype)
+    wanted = _FLOAT_FOR.get(x.dtype.base_dtype)
     return (x, y) if wanted is None else (F.Cast(x, DstT=wanted), F.Cast(y, DstT=wanted))
 
 
@@ -183,7 +183,7 @@ def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
 
     TypeError if the dtypes differ.
     """
-    if type(x) is Tensor and type(y) is Tensor and x._dtype is y._dtype and not x._dtype.is_integer:
+    if type(x) is Tensor and type(y) is Tensor and x.dtype is y.dtype and not x.dtype.is_integer:
         return real_div_op(x, y, name=name or "truediv")
     graph = graph_of([x, y])
     with graph.as_default(), graph.name_scope(name or "truediv") as scope:
@@ -200,7 +200,7 @@ def div(x: Any, y: Any, name: str | None = None) -> Tensor:
     graph = graph_of([x, y])
     with graph.as_default(), graph.name_scope(name or "div") as scope:
         x, y = _pair(x, y)
-        return (floor_div_op if x._dtype.is_integer else real_div_op)(x, y, name=scope)
+        return (floor_div_op if x.dtype.is_integer else real_div_op)(x, y, name=scope)
 
 
 def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:

@@ -137,12 +137,12 @@ def keeps_shape(x: Dims, other: Dims) -> bool:
 
 def conjugate(x: Tensor) -> Tensor:
     """The complex conjugate; a real tensor is returned as it is."""
-    return F.Conj(x) if x._dtype.is_complex else x
+    return F.Conj(x) if x.dtype.is_complex else x
 
 
 def constant_like(value: float, x: Tensor) -> Tensor:
     """A scalar constant of the element type of `x`."""
-    return convert_to_tensor(np.asarray(value).astype(x._dtype.base_dtype.as_numpy_dtype), name="Const")
+    return convert_to_tensor(np.asarray(value).astype(x.dtype.base_dtype.as_numpy_dtype), name="Const")
 
 
 def reduced_axes(x: Dims, dz: Dims, other: Dims) -> tuple[int, ...] | None:
@@ -175,12 +175,12 @@ def sum_to(dz: Tensor, x: Tensor, other: Tensor | None = None) -> Tensor:
     returned where nothing was broadcast; axes that are known make one Sum; else the axes are computed by
     the step.
     """
-    x_dims, dz_dims = x._dims, dz._dims
+    x_dims, dz_dims = x.dims, dz.dims
     if other is not None and other is x:
         return dz
     if x_dims is not None and x_dims == dz_dims and None not in x_dims:
         return dz
-    axes = reduced_axes(x_dims, dz_dims, None if other is None else other._dims)
+    axes = reduced_axes(x_dims, dz_dims, None if other is None else other.dims)
     if axes == ():
         return dz
     if axes is None:

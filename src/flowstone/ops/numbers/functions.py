@@ -402,7 +402,7 @@ def rint(x: Any, name: str | None = None) -> Tensor:
 def round(x: Any, name: str | None = None) -> Tensor:
     """The nearest integer, the even one of two; integers are returned as they are."""
     x = convert_to_tensor(x, name="x")
-    return x if x._dtype.is_integer else round_op(x, name=name)
+    return x if x.dtype.is_integer else round_op(x, name=name)
 
 
 def is_nan(x: Any, name: str | None = None) -> Tensor:

@@ -22,12 +22,12 @@ _Function = Callable[[Any, Any, str], Tensor]
 
 
 def _add(x, y, name):
-    return (F.Add if x._dtype.base_dtype is dtypes.string else F.AddV2)(x, y, name=name)
+    return (F.Add if x.dtype.base_dtype is dtypes.string else F.AddV2)(x, y, name=name)
 
 
 def _logic(of_bool, of_integers):
     def combine(x, y, name):
-        if x._dtype.base_dtype is dtypes.bool:
+        if x.dtype.base_dtype is dtypes.bool:
             return of_bool(x, y, name)
         with x.graph.name_scope(name):
             return of_integers(x, y)
@@ -70,11 +70,11 @@ def _operators(name: str, function: _Function) -> tuple[Callable[..., Any], Call
         if isinstance(y, SparseTensor):
             return NotImplemented  # it knows how to combine with a tensor
         with x.graph.as_default(), x.graph.name_scope(name) as scope:
-            return function(x, convert_to_tensor(y, x._dtype.base_dtype, "y"), scope)
+            return function(x, convert_to_tensor(y, x.dtype.base_dtype, "y"), scope)
 
     def right(y: Tensor, x: Any) -> Any:
         with y.graph.as_default(), y.graph.name_scope(name) as scope:
-            return function(convert_to_tensor(x, y._dtype.base_dtype, "x"), y, scope)
+            return function(convert_to_tensor(x, y.dtype.base_dtype, "x"), y, scope)
 
     return left, right
 
@@ -87,7 +87,7 @@ def _comparison(name: str) -> Callable[..., Any]:
 
 
 def _invert(x: Tensor) -> Tensor:
-    return F.LogicalNot(x) if x._dtype.base_dtype is dtypes.bool else F.Invert(x)
+    return F.LogicalNot(x) if x.dtype.base_dtype is dtypes.bool else F.Invert(x)
 
 
 def _methods() -> dict[str, Callable[..., Any]]:

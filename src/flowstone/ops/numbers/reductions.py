@@ -284,7 +284,7 @@ def _kept_shape(op):
     """The shape of the output had it kept its reduced dimensions: an array, or a tensor that the step
     computes.
     """
-    x, axes = op.inputs[0]._dims, op.constant(1)
+    x, axes = op.inputs[0].dims, op.constant(1)
     if x is not None and axes is not None:
         reduced = set(positive_axes(axes, len(x)))
         kept = [1 if i in reduced else size for i, size in enumerate(x)]
@@ -301,7 +301,7 @@ def _kept_shape(op):
 
 def _full_shape(x):
     """The shape of a tensor: an array where it is known, else a Shape node."""
-    dims = x._dims
+    dims = x.dims
     return F.Shape(x) if dims is None or None in dims else np.array(dims, np.int32)
 
 
@@ -346,7 +346,7 @@ def _(op, dy):
 def _(op, dy):
     x, axes = op.inputs[0], op.constant(1)
     (dy,) = _with_kept_dims(op, dy)
-    dims = x._dims
+    dims = x.dims
     if dims is None or axes is None:
         return _product_gradient_of_unknown(x, op.inputs[1], dy), None
     axes = positive_axes(axes, len(dims))

@@ -91,7 +91,7 @@ def _clear_kernel(find: Any) -> Any:
 
 
 def _no_dims(node: Any) -> Any:
-    return [None] * len(node._outputs or node.attributes["dtypes"])
+    return [None] * len(node.outputs or node.attributes["dtypes"])
 
 
 # ---- in order

@@ -82,7 +82,7 @@ def _(node, env):
 def _(op, dy):
     handle, indices = op.inputs
     whole = F.VariableShape(handle, out_type=indices.dtype)
-    dims = indices._dims
+    dims = indices.dims
     if dims is not None and len(dims) == 2 and dims[-1] == 1:
         return IndexedSlices(dy, squeeze(indices, -1), whole), None
     return F.ScatterNd(indices, dy, whole), None

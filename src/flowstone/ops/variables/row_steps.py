@@ -40,7 +40,7 @@ def repeats(node: Any, indices_at: int) -> Repeats:
     if node.attributes.get("sum_repeated"):
         return Repeats.SUMMED
     indices = node.inputs[indices_at]
-    distinct = indices._op.type in DISTINCT and indices._value_index == 0
+    distinct = indices.op.type in DISTINCT and indices.value_index == 0
     return Repeats.NEVER if distinct else Repeats.IN_ORDER
 
 

@@ -181,7 +181,7 @@ def _plain_row_scatter(function):
 
 def _fits(node):
     """Whether a row scatter is sure to have a vector of indices, and a row of updates for each."""
-    reference = node._inputs[0].dtype.is_ref
+    reference = node.inputs[0].dtype.is_ref
     table = node.static_shape(0) if reference else handle_dims(node)
     indices, updates = node.static_shape(1), node.static_shape(2)
     if table is None or None in table or indices is None or len(indices) != 1:

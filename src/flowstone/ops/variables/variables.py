@@ -429,7 +429,7 @@ def _collection_names(collections: Any, trainable: bool) -> list[Any]:
 class _Placed:
     """Stands for a variable's node, before it exists, in the colocation of its initial value."""
 
-    _device = ""
+    device = ""
 
     def __init__(self, name: str) -> None:
         self._groups = [b"loc:@" + name.encode()]

@@ -50,7 +50,7 @@ class Before:
     def behind(self, node: PlanNode) -> int:
         """These nodes alone."""
         found = 0
-        for source in (*[x._op for x in node._inputs], *node._control_inputs):
+        for source in node.sources():
             if source.type not in NEXT_ITERATIONS or source in self._bits:
                 found |= self(source)
         return found

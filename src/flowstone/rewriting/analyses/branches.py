@@ -23,8 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework.node import Output
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.frames import is_head, is_loop_switch
 
 Term = frozenset  # of (predicate, wanted value)
@@ -91,9 +90,9 @@ class Liveness:
 
     def __init__(self, subgraph: Subgraph) -> None:
         self._of_node: dict[PlanNode, Condition[Any]] = {}
-        self._of_output: dict[Output, Condition[Any]] = {}
-        self._meanings: dict[Output, tuple[Condition[Any], Condition[Any]]] = {}
-        self.predicates: set[Output] = set()
+        self._of_output: dict[PlanOutput, Condition[Any]] = {}
+        self._meanings: dict[PlanOutput, tuple[Condition[Any], Condition[Any]]] = {}
+        self.predicates: set[PlanOutput] = set()
         types = {declaration.name for declaration in {node.declaration for node in subgraph.nodes}}
         self.trivial = types.isdisjoint(SWITCHES) and not (
             not types.isdisjoint(_RECEIVES) and any(ALIVE_AT_TIMES in x.attributes for x in subgraph.nodes)
@@ -106,45 +105,45 @@ class Liveness:
         """When the node runs."""
         return TRUE if self.trivial else self._of_node[node]
 
-    def output(self, output: Output) -> Condition[Any]:
+    def output(self, output: PlanOutput) -> Condition[Any]:
         """When the output has a value."""
         return TRUE if self.trivial else self._of_output[output]
 
     def add(self, node: PlanNode) -> None:
         """Takes notice of a node whose inputs and control inputs are known."""
         condition = TRUE
-        for control in node._control_inputs:
+        for control in node.control_inputs:
             condition = conjunction(condition, self._of_node[control])
         if node.type in MERGES:
             condition = conjunction(condition, self._merged(node))
         else:
-            for x in node._inputs:
+            for x in node.inputs:
                 condition = conjunction(condition, self._of_output[x])
         if ALIVE_AT_TIMES in node.attributes:
-            condition = conjunction(condition, literal(node._outputs[0], True))
+            condition = conjunction(condition, literal(node.outputs[0], True))
         self._of_node[node] = condition
-        for output in node._outputs:
+        for output in node.outputs:
             self._of_output[output] = condition
         if node.type in SWITCHES and not is_loop_switch(node):
-            for output, meaning in zip(node._outputs, self._meaning(node._inputs[1])):
+            for output, meaning in zip(node.outputs, self._meaning(node.inputs[1])):
                 self._of_output[output] = conjunction(condition, meaning)
 
     def _merged(self, node: PlanNode) -> Condition[Any]:
         if is_head(node):  # the first value decides; later ones are there because it was
-            return self._of_output[node._inputs[0]]
+            return self._of_output[node.inputs[0]]
         either = FALSE
-        for x in node._inputs:
+        for x in node.inputs:
             either = join(either, self._of_output[x])
         return either
 
-    def _meaning(self, predicate: Output) -> tuple[Condition[Any], Condition[Any]]:
+    def _meaning(self, predicate: PlanOutput) -> tuple[Condition[Any], Condition[Any]]:
         """When a predicate is false, and when it is true."""
         found = self._meanings.get(predicate)
         if found is None:
             found = self._meanings[predicate] = self._computed_meaning(predicate)
         return found
 
-    def _computed_meaning(self, predicate: Output) -> tuple[Condition[Any], Condition[Any]]:
+    def _computed_meaning(self, predicate: PlanOutput) -> tuple[Condition[Any], Condition[Any]]:
         source, negated = decisive(predicate)
         meaning = self._index_meaning(source) or _constant_meaning(source)
         if meaning is None:
@@ -152,15 +151,15 @@ class Liveness:
             meaning = literal(source, False), literal(source, True)
         return (meaning[1], meaning[0]) if negated else meaning
 
-    def _index_meaning(self, predicate: Output) -> tuple[Condition[Any], Condition[Any]] | None:
+    def _index_meaning(self, predicate: PlanOutput) -> tuple[Condition[Any], Condition[Any]] | None:
         """Of ``Equal(merge.value_index, constant)``: whether that input of the Merge is alive."""
         if predicate.op.type != "Equal":
             return None
-        for index, number in (predicate.op._inputs, reversed(predicate.op._inputs)):
+        for index, number in (predicate.op.inputs, reversed(predicate.op.inputs)):
             if index.op.type in MERGES and index.value_index == 1 and number.op.type == "Const":
                 chosen, others = FALSE, FALSE
                 wanted = np.asarray(number.op.attributes["value"])
-                for i, x in enumerate(index.op._inputs):
+                for i, x in enumerate(index.op.inputs):
                     if wanted.size == 1 and i == wanted.item():
                         chosen = self._of_output[x]
                     else:
@@ -169,19 +168,19 @@ class Liveness:
         return None
 
 
-def decisive(predicate: Output) -> tuple[Output, bool]:
+def decisive(predicate: PlanOutput) -> tuple[PlanOutput, bool]:
     """The output whose value a predicate is, and whether it is its negation."""
     negated = False
     while True:
         node = predicate.op
         through = node.type in SWITCHES or node.type in ("Identity", "LogicalNot")
-        if not through or node._inputs[0].dtype.is_ref:
+        if not through or node.inputs[0].dtype.is_ref:
             return predicate, negated
         negated ^= node.type == "LogicalNot"
-        predicate = node._inputs[0]
+        predicate = node.inputs[0]
 
 
-def _constant_meaning(predicate: Output) -> tuple[Condition[Any], Condition[Any]] | None:
+def _constant_meaning(predicate: PlanOutput) -> tuple[Condition[Any], Condition[Any]] | None:
     if predicate.op.type != "Const":
         return None
     return (FALSE, TRUE) if bool(np.all(predicate.op.attributes["value"])) else (TRUE, FALSE)

@@ -14,8 +14,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from flowstone.framework import dtypes
-from flowstone.framework.node import Output
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.branches import TRUE, Liveness
 from flowstone.rewriting.analyses.frames import ENTERS, LOOP_TYPES, Frame, Frames
 from flowstone.rewriting.analyses.loop_variables import (
@@ -78,27 +77,27 @@ def is_complete(loop: Loop, loops: Loops) -> bool:
         if node.type == "Exit":
             if node not in exits:
                 return False
-        elif any(taker not in inner for x in node._outputs for taker in loops.takers.get(x, ())):
+        elif any(taker not in inner for x in node.outputs for taker in loops.takers.get(x, ())):
             return False
-    fetched = {x._op for x in loops.subgraph.fetches}
+    fetched = {x.op for x in loops.subgraph.fetches}
     return not any(node in fetched and node not in exits for node in loop.nodes)
 
 
 def _counts(variable: LoopVariable) -> bool:
-    add = variable.next_value._op
-    if variable.value._dtype not in (dtypes.int32, dtypes.int64) or add.type not in ("Add", "AddV2"):
+    add = variable.next_value.op
+    if variable.value.dtype not in (dtypes.int32, dtypes.int64) or add.type not in ("Add", "AddV2"):
         return False
-    others = [x for x in add._inputs if x is not variable.value]
-    return len(others) == 1 and constant_of(others[0]) == 1 and constant_of(variable.enter._outputs[0]) == 0
+    others = [x for x in add.inputs if x is not variable.value]
+    return len(others) == 1 and constant_of(others[0]) == 1 and constant_of(variable.enter.outputs[0]) == 0
 
 
 def steps_of(loop: Loop) -> int | None:
     """The number of iterations, if it is known: the least of the limits of counters."""
     limits = []
-    counters = {each.merge._outputs[0] for each in loop.counters()}
+    counters = {each.merge.outputs[0] for each in loop.counters()}
     for node in conditions(loop):
-        if node.type == "Less" and node._inputs[0] in counters:
-            limits.append(constant_of(node._inputs[1]))
+        if node.type == "Less" and node.inputs[0] in counters:
+            limits.append(constant_of(node.inputs[1]))
         elif node.type != "LogicalAnd":
             return None
     known = [int(limit) for limit in limits if limit is not None]
@@ -107,17 +106,17 @@ def steps_of(loop: Loop) -> int | None:
 
 def conditions(loop: Loop) -> list[PlanNode]:
     """What the predicate is made of, through conjunctions."""
-    found: list[PlanNode] = [loop.variables[0].switch._inputs[1]._op._inputs[0]._op]
+    found: list[PlanNode] = [loop.variables[0].switch.inputs[1].op.inputs[0].op]
     for node in found:
         if node.type == "LogicalAnd":
-            found += [x._op for x in node._inputs]
+            found += [x.op for x in node.inputs]
     return found
 
 
-def arithmetic(loop: Loop) -> Iterable[Output]:
+def arithmetic(loop: Loop) -> Iterable[PlanOutput]:
     """What counts iterations and compares their number."""
     yield from (each.next_value for each in loop.counters())
-    yield from (node._outputs[0] for node in conditions(loop))
+    yield from (node.outputs[0] for node in conditions(loop))
 
 
 def countdown_of(forward: Loop, backward: Loop) -> LoopVariable | None:
@@ -125,50 +124,50 @@ def countdown_of(forward: Loop, backward: Loop) -> LoopVariable | None:
     exits = {each.exit for each in forward.counters()}
     (predicate,) = conditions(backward)[:1]
     for each in backward.variables:
-        if each.enter._inputs[0]._op not in exits or predicate.type != "GreaterEqual":
+        if each.enter.inputs[0].op not in exits or predicate.type != "GreaterEqual":
             continue
-        subtract = each.next_value._op
-        counts = subtract.type == "Sub" and subtract._inputs[0] is each.value
-        compared = predicate._inputs[0] is each.merge._outputs[0]
-        if counts and compared and constant_of(subtract._inputs[1]) == constant_of(predicate._inputs[1]) == 1:
+        subtract = each.next_value.op
+        counts = subtract.type == "Sub" and subtract.inputs[0] is each.value
+        compared = predicate.inputs[0] is each.merge.outputs[0]
+        if counts and compared and constant_of(subtract.inputs[1]) == constant_of(predicate.inputs[1]) == 1:
             return each
     return None
 
 
-def pops_of(loop: Loop, takers: Takers) -> dict[PlanNode, Output] | None:
+def pops_of(loop: Loop, takers: Takers) -> dict[PlanNode, PlanOutput] | None:
     """What is pushed, by the nodes that pop it; None if a stack has other users."""
-    found: dict[PlanNode, Output] = {}
+    found: dict[PlanNode, PlanOutput] = {}
     for push in loop.nodes:
         if push.type != PUSH:
             continue
-        handle = entered(push._inputs[0])
-        if handle is None or takers.get(push._outputs[0]):
+        handle = entered(push.inputs[0])
+        if handle is None or takers.get(push.outputs[0]):
             return None
-        users = [user for enter in takers[handle] for user in takers.get(enter._outputs[0], ())]
+        users = [user for enter in takers[handle] for user in takers.get(enter.outputs[0], ())]
         pops = [user for user in users if user.type == POP]
         if any(node.type not in ENTERS for node in takers[handle]) or len(users) != 2 or len(pops) != 1:
             return None
-        found[pops[0]] = push._inputs[1]
+        found[pops[0]] = push.inputs[1]
     return found
 
 
-def same_constants(forward: list[PlanNode], backward: list[PlanNode]) -> dict[Output, Output]:
+def same_constants(forward: list[PlanNode], backward: list[PlanNode]) -> dict[PlanOutput, PlanOutput]:
     """What is brought into the gradient's loop that is also brought into the loop itself."""
-    here, there = ({x: entered(x) for node in nodes for x in node._outputs} for nodes in (backward, forward))
+    here, there = ({x: entered(x) for node in nodes for x in node.outputs} for nodes in (backward, forward))
     by_source = {source: x for x, source in there.items() if source is not None}
     return {x: by_source[source] for x, source in here.items() if source is not None and source in by_source}
 
 
-def copied(nodes: list[PlanNode], known: dict[Output, Output]) -> list[PlanNode]:
+def copied(nodes: list[PlanNode], known: dict[PlanOutput, PlanOutput]) -> list[PlanNode]:
     """Copies of those that compute, taking what is `known` for their inputs; adds their outputs to that."""
     copies = []
     for node in nodes:
         if node.type in _NOT_COPIED:
             continue
-        inputs = [known.get(x, x) for x in node._inputs]
+        inputs = [known.get(x, x) for x in node.inputs]
         sizes, attributes = node.group_sizes, node.attributes
         copy = PlanNode(node.declaration, node.name, inputs, attributes, sizes, [], node.device, node.order)
-        for x in node._outputs:
-            known[x] = copy.add_output(x._dtype, x._dims)
+        for x in node.outputs:
+            known[x] = copy.add_output(x.dtype, x.dims)
         copies.append(copy)
     return copies

@@ -17,8 +17,7 @@ from __future__ import annotations
 from collections.abc import Set
 from typing import Any, NamedTuple
 
-from flowstone.framework.node import Output
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.state_versions import StateVersions, changed_by
 from flowstone.rewriting.analyses.stored_values import is_put, is_taken, storage_of
 
@@ -39,11 +38,11 @@ class Dependences(NamedTuple):
 def dependences(subgraph: Subgraph, before: Dependences | None = None) -> Dependences:
     """The dependences of a subgraph's results. The terms of `before` count as terms here, too."""
     terms = {
-        ("term", x._op.name)
+        ("term", x.op.name)
         for node in subgraph.nodes
         if node.type in _SUMS
-        for x in node._inputs
-        if x._dtype.is_floating and x._op.type not in _ZEROS and not x._op.declaration.reads
+        for x in node.inputs
+        if x.dtype.is_floating and x.op.type not in _ZEROS and not x.op.declaration.reads
     }
     return _Walk(subgraph, terms if before is None else terms | before.all).results()
 
@@ -52,8 +51,8 @@ def _only_shapes(feed: PlanNode) -> bool:
     """Whether the feed may be a size, an axis or the flow of an array, none of which is part of a result."""
     origin = feed.origin
     while origin.type == "Identity":
-        origin = origin._inputs[0]._op
-    return bool(feed._outputs[0].dtype.is_integer) or origin.type.startswith("TensorArray")
+        origin = origin.inputs[0].op
+    return bool(feed.outputs[0].dtype.is_integer) or origin.type.startswith("TensorArray")
 
 
 class _Walk:
@@ -63,7 +62,7 @@ class _Walk:
         self.subgraph, self.versions, self.terms = subgraph, StateVersions(subgraph), terms
         self._bits: dict[Any, int] = {}
         self._own: dict[PlanNode, int] = {node: self._of_its_own(node) for node in subgraph.nodes}
-        self.of: dict[Output, int] = {}
+        self.of: dict[PlanOutput, int] = {}
         self._stored: dict[Any, int] = {}  # what is in each stack and array
         changed = True
         while changed:  # once, and once more for every loop that a dependence goes round
@@ -81,13 +80,13 @@ class _Walk:
             for state, version in self.versions.read_by(node):
                 found |= self._bit((state, version))
         declaration = node.declaration
-        if declaration.stateful and not declaration.reads and not declaration.mutates and node._outputs:
-            if not any([self._is_handle(x) for x in (*node._inputs, *node._outputs)]):
+        if declaration.stateful and not declaration.reads and not declaration.mutates and node.outputs:
+            if not any([self._is_handle(x) for x in (*node.inputs, *node.outputs)]):
                 found |= self._bit(("effect", node.origin.name))
         return found
 
-    def _is_handle(self, x: Output) -> bool:
-        return bool(self.versions.references[x]) or x._dtype.is_ref or x._dtype.name == "resource"
+    def _is_handle(self, x: PlanOutput) -> bool:
+        return bool(self.versions.references[x]) or x.dtype.is_ref or x.dtype.name == "resource"
 
     def _visit(self, node: PlanNode) -> bool:
         """Whether the node's outputs, or what it stores, depend on more than was known."""
@@ -98,7 +97,7 @@ class _Walk:
             before = self._stored.get(storage, 0)
             self._stored[storage] = before | found
             changed = before | found != before
-        for x in node._outputs:
+        for x in node.outputs:
             mine = 0 if self.versions.references[x] else found  # a reference is read by those who take it
             changed |= mine != self.of.get(x)
             self.of[x] = mine
@@ -107,7 +106,7 @@ class _Walk:
     def _taken(self, node: PlanNode) -> int:
         found = self._own[node]
         if node.type not in _SHAPES:
-            for x in node._inputs:
+            for x in node.inputs:
                 found |= self.of.get(x, 0)
         if is_taken(node):
             found |= self._stored.get(storage_of(node), 0)

@@ -54,9 +54,9 @@ class Frames:
 
     def frame_of(self, node: PlanNode) -> Frame | None:
         """The frame of a node whose sources are known."""
-        sources = [x._op for x in node._inputs]
-        if node._control_inputs:
-            sources += node._control_inputs
+        sources = [x.op for x in node.inputs]
+        if node.control_inputs:
+            sources += node.control_inputs
         of = self.of
         deepest: Frame | None = None
         for source in sources:
@@ -80,18 +80,18 @@ class Frames:
     def home(self, node: PlanNode) -> Frame | None:
         """The frame whose block the node stands in: for an Exit the one that it leaves."""
         if node.type in EXITS:
-            return self.of[node._inputs[0]._op]
+            return self.of[node.inputs[0].op]
         return self.of.get(node)
 
 
 def is_head(node: PlanNode) -> bool:
     """Whether this Merge begins a loop's iterations."""
-    return node.type in _MERGES and any(x._op.type in NEXT_ITERATIONS for x in node._inputs)
+    return node.type in _MERGES and any(x.op.type in NEXT_ITERATIONS for x in node.inputs)
 
 
 def is_loop_switch(node: PlanNode) -> bool:
     """Whether this Switch asks a loop's predicate."""
-    return node.type in _SWITCHES and node._inputs[1]._op.type == "LoopCond"
+    return node.type in _SWITCHES and node.inputs[1].op.type == "LoopCond"
 
 
 def order_by_frames(subgraph: Subgraph) -> Frames:
@@ -206,7 +206,7 @@ def _sources(item: PlanNode | _Region) -> Iterable[PlanNode]:
         for node in item.item_of:
             yield from _sources(node)
         return
-    for x in item._inputs:
-        if x._op.type not in NEXT_ITERATIONS:
-            yield x._op
-    yield from item._control_inputs
+    for x in item.inputs:
+        if x.op.type not in NEXT_ITERATIONS:
+            yield x.op
+    yield from item.control_inputs

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from flowstone.framework.node import Output
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.frames import ENTERS, EXITS, NEXT_ITERATIONS, is_head, is_loop_switch
 
-Takers = dict[Output, list[PlanNode]]
+Takers = dict[PlanOutput, list[PlanNode]]
 
 
 class LoopVariable(NamedTuple):
@@ -24,15 +23,15 @@ class LoopVariable(NamedTuple):
     exit: PlanNode | None
 
     @property
-    def value(self) -> Output:
+    def value(self) -> PlanOutput:
         """The variable in the loop's body."""
-        value: Output = self.switch._outputs[1]
+        value: PlanOutput = self.switch.outputs[1]
         return value
 
     @property
-    def next_value(self) -> Output:
+    def next_value(self) -> PlanOutput:
         """What it is in the iteration that follows."""
-        value: Output = self.next._inputs[0]
+        value: PlanOutput = self.next.inputs[0]
         return value
 
 
@@ -46,32 +45,32 @@ def loop_variables(subgraph: Subgraph, takers: Takers) -> list[LoopVariable]:
 
 
 def _variable(head: PlanNode, takers: Takers) -> LoopVariable | None:
-    ends: dict[bool, PlanNode] = {x.op.type in NEXT_ITERATIONS: x.op for x in head._inputs}
+    ends: dict[bool, PlanNode] = {x.op.type in NEXT_ITERATIONS: x.op for x in head.inputs}
     enter, following = ends.get(False), ends.get(True)
-    switches = [node for node in takers.get(head._outputs[0], ()) if is_loop_switch(node)]
+    switches = [node for node in takers.get(head.outputs[0], ()) if is_loop_switch(node)]
     if enter is None or following is None or enter.type not in ENTERS or len(switches) != 1:
         return None
-    if takers.get(head._outputs[1]):
+    if takers.get(head.outputs[1]):
         return None
-    leaving = takers.get(switches[0]._outputs[0], [])
+    leaving = takers.get(switches[0].outputs[0], [])
     if len(leaving) > 1 or any(node.type not in EXITS for node in leaving):
         return None
     return LoopVariable(enter, head, switches[0], following, leaving[0] if leaving else None)
 
 
-def entered(x: Output) -> Output | None:
+def entered(x: PlanOutput) -> PlanOutput | None:
     """What `x` is outside the loop, if it is a value that comes in unchanged for all iterations."""
-    if x._op.type in ENTERS and x._op.attributes["is_constant"]:
-        source: Output = x._op._inputs[0]
+    if x.op.type in ENTERS and x.op.attributes["is_constant"]:
+        source: PlanOutput = x.op.inputs[0]
         return source
     return None
 
 
-def constant_of(x: Output) -> float | None:
+def constant_of(x: PlanOutput) -> float | None:
     """The number that `x` is known to be before the step, through Enters; None if it is no such scalar."""
-    while x._op.type in ENTERS:
-        x = x._op._inputs[0]
-    value = x._op.attributes["value"] if x._op.type == "Const" else None
+    while x.op.type in ENTERS:
+        x = x.op.inputs[0]
+    value = x.op.attributes["value"] if x.op.type == "Const" else None
     if value is None or value.shape != () or value.dtype.kind not in "if":
         return None
     number: float = value.item()

@@ -24,8 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from flowstone.framework.kernel import CPU, FOLDING, Call
-from flowstone.framework.node import Output
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.frames import Frame, Frames, order_by_frames
 from flowstone.rewriting.analyses.state_access import input_positions
 
@@ -37,15 +36,15 @@ _NOT_OF_THE_STEP = frozenset({"Const", "_Arg", "_CopyToHost"})
 Block = tuple[PlanNode, ...]
 
 
-def size_of(output: Output) -> int:
+def size_of(output: PlanOutput) -> int:
     """Bytes of an output's value; 0 for references, handles, strings, constants, fed and swapped values."""
-    dtype = output._dtype
+    dtype = output.dtype
     if dtype.torch is None:
-        held = output._op.declaration.held_function
-        return 0 if held is None else held(output._op)
-    if dtype.is_ref or output._op.declaration.name in _NOT_OF_THE_STEP:
+        held = output.op.declaration.held_function
+        return 0 if held is None else held(output.op)
+    if dtype.is_ref or output.op.declaration.name in _NOT_OF_THE_STEP:
         return 0
-    dims = output._dims
+    dims = output.dims
     if dims is None:
         return ASSUMED_ELEMENTS * dtype.size
     size = dtype.size
@@ -103,16 +102,16 @@ class _Walk:
     """Runs blocks one after the other; `alive` are the bytes held, `left` how many uses each buffer has."""
 
     def __init__(self, subgraph: Subgraph) -> None:
-        self.uses: dict[Output, int] = {}
+        self.uses: dict[PlanOutput, int] = {}
         for node in subgraph.nodes:
-            for x in dict.fromkeys(node._inputs):
+            for x in dict.fromkeys(node.inputs):
                 self.uses[x] = self.uses.get(x, 0) + 1
         for x in subgraph.fetches:
             self.uses[x] = self.uses.get(x, 0) + 1
         self.alive = 0
         self.size: list[int] = []
         self.left: list[int] = []
-        self.buffers: dict[Output, tuple[int, ...]] = {}
+        self.buffers: dict[PlanOutput, tuple[int, ...]] = {}
 
     def run(self, block: Block) -> int:
         """Computes the block's values and lets go of what nobody uses any more; returns the bytes alive."""
@@ -129,14 +128,14 @@ class _Walk:
     def _compute(self, node: PlanNode) -> list[int]:
         """Makes the outputs' buffers; returns those that may have been used for the last time."""
         buffers, left = self.buffers, self.left
-        used = [buffer for x in dict.fromkeys(node._inputs) for buffer in buffers.get(x, ())]
+        used = [buffer for x in dict.fromkeys(node.inputs) for buffer in buffers.get(x, ())]
         for buffer in used:
             left[buffer] -= 1
         shared = shares(node)
-        for output in node._outputs:
+        for output in node.outputs:
             if shared:
                 own: tuple[int, ...] = tuple(
-                    dict.fromkeys([b for i in shared for b in buffers.get(node._inputs[i], ())])
+                    dict.fromkeys([b for i in shared for b in buffers.get(node.inputs[i], ())])
                 )
             else:
                 own = self._allocate(node, output)
@@ -147,14 +146,14 @@ class _Walk:
                 used += own
         return used
 
-    def _allocate(self, node: PlanNode, output: Output) -> tuple[int, ...]:
+    def _allocate(self, node: PlanNode, output: PlanOutput) -> tuple[int, ...]:
         size = size_of(output)
         if not size:
             return ()
-        for x in node._inputs:
+        for x in node.inputs:
             taken = self.buffers.get(x, ())
             if len(taken) == 1 and not self.left[taken[0]] and self.size[taken[0]] == size:
-                if node._inputs.index(x) in overwritten(node):
+                if node.inputs.index(x) in overwritten(node):
                     return taken
         self.alive += size
         self.size.append(size)

@@ -12,8 +12,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from flowstone.framework.node import Output
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.branches import Liveness
 from flowstone.rewriting.analyses.frames import Frames
 from flowstone.rewriting.analyses.memory_estimate import shares, size_of
@@ -29,7 +28,7 @@ def is_gradient(node: PlanNode) -> bool:
 class Stash(NamedTuple):
     """A value of `size` bytes: made at `start`, used until `early`, then from `late` on (places of nodes)."""
 
-    value: Output
+    value: PlanOutput
     size: int
     start: int
     early: int
@@ -47,7 +46,7 @@ class Stashes:
     def __init__(self, subgraph: Subgraph) -> None:
         self.nodes = subgraph.nodes
         self.place = {node: i for i, node in enumerate(subgraph.nodes)}
-        self.root: dict[Output, Output | None] = {}
+        self.root: dict[PlanOutput, PlanOutput | None] = {}
         self.turn = -1
         self.found: list[Stash] = []
         if Liveness(subgraph).trivial and not Frames(subgraph.nodes).exist:
@@ -55,9 +54,9 @@ class Stashes:
 
     def _find(self, subgraph: Subgraph) -> None:
         self._find_roots()
-        uses: dict[Output, list[int]] = {}
+        uses: dict[PlanOutput, list[int]] = {}
         for i, node in enumerate(self.nodes):
-            for x in node._inputs:
+            for x in node.inputs:
                 if (root := self.root.get(x)) is not None:
                     uses.setdefault(root, []).append(i)
         fetched = {self.root.get(x) for x in subgraph.fetches}
@@ -77,9 +76,9 @@ class Stashes:
     def _find_roots(self) -> None:
         for node in self.nodes:
             shared = shares(node)
-            for output in node._outputs:
+            for output in node.outputs:
                 if shared:
-                    roots = {self.root[x] for i in shared if (x := node._inputs[i]) in self.root}
+                    roots = {self.root[x] for i in shared if (x := node.inputs[i]) in self.root}
                     if roots:
                         is_view = len(roots) == 1 and node.declaration.is_pure
                         self.root[output] = roots.pop() if is_view else None

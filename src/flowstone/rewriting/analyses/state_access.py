@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from flowstone.framework.node import Output
-from flowstone.framework.subgraph import PlanNode
+from flowstone.framework.subgraph import PlanNode, PlanOutput
 
 UNKNOWN = ("", None)  # a state that came from outside: it may be any
 
@@ -42,22 +41,22 @@ class StateAccess:
         self.reads: dict[PlanNode, frozenset[Any]] = {}
         self.writes: dict[PlanNode, frozenset[Any]] = {}
         self.effects: list[PlanNode] = []
-        self._of: dict[Output, frozenset[Any]] = {}
+        self._of: dict[PlanOutput, frozenset[Any]] = {}
         for node in nodes:
             self._visit(node)
 
     def _visit(self, node: PlanNode) -> None:
         of, declaration = self._of, node.declaration
-        touched = frozenset().union(*[of[x] for x in node._inputs if x in of]) if of else frozenset()
+        touched = frozenset().union(*[of[x] for x in node.inputs if x in of]) if of else frozenset()
         if touched:
             self.reads[node] = touched
         if not declaration.is_pure and not declaration.reads:
             self._note_effect(node, touched)
         aliased = input_positions(node, declaration.aliases) if declaration.aliases else ()
-        for output in node._outputs:
+        for output in node.outputs:
             if aliased:
-                states = frozenset().union(*[of.get(node._inputs[i], frozenset()) for i in aliased])
-            elif output._dtype.is_ref or output._dtype.name == "resource":
+                states = frozenset().union(*[of.get(node.inputs[i], frozenset()) for i in aliased])
+            elif output.dtype.is_ref or output.dtype.name == "resource":
                 states = frozenset([state_name(node)])
             else:
                 continue
@@ -68,12 +67,12 @@ class StateAccess:
         mutates = node.declaration.mutates
         changed = touched
         if mutates:
-            inputs = [node._inputs[i] for i in input_positions(node, mutates)]
+            inputs = [node.inputs[i] for i in input_positions(node, mutates)]
             changed = frozenset().union(*[self._of.get(x, frozenset()) for x in inputs])
         if changed:
             self.writes[node] = changed
-        is_handle = not node._inputs and any(
-            x._dtype.is_ref or x._dtype.name == "resource" for x in node._outputs
+        is_handle = not node.inputs and any(
+            x.dtype.is_ref or x.dtype.name == "resource" for x in node.outputs
         )
         if not (mutates and changed) and not is_handle and node.type != "_Arg":
             self.effects.append(node)
@@ -84,7 +83,7 @@ def state_name(node: PlanNode) -> Any:
     attributes = node.attributes
     if "shared_name" in attributes:
         return attributes.get("container", ""), attributes["shared_name"] or node.name
-    if node.type == "_Arg" or node._inputs:
+    if node.type == "_Arg" or node.inputs:
         return UNKNOWN
     return "step", node.name
 

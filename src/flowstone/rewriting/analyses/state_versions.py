@@ -31,8 +31,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from flowstone.framework import dtypes
-from flowstone.framework.node import Output
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.frames import Frame, Frames
 from flowstone.rewriting.analyses.state_access import UNKNOWN, input_positions, state_name
 from flowstone.rewriting.analyses.stored_values import is_step_storage
@@ -47,9 +46,9 @@ def hands_on(node: PlanNode) -> bool:
         return False
     if not declaration.snapshot:
         return True
-    if declaration.fold_function is None or node._inputs[0]._dtype.name == "resource":
+    if declaration.fold_function is None or node.inputs[0].dtype.name == "resource":
         return False
-    return any(declaration.fold_function(node) is node._inputs[i] for i in declaration.aliases)
+    return any(declaration.fold_function(node) is node.inputs[i] for i in declaration.aliases)
 
 
 class References:
@@ -61,13 +60,13 @@ class References:
 
     def __init__(self, memory: bool = False) -> None:
         self._memory = memory
-        self._of: dict[Output, frozenset[Any]] = {}
+        self._of: dict[PlanOutput, frozenset[Any]] = {}
 
-    def know(self, x: Output, states: Iterable[Any]) -> None:
+    def know(self, x: PlanOutput, states: Iterable[Any]) -> None:
         """Says of which states `x` is a reference."""
         self._of[x] = frozenset(states)
 
-    def __getitem__(self, x: Output) -> frozenset[Any]:
+    def __getitem__(self, x: PlanOutput) -> frozenset[Any]:
         found = self._of.get(x)
         if found is not None:
             return found
@@ -75,12 +74,12 @@ class References:
         if not node.declaration.aliases:
             if not _is_handle(x):
                 return _NONE
-            if not node._inputs:  # a state itself
+            if not node.inputs:  # a state itself
                 self._of[x] = states = _NONE if is_step_storage(node) else frozenset([_made_by(node)])
                 return states
         return self._find(x)
 
-    def _find(self, x: Output) -> frozenset[Any]:
+    def _find(self, x: PlanOutput) -> frozenset[Any]:
         """Goes back to where the reference comes from; round a loop, too."""
         found: set[Any] = set()
         waiting, seen = [x], {x}
@@ -92,11 +91,11 @@ class References:
                 continue
             node: PlanNode = top.op
             if node.declaration.aliases and (self._memory or hands_on(node)):
-                taken = [node._inputs[i] for i in input_positions(node, node.declaration.aliases)]
+                taken = [node.inputs[i] for i in input_positions(node, node.declaration.aliases)]
             elif not _is_handle(top) or is_step_storage(node):
                 continue
             else:  # a state, or what belongs to one
-                taken = [y for y in node._inputs if _is_handle(y)]
+                taken = [y for y in node.inputs if _is_handle(y)]
                 if not taken:
                     found.add(_made_by(node))
             waiting += [y for y in taken if y not in seen]
@@ -106,17 +105,17 @@ class References:
 
 
 def _made_by(node: PlanNode) -> Any:
-    return ("step", node.name) if node._inputs else state_name(node)
+    return ("step", node.name) if node.inputs else state_name(node)
 
 
-def _is_handle(x: Output) -> bool:
-    return x._dtype.is_ref or x._dtype is dtypes.resource
+def _is_handle(x: PlanOutput) -> bool:
+    return x.dtype.is_ref or x.dtype is dtypes.resource
 
 
 def changed_by(node: PlanNode, references: References) -> frozenset[Any]:
     """The states that the node makes new versions of."""
     declaration = node.declaration
-    if declaration.is_pure or declaration.reads or not node._inputs:
+    if declaration.is_pure or declaration.reads or not node.inputs:
         return _NONE
     if declaration.mutates:
         positions: Iterable[int] = input_positions(node, declaration.mutates)
@@ -125,10 +124,10 @@ def changed_by(node: PlanNode, references: References) -> frozenset[Any]:
     else:  # it does something, perhaps to all it takes a handle of; of other references it takes the value
         positions = [
             i
-            for i, x in enumerate(node._inputs)
-            if _is_handle(x) and (not x._dtype.is_ref or node.input_argument(i).is_ref)
+            for i, x in enumerate(node.inputs)
+            if _is_handle(x) and (not x.dtype.is_ref or node.input_argument(i).is_ref)
         ]
-    return frozenset().union(*[references[node._inputs[i]] for i in positions])
+    return frozenset().union(*[references[node.inputs[i]] for i in positions])
 
 
 class StateVersions:
@@ -214,9 +213,9 @@ class StateVersions:
         return frozenset([(state, self.current(state, node)) for state in states])
 
 
-def taken_by(node: PlanNode) -> list[Output]:
+def taken_by(node: PlanNode) -> list[PlanOutput]:
     """The inputs that the node looks at: all but those that it only hands on."""
     if not hands_on(node):
-        return node._inputs
+        return node.inputs
     handed_on = input_positions(node, node.declaration.aliases - node.declaration.mutates)
-    return [x for i, x in enumerate(node._inputs) if i not in handed_on]
+    return [x for i, x in enumerate(node.inputs) if i not in handed_on]

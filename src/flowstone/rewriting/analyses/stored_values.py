@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import cast
 
 import numpy as np
 
-from flowstone.framework.node import Output, static_value
+from flowstone.framework.node import static_value
 from flowstone.framework.shape import Dims
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 
 _HANDED_ON = frozenset({"Enter", "RefEnter", "Identity", "RefIdentity"})
 _GRADIENTS = frozenset({"TensorArrayGrad", "TensorArrayGradV2", "TensorArrayGradV3"})
@@ -52,7 +51,7 @@ def is_taken(node: PlanNode) -> bool:
 def storage_of(node: PlanNode) -> tuple[PlanNode | None, bool]:
     """What makes the stack or array that the node puts into or takes from, None if that is not known; and
     whether it is the array's gradient."""
-    return _creation(node._inputs[0])
+    return _creation(node.inputs[0])
 
 
 @functools.cache
@@ -65,24 +64,24 @@ class StoredValues:
     value put in, whether it is an element rather than many)."""
 
     def __init__(self, subgraph: Subgraph) -> None:
-        self.writes: dict[PlanNode, list[tuple[Output | None, bool]]] = {}
+        self.writes: dict[PlanNode, list[tuple[PlanOutput | None, bool]]] = {}
         for node in subgraph.nodes:
             found = _WRITE.match(node.type)
             if found is None:
                 continue
-            creation, is_gradient = _creation(node._inputs[0])
+            creation, is_gradient = _creation(node.inputs[0])
             if creation is None:
                 self.writes.clear()
                 return
             if not is_gradient:
                 place = _VALUE.get(found[1])
-                value = None if place is None else node._inputs[place]
+                value = None if place is None else node.inputs[place]
                 is_element = found[1] in ("StackPush", "TensorArrayWrite")
                 self.writes.setdefault(creation, []).append((value, is_element))
 
-    def written_for(self, node: PlanNode) -> list[tuple[Output | None, bool]]:
+    def written_for(self, node: PlanNode) -> list[tuple[PlanOutput | None, bool]]:
         """What is put into what a pop, read or gather takes from."""
-        creation, _ = _creation(node._inputs[0])
+        creation, _ = _creation(node.inputs[0])
         return self.writes.get(creation, []) if creation is not None else []
 
     def dims_for(self, node: PlanNode) -> Dims:
@@ -116,17 +115,17 @@ def is_handed_out(node: PlanNode) -> bool:
     return node.type.startswith(("Stack", "TensorArray")) and _READ.match(node.type) is not None
 
 
-def _creation(handle: Output) -> tuple[PlanNode | None, bool]:
+def _creation(handle: PlanOutput) -> tuple[PlanNode | None, bool]:
     """Where a handle is made, and whether it stands for the gradients of the array made there."""
-    node, is_gradient = cast(PlanNode, handle._op), False
+    node, is_gradient = handle.op, False
     while node.type in _HANDED_ON or node.type in _GRADIENTS:
         is_gradient = is_gradient or node.type in _GRADIENTS
-        node = cast(PlanNode, node._inputs[0]._op)
+        node = node.inputs[0].op
     return (node if _CREATION.match(node.type) else None), is_gradient
 
 
-def _element_dims(value: Output | None, is_element: bool) -> Dims:
-    dims = None if value is None else value._dims
+def _element_dims(value: PlanOutput | None, is_element: bool) -> Dims:
+    dims = None if value is None else value.dims
     return dims if is_element or not dims else dims[1:]
 
 

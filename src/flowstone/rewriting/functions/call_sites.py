@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from flowstone.framework import errors
-from flowstone.framework.node import Output
-from flowstone.framework.subgraph import PlanNode
+from flowstone.framework.subgraph import PlanNode, PlanOutput
 
 
 class Site:
@@ -23,8 +22,8 @@ class Site:
         self, call: PlanNode, library: Any, callers: tuple[str, ...], pivot: PlanNode | None = None
     ) -> None:
         self.call, self.library, self.callers, self.pivot = call, library, callers, pivot
-        self.controls: list[PlanNode] = list(call._control_inputs)
-        self.prefix = call._name
+        self.controls: list[PlanNode] = list(call.control_inputs)
+        self.prefix = call.name
 
     def branch(self, pivot: PlanNode, part: str) -> Site:
         """The same for a part of the call that runs where `pivot` does."""
@@ -42,7 +41,7 @@ class Expansion:
 
     __slots__ = ("effects", "outputs")
 
-    def __init__(self, outputs: list[Output], effects: list[PlanNode]) -> None:
+    def __init__(self, outputs: list[PlanOutput], effects: list[PlanNode]) -> None:
         self.outputs, self.effects = outputs, effects
 
 

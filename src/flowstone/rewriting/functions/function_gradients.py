@@ -123,7 +123,7 @@ def _loop(library: FunctionLibrary, name: str, node: Any) -> FunctionBody:
         def step(*values: Any) -> Any:
             results = F.StatefulPartitionedCall(list(values), Tout=types, f=body)
             for result, dims in zip(results, told):
-                result._dims = dims
+                result.dims = dims
             return results
 
         invariants = [TensorShape(dims) for dims in told]

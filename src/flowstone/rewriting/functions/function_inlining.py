@@ -16,15 +16,15 @@ of it on the same values: it takes the nodes of that call, random numbers includ
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from flowstone.framework import errors
 from flowstone.framework.function_library import FunctionBody, FunctionDeclaration
-from flowstone.framework.node import Output
+from flowstone.framework.node import UNKNOWN
 from flowstone.framework.operation import registry
 from flowstone.framework.shape import merge
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.ops.control.functional_forms import FUNCTIONAL_FORMS
 from flowstone.rewriting.analyses.branches import MERGES, SWITCHES
 from flowstone.rewriting.analyses.frames import ENTERS, EXITS, NEXT_ITERATIONS, is_head, is_loop_switch
@@ -57,32 +57,32 @@ class Inliner:
         self.subgraph = subgraph
         self.nodes: list[PlanNode] = []
         self.bound: set[PlanNode] = set()
-        self.switches: dict[tuple[Output, Output], PlanNode] = {}
+        self.switches: dict[tuple[PlanOutput, PlanOutput], PlanNode] = {}
         self.computed: dict[Any, dict[str, _Copied]] = {}
         self.conditional = any(node.type in SWITCHES for node in subgraph.nodes)
 
     def run(self) -> None:
         """Expands every call of the subgraph."""
         subgraph = self.subgraph
-        waited = {control for node in subgraph.nodes for control in node._control_inputs}
+        waited = {control for node in subgraph.nodes for control in node.control_inputs}
         waited.update(subgraph.targets)
-        replaced: dict[Output, Output] = {}
+        replaced: dict[PlanOutput, PlanOutput] = {}
         stand_ins: dict[PlanNode, list[PlanNode]] = {}
         for node in subgraph.nodes:
-            node._inputs[:] = [replaced.get(x, x) for x in node._inputs]
-            if stand_ins and node._control_inputs:
-                node._control_inputs = _substituted(node._control_inputs, stand_ins)
+            node.inputs[:] = [replaced.get(x, x) for x in node.inputs]
+            if stand_ins and node.control_inputs:
+                node.control_inputs = _substituted(node.control_inputs, stand_ins)
             if not is_call(node):
                 self.nodes.append(node)
                 continue
             expansion = self.expand(node, (), node.origin.graph._functions, self._pivot(node))
-            replaced.update(zip(node._outputs, expansion.outputs))
+            replaced.update(zip(node.outputs, expansion.outputs))
             if node in waited:
                 stand_ins[node] = [self.done(node, expansion)]
             subgraph.log.append(("inline_functions", node.name, f"the nodes of {node.type}"))
         for node in self.nodes:
             if node.type in MERGES:  # what a loop's head takes from the iteration before comes after it
-                node._inputs[:] = [replaced.get(x, x) for x in node._inputs]
+                node.inputs[:] = [replaced.get(x, x) for x in node.inputs]
         subgraph.nodes = self.nodes
         subgraph.fetches = [replaced.get(x, x) for x in subgraph.fetches]
         subgraph.targets = _substituted(subgraph.targets, stand_ins)
@@ -98,7 +98,7 @@ class Inliner:
     def add(
         self,
         op_type: str,
-        inputs: Sequence[Output],
+        inputs: Sequence[PlanOutput],
         like: PlanNode,
         name: str,
         controls: Sequence[PlanNode] = (),
@@ -110,35 +110,37 @@ class Inliner:
         for key, spec in declaration.attributes.items():
             attributes.setdefault(key, spec.default)
         node = self.subgraph.new_node(declaration, list(inputs), attributes, like, sizes, name)
-        node._control_inputs = list(controls)
+        node.control_inputs = list(controls)
         self.bound.add(node)
         self.nodes.append(node)
         return node
 
-    def identity(self, x: Output, like: PlanNode, name: str, controls: Sequence[PlanNode] = ()) -> PlanNode:
+    def identity(
+        self, x: PlanOutput, like: PlanNode, name: str, controls: Sequence[PlanNode] = ()
+    ) -> PlanNode:
         """The same value, where `controls` are alive."""
         return self.add("Identity", [x], like, name, controls, T=x.dtype.base_dtype)
 
-    def alive_with(self, x: Output, like: PlanNode) -> PlanNode:
+    def alive_with(self, x: PlanOutput, like: PlanNode) -> PlanNode:
         """A node that is alive where `x` is."""
         if x.op.type not in SWITCHES:
-            return x.op  # type: ignore[no-any-return]
+            return x.op
         return self.identity(x, like, f"{like.name}/pivot")
 
     def alive_with_inputs(self, call: PlanNode) -> PlanNode | None:
         """A node that is alive where all inputs of a call are; None if it has none."""
-        sources = dict.fromkeys(call._inputs)
+        sources = dict.fromkeys(call.inputs)
         alive = [self.alive_with(x, call) for x in sources]
         if len(alive) < 2:
             return alive[0] if alive else None
-        return self.identity(call._inputs[0], call, f"{call.name}/pivot", alive[1:])
+        return self.identity(call.inputs[0], call, f"{call.name}/pivot", alive[1:])
 
     def done(self, call: PlanNode, expansion: Expansion) -> PlanNode:
         """A node that runs when all of a call has."""
         waits = dict.fromkeys(expansion.effects)
         for x in expansion.outputs:
             waits.setdefault(self.alive_with(x, call))
-        for control in call._control_inputs:
+        for control in call.control_inputs:
             waits.setdefault(control)
         return self.add("NoOp", [], call, call.name, list(waits))
 
@@ -157,32 +159,32 @@ class Inliner:
             name = node.attributes["f"]
             body = self.located(lambda: gradient_body(library, name, types), node)
             forward = None if name in library.gradients or name in library.built else name
-            expansion = self.insert(body, list(node._inputs), site, forward)
+            expansion = self.insert(body, list(node.inputs), site, forward)
         elif node.type in FUNCTIONAL_FORMS:
-            inputs = node.group(len(node.declaration.inputs) - 1)
-            expansion = self.call(node.attributes["f"], list(inputs), site)
+            given = node.group(len(node.declaration.inputs) - 1)
+            expansion = self.call(node.attributes["f"], given, site)
         else:
-            expansion = self.call(node.type, list(node._inputs), site, node.attributes)
+            expansion = self.call(node.type, list(node.inputs), site, node.attributes)
         check_results(node, expansion.outputs)
         return expansion
 
     def call(
-        self, name: str, inputs: list[Output], site: Site, attributes: dict[str, Any] | None = None
+        self, name: str, inputs: Sequence[PlanOutput], site: Site, attributes: dict[str, Any] | None = None
     ) -> Expansion:
         """Puts the nodes of a function at the end of `nodes`."""
         body = self.located(lambda: site.library.body(name, attributes), site.call)
         return self.insert(body, inputs, site)
 
-    def located(self, read: Any, node: PlanNode) -> FunctionBody:
+    def located(self, read: Callable[[], FunctionBody], node: PlanNode) -> FunctionBody:
         """A function's body; an error names the call."""
         try:
-            return read()  # type: ignore[no-any-return]
+            return read()
         except (errors.NotFoundError, errors.InvalidArgumentError) as error:
             text = f"{error.message}\n\t [[node {node.name} (op {node.type})]]"
             raise type(error)(lambda: node.origin.node_def, node.origin, text) from error
 
     def insert(
-        self, body: FunctionBody, inputs: list[Output], site: Site, forward: str | None = None
+        self, body: FunctionBody, inputs: Sequence[PlanOutput], site: Site, forward: str | None = None
     ) -> Expansion:
         """Copies a body; `forward`: the function whose call, if the plan has one, lends its nodes."""
         _check_call(body, inputs, site)
@@ -205,7 +207,7 @@ class _Copied:
 
     __slots__ = ("outputs", "waits")
 
-    def __init__(self, outputs: list[Output], waits: list[PlanNode]) -> None:
+    def __init__(self, outputs: list[PlanOutput], waits: list[PlanNode]) -> None:
         self.outputs, self.waits = outputs, waits
 
 
@@ -214,20 +216,20 @@ class _BodyCopy:
 
     def __init__(self, inliner: Inliner, body: FunctionBody, site: Site, lent: dict[str, _Copied]) -> None:
         self.inliner, self.body, self.site, self.lent = inliner, body, site, lent
-        self.values: dict[Any, Output] = {}
+        self.values: dict[Any, PlanOutput] = {}
         self.by_name: dict[str, _Copied] = {}
         self.depths = _Depths(body)
         self.heads: list[tuple[PlanNode, Any]] = []
-        self.given: set[Output] = set()
+        self.given: set[PlanOutput] = set()
 
-    def write(self, inputs: list[Output]) -> Expansion:
+    def write(self, inputs: Sequence[PlanOutput]) -> Expansion:
         """Copies all operations after the arguments."""
         body = self.body
         self.values.update(zip(body.inputs, inputs))
         self.given = set(inputs)
         arguments = {x.op for x in body.inputs}
         operations = _operations(body)
-        waited = {control for op in operations for control in op._control_inputs}
+        waited = {control for op in operations for control in op.control_inputs}
         waited.update(body.controls)
         effects: list[PlanNode] = []
         for op in operations:
@@ -238,11 +240,11 @@ class _BodyCopy:
             if copied is None:
                 copied = self._copy(op, op in waited)
             self.by_name[op.name] = copied
-            self.values.update(zip(op._outputs, copied.outputs))
+            self.values.update(zip(op.outputs, copied.outputs))
             if self.depths.is_effect(op):
                 effects += copied.waits
         for node, op in self.heads:
-            node._inputs[:] = [self.values[x] for x in op._inputs]
+            node.inputs[:] = [self.values[x] for x in op.inputs]
         for op in body.controls:
             effects += self.by_name[op.name].waits
         outputs = [self._bound_output(self.values[x], i) for i, x in enumerate(body.outputs)]
@@ -250,8 +252,8 @@ class _BodyCopy:
 
     def _copy(self, op: Any, waited: bool) -> _Copied:
         inliner, site = self.inliner, self.site
-        inputs = [self.values.get(x) for x in op._inputs]
-        awaited = [self.by_name.get(control.name) for control in op._control_inputs]
+        inputs = [self.values.get(x, UNKNOWN) for x in op.inputs]
+        awaited = [self.by_name.get(control.name) for control in op.control_inputs]
         controls = [wait for copied in awaited if copied is not None for wait in copied.waits]
         node = PlanNode(
             op.declaration,
@@ -260,13 +262,13 @@ class _BodyCopy:
             self._attributes(op),
             op.group_sizes,
             controls,
-            op._device or site.call._device,
+            op.device or site.call.device,
             site.call.order,
         )
         node.origin = site.call.origin
-        for x in op._outputs:
-            node._outputs.append(Output(node, x._value_index, x._dtype, x._dims))
-        if None in inputs:
+        for x in op.outputs:
+            node.outputs.append(PlanOutput(node, x.value_index, x.dtype, x.dims))
+        if UNKNOWN in inputs:
             self.heads.append((node, op))
         self._bind(op, node)
         if is_call(node):
@@ -277,10 +279,10 @@ class _BodyCopy:
             if waited:
                 waits = [inliner.done(node, expansion)]
             return _Copied(expansion.outputs, waits)
-        if None not in inputs:
+        if UNKNOWN not in inputs:
             _infer(node)
         inliner.nodes.append(node)
-        return _Copied(node._outputs, [node])
+        return _Copied(node.outputs, [node])
 
     def _pivot_of(self, node: PlanNode) -> PlanNode | None:
         """A node that is alive where a call in the body is; None if the body always runs, as a whole."""
@@ -303,26 +305,26 @@ class _BodyCopy:
         bound, site = self.inliner.bound, self.site
         if site.pivot is None and not site.controls:
             return
-        inner = [x._op for x in node._inputs if x is not None and x not in self.given]
-        if any([source in bound for source in (*inner, *node._control_inputs)]):
+        inner = [x.op for x in node.inputs if x is not UNKNOWN and x not in self.given]
+        if any([source in bound for source in (*inner, *node.control_inputs)]):
             bound.add(node)
             return
-        takes_argument = any(x in self.depths.arguments for x in op._inputs)
+        takes_argument = any(x in self.depths.arguments for x in op.inputs)
         if takes_argument or not op.declaration.is_pure or op.type in ENTERS:
             begins_loop = op.type in ENTERS  # all of a frame is alive where the call is, or none
             binding = site.controls if takes_argument and not begins_loop else site.binding()
-            node._control_inputs = list(dict.fromkeys([*node._control_inputs, *binding]))
+            node.control_inputs = list(dict.fromkeys([*node.control_inputs, *binding]))
             bound.add(node)
 
-    def _bound_output(self, x: Output, index: int) -> Output:
+    def _bound_output(self, x: PlanOutput, index: int) -> PlanOutput:
         """A result that is dead where the call is."""
         site = self.site
         binding = site.binding()
-        is_tied = x._op in self.inliner.bound or (x in self.given and not site.controls)
+        is_tied = x.op in self.inliner.bound or (x in self.given and not site.controls)
         if not binding or is_tied or not (site.pivot is not None or self.inliner.conditional):
             return x
         name = f"{site.prefix}/result_{index}"
-        return self.inliner.identity(x, site.call, name, binding)._outputs[0]  # type: ignore[no-any-return]
+        return self.inliner.identity(x, site.call, name, binding).outputs[0]
 
 
 class _Depths:
@@ -342,7 +344,7 @@ class _Depths:
                 self._hidden_effects |= self._of[op] > 0 and not op.declaration.is_pure
 
     def _depth(self, op: Any) -> int:
-        sources = [x._op for x in op._inputs if x._op.type not in NEXT_ITERATIONS] + op._control_inputs
+        sources = [x.op for x in op.inputs if x.op.type not in NEXT_ITERATIONS] + op.control_inputs
         depth = max((self._of.get(source, 0) for source in sources), default=0)
         if op.type in ENTERS or (op.type in SWITCHES and not is_loop_switch(op)):
             return depth + 1
@@ -362,7 +364,7 @@ class _Depths:
 # ---- checks and small things
 
 
-def _check_call(body: FunctionBody, inputs: list[Output], site: Site) -> None:
+def _check_call(body: FunctionBody, inputs: Sequence[PlanOutput], site: Site) -> None:
     call = site.call
     if body.name in site.callers:
         chain = " -> ".join([*site.callers[site.callers.index(body.name) :], body.name])
@@ -387,12 +389,12 @@ def _operations(body: FunctionBody) -> list[Any]:
 def _infer(node: PlanNode) -> None:
     """Infers the shapes of a copy again: its arguments' are known now."""
     infer = node.declaration.infer_function
-    if infer is None or not node._outputs:
+    if infer is None or not node.outputs:
         return
     try:
         dims = infer(node)
-        for output, found in zip(node._outputs, dims if type(dims) is list else [dims]):
-            output._dims = merge(output._dims, found)
+        for output, found in zip(node.outputs, dims if type(dims) is list else [dims]):
+            output.dims = merge(output.dims, found)
     except ValueError:  # the step will say what is wrong
         return
 

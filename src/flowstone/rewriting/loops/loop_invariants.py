@@ -9,9 +9,8 @@
 
 from __future__ import annotations
 
-from flowstone.framework.node import Output
 from flowstone.framework.operation import registry
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.branches import Liveness
 from flowstone.rewriting.analyses.frames import ENTERS, order_by_frames
 from flowstone.rewriting.analyses.loop_variables import LoopVariable, constant_of, entered, loop_variables
@@ -36,8 +35,8 @@ def hold_invariants(subgraph: Subgraph) -> None:
 
 def _bring_in_once(subgraph: Subgraph) -> None:
     takers = subgraph.consumers()
-    waited = {c for node in subgraph.nodes for c in node._control_inputs} | set(subgraph.targets)
-    replaced: dict[Output, Output] = {}
+    waited = {c for node in subgraph.nodes for c in node.control_inputs} | set(subgraph.targets)
+    replaced: dict[PlanOutput, PlanOutput] = {}
     places: dict[PlanNode, list[PlanNode]] = {}
     stand_ins: dict[PlanNode, list[PlanNode]] = {}
     variables = loop_variables(subgraph, takers)
@@ -46,10 +45,10 @@ def _bring_in_once(subgraph: Subgraph) -> None:
         heir = next((v for v in variables if v not in unchanged and _same_loop(v, each)), None)
         if heir is None:
             continue
-        constant = _enter(subgraph, each.enter, each.enter._inputs[0])
+        constant = _enter(subgraph, each.enter, each.enter.inputs[0])
         places.update({each.merge: [constant], each.switch: [], each.next: []})
-        replaced[each.value] = replaced[each.merge._outputs[0]] = constant._outputs[0]
-        _wait(heir.next, each.next._control_inputs)
+        replaced[each.value] = replaced[each.merge.outputs[0]] = constant.outputs[0]
+        _wait(heir.next, each.next.control_inputs)
         for taker in takers[each.value]:
             _wait(taker, [heir.switch])  # a constant is there before it is known that the loop goes on
         stand_ins[each.switch], stand_ins[each.merge] = [heir.switch], [heir.merge]
@@ -67,19 +66,19 @@ def _is_unchanged(variable: LoopVariable) -> bool:
 
 
 def _same_loop(a: LoopVariable, b: LoopVariable) -> bool:
-    return a.switch._inputs[1] is b.switch._inputs[1]
+    return a.switch.inputs[1] is b.switch.inputs[1]
 
 
-def _enter(subgraph: Subgraph, like: PlanNode, x: Output, is_constant: bool = True) -> PlanNode:
+def _enter(subgraph: Subgraph, like: PlanNode, x: PlanOutput, is_constant: bool = True) -> PlanNode:
     """What brings `x` into the loop of the Enter `like`, for all its iterations if it `is_constant`."""
     attributes = {**like.attributes, "is_constant": is_constant, "T": x.dtype}
     new = subgraph.new_node(registry["Enter"], [x], attributes, like)
-    new._control_inputs = list(like._control_inputs)
+    new.control_inputs = list(like.control_inputs)
     return new
 
 
 def _wait(node: PlanNode, controls: list[PlanNode]) -> None:
-    node._control_inputs = list(dict.fromkeys([*node._control_inputs, *controls]))
+    node.control_inputs = list(dict.fromkeys([*node.control_inputs, *controls]))
 
 
 # ---- arrays of gradients
@@ -94,29 +93,29 @@ def _take_arrays_once(subgraph: Subgraph) -> bool:
     takers = subgraph.consumers()
     place = {node: i for i, node in enumerate(subgraph.nodes)}
     places: dict[PlanNode, list[PlanNode]] = {}
-    replaced: dict[Output, Output] = {}
+    replaced: dict[PlanOutput, PlanOutput] = {}
     stand_ins: dict[PlanNode, list[PlanNode]] = {}
     for node in found:
-        last = max((x._op for x in node._inputs), key=place.__getitem__)
+        last = max((x.op for x in node.inputs), key=place.__getitem__)
         if liveness.node(last) != liveness.node(node):
             continue
-        sources = [x._op._inputs[0] for x in node._inputs]
+        sources = [x.op.inputs[0] for x in node.inputs]
         lookup = subgraph.new_node(node.declaration, sources, node.attributes, node)
-        enters = [_enter(subgraph, last, x) for x, y in zip(lookup._outputs, node._outputs) if y in takers]
-        replaced.update(zip([y for y in node._outputs if y in takers], [x._outputs[0] for x in enters]))
-        for x in node._outputs:
+        enters = [_enter(subgraph, last, x) for x, y in zip(lookup.outputs, node.outputs) if y in takers]
+        replaced.update(zip([y for y in node.outputs if y in takers], [x.outputs[0] for x in enters]))
+        for x in node.outputs:
             for taker in takers.get(x, ()):
-                _wait(taker, node._control_inputs)
+                _wait(taker, node.control_inputs)
         places.setdefault(last, [last]).extend([lookup, *enters])
         places[node] = []
-        stand_ins[node] = [*enters, *node._control_inputs]
+        stand_ins[node] = [*enters, *node.control_inputs]
         subgraph.log.append(("hold_invariants", node.name, "looked up before the loop"))
     substitute(subgraph, places, replaced, stand_ins)
     return bool(places)
 
 
 def _is_brought_in(node: PlanNode) -> bool:
-    return node.type == "TensorArrayGradV3" and all(entered(x) is not None for x in node._inputs)
+    return node.type == "TensorArrayGradV3" and all(entered(x) is not None for x in node.inputs)
 
 
 # ---- flows
@@ -128,21 +127,21 @@ def _chain_flows(subgraph: Subgraph) -> None:
     takers = subgraph.consumers()
     places: dict[PlanNode, list[PlanNode]] = {}
     for variable in loop_variables(subgraph, takers):
-        total = variable.next_value._op
-        if total.type not in _SUMS or len(total._inputs) != 2 or takers.get(variable.value) != [total]:
+        total = variable.next_value.op
+        if total.type not in _SUMS or len(total.inputs) != 2 or takers.get(variable.value) != [total]:
             continue
-        flow = next((x for x in total._inputs if x is not variable.value), None)
-        if flow is None or flow._op.type not in _FLOW_INPUTS or constant_of(variable.enter._outputs[0]) != 0:
+        flow = next((x for x in total.inputs if x is not variable.value), None)
+        if flow is None or flow.op.type not in _FLOW_INPUTS or constant_of(variable.enter.outputs[0]) != 0:
             continue
-        write, index = flow._op, _FLOW_INPUTS[flow._op.type]
-        before = entered(write._inputs[index])
+        write, index = flow.op, _FLOW_INPUTS[flow.op.type]
+        before = entered(write.inputs[index])
         if before is None or takers[flow] != [total]:
             continue
         first = _enter(subgraph, variable.enter, before, is_constant=False)
-        variable.merge._inputs[:] = [first._outputs[0], variable.next._outputs[0]]
+        variable.merge.inputs[:] = [first.outputs[0], variable.next.outputs[0]]
         places[variable.merge] = [first, variable.merge]
-        write._inputs[index] = variable.value
-        variable.next._inputs[0] = flow
+        write.inputs[index] = variable.value
+        variable.next.inputs[0] = flow
         subgraph.log.append(("hold_invariants", write.name, "hands its flow to the next iteration's"))
     substitute(subgraph, places, {}, {})
     if places:

@@ -18,9 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from flowstone.framework import dtypes
-from flowstone.framework.node import Output
 from flowstone.framework.operation import registry
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.branches import MERGES, SWITCHES, TRUE, Liveness
 from flowstone.rewriting.analyses.frames import ENTERS, EXITS, LOOP_TYPES, Frames
 from flowstone.rewriting.analyses.loop_variables import LoopVariable, Takers, constant_of, loop_variables
@@ -43,7 +42,7 @@ class _Countdown(NamedTuple):
 
     forward: LoopVariable
     backward: LoopVariable
-    left: Output
+    left: PlanOutput
 
 
 def drop_stacks(subgraph: Subgraph) -> None:
@@ -57,24 +56,24 @@ def drop_stacks(subgraph: Subgraph) -> None:
     _drop_idle(subgraph, {stack.pops[0] for stack in stacks if len(stack.pops) == 1})
     used = {*subgraph.consumers(), *subgraph.fetches}
     for stack in stacks:
-        if not any(pop._outputs[0] in used for pop in stack.pops):
+        if not any(pop.outputs[0] in used for pop in stack.pops):
             _drop(subgraph, stack)
 
 
 def find_stack(creation: PlanNode, takers: Takers) -> Stack | None:
     """The stack that this node makes; None if it is bounded, or others than pushes and pops take it."""
-    if (constant_of(creation._inputs[0]) or 0) >= 0:
+    if (constant_of(creation.inputs[0]) or 0) >= 0:
         return None
     found = Stack(creation, [], [], [])
-    waiting = list(takers.get(creation._outputs[0], ()))
+    waiting = list(takers.get(creation.outputs[0], ()))
     while waiting:
         node = waiting.pop()
         if node.type in ENTERS and node.attributes["is_constant"]:
             found.enters.append(node)
-            waiting += takers.get(node._outputs[0], ())
-        elif node.type == "StackPushV2" and node._outputs[0] not in takers:
+            waiting += takers.get(node.outputs[0], ())
+        elif node.type == "StackPushV2" and node.outputs[0] not in takers:
             found.pushes.append(node)
-        elif node.type == "StackPopV2" and node._control_inputs:
+        elif node.type == "StackPopV2" and node.control_inputs:
             found.pops.append(node)
         else:
             return None
@@ -83,18 +82,18 @@ def find_stack(creation: PlanNode, takers: Takers) -> Stack | None:
 
 def _drop(subgraph: Subgraph, stack: Stack) -> None:
     places: dict[PlanNode, list[PlanNode]] = {node: [] for node in (stack.creation, *stack.enters)}
-    replaced: dict[Output, Output] = {}
+    replaced: dict[PlanOutput, PlanOutput] = {}
     stand_ins: dict[PlanNode, list[PlanNode]] = {}
     for push in stack.pushes:
-        value = push._inputs[1]
+        value = push.inputs[1]
         places[push] = []
-        replaced[push._outputs[0]] = value
-        stand_ins[push] = list(push._control_inputs)
-        if value._op.type not in SWITCHES:  # which runs when its iteration, or branch, does not
-            stand_ins[push].append(value._op)
+        replaced[push.outputs[0]] = value
+        stand_ins[push] = list(push.control_inputs)
+        if value.op.type not in SWITCHES:  # which runs when its iteration, or branch, does not
+            stand_ins[push].append(value.op)
     for pop in stack.pops:
         places[pop] = []
-        stand_ins[pop] = list(pop._control_inputs)
+        stand_ins[pop] = list(pop.control_inputs)
     substitute(subgraph, places, replaced, stand_ins)
     subgraph.log.append(("drop_stacks", stack.creation.name, "nothing that is popped is used"))
 
@@ -103,30 +102,30 @@ def _drop_idle(subgraph: Subgraph, pops: set[PlanNode]) -> None:
     """Drops nodes of loops, these pops among them, whose values nobody needs; who waits for one waits for
     what it comes after in its loop."""
     frames, liveness = Frames(subgraph.nodes), Liveness(subgraph)
-    waited_for = {control for node in subgraph.nodes for control in node._control_inputs}
+    waited_for = {control for node in subgraph.nodes for control in node.control_inputs}
 
     def before(node: PlanNode) -> list[PlanNode]:
-        sources = dict.fromkeys([*(x._op for x in node._inputs), *node._control_inputs])
+        sources = dict.fromkeys(node.sources())
         return [x for x in sources if x.type not in ENTERS and frames.home(x) is frames.home(node)]
 
     def may_go(node: PlanNode) -> bool:
-        if frames.home(node) is None or not node._inputs or node.type in LOOP_TYPES | SWITCHES | MERGES:
+        if frames.home(node) is None or not node.inputs or node.type in LOOP_TYPES | SWITCHES | MERGES:
             return False
         if not (node.declaration.is_pure or node in pops) or liveness.node(node) != TRUE:
             return False
-        if node in waited_for and any(x._op.type in SWITCHES for x in node._inputs):
+        if node in waited_for and any(x.op.type in SWITCHES for x in node.inputs):
             return False  # a Switch also runs after the last iteration
         sources = before(node)
         return bool(sources) and all([liveness.node(source) == TRUE for source in sources])
 
     needed: set[Any] = set()
-    stack: list[Any] = [x._op for x in subgraph.fetches] + list(subgraph.targets)
+    stack: list[Any] = [x.op for x in subgraph.fetches] + list(subgraph.targets)
     stack += [node for node in subgraph.nodes if not may_go(node)]
     while stack:
         node = stack.pop()
         if node not in needed:
             needed.add(node)
-            stack += [x._op for x in node._inputs]
+            stack += [x.op for x in node.inputs]
     if pops <= needed:
         return
     stand_ins: dict[PlanNode, list[PlanNode]] = {}
@@ -151,11 +150,11 @@ class _Counters:
     def _find_countdowns(self) -> list[_Countdown]:
         counts: dict[PlanNode, LoopVariable] = {}  # by the Exit with the number of iterations
         for value, variable in self._variables.items():
-            if self._steps[value] == 1 and constant_of(variable.enter._outputs[0]) == 0 and variable.exit:
+            if self._steps[value] == 1 and constant_of(variable.enter.outputs[0]) == 0 and variable.exit:
                 counts[variable.exit] = variable
         found = []
         for value, variable in self._variables.items():
-            source = variable.enter._inputs[0]._op
+            source = variable.enter.inputs[0].op
             if self._steps[value] == -1 and source in counts and _runs_to_one(variable):
                 found.append(_Countdown(counts[source], variable, variable.next_value))
         return found
@@ -166,13 +165,13 @@ class _Counters:
             return
         frames, liveness = Frames(self._subgraph.nodes), Liveness(self._subgraph)
         places: dict[PlanNode, list[PlanNode]] = {}
-        replaced: dict[Output, Output] = {}
+        replaced: dict[PlanOutput, PlanOutput] = {}
         for stack in stacks:
             if len(stack.pushes) != 1 or len(stack.pops) != 1:
                 continue
             (push,), (pop,) = stack.pushes, stack.pops
-            pushed, popped = self._variables.get(push._inputs[1]), pop._outputs[0]
-            if pushed is None or popped in self._fetched or pushed.value._dtype is not popped._dtype:
+            pushed, popped = self._variables.get(push.inputs[1]), pop.outputs[0]
+            if pushed is None or popped in self._fetched or pushed.value.dtype is not popped.dtype:
                 continue
             for each in self._countdowns:
                 ends = (push, each.forward), (pop, each.backward)
@@ -180,27 +179,27 @@ class _Counters:
                     computed = self._computed(pushed, each, pop)
                     if computed is not None:
                         places[pop] = [*computed, pop]
-                        replaced[popped] = computed[-1]._outputs[0] if computed else each.left
+                        replaced[popped] = computed[-1].outputs[0] if computed else each.left
                         name, reason = stack.creation.name, "the counter is counted back"
                         self._subgraph.log.append(("drop_stacks", name, reason))
         substitute(self._subgraph, places, replaced, {})
 
     def _computed(self, pushed: LoopVariable, each: _Countdown, pop: PlanNode) -> list[PlanNode] | None:
         """The nodes of ``first + step left``, the last of which has the value; none where `left` is it."""
-        first, step = constant_of(pushed.enter._outputs[0]), self._steps[pushed.value]
-        if first is None or each.left._dtype is not pushed.value._dtype:
+        first, step = constant_of(pushed.enter.outputs[0]), self._steps[pushed.value]
+        if first is None or each.left.dtype is not pushed.value.dtype:
             return None
         nodes: list[PlanNode] = []
         value = each.left
         for op_type, number, idle in (("Mul", step, 1), ("AddV2", first, 0)):
             if number != idle:
-                constant = self._node("Const", [], pop, np.array(number, value._dtype.as_numpy_dtype))
-                nodes += [constant, self._node(op_type, [value, constant._outputs[0]], pop)]
-                value = nodes[-1]._outputs[0]
+                constant = self._node("Const", [], pop, np.array(number, value.dtype.as_numpy_dtype))
+                nodes += [constant, self._node(op_type, [value, constant.outputs[0]], pop)]
+                value = nodes[-1].outputs[0]
         return nodes
 
-    def _node(self, op_type: str, inputs: list[Output], like: PlanNode, value: object = None) -> PlanNode:
-        kind = like._outputs[0]._dtype
+    def _node(self, op_type: str, inputs: list[PlanOutput], like: PlanNode, value: object = None) -> PlanNode:
+        kind = like.outputs[0].dtype
         attributes = {"T": kind} if value is None else {"dtype": kind, "value": value}
         name = f"{like.name}/{op_type}"
         return self._subgraph.new_node(registry[op_type], inputs, attributes, like, name=name)
@@ -208,10 +207,10 @@ class _Counters:
 
 def _step(variable: LoopVariable) -> int | None:
     """By how much an integer variable grows in each iteration, if always by the same."""
-    value, add = variable.value, variable.next_value._op
-    if value._dtype not in _INTEGERS or value._dims != () or add.type not in ("Add", "AddV2", "Sub"):
+    value, add = variable.value, variable.next_value.op
+    if value.dtype not in _INTEGERS or value.dims != () or add.type not in ("Add", "AddV2", "Sub"):
         return None
-    a, b = add._inputs
+    a, b = add.inputs
     if b is value and add.type != "Sub":
         a, b = b, a
     step = constant_of(b) if a is value else None
@@ -222,12 +221,12 @@ def _step(variable: LoopVariable) -> int | None:
 
 def _runs_to_one(variable: LoopVariable) -> bool:
     """Whether the loop goes on as long as this counter is at least one."""
-    predicate = variable.switch._inputs[1]._op._inputs[0]._op
+    predicate = variable.switch.inputs[1].op.inputs[0].op
     if predicate.type not in ("GreaterEqual", "Greater"):
         return False
-    counter, limit = predicate._inputs
+    counter, limit = predicate.inputs
     least = 1 if predicate.type == "GreaterEqual" else 0
-    return counter is variable.merge._outputs[0] and constant_of(limit) == least
+    return counter is variable.merge.outputs[0] and constant_of(limit) == least
 
 
 def _is_always_in(node: PlanNode, loop: LoopVariable, frames: Frames, liveness: Liveness) -> bool:

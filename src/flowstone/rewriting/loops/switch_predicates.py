@@ -11,21 +11,20 @@ take one `_Value` of it instead, read when the conditional's control inputs say.
 
 from __future__ import annotations
 
-from flowstone.framework.node import Output
 from flowstone.framework.operation import registry
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.branches import SWITCHES
 from flowstone.rewriting.analyses.frames import is_loop_switch
 from flowstone.rewriting.analyses.state_versions import References, StateVersions
 
-_Reading = tuple[Output, frozenset[PlanNode]]  # what is read, and after what
+_Reading = tuple[PlanOutput, frozenset[PlanNode]]  # what is read, and after what
 
 
 def hold_predicates(subgraph: Subgraph) -> None:
     """Gives Switches the values of the changing references that they ask."""
     references = References()
     asking = [
-        n for n in subgraph.nodes if n.type in SWITCHES and references[n._inputs[1]] and not is_loop_switch(n)
+        n for n in subgraph.nodes if n.type in SWITCHES and references[n.inputs[1]] and not is_loop_switch(n)
     ]
     if not asking:
         return
@@ -33,13 +32,13 @@ def hold_predicates(subgraph: Subgraph) -> None:
     values: dict[_Reading, PlanNode] = {}
     places: dict[PlanNode, PlanNode] = {}
     for node in asking:
-        if not any(versions.is_changed(state) for state in references[node._inputs[1]]):
+        if not any(versions.is_changed(state) for state in references[node.inputs[1]]):
             continue
         reading = _reading(node, references)
         value = values.get(reading)
         if value is None:
             value = values[reading] = places[node] = _value(subgraph, node, reading)
-        node._inputs[1] = value._outputs[0]
+        node.inputs[1] = value.outputs[0]
     subgraph.nodes = [
         new for node in subgraph.nodes for new in ([places[node], node] if node in places else [node])
     ]
@@ -49,11 +48,11 @@ def _reading(switch: PlanNode, references: References) -> _Reading:
     """What the predicate of a Switch is and when it is there: equal for all Switches of one conditional, that
     of the pivots, which hands on the variable and waits itself, and those that take an Identity that waits.
     """
-    data, predicate = switch._inputs
-    controls = set(switch._control_inputs) if references[data] == references[predicate] else set()
-    while predicate._op.type == "Identity":
-        controls.update(predicate._op._control_inputs)
-        predicate = predicate._op._inputs[0]
+    data, predicate = switch.inputs
+    controls = set(switch.control_inputs) if references[data] == references[predicate] else set()
+    while predicate.op.type == "Identity":
+        controls.update(predicate.op.control_inputs)
+        predicate = predicate.op.inputs[0]
     return predicate, frozenset(controls)
 
 
@@ -61,5 +60,5 @@ def _value(subgraph: Subgraph, switch: PlanNode, reading: _Reading) -> PlanNode:
     predicate, controls = reading
     attributes = {"T": predicate.dtype.base_dtype}
     value = subgraph.new_node(registry["_Value"], [predicate], attributes, switch)
-    value._control_inputs = sorted(controls, key=lambda node: node.order)
+    value.control_inputs = sorted(controls, key=lambda node: node.order)
     return value

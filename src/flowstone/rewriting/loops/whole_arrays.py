@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from flowstone.framework.node import Output
 from flowstone.framework.shape import is_compatible
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.branches import SWITCHES, Liveness
 from flowstone.rewriting.analyses.frames import Frames
 from flowstone.rewriting.analyses.loop_variables import Takers, constant_of
@@ -36,7 +35,7 @@ def forward_whole_arrays(subgraph: Subgraph) -> None:
         return
     takers, frames, liveness = subgraph.consumers(), Frames(subgraph.nodes), Liveness(subgraph)
     places: dict[PlanNode, list[PlanNode]] = {}
-    replaced: dict[Output, Output] = {}
+    replaced: dict[PlanOutput, PlanOutput] = {}
     stand_ins: dict[PlanNode, list[PlanNode]] = {}
     for creation in creations:
         arrays = _arrays(creation, takers)
@@ -47,13 +46,13 @@ def forward_whole_arrays(subgraph: Subgraph) -> None:
             continue
         for each in arrays:
             value = _whole_value(each, creation)
-            if value is None or liveness.output(value) != liveness.output(each.gathers[0]._outputs[0]):
+            if value is None or liveness.output(value) != liveness.output(each.gathers[0].outputs[0]):
                 continue
             if value.op.type in SWITCHES:
                 continue  # who waits for it would run in the other branch, too
             (gather,) = each.gathers
-            places[gather], replaced[gather._outputs[0]] = [], value
-            stand_ins[gather] = [value.op, *gather._control_inputs]
+            places[gather], replaced[gather.outputs[0]] = [], value
+            stand_ins[gather] = [value.op, *gather.control_inputs]
             subgraph.log.append(("forward_whole_arrays", gather.name, "what was written as a whole"))
         if all(gather in places for each in arrays for gather in each.gathers):
             _drop(subgraph, creation, users, takers, places, stand_ins)
@@ -64,7 +63,7 @@ def forward_whole_arrays(subgraph: Subgraph) -> None:
 
 
 def _resolve(
-    replaced: dict[Output, Output],
+    replaced: dict[PlanOutput, PlanOutput],
     places: dict[PlanNode, list[PlanNode]],
     stand_ins: dict[PlanNode, list[PlanNode]],
 ) -> None:
@@ -87,7 +86,7 @@ def _resolve(
 
 def _arrays(creation: PlanNode, takers: Takers) -> list[_Array] | None:
     """The array made here and those of its gradients; None if something else is done with one of them."""
-    size = constant_of(creation._inputs[0])
+    size = constant_of(creation.inputs[0])
     if size is None or creation.attributes["dynamic_size"]:
         return None
     found: dict[tuple[str, ...], _Array] = {(): _Array(int(size), creation, [], [], [])}
@@ -95,11 +94,11 @@ def _arrays(creation: PlanNode, takers: Takers) -> list[_Array] | None:
     while waiting:
         key, source = waiting.pop()
         each = found.setdefault(key, _Array(int(size), source, [], [], []))
-        for node in takers.get(source._outputs[0], ()):
+        for node in takers.get(source.outputs[0], ()):
             if node.type == "TensorArrayGradV3":
                 each.lookups.append(node)
                 waiting.append(((*key, node.attributes["source"]), node))
-            elif node.type == "TensorArrayScatterV3" and node._inputs[2]._op is not source:
+            elif node.type == "TensorArrayScatterV3" and node.inputs[2].op is not source:
                 each.scatters.append(node)
             elif node.type == "TensorArrayGatherV3":
                 each.gathers.append(node)
@@ -108,16 +107,16 @@ def _arrays(creation: PlanNode, takers: Takers) -> list[_Array] | None:
     return list(found.values())
 
 
-def _whole_value(array: _Array, creation: PlanNode) -> Output | None:
+def _whole_value(array: _Array, creation: PlanNode) -> PlanOutput | None:
     """What the array holds where it is read, if it is written and read once, and as a whole."""
     if len(array.scatters) != 1 or len(array.gathers) != 1:
         return None
     (scatter,), (gather,) = array.scatters, array.gathers
-    value: Output = scatter._inputs[2]
-    dims, kind = value._dims, creation.attributes["dtype"]
-    if gather._inputs[2] is not scatter._outputs[0] or not dims or dims[0] != array.size:
+    value: PlanOutput = scatter.inputs[2]
+    dims, kind = value.dims, creation.attributes["dtype"]
+    if gather.inputs[2] is not scatter.outputs[0] or not dims or dims[0] != array.size:
         return None
-    if value._dtype is not kind or gather.attributes["dtype"] is not kind:
+    if value.dtype is not kind or gather.attributes["dtype"] is not kind:
         return None
     for shape in (creation.attributes["element_shape"], gather.attributes["element_shape"]):
         if None in dims or not is_compatible(shape, dims[1:]):
@@ -140,15 +139,15 @@ def _drop(
 ) -> None:
     """Drops an array and all its users, unless somebody takes a flow or waits as a step's target."""
     gone = {creation, *users}
-    wanted = {*(x._op for x in subgraph.fetches), *subgraph.targets} & gone - places.keys()
+    wanted = {*(x.op for x in subgraph.fetches), *subgraph.targets} & gone - places.keys()
     if wanted or any(
         taker not in gone and node not in places
         for node in gone
-        for x in node._outputs
+        for x in node.outputs
         for taker in takers.get(x, ())
     ):
         return
     for node in gone - places.keys():
         places[node] = []
-        sources = dict.fromkeys([*(x._op for x in node._inputs), *node._control_inputs])
+        sources = dict.fromkeys(node.sources())
         stand_ins[node] = [x for x in sources if x.type not in SWITCHES]

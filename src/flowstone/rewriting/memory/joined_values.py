@@ -21,9 +21,8 @@ from typing import NamedTuple
 import numpy as np
 
 from flowstone.framework import dtypes
-from flowstone.framework.node import Output
 from flowstone.framework.operation import registry
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.branches import Liveness
 from flowstone.rewriting.analyses.memory_estimate import size_of
 from flowstone.rewriting.analyses.state_access import input_positions
@@ -47,14 +46,14 @@ class _Walk(NamedTuple):
     """`place` of each node in the order, and who takes each value."""
 
     place: dict[PlanNode, int]
-    takers: dict[Output, list[PlanNode]]
+    takers: dict[PlanOutput, list[PlanNode]]
 
 
 class _Parts(NamedTuple):
     """What is `made` before which node, and the parts that nodes take, by input position."""
 
     made: dict[PlanNode, list[PlanNode]]
-    taken: dict[PlanNode, dict[int, Output]]
+    taken: dict[PlanNode, dict[int, PlanOutput]]
 
 
 def read_joined_values(subgraph: Subgraph) -> None:
@@ -69,63 +68,63 @@ def read_joined_values(subgraph: Subgraph) -> None:
         if uses and _pays(join, uses, walk):
             _read(subgraph, join, uses, walk, parts)
     places: dict[PlanNode, list[PlanNode]] = {node: [*new, node] for node, new in parts.made.items()}
-    replaced: dict[Output, Output] = {}
+    replaced: dict[PlanOutput, PlanOutput] = {}
     for node, taken in parts.taken.items():
-        inputs = [taken.get(i, x) for i, x in enumerate(node._inputs)]
+        inputs = [taken.get(i, x) for i, x in enumerate(node.inputs)]
         new = subgraph.new_node(node.declaration, inputs, node.attributes, node, node.group_sizes)
-        new._control_inputs = list(node._control_inputs)
+        new.control_inputs = list(node.control_inputs)
         places[node] = [*parts.made.get(node, ()), new]
-        replaced.update(zip(node._outputs, new._outputs))
+        replaced.update(zip(node.outputs, new.outputs))
     substitute(subgraph, places, replaced)
 
 
 def _gradients(subgraph: Subgraph, join: PlanNode, walk: _Walk) -> Uses:
     """Of the operands that only `join` and gradients of activations take: these gradients, by position."""
-    operands = join._inputs[:-1]
+    operands = join.inputs[:-1]
     axis = join.constant(len(operands))
-    if axis is None or any(x._dims is None or None in x._dims for x in operands):
+    if axis is None or any(x.dims is None or None in x.dims for x in operands):
         return {}
     found: Uses = {}
     for i, x in enumerate(operands):
         others = [node for node in walk.takers[x] if node is not join]
         fits = all(node.type in _RESULT and _position(node, x) is not None for node in others)
-        here = all(node._device == join._device for node in (x._op, *others))
+        here = all(node.device == join.device for node in (x.op, *others))
         later = all(walk.place[node] > walk.place[join] for node in others)
         if others and fits and here and later and operands.count(x) == 1 and x not in subgraph.fetches:
             found[i] = others
     return found
 
 
-def _position(node: PlanNode, x: Output) -> int | None:
+def _position(node: PlanNode, x: PlanOutput) -> int | None:
     """Where the gradient of an activation takes `x` as its result; None if it takes it otherwise, too."""
     positions = input_positions(node, (_RESULT[node.type],))
-    found = [i for i, taken in enumerate(node._inputs) if taken is x]
+    found = [i for i, taken in enumerate(node.inputs) if taken is x]
     return found[0] if len(found) == 1 and found[0] in positions else None
 
 
 def _pays(join: PlanNode, uses: Uses, walk: _Walk) -> bool:
     start = walk.place[join]
     first = min(walk.place[node] for nodes in uses.values() for node in nodes)
-    last = max([walk.place[node] for node in walk.takers.get(join._outputs[0], [])], default=start)
-    return 2 * (last - start) >= first - start and sum(size_of(join._inputs[i]) for i in uses) >= WORTHWHILE
+    last = max([walk.place[node] for node in walk.takers.get(join.outputs[0], [])], default=start)
+    return 2 * (last - start) >= first - start and sum(size_of(join.inputs[i]) for i in uses) >= WORTHWHILE
 
 
 def _read(subgraph: Subgraph, join: PlanNode, uses: Uses, walk: _Walk, parts: _Parts) -> None:
     """Puts a split of the joined value before the first of the gradients."""
-    operands, whole = join._inputs[:-1], join._outputs[0]
-    axis = int(np.asarray(join.constant(len(operands)))) % len(whole._dims or ())
+    operands, whole = join.inputs[:-1], join.outputs[0]
+    axis = int(np.asarray(join.constant(len(operands)))) % len(whole.dims or ())
     first = min([node for nodes in uses.values() for node in nodes], key=walk.place.__getitem__)
     constants = [
-        subgraph.new_constant(np.array([x._dims[axis] for x in operands], np.int64), first, "sizes"),
+        subgraph.new_constant(np.array([(x.dims or ())[axis] for x in operands], np.int64), first, "sizes"),
         subgraph.new_constant(np.array(axis, np.int32), first, "axis"),
     ]
     attributes = {"T": whole.dtype.base_dtype, "Tlen": dtypes.int64, "num_split": len(operands)}
-    inputs = [whole, *[constant._outputs[0] for constant in constants]]
+    inputs = [whole, *[constant.outputs[0] for constant in constants]]
     split = subgraph.new_node(registry["SplitV"], inputs, attributes, first, name=f"{join.name}/parts")
     parts.made.setdefault(first, []).extend([*constants, split])
     for i, nodes in uses.items():
         for node in nodes:
             at = _position(node, operands[i])
             assert at is not None
-            parts.taken.setdefault(node, {})[at] = split._outputs[i]
+            parts.taken.setdefault(node, {})[at] = split.outputs[i]
             subgraph.log.append(("read_joined_values", node.name, f"its value is part of {join.name}"))

@@ -16,8 +16,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable
 
-from flowstone.framework.node import Output
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.branches import Liveness
 from flowstone.rewriting.analyses.memory_estimate import Block, blocks_of, peak_memory, shares, size_of
 from flowstone.rewriting.analyses.state_access import order_edges
@@ -31,7 +30,7 @@ Key = tuple[int, int, int]
 
 def schedule_memory(subgraph: Subgraph) -> None:
     """Arranges the nodes of a subgraph with many bytes of values for a low peak."""
-    if sum([size_of(x) for node in subgraph.nodes for x in node._outputs]) >= WORTHWHILE:
+    if sum([size_of(x) for node in subgraph.nodes for x in node.outputs]) >= WORTHWHILE:
         split_sums(subgraph)
         lower_peak(subgraph)
 
@@ -83,7 +82,7 @@ class _Problem:
         self.size: list[int] = []
         self.users: list[set[int]] = []
         self.made: list[list[int]] = [[] for _ in blocks]
-        self._of: dict[Output, tuple[int, ...]] = {}
+        self._of: dict[PlanOutput, tuple[int, ...]] = {}
         self._find_buffers()
         self.kept = {buffer for x in subgraph.fetches for buffer in self._of.get(x, ())}
         self.taken: list[list[int]] = [[] for _ in blocks]
@@ -97,13 +96,13 @@ class _Problem:
         of = self._of
         for i, block in enumerate(self.blocks):
             for node in block:
-                for x in node._inputs:
+                for x in node.inputs:
                     for buffer in of.get(x, ()):
                         self.users[buffer].add(i)
                 shared = shares(node)
-                for output in node._outputs:
+                for output in node.outputs:
                     if shared:
-                        of[output] = tuple({b for j in shared for b in of.get(node._inputs[j], ())})
+                        of[output] = tuple({b for j in shared for b in of.get(node.inputs[j], ())})
                     elif size := size_of(output):
                         of[output] = (len(self.size),)
                         self.made[i].append(len(self.size))
@@ -114,7 +113,7 @@ class _Problem:
         number = self.number
         for i, block in enumerate(self.blocks):
             for node in block:
-                for source in (*[x._op for x in node._inputs], *node._control_inputs):
+                for source in node.sources():
                     if number[source] != i:
                         self.sources[i].add(number[source])
         for earlier, later in order_edges([node for block in self.blocks for node in block]):
@@ -178,8 +177,8 @@ def split_sums(subgraph: Subgraph) -> None:
         return
     nodes: list[PlanNode] = []
     for node in subgraph.nodes:
-        terms = list(node._inputs)
-        dims = {x._dims for x in terms}
+        terms = list(node.inputs)
+        dims = {x.dims for x in terms}
         if node.type == "AddN" and len(terms) > 2 and len(dims) == 1 and size_of(terms[0]) >= _LARGE_TERM:
             total = terms[0]
             for k, term in enumerate(terms[1:-1], 1):
@@ -187,10 +186,10 @@ def split_sums(subgraph: Subgraph) -> None:
                 partial = subgraph.new_node(
                     node.declaration, [total, term], attributes, node, (2,), f"{node.name}/partial_{k}"
                 )
-                partial._control_inputs = list(node._control_inputs)
+                partial.control_inputs = list(node.control_inputs)
                 nodes.append(partial)
-                total = partial._outputs[0]
-            node._inputs[:] = [total, terms[-1]]
+                total = partial.outputs[0]
+            node.inputs[:] = [total, terms[-1]]
             node.attributes = {**node.attributes, "N": 2}
             node.group_sizes = (2,)
             reason = f"{len(terms)} large terms, added as they come"

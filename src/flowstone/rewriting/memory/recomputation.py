@@ -27,8 +27,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from flowstone.framework.node import Output
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.memory_estimate import peak_memory, size_of
 from flowstone.rewriting.analyses.stashes import Stash, Stashes, is_gradient
 from flowstone.rewriting.analyses.state_versions import StateVersions
@@ -115,7 +114,7 @@ class _Plan:
         self.count, self.cheap, self.hinted = count, cheap, hinted
         self.nodes = subgraph.nodes
         self.clones: list[tuple[int, PlanNode]] = []
-        self.redirects: list[tuple[PlanNode, int, Output]] = []
+        self.redirects: list[tuple[PlanNode, int, PlanOutput]] = []
         self._last_forward_use = self._find_last_forward_uses()
         self.cuts = self._find_cuts()
         segments = self._segments()
@@ -126,10 +125,10 @@ class _Plan:
 
     # ---- segments
 
-    def _find_last_forward_uses(self) -> dict[Output, int]:
+    def _find_last_forward_uses(self) -> dict[PlanOutput, int]:
         root, found = self.stashes.root, {}
         for i, node in enumerate(self.nodes[: self.stashes.turn + 1]):
-            for x in node._inputs:
+            for x in node.inputs:
                 home = root.get(x)
                 if home is not None:
                     found[home] = i
@@ -176,7 +175,7 @@ class _Plan:
         """Whether the node gives the same values if it runs again before the node at place `before`."""
         if not node.declaration.is_pure or node.type in ("_Arg", "Const"):
             return False
-        if any(x._dtype.is_ref or x._dtype.torch is None for x in node._outputs):
+        if any(x.dtype.is_ref or x.dtype.torch is None for x in node.outputs):
             return False
         if self.cheap and _operations(node):
             return False
@@ -185,7 +184,7 @@ class _Plan:
         current, there = self.versions.current, self.nodes[before]
         return all([current(state, there) == version for state, version in self.versions.in_memory_for(node)])
 
-    def _needed(self, segment: list[Stash]) -> tuple[list[PlanNode], set[Output]]:
+    def _needed(self, segment: list[Stash]) -> tuple[list[PlanNode], set[PlanOutput]]:
         """The nodes to run again for these stashes, in order, and the other values that they take."""
         if not segment:
             return [], set()
@@ -195,7 +194,7 @@ class _Plan:
         again = {stash.value for stash in segment}
         kept = {stash.value for stash in self.stashes.found} - again
         needed: set[PlanNode] = set()
-        taken: set[Output] = set()
+        taken: set[PlanOutput] = set()
         stack = [stash.value for stash in segment]
         while stack:
             x = stack.pop()
@@ -207,7 +206,7 @@ class _Plan:
                 taken.add(x if home is None else home)
                 continue
             needed.add(node)
-            stack += node._inputs
+            stack += node.inputs
         return sorted(needed, key=lambda node: place[node]), taken
 
     def _worthwhile(self, segment: list[Stash]) -> list[Stash]:
@@ -228,7 +227,7 @@ class _Plan:
         if self.cheap:
             return segments
         saved: dict[PlanNode, int] = {}
-        costs: dict[Output, list[PlanNode]] = {}
+        costs: dict[PlanOutput, list[PlanNode]] = {}
         for segment in segments:
             needed = set(self._needed(segment)[0])
             for stash in segment:
@@ -252,32 +251,32 @@ class _Plan:
     def _clone(self, segment: list[Stash]) -> None:
         needed, _ = self._needed(segment)
         before = min(stash.late for stash in segment)
-        copies: dict[Output, Output] = {}
+        copies: dict[PlanOutput, PlanOutput] = {}
         clones: dict[PlanNode, PlanNode] = {}
         for node in needed:
-            controls = [clones.get(c, c) for c in node._control_inputs]
-            clones[node] = clone = _copy(node, [copies.get(x, x) for x in node._inputs], controls)
-            copies.update(zip(node._outputs, clone._outputs))
+            controls = [clones.get(c, c) for c in node.control_inputs]
+            clones[node] = clone = _copy(node, [copies.get(x, x) for x in node.inputs], controls)
+            copies.update(zip(node.outputs, clone.outputs))
             self.clones.append((before, clone))
         root = self.stashes.root
         again = {stash.value for stash in segment}
-        views: dict[Output, Output] = dict(copies)
+        views: dict[PlanOutput, PlanOutput] = dict(copies)
         for i in range(self.stashes.turn + 1, len(self.nodes)):
             node = self.nodes[i]
-            for j, x in enumerate(node._inputs):
+            for j, x in enumerate(node.inputs):
                 if root.get(x) in again:
                     self.redirects.append((node, j, self._view(x, views, before)))
 
-    def _view(self, x: Output, views: dict[Output, Output], before: int) -> Output:
+    def _view(self, x: PlanOutput, views: dict[PlanOutput, PlanOutput], before: int) -> PlanOutput:
         """What stands for a value that lies in a stash's buffer: views of it are made again, too."""
         if x in views or x not in self.stashes.root:
             return views.get(x, x)
         node = x.op
         if self.stashes.place[node] > self.stashes.turn:  # a gradient's own view, of what is redirected
             return x
-        inputs = [self._view(y, views, before) for y in node._inputs]
-        clone = _copy(node, inputs, list(node._control_inputs))
-        views.update(zip(node._outputs, clone._outputs))
+        inputs = [self._view(y, views, before) for y in node.inputs]
+        clone = _copy(node, inputs, list(node.control_inputs))
+        views.update(zip(node.outputs, clone.outputs))
         self.clones.append((before, clone))
         return views[x]
 
@@ -286,7 +285,7 @@ class _Plan:
     def cost(self) -> tuple[float, int]:
         """Operations of products and bytes written by what is computed again."""
         operations = sum([_operations(clone) for _, clone in self.clones])
-        return operations, sum([size_of(x) for _, clone in self.clones for x in clone._outputs])
+        return operations, sum([size_of(x) for _, clone in self.clones for x in clone.outputs])
 
     def step_operations(self) -> float:
         """Operations of products in the whole step, of which gradients have twice the forward part's."""
@@ -301,7 +300,7 @@ class _Plan:
 
     def peak(self) -> int:
         """The estimated peak if this plan were applied."""
-        old = [(node, i, node._inputs[i]) for node, i, _ in self.redirects]
+        old = [(node, i, node.inputs[i]) for node, i, _ in self.redirects]
         _redirect(self.redirects)
         self.subgraph.nodes = self.order()
         try:
@@ -316,18 +315,18 @@ class _Plan:
         arrange(self.subgraph, self.order())
 
 
-def _copy(node: PlanNode, inputs: list[Output], controls: list[PlanNode]) -> PlanNode:
+def _copy(node: PlanNode, inputs: list[PlanOutput], controls: list[PlanNode]) -> PlanNode:
     name, attributes, sizes = f"{node.name}/recomputed", node.attributes, node.group_sizes
-    copy = PlanNode(node.declaration, name, inputs, attributes, sizes, controls, node._device, node.order)
+    copy = PlanNode(node.declaration, name, inputs, attributes, sizes, controls, node.device, node.order)
     copy.origin = node.origin
-    for output in node._outputs:
-        copy.add_output(output._dtype, output._dims)
+    for output in node.outputs:
+        copy.add_output(output.dtype, output.dims)
     return copy
 
 
-def _redirect(redirects: Iterable[tuple[PlanNode, int, Output]]) -> None:
+def _redirect(redirects: Iterable[tuple[PlanNode, int, PlanOutput]]) -> None:
     for node, i, x in redirects:
-        node._inputs[i] = x
+        node.inputs[i] = x
 
 
 def _first_above(totals: list[int], wanted: float, end: int) -> int:
@@ -347,25 +346,25 @@ def _products_behind(node: PlanNode, inside: set[PlanNode]) -> list[PlanNode]:
         if _operations(node):
             found.append(node)
         else:
-            stack += [x.op for x in node._inputs]
+            stack += [x.op for x in node.inputs]
     return found
 
 
 def _operations(node: PlanNode) -> float:
     """What a product or a convolution takes, in floating-point operations; 0 for all else, which is cheap."""
     if node.type in _PRODUCTS:
-        counts: Any = [_count(x) for x in (*node._inputs[:2], node._outputs[0])]
+        counts: Any = [_count(x) for x in (*node.inputs[:2], node.outputs[0])]
         return float(2.0 * math.sqrt(math.prod(counts)) + _BYTE * 4 * sum(counts))
     if node.type in _CONVOLUTIONS:
-        return 2.0 * _count(node._outputs[0]) * _count(node._inputs[1]) / _channels(node)
+        return 2.0 * _count(node.outputs[0]) * _count(node.inputs[1]) / _channels(node)
     return 0.0
 
 
 def _channels(node: PlanNode) -> int:
     """Of a convolution's result; filters may lie in any order."""
-    dims = node._outputs[0]._dims or (1,)
+    dims = node.outputs[0].dims or (1,)
     return dims[1 if node.attributes.get("data_format", "NHWC").startswith("NC") else -1] or 1
 
 
-def _count(x: Output) -> int:
-    return max(1, math.prod([n or 1 for n in x._dims or ()]))
+def _count(x: PlanOutput) -> int:
+    return max(1, math.prod([n or 1 for n in x.dims or ()]))

@@ -24,9 +24,8 @@ import torch
 
 from flowstone.framework.device_name import DeviceSpec
 from flowstone.framework.kernel import CPU, GPU
-from flowstone.framework.node import Output
 from flowstone.framework.operation import OpDeclaration, op
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.memory_estimate import blocks_of, memory_profile, shares
 from flowstone.rewriting.analyses.stashes import Stash, Stashes
 from flowstone.rewriting.memory.memory_schedule import arrange
@@ -114,10 +113,10 @@ def _is_elsewhere(stash: Stash) -> bool:
 
 def _hinted(stashes: Stashes) -> list[Stash]:
     wanted = {
-        stashes.root.get(node._inputs[i])
+        stashes.root.get(node.inputs[i])
         for node in stashes.nodes
         for i in node.attributes.get(HINT, ())
-        if i < len(node._inputs)
+        if i < len(node.inputs)
     }
     return [stash for stash in stashes.found if stash.value in wanted]
 
@@ -134,36 +133,36 @@ class _Swap:
     def _add(self, stash: Stash) -> None:
         value = stash.value
         out = self._copy(copy_to_host, value, value.op, "swapped_out")
-        back = self._copy(copy_from_host, out._outputs[0], value.op, "swapped_in")
+        back = self._copy(copy_from_host, out.outputs[0], value.op, "swapped_in")
         self.new.setdefault(stash.early + 1, []).append(out)
         self.new.setdefault(stash.late, []).append(back)
-        views: dict[Output, Output] = {value: back._outputs[0]}
+        views: dict[PlanOutput, PlanOutput] = {value: back.outputs[0]}
         for node in self.stashes.nodes[stash.late :]:
-            for i, x in enumerate(node._inputs):
+            for i, x in enumerate(node.inputs):
                 if self.stashes.root.get(x) is value and self.stashes.place[x.op] <= self.stashes.turn:
-                    node._inputs[i] = self._view(x, views, stash.late)
+                    node.inputs[i] = self._view(x, views, stash.late)
 
-    def _view(self, x: Output, views: dict[Output, Output], before: int) -> Output:
+    def _view(self, x: PlanOutput, views: dict[PlanOutput, PlanOutput], before: int) -> PlanOutput:
         """The same view of what came back as `x` is of what went."""
         if x not in views:
             node = x.op
-            inputs = list(node._inputs)
+            inputs = list(node.inputs)
             for i in shares(node):
                 inputs[i] = self._view(inputs[i], views, before)
             clone = self.subgraph.new_node(
                 node.declaration, inputs, node.attributes, node, node.group_sizes, f"{node.name}/swapped_in"
             )
-            clone._control_inputs = list(node._control_inputs)
-            for old, new in zip(node._outputs, clone._outputs):
-                new._dims = old._dims
+            clone.control_inputs = list(node.control_inputs)
+            for old, new in zip(node.outputs, clone.outputs):
+                new.dims = old.dims
                 views[old] = new
             self.new[before].append(clone)
         return views[x]
 
-    def _copy(self, declaration: OpDeclaration, x: Output, like: PlanNode, word: str) -> PlanNode:
+    def _copy(self, declaration: OpDeclaration, x: PlanOutput, like: PlanNode, word: str) -> PlanNode:
         attributes = {"T": x.dtype.base_dtype, "_class": (f"loc:@{like.name}",)}
         node = self.subgraph.new_node(declaration, [x], attributes, like, name=f"{like.name}/{word}")
-        node._outputs[0]._dims = x.dims
+        node.outputs[0].dims = x.dims
         return node
 
     def apply(self) -> None:

@@ -15,9 +15,8 @@ from __future__ import annotations
 import numpy as np
 
 from flowstone.framework import dtypes
-from flowstone.framework.node import Output
 from flowstone.framework.operation import registry
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.patterns import Replacement, rewrite
 
 RESHAPES = frozenset({"Reshape", "ExpandDims", "Squeeze"})
@@ -30,18 +29,18 @@ def narrow_broadcasts(subgraph: Subgraph) -> None:
     def rule(node: PlanNode) -> Replacement | None:
         if node.type in RESHAPES:
             return _reshaped_before(subgraph, node)
-        if not node.declaration.broadcasts or len(node._inputs) != 2:
+        if not node.declaration.broadcasts or len(node.inputs) != 2:
             return None
-        dims = node._outputs[0]._dims
+        dims = node.outputs[0].dims
         if dims is None or None in dims:
             return None
         for i in (0, 1):
-            x, other = node._inputs[i], node._inputs[1 - i]
-            if x._op.declaration.name != "BroadcastTo":
+            x, other = node.inputs[i], node.inputs[1 - i]
+            if x.op.declaration.name != "BroadcastTo":
                 continue
-            if other._dims == dims:
+            if other.dims == dims:
                 return _replacement(subgraph, node, i, "the other operand has the result's shape")
-            if other._dims == () and x._dims == dims:
+            if other.dims == () and x.dims == dims:
                 return _broadcast_afterwards(subgraph, node, i)
         return None
 
@@ -50,25 +49,25 @@ def narrow_broadcasts(subgraph: Subgraph) -> None:
 
 def _reshaped_before(subgraph: Subgraph, node: PlanNode) -> Replacement | None:
     """A reshape of a broadcast as a broadcast of a reshape."""
-    broadcast, dims = node._inputs[0]._op, node._outputs[0]._dims
-    if broadcast.type != "BroadcastTo" or broadcast._control_inputs or node._control_inputs:
+    broadcast, dims = node.inputs[0].op, node.outputs[0].dims
+    if broadcast.type != "BroadcastTo" or broadcast.control_inputs or node.control_inputs:
         return None
-    x, before = broadcast._inputs[0], broadcast._outputs[0]._dims
-    axes = kept_axes(before, dims)
-    if axes is None or x._dims is None or None in x._dims:
+    x, before = broadcast.inputs[0], broadcast.outputs[0].dims
+    axes, shape = kept_axes(before, dims), x.static_shape
+    if axes is None or shape is None or before is None:
         return None
-    inner = with_axes(x._dims, len(before), axes)
+    inner = with_axes(shape, len(before), axes)
     sizes = [
         subgraph.new_constant(np.array(shape, np.int32), node, name)
         for shape, name in ((inner, "inner"), (dims, "shape"))
     ]
     attributes = {"T": x.dtype.base_dtype, "Tshape": dtypes.int32}
-    reshaped = subgraph.new_node(registry["Reshape"], [x, sizes[0]._outputs[0]], attributes, like=node)
+    reshaped = subgraph.new_node(registry["Reshape"], [x, sizes[0].outputs[0]], attributes, like=node)
     attributes = {"T": x.dtype.base_dtype, "Tidx": dtypes.int32}
-    source = x if inner == x._dims else reshaped._outputs[0]
-    after = subgraph.new_node(broadcast.declaration, [source, sizes[1]._outputs[0]], attributes, like=node)
+    source = x if inner == x.dims else reshaped.outputs[0]
+    after = subgraph.new_node(broadcast.declaration, [source, sizes[1].outputs[0]], attributes, like=node)
     added = (sizes[1], after) if source is x else (sizes[0], reshaped, sizes[1], after)
-    return Replacement([after._outputs[0]], "reshaped before the broadcast", added)
+    return Replacement([after.outputs[0]], "reshaped before the broadcast", added)
 
 
 def kept_axes(before: Dims, after: Dims) -> list[int | None] | None:
@@ -98,22 +97,22 @@ def with_axes(dims: tuple[int, ...], rank: int, axes: list[int | None]) -> tuple
 
 
 def _narrowed(subgraph: Subgraph, node: PlanNode, i: int) -> PlanNode:
-    inputs: list[Output] = list(node._inputs)
-    inputs[i] = inputs[i].op._inputs[0]
+    inputs: list[PlanOutput] = list(node.inputs)
+    inputs[i] = inputs[i].op.inputs[0]
     return subgraph.new_node(node.declaration, inputs, node.attributes, like=node)
 
 
 def _replacement(subgraph: Subgraph, node: PlanNode, i: int, reason: str) -> Replacement:
     new = _narrowed(subgraph, node, i)
-    return Replacement([new._outputs[0]], reason, (new,))
+    return Replacement([new.outputs[0]], reason, (new,))
 
 
 def _broadcast_afterwards(subgraph: Subgraph, node: PlanNode, i: int) -> Replacement:
-    broadcast = node._inputs[i].op
+    broadcast = node.inputs[i].op
     new = _narrowed(subgraph, node, i)
-    attributes = {**broadcast.attributes, "T": new._outputs[0].dtype}
-    inputs = [new._outputs[0], broadcast._inputs[1]]
+    attributes = {**broadcast.attributes, "T": new.outputs[0].dtype}
+    inputs = [new.outputs[0], broadcast.inputs[1]]
     after = subgraph.new_node(
         broadcast.declaration, inputs, attributes, like=node, name=f"{node.name}/broadcast"
     )
-    return Replacement([after._outputs[0]], "the scalar is applied before the broadcast", (new, after))
+    return Replacement([after.outputs[0]], "the scalar is applied before the broadcast", (new, after))

@@ -34,7 +34,7 @@ class _Merging:
 
     def rule(self, node: PlanNode) -> Replacement | None:
         declaration = node.declaration
-        if not (declaration.is_pure or declaration.reads) or not node._outputs or node.type == "_Arg":
+        if not (declaration.is_pure or declaration.reads) or not node.outputs or node.type == "_Arg":
             return None
         key = _key(node)
         if key is None:
@@ -42,23 +42,23 @@ class _Merging:
         earlier = self._earlier.setdefault(key, [])
         for other in earlier:
             if self._read_the_same(other, node):
-                return Replacement(list(other._outputs), f"same as {other.name}")
+                return Replacement(list(other.outputs), f"same as {other.name}")
         earlier.append(node)
         return None
 
     def _read_the_same(self, a: PlanNode, b: PlanNode) -> bool:
         """Of nodes that take the same: whether they see the same versions."""
-        if not any([self._references[x] for x in a._inputs]):
+        if not any([self._references[x] for x in a.inputs]):
             return True
         return self._versions.read_by(a) == self._versions.read_by(b)
 
 
 def _key(node: PlanNode) -> Any:
-    inputs: Any = [id(x) for x in node._inputs]
+    inputs: Any = [id(x) for x in node.inputs]
     if node.declaration.commutative:
         inputs.sort()
-    controls = frozenset([id(control) for control in node._control_inputs])
-    key = (node.type, tuple(inputs), controls, attribute_key(node), node._device)
+    controls = frozenset([id(control) for control in node.control_inputs])
+    key = (node.type, tuple(inputs), controls, attribute_key(node), node.device)
     try:
         hash(key)
     except TypeError:

@@ -8,6 +8,7 @@ back from a stack). `apply_identities` asks a node's declaration for what equals
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -30,22 +31,22 @@ def fold_constants(subgraph: Subgraph) -> None:
 
     def rule(node: PlanNode) -> Replacement | None:
         declaration = node.declaration
-        if not node._outputs or node.type in ("Const", "_Arg"):
+        if not node.outputs or node.type in ("Const", "_Arg"):
             return None
         if not declaration.is_pure and not is_pop(node):
             return None
-        if node.type in ENTERS and node._inputs[0]._op._control_inputs:
+        if node.type in ENTERS and node.inputs[0].op.control_inputs:
             return None  # inside the loop, a constant cannot wait for what is outside
-        if node.type == "PlaceholderWithDefault" and node._inputs[0]._op.type == "Const":
-            return Replacement([node._inputs[0]], "is not fed")
+        if node.type == "PlaceholderWithDefault" and node.inputs[0].op.type == "Const":
+            return Replacement([node.inputs[0]], "is not fed")
         if declaration._value_function is not None:
-            known = [static_value(output) for output in node._outputs]
+            known = [static_value(output) for output in node.outputs]
             if all([isinstance(value, np.ndarray) for value in known]):
                 return _constants(subgraph, node, known, "known before the step")
         if (
             not declaration.is_pure
-            or not node._inputs
-            or any([x._op.declaration.name != "Const" for x in node._inputs])
+            or not node.inputs
+            or any([x.op.declaration.name != "Const" for x in node.inputs])
         ):
             return None
         values = _evaluated(node)
@@ -55,32 +56,32 @@ def fold_constants(subgraph: Subgraph) -> None:
 
 
 def _evaluated(node: PlanNode) -> list[Any] | None:
-    if any(output.dtype.is_ref for output in node._outputs) or "CPU" not in node.declaration.kernels:
+    if any(output.dtype.is_ref for output in node.outputs) or "CPU" not in node.declaration.kernels:
         return None
     size = 0
-    for output in node._outputs:
+    for output in node.outputs:
         if output.dtype.torch is None and output.dtype.name != "string":
             return None
-        if output.dims is not None and None not in output.dims:
-            size += int(np.prod(output.dims, dtype=np.int64)) * max(output.dtype.size, 1)
-    if size > max(LARGEST_CONSTANT_BYTES, sum(x._op.attributes["value"].nbytes for x in node._inputs)):
+        if output.static_shape is not None:
+            size += math.prod(output.static_shape) * max(output.dtype.size, 1)
+    if size > max(LARGEST_CONSTANT_BYTES, sum(x.op.attributes["value"].nbytes for x in node.inputs)):
         return None
     try:
-        results = evaluate(node, [x._op.attributes["value"] for x in node._inputs])
+        results = evaluate(node, [x.op.attributes["value"] for x in node.inputs])
     except Exception:  # left to the step, whose error names the node
         return None
-    return [to_numpy(result, output.dtype) for result, output in zip(results, node._outputs)]
+    return [to_numpy(result, output.dtype) for result, output in zip(results, node.outputs)]
 
 
 def _constants(subgraph: Subgraph, node: PlanNode, values: list[Any], reason: str) -> Replacement:
     nodes = []
-    for output, value in zip(node._outputs, values):
+    for output, value in zip(node.outputs, values):
         name = node.name if not output.value_index else f"{node.name}/{output.value_index}"
         attributes = {"value": value, "dtype": output.dtype.base_dtype}
         constant = subgraph.new_node(registry["Const"], [], attributes, like=node, name=name)
-        constant._control_inputs = [control for x in node._inputs for control in x._op._control_inputs]
+        constant.control_inputs = [control for x in node.inputs for control in x.op.control_inputs]
         nodes.append(constant)
-    return Replacement([new._outputs[0] for new in nodes], reason, tuple(nodes))
+    return Replacement([new.outputs[0] for new in nodes], reason, tuple(nodes))
 
 
 def apply_identities(subgraph: Subgraph) -> None:
@@ -90,15 +91,15 @@ def apply_identities(subgraph: Subgraph) -> None:
         fold = node.declaration.fold_function
         if fold is None:
             return None
-        if node._control_inputs and (node.type != "Identity" or node._inputs[0]._dtype.is_ref):
+        if node.control_inputs and (node.type != "Identity" or node.inputs[0].dtype.is_ref):
             return None
         equal = fold(node)
         if equal is None:
             return None
         if isinstance(equal, np.ndarray):
             return _constants(subgraph, node, [equal], "a constant by identity")
-        if any(x is not equal and x._op._control_inputs for x in node._inputs):
+        if any(x is not equal and x.op.control_inputs for x in node.inputs):
             return None  # the other input, dropped, is what the node waits for
-        return Replacement([equal], "equals its input", controls=tuple(node._control_inputs))
+        return Replacement([equal], "equals its input", controls=tuple(node.control_inputs))
 
     rewrite(subgraph, "apply_identities", rule)

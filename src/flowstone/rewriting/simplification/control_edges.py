@@ -21,7 +21,7 @@ from flowstone.rewriting.patterns import remove_unneeded
 
 def drop_waits(subgraph: Subgraph) -> None:
     """Removes control edges that order nothing."""
-    if not any(node._control_inputs for node in subgraph.nodes):
+    if not any(node.control_inputs for node in subgraph.nodes):
         return
     remove_unneeded(subgraph)  # what is not needed waits, and is waited for, in vain
     _free_constants(subgraph)
@@ -30,9 +30,9 @@ def drop_waits(subgraph: Subgraph) -> None:
     before: dict[PlanNode, int] = {}  # of each node, as a set of bits: what matters in it and before it
     for node in subgraph.nodes:
         seen = 0
-        for x in node._inputs:
-            seen |= before.get(x._op, 0)  # none yet for what a loop's iteration before hands on
-        if node._control_inputs:
+        for x in node.inputs:
+            seen |= before.get(x.op, 0)  # none yet for what a loop's iteration before hands on
+        if node.control_inputs:
             seen = _without_idle_waits(subgraph, node, seen, before, liveness)
         if _matters(node, access):
             seen |= 1 << number
@@ -46,14 +46,12 @@ def _free_constants(subgraph: Subgraph) -> None:
 
     Those who wait for one wait for what it waits for."""
     for node in subgraph.nodes:
-        if any([control.type == "Const" and control._control_inputs for control in node._control_inputs]):
-            waits = [
-                y for x in node._control_inputs for y in (x._control_inputs if x.type == "Const" else [x])
-            ]
-            node._control_inputs = list(dict.fromkeys(waits))
-    held = {x._op for x in subgraph.fetches}.union(subgraph.targets)
-    held.update(control for node in subgraph.nodes for control in node._control_inputs)
-    tied = {n for n in subgraph.nodes if n.type == "Const" and n._control_inputs} - held
+        if any([control.type == "Const" and control.control_inputs for control in node.control_inputs]):
+            waits = [y for x in node.control_inputs for y in (x.control_inputs if x.type == "Const" else [x])]
+            node.control_inputs = list(dict.fromkeys(waits))
+    held = {x.op for x in subgraph.fetches}.union(subgraph.targets)
+    held.update(control for node in subgraph.nodes for control in node.control_inputs)
+    tied = {n for n in subgraph.nodes if n.type == "Const" and n.control_inputs} - held
     if not tied:
         return
     frames, consumers = Frames(subgraph.nodes), subgraph.consumers()
@@ -61,16 +59,16 @@ def _free_constants(subgraph: Subgraph) -> None:
     def is_there_anyway(taker: PlanNode, constant: PlanNode) -> bool:
         if taker.type in MERGES or taker.type in LOOP_TYPES:
             return False
-        others = (x._op for x in taker._inputs if x._op not in tied)
+        others = (x.op for x in taker.inputs if x.op not in tied)
         return any(frames.of.get(other) is frames.of.get(constant) for other in others)
 
     for constant in [node for node in subgraph.nodes if node in tied]:
-        takers = consumers.get(constant._outputs[0], [])
+        takers = consumers.get(constant.outputs[0], [])
         if all(is_there_anyway(taker, constant) for taker in takers):
             for taker in takers:
-                waits = [*taker._control_inputs, *constant._control_inputs]
-                taker._control_inputs = list(dict.fromkeys(waits))
-            constant._control_inputs = []
+                waits = [*taker.control_inputs, *constant.control_inputs]
+                taker.control_inputs = list(dict.fromkeys(waits))
+            constant.control_inputs = []
             subgraph.log.append(("drop_waits", constant.name, "what takes the constant waits in its stead"))
 
 
@@ -79,16 +77,16 @@ def _without_idle_waits(
 ) -> int:
     """Drops the node's idle control edges; returns what matters before the node."""
     kept = []
-    may_drop = bool(node._inputs) and node.type not in MERGES
-    for control in node._control_inputs:
+    may_drop = bool(node.inputs) and node.type not in MERGES
+    for control in node.control_inputs:
         if may_drop and not before[control] & ~seen and _says_nothing(node, control, liveness):
             continue
         kept.append(control)
         seen |= before[control]
-    if len(kept) < len(node._control_inputs):
-        count = len(node._control_inputs) - len(kept)
+    if len(kept) < len(node.control_inputs):
+        count = len(node.control_inputs) - len(kept)
         subgraph.log.append(("drop_waits", node.name, f"{count} of its control edges order nothing"))
-        node._control_inputs = kept
+        node.control_inputs = kept
     return seen
 
 
@@ -97,7 +95,7 @@ def _says_nothing(node: PlanNode, control: PlanNode, liveness: Liveness) -> bool
     if liveness.trivial or liveness.node(control) == TRUE:
         return True
     alive = TRUE
-    for x in node._inputs:
+    for x in node.inputs:
         alive = conjunction(alive, liveness.output(x))
     return conjunction(alive, liveness.node(control)) == alive
 

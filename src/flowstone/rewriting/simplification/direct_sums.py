@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 
 from flowstone.framework import dtypes
-from flowstone.framework.node import Output
 from flowstone.framework.operation import registry
 from flowstone.framework.shape import num_elements
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.patterns import Replacement, rewrite
 
 _TYPES = (dtypes.float32, dtypes.float64)
@@ -45,78 +44,80 @@ class _Rules:
         return self._total(node) if _is_total(node) else None
 
     def _product(self, node: PlanNode) -> Replacement | None:
-        dims = node._outputs[0]._dims
-        if dims is None or None in dims or any(node.static_shape(i) is None for i in (0, 1)):
+        dims = node.outputs[0].static_shape
+        if dims is None:
             return None
         for i, key in ((0, "transpose_a"), (1, "transpose_b")):
-            x, axis = node._inputs[i], 1 - i
-            if node.attributes[key] or not _is_ones(node._inputs[1 - i]):
+            x, axis = node.inputs[i], 1 - i
+            if node.attributes[key] or not _is_ones(node.inputs[1 - i]):
                 continue
-            terms: int = x._dims[axis]
-            if dims[axis] == 1 and terms:
+            shape = x.static_shape
+            if shape is None or node.static_shape(1 - i) is None:
+                continue
+            if dims[axis] == 1 and shape[axis]:
                 return self._sum(node, x, [axis], True, "the product with ones is a sum")
-            if terms == 1:
+            if shape[axis] == 1:
                 return self._repeated(node, x, dims)
         return None
 
-    def _sum(self, node: PlanNode, x: Output, axes: Any, keep: bool, reason: str) -> Replacement:
+    def _sum(self, node: PlanNode, x: PlanOutput, axes: Any, keep: bool, reason: str) -> Replacement:
         where = self._constant(node, axes, "axes")
         attributes = {"T": x.dtype.base_dtype, "Tidx": dtypes.int32, "keep_dims": keep}
-        new = self.subgraph.new_node(registry["Sum"], [x, where._outputs[0]], attributes, node)
-        old, output = node._outputs[0], new._outputs[0]
+        new = self.subgraph.new_node(registry["Sum"], [x, where.outputs[0]], attributes, node)
+        old, output = node.outputs[0], new.outputs[0]
         self.takers[output] = self.takers.get(old, 0)
         if old in self.fetched:
             self.fetched.add(output)
         return Replacement([output], reason, (where, new))
 
-    def _repeated(self, node: PlanNode, x: Output, dims: Any) -> Replacement:
+    def _repeated(self, node: PlanNode, x: PlanOutput, dims: Any) -> Replacement:
         shape = self._constant(node, list(dims), "shape")
         attributes = {"T": x.dtype.base_dtype, "Tidx": dtypes.int32}
-        new = self.subgraph.new_node(registry["BroadcastTo"], [x, shape._outputs[0]], attributes, node)
-        return Replacement([new._outputs[0]], "the product with ones repeats", (shape, new))
+        new = self.subgraph.new_node(registry["BroadcastTo"], [x, shape.outputs[0]], attributes, node)
+        return Replacement([new.outputs[0]], "the product with ones repeats", (shape, new))
 
     def _constant(self, node: PlanNode, value: Any, name: str) -> PlanNode:
         return self.subgraph.new_constant(np.array(value, np.int32), node, name)
 
     def _total(self, node: PlanNode) -> Replacement | None:
-        x = node._inputs[0]
-        count = num_elements(x._dims)
+        x = node.inputs[0]
+        count = num_elements(x.dims)
         inner = self._inner(x)
         if inner is None or not count:
             return None
-        x = inner._inputs[0]
-        if x._dims is None or None in x._dims:
+        x = inner.inputs[0]
+        if x.dims is None or None in x.dims:
             return None
-        found = self._sum(node, x, list(range(len(x._dims))), False, "one sum for two")
+        found = self._sum(node, x, list(range(len(x.dims))), False, "one sum for two")
         if node.type == "Sum":
             return found
         value = np.array(count, x.dtype.base_dtype.as_numpy_dtype)
         divisor = self.subgraph.new_constant(value, node, "count")
-        inputs = [found.outputs[0], divisor._outputs[0]]
+        inputs = [found.outputs[0], divisor.outputs[0]]
         mean = self.subgraph.new_node(registry["RealDiv"], inputs, {"T": x.dtype.base_dtype}, node)
-        return Replacement([mean._outputs[0]], "one sum for two", (*found.nodes, divisor, mean))
+        return Replacement([mean.outputs[0]], "one sum for two", (*found.nodes, divisor, mean))
 
-    def _inner(self, x: Output) -> PlanNode | None:
+    def _inner(self, x: PlanOutput) -> PlanNode | None:
         """The sum whose elements, in whatever shape, `x` alone shows."""
-        while self.takers.get(x) == 1 and x not in self.fetched and not x._op._control_inputs:
+        while self.takers.get(x) == 1 and x not in self.fetched and not x.op.control_inputs:
             node: PlanNode = x.op
             if node.type == "Sum":
                 return node
             if node.type not in _RESHAPES:
                 return None
-            x = node._inputs[0]
+            x = node.inputs[0]
         return None
 
 
 def _is_total(node: PlanNode) -> bool:
     """Whether it adds or averages all elements of a tensor of known shape."""
-    if node.type not in ("Sum", "Mean") or node.dtype(0) not in _TYPES or node._outputs[0]._dims != ():
+    if node.type not in ("Sum", "Mean") or node.dtype(0) not in _TYPES or node.outputs[0].dims != ():
         return False
     return node.static_shape(0) is not None
 
 
-def _is_ones(x: Output) -> bool:
-    node = x._op
-    if node.type != "Const" or node._control_inputs or 1 not in (x._dims or ()):
+def _is_ones(x: PlanOutput) -> bool:
+    node = x.op
+    if node.type != "Const" or node.control_inputs or 1 not in (x.dims or ()):
         return False
     return bool((node.attributes["value"] == 1).all())

@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 
 from flowstone.framework import dtypes
-from flowstone.framework.node import Output, static_value
+from flowstone.framework.node import static_value
 from flowstone.framework.shape import Dims, num_elements
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.frames import is_head
 from flowstone.rewriting.patterns import Replacement, rewrite
 
@@ -135,26 +135,26 @@ class _Known:
     `Size`s."""
 
     def __init__(self) -> None:
-        self.dims: dict[Output, Any] = {}
-        self.values: dict[Output, np.ndarray[Any, Any]] = {}
+        self.dims: dict[PlanOutput, Any] = {}
+        self.values: dict[PlanOutput, np.ndarray[Any, Any]] = {}
 
-    def of(self, x: Output) -> Any:
+    def of(self, x: PlanOutput) -> Any:
         """The shape of an output."""
-        return self.dims.get(x, x._dims)
+        return self.dims.get(x, x.dims)
 
     def add(self, node: PlanNode) -> None:
         """Infers what is known of a node's outputs."""
-        if is_head(node) or not any([x in self.dims or x in self.values for x in node._inputs]):
+        if is_head(node) or not any([x in self.dims or x in self.values for x in node.inputs]):
             return
         shadow = _shadow(node, self)
         infer = node.declaration.infer_function
         inferred = _tried(lambda: infer(shadow)) if infer is not None else None
-        for x, dims in zip(node._outputs, inferred if type(inferred) is list else [inferred]):
-            merged = _merged(x._dims, dims)
+        for x, dims in zip(node.outputs, inferred if type(inferred) is list else [inferred]):
+            merged = _merged(x.dims, dims)
             if merged is not None and any([isinstance(n, Size) for n in merged]):
                 self.dims[x] = merged
-        for x in node._outputs:
-            value = _tried(lambda x=x: self._value(node, shadow, x._value_index))  # type: ignore[misc]
+        for x in node.outputs:
+            value = _tried(lambda x=x: self._value(node, shadow, x.value_index))  # type: ignore[misc]
             if value is not None:
                 self.values[x] = value
 
@@ -165,13 +165,13 @@ class _Known:
         if node.type == "Size":
             dims: Any = shadow.dims(0)
             return None if dims is None or None in dims else np.array(math.prod(dims), object)
-        values = [self.values.get(x) for x in node._inputs]
+        values = [self.values.get(x) for x in node.inputs]
         if node.type in _MOVING:
             return _moved(shadow, values, index)
         if node.type in _ARITHMETIC and any([value is not None for value in values]):
-            a, b = [static_value(x) if value is None else value for x, value in zip(node._inputs, values)]
+            a, b = [static_value(x) if value is None else value for x, value in zip(node.inputs, values)]
             return None if a is None or b is None else np.asarray(_ARITHMETIC[node.type](a, b), object)
-        is_kept = node.type == "Cast" and node._outputs[0]._dtype in (dtypes.int32, dtypes.int64)
+        is_kept = node.type == "Cast" and node.outputs[0].dtype in (dtypes.int32, dtypes.int64)
         return values[0] if is_kept else None
 
 
@@ -189,18 +189,18 @@ class _Shadow(PlanNode):
 
 def _shadow(node: PlanNode, known: _Known) -> _Shadow:
     inputs = []
-    for x in node._inputs:
-        copy = Output(x._op, x._value_index, x._dtype, known.of(x))
+    for x in node.inputs:
+        copy = PlanOutput(x.op, x.value_index, x.dtype, known.of(x))
         copy._static_value = static_value(x)
         inputs.append(copy)
     shadow = _Shadow(node.declaration, node.name, inputs, node.attributes, node.group_sizes, [], "", 0)
     shadow.origin = node.origin
-    shadow.sizes = [known.values.get(x) for x in node._inputs]
+    shadow.sizes = [known.values.get(x) for x in node.inputs]
     for copy, value in zip(inputs, shadow.sizes):
         if value is not None:
             copy._static_value = tuple(value.tolist()) if value.ndim == 1 else None
-    for x in node._outputs:
-        shadow.add_output(x._dtype, x._dims)
+    for x in node.outputs:
+        shadow.add_output(x.dtype, x.dims)
     return shadow
 
 
@@ -231,12 +231,12 @@ def _moved(shadow: PlanNode, values: list[Any], index: int) -> Any:
     moved = values[: _MOVING[shadow.type]]
     if any([value is not None for value in values[len(moved) :]]):
         return None  # a size says where to
-    for x, value in zip(shadow._inputs, moved):
+    for x, value in zip(shadow.inputs, moved):
         if value is not None and value.size <= _LARGEST:
             codes = np.arange(len(coded), len(coded) + value.size) + _FIRST_CODE
             coded += value.ravel().tolist()
-            x._static_value = codes.reshape(value.shape).astype(x._dtype.base_dtype.as_numpy_dtype)
-            x._dims = value.shape
+            x._static_value = codes.reshape(value.shape).astype(x.dtype.base_dtype.as_numpy_dtype)
+            x.dims = value.shape
     if not coded:
         return None
     found = shadow.declaration.static_value(shadow, index)
@@ -252,53 +252,53 @@ def _moved(shadow: PlanNode, values: list[Any], index: int) -> Any:
 
 
 def _decided(subgraph: Subgraph, node: PlanNode, known: _Known) -> Replacement | None:
-    if node._control_inputs or any([x._op._control_inputs for x in node._inputs]):
+    if node.control_inputs or any([x.op.control_inputs for x in node.inputs]):
         return None
-    value = known.values.get(node._outputs[0]) if len(node._outputs) == 1 else None
+    value = known.values.get(node.outputs[0]) if len(node.outputs) == 1 else None
     if value is not None and not any([isinstance(n, Size) for n in value.ravel().tolist()]):
-        array = value.astype(node._outputs[0]._dtype.as_numpy_dtype)
+        array = value.astype(node.outputs[0].dtype.as_numpy_dtype)
         constant = subgraph.new_constant(array, node, "sizes")
-        return Replacement([constant._outputs[0]], "is the same, however large sizes are", (constant,))
+        return Replacement([constant.outputs[0]], "is the same, however large sizes are", (constant,))
     if node.type == "BroadcastGradientArgs":
         shadow = _shadow(node, known)
         axes = [_tried(lambda i=i: node.declaration.static_value(shadow, i)) for i in (0, 1)]  # type: ignore[misc]
         if not all([isinstance(value, np.ndarray) for value in axes]):
             return None
         new = [subgraph.new_constant(value, node, f"r{i}") for i, value in enumerate(axes)]
-        return Replacement([each._outputs[0] for each in new], "for equal sizes, and none is 1", tuple(new))
-    if node.type in ("Reshape", "BroadcastTo") and not node._inputs[0]._dtype.is_ref:
-        if _is_same(known, node._inputs[0], node._outputs[0]):
-            return Replacement([node._inputs[0]], "has this shape, however large")
-    if node.declaration.broadcasts and len(node._inputs) == 2:
+        return Replacement([each.outputs[0] for each in new], "for equal sizes, and none is 1", tuple(new))
+    if node.type in ("Reshape", "BroadcastTo") and not node.inputs[0].dtype.is_ref:
+        if _is_same(known, node.inputs[0], node.outputs[0]):
+            return Replacement([node.inputs[0]], "has this shape, however large")
+    if node.declaration.broadcasts and len(node.inputs) == 2:
         for i in (0, 1):
-            other = node._inputs[1 - i]
-            source = _repeated(node._inputs[i], other)
-            if source is not None and _is_same(known, other, node._outputs[0]):
+            other = node.inputs[1 - i]
+            source = _repeated(node.inputs[i], other)
+            if source is not None and _is_same(known, other, node.outputs[0]):
                 inputs = [source, other] if i == 0 else [other, source]
                 narrow = subgraph.new_node(node.declaration, inputs, node.attributes, like=node)
                 known.add(narrow)
                 reason = "the other operand has the result's shape, however large"
-                return Replacement([narrow._outputs[0]], reason, (narrow,))
+                return Replacement([narrow.outputs[0]], reason, (narrow,))
     return None
 
 
-def _repeated(x: Output, other: Output) -> Output | None:
+def _repeated(x: PlanOutput, other: PlanOutput) -> PlanOutput | None:
     """What `x` is a broadcast of, or of which a broadcast and reshapes repeat the only element; None if it is
     something else, or of more axes than `other`."""
     source = x
-    while source._op.type in _REPEATING and not source._op._control_inputs:
-        source = source._op._inputs[0]
-        if num_elements(source._dims) == 1:
+    while source.op.type in _REPEATING and not source.op.control_inputs:
+        source = source.op.inputs[0]
+        if num_elements(source.dims) == 1:
             break
     else:
-        if x._op.type != "BroadcastTo" or x._op._control_inputs:
+        if x.op.type != "BroadcastTo" or x.op.control_inputs:
             return None
-        source = x._op._inputs[0]
-    fits = source._dims is not None and other._dims is not None and len(source._dims) <= len(other._dims)
-    return source if fits and source._dtype == other._dtype else None
+        source = x.op.inputs[0]
+    fits = source.dims is not None and other.dims is not None and len(source.dims) <= len(other.dims)
+    return source if fits and source.dtype == other.dtype else None
 
 
-def _is_same(known: _Known, x: Output, y: Output) -> bool:
+def _is_same(known: _Known, x: PlanOutput, y: PlanOutput) -> bool:
     """Whether two outputs have one shape, of known or equal sizes."""
     a, b = known.of(x), known.of(y)
     if a is None or b is None or len(a) != len(b) or None in a or None in b:

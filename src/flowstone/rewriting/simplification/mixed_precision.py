@@ -18,9 +18,8 @@ from __future__ import annotations
 
 from flowstone.framework import dtypes
 from flowstone.framework.dtypes import DType
-from flowstone.framework.node import Output
 from flowstone.framework.operation import registry
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.patterns import Replacement, rewrite
 
 _PRODUCTS = frozenset(
@@ -41,21 +40,21 @@ _PRODUCTS = frozenset(
 def multiply_in_bfloat16(subgraph: Subgraph) -> None:
     """Has every product and convolution of float32 compute in bfloat16."""
 
-    def cast(x: Output, dtype: DType, like: PlanNode, word: str) -> PlanNode:
+    def cast(x: PlanOutput, dtype: DType, like: PlanNode, word: str) -> PlanNode:
         attributes = {"SrcT": x.dtype.base_dtype, "DstT": dtype, "Truncate": False}
         return subgraph.new_node(registry["Cast"], [x], attributes, like, name=f"{like.name}/{word}")
 
     def rule(node: PlanNode) -> Replacement | None:
         if node.type not in _PRODUCTS or node.attributes["T"] is not dtypes.float32:
             return None
-        inputs, casts = list(node._inputs), []
+        inputs, casts = list(node.inputs), []
         for i, x in enumerate(inputs):
             if x.dtype.base_dtype is dtypes.float32:
                 casts.append(cast(x, dtypes.bfloat16, node, f"bfloat16_{i}"))
-                inputs[i] = casts[-1]._outputs[0]
+                inputs[i] = casts[-1].outputs[0]
         attributes = {**node.attributes, "T": dtypes.bfloat16}
         product = subgraph.new_node(node.declaration, inputs, attributes, node)
-        result = cast(product._outputs[0], dtypes.float32, node, "float32")
-        return Replacement(list(result._outputs), "computes in bfloat16", (*casts, product, result))
+        result = cast(product.outputs[0], dtypes.float32, node, "float32")
+        return Replacement(list(result.outputs), "computes in bfloat16", (*casts, product, result))
 
     rewrite(subgraph, "multiply_in_bfloat16", rule)

@@ -13,10 +13,10 @@ from typing import Any
 
 from flowstone.framework import errors
 from flowstone.framework.graph import Operation
-from flowstone.framework.node import Output
+from flowstone.framework.node import UNKNOWN
 from flowstone.framework.operation import op
 from flowstone.framework.shape import Dims
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.framework.tensor import Tensor
 from flowstone.rewriting.analyses.frames import NEXT_ITERATIONS
 
@@ -39,7 +39,7 @@ def prune(
     fed = set(feeds)
     needed = _needed(fetches, targets, fed)
     copies: dict[Operation, PlanNode] = {}
-    outputs: dict[Output, Output] = {}
+    outputs: dict[Tensor, PlanOutput] = {}
     nodes: list[PlanNode] = []
     for index, tensor in enumerate(feeds):
         node = PlanNode(
@@ -53,13 +53,13 @@ def prune(
     heads: list[tuple[PlanNode, Operation]] = []
     for operation in _in_order(needed, fed):
         copies[operation] = copy = _copy(operation, outputs, copies)
-        for tensor, output in zip(operation._outputs, copy._outputs):
+        for tensor, output in zip(operation.outputs, copy.outputs):
             outputs.setdefault(tensor, output)
         nodes.append(copy)
-        if None in copy._inputs:
+        if UNKNOWN in copy.inputs:
             heads.append((copy, operation))
     for copy, operation in heads:
-        copy._inputs[:] = [outputs[tensor] for tensor in operation._inputs]
+        copy.inputs[:] = [outputs[tensor] for tensor in operation.inputs]
     return Subgraph(
         nodes,
         [outputs[t] for t in feeds],
@@ -70,17 +70,17 @@ def prune(
 
 def _needed(fetches: Sequence[Tensor], targets: Sequence[Operation], fed: set[Tensor]) -> set[Operation]:
     needed: set[Operation] = set()
-    stack = [tensor._op for tensor in fetches if tensor not in fed]
+    stack = [tensor.op for tensor in fetches if tensor not in fed]
     stack.extend(targets)
     while stack:
         operation: Any = stack.pop()
         if operation in needed:
             continue
         needed.add(operation)
-        for tensor in operation._inputs:
-            if tensor not in fed and tensor._op not in needed:
-                stack.append(tensor._op)
-        for control in operation._control_inputs:
+        for tensor in operation.inputs:
+            if tensor not in fed and tensor.op not in needed:
+                stack.append(tensor.op)
+        for control in operation.control_inputs:
             if control not in needed and not _is_fed_away(control, fed):
                 stack.append(control)
     return needed
@@ -88,17 +88,17 @@ def _needed(fetches: Sequence[Tensor], targets: Sequence[Operation], fed: set[Te
 
 def _is_fed_away(operation: Operation, fed: set[Tensor]) -> bool:
     """A placeholder that is fed need not run for those who only wait for it."""
-    return bool(operation._outputs) and not operation._inputs and all(t in fed for t in operation._outputs)
+    return bool(operation.outputs) and not operation.inputs and all(t in fed for t in operation.outputs)
 
 
 def _in_order(needed: set[Operation], fed: set[Tensor]) -> list[Operation]:
     ordered = sorted(needed, key=lambda operation: operation.order)
     done: set[Operation] = set()
     for operation in ordered:
-        for tensor in operation._inputs:
-            if tensor._op not in done and tensor not in fed and not _closes_a_loop(tensor):
+        for tensor in operation.inputs:
+            if tensor.op not in done and tensor not in fed and not _closes_a_loop(tensor):
                 return _topological(ordered, needed, fed)
-        for control in operation._control_inputs:
+        for control in operation.control_inputs:
             if control in needed and control not in done:
                 return _topological(ordered, needed, fed)
         done.add(operation)
@@ -107,7 +107,7 @@ def _in_order(needed: set[Operation], fed: set[Tensor]) -> list[Operation]:
 
 def _closes_a_loop(tensor: Tensor) -> bool:
     """Whether this is what a loop's next iteration begins with; the one kind of edge that leads back."""
-    return tensor._op.declaration.name in NEXT_ITERATIONS
+    return tensor.op.declaration.name in NEXT_ITERATIONS
 
 
 def _topological(ordered: list[Operation], needed: set[Operation], fed: set[Tensor]) -> list[Operation]:
@@ -117,8 +117,8 @@ def _topological(ordered: list[Operation], needed: set[Operation], fed: set[Tens
     waiting: dict[Operation, int] = {}
     dependants: dict[Operation, list[Operation]] = {}
     for operation in ordered:
-        sources = {t._op for t in operation._inputs if t not in fed and not _closes_a_loop(t)}
-        sources.update(c for c in operation._control_inputs if c in needed)
+        sources = {t.op for t in operation.inputs if t not in fed and not _closes_a_loop(t)}
+        sources.update(c for c in operation.control_inputs if c in needed)
         waiting[operation] = len(sources)
         for source in sources:
             dependants.setdefault(source, []).append(operation)
@@ -141,19 +141,21 @@ def _topological(ordered: list[Operation], needed: set[Operation], fed: set[Tens
     return result
 
 
-def _copy(operation: Operation, outputs: dict[Output, Output], copies: dict[Operation, PlanNode]) -> PlanNode:
+def _copy(
+    operation: Operation, outputs: dict[Tensor, PlanOutput], copies: dict[Operation, PlanNode]
+) -> PlanNode:
     copy = PlanNode(
         operation.declaration,
-        operation._name,
-        [outputs.get(tensor) for tensor in operation._inputs],
+        operation.name,
+        [outputs.get(tensor, UNKNOWN) for tensor in operation.inputs],
         operation.attributes,
         operation.group_sizes,
-        [copies[control] for control in operation._control_inputs if control in copies],
-        operation._device,
+        [copies[control] for control in operation.control_inputs if control in copies],
+        operation.device,
         operation.order,
     )
     copy.origin = operation
-    add = copy._outputs.append
-    for tensor in operation._outputs:
-        add(Output(copy, tensor._value_index, tensor._dtype, tensor._dims))
+    add = copy.outputs.append
+    for tensor in operation.outputs:
+        add(PlanOutput(copy, tensor.value_index, tensor.dtype, tensor.dims))
     return copy

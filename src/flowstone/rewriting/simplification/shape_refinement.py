@@ -14,9 +14,8 @@ gradients computes no shapes either.
 
 from __future__ import annotations
 
-from flowstone.framework.node import Output
 from flowstone.framework.shape import Dims, merge
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.frames import NEXT_ITERATIONS, is_head
 from flowstone.rewriting.analyses.stored_values import StoredValues, is_handed_out, is_pop
 
@@ -29,8 +28,8 @@ def refine_shapes(subgraph: Subgraph) -> None:
     if not heads:
         _infer_again(subgraph, {})
         return
-    before = [(x, x._dims, x._static_value) for node in subgraph.nodes for x in node._outputs]
-    known = {head: head._outputs[0]._dims for head in heads}
+    before = [(x, x.dims, x._static_value) for node in subgraph.nodes for x in node.outputs]
+    known = {head: head.outputs[0].dims for head in heads}
     believed: dict[PlanNode, set[int] | None] = dict.fromkeys(heads)  # axes; None is all
     for attempt in range(_ATTEMPTS + 1):
         if attempt == _ATTEMPTS:
@@ -45,16 +44,16 @@ def refine_shapes(subgraph: Subgraph) -> None:
             if all([_confirm(head, known[head], believed) for head in heads]):
                 return
         for output, dims, value in before:
-            output._dims, output._static_value = dims, value
+            output.dims, output._static_value = dims, value
 
 
 def _infer_again(subgraph: Subgraph, believed: dict[PlanNode, set[int] | None]) -> None:
-    refined: set[Output] = set(subgraph.feeds)
+    refined: set[PlanOutput] = set(subgraph.feeds)
     stored = StoredValues(subgraph) if any([is_handed_out(node) for node in subgraph.nodes]) else None
     for node in subgraph.nodes:
         infer = node.declaration.infer_function
         is_stored = stored is not None and is_handed_out(node)
-        if infer is None or not node._outputs or not (is_stored or any([x in refined for x in node._inputs])):
+        if infer is None or not node.outputs or not (is_stored or any([x in refined for x in node.inputs])):
             continue
         inferred = infer(node)
         if node in believed:
@@ -63,18 +62,18 @@ def _infer_again(subgraph: Subgraph, believed: dict[PlanNode, set[int] | None]) 
             inferred = merge(inferred, stored.dims_for(node))
             constant = stored.constant_for(node) if is_pop(node) else None
             if constant is not None:
-                node._outputs[0]._static_value = constant
-        for output, dims in zip(node._outputs, inferred if type(inferred) is list else [inferred]):
-            if dims != output._dims:
-                merged = merge(output._dims, dims)
-                if merged != output._dims:
-                    output._dims = merged
+                node.outputs[0]._static_value = constant
+        for output, dims in zip(node.outputs, inferred if type(inferred) is list else [inferred]):
+            if dims != output.dims:
+                merged = merge(output.dims, dims)
+                if merged != output.dims:
+                    output.dims = merged
             refined.add(output)
 
 
 def _entering(head: PlanNode, axes: set[int] | None) -> Dims:
     """The shape that a loop variable enters with, along these axes."""
-    first: Dims = next(x._dims for x in head._inputs if x._op.type not in NEXT_ITERATIONS)
+    first: Dims = next(x.dims for x in head.inputs if x.op.type not in NEXT_ITERATIONS)
     if axes is None or first is None:
         return first
     return tuple([n if i in axes else None for i, n in enumerate(first)]) if axes else None
@@ -83,12 +82,13 @@ def _entering(head: PlanNode, axes: set[int] | None) -> Dims:
 def _confirm(head: PlanNode, known: Dims, believed: dict[PlanNode, set[int] | None]) -> bool:
     """Whether each iteration gives a loop variable the shape that it is believed to have; what it does not
     give is believed no more."""
-    dims = head._outputs[0]._dims
+    dims = head.outputs[0].dims
     if dims == known or dims is None:
         return True
-    following = next(x for x in head._inputs if x._op.type in NEXT_ITERATIONS)._dims
+    following = next(x for x in head.inputs if x.op.type in NEXT_ITERATIONS).dims
     same_rank = following is not None and len(following) == len(dims)
-    confirmed = {i for i, n in enumerate(dims) if same_rank and n is not None and following[i] == n}
+    pairs = enumerate(zip(dims, following or ()))
+    confirmed = {i for i, (n, m) in pairs if same_rank and n is not None and n == m}
     doubtful = [i for i, n in enumerate(dims) if n is not None and i not in confirmed]
     if same_rank and all([known is not None and known[i] is not None for i in doubtful]):
         return True

@@ -18,9 +18,8 @@ from typing import Any
 import numpy as np
 
 from flowstone.framework import dtypes
-from flowstone.framework.node import Output
 from flowstone.framework.operation import registry
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.patterns import Replacement, rewrite
 from flowstone.rewriting.simplification.broadcasts import RESHAPES, kept_axes, with_axes
 
@@ -52,12 +51,12 @@ class _Rules:
         """What stands for `node`."""
         if node.type in RESHAPES:
             return self._reshaped(node)
-        if not any(x._op.type == "Transpose" for x in node._inputs):
+        if not any(x.op.type == "Transpose" for x in node.inputs):
             return None
         if node.type == "Transpose":
             return self._composed(node)
         if node.type in ELEMENTWISE:
-            return self._moved(node, list(node._inputs), node.attributes)
+            return self._moved(node, list(node.inputs), node.attributes)
         if node.type == "ConcatV2":
             return self._concatenated(node)
         if node.type in ("BiasAdd", "BiasAddGrad"):
@@ -68,16 +67,16 @@ class _Rules:
 
     # ---- what is made
 
-    def _node(self, node: PlanNode, inputs: list[Output], attributes: dict[str, Any]) -> PlanNode:
+    def _node(self, node: PlanNode, inputs: list[PlanOutput], attributes: dict[str, Any]) -> PlanNode:
         return self.subgraph.new_node(node.declaration, inputs, attributes, node, tuple(node.group_sizes))
 
     def _constant(self, like: PlanNode, value: Any, name: str) -> PlanNode:
         return self.subgraph.new_constant(np.array(value, np.int32), like, name)
 
-    def _transposed(self, like: PlanNode, x: Output, order: _Permutation) -> list[PlanNode]:
+    def _transposed(self, like: PlanNode, x: PlanOutput, order: _Permutation) -> list[PlanNode]:
         """A transpose of `x` that takes the place of `like`, after its constant."""
         nodes = transpose(self.subgraph, like, x, order, like.name)
-        y, new = like._outputs[0], nodes[-1]._outputs[0]
+        y, new = like.outputs[0], nodes[-1].outputs[0]
         self.takers[new] = self.takers.get(y, [])
         if y in self.fetched:
             self.fetched.add(new)
@@ -86,22 +85,22 @@ class _Rules:
     # ---- rules
 
     def _composed(self, node: PlanNode) -> Replacement | None:
-        outer, inner = permutation(node._outputs[0]), permutation(node._inputs[0])
+        outer, inner = permutation(node.outputs[0]), permutation(node.inputs[0])
         if outer is None or inner is None:
             return None
         both = tuple(inner[axis] for axis in outer)
-        x = node._inputs[0]._op._inputs[0]
+        x = node.inputs[0].op.inputs[0]
         if both == tuple(range(len(both))):
             if x.dtype.is_ref:  # a variable, which may change before it is read
                 return None
             return Replacement([x], "the inverse of the transpose before it")
         nodes = self._transposed(node, x, both)
-        return Replacement([nodes[-1]._outputs[0]], "one transpose for two", tuple(nodes))
+        return Replacement([nodes[-1].outputs[0]], "one transpose for two", tuple(nodes))
 
     def _moved(
         self,
         node: PlanNode,
-        inputs: list[Output],
+        inputs: list[PlanOutput],
         attributes: dict[str, Any],
         added: tuple[PlanNode, ...] = (),
     ) -> Replacement | None:
@@ -110,32 +109,34 @@ class _Rules:
         `inputs`: the node's, where `added` does not give others; of the node's own, those that are not
         transposed must be single elements or vectors along one axis.
         """
-        transposed = [x for x in inputs if x._op.type == "Transpose"]
+        transposed = [x for x in inputs if x.op.type == "Transpose"]
         orders = {permutation(x) for x in transposed}
         order = orders.pop()
         if orders or order is None or not any(self._is_alone(x, node) for x in transposed):
             return None
-        sources: list[Output] = []
+        sources: list[PlanOutput] = []
         views: list[PlanNode] = []
         for x in inputs:
-            if x._op.type == "Transpose":
-                sources.append(x._op._inputs[0])
-            elif added or x._dims == ():
+            if x.op.type == "Transpose":
+                sources.append(x.op.inputs[0])
+            elif added or x.dims == ():
                 sources.append(x)
             elif (turned := self._turned(node, x, order, views)) is not None:
                 sources.append(turned)
             else:
                 return None
         new = self._node(node, sources, attributes)
-        transposes = self._transposed(node, new._outputs[0], order)
+        transposes = self._transposed(node, new.outputs[0], order)
         reason = "before the transpose of its input"
-        return Replacement([transposes[-1]._outputs[0]], reason, (*added, *views, new, *transposes))
+        return Replacement([transposes[-1].outputs[0]], reason, (*added, *views, new, *transposes))
 
-    def _turned(self, node: PlanNode, x: Output, order: _Permutation, views: list[PlanNode]) -> Output | None:
+    def _turned(
+        self, node: PlanNode, x: PlanOutput, order: _Permutation, views: list[PlanNode]
+    ) -> PlanOutput | None:
         """A vector along one axis, or a single element, for operands as they were before a transpose; None of
         other values. New nodes are added to `views`.
         """
-        dims = x._dims
+        dims = x.dims
         if not node.declaration.broadcasts or dims is None or len(dims) > len(order):
             return None
         if sum(n != 1 for n in dims) > 1:
@@ -146,36 +147,36 @@ class _Rules:
             del before[0]
         if tuple(before) == dims:
             return x
-        source: Output = x._op._inputs[0] if _is_safe(x.op) else x
-        if source._dims == tuple(before):
+        source: PlanOutput = x.op.inputs[0] if _is_safe(x.op) else x
+        if source.dims == tuple(before):
             return source
         shape = self._constant(node, [-1 if n is None else n for n in before], "shape")
         attributes = {"T": x.dtype.base_dtype, "Tshape": dtypes.int32}
-        view = self.subgraph.new_node(registry["Reshape"], [x, shape._outputs[0]], attributes, node)
+        view = self.subgraph.new_node(registry["Reshape"], [x, shape.outputs[0]], attributes, node)
         views += [shape, view]
-        source = view._outputs[0]
+        source = view.outputs[0]
         return source
 
-    def _is_alone(self, x: Output, node: PlanNode) -> bool:
+    def _is_alone(self, x: PlanOutput, node: PlanNode) -> bool:
         """Whether only `node`, and transposes, which do not need it, take this transpose."""
         if x in self.fetched:
             return False
         return all(
-            taker is node or (taker.type == "Transpose" and permutation(taker._outputs[0]) is not None)
+            taker is node or (taker.type == "Transpose" and permutation(taker.outputs[0]) is not None)
             for taker in self.takers.get(x, [])
         )
 
     def _concatenated(self, node: PlanNode) -> Replacement | None:
-        *parts, _ = node._inputs
+        *parts, _ = node.inputs
         axis, order = node.constant(len(parts)), permutation(parts[0])
-        if axis is None or order is None or any(x._op.type != "Transpose" for x in parts):
+        if axis is None or order is None or any(x.op.type != "Transpose" for x in parts):
             return None
         where = self._constant(node, order[int(axis)], "axis")
         attributes = {**node.attributes, "Tidx": dtypes.int32}
-        return self._moved(node, [*parts, where._outputs[0]], attributes, (where,))
+        return self._moved(node, [*parts, where.outputs[0]], attributes, (where,))
 
     def _biased(self, node: PlanNode) -> Replacement | None:
-        x = node._inputs[0]
+        x = node.inputs[0]
         order = permutation(x)
         if order is None:
             return None
@@ -185,17 +186,17 @@ class _Rules:
         layout = "NCHW" if channels == 1 else "NHWC"
         attributes = {**node.attributes, "data_format": layout}
         if node.type == "BiasAddGrad":
-            new = self._node(node, [x._op._inputs[0]], attributes)
-            return Replacement([new._outputs[0]], "the sum of what is transposed", (new,))
-        if node._inputs[1]._op.type == "Transpose" or not self._is_alone(x, node):
+            new = self._node(node, [x.op.inputs[0]], attributes)
+            return Replacement([new.outputs[0]], "the sum of what is transposed", (new,))
+        if node.inputs[1].op.type == "Transpose" or not self._is_alone(x, node):
             return None
-        new = self._node(node, [x._op._inputs[0], node._inputs[1]], attributes)
-        transposes = self._transposed(node, new._outputs[0], order)
+        new = self._node(node, [x.op.inputs[0], node.inputs[1]], attributes)
+        transposes = self._transposed(node, new.outputs[0], order)
         nodes = (new, *transposes)
-        return Replacement([transposes[-1]._outputs[0]], "before the transpose of its input", nodes)
+        return Replacement([transposes[-1].outputs[0]], "before the transpose of its input", nodes)
 
     def _reduced(self, node: PlanNode) -> Replacement | None:
-        axes, order = node.constant(1), permutation(node._inputs[0])
+        axes, order = node.constant(1), permutation(node.inputs[0])
         if axes is None or order is None or node.attributes["keep_dims"]:
             return None
         rank = len(order)
@@ -204,67 +205,67 @@ class _Rules:
         if left != sorted(left):
             return None
         where = self._constant(node, sorted(order[axis] for axis in over), "axes")
-        inputs = [node._inputs[0]._op._inputs[0], where._outputs[0]]
+        inputs = [node.inputs[0].op.inputs[0], where.outputs[0]]
         new = self._node(node, inputs, {**node.attributes, "Tidx": dtypes.int32})
-        return Replacement([new._outputs[0]], "reduces what is transposed", (where, new))
+        return Replacement([new.outputs[0]], "reduces what is transposed", (where, new))
 
     def _multiplied(self, node: PlanNode) -> Replacement | None:
-        inputs, attributes = list(node._inputs), dict(node.attributes)
+        inputs, attributes = list(node.inputs), dict(node.attributes)
         for i, key in enumerate(("transpose_a", "transpose_b")):
             if permutation(inputs[i]) == (1, 0):
-                inputs[i] = inputs[i]._op._inputs[0]
+                inputs[i] = inputs[i].op.inputs[0]
                 attributes[key] = not attributes[key]
-        if inputs == node._inputs:
+        if inputs == node.inputs:
             return None
         new = self._node(node, inputs, attributes)
-        return Replacement([new._outputs[0]], "the product transposes its operands", (new,))
+        return Replacement([new.outputs[0]], "the product transposes its operands", (new,))
 
     def _reshaped(self, node: PlanNode) -> Replacement | None:
-        inner = node._inputs[0]._op
-        x, dims = inner._inputs[0] if inner._inputs else None, node._outputs[0]._dims
-        if x is not None and inner.declaration.broadcasts and len(inner._inputs) == 2:
+        inner = node.inputs[0].op
+        x, dims = inner.inputs[0] if inner.inputs else None, node.outputs[0].dims
+        if x is not None and inner.declaration.broadcasts and len(inner.inputs) == 2:
             return self._moved_reshapes(node, inner)
-        if x is None or not _is_safe(inner) or not _is_safe(node):
+        if x is None or dims is None or not _is_safe(inner) or not _is_safe(node):
             return None
-        if dims == x._dims:
+        if dims == x.dims:
             return Replacement([x], "the shape before both")
         shape = [-1 if n is None else n for n in dims]
         constant = self._constant(node, shape, "shape")
         attributes = {"T": x.dtype.base_dtype, "Tshape": dtypes.int32}
-        inputs = [x, constant._outputs[0]]
+        inputs = [x, constant.outputs[0]]
         new = self.subgraph.new_node(registry["Reshape"], inputs, attributes, node)
-        return Replacement([new._outputs[0]], "one reshape for two", (constant, new))
+        return Replacement([new.outputs[0]], "one reshape for two", (constant, new))
 
     def _moved_reshapes(self, node: PlanNode, inner: PlanNode) -> Replacement | None:
         """The op `inner`, which only this reshape takes, on operands that need no reshape."""
-        before, after = inner._outputs[0]._dims, node._outputs[0]._dims
+        before, after = inner.outputs[0].dims, node.outputs[0].dims
         axes = kept_axes(before, after) if _is_safe(node) else None
-        if axes is None or inner._control_inputs or inner._outputs[0] in self.fetched:
+        if axes is None or inner.control_inputs or inner.outputs[0] in self.fetched:
             return None
-        if inner._device != node._device:
+        if inner.device != node.device:
             return None
-        if len(self.takers.get(inner._outputs[0], ())) != 1:
+        if len(self.takers.get(inner.outputs[0], ())) != 1:
             return None
-        inputs: list[Output] = []
-        for x in inner._inputs:
+        inputs: list[PlanOutput] = []
+        for x in inner.inputs:
             found = _without_reshape(x, len(before or ()), axes)
             if found is None:
                 return None
             inputs.append(found)
         new = self.subgraph.new_node(inner.declaration, inputs, inner.attributes, like=node)
-        if new._outputs[0]._dims != after:
+        if new.outputs[0].dims != after:
             return None
-        return Replacement([new._outputs[0]], f"{inner.name} needs no reshapes", (new,))
+        return Replacement([new.outputs[0]], f"{inner.name} needs no reshapes", (new,))
 
 
-def _without_reshape(x: Output, rank: int, axes: list[int | None]) -> Output | None:
+def _without_reshape(x: PlanOutput, rank: int, axes: list[int | None]) -> PlanOutput | None:
     """What has the elements of `x` in the shape that is left of it when only `axes` are kept, if anything."""
-    if x._dims is None or None in x._dims:
+    if x.dims is None or None in x.dims:
         return None
-    wanted = with_axes(x._dims, rank, axes)  # type: ignore[arg-type]
-    source = x._op._inputs[0] if _is_safe(x.op) else x
+    wanted = with_axes(x.dims, rank, axes)  # type: ignore[arg-type]
+    source = x.op.inputs[0] if _is_safe(x.op) else x
     for y in (x, source):
-        dims = y._dims
+        dims = y.dims
         if (
             dims is not None
             and len(dims) <= len(wanted)
@@ -275,22 +276,22 @@ def _without_reshape(x: Output, rank: int, axes: list[int | None]) -> Output | N
 
 
 def transpose(
-    subgraph: Subgraph, like: PlanNode, x: Output, order: _Permutation, name: str
+    subgraph: Subgraph, like: PlanNode, x: PlanOutput, order: _Permutation, name: str
 ) -> list[PlanNode]:
     """A constant and the transpose of `x` of this name that takes it, neither yet in the subgraph."""
     constant = subgraph.new_constant(np.array(order, np.int32), like, "perm")
     attributes = {"T": x.dtype.base_dtype, "Tperm": dtypes.int32}
-    inputs = [x, constant._outputs[0]]
+    inputs = [x, constant.outputs[0]]
     return [constant, subgraph.new_node(registry["Transpose"], inputs, attributes, like, name=name)]
 
 
-def permutation(x: Output) -> _Permutation | None:
+def permutation(x: PlanOutput) -> _Permutation | None:
     """The constant permutation by which a transpose that waits for nothing else makes `x`, else None."""
-    node = x._op
-    if node.type != "Transpose" or node._control_inputs or node._inputs[1]._op._control_inputs:
+    node = x.op
+    if node.type != "Transpose" or node.control_inputs or node.inputs[1].op.control_inputs:
         return None
     value = node.constant(1)
-    dims = node._inputs[0]._dims
+    dims = node.inputs[0].dims
     if value is None or dims is None or sorted(value.tolist()) != list(range(len(dims))):
         return None
     return tuple(value.tolist())
@@ -298,9 +299,9 @@ def permutation(x: Output) -> _Permutation | None:
 
 def _is_safe(node: PlanNode) -> bool:
     """Whether a reshape cannot fail, and its shape follows from the number of elements."""
-    if node.type not in RESHAPES or node._control_inputs or node._inputs[0]._dtype.is_ref:
+    if node.type not in RESHAPES or node.control_inputs or node.inputs[0].dtype.is_ref:
         return False
-    before, after = node._inputs[0]._dims, node._outputs[0]._dims
+    before, after = node.inputs[0].dims, node.outputs[0].dims
     if before is None or after is None or before.count(None) > 1 or after.count(None) != before.count(None):
         return False
     known = [math.prod(n for n in dims if n is not None) for dims in (before, after)]
