@@ -1,8 +1,14 @@
-"""`pytest --plain-torch` runs the tests as on a build of torch without oneDNN and MKL."""
+"""Tests choose kernels by one profile, whatever processor they run on, and may change its numbers.
+
+`pytest --plain-torch` runs the tests as on a build of torch without oneDNN and MKL.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import os
 import types
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -11,6 +17,11 @@ import torch
 
 def pytest_addoption(parser: Any) -> None:
     parser.addoption("--plain-torch", action="store_true", help="as if torch had neither oneDNN nor MKL")
+
+
+os.environ["FLOWSTONE_MACHINE"] = (
+    "amd-zen5"  # before flowstone is imported; for programs that tests start, too
+)
 
 
 def pytest_configure(config: Any) -> None:
@@ -32,3 +43,14 @@ def strip(module: Any) -> None:
     module.backends.mkldnn.is_available = lambda: False
     module.backends.mkl.is_available = lambda: False
     module.ops.mkldnn = types.SimpleNamespace()
+
+
+@pytest.fixture
+def set_profile() -> Iterator[Callable[..., None]]:
+    """A function that changes fields of the profile until the test ends."""
+    from flowstone.framework import machine  # after `pytest_configure`
+
+    with contextlib.ExitStack() as stack:
+        yield lambda **fields: stack.enter_context(
+            machine.using(machine.current().profile._replace(**fields))
+        )

@@ -11,13 +11,12 @@ from typing import Any
 import pytest
 
 import training_programs
-from flowstone.framework import onednn
-from flowstone.lowering.convolutions import filter_layout, fused_convolutions, normalization_fusion, winograd
-from flowstone.lowering.packing import packed_products, packed_weights
+from flowstone.framework import machine, onednn
 from flowstone.lowering.passes import NAMES
 from flowstone.rewriting.memory import joined_values, memory_schedule, recomputation, swapping
 from pattern_programs import PROGRAMS
 from pattern_variants import Program, disagreements, rewritten
+from state_sessions import SMALL
 
 assert training_programs  # which adds to PROGRAMS
 
@@ -25,16 +24,9 @@ IDS = [f"{each.name}-{i}" for i, each in enumerate(PROGRAMS)]
 
 
 @pytest.fixture(autouse=True)
-def everywhere(monkeypatch: Any) -> None:
+def everywhere(monkeypatch: Any, set_profile: Any) -> None:
     """Has passes apply to small programs, too."""
-    monkeypatch.setattr(winograd, "pays", lambda sizes, *_: sizes.taps > 1 and sizes.count > 1)
-    monkeypatch.setattr(normalization_fusion, "_FEWEST", 1)
-    monkeypatch.setattr(filter_layout, "_FEWEST", 1)
-    monkeypatch.setattr(fused_convolutions, "_LARGE", 1)
-    monkeypatch.setitem(packed_weights.SMALLEST, 2, 1)
-    monkeypatch.setitem(packed_weights.SMALLEST, 4, 1)
-    monkeypatch.setattr(packed_products, "_PAGE", 1)
-    monkeypatch.setattr(onednn, "multiplies_faster", onednn.is_available)
+    set_profile(**{**SMALL, "layer_cells": machine.current().profile.layer_cells})
     for module in (joined_values, memory_schedule, recomputation):
         monkeypatch.setattr(module, "WORTHWHILE", 1)
     monkeypatch.setattr(swapping, "SMALLEST", 1)

@@ -9,12 +9,12 @@ import flowstone as tf
 from flowstone.client.described_runs import observed_runner
 from flowstone.client.feeds_fetches import FetchStructure
 from flowstone.client.step_observation import StepObserver
-from flowstone.runtime.machine import Machine
+from flowstone.runtime.floors import Floors
 from flowstone.runtime.plan import Plan
 from flowstone.runtime.step_profile import profile
 from flowstone.runtime.tracing import Event, Trace
 
-MACHINE = Machine("cpu", 1, 1e9, 1e8, ((1 << 40, 1e9),), 1e-6)
+MACHINE = Floors("cpu", 1, 1e9, 1e8, ((1 << 40, 1e9),), 1e-6)
 
 
 @pytest.fixture(autouse=True)

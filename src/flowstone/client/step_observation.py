@@ -33,7 +33,7 @@ from flowstone.framework.shape import format_dims
 from flowstone.framework.tensor import Tensor
 from flowstone.runtime.device import Device
 from flowstone.runtime.explanation import Explanation
-from flowstone.runtime.machine import Machine, measured_machine
+from flowstone.runtime.floors import Floors, measured_floors
 from flowstone.runtime.partitioned_program import PartitionedProgram
 from flowstone.runtime.plan import Plan
 from flowstone.runtime.step_profile import profile
@@ -118,14 +118,14 @@ class StepKind:
         return Explanation(self.fetches, self.feeds, self.runs, self.total_ms, is_cold, plan, measured)
 
 
-def _machines(plan: Plan, devices: Sequence[Device], intra_op_threads: int) -> dict[str, Machine]:
+def _machines(plan: Plan, devices: Sequence[Device], intra_op_threads: int) -> dict[str, Floors]:
     """The models of the devices that the plan uses, with the threads that its step has on them."""
     used = [device for device in devices if device.name in plan.parts]
     count = 1 if plan.one_thread else intra_op_threads
     if isinstance(plan.segment, PartitionedProgram):
         count = max(1, count // max(1, sum(device.device_type == CPU for device in used)))
     kinds = {CPU: ("cpu", count), GPU: ("cuda", 1)}
-    return {d.name: measured_machine(*kinds[d.device_type]) for d in used if d.device_type in kinds}
+    return {d.name: measured_floors(*kinds[d.device_type]) for d in used if d.device_type in kinds}
 
 
 class StepObserver:

@@ -17,6 +17,8 @@ variable                   meaning
 ``FLOWSTONE_CUDA_GRAPHS``  1 records the kernels of a step on one GPU as a CUDA graph, where shapes are static
                            (`runtime/cuda_graph.py`); a session's ``global_jit_level`` goes before it
 ``FLOWSTONE_TUNE_PROCESS`` 0 leaves the process's settings alone (`runtime/process.py`)
+``FLOWSTONE_MACHINE``      the profile by which kernels are chosen: its name, or a file of ``flowstone
+                           calibrate`` (`framework/machine.py`)
 ========================== ==================================================================================
 """
 
@@ -41,6 +43,8 @@ CHECK: int = _integer("FLOWSTONE_CHECK")
 CUDA_GRAPHS: bool = _integer("FLOWSTONE_CUDA_GRAPHS") > 0
 TF32: bool = _integer("FLOWSTONE_TF32") > 0
 TUNE_PROCESS: bool = _integer("FLOWSTONE_TUNE_PROCESS", 1) > 0
+MACHINE: str = os.environ.get("FLOWSTONE_MACHINE", "")
+CACHE: str = os.environ.get("XDG_CACHE_HOME") or "~/.cache"  # where calibrations are kept
 ALLOCATOR_IS_SET: bool = any(name.startswith("MALLOC_") for name in os.environ) or (
     "glibc.malloc." in os.environ.get("GLIBC_TUNABLES", "")
 )  # by whoever started the process

@@ -31,8 +31,11 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from flowstone.framework import machine
+
 if TYPE_CHECKING:
     from flowstone.framework.containers import ResourceStore
+    from flowstone.framework.machine import Machine
     from flowstone.framework.node import Node
 
 CPU = "CPU"
@@ -139,8 +142,8 @@ class Environment:
 
     `device_type` (CPU, GPU or a registered type), `device` (torch's), `resources` (the session's or target's
     named state; None while folding constants), `states` (objects that kernels of one session share between
-    plans, such as random generators, by node name) and `memory` (of a device of a registered type, what its
-    `open` returned; else None).
+    plans, such as random generators, by node name), `memory` (of a device of a registered type, what its
+    `open` returned; else None) and `machine` (what the choice of a kernel asks, `machine.py`).
     """
 
     __slots__ = ("device", "device_type", "memory", "resources", "states")
@@ -158,6 +161,11 @@ class Environment:
         self.resources = resources
         self.states = {} if states is None else states
         self.memory = memory
+
+    @property
+    def machine(self) -> Machine:
+        """The machine whose kernels are chosen."""
+        return machine.current()
 
     def state(self, node: Node, make: Callable[[], Any]) -> Any:
         """The object that the kernels of this node share across plans of one session; made on first use."""

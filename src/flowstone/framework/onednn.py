@@ -1,9 +1,9 @@
 """oneDNN's kernels for hosts, as far as this build of torch has them: the one place that names them.
 
 torch has these operators only where it was built with oneDNN, and some only with MKL. Who chooses a kernel
-for a plan asks `is_available()` first; where that is False, all of these are None, and ATen's own kernels do
-the work. Linear and convolution kernels take float32; `bias` may be None, `activation` is "none", "relu",
-"tanh" or "sigmoid" (oneDNN's relu makes 0 of NaN).
+for a plan asks the `Machine` (`machine.py`), which asks `is_available`; where that is False, all of these are
+None, and ATen's own kernels do the work. Linear and convolution kernels take float32; `bias` may be None,
+`activation` is "none", "relu", "tanh" or "sigmoid" (oneDNN's relu makes 0 of NaN).
 
     product(x, weights, bias, activation, (), "")     x times the transpose of weights, [out, in]
     convolve(x, filters, bias, padding, strides, dilations, groups, activation, (), "")
@@ -16,8 +16,6 @@ the work. Linear and convolution kernels take float32; `bias` may be None, `acti
 
 from __future__ import annotations
 
-import functools
-import platform
 from typing import Any
 
 import torch
@@ -66,27 +64,3 @@ def tanh(x: torch.Tensor) -> torch.Tensor:
     copies.
     """
     return torch.tanh(x.to_mkldnn()).to_dense()
-
-
-@functools.cache
-def has_fused_layers() -> bool:
-    """Whether oneDNN has compiled layers for this processor: for x86; elsewhere it has a plain reference."""
-    return is_available() and platform.machine().lower() in ("x86_64", "amd64")
-
-
-@functools.cache
-def multiplies_faster() -> bool:
-    """Whether float32 products are faster in oneDNN than in the BLAS that torch calls: on AMD's x86
-    processors, for which MKL has no kernels of its own.
-    """
-    mkl: Any = torch.backends.mkl
-    return is_available() and mkl.is_available() and _vendor() == "AuthenticAMD"
-
-
-def _vendor() -> str:
-    """The processor's, where the system tells it."""
-    try:
-        with open("/proc/cpuinfo") as lines:
-            return next((line.split(":")[1].strip() for line in lines if line.startswith("vendor_id")), "")
-    except OSError:
-        return ""

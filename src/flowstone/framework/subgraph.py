@@ -19,7 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from flowstone.framework import machine
 from flowstone.framework.dtypes import DType, as_dtype
+from flowstone.framework.machine import Machine
 from flowstone.framework.node import Node, Output
 from flowstone.framework.operation import OpDeclaration, registry
 from flowstone.framework.shape import format_dims
@@ -75,6 +77,11 @@ class Subgraph:
         self.nodes, self.feeds, self.fetches, self.targets = nodes, feeds, fetches, targets
         self.log: list[tuple[str, str, str]] = []
         self.in_pieces = False
+
+    @property
+    def machine(self) -> Machine:
+        """The machine that the step is planned for."""
+        return machine.current()
 
     def new_node(
         self,

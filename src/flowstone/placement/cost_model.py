@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from flowstone.framework import machine
 from flowstone.framework.kernel import CPU, GPU
 from flowstone.framework.node import Output
 from flowstone.framework.subgraph import PlanNode, Subgraph
@@ -37,10 +38,14 @@ class Rates(NamedTuple):
     bytes_per_us: float
 
 
-DEFAULT_RATES: dict[str, Rates] = {
-    CPU: Rates(1.0, 50e3, 10e3),
-    GPU: Rates(6.0, 10e6, 800e3),
-}
+_GPU_RATES = Rates(6.0, 10e6, 800e3)
+
+
+def default_rates() -> dict[str, Rates]:
+    """By device type: this machine's of its CPU."""
+    profile = machine.current().profile
+    cpu = Rates(profile.call_us, profile.operations_per_us, profile.bytes_per_us)
+    return {CPU: cpu, GPU: _GPU_RATES}
 
 
 class _Mean:
@@ -63,7 +68,7 @@ class CostModel:
     """
 
     def __init__(self, rates: Mapping[str, Rates] | None = None) -> None:
-        self.rates = {**DEFAULT_RATES, **(rates or {})}
+        self.rates = {**default_rates(), **(rates or {})}
         self._times: dict[str, dict[str, _Mean]] = {}
         self._sizes: dict[str, dict[int, _Mean]] = {}
 

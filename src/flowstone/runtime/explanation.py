@@ -16,7 +16,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from flowstone.runtime.machine import Machine
+from flowstone.framework import machine
+from flowstone.runtime.floors import Floors
 from flowstone.runtime.plan import Plan
 from flowstone.runtime.quantities import WIDTH, aligned, bytes_text, clipped, listed, time_text
 from flowstone.runtime.step_profile import MemoryProfile, NodeProfile, StepProfile
@@ -259,20 +260,23 @@ def _memory_text(memory: MemoryProfile) -> str:
 
 def machine_text(profiles: Iterable[StepProfile]) -> str:
     """The models of the devices by which the profiles have floors; "" if there are none."""
-    by_machine: dict[Machine, list[str]] = {}
-    for name, machine in dict.fromkeys(pair for profile in profiles for pair in profile.machines.items()):
-        by_machine.setdefault(machine, []).append(name.rpartition("/device:")[2])
-    if not by_machine:
+    names_of: dict[Floors, list[str]] = {}
+    for name, floors in dict.fromkeys(pair for profile in profiles for pair in profile.machines.items()):
+        names_of.setdefault(floors, []).append(name.rpartition("/device:")[2])
+    if not names_of:
         return ""
-    lines = ["the machine that the floors are of (measured now)"]
-    for machine, names in by_machine.items():
-        threads = f", {machine.threads} intra-op thread{'s' if machine.threads > 1 else ''}"
-        lines.append(f"  {', '.join(names)}{threads if machine.device == 'cpu' else ''}")
+    lines = [
+        f"kernels were chosen by the profile {machine.current().profile.name}",
+        "the machine that the floors are of (measured now)",
+    ]
+    for floors, names in names_of.items():
+        threads = f", {floors.threads} intra-op thread{'s' if floors.threads > 1 else ''}"
+        lines.append(f"  {', '.join(names)}{threads if floors.device == 'cpu' else ''}")
         lines.append(
-            f"    matrix product {machine.product / 1e9:.1f} Gflop/s, "
-            f"convolution {machine.convolution / 1e9:.1f} Gflop/s, a call {machine.call * 1e6:.2f} us"
+            f"    matrix product {floors.product / 1e9:.1f} Gflop/s, "
+            f"convolution {floors.convolution / 1e9:.1f} Gflop/s, a call {floors.call * 1e6:.2f} us"
         )
-        rates = ", ".join(f"{rate / 1e9:.1f} GB/s in {bytes_text(size)}" for size, rate in machine.bandwidths)
+        rates = ", ".join(f"{rate / 1e9:.1f} GB/s in {bytes_text(size)}" for size, rate in floors.bandwidths)
         lines.append(f"    memory {rates}")
     return "\n".join(lines)
 
@@ -318,7 +322,8 @@ def _profile_record(profile: StepProfile) -> dict[str, Any]:
                 for held in memory.held
             ],
         },
-        "machines": {name: _machine_record(machine) for name, machine in profile.machines.items()},
+        "profile": machine.current().profile.name,
+        "machines": {name: _floors_record(floors) for name, floors in profile.machines.items()},
     }
 
 
@@ -341,11 +346,11 @@ def _node_record(node: NodeProfile) -> dict[str, Any]:
     }
 
 
-def _machine_record(machine: Machine) -> dict[str, Any]:
+def _floors_record(floors: Floors) -> dict[str, Any]:
     return {
-        "intra_op_threads": machine.threads,
-        "product_flop_per_s": machine.product,
-        "convolution_flop_per_s": machine.convolution,
-        "memory": [{"size_bytes": size, "rate_bytes_per_s": rate} for size, rate in machine.bandwidths],
-        "call_ms": machine.call * 1e3,
+        "intra_op_threads": floors.threads,
+        "product_flop_per_s": floors.product,
+        "convolution_flop_per_s": floors.convolution,
+        "memory": [{"size_bytes": size, "rate_bytes_per_s": rate} for size, rate in floors.bandwidths],
+        "call_ms": floors.call * 1e3,
     }

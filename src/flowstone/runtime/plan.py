@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from flowstone.framework import collector, errors, flags
+from flowstone.framework import collector, errors, flags, machine
 from flowstone.framework.kernel import CPU, GPU, Environment
 from flowstone.framework.shape import Dims
 from flowstone.framework.subgraph import PlanNode, Subgraph
@@ -65,9 +65,10 @@ class Plan(NamedTuple):
         return {next(iter(self.placement.values()), ""): self.subgraph}
 
     def explain(self) -> str:
-        """The rewrites with their reasons, the final graph and the generated code, as text."""
+        """The machine's profile, the rewrites with their reasons, the final graph and the generated code."""
         log = "\n".join(f"{name}: {node}: {reason}" for name, node, reason in self.subgraph.log)
-        text = f"{log}\n\n{self.graph_text}\n\n{self.segment.source}"
+        chosen = f"kernels by the profile {machine.current().profile.name}"
+        text = f"{chosen}\n{log}\n\n{self.graph_text}\n\n{self.segment.source}"
         return text if self.captured is None else f"{text}\n{self.captured.describe()}\n"
 
     def held_bytes(self) -> int:

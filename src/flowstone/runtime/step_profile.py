@@ -3,7 +3,7 @@
 A `StepProfile` is made of the traces of a few steps of one plan. Each node has the median of its times in
 these steps, all its runs in a step (of a loop) taken together, and the shapes, allocations, operations and
 bytes of the last one. Operations and bytes are counted by `placement/operation_cost.py`, from the shapes that
-were seen and not from the static ones; `machine.py` says how long they take at least.
+were seen and not from the static ones; `floors.py` says how long they take at least.
 
 Memory is followed through the last trace: what a node allocates is held until the last node that takes it, or
 a view of it, has ended. Variables, constants and feeds are counted apart. Where control flow inside a segment
@@ -23,7 +23,7 @@ from flowstone.framework.shape import Dims, format_dims
 from flowstone.framework.subgraph import PlanNode, PlanOutput
 from flowstone.placement.operation_cost import FREE, Work, work
 from flowstone.rewriting.analyses.memory_estimate import peak_memory
-from flowstone.runtime.machine import Floor, Machine
+from flowstone.runtime.floors import Floor, Floors
 from flowstone.runtime.plan import Plan
 from flowstone.runtime.step_stats import is_computed
 from flowstone.runtime.tracing import Buffer, Event, Trace
@@ -90,7 +90,7 @@ class StepProfile(NamedTuple):
     traced_steps: int
     nodes: tuple[NodeProfile, ...]
     memory: MemoryProfile
-    machines: dict[str, Machine]
+    machines: dict[str, Floors]
 
     @property
     def node_ms(self) -> float:
@@ -99,7 +99,7 @@ class StepProfile(NamedTuple):
 
 
 def profile(
-    plan: Plan, traces: Sequence[Trace], machines: dict[str, Machine], durations_ms: Sequence[float] = ()
+    plan: Plan, traces: Sequence[Trace], machines: dict[str, Floors], durations_ms: Sequence[float] = ()
 ) -> StepProfile:
     """The profile of steps of `plan`. `traces`: finished, one at least. `machines`: by device name; nodes of
     other devices have no floor. `durations_ms`: of steps without a trace.
@@ -153,7 +153,7 @@ def _times(events: Iterable[Event]) -> dict[tuple[str, PlanNode], float]:
 
 
 def _node_profile(
-    events: Sequence[Event], ms: float, allocated: int, shapes: _Shapes, machine: Machine | None
+    events: Sequence[Event], ms: float, allocated: int, shapes: _Shapes, floors: Floors | None
 ) -> NodeProfile:
     event, runs = events[-1], len(events)
     node = shapes.node(event)
@@ -161,8 +161,8 @@ def _node_profile(
     done, floor = Work(0.0, 0), Floor(0.0, "")
     if node.type not in FREE and not waits:
         done = work(node)
-        if machine is not None:
-            floor = machine.floor(done.operations, done.size, "Conv" in node.type)
+        if floors is not None:
+            floor = floors.floor(done.operations, done.size, "Conv" in node.type)
     return NodeProfile(
         node.name,
         node.type,

@@ -30,17 +30,7 @@ from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.placement.operation_cost import FREE, is_by_element, touched_rows, work
 from flowstone.rewriting.analyses.frames import Frames
 
-# Multiplications of a product, as estimated by `_work`. Below the first no kernel starts a team anyway; from
-# the second on a team pays, even for one node: [100, 784] x [784, 10] takes 23 µs on one thread and 22 on
-# two, [128, 128] x [128, 64] 20 and 19, [1024, 256] x [256, 64] 143 and 87. Where one product follows the
-# other the team is still awake and pays from the third on, all such nodes together having the fourth.
-_NEVER_PARALLEL = 10_000
-_WORTH_A_TEAM = 1_500_000
-_GAINS_BY_A_TEAM = 500_000
-_MANY = 6_000_000
 _ITERATIONS = 16  # of a loop, as far as is known here
-# What an addition of two elements costs, in multiplications of a product: 0.1 ns instead of 0.017.
-_AN_ELEMENT = 6
 _SEQUENCES = frozenset(
     {"_LSTMLayer", "_LSTMLayerGradient", "_LSTMSequence", "_LSTMSequenceGradient"}
 )  # of products
@@ -48,16 +38,16 @@ _SEQUENCES = frozenset(
 
 def wants_one_thread(subgraph: Subgraph) -> bool:
     """Whether some kernels of the step may start a team and too few are large enough to gain from it."""
-    largest = total = 0.0
+    profile, largest, total = subgraph.machine.profile, 0.0, 0.0
     frames, rows = Frames(subgraph.nodes), _fed_rows(subgraph)
     for node in subgraph.nodes:
-        work = _work(node, rows)
-        if work is None or work >= _WORTH_A_TEAM:
+        work = _work(node, profile.element_cost, rows)
+        if work is None or work >= profile.team_alone:
             return False
         largest = max(largest, work)
-        if work >= _GAINS_BY_A_TEAM:
+        if work >= profile.team_among_others:
             total += work if frames.home(node) is None else work * _ITERATIONS
-    return largest >= _NEVER_PARALLEL and total < _MANY
+    return largest >= profile.team_starts and total < profile.team_together
 
 
 def _fed_rows(subgraph: Subgraph) -> int | None:
@@ -77,14 +67,14 @@ def _elements(x: Output, rows: int | None) -> int | None:
     return num_elements(dims)
 
 
-def _work(node: PlanNode, rows: int | None = None) -> float | None:
+def _work(node: PlanNode, element_cost: float, rows: int | None) -> float | None:
     """About how many multiplications: the root of the product of the three largest operands' sizes, which is
     exact for matrix products; for ops that do little for each element, by elements. Of a table of which only
     some rows are taken or changed these rows count. None if a shape is unknown."""
     touched = touched_rows(node)
     if touched is not None:
         count = _elements(touched, rows)
-        return None if count is None else _AN_ELEMENT * count
+        return None if count is None else element_cost * count
     if not node.inputs or not node.outputs or node.type in FREE:
         return 0.0
     if node.type in _SEQUENCES:
@@ -97,7 +87,7 @@ def _work(node: PlanNode, rows: int | None = None) -> float | None:
         sizes.append(size)
     if is_by_element(node):
         is_known = all([num_elements(x.dims) is not None for x in (*node.inputs, *node.outputs)])
-        return _AN_ELEMENT * (work(node).operations if is_known else max(sizes))
+        return element_cost * (work(node).operations if is_known else max(sizes))
     sizes.sort(reverse=True)
     three = (sizes + sizes[:1] * 2)[:3]
     return math.sqrt(three[0] * three[1] * three[2])

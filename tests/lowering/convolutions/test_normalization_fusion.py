@@ -9,15 +9,14 @@ import pytest
 
 import flowstone as tf
 from agreement import agree, ops, text
-from flowstone.lowering.convolutions import normalization_fusion
 
 RNG = np.random.default_rng(19)
 NAME = "fold_normalizations"
 
 
 @pytest.fixture(autouse=True)
-def settings(monkeypatch) -> None:
-    monkeypatch.setattr(normalization_fusion, "_FEWEST", 64)
+def settings(set_profile) -> None:
+    set_profile(scaled_images=64)
 
 
 def values(*dims: int) -> Any:
@@ -104,10 +103,10 @@ def test_large_filters_of_small_images_stay() -> None:
     assert "FusedBatchNormV3" in ops(text([normalized(y, moments(4))], [x], NAME))
 
 
-def test_small_images_stay(monkeypatch) -> None:
+def test_small_images_stay(set_profile) -> None:
     x, _ = image()
     y = normalized(convolved(x), moments(4))
-    monkeypatch.setattr(normalization_fusion, "_FEWEST", 2 * 6 * 7 * 4 + 1)
+    set_profile(scaled_images=2 * 6 * 7 * 4 + 1)
     assert "FusedBatchNormV3" in ops(text([y], [x], NAME))
 
 

@@ -107,12 +107,11 @@ def test_many_places_wait_in_few_bits(monkeypatch, size, kept) -> None:
 @pytest.mark.parametrize("stride, padding", [(1, "SAME"), (2, "SAME"), (2, "VALID")])
 @pytest.mark.parametrize("transposed", [False, True])
 def test_many_places_are_made_by_some_images_at_a_time(
-    monkeypatch, layout, stride, padding, transposed
+    monkeypatch, set_profile, layout, stride, padding, transposed
 ) -> None:
     """Two at a time of five, the last one alone, also where the images lie otherwise in memory."""
-    monkeypatch.setattr(pooled_places, "_MANY", 0)
+    set_profile(pooled_places=0, core_cache=1)
     monkeypatch.setattr(pooled_places.torch, "get_num_threads", lambda: 2)
-    monkeypatch.setattr(pooled_places, "_AT_ONCE", 1)
     lengths = (6, 7, 9)[: len(layout) - 2]
     last = layout.endswith("C")
     dims = [5, *lengths, 3] if last else [5, 3, *lengths]

@@ -172,8 +172,8 @@ def test_results_and_gradients_agree(monkeypatch, everywhere, padding, window, s
         assert name in log
 
 
-def test_many_images_are_taken_in_pieces(monkeypatch, everywhere) -> None:
-    monkeypatch.setattr("flowstone.lowering.convolutions.winograd_tiling._AT_ONCE", 4 * 10 * 10 * 6 * 2)
+def test_many_images_are_taken_in_pieces(monkeypatch, set_profile, everywhere) -> None:
+    set_profile(core_cache=4 * 10 * 10 * 6 * 2 * 2 // 3)
     x = tf.placeholder(tf.float32, [7, 10, 10, 4])
     w = tf.Variable(values(3, 3, 4, 6))
     y = tf.nn.conv2d(x, w, [1, 1, 1, 1], "SAME")

@@ -10,18 +10,12 @@ import torch
 
 import flowstone as tf
 from agreement import agree, ops, text
-from flowstone.framework import onednn
 from flowstone.framework.containers import Variable
 from flowstone.lowering.packing.packed_weights import Packed
 
 RNG = np.random.default_rng(19)
 ROWS, TERMS, COLUMNS = 3, 1024, 1024
 ENOUGH = 20  # runs until weights are packed
-
-
-@pytest.fixture(autouse=True)
-def settings(monkeypatch) -> None:
-    monkeypatch.setattr(onednn, "multiplies_faster", lambda: True)
 
 
 def values(*dims: int) -> Any:

@@ -7,7 +7,7 @@ import pytest
 
 import flowstone as tf
 from agreement import agree
-from flowstone.framework import flags, onednn
+from flowstone.framework import flags
 from flowstone.lowering.passes import EVERY
 from flowstone.rewriting.invariants import check
 from flowstone.rewriting.passes import run_passes
@@ -224,7 +224,6 @@ def test_narrow_and_low_products_are_not_added_to_matrices():
 @pytest.mark.parametrize("where", range(3))
 def test_rectifiers_of_large_products_and_convolutions_keep_nan(monkeypatch, special, where):
     """oneDNN's own rectifier makes zeros of them."""
-    monkeypatch.setattr(onednn, "multiplies_faster", lambda: True)
     layers = {
         "product": ([64, 512], [512, 256], tf.matmul),
         "more results than images": ([2, 24, 24, 8], [3, 3, 8, 40], strided(1)),

@@ -12,7 +12,7 @@ import flowstone as tf
 from agreement import agree, ops, text
 from flowstone.framework import flags
 from flowstone.lowering.passes import EVERY
-from flowstone.lowering.products import product_sums, sums
+from flowstone.lowering.products import product_sums
 
 RNG = np.random.default_rng(5)
 
@@ -40,11 +40,11 @@ def test_a_sum_of_products_is_one_product(monkeypatch, transposed) -> None:
     agree(monkeypatch, [total + x], {x: values(9, 8)}, "stack_products")
 
 
-def test_a_large_operand_that_is_transposed_lies_as_the_product_reads_it(monkeypatch) -> None:
+def test_a_large_operand_that_is_transposed_lies_as_the_product_reads_it(monkeypatch, set_profile) -> None:
     parts = [torch.arange(6.0).view(2, 3) + i for i in range(4)]
     stack = product_sums.stack_by_columns(parts)
     assert torch.equal(stack, torch.cat(parts)) and stack.t().is_contiguous()
-    monkeypatch.setattr(sums, "BY_COLUMNS", 72)
+    set_profile(call_elements=72 / 32)
     for transposed, count in (((True, False), 1), ((True, True), 1), ((False, False), 0)):
         total, _ = products(transposed)  # of four operands of 18 elements
         lines = text([total], [], "stack_products")
@@ -52,7 +52,7 @@ def test_a_large_operand_that_is_transposed_lies_as_the_product_reads_it(monkeyp
         x = tf.placeholder(tf.float32, [9, 8])
         monkeypatch.setattr(flags, "DISABLED_PASSES", frozenset({"fold_constants"}))
         agree(monkeypatch, [total + x], {x: values(9, 8)}, "stack_products")
-    monkeypatch.setattr(sums, "BY_COLUMNS", 73)
+    set_profile(call_elements=73 / 32)
     assert not any(
         "_StackByColumns" in line for line in text([products((True, False))[0]], [], "stack_products")
     )

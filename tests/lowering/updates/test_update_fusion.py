@@ -9,8 +9,8 @@ import pytest
 
 import flowstone as tf
 from agreement import agree, ops, text
-from flowstone.framework import onednn
-from flowstone.ops.algebra import matrices
+from flowstone.framework import machine
+from flowstone.framework.machine_profiles import NEVER
 
 RNG = np.random.default_rng(11)
 
@@ -57,11 +57,9 @@ def test_products_of_all_orientations(monkeypatch, transposed) -> None:
 
 @pytest.mark.needs_onednn
 @pytest.mark.parametrize("transposed", [(False, False), (True, False), (False, True), (True, True)])
-def test_a_block_of_rows_at_a_time(monkeypatch, transposed) -> None:
+def test_a_block_of_rows_at_a_time(set_profile, transposed) -> None:
     """As a product that no cache holds: here of 70 rows, 32 and 32 and 6."""
-    monkeypatch.setattr(onednn, "multiplies_faster", lambda: True)
-    monkeypatch.setattr(matrices, "_UNCACHED", 1)
-    monkeypatch.setattr(matrices, "_BLOCK", 1)
+    set_profile(all_caches=1, core_cache=1)
     start = values(70, 40)
     w = tf.get_variable("w", initializer=start)
     a = tf.placeholder(tf.float32, (20, 70) if transposed[0] else (70, 20))
@@ -84,12 +82,10 @@ def test_a_block_of_rows_at_a_time(monkeypatch, transposed) -> None:
         ((1300, 1000, 2600), 0),  # the cache holds the product
     ],
 )
-def test_only_what_no_cache_holds_is_made_in_blocks(monkeypatch, sizes, rows) -> None:
-    monkeypatch.setattr(onednn, "multiplies_faster", lambda: True)
-    assert matrices.rows_of_a_block(*sizes, tf.float32) == rows
-    assert matrices.rows_of_a_block(*sizes, tf.float64) == 0
-    monkeypatch.setattr(onednn, "multiplies_faster", lambda: False)
-    assert matrices.rows_of_a_block(*sizes, tf.float32) == 0
+def test_only_what_no_cache_holds_is_made_in_blocks(set_profile, sizes, rows) -> None:
+    assert machine.current().rows_of_a_block(*sizes) == rows
+    set_profile(product_by_onednn=NEVER)
+    assert machine.current().rows_of_a_block(*sizes) == 0
 
 
 def test_a_gradient_that_others_want_stays() -> None:
@@ -139,7 +135,6 @@ def test_few_examples_descend_a_few_rows_at_a_time(monkeypatch, examples, transp
 @pytest.mark.parametrize("transposed", [(False, False), (True, False), (False, True), (True, True)])
 def test_many_examples_of_few_columns(monkeypatch, transposed) -> None:
     """The gradient is made the other way round and then added, into a variable kept column by column."""
-    monkeypatch.setattr(onednn, "multiplies_faster", lambda: True)
     w = tf.get_variable("w", initializer=values(600, 6))
     a = tf.placeholder(tf.float32, (300, 600) if transposed[0] else (600, 300))
     b = tf.placeholder(tf.float32, (6, 300) if transposed[1] else (300, 6))
@@ -148,7 +143,6 @@ def test_many_examples_of_few_columns(monkeypatch, transposed) -> None:
     feed = {a: values(*a.shape.as_list()), b: values(*b.shape.as_list())}
     agree(monkeypatch, [w, step], feed, "fuse_updates", setup=w.initializer, tolerance=1e-3)
     monkeypatch.undo()
-    monkeypatch.setattr(onednn, "multiplies_faster", lambda: True)
     with tf.Session() as session:
         session.run(w.initializer)
         assert "descend_narrow(" in session.explain(step, feed)
@@ -164,12 +158,10 @@ def test_many_examples_of_few_columns(monkeypatch, transposed) -> None:
         ((784, 100, 64), False),
     ],
 )
-def test_which_narrow_gradients_onednn_makes(monkeypatch, sizes, narrow) -> None:
-    monkeypatch.setattr(onednn, "multiplies_faster", lambda: True)
-    assert matrices.is_narrow_for_onednn(*sizes, tf.float32) == narrow
-    assert not matrices.is_narrow_for_onednn(*sizes, tf.float64)
-    monkeypatch.setattr(onednn, "multiplies_faster", lambda: False)
-    assert not matrices.is_narrow_for_onednn(*sizes, tf.float32)
+def test_which_narrow_gradients_onednn_makes(set_profile, sizes, narrow) -> None:
+    assert machine.current().adds_narrow_products(*sizes) == narrow
+    set_profile(product_by_onednn=NEVER)
+    assert not machine.current().adds_narrow_products(*sizes)
 
 
 @pytest.mark.parametrize("use_resource", [False, True])

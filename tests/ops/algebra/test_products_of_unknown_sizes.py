@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
 
 import flowstone as tf
-from flowstone.framework import onednn
+from flowstone.framework import machine
+from flowstone.framework.machine_profiles import NEVER
 from flowstone.ops.algebra import matrices
 
 
 @pytest.fixture(params=[True, False])
-def by_onednn(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> bool:
+def by_onednn(set_profile: Any, request: pytest.FixtureRequest) -> bool:
     """Whether oneDNN's kernels are taken for the faster ones."""
-    monkeypatch.setattr(onednn, "multiplies_faster", lambda: request.param)
+    if not request.param:
+        set_profile(product_by_onednn=NEVER)
     return request.param
 
 
@@ -45,9 +49,8 @@ def test_all_arrangements_of_all_sizes(by_onednn, turned_a, turned_b):
 
 
 @pytest.mark.needs_onednn
-def test_the_kernel_is_chosen_as_for_known_sizes(monkeypatch):
-    monkeypatch.setattr(onednn, "multiplies_faster", lambda: True)
-    product = matrices._chosen_in_step(False)
+def test_the_kernel_is_chosen_as_for_known_sizes():
+    product = matrices._chosen_in_step(machine.current(), False)
     with torch.inference_mode(), torch.profiler.profile() as profile:
         product(torch.ones(100, 200), torch.ones(200, 300))
         product(torch.ones(10, 20), torch.ones(20, 30))

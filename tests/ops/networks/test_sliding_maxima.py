@@ -15,8 +15,8 @@ RNG = np.random.default_rng(5)
 
 
 @pytest.fixture(autouse=True)
-def small_images_count_as_large(monkeypatch):
-    monkeypatch.setattr(sliding_maxima, "_FEWEST", 0)
+def small_images_count_as_large(set_profile):
+    set_profile(sliding_maxima=0)
 
 
 def expected(x: Any, sizes: tuple[int, int], padding: str, strides: tuple[int, int] = (1, 1)) -> Any:

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import flowstone as tf
-from flowstone.ops.networks import softmax
 
 RNG = np.random.default_rng(3)
 ROWS, CLASSES = 7, 50
@@ -22,9 +21,9 @@ def graph():
 
 
 @pytest.fixture(autouse=True)
-def small_is_large(monkeypatch: Any) -> None:
+def small_is_large(set_profile: Any) -> None:
     """Memory counts for the few logits of these tests, too."""
-    monkeypatch.setattr(softmax, "LARGE", 1)
+    set_profile(core_cache=1)
 
 
 def expected(logits: Any, labels: Any) -> tuple[Any, Any]:
@@ -83,8 +82,8 @@ def test_the_logits_memory_is_used_where_nobody_else_wants_them(sparse: bool) ->
     assert names == [True, False]
 
 
-def test_few_logits_keep_their_memory(monkeypatch: Any) -> None:
-    monkeypatch.undo()
+def test_few_logits_keep_their_memory(set_profile: Any) -> None:
+    set_profile(core_cache=4 << 20)
     fetches, x, y = program(True, tf.float32, False)
     feed = {x: np.zeros([ROWS, CLASSES], "f"), y: LABELS}
     with tf.Session() as session:

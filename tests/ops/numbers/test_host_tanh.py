@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import flowstone as tf
-from flowstone.ops.numbers.host_tanh import MANY, SOME
+from flowstone.framework.machine_profiles import ZEN5
+
+SOME, MANY = ZEN5.tanh_by_exponentials, ZEN5.tanh_by_onednn
 
 
 @pytest.mark.parametrize("count", [SOME - 8, SOME, MANY - 8, MANY])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import flowstone as tf
 from flowstone.lowering.recurrences.lstm_kernels import layer_op
-from flowstone.ops.networks import softmax
 from flowstone.rewriting.analyses.memory_estimate import blocks_of, memory_profile, peak_memory, size_of
 from flowstone.rewriting.simplification.partial_execution import prune
 
@@ -51,8 +50,8 @@ def test_an_elementwise_result_takes_over_a_dying_buffer():
     assert peak_memory(prune([tf.cumsum(a)], [], [x])) == 80 * KB
 
 
-def test_one_of_several_results_takes_over_a_dying_buffer(monkeypatch):
-    monkeypatch.setattr(softmax, "LARGE", 100 * 100)
+def test_one_of_several_results_takes_over_a_dying_buffer(set_profile):
+    set_profile(core_cache=100 * 100)
     logits = tf.matmul(fed("x"), fed("y"), transpose_a=True)  # 100 x 100: 40 kB
     labels = tf.placeholder(tf.int32, [100])
     loss = tf.reduce_sum(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits))

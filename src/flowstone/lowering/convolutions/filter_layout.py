@@ -15,14 +15,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.framework import dtypes
+from flowstone.framework import dtypes, machine
 from flowstone.framework.shape import num_elements
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.branches import MERGES
 
 _FILTER_AT = {"Conv2D": 1, "Conv2DBackpropInput": 1}  # the filter's position among the inputs
 _VARIABLES = frozenset(("Variable", "VariableV2", "VarHandleOp"))
-_FEWEST = 1 << 12  # elements; smaller filters are copied in no time
 _ORDERS = {"NHWC": (3, 0, 1, 2), "NCHW": (3, 2, 0, 1)}
 
 
@@ -67,4 +66,4 @@ def _shape(variable: PlanNode) -> Any:
 
 def _is_large(x: PlanOutput) -> bool:
     size = num_elements(x.dims)
-    return x.dtype.base_dtype is dtypes.float32 and size is not None and size >= _FEWEST
+    return x.dtype.base_dtype is dtypes.float32 and size is not None and machine.current().packs(size, 4)

@@ -14,11 +14,11 @@ from typing import Any
 
 import torch
 
-from flowstone.framework import dtypes, onednn
+from flowstone.framework import dtypes, machine, onednn
 from flowstone.framework.kernel import CPU, GPU, X1, X2, Call
 from flowstone.framework.operation import op
 from flowstone.framework.shape import num_elements
-from flowstone.lowering.packing.packed_weights import FORMS, SMALLEST, Form, reordered_filter
+from flowstone.lowering.packing.packed_weights import FORMS, Form, reordered_filter
 from flowstone.ops.algebra.matrices import ACTIVATED
 from flowstone.ops.networks.convolution import FLOATS, IMAGE, conv2d_op
 from flowstone.ops.networks.convolution_arrangement import arrange
@@ -38,7 +38,6 @@ biased_conv2d_op.not_differentiable()
 
 
 _convolve = onednn.convolve
-_LARGE = 1_000_000  # multiplications; oneDNN's call costs 20 µs more than ATen's own for small images
 
 
 def _suits_onednn(node: Any) -> Any:
@@ -46,7 +45,7 @@ def _suits_onednn(node: Any) -> Any:
     if node.dtype(0) is not dtypes.float32:
         return False
     results, kernel = num_elements(node.outputs[0].dims), num_elements((node.dims(1) or (None,))[:-1])
-    return bool(results and kernel and results * kernel >= _LARGE and onednn.is_available())
+    return bool(results and kernel and machine.current().convolves_by_onednn(results * kernel))
 
 
 def _with_bias(call: Any, node: Any, packed: bool) -> Any:
@@ -84,7 +83,7 @@ def packing(node: Any) -> Any:
     seen = arrange(Geometry(node), node.static_shape(0), node.static_shape(1), False)
     if seen is None or seen.groups > 1 or seen.kernel != seen.given_kernel:
         return None
-    if math.prod(seen.kernel) < SMALLEST[4]:
+    if not machine.current().packs(math.prod(seen.kernel), 4):
         return None
     return (*seen.padding, *seen.strides, *seen.dilations, seen.image[0], *seen.lengths)
 

@@ -21,6 +21,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from flowstone.framework import machine
+
 EVEN, BOTH, APART, ODD = "even", "both", "apart", "odd"
 """Where a product goes: to one of the two outputs, to both, or to the even one and negated to the odd one."""
 
@@ -97,43 +99,22 @@ class Sizes(NamedTuple):
     outputs: int
 
 
-class _Costs(NamedTuple):
-    """In multiplications of oneDNN's convolutions, measured on two cores of an AMD EPYC (Zen 5).
-
-    `efficiency` is the part of their rate that is left to filters of one tap in a direction; `moved` the cost
-    of an element of what a product takes or makes; `called` that of a product's calls; `summed` that of a
-    filter's element.
-    """
-
-    efficiency: float
-    moved: int
-    called: int
-    summed: int
-
-
-_CONVOLUTION = _Costs(0.88, 18, 5_000_000, 50)  # and its gradient by the images, which shares the sums
-_BY_FILTER = _Costs(0.84, 14, 10_000_000, 150)
-_UNCACHED = 15  # added to `moved` where the caches do not hold an image
-_CACHED = 8 << 20  # bytes
-_GAIN = 0.93
-_FEWEST_CHANNELS = 32
-
-
 def pays(sizes: Sizes, by_filter: bool = False, sums_filter: bool = True) -> bool:
     """Whether a convolution, or its gradient by the images, or that by the filter, is expected to be faster
     so. `sums_filter`: the sums over the filter are made in every step.
     """
     taps, across, count, positions, inputs, outputs = sizes
-    if taps < 2 or count < 2 or min(inputs, outputs) < _FEWEST_CHANNELS:
+    profile = machine.current().profile
+    costs = profile.winograd_by_filter if by_filter else profile.winograd
+    if costs is None or taps < 2 or count < 2 or min(inputs, outputs) < profile.winograd_channels:
         return False
-    costs = _BY_FILTER if by_filter else _CONVOLUTION
     pieces, targets = multiplications(taps), len(products(taps))
     elements = taps * across * inputs * outputs
     left = elements * positions * pieces / (2 * taps) * (count + count % 2) / count
     moved = (pieces * inputs + targets * outputs) * positions
-    cached = 4 * (inputs + outputs) * count**2 <= _CACHED
-    time = left / costs.efficiency + moved * (costs.moved + (0 if cached else _UNCACHED))
+    cached = 4 * (inputs + outputs) * count**2 <= 2 * profile.core_cache
+    time = left / costs.efficiency + moved * (costs.moved + (0 if cached else costs.uncached))
     time += targets * costs.called
     if sums_filter:
         time += elements * costs.summed + 2 * costs.called
-    return time <= _GAIN * elements * positions
+    return time <= profile.winograd_gain * elements * positions

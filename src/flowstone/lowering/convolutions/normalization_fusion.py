@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from flowstone.framework import dtypes
+from flowstone.framework import dtypes, machine
 from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.patterns import Replacement, remove_unneeded, rewrite
@@ -28,8 +28,6 @@ from flowstone.rewriting.simplification.constant_folding import fold_constants
 
 _NORMALIZATIONS = frozenset({"FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"})
 _CONVOLUTIONS = frozenset({"Conv2D", "DepthwiseConv2dNative"})
-
-_FEWEST = 1 << 15  # elements of an image below which the new filter takes longer to make than it saves
 
 
 class _Source(NamedTuple):
@@ -170,4 +168,5 @@ def _pays(convolution: PlanNode, factors: list[PlanOutput]) -> bool:
     if all(x.op.type == "Const" for x in (convolution.inputs[1], *factors)):
         return all(np.isfinite(x.op.attributes["value"]).all() for x in factors)
     elements = math.prod(n for n in image if n is not None)
-    return math.prod(kernel) < elements and (None in image or elements >= _FEWEST)
+    is_large = None in image or elements >= machine.current().profile.scaled_images
+    return is_large and math.prod(kernel) < elements

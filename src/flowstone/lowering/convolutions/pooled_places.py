@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from flowstone.framework import dtypes
+from flowstone.framework import dtypes, machine
 from flowstone.framework.dtypes import DType
 from flowstone.framework.kernel import CPU, GPU, Call, Input
 from flowstone.framework.operation import op
@@ -48,8 +48,6 @@ _ATTRIBUTES = (
     f"{WINDOW}{PADDINGS} ; data_format: string in ['NHWC', 'NCHW', 'NDHWC', 'NCDHW'] = 'NHWC' ; "
     "Tplaces: type in [uint16, int32, int64] = int64"
 )
-_MANY = 1 << 19  # places, below which two calls more are not worth what they save
-_AT_ONCE = 4 << 20  # bytes of 64-bit places
 _BITS = ((dtypes.uint16, 1 << 16), (dtypes.int32, 1 << 31), (dtypes.int64, 1 << 63))  # for how many positions
 
 
@@ -64,7 +62,7 @@ def suits(node: Any) -> bool:
 
 def places_type(node: Any) -> DType:
     """The type in which the places of this MaxPool wait."""
-    if (num_elements(node.outputs[0].dims) or 0) < _MANY:
+    if (num_elements(node.outputs[0].dims) or 0) < machine.current().profile.pooled_places:
         return dtypes.int64
     positions = math.prod(spatial_lengths(attribute_window(node), node.static_shape(0)))
     return next(dtype for dtype, most in _BITS if positions <= most)
@@ -107,7 +105,7 @@ def _pieces(node: Any, env: Any, dims: tuple[int, ...]) -> list[tuple[int, int]]
     if env.device.type != "cpu" or node.attributes["Tplaces"] is dtypes.int64:
         return None
     threads = torch.get_num_threads()
-    number = threads * max(_AT_ONCE // (8 * math.prod(dims[1:]) * threads), 1)
+    number = threads * max(env.machine.profile.core_cache // (8 * math.prod(dims[1:]) * threads), 1)
     batch = dims[0]
     return None if number >= batch else [(i, min(number, batch - i)) for i in range(0, batch, number)]
 

@@ -14,11 +14,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from flowstone.framework import machine
+from flowstone.framework.machine_profiles import NEVER
 from flowstone.framework.operation import registry
 from flowstone.framework.shape import num_elements
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.lowering.convolutions.pooled_places import places_type, suits
-from flowstone.ops.numbers.host_tanh import MANY
 from flowstone.rewriting.patterns import substitute
 
 _NEVER_DECREASING = {
@@ -73,7 +74,8 @@ def _site(activation: PlanNode, consumers: dict[PlanOutput, list[PlanNode]]) -> 
     before, after = _elements_an_image(y), _elements_an_image(pool.outputs[0])
     if before is None or after is None or after >= before:
         return None
-    if activation.type == "Tanh" and (num_elements(pool.outputs[0].dims) or 0) < MANY:
+    size, least = num_elements(pool.outputs[0].dims) or 0, machine.current().profile.tanh_by_onednn
+    if activation.type == "Tanh" and size < least < NEVER:  # exponentials round in either direction
         return None
     if not takers:
         return _Site(activation, pool, None, None)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from flowstone.framework import dtypes, onednn
+from flowstone.framework import dtypes
 from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.lowering.convolutions.minimal_filtering import Sizes, pays, products
@@ -36,7 +36,7 @@ class _Shapes(NamedTuple):
 
 def convolve_by_winograd(subgraph: Subgraph) -> None:
     """Replaces convolutions, and their gradients, that gain by Winograd's algorithm."""
-    if not any(node.type in _TYPES for node in subgraph.nodes) or not onednn.is_available():
+    if not any(node.type in _TYPES for node in subgraph.nodes) or not subgraph.machine.has_onednn:
         return
     before = len(subgraph.log)
     trains = any(node.type == _BY_FILTER for node in subgraph.nodes)

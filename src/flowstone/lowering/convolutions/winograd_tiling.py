@@ -13,14 +13,13 @@ from typing import Any
 
 import torch
 
+from flowstone.framework import machine
 from flowstone.lowering.convolutions.minimal_filtering import APART, BOTH, EVEN, ODD, Product, products
 
 __all__: list[str] = []
 
 TO_FIRST, TO_LAST = (0, 3, 1, 2), (0, 2, 3, 1)
 """The permutations between images with channels last and first."""
-
-_AT_ONCE = 6 << 20  # bytes of the larger of an image and its result
 
 
 class Tiling:
@@ -41,7 +40,7 @@ class Tiling:
         self.margins = (0, margin) if self.axis == 1 else (margin, 0)
         self.pairs = (self.results[self.axis] + 1) // 2
         self.length = 2 * (self.pairs + self.taps // 2)
-        self.pieces = list(_pieces(self.images, self.results))
+        self.pieces = list(_pieces(self.images, self.results, machine.current().profile.core_cache * 3 // 2))
 
     def data(self, x: torch.Tensor) -> list[torch.Tensor]:
         """The images, channels first, that each product multiplies: with a position for each pair."""
@@ -120,10 +119,11 @@ class Tiling:
         return x[:, start::2] if self.axis == 1 else x[:, :, start::2]
 
 
-def _pieces(images: tuple[int, ...], results: tuple[int, ...]) -> Iterator[tuple[int, int]]:
-    """(start, number) of equal pieces of a batch."""
+def _pieces(images: tuple[int, ...], results: tuple[int, ...], most: int) -> Iterator[tuple[int, int]]:
+    """(start, number) of equal pieces of a batch, of whose images and results neither has more bytes than
+    `most`, but for a single image."""
     batch, size = images[0], 4 * max(math.prod(images[1:]), math.prod(results[1:]))
-    number = -(-batch // max(_AT_ONCE // size, 1))
+    number = -(-batch // max(most // size, 1))
     for i in range(number):
         start, end = batch * i // number, batch * (i + 1) // number
         yield start, end - start

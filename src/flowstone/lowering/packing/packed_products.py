@@ -18,23 +18,12 @@ import torch
 from flowstone.framework import dtypes, onednn
 from flowstone.framework.kernel import CPU, GPU, X0, X1, X2, Call
 from flowstone.framework.operation import op
-from flowstone.lowering.packing.packed_weights import FORMS, SMALLEST, Dims, Form
+from flowstone.lowering.packing.packed_weights import FORMS, Dims, Form
 from flowstone.ops.algebra.matrices import ACTIVATED, activated_by_onednn
 
 __all__: list[str] = []
 
-_ROWS = 64  # of the other operand; with more, the multiplications take the time
-_PAGE = 1024  # float32 elements of 4 KiB
-_USUAL_ROWS = 16  # for which oneDNN is to choose the order; it suits all of 1 to `_ROWS`
-
-
-def gains_by_packing(rows: int, terms: int, columns: int, dtype: Any, transposed: bool) -> bool:
-    """Whether a product [rows, terms] x [terms, columns] is faster by packed weights; `transposed`: these are
-    [columns, terms] in memory.
-    """
-    if dtype is not dtypes.float32 or not 1 <= rows <= _ROWS or terms * columns < SMALLEST[2]:
-        return False
-    return (transposed or columns % _PAGE == 0) and onednn.multiplies_faster()
+_USUAL_ROWS = 16  # for which oneDNN is to choose the order; it suits all of 1 to 64
 
 
 # the weights [out, in] for oneDNN's product, of [in, out], or of [out, in] if the first number says so

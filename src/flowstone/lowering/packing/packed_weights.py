@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from flowstone.framework import dtypes, onednn
+from flowstone.framework import dtypes, machine, onednn
 from flowstone.framework.containers import Variable
 from flowstone.framework.kernel import CPU, GPU, Call
 from flowstone.framework.operation import op
@@ -29,9 +29,6 @@ from flowstone.ops.variables.stateful import handle_dims
 __all__: list[str] = []
 
 _READS = 8
-SMALLEST = {2: 1 << 20, 4: 1 << 12}
-"""Elements, by rank, from which weights may be packed."""
-
 Dims = tuple[int, ...]
 
 
@@ -78,7 +75,7 @@ def may_be_packed(x: PlanOutput) -> bool:
     if dims is None:
         return True
     size = num_elements(dims)
-    return len(dims) in SMALLEST and (size is None or size >= SMALLEST[len(dims)])
+    return len(dims) in (2, 4) and (size is None or machine.current().packs(size, len(dims)))
 
 
 def unpack(holder: Any) -> None:

@@ -17,12 +17,12 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from flowstone.framework import dtypes, machine
 from flowstone.framework.dtypes import resource
 from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.lowering.convolutions.fused_convolutions import packing
 from flowstone.lowering.convolutions.winograd_convolutions import numbers_of
-from flowstone.lowering.packing.packed_products import gains_by_packing
 from flowstone.lowering.packing.packed_weights import Dims, may_be_packed
 from flowstone.rewriting.analyses.state_access import UNKNOWN, StateAccess
 from flowstone.rewriting.patterns import Replacement, Rule, remove_unneeded, rewrite
@@ -101,7 +101,9 @@ def _gains(node: PlanNode) -> bool:
         return False
     turned = node.attributes["transpose_b"]
     terms, columns = b[::-1] if turned else b
-    return gains_by_packing(a[0], terms, columns, node.dtype(1), turned)
+    if node.dtype(1) is not dtypes.float32:
+        return False
+    return machine.current().gains_by_packing(a[0], terms, columns, turned)
 
 
 def _handle(x: PlanOutput) -> PlanOutput | None:

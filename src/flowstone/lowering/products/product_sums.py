@@ -7,7 +7,8 @@ Its operands are kept until they are larger than their product, so memory stays 
 A large first operand that is transposed is stacked column by column: its transpose then lies row by row, as
 the product reads it. From rows oneDNN would first make a copy of that kind, which costs a tenth of the
 product's time (1300 x 1000 by 1000 x 2600: 17.4 instead of 15.8 ms, stacking 0.1 instead of 0.4) and its size
-again. Below `BY_COLUMNS` elements, stacking so costs what it saves, and more where BLAS multiplies.
+again. Of small operands (`Machine.stacks_by_columns`) it costs what it saves, and more where BLAS
+multiplies.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ from typing import Any
 import torch
 
 from flowstone.framework.kernel import CPU, GPU, X0, X1, X2, Call, Input
+from flowstone.framework.machine import Machine
 from flowstone.framework.operation import op
-from flowstone.ops.algebra.matrices import product_of
+from flowstone.ops.algebra.matrices import product_of_operands
 
 __all__: list[str] = []
 
-BY_COLUMNS = 1 << 17  # elements of an operand
 _STACKED = 2  # operands are multiplied when they are so many times larger than the product
 
 
@@ -35,9 +36,10 @@ def stack_by_columns(matrices: Sequence[Any]) -> Any:
 class ProductSum:
     """``initial + a₁'b₁ + a₂'b₂ + …``, the products being of operands transposed or not."""
 
-    __slots__ = ("_a", "_b", "_initial", "_kept", "_total", "_transposed")
+    __slots__ = ("_a", "_b", "_initial", "_kept", "_machine", "_product", "_total", "_transposed")
 
-    def __init__(self, initial: Any, transpose_a: bool, transpose_b: bool) -> None:
+    def __init__(self, initial: Any, transpose_a: bool, transpose_b: bool, machine: Machine) -> None:
+        self._machine, self._product = machine, product_of_operands(machine)
         self._initial, self._transposed = initial, (transpose_a, transpose_b)
         self._total: Any = None
         self._a: list[Any] = []
@@ -57,12 +59,12 @@ class ProductSum:
         transpose_a, transpose_b = self._transposed
         if not transpose_a:
             a = torch.cat(self._a, 1)
-        elif len(self._a) * self._a[0].numel() < BY_COLUMNS:
+        elif not self._machine.stacks_by_columns(len(self._a) * self._a[0].numel()):
             a = torch.cat(self._a).t()
         else:
             a = stack_by_columns(self._a).t()
         b = torch.cat(self._b, 1).t() if transpose_b else torch.cat(self._b)
-        product = product_of(a, b)
+        product = self._product(a, b)
         self._total = product if self._total is None else self._total.add_(product)
         self._a, self._b, self._kept = [], [], 0
 
@@ -105,7 +107,7 @@ product_sum_op.not_differentiable()
 
 @product_sum_op.kernel(CPU, GPU)
 def _(node: Any, env: Any) -> Any:
-    return Call(ProductSum, X0, node.attributes["transpose_a"], node.attributes["transpose_b"])
+    return Call(ProductSum, X0, node.attributes["transpose_a"], node.attributes["transpose_b"], env.machine)
 
 
 add_op = op(

@@ -14,10 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework import dtypes
+from flowstone.framework import dtypes, machine
 from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
-from flowstone.lowering.products.product_sums import BY_COLUMNS
 from flowstone.ops.arrays.slice_geometry import PythonSlice, dense_entries
 from flowstone.ops.arrays.slicing import masks_of
 from flowstone.rewriting.analyses.branches import Liveness
@@ -25,7 +24,7 @@ from flowstone.rewriting.patterns import Replacement, remove_unneeded, rewrite
 
 _FEWEST = 3  # terms for which stacking is worth while
 _NAMES = {"MatMul": "product", "Sum": "sum", "BiasAddGrad": "sum"}
-_SMALL = 1 << 15  # elements of a matrix whose rows take less time to add up than a call
+_SMALL = 8  # calls that take longer than adding up the rows of a matrix
 
 
 # ---- products
@@ -81,7 +80,7 @@ def _product_key(node: PlanNode) -> Any:
 def _rows_key(node: PlanNode) -> Any:
     """The same of sums of the rows of small matrices."""
     dims = node.static_shape(0) if node.type in ("Sum", "BiasAddGrad") else None
-    if dims is None or len(dims) != 2 or not 0 < math.prod(dims) <= _SMALL:
+    if dims is None or len(dims) != 2 or not 0 < math.prod(dims) <= machine.current().elements(_SMALL):
         return None
     if node.type == "Sum":
         axes = node.constant(1)
@@ -119,7 +118,8 @@ class _Stacks:
         inputs = list(first.inputs)
         if first.type == "MatMul":
             transposes = [first.attributes[key] for key in ("transpose_a", "transpose_b")]
-            by_columns = transposes[0] and sum(_elements(x) for x in left) >= BY_COLUMNS
+            size = sum(_elements(x) for x in left)
+            by_columns = transposes[0] and self.subgraph.machine.stacks_by_columns(size)
             inputs[0] = self._stack(node, left, "columns" if by_columns else int(not transposes[0]), added)
             inputs[1] = self._stack(node, [term.inputs[1] for term in terms], int(transposes[1]), added)
         else:

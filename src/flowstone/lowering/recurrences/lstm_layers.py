@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from flowstone.framework import onednn
+from flowstone.framework import machine
 from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.lowering.recurrences.lstm_cells import SUMS, Cell, CellGradient, find_cell, find_gradient
@@ -20,13 +20,10 @@ from flowstone.rewriting.analyses.frames import is_head
 from flowstone.rewriting.analyses.loop_variables import Takers
 from flowstone.rewriting.patterns import in_order, remove_unneeded, substitute_in_order
 
-FEWEST = 8  # cells for which arranging the weights pays
-LARGEST = 1 << 22  # weights; above, products by two threads are as fast one by one
-
 
 def join_lstm_layers(subgraph: Subgraph) -> None:
     """Replaces layers of cells, and their gradients."""
-    if not any(node.type == "Split" for node in subgraph.nodes) or not onednn.has_fused_layers():
+    if not any(node.type == "Split" for node in subgraph.nodes) or not subgraph.machine.has_onednn:
         return
     if any(is_head(node) or node.type == "Switch" for node in subgraph.nodes):
         return
@@ -59,7 +56,7 @@ def _chains(cells: list[Cell]) -> Iterator[list[Cell]]:
             chain.append(after)
             after = following.get((after.kind, after.output, after.state))
         weights: Any = first.weights.dims
-        if len(chain) >= FEWEST and weights[0] * weights[1] <= LARGEST:
+        if machine.current().runs_layers(len(chain), weights[0] * weights[1]):
             yield chain
 
 

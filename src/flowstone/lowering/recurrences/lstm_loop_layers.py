@@ -14,9 +14,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from flowstone.framework import machine
+from flowstone.framework.shape import num_elements
 from flowstone.framework.subgraph import PlanNode, PlanOutput
 from flowstone.lowering.recurrences.lstm_cells import SUMS, Cell, CellGradient, find_cell, find_gradient
-from flowstone.lowering.recurrences.lstm_layers import FEWEST, LARGEST
 from flowstone.rewriting.analyses.counted_loops import (
     PUSH,
     READ,
@@ -65,7 +66,7 @@ class Match(NamedTuple):
 def find_layers(loop: Loop, loops: Loops) -> Match | None:
     """The layers of a loop that runs often enough, all there is in it and in its gradient's loop; or None."""
     steps = steps_of(loop)
-    if steps is None or steps < FEWEST or not is_complete(loop, loops):
+    if steps is None or not is_complete(loop, loops):
         return None
     pops = pops_of(loop, loops.takers)
     if pops is None:
@@ -85,7 +86,7 @@ def find_layers(loop: Loop, loops: Loops) -> Match | None:
     for copy in copies:
         for x in copy.inputs:
             takers.setdefault(x, []).append(copy)
-    layers = _layers(loop, copies, takers, known)
+    layers = _layers(loop, steps, copies, takers, known)
     if layers is None:
         return None
     explained: set[PlanNode] = {node for layer in layers for node in layer.cell.nodes}
@@ -103,9 +104,10 @@ def find_layers(loop: Loop, loops: Loops) -> Match | None:
 
 
 def _layers(
-    loop: Loop, copies: list[PlanNode], takers: Takers, known: dict[PlanOutput, PlanOutput]
+    loop: Loop, steps: int, copies: list[PlanNode], takers: Takers, known: dict[PlanOutput, PlanOutput]
 ) -> list[Layer] | None:
     """The layers from the lowest on, if all variables are theirs, counters or the flows of arrays."""
+    pays = machine.current().runs_layers
     cells = [cell for copy in copies if (cell := find_cell(copy, takers)) is not None]
     counters = loop.counters()
     indices = {each.value for each in counters}
@@ -119,8 +121,8 @@ def _layers(
             return None
         if known.get(h.next_value) is not cell.output or known.get(c.next_value) is not cell.state:
             return None
-        weights: Any = cell.weights.dims
-        if entered(cell.weights) is None or entered(cell.bias) is None or weights[0] * weights[1] > LARGEST:
+        size = num_elements(cell.weights.dims) or 0
+        if entered(cell.weights) is None or entered(cell.bias) is None or not pays(steps, size):
             return None
         outputs.add(cell.output)
         layers.append(Layer(cell, h, c))

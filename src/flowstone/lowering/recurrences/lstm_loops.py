@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework import onednn
 from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.lowering.recurrences.lstm_cells import Cell
@@ -25,7 +24,7 @@ from flowstone.rewriting.patterns import in_order, remove_unneeded, substitute_i
 def join_lstm_loops(subgraph: Subgraph) -> None:
     """Replaces loops of LSTM cells, and their gradients."""
     types = {node.type for node in subgraph.nodes}
-    if "Split" not in types or not types & ENTERS or not onednn.has_fused_layers():
+    if "Split" not in types or not types & ENTERS or not subgraph.machine.has_onednn:
         return
     tried: set[str] = set()
     while True:

@@ -28,13 +28,11 @@ import torch
 
 from flowstone.framework import dtypes, onednn
 from flowstone.framework.kernel import CPU, GPU, Call, Input
+from flowstone.framework.machine import Machine
 from flowstone.framework.operation import op
-from flowstone.ops.algebra.matrices import is_narrow, is_narrow_for_onednn, rows_of_a_block
 from flowstone.ops.numbers.elementwise import FLOATS
 
 __all__: list[str] = []
-
-_LARGE = 1 << 19  # elements of a variable
 
 
 def _update(transpose_a: bool, transpose_b: bool, by_columns: bool) -> Any:
@@ -76,12 +74,12 @@ _PAGE = 1024  # float32 elements of 4 KiB
 _FEW_ROWS = {**dict.fromkeys(range(1, 9), 8), **dict.fromkeys(range(9, 13), 16)}  # by the number of terms
 
 
-def _rows_at_a_time(rows: int, terms: int, columns: int, dtype: Any) -> Any:
+def _rows_at_a_time(machine: Machine, rows: int, terms: int, columns: int) -> int:
     """How many rows BLAS shall get at a time; 0: all."""
     height = _FEW_ROWS.get(terms, 0)
-    if not height or rows % height or columns % _PAGE or dtype is not dtypes.float32:
+    if not height or rows % height or columns % _PAGE:
         return 0
-    return height if rows * columns >= _LARGE else 0
+    return height if rows * columns >= machine.profile.updates_by_rows else 0
 
 
 def _update_by_rows(transpose_a: bool, transpose_b: bool, height: int) -> Any:
@@ -116,17 +114,17 @@ def _update_in_blocks(transpose_a: bool, transpose_b: bool, rows: int, block: in
 def _product_kernel(node: Any, env: Any) -> Any:
     transpose_a, transpose_b = node.attributes["transpose_a"], node.attributes["transpose_b"]
     rows, columns = node.static_shape(2)[transpose_a], node.static_shape(3)[not transpose_b]
-    terms, dtype, is_cpu = node.static_shape(2)[not transpose_a], node.dtype(2), env.device.type == "cpu"
-    sizes = rows, terms, columns, dtype
-    block, few = rows_of_a_block(*sizes), _rows_at_a_time(*sizes)
-    if is_cpu and is_narrow_for_onednn(*sizes):
+    machine, sizes = env.machine, (rows, node.static_shape(2)[not transpose_a], columns)
+    is_cpu = env.device.type == "cpu"
+    has_choice = is_cpu and node.dtype(2) is dtypes.float32
+    if has_choice and machine.adds_narrow_products(*sizes):
         update = _update_narrow(transpose_a, transpose_b)
-    elif is_cpu and few:
+    elif has_choice and (few := _rows_at_a_time(machine, *sizes)):
         update = _update_by_rows(transpose_a, transpose_b, few)
-    elif is_cpu and block:
+    elif has_choice and (block := machine.rows_of_a_block(*sizes)):
         update = _update_in_blocks(transpose_a, transpose_b, rows, block)
     else:
-        update = _update(transpose_a, transpose_b, is_cpu and is_narrow(rows, columns))
+        update = _update(transpose_a, transpose_b, is_cpu and machine.prefers_columns(rows, columns))
     return Call(update, Input(0), _rate(node, env), Input(2), Input(3))
 
 

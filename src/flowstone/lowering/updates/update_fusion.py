@@ -15,15 +15,14 @@ from __future__ import annotations
 from typing import Any
 
 from flowstone.framework import dtypes
+from flowstone.framework.machine import Machine
 from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
-from flowstone.ops.algebra.matrices import is_best_by_blas, is_narrow_for_onednn, rows_of_a_block
 from flowstone.rewriting.analyses.branches import Liveness
 from flowstone.rewriting.patterns import remove_unneeded, substitute
 
 _FUSED = {"ApplyGradientDescent": "_", "ResourceApplyGradientDescent": "_Resource"}  # prefixes
 _TYPES = (dtypes.float32, dtypes.float64)
-_LARGEST_SUM = 1 << 16  # elements of a matrix
 
 
 def fuse_updates(subgraph: Subgraph) -> None:
@@ -38,7 +37,7 @@ def fuse_updates(subgraph: Subgraph) -> None:
     for node in updates:
         gradient = node.inputs[2]
         product = gradient.op
-        accumulated = _accumulated(product)
+        accumulated = _accumulated(product, subgraph.machine)
         if accumulated is None or consumers[gradient] != [node] or gradient in subgraph.fetches:
             continue
         if node.attributes["use_locking"] or liveness.node(node) != liveness.node(product):
@@ -55,28 +54,29 @@ def fuse_updates(subgraph: Subgraph) -> None:
         remove_unneeded(subgraph)
 
 
-def _accumulated(product: PlanNode) -> tuple[str, list[PlanOutput], dict[str, Any]] | None:
+def _accumulated(product: PlanNode, machine: Machine) -> tuple[str, list[PlanOutput], dict[str, Any]] | None:
     """The kind, the operands and the attributes of the node that accumulates a product or a sum."""
-    if product.type == "MatMul" and _is_fusible(product):
+    if product.type == "MatMul" and _is_fusible(product, machine):
         attributes = {key: product.attributes[key] for key in ("transpose_a", "transpose_b", "T")}
         return "ApplyProduct", list(product.inputs), attributes
-    axis = _summed_axis(product) if product.type == "Sum" else None
+    axis = _summed_axis(product, machine) if product.type == "Sum" else None
     if axis is None:
         return None
     return "ApplySum", product.inputs[:1], {"T": product.dtype(0), "axis": axis}
 
 
-def _summed_axis(node: PlanNode) -> int | None:
+def _summed_axis(node: PlanNode, machine: Machine) -> int | None:
     """The axis along which a Sum makes a vector of a small matrix."""
     dims, axes = node.static_shape(0), node.constant(1)
     if dims is None or len(dims) != 2 or axes is None or node.attributes["keep_dims"]:
         return None
-    if node.dtype(0) not in _TYPES or not 0 < dims[0] * dims[1] < _LARGEST_SUM or axes.size != 1:
+    size = dims[0] * dims[1]
+    if node.dtype(0) not in _TYPES or not size or size >= machine.elements(16) or axes.size != 1:
         return None
     return int(axes.flat[0]) % 2
 
 
-def _is_fusible(product: PlanNode) -> bool:
+def _is_fusible(product: PlanNode, machine: Machine) -> bool:
     if product.dtype(0) not in _TYPES:
         return False
     a, b = product.static_shape(0), product.static_shape(1)
@@ -84,5 +84,7 @@ def _is_fusible(product: PlanNode) -> bool:
         return False
     rows, terms = a[::-1] if product.attributes["transpose_a"] else a
     columns = b[0] if product.attributes["transpose_b"] else b[1]
-    sizes = rows, terms, columns, product.dtype(0)
-    return bool(is_best_by_blas(*sizes) or rows_of_a_block(*sizes) or is_narrow_for_onednn(*sizes))
+    sizes = rows, terms, columns
+    if product.dtype(0) is not dtypes.float32 or machine.accumulates_by_blas(*sizes):
+        return True
+    return bool(machine.rows_of_a_block(*sizes)) or machine.adds_narrow_products(*sizes)

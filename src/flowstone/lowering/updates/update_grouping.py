@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
+from flowstone.framework import machine
 from flowstone.framework.operation import registry
 from flowstone.framework.shape import num_elements
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
@@ -22,9 +23,8 @@ from flowstone.rewriting.analyses.branches import Liveness
 from flowstone.rewriting.analyses.state_access import UNKNOWN
 from flowstone.rewriting.analyses.state_versions import References, changed_by
 
-_LARGEST = 1 << 16  # elements
-_LARGEST_JOINED = 1 << 12
-_JOINED_IN_ALL = 1 << 15
+# Of one call of a group, in calls by themselves: a large update, one that is copied, and all that are copied.
+_LARGEST, _LARGEST_JOINED, _JOINED_IN_ALL = 16, 1, 8
 _SMALLEST_GROUP = 4  # for fewer, making the lists costs what the calls cost
 _TYPES = frozenset(("float32", "float64"))
 
@@ -167,7 +167,7 @@ def _in_parts(members: list[PlanNode]) -> list[list[PlanNode]]:
         size = num_elements(node.inputs[_gradient_position(node)].dims) or 0
         if size > room or not parts:
             parts.append([])
-            room = _JOINED_IN_ALL
+            room = machine.current().elements(_JOINED_IN_ALL)
         parts[-1].append(node)
         room -= size
     return parts
@@ -185,8 +185,8 @@ def _may_join(node: PlanNode, used: set[PlanOutput]) -> bool:
         return False
     grad = node.inputs[_gradient_position(node)]
     size = num_elements(grad.dims)
-    largest = _LARGEST if _grouped(node).together is not None else _LARGEST_JOINED
-    if size is None or size > largest or grad.dtype.name not in _TYPES:
+    calls = _LARGEST if _grouped(node).together is not None else _LARGEST_JOINED
+    if size is None or size > machine.current().elements(calls) or grad.dtype.name not in _TYPES:
         return False
     held = node.inputs[0].dims if node.inputs[0].dtype.is_ref else handle_dims(node)
     return bool(held == grad.dims)

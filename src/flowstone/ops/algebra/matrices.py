@@ -14,6 +14,7 @@ import torch
 from flowstone.framework import dtypes, errors, onednn
 from flowstone.framework.building import graph_of
 from flowstone.framework.kernel import CPU, FOLDING, GPU, X0, X1, X2, Call
+from flowstone.framework.machine import Machine
 from flowstone.framework.operation import F, op
 from flowstone.framework.shape import broadcast, merge
 from flowstone.framework.tensor import Tensor, convert_to_tensor
@@ -64,20 +65,7 @@ def _with_leaf(side, change):
 
 # ---- MatMul
 
-_NARROW = 32  # columns; a product with fewer is computed the other way round
-_LONG = 512  # terms of each sum; from here oneDNN does not care how few the columns are
-_FEW_TERMS = 32  # of each sum; a product of so few is bound by memory
-_MANY_TERMS, _FEWEST_COLUMNS = 64, 4  # from here oneDNN makes narrow products that are added to a matrix
-_LARGE_NARROW = 750_000  # multiplications of such a product
-_BLAS_IS_ENOUGH = 16  # terms of each sum
-_UNCACHED = 32 << 20  # bytes of a product
-_BLOCK = 4 << 20  # bytes of a part of one
-_LARGE = 500_000  # multiplications; from here oneDNN's set-up pays where its kernels are faster
-_LARGE_BLOCK = (
-    1_250_000  # the same where neither side is short: its set-up also costs other kernels the cache
-)
 _SHORT = 64  # rows
-_LARGE_TURNED = 1_500_000  # the same where the first operand is turned round, which oneDNN has to copy
 
 
 def _turned(side):
@@ -92,7 +80,7 @@ def _shaped_product(a, b, rows, inner, columns, dtype, env):
     oneDNN's product takes half MKL's time in float32. Measured in docs/design/007.
     """
     if env.device.type == "cpu" and dtype is dtypes.float32:
-        is_turned, by_onednn = _choice(rows, inner, columns, type(a) is Call)
+        is_turned, by_onednn = env.machine.product_kernel(rows, inner, columns, type(a) is Call)
         if is_turned:
             turned = _onednn(_turned(b), a) if by_onednn else Call(torch.mm, _turned(b), _turned(a))
             return Call(torch.t, turned)
@@ -101,24 +89,13 @@ def _shaped_product(a, b, rows, inner, columns, dtype, env):
     return _call_of(torch.mm, a, b, dtype, env)
 
 
-def _choice(rows: int, inner: int, columns: int, a_is_turned: bool) -> tuple[bool, bool]:
-    """Whether a product of float32 on a host is computed the other way round, and whether by oneDNN."""
-    if inner <= 1:
-        return False, False
-    least = _LARGE_TURNED if a_is_turned else _LARGE
-    if not a_is_turned and rows >= _SHORT and not is_narrow(rows, columns):
-        least = _LARGE_BLOCK
-    by_onednn = rows * inner * columns >= least and rows > 1 and onednn.multiplies_faster()
-    return is_narrow(rows, columns) and not (by_onednn and inner >= _LONG), by_onednn
-
-
-def _chosen_in_step(a_is_turned: bool) -> Callable[[Any, Any], Any]:
+def _chosen_in_step(machine: Machine, a_is_turned: bool) -> Callable[[Any, Any], Any]:
     """The product of two matrices whose sizes only the step knows, by the kernel that suits them."""
-    by_blas, by_onednn = torch.mm, onednn.product
+    by_blas, by_onednn, choose = torch.mm, onednn.product, machine.product_kernel
 
     def product(a: Any, b: Any) -> Any:
         rows, inner = a.shape
-        is_turned, is_large = _choice(rows, inner, b.shape[1], a_is_turned)
+        is_turned, is_large = choose(rows, inner, b.shape[1], a_is_turned)
         if not (is_turned or is_large) or b.shape[0] != inner:
             return by_blas(a, b)
         if not is_turned:
@@ -129,45 +106,17 @@ def _chosen_in_step(a_is_turned: bool) -> Callable[[Any, Any], Any]:
     return product
 
 
-def is_narrow(rows: int, columns: int) -> bool:
-    """Whether a matrix is better computed, and kept, column by column."""
-    return columns <= _NARROW < rows
+def product_of_operands(machine: Machine) -> Callable[[Any, Any], Any]:
+    """A function of two matrices whose sizes only the step knows: their product."""
+    by_onednn, least = onednn.product, machine.profile.product_by_onednn
 
+    def product(a: Any, b: Any) -> Any:
+        if a.dtype is torch.float32 and a.device.type == "cpu" and min(*a.shape, *b.shape) > 1:
+            if a.numel() * b.shape[1] >= least:
+                return by_onednn(a, b.t(), None, "none", (), "")
+        return torch.mm(a, b)
 
-def is_narrow_for_onednn(rows: int, terms: int, columns: int, dtype: Any) -> bool:
-    """Whether oneDNN makes a narrow product, the other way round, and a pass adds it to a matrix, faster than
-    BLAS accumulates it there."""
-    if dtype is not dtypes.float32 or not is_narrow(rows, columns) or not onednn.multiplies_faster():
-        return False
-    enough = terms >= _MANY_TERMS and columns >= _FEWEST_COLUMNS
-    return enough and rows * terms * columns >= _LARGE_NARROW
-
-
-def is_best_by_blas(rows: int, terms: int, columns: int, dtype: Any) -> bool:
-    """Whether BLAS computes a product as fast as anything here, its accumulation counted as a gain."""
-    if dtype is not dtypes.float32 or not onednn.multiplies_faster():
-        return True
-    return terms <= _FEW_TERMS or rows * terms * columns < 10 * _LARGE
-
-
-def rows_of_a_block(rows: int, terms: int, columns: int, dtype: Any) -> int:
-    """How many rows of a product to compute at a time where each is used up at once; 0: all.
-
-    A block is small enough to be still in a cache when it is used. Worth it for products that are not, by
-    oneDNN, from `_BLAS_IS_ENOUGH` terms on: below, BLAS's accumulation is as fast.
-    """
-    size = rows * columns * 4
-    if dtype is not dtypes.float32 or size < _UNCACHED or terms <= _BLAS_IS_ENOUGH:
-        return 0
-    return max(_NARROW, _BLOCK // (columns * 4)) if onednn.multiplies_faster() else 0
-
-
-def product_of(a: Any, b: Any) -> Any:
-    """The product of two matrices whose sizes only the step knows."""
-    if a.dtype is torch.float32 and a.device.type == "cpu" and min(*a.shape, *b.shape) > 1:
-        if a.numel() * b.shape[1] >= _LARGE and onednn.multiplies_faster():
-            return onednn.product(a, b.t(), None, "none", (), "")
-    return torch.mm(a, b)
+    return product if machine.multiplies_by_onednn() else torch.mm
 
 
 def _onednn(x, turned_y, bias=None, activation="none"):
@@ -202,7 +151,7 @@ def _(node):
 
 def _may_gain(node, env):
     """Whether there is a choice for this product once its sizes are known."""
-    return env.device.type == "cpu" and node.dtype(0) is dtypes.float32 and onednn.multiplies_faster()
+    return env.device.type == "cpu" and node.dtype(0) is dtypes.float32 and env.machine.multiplies_by_onednn()
 
 
 def _product_call(node, env):
@@ -214,7 +163,7 @@ def _product_call(node, env):
         size = inner[0] if node.attributes["transpose_a"] else inner[1]
         return _shaped_product(a, b, shape[0], size, shape[1], node.dtype(0), env)
     if None not in (inner, node.dims(1)) and _may_gain(node, env):
-        return Call(_chosen_in_step(type(a) is Call), a, b)
+        return Call(_chosen_in_step(env.machine, type(a) is Call), a, b)
     call = _call_of(torch.mm, a, b, node.dtype(0), env)
     if None not in (inner, node.dims(1)):
         return call

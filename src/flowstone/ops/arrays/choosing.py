@@ -18,10 +18,9 @@ from flowstone.framework.kernel import X0, X1, X2, Call
 from flowstone.framework.shape import broadcast
 
 _WORDS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}  # by bytes an element
-_FEWEST = 4096  # elements; with fewer, more calls cost more than branches
-_FEWEST_KEPT = 2048  # the same where one side is zero
-_FEWEST_SPREAD = 16384  # where the condition is alike for rows, which branches predict
-_MOST = 1 << 20  # elements that stay in a cache while several operations pass over them
+# Calls that cost more than branches: as a rule, where one side is zero, and where the condition is alike for
+# rows, which branches predict.
+_CALLS, _CALLS_KEPT, _CALLS_SPREAD = 1, 0.5, 4
 
 
 def choice(node: Any, env: Any, condition_dims: Any) -> Call:
@@ -38,9 +37,10 @@ def choice(node: Any, env: Any, condition_dims: Any) -> Call:
     size, word = math.prod(dims), _WORDS[dtype.itemsize]
     is_spread = math.prod(condition_dims) < size
     for i in (1, 2):
-        if size >= _FEWEST_KEPT and node.static_shape(i) == dims and is_zero(node, 3 - i):
+        if env.machine.repays(size, _CALLS_KEPT) and node.static_shape(i) == dims and is_zero(node, 3 - i):
             return _kept(condition, (X1, X2)[i - 1], i, dtype, word, is_spread)
-    if not (_FEWEST_SPREAD if is_spread else _FEWEST) <= size <= _MOST or broadcast(t, e) != dims:
+    pays = env.machine.repays(size, _CALLS_SPREAD if is_spread else _CALLS)
+    if not pays or not env.machine.stays_cached(4 * size) or broadcast(t, e) != dims:
         return plain
     call = Call(_choose, condition, X1, X2, word)
     return call.or_in_place(1, _choose_in_place, condition, X1, X2, word) if t == dims else call

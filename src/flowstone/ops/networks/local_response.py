@@ -35,7 +35,6 @@ lrn_grad = op("LRNGrad", "input_grads: T, input_image: T, output_image: T -> out
 lrn_grad.infer(lambda node: merge(merge(require_rank(node.dims(0), 4), node.dims(1)), node.dims(2)))
 lrn_grad.no_gradient()
 
-_FEW_CHANNELS = 128  # the band matrix is multiplied with these in less time than rows are added
 _product = onednn.product
 
 
@@ -55,8 +54,8 @@ def neighbours(dims: Any, radius: int, env: Any, factor: float = 1.0, shift: flo
     `dims`: the static shape, of which only the channels matter, or None.
     """
     channels = None if dims is None else dims[-1]
-    if env.device.type == "cpu" and channels and onednn.is_available():
-        if channels <= _FEW_CHANNELS:
+    if env.device.type == "cpu" and channels and env.machine.profile.band_channels:
+        if channels <= env.machine.profile.band_channels and env.machine.has_onednn:
             return _by_band(channels, radius, factor, shift)
         return lambda x: _by_shifts(x, radius).mul_(factor).add_(shift)
 

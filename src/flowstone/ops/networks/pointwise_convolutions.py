@@ -28,8 +28,6 @@ from flowstone.framework.kernel import Call
 
 __all__: list[str] = []
 
-_FEW = 64  # positions of an image
-_FEW_IN_ALL = 512  # positions of all images, for the gradient by the filter
 _product = onednn.product
 
 
@@ -40,14 +38,17 @@ def suits(node: Any, env: Any, geometry: Any, kernel: tuple[int, ...], known: An
     """
     if not _is_product(node.dtype(1), env, geometry, kernel, known):
         return False
-    return max(geometry.strides) > 1 or math.prod(known[1]) <= _FEW
+    profile = env.machine.profile
+    if not profile.pointwise_positions:
+        return False
+    return max(geometry.strides) > 1 or math.prod(known[1]) <= profile.pointwise_positions
 
 
 def suits_product(node: Any, env: Any, geometry: Any, kernel: tuple[int, ...], known: Any) -> bool:
     """Whether the gradient by this filter is computed as a matrix product; arguments as for `suits`."""
-    if not _is_product(node.dtype(0), env, geometry, kernel, known) or not onednn.is_available():
+    if not _is_product(node.dtype(0), env, geometry, kernel, known) or not env.machine.has_onednn:
         return False
-    return bool(node.dims(0)[0] * math.prod(known[1]) <= _FEW_IN_ALL)
+    return bool(node.dims(0)[0] * math.prod(known[1]) <= env.machine.profile.pointwise_positions_in_all)
 
 
 def _is_product(dtype: Any, env: Any, geometry: Any, kernel: tuple[int, ...], known: Any) -> bool:

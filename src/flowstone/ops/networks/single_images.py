@@ -23,7 +23,6 @@ from flowstone.ops.networks.convolution_arrangement import Arrangement
 __all__: list[str] = []
 
 _FEW = 20480  # batch * channels * the first two lengths, up to which ATen uses its own kernels
-_WORTH = 1_000_000  # multiplications; oneDNN's call costs 20 µs more than ATen's own for small images
 _convolve = onednn.convolve
 _transpose = onednn.transpose_convolve
 _backward = torch.ops.aten.convolution_backward.default
@@ -31,12 +30,12 @@ _backward = torch.ops.aten.convolution_backward.default
 
 def suits(seen: Arrangement, env: Any, dtype: Any, lengths: tuple[int, ...], channels: int) -> bool:
     """Whether ATen itself would pass over oneDNN for an image of these spatial lengths and channels."""
-    if env.device.type != "cpu" or dtype is not dtypes.float32 or not onednn.is_available():
+    if env.device.type != "cpu" or dtype is not dtypes.float32:
         return False
     if seen.image[0] != 1 or seen.groups != 1 or not seen.geometry.last or min(seen.kernel[:-2][-2:]) > 3:
         return False
     work = math.prod(seen.counts) * math.prod(seen.kernel)
-    return channels * math.prod(lengths[:2]) <= _FEW and work >= _WORTH
+    return channels * math.prod(lengths[:2]) <= _FEW and env.machine.convolves_by_onednn(work)
 
 
 def forward(seen: Arrangement, x: Any, kernel: Any) -> Call:

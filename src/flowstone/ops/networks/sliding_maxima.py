@@ -16,12 +16,10 @@ from typing import Any, NamedTuple, TypeAlias
 
 import torch
 
-from flowstone.framework import dtypes
+from flowstone.framework import dtypes, machine
 
 __all__: list[str] = []
 
-_FEWEST = 100_000  # elements; below, one call is faster than six
-_MOST = 4_000_000  # elements, for windows that move by more than 1: beyond, the image is not in the cache
 _LARGEST = 3  # rows and columns of such a window
 _Index: TypeAlias = "tuple[slice, ...]"
 
@@ -69,9 +67,12 @@ def sliding_maxima(window: Any, node: Any) -> Callable[[torch.Tensor], torch.Ten
 
 
 def _pays(elements: int, window: Any) -> bool:
-    if elements < _FEWEST or set(window.sizes) == {1}:
+    here = machine.current()
+    if elements < here.profile.sliding_maxima or set(window.sizes) == {1}:
         return False
-    return set(window.strides) == {1} or (elements <= _MOST and max(window.sizes) <= _LARGEST)
+    if set(window.strides) == {1}:
+        return True
+    return not here.exceeds_caches(8 * elements) and max(window.sizes) <= _LARGEST  # with the result, cached
 
 
 def _shifts(

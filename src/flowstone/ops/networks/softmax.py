@@ -193,12 +193,10 @@ def _(node, env):
     if node.dtype(0) not in (dtypes.float32, dtypes.float64):
         return Call(_sparse_cross_entropy_by_logarithms, X0, labels)
     call = Call(_sparse_cross_entropy, X0, labels)
-    if (num_elements(node.static_shape(0)) or LARGE) < LARGE:
+    elements = num_elements(node.static_shape(0))
+    if elements and env.machine.stays_cached(2 * elements):  # by two cores: memory does not count
         return call
     return call.or_in_place(0, sparse_cross_entropy_in_place, X0, labels)
-
-
-LARGE = 1 << 21  # elements from which on memory counts more than the highest of each row, found before
 
 
 def _sparse_cross_entropy(logits, labels):

@@ -28,7 +28,6 @@ _ARG_ATTRIBUTES = {
 # the axis is the last and long: [10, 2000] along the first axis 14 µs instead of 217, [2000, 10] along the
 # last 13 instead of 32, [128, 10] 3.0 instead of 2.3. Both give the first of equal ones, and of NaNs.
 _WITH_EXTREME = {torch.argmax: torch.max, torch.argmin: torch.min}
-_MANY = 2048  # elements
 
 
 def _argument_of_extreme(name, function):
@@ -59,7 +58,7 @@ def _argument_of_extreme(name, function):
         dims = node.static_shape(0)
         if axis is not None and dims and dims[int(axis)] and dtype not in SIGNED and not dtype.is_bool:
             call = Call(function, X0, int(axis))
-            if env.device.type == "cpu" and math.prod(dims) >= _MANY:
+            if env.device.type == "cpu" and env.machine.repays(math.prod(dims), 0.5):
                 call = Call(operator.getitem, Call(_WITH_EXTREME[function], X0, int(axis)), 1)
             return call if result is torch.int64 else Call(torch.Tensor.to, call, result)
         return _argument_kernel(name, dtype, function, result)

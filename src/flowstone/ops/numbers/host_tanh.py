@@ -18,7 +18,6 @@ from flowstone.ops.numbers.functions import tanh_op
 
 __all__: list[str] = []
 
-SOME, MANY = 6_000, 40_000  # elements from which exponentials pay, and oneDNN
 _LARGEST = torch.tensor(20.0)  # half of an exponent of a finite e; the result is 1 from 9.02 on
 _TWO = torch.tensor(2.0)
 _by_aten = tanh_op.kernels[CPU]
@@ -40,10 +39,9 @@ def _of_bounded(x: torch.Tensor) -> torch.Tensor:
 @tanh_op.kernel(CPU)
 def _(node, env):
     elements = num_elements(node.dims(0))
-    if elements is None or elements < SOME or node.dtype(0) is not dtypes.float32:
+    profile = env.machine.profile
+    if elements is None or elements < profile.tanh_by_exponentials or node.dtype(0) is not dtypes.float32:
         return _by_aten(node, env)
-    if not onednn.multiplies_faster():
-        return _by_aten(node, env)
-    if elements < MANY:
+    if elements < profile.tanh_by_onednn or not env.machine.has_onednn:
         return Call(_by_exponentials, X0).or_in_place(0, _in_place, X0)
     return Call(onednn.tanh, X0)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-from flowstone.runtime.machine import Machine, measured_machine
+from flowstone.runtime.floors import Floors, measured_floors
 
-MACHINE = Machine("cpu", 1, 100e9, 50e9, ((1000, 10e9), (100_000, 1e9)), 1e-6)
+MACHINE = Floors("cpu", 1, 100e9, 50e9, ((1000, 10e9), (100_000, 1e9)), 1e-6)
 
 
 @pytest.mark.parametrize(
@@ -29,8 +29,8 @@ def test_the_slowest_resource_is_the_floor(operations, size, convolves, seconds,
 
 def test_it_is_measured_once_and_gives_rates_that_a_machine_can_have():
     before = torch.get_num_threads()
-    machine = measured_machine("cpu", 1)
-    assert measured_machine("cpu", 1) is machine
+    machine = measured_floors("cpu", 1)
+    assert measured_floors("cpu", 1) is machine
     assert torch.get_num_threads() == before
     assert (machine.device, machine.threads) == ("cpu", 1)
     rates = [machine.product, machine.convolution, *(rate for _, rate in machine.bandwidths)]
@@ -41,7 +41,7 @@ def test_it_is_measured_once_and_gives_rates_that_a_machine_can_have():
 
 
 def test_more_threads_are_never_a_slower_machine():
-    one, two = measured_machine("cpu", 1), measured_machine("cpu", 2)
+    one, two = measured_floors("cpu", 1), measured_floors("cpu", 2)
     assert two.threads == 2
     assert two.product >= one.product and two.convolution >= one.convolution
     assert all(b >= a for (_, a), (_, b) in zip(one.bandwidths, two.bandwidths))

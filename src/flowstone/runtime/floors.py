@@ -10,12 +10,12 @@ of what this machine gave in a second: whoever else computes on it may make the 
 the time below which a kernel with so many operations and bytes cannot be: the slowest of the three, for each
 has to be done.
 
->>> machine = Machine("cpu", 1, 50e9, 40e9, ((1 << 18, 40e9), (1 << 26, 10e9)), 1e-6)
->>> machine.floor(2e6, 1000)
+>>> floors = Floors("cpu", 1, 50e9, 40e9, ((1 << 18, 40e9), (1 << 26, 10e9)), 1e-6)
+>>> floors.floor(2e6, 1000)
 Floor(seconds=4e-05, bound='compute')
->>> machine.floor(1e3, 1 << 24)
+>>> floors.floor(1e3, 1 << 24)
 Floor(seconds=0.0016777216, bound='memory')
->>> machine.floor(0, 8)
+>>> floors.floor(0, 8)
 Floor(seconds=1e-06, bound='call')
 """
 
@@ -43,7 +43,7 @@ class Floor(NamedTuple):
     bound: str
 
 
-class Machine(NamedTuple):
+class Floors(NamedTuple):
     """A device (torch's type of it) with so many intra-op threads; see the module for the rest."""
 
     device: str
@@ -71,27 +71,27 @@ class Machine(NamedTuple):
 
 
 @functools.cache
-def measured_machine(device_type: str, intra_op_threads: int) -> Machine:
+def measured_floors(device_type: str, intra_op_threads: int) -> Floors:
     """The machine with torch's device of this type, `cpu` or `cuda`: measured in a second, once a process."""
     with torch.inference_mode():
-        machine: Machine = threads.run_with(intra_op_threads, lambda: _measure(device_type, intra_op_threads))
+        floors: Floors = threads.run_with(intra_op_threads, lambda: _measure(device_type, intra_op_threads))
     if device_type == "cpu" and intra_op_threads > 1:
-        return _better(machine, measured_machine(device_type, 1))
-    return machine
+        return _better(floors, measured_floors(device_type, 1))
+    return floors
 
 
-def _better(machine: Machine, other: Machine) -> Machine:
-    """`machine` with each number that of the better one."""
-    rates = tuple((size, max(rate, r)) for (size, rate), (_, r) in zip(machine.bandwidths, other.bandwidths))
-    return machine._replace(
-        product=max(machine.product, other.product),
-        convolution=max(machine.convolution, other.convolution),
+def _better(floors: Floors, other: Floors) -> Floors:
+    """`floors` with each number that of the better one."""
+    rates = tuple((size, max(rate, r)) for (size, rate), (_, r) in zip(floors.bandwidths, other.bandwidths))
+    return floors._replace(
+        product=max(floors.product, other.product),
+        convolution=max(floors.convolution, other.convolution),
         bandwidths=rates,
-        call=min(machine.call, other.call),
+        call=min(floors.call, other.call),
     )
 
 
-def _measure(device: str, intra_op_threads: int) -> Machine:
+def _measure(device: str, intra_op_threads: int) -> Floors:
     on_gpu = device == "cuda"
     # On a host many short runs find a moment in which nobody else computes, few long ones do not.
     size, batch = (4096, 64) if on_gpu else (512, 1)
@@ -110,7 +110,7 @@ def _measure(device: str, intra_op_threads: int) -> Machine:
     working_sets = _GPU_WORKING_SETS if on_gpu else _CPU_WORKING_SETS
     bandwidths = tuple((size, _bandwidth(device, size)) for size in working_sets)
     call = _call_time(device)
-    return Machine(device, intra_op_threads, product, convolution, bandwidths, call)
+    return Floors(device, intra_op_threads, product, convolution, bandwidths, call)
 
 
 def _bandwidth(device: str, working_set: int) -> float:

@@ -1,0 +1,134 @@
+"""Profiles of processors: the numbers that `machine.py` answers from, as data.
+
+A profile with `processors` was measured there; the pages of docs/design named below say how. `X86` and `ARM`
+take a kernel of their own choice only where that saves work on every processor: fewer passes over memory,
+fewer calls. ``flowstone calibrate`` measures a machine that has no profile.
+"""
+
+from __future__ import annotations
+
+import platform
+from typing import NamedTuple
+
+NEVER = 1 << 62
+"""A threshold that nothing reaches."""
+
+
+class Winograd(NamedTuple):
+    """Costs of Winograd's algorithm in one direction, in multiplications of direct convolutions.
+
+    `efficiency` is the part of their rate that is left to filters of one tap in a direction; `moved` the cost
+    of an element of what a product takes or makes, and `uncached` what is added to it where the caches do not
+    hold an image; `called` that of a product's calls; `summed` that of a filter's element.
+    """
+
+    efficiency: float
+    moved: float
+    called: float
+    summed: float
+    uncached: float = 15
+
+
+class Profile(NamedTuple):
+    """What is known of a kind of processor; the defaults choose ATen's own kernels.
+
+    `processors`: as `processor` names them. Rates are those of one core for float32; placement goes by them.
+    Sizes are in bytes, `product…`, `convolution…` and `team…` in multiplications. `NEVER` switches a choice
+    off.
+    """
+
+    name: str
+    processors: tuple[str, ...] = ()
+
+    # Placement's estimates.
+    operations_per_us: float = 50e3  # floating-point operations of products
+    bytes_per_us: float = 10e3  # read and written, out of the caches
+    call_us: float = 1.0
+
+    # Calls and caches.
+    call_elements: int = 4096  # that a kernel passes over, cached, in the time of another call
+    core_cache: int = 4 << 20  # one core's share of the caches: kernels in a row find so much there
+    all_caches: int = 32 << 20
+
+    # Products. oneDNN's cost more to set up than BLAS's.
+    product_by_onednn: int = NEVER  # from which oneDNN's are faster, if BLAS has none for the processor
+    block_by_onednn: int = NEVER  # the same where neither side is short: its set-up costs others the cache
+    transposed_by_onednn: int = NEVER  # the same where the first operand is transposed, which oneDNN copies
+    narrow_columns: int = 0  # results of at most so many are computed, and kept, column by column
+    packed_rows: int = 0  # of the other operand, up to which weights in oneDNN's own order are read faster
+    packed_weights: int = 1 << 20  # elements of such weights, from which they are in no near cache
+    slow_columns: int = 1024  # rows of a multiple of so many columns are read at half the memory's speed
+    updates_by_rows: int = NEVER  # elements of a matrix that BLAS updates faster a few rows at a time
+
+    # Convolutions.
+    convolution_by_onednn: int = NEVER  # from which oneDNN's own call, which adds a bias as well, pays
+    pointwise_positions: int = 0  # of an image, up to which 1x1 convolutions are one row of positions
+    pointwise_positions_in_all: int = 0  # of all images, up to which a gradient by the filter is a product
+    band_channels: int = 0  # up to which a product with a band matrix adds up neighbouring channels fastest
+    filter_elements: int = 1 << 12  # from which a filter's order in memory matters
+    scaled_images: int = 1 << 15  # elements from which a filter is scaled instead of the image
+    pooled_places: int = 1 << 19  # from which places of maxima are worth two calls that make them narrow
+    sliding_maxima: int = NEVER  # elements from which maxima of shifted slices are faster than windows
+    winograd: Winograd | None = None  # of convolutions, and gradients by the images
+    winograd_by_filter: Winograd | None = None
+    winograd_channels: int = 32  # the fewest for which it is considered
+    winograd_gain: float = 0.93  # of the direct convolution's time, from which the algorithm is taken
+
+    # Recurrent layers in one kernel.
+    layer_cells: int = NEVER  # from which arranging the weights pays
+    layer_weights: int = 1 << 22  # up to which two threads do not multiply them as fast one by one
+
+    # Hyperbolic tangents: elements from which exponentials pay, and oneDNN's.
+    tanh_by_exponentials: int = NEVER
+    tanh_by_onednn: int = NEVER
+
+    # Teams of threads. Below the first no kernel starts one; from the second on it pays for one node; nodes
+    # from the third on keep it awake for each other, and pay together from the fourth on.
+    team_starts: int = 10_000
+    team_alone: int = 1_500_000
+    team_among_others: int = 500_000
+    team_together: int = 6_000_000
+    element_cost: float = 6  # of an element-wise operation, in multiplications of a product
+
+
+ARM = Profile("arm")
+
+X86 = Profile(
+    "x86",
+    convolution_by_onednn=1_000_000,  # ATen calls oneDNN as well, and adds the bias in another pass
+    layer_cells=8,  # oneDNN compiles layers for all of x86; elsewhere it has a plain reference
+)
+
+# MKL has no kernels of its own for AMD's processors, and oneDNN's take half its time in float32.
+AMD = X86._replace(
+    name="amd",
+    processors=("AuthenticAMD",),
+    product_by_onednn=500_000,
+    block_by_onednn=1_250_000,
+    transposed_by_onednn=1_500_000,
+)
+
+# EPYC 9005, two cores, with AVX-512; torch 2.13 with MKL and oneDNN.
+ZEN5 = AMD._replace(
+    name="amd-zen5",
+    processors=("AuthenticAMD 26",),
+    narrow_columns=32,  # 007
+    packed_rows=64,  # 017
+    updates_by_rows=1 << 19,  # 024
+    pointwise_positions=64,  # 021
+    pointwise_positions_in_all=512,
+    band_channels=128,
+    sliding_maxima=100_000,  # 016
+    winograd=Winograd(0.88, 18, 5_000_000, 50),  # 019
+    winograd_by_filter=Winograd(0.84, 14, 10_000_000, 150),
+    tanh_by_exponentials=6_000,
+    tanh_by_onednn=40_000,
+)
+
+PROFILES = (ZEN5, AMD, X86, ARM)
+"""All of them; of those for a processor the most special one first."""
+
+
+def generic() -> Profile:
+    """The profile that suits every processor of this architecture."""
+    return X86 if platform.machine().lower() in ("x86_64", "amd64", "i386", "i686") else ARM
