@@ -40,8 +40,10 @@ def _of_bounded(x: torch.Tensor) -> torch.Tensor:
 def _(node, env):
     elements = num_elements(node.dims(0))
     profile = env.machine.profile
-    if elements is None or elements < profile.tanh_by_exponentials or node.dtype(0) is not dtypes.float32:
+    if elements is None or node.dtype(0) is not dtypes.float32 or not env.machine.has_onednn:
         return _by_aten(node, env)
-    if elements < profile.tanh_by_onednn or not env.machine.has_onednn:
+    if elements >= profile.tanh_by_onednn:
+        return Call(onednn.tanh, X0)
+    if elements >= profile.tanh_by_exponentials:
         return Call(_by_exponentials, X0).or_in_place(0, _in_place, X0)
-    return Call(onednn.tanh, X0)
+    return _by_aten(node, env)

@@ -1,0 +1,176 @@
+"""How the numbers of a machine's profile are measured: each choice of a kernel both ways, in sessions.
+
+A `Choice` (`calibration_programs.py`) names fields of a `Profile`, and programs that show what they decide,
+from the smallest up. Each program runs in two sessions: one is planned with the choice always taken, one with
+it never taken. The threshold is the size from which taking it makes all these programs fastest together.
+Rates, the cost of a call and of an element are measured directly; sizes of caches are the system's. What is
+not measured keeps the value of the generic profile.
+
+Programs take turns, and the fastest of several rounds counts, so that another process that computes now and
+then does no harm.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+from flowstone.client.session import Session
+from flowstone.framework import machine
+from flowstone.framework.graph import Graph
+from flowstone.framework.machine_profiles import Profile, generic
+from flowstone.ops.variables.variable_collections import global_variables_initializer
+from flowstone.tools.calibration_programs import CHOICES, Choice, Program, Rung
+
+GAIN = 0.97
+"""Of the other way's time, on average: what a choice must not exceed to be taken."""
+_ROUNDS = 15
+_SECONDS = 0.015  # of a round of one of two programs
+
+
+_MEASURED = ("operations_per_us", "bytes_per_us", "call_us", "call_elements", "core_cache", "all_caches")
+
+
+class Comparison(NamedTuple):
+    """What was measured of a rung: seconds a step with and without the choice."""
+
+    threshold: int
+    taken: float
+    left: float
+
+
+def calibrated(name: str, show: Callable[[str], None] = print) -> Profile:
+    """The profile of this machine, called `name`; `show` gets a line for each number that is found.
+
+    Takes a minute or two on all threads that torch uses, in which nothing else should compute.
+    """
+    profile = generic()._replace(name=name, processors=(), **_caches(), **_rates())
+    profile = profile._replace(call_elements=_call_elements())
+    for field in (
+        "operations_per_us",
+        "bytes_per_us",
+        "call_us",
+        "call_elements",
+        "core_cache",
+        "all_caches",
+    ):
+        show(f"{field:28s} {getattr(profile, field):,.6g}")
+    for choice in CHOICES:
+        if "onednn" in choice.name and not machine.current().has_onednn:
+            continue
+        fields = _decided(choice, profile, show)
+        profile = profile._replace(**fields)
+    return profile
+
+
+def _decided(choice: Choice, profile: Profile, show: Callable[[str], None]) -> dict[str, Any]:
+    """The fields of a choice, for the programs from some rung on, or for none."""
+    seen = []
+    for rung in choice.rungs:
+        found = compare(rung, profile._replace(**choice.always), profile._replace(**choice.never))
+        show(f"{choice.name:28s} {rung.threshold:>12,d}  {_ms(found.taken)} / {_ms(found.left)}")
+        seen.append(found)
+    first = first_taken(seen)
+    if first == len(seen):
+        show(f"{choice.name:28s}        never")
+        return choice.never
+    show(f"{choice.name:28s} {seen[first].threshold:>12,d}  *")
+    return choice.chosen(seen[first].threshold)
+
+
+def first_taken(seen: Sequence[Comparison]) -> int:
+    """The index from which on taking the choice gains most over all programs, each by its own measure.
+
+    The length where it gains nothing, or too little to be sure of.
+    """
+    gains = [math.log(each.left / each.taken) for each in seen]
+    totals = [sum(gains[i:]) for i in range(len(gains))]
+    best = max(range(len(gains)), key=totals.__getitem__, default=0)
+    sure = totals[best] >= -math.log(GAIN) * (len(gains) - best) if gains else False
+    return best if sure else len(seen)
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1e3:9.4f} ms"
+
+
+def compare(rung: Rung, taken: Profile, left: Profile) -> Comparison:
+    """Runs a rung's program planned with each profile, in turns."""
+    runs = [_planned(rung.program, profile) for profile in (taken, left)]
+    counts = [max(1, min(1000, round(_SECONDS / max(_time(run, 3), 1e-7)))) for run in runs]
+    best = [math.inf, math.inf]
+    for _ in range(_ROUNDS):
+        for i, run in enumerate(runs):
+            best[i] = min(best[i], _time(run, counts[i]))
+    return Comparison(rung.threshold, *best)
+
+
+def _planned(program: Program, profile: Profile) -> Callable[[], Any]:
+    """A step of a program, planned and warm."""
+    with machine.using(profile), Graph().as_default() as graph:
+        step = program()
+        initializer = global_variables_initializer()
+        session = Session(graph=graph)
+        session.run(initializer)
+        run = session.make_callable(step)
+        for _ in range(30):  # weights that nothing changes are packed meanwhile
+            run()
+    return run
+
+
+def _time(run: Callable[[], Any], count: int) -> float:
+    start = time.perf_counter()
+    for _ in range(count):
+        run()
+    return (time.perf_counter() - start) / count
+
+
+# ---- rates, calls and caches
+
+
+def _rates() -> dict[str, Any]:
+    """What one core does in a microsecond."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        a, one = torch.rand(512, 512), torch.rand(1)
+        large, copy = torch.rand(1 << 24), torch.empty(1 << 24)
+        product = _best(lambda: torch.mm(a, a), 20)
+        moved = _best(lambda: copy.copy_(large), 5)
+        call = _best(lambda: torch.add(one, one), 2000)
+    finally:
+        torch.set_num_threads(threads)
+    operations, size = 2 * 512**3 / product, 8 * large.numel() / moved
+    return {"operations_per_us": operations / 1e6, "bytes_per_us": size / 1e6, "call_us": call * 1e6}
+
+
+def _call_elements() -> int:
+    """As many elements as a pass takes a call's time for, as a power of two."""
+    few, many = torch.rand(16), torch.rand(1 << 15)
+    call = _best(lambda: torch.add(few, few), 2000)
+    a_pass = max(_best(lambda: torch.add(many, many), 500) - call, 1e-9) / many.numel()
+    # A pass of the kinds that are compared (choices, functions) costs about as much as three additions.
+    return int(min(max(2 ** round(math.log2(call / (3 * a_pass))), 1 << 10), 1 << 15))
+
+
+def _best(function: Callable[[], Any], count: int) -> float:
+    with torch.inference_mode():
+        return min(_time(function, count) for _ in range(5))
+
+
+def _caches() -> dict[str, Any]:
+    """The sizes that the system tells: of all levels, and an eighth of the last one, which cores share."""
+    sizes = []
+    for path in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size"):
+        text = path.read_text().strip()
+        units = {"K": 1 << 10, "M": 1 << 20}
+        if text[:-1].isdigit() and text[-1] in units:
+            sizes.append(int(text[:-1]) * units[text[-1]])
+    if not sizes:
+        return {}
+    return {"all_caches": max(sizes), "core_cache": max(max(sizes) // 8, 1 << 20)}
