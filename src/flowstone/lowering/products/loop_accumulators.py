@@ -14,14 +14,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from flowstone.framework import dtypes
+from flowstone.framework import dtypes, machine
 from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.frames import is_head
 from flowstone.rewriting.analyses.loop_variables import LoopVariable, Takers, loop_variables
 from flowstone.rewriting.patterns import remove_unneeded, substitute
 
-_LARGE = 1024  # elements of a product of unknown operands
+_CALLS = 0.25  # that a pass over a product of unknown operands has to take
 
 
 class _Accumulator(NamedTuple):
@@ -80,7 +80,7 @@ def _saves_work(found: _Accumulator) -> bool:
     if result is None or None in result or found.variable.enter.static_shape(0) != result:
         return False
     if None in sizes:  # the step will see; the sum multiplies as soon as the operands are larger
-        return bool(math.prod(result) >= _LARGE)
+        return machine.current().repays(math.prod(result), _CALLS)
     return bool(sum(math.prod(dims) for dims in sizes) < math.prod(result))
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from flowstone.framework import errors
+from flowstone.framework import errors, machine
 from flowstone.framework.shape import format_dims, num_elements
 from flowstone.ops.arrays.selection import DISTINCT
 from flowstone.ops.numbers.segment_reductions import sum_rows
@@ -98,7 +98,7 @@ _PARTS = {Repeats.NEVER: _as_they_are, Repeats.IN_ORDER: _in_order, Repeats.SUMM
 
 # ---- the whole of a small variable
 
-_SMALL = 1 << 15  # elements, in which a pass costs less than the calls that spare it
+_CALLS = 8  # that spare a pass over all
 _DENSE = 4  # times the elements of the gradient: a pass over so many costs what picking the rows does
 _NO_RATE = torch.finfo(torch.float32).tiny  # added to a root, it changes none but zero
 
@@ -110,7 +110,9 @@ def passes_over_all(function: Any, node: Any, dims: Any, grad_at: int, kind: Rep
     size = num_elements(dims)
     if kind is Repeats.IN_ORDER or size is None or node.dtype(grad_at).torch not in steps.FUSED_TYPES:
         return False
-    return size <= _SMALL + _DENSE * (num_elements(node.static_shape(grad_at)) or 0)
+    return size <= machine.current().elements(_CALLS) + _DENSE * (
+        num_elements(node.static_shape(grad_at)) or 0
+    )
 
 
 def adagrad_over_all(by_rows: Any) -> Any:
