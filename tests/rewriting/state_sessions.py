@@ -12,7 +12,6 @@ from flowstone.lowering.convolutions import (
 )
 from flowstone.lowering.passes import NAMES
 from flowstone.lowering.products import joined_products, sums
-from flowstone.lowering.updates import update_grouping
 from flowstone.rewriting.memory import joined_values, memory_schedule, recomputation, swapping
 from flowstone.rewriting.passes import run_passes
 from flowstone.runtime import plan
@@ -45,6 +44,7 @@ EVERY = NAMES
 SMALL = {
     "convolution_by_onednn": 1,
     "filter_elements": 1,
+    "grouped_updates": 2,
     "layer_cells": 2,
     "packed_weights": 1,
     "scaled_images": 1,
@@ -63,7 +63,6 @@ _SIZES: list[tuple[Any, str, Any]] = [
     (recomputation, "_LEAST_SAVING", 0.0),
     (sums, "_saves_memory", lambda group: True),
     (swapping, "SMALLEST", 1),
-    (update_grouping, "_SMALLEST_GROUP", 2),
 ]
 
 

@@ -12,7 +12,6 @@ import pytest
 import flowstone as tf
 from flowstone.framework import flags
 from flowstone.lowering.products import joined_products
-from flowstone.lowering.updates import update_grouping
 
 MATRIX = np.arange(16.0).reshape(4, 4) / 10
 
@@ -149,8 +148,8 @@ def test_an_early_product_does_not_wait_for_a_late_one(monkeypatch: Any) -> None
         np.testing.assert_allclose(running.partial_run(handle, late, {x: 2 * MATRIX}), 2 * MATRIX @ MATRIX)
 
 
-def test_an_early_update_does_not_wait_for_a_late_one(monkeypatch: Any) -> None:
-    monkeypatch.setattr(update_grouping, "_SMALLEST_GROUP", 2)
+def test_an_early_update_does_not_wait_for_a_late_one(set_profile: Any) -> None:
+    set_profile(grouped_updates=2)
     u, v = variable("u", np.ones(4)), variable("v", np.ones(4))
     x = tf.placeholder(tf.float64, [4])
     optimizer = tf.train.MomentumOptimizer(0.5, 0.5)

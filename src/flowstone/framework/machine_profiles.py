@@ -60,6 +60,10 @@ class Profile(NamedTuple):
     slow_columns: int = 1024  # rows of a multiple of so many columns are read at half the memory's speed
     updates_by_rows: int = NEVER  # elements of a matrix that BLAS updates faster a few rows at a time
 
+    joined_products: int = 4  # by one matrix, from which one product of all is faster
+    joined_rows: int = 256  # of one of them, up to which it does not fill the machine alone
+    grouped_updates: int = 4  # from which the lists for one call of them all cost less than the calls
+
     # Convolutions.
     convolution_by_onednn: int = NEVER  # from which oneDNN's own call, which adds a bias as well, pays
     pointwise_positions: int = 0  # of an image, up to which 1x1 convolutions are one row of positions

@@ -12,7 +12,6 @@ import torch
 import flowstone as tf
 from agreement import agree, ops, text
 from flowstone.framework import flags
-from flowstone.lowering.convolutions import winograd
 from flowstone.lowering.convolutions.minimal_filtering import (
     APART,
     BOTH,
@@ -33,9 +32,9 @@ NAME = "convolve_by_winograd"
 
 
 @pytest.fixture
-def everywhere(monkeypatch) -> None:
+def everywhere(set_profile) -> None:
     """Uses the algorithm wherever it can be."""
-    monkeypatch.setattr(winograd, "pays", lambda sizes, *_: sizes.taps > 1 and sizes.count > 1)
+    set_profile(winograd_channels=1, winograd_gain=1e9)
 
 
 def values(*dims: int) -> Any:

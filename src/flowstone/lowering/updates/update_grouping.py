@@ -25,7 +25,6 @@ from flowstone.rewriting.analyses.state_versions import References, changed_by
 
 # Of one call of a group, in calls by themselves: a large update, one that is copied, and all that are copied.
 _LARGEST, _LARGEST_JOINED, _JOINED_IN_ALL = 16, 1, 8
-_SMALLEST_GROUP = 4  # for fewer, making the lists costs what the calls cost
 _TYPES = frozenset(("float32", "float64"))
 
 
@@ -104,7 +103,7 @@ class _Collector:
         for keys in (*self.changed.values(), *self.taken.values()):
             keys.discard(key)
         for group in _in_parts(members):
-            if len(group) < _SMALLEST_GROUP:
+            if len(group) < self.subgraph.machine.profile.grouped_updates:
                 self.nodes += group
             else:
                 self._join(group, slots, numbers)
