@@ -158,7 +158,7 @@ class Graph(Collections):
             dims = infer_function(operation)
         except ValueError as error:
             raise _shape_error(operation, error) from None
-        if type(dims) is list:
+        if isinstance(dims, list):
             for output, shape in zip(outputs, dims):
                 output.dims = shape
         elif outputs:

@@ -1,7 +1,7 @@
 """Kernels: how an operation's declaration says what a step shall call.
 
-A kernel factory `kernel(node, env)` runs once per plan. It reads attributes, static shapes and constant
-inputs, solves geometry, and returns one of
+A kernel factory `kernel(node, env)` (`KernelFactory`) runs once per plan. It reads attributes, static shapes
+and constant inputs, solves geometry, and returns a `Kernel`, one of
 
 ===================  =====================================================================================
 returned             what the generated code of a step does
@@ -27,7 +27,7 @@ sum(X0, [1], keepdim=True)
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
 
@@ -134,7 +134,8 @@ class AsyncCall:
         self.function, self.at_once = function, at_once
 
 
-Kernel = Callable[["Node", "Environment"], Any]
+Kernel: TypeAlias = "Callable[..., Any] | Value | StepCall | AsyncCall"
+KernelFactory: TypeAlias = "Callable[[Node, Environment], Kernel]"
 
 
 class Environment:

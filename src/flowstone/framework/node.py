@@ -45,6 +45,12 @@ class Output:
         return self.dims  # type: ignore[return-value]
 
     @property
+    def known_dims(self) -> tuple[int | None, ...]:
+        """The static shape where its rank is certain; AssertionError if it is not."""
+        assert self.dims is not None
+        return self.dims
+
+    @property
     def name(self) -> str:
         """``node:index``."""
         return f"{self.op.name}:{self.value_index}"
@@ -107,6 +113,12 @@ class Node:
     def dims(self, i: int) -> Dims:
         """Static shape of input `i`."""
         return self.inputs[i].dims
+
+    def known_dims(self, i: int) -> tuple[int | None, ...]:
+        """Static shape of input `i` where its rank is certain; AssertionError if it is not."""
+        dims = self.inputs[i].dims
+        assert dims is not None
+        return dims
 
     def dtype(self, i: int) -> DType:
         """Element type of input `i`, without reference-ness."""

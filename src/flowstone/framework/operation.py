@@ -48,17 +48,37 @@ False, others only if they say True).
 
 from __future__ import annotations
 
+import math
 import re
 from collections import namedtuple
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from flowstone.framework import dtypes
 from flowstone.framework.attributes import REQUIRED, AttributeSpec, parse_attributes, type_attribute
 from flowstone.framework.dtypes import DType
-from flowstone.framework.kernel import CPU, FOLDING, Kernel
+from flowstone.framework.kernel import CPU, FOLDING, KernelFactory
+from flowstone.framework.shape import Dims
+
+if TYPE_CHECKING:
+    from flowstone.framework.composite import IndexedSlices
+    from flowstone.framework.graph_operation import Operation
+    from flowstone.framework.node import Node, Output
+    from flowstone.framework.tensor import Tensor
+
+Shapes: TypeAlias = "Dims | list[Dims]"  # of the one output, or of each
+Gradient: TypeAlias = "Tensor | IndexedSlices"
+Gradients: TypeAlias = "Gradient | Sequence[Gradient | None] | None"  # with respect to each input
+Equal: TypeAlias = "Output | np.ndarray[Any, Any] | None"  # what a node's output equals
+Known: TypeAlias = "np.ndarray[Any, Any] | tuple[int | None, ...] | None"  # of an output before the step
+
+ShapeFunction: TypeAlias = "Callable[[Node], Shapes]"
+GradientFunction: TypeAlias = "Callable[..., Gradients]"  # of the operation and a gradient an output
+FoldFunction: TypeAlias = "Callable[[Node], Equal]"
+ValueFunction: TypeAlias = "Callable[[Node], Known | list[Known]]"
+CostFunction: TypeAlias = "Callable[[Node], float]"
 
 _ARGUMENT = re.compile(
     r"(?P<name>\w+):\s*(?P<ref>Ref\()?(?:(?P<number>\w+)\*|(?P<list>\*))?(?P<type>\w+)\)?\s*$"
@@ -161,14 +181,14 @@ class OpDeclaration:
         self.host, self.numbers = frozenset(host), frozenset(numbers)
         self._capturable = capturable
         self.number_text, self.number_overflows, self.number_integers_only = "", False, False
-        self.kernels: dict[str, Kernel] = {}
-        self.infer_function: Callable[[Any], Any] | None = None
-        self.gradient_function: Callable[..., Any] | None = None
+        self.kernels: dict[str, KernelFactory] = {}
+        self.infer_function: ShapeFunction | None = None
+        self.gradient_function: GradientFunction | None = None
         self.gradient_kind: str = ""  # "function", "not differentiable" or "none"
-        self.fold_function: Callable[[Any], Any] | None = None
-        self.cost_function: Callable[[Any], float] | None = None
-        self.held_function: Callable[[Any], int] | None = None
-        self._value_function: Callable[[Any], Any] | None = None
+        self.fold_function: FoldFunction | None = None
+        self.cost_function: CostFunction | None = None
+        self.held_function: Callable[[Node], int] | None = None
+        self._value_function: ValueFunction | None = None
         self._value_inputs: tuple[int, ...] | None = None
         self._result_type: Any = None
         if len(self.outputs) > 1:
@@ -182,22 +202,22 @@ class OpDeclaration:
 
     # ---- the parts
 
-    def infer(self, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def infer(self, function: ShapeFunction) -> ShapeFunction:
         """Sets shape inference: ``f(node)`` gives the dims of the output, or a list of them."""
         self.infer_function = function
         return function
 
-    def kernel(self, *device_types: str) -> Callable[[Kernel], Kernel]:
+    def kernel(self, *device_types: str) -> Callable[[KernelFactory], KernelFactory]:
         """Decorator: the kernel factory for these device types."""
 
-        def register(factory: Kernel) -> Kernel:
+        def register(factory: KernelFactory) -> KernelFactory:
             for device_type in device_types:
                 self.kernels[device_type] = factory
             return factory
 
         return register
 
-    def gradient(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def gradient(self, function: GradientFunction) -> GradientFunction:
         """Sets the gradient: ``f(op, *dys)`` gives one gradient (or None) an input."""
         self.gradient_function, self.gradient_kind = function, "function"
         return function
@@ -212,17 +232,17 @@ class OpDeclaration:
         self.gradient_kind = "none"
         return self
 
-    def fold(self, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def fold(self, function: FoldFunction) -> FoldFunction:
         """Sets the local identity, such as x + 0 = x."""
         self.fold_function = function
         return function
 
-    def cost(self, function: Callable[[Any], float]) -> Callable[[Any], float]:
+    def cost(self, function: CostFunction) -> CostFunction:
         """Sets the cost: ``f(node)`` gives the floating-point operations of a run, of static shapes."""
         self.cost_function = function
         return function
 
-    def holds(self, function: Callable[[Any], int]) -> OpDeclaration:
+    def holds(self, function: Callable[[Node], int]) -> OpDeclaration:
         """Says how much a run leaves behind the handle that it makes: ``f(node)`` gives bytes."""
         self.held_function = function
         return self
@@ -240,13 +260,13 @@ class OpDeclaration:
         )
         return self
 
-    def value(self, *needs: int) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
+    def value(self, *needs: int) -> Callable[[ValueFunction], ValueFunction]:
         """Decorator: what is known of the output (a list: of each output) before a step.
 
         `needs`: inputs whose static values it asks.
         """
 
-        def register(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def register(function: ValueFunction) -> ValueFunction:
             self._value_function, self._value_inputs = function, needs
             return function
 
@@ -266,7 +286,7 @@ class OpDeclaration:
         """Whether a recording of its device work may stand for it: no decision of the host's is in it."""
         return self.is_pure if self._capturable is None else self._capturable
 
-    def static_value(self, node: Any, index: int) -> Any:
+    def static_value(self, node: Node, index: int) -> Known:
         """What is known of output `index` of `node` before a step (None: nothing); see
         `node.static_value`.
         """
@@ -274,7 +294,7 @@ class OpDeclaration:
 
         if self._value_function is not None:
             value = self._value_function(node)
-            return value[index] if type(value) is list else value
+            return value[index] if isinstance(value, list) else value
         inputs = [x._static_value for x in node.inputs]
         if not all(isinstance(value, np.ndarray) for value in inputs):
             return None
@@ -284,33 +304,42 @@ class OpDeclaration:
             return None
         return to_numpy(result[index], node.outputs[index].dtype)
 
-    def static_value_inputs(self, node: Any) -> list[Any] | None:
+    def static_value_inputs(self, node: Node) -> Sequence[Output] | None:
         """The inputs whose static values are needed for the static value of `node`; None if it has none."""
         if self._value_function is not None:
             return [node.inputs[i] for i in self._value_inputs or () if i < len(node.inputs)]
         if not self.is_pure or not node.inputs or len(node.inputs) > 64:
             return None
         for output in node.outputs:
-            dims = output.dims
-            if dims is None or None in dims or _product(dims) > _STATIC_VALUE_LIMIT:
+            shape = output.static_shape
+            if shape is None or math.prod(shape) > _STATIC_VALUE_LIMIT:
                 return None
-        return node.inputs  # type: ignore[no-any-return]
+        return node.inputs
 
     # ---- building
 
-    def __call__(self, *arguments: Any, name: str | None = None, **keywords: Any) -> Any:
+    def __call__(self, *arguments: Any, name: str | None = None, **keywords: Any) -> Tensor:
         """Adds a node to the default graph.
 
         Inputs are positional (in the declaration's order) or by name; attributes by name. Values that are not
         tensors are converted. Returns the output, a list (``N*T``, ``*Ts``), a named tuple of several
-        outputs, or the `Operation` where there are none. Raises TypeError or ValueError, naming the op and
-        the argument.
+        outputs, or the `Operation` where there are none; for the type checker it is the one output that most
+        ops have, see `several` and `operation`. Raises TypeError or ValueError, naming the op and the
+        argument.
         """
         from flowstone.framework.building import add_operation
 
-        return self.result(add_operation(self, arguments, keywords, name))
+        return self.result(add_operation(self, arguments, keywords, name))  # type: ignore[no-any-return]
 
-    def result(self, operation: Any) -> Any:
+    def several(self, *arguments: Any, **keywords: Any) -> Any:
+        """The same call, of an op whose result is a list or a named tuple."""
+        return self(*arguments, **keywords)
+
+    def operation(self, *arguments: Any, **keywords: Any) -> Operation:
+        """The same call, of an op without outputs, whose result is the node."""
+        return self(*arguments, **keywords)  # type: ignore[return-value]
+
+    def result(self, operation: Operation) -> Any:
         """The outputs of a node of this op in the form that the building function returns."""
         outputs = operation.outputs
         declared = self.outputs
@@ -318,7 +347,8 @@ class OpDeclaration:
             return list(outputs) if declared[0].is_list else outputs[0]
         if not declared:
             return operation
-        parts, at = [], 0
+        parts: list[Any] = []
+        at = 0
         for argument in declared:
             if argument.is_list:
                 size = len(argument.types(operation.attributes))
@@ -330,13 +360,6 @@ class OpDeclaration:
         return self._result_type(*parts)
 
 
-def _product(dims: tuple[int, ...]) -> int:
-    size = 1
-    for n in dims:
-        size *= n
-    return size
-
-
 def _inferred_attributes(inputs: list[Argument]) -> frozenset[str]:
     names: set[str] = set()
     for argument in inputs:
@@ -344,7 +367,7 @@ def _inferred_attributes(inputs: list[Argument]) -> frozenset[str]:
     return frozenset(names)
 
 
-def evaluate(node: Any, inputs: list[np.ndarray[Any, Any]]) -> list[Any]:
+def evaluate(node: Node, inputs: Sequence[np.ndarray[Any, Any]]) -> list[Any]:
     """Runs the CPU kernel of a pure node on NumPy values, outside any step; returns its outputs as runtime
     values.
     """
@@ -357,6 +380,7 @@ def evaluate(node: Any, inputs: list[np.ndarray[Any, Any]]) -> list[Any]:
         kernel = node.declaration.kernels[CPU](node, FOLDING)
         if isinstance(kernel, Value):
             return [kernel.value]
+        assert callable(kernel)  # of a pure node
         result = kernel(*[to_runtime(value, node.dtype(i)) for i, value in enumerate(inputs)])
     return list(result) if isinstance(result, (list, tuple)) else [result]
 

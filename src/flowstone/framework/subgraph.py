@@ -108,7 +108,7 @@ class Subgraph:
         for dtype in dtypes:
             node.add_output(dtype, None)
         dims = declaration.infer_function(node) if declaration.infer_function and dtypes else None
-        for output, shape in zip(node.outputs, dims if type(dims) is list else [dims]):
+        for output, shape in zip(node.outputs, dims if isinstance(dims, list) else [dims]):
             output.dims = shape
         return node
 

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple, Protocol
 
 import torch
 
-from flowstone.framework.kernel import CPU, GPU, Kernel, Value
+from flowstone.framework.kernel import CPU, GPU, KernelFactory, Value
 from flowstone.framework.logging import warning
 from flowstone.framework.operation import registry
 from flowstone.framework.values import to_runtime
@@ -72,7 +72,7 @@ class DeviceType(Protocol):
         """How much faster than a CPU device; above 0."""
 
     @property
-    def kernels(self) -> Mapping[str, Kernel]:
+    def kernels(self) -> Mapping[str, KernelFactory]:
         """Kernel factories by the op's name on the wire."""
 
     def count(self) -> int:
@@ -154,7 +154,7 @@ def _by_executor(node: Any, env: Any) -> Any:
     raise AssertionError(f"{node.name}: the executor hands these values on")
 
 
-_PLAIN: dict[str, Kernel] = {
+_PLAIN: dict[str, KernelFactory] = {
     "Const": _constant,
     "Identity": lambda node, env: _same,
     "StopGradient": lambda node, env: _same,

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from flowstone.framework.kernel import Environment, StepCall, Value
+from flowstone.framework.kernel import AsyncCall, Environment, StepCall, Value
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.branches import MERGES, SWITCHES
 from flowstone.runtime.executor import DEAD
@@ -57,6 +57,8 @@ def _results(node: PlanNode, inputs: list[Any], environment: Environment) -> Seq
     arguments = [_plain(node, i, value) for i, value in enumerate(inputs)]
     if isinstance(kernel, StepCall):
         result = kernel.function(UNLIMITED, *arguments)
+    elif isinstance(kernel, AsyncCall):
+        raise TypeError(f"{node.name} is asynchronous: the interpreter has nobody to wait for it")
     else:
         result = kernel(*arguments)
     return result if isinstance(result, (tuple, list)) else (result,)

@@ -51,7 +51,7 @@ _product = op(
     "NB: int >= 0 ; activation: string = ''",
     T=[dtypes.float32],
 )
-_product.infer(lambda node: (node.dims(0)[0], node.dims(1)[0]))
+_product.infer(lambda node: (node.known_dims(0)[0], node.known_dims(1)[0]))
 
 
 @_product.kernel(CPU, GPU)

@@ -393,7 +393,7 @@ def _infer(node: PlanNode) -> None:
         return
     try:
         dims = infer(node)
-        for output, found in zip(node.outputs, dims if type(dims) is list else [dims]):
+        for output, found in zip(node.outputs, dims if isinstance(dims, list) else [dims]):
             output.dims = merge(output.dims, found)
     except ValueError:  # the step will say what is wrong
         return

@@ -9,13 +9,13 @@ back from a stack). `apply_identities` asks a node's declaration for what equals
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from flowstone.framework.node import static_value
 from flowstone.framework.operation import evaluate, registry
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.framework.values import to_numpy
 from flowstone.rewriting.analyses.frames import ENTERS
 from flowstone.rewriting.analyses.stored_values import is_pop
@@ -100,6 +100,6 @@ def apply_identities(subgraph: Subgraph) -> None:
             return _constants(subgraph, node, [equal], "a constant by identity")
         if any(x is not equal and x.op.control_inputs for x in node.inputs):
             return None  # the other input, dropped, is what the node waits for
-        return Replacement([equal], "equals its input", controls=tuple(node.control_inputs))
+        return Replacement([cast(PlanOutput, equal)], "equals its input", controls=tuple(node.control_inputs))
 
     rewrite(subgraph, "apply_identities", rule)

@@ -58,12 +58,12 @@ def _infer_again(subgraph: Subgraph, believed: dict[PlanNode, set[int] | None]) 
         inferred = infer(node)
         if node in believed:
             inferred = [_entering(node, believed[node]), ()]
-        elif is_stored and stored is not None:
+        elif is_stored and stored is not None and not isinstance(inferred, list):
             inferred = merge(inferred, stored.dims_for(node))
             constant = stored.constant_for(node) if is_pop(node) else None
             if constant is not None:
                 node.outputs[0]._static_value = constant
-        for output, dims in zip(node.outputs, inferred if type(inferred) is list else [inferred]):
+        for output, dims in zip(node.outputs, inferred if isinstance(inferred, list) else [inferred]):
             if dims != output.dims:
                 merged = merge(output.dims, dims)
                 if merged != output.dims:
