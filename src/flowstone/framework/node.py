@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flowstone.framework.dtypes import DType
-from flowstone.framework.shape import Dims
+from flowstone.framework.shape import Dims, fully_known
 
 if TYPE_CHECKING:
     from flowstone.framework.operation import OpDeclaration
@@ -40,9 +40,7 @@ class Output:
     @property
     def static_shape(self) -> tuple[int, ...] | None:
         """The static shape if every dimension is known, else None."""
-        if self.dims is None or None in self.dims:
-            return None
-        return self.dims  # type: ignore[return-value]
+        return fully_known(self.dims)
 
     @property
     def known_dims(self) -> tuple[int | None, ...]:

@@ -31,6 +31,13 @@ def format_dims(dims: Dims) -> str:
     return "[" + ",".join("?" if size is None else str(size) for size in dims) + "]"
 
 
+def fully_known(dims: Dims) -> tuple[int, ...] | None:
+    """The shape if every dimension is known, else None."""
+    if dims is None or None in dims:
+        return None
+    return dims  # type: ignore[return-value]
+
+
 def is_compatible(a: Dims, b: Dims) -> bool:
     """Whether some shape fits both: the ranks agree, and the dimensions that both know, where known."""
     if a is None or b is None or a == b:

@@ -74,7 +74,7 @@ class CudaGraph:
 
     def __init__(self, device: torch.device, generators: Sequence[torch.Generator]) -> None:
         self._device = device
-        self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+        self._stream = torch.cuda.Stream(device)
         self._graph = torch.cuda.CUDAGraph()
         for generator in generators:
             self._graph.register_generator_state(generator)

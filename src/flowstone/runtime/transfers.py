@@ -84,7 +84,7 @@ class _Parcel(NamedTuple):
 
 @functools.cache
 def _copy_stream(device: torch.device) -> Any:
-    return torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+    return torch.cuda.Stream(device)
 
 
 def _start_copy_from_gpu(value: Any) -> Any:
@@ -96,7 +96,7 @@ def _start_copy_from_gpu(value: Any) -> Any:
         pinned = torch.empty(value.shape, dtype=value.dtype, pin_memory=True)
         pinned.copy_(value, non_blocking=True)
         value.record_stream(stream)
-        event = torch.cuda.Event()  # type: ignore[no-untyped-call]
+        event = torch.cuda.Event()
         event.record(stream)
     return _Parcel(pinned, event)
 

@@ -6,15 +6,17 @@ operations on the last two dimensions of a batch.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import torch
 
 from flowstone.framework import dtypes, errors
-from flowstone.framework.kernel import CPU, GPU, X0, Call
-from flowstone.framework.operation import F, op
-from flowstone.framework.shape import format_dims, merge
+from flowstone.framework.graph_operation import Operation
+from flowstone.framework.kernel import CPU, GPU, X0, Call, Environment, Kernel
+from flowstone.framework.node import Node
+from flowstone.framework.operation import F, Gradients, Shapes, op
+from flowstone.framework.shape import Dims, format_dims, merge
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.numbers.elementwise import FLOATS_AND_COMPLEX
 
@@ -31,17 +33,17 @@ __all__ = [
 _TYPES = (*FLOATS_AND_COMPLEX, dtypes.int32, dtypes.int64)
 
 
-def _invalid(message):
+def _invalid(message: str) -> errors.InvalidArgumentError:
     return errors.InvalidArgumentError(None, None, message)
 
 
-def _at_least(rank, dims):
+def _at_least(rank: int, dims: Dims) -> Dims:
     if dims is not None and len(dims) < rank:
         raise ValueError(f"Shape must be at least rank {rank} but is rank {len(dims)}")
     return dims
 
 
-def _smaller(a, b):
+def _smaller(a: int | None, b: int | None) -> int | None:
     if a == 0 or b == 0:
         return 0
     return None if a is None or b is None else min(a, b)
@@ -54,14 +56,14 @@ diag_op.gradient(lambda op, dy: (F.DiagPart(dy),))
 
 
 @diag_op.infer
-def _(node):
+def _(node: Node) -> Shapes:
     dims = _at_least(1, node.dims(0))
     return None if dims is None else dims + dims
 
 
 @diag_op.kernel(CPU, GPU)
-def _(node, env):
-    def place(diagonal):
+def _(node: Node, env: Environment) -> Kernel:
+    def place(diagonal: torch.Tensor) -> torch.Tensor:
         if not diagonal.ndim:
             raise _invalid("Input must be at least rank 1, got 0")
         return torch.diag(diagonal.reshape(-1)).reshape(*diagonal.shape, *diagonal.shape)
@@ -74,7 +76,7 @@ diag_part_op.gradient(lambda op, dy: (F.Diag(dy),))
 
 
 @diag_part_op.infer
-def _(node):
+def _(node: Node) -> Shapes:
     dims = node.dims(0)
     if dims is None:
         return None
@@ -85,8 +87,8 @@ def _(node):
 
 
 @diag_part_op.kernel(CPU, GPU)
-def _(node, env):
-    def take(x):
+def _(node: Node, env: Environment) -> Kernel:
+    def take(x: torch.Tensor) -> torch.Tensor:
         half = x.ndim // 2
         if x.ndim % 2 or not x.ndim:
             raise _invalid(f"The rank of the tensor should be even and positive, got shape {list(x.shape)}")
@@ -105,19 +107,19 @@ matrix_diag_op.gradient(lambda op, dy: (F.MatrixDiagPart(dy),))
 
 
 @matrix_diag_op.infer
-def _(node):
+def _(node: Node) -> Shapes:
     dims = _at_least(1, node.dims(0))
     return None if dims is None else (*dims, dims[-1])
 
 
 @matrix_diag_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     if not node.dims(0):
         return lambda x: torch.diag_embed(x) if x.ndim else _refuse_scalar()
     return Call(torch.diag_embed, X0)
 
 
-def _refuse_scalar():
+def _refuse_scalar() -> NoReturn:
     raise _invalid("diagonal must be at least 1-dim, received shape: []")
 
 
@@ -125,18 +127,18 @@ matrix_diag_part_op = op("MatrixDiagPart", "input: T -> diagonal: T", T=None, al
 
 
 @matrix_diag_part_op.infer
-def _(node):
+def _(node: Node) -> Shapes:
     dims = _at_least(2, node.dims(0))
     return None if dims is None else (*dims[:-2], _smaller(dims[-2], dims[-1]))
 
 
 @matrix_diag_part_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     return Call(torch.diagonal, X0, 0, -2, -1)
 
 
 @matrix_diag_part_op.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     x = op.inputs[0]
     if x.dims is not None and x.dims[-1] is not None and x.dims[-1] == x.dims[-2]:
         return (F.MatrixDiag(dy),)
@@ -147,21 +149,21 @@ matrix_set_diag_op = op("MatrixSetDiag", "input: T, diagonal: T -> output: T", T
 
 
 @matrix_set_diag_op.infer
-def _(node):
+def _(node: Node) -> Shapes:
     dims, diagonal = _at_least(2, node.dims(0)), _at_least(1, node.dims(1))
     if dims is None:
         return None if diagonal is None else (*diagonal[:-1], None, None)
     if diagonal is not None:
-        outer = merge(dims[:-2], diagonal[:-1])
-        if None not in dims[-2:]:
-            merge(diagonal[-1:], (min(dims[-2:]),))
-        return (*outer, *dims[-2:])
+        outer, (rows, columns) = merge(dims[:-2], diagonal[:-1]), dims[-2:]
+        if rows is not None and columns is not None:
+            merge(diagonal[-1:], (min(rows, columns),))
+        return (*(outer or ()), rows, columns)
     return dims
 
 
 @matrix_set_diag_op.kernel(CPU, GPU)
-def _(node, env):
-    def replace(x, diagonal):
+def _(node: Node, env: Environment) -> Kernel:
+    def replace(x: torch.Tensor, diagonal: torch.Tensor) -> torch.Tensor:
         expected = (*x.shape[:-2], min(x.shape[-2:]))
         if tuple(diagonal.shape) != expected:
             raise _invalid(
@@ -176,10 +178,11 @@ def _(node, env):
 
 
 @matrix_set_diag_op.gradient
-def _(op, dy):
-    dims = op.inputs[0].dims if op.inputs[0].dims is not None else dy.dims
-    if dims is not None and None not in dims:
-        zeros = F.Fill(np.array([*dims[:-2], min(dims[-2:])], np.int32), dy.dtype.as_numpy_dtype(0))
+def _(op: Operation, dy: Tensor) -> Gradients:
+    x = op.inputs[0] if op.inputs[0].dims is not None else dy
+    shape = x.static_shape
+    if shape is not None:
+        zeros = F.Fill(np.array([*shape[:-2], min(shape[-2:])], np.int32), dy.dtype.as_numpy_dtype(0))
     else:
         zeros = F.ZerosLike(F.MatrixDiagPart(dy))
     return F.MatrixSetDiag(dy, zeros), F.MatrixDiagPart(dy)
@@ -197,18 +200,16 @@ matrix_band_part_op = op(
 
 
 @matrix_band_part_op.infer
-def _(node):
+def _(node: Node) -> Shapes:
     for i in (1, 2):
-        if node.dims(i) not in (None, ()):
-            raise ValueError(
-                f"Shape must be rank 0 but is rank {len(node.dims(i))}: {format_dims(node.dims(i))}"
-            )
+        if given := node.dims(i):
+            raise ValueError(f"Shape must be rank 0 but is rank {len(given)}: {format_dims(given)}")
     return node.dims(0)
 
 
 @matrix_band_part_op.kernel(CPU, GPU)
-def _(node, env):
-    def keep(x, num_lower, num_upper):
+def _(node: Node, env: Environment) -> Kernel:
+    def keep(x: torch.Tensor, num_lower: torch.Tensor, num_upper: torch.Tensor) -> torch.Tensor:
         if x.ndim < 2:
             raise _invalid(f"input must be at least 2-dim, received shape: {list(x.shape)}")
         lower, upper = int(num_lower), int(num_upper)
@@ -227,7 +228,7 @@ def _(node, env):
     return keep
 
 
-def _band(rows, columns, lower, upper, device):
+def _band(rows: int, columns: int, lower: int, upper: int, device: torch.device) -> torch.Tensor:
     offset = torch.arange(columns, device=device) - torch.arange(rows, device=device)[:, None]
     inside = torch.ones_like(offset, dtype=torch.bool)
     if lower >= 0:
@@ -238,7 +239,7 @@ def _band(rows, columns, lower, upper, device):
 
 
 @matrix_band_part_op.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     return F.MatrixBandPart(dy, op.inputs[1], op.inputs[2]), None, None
 
 

@@ -20,8 +20,10 @@ import numpy as np
 import torch
 
 from flowstone.framework import dtypes, errors
-from flowstone.framework.kernel import CPU, GPU
-from flowstone.framework.operation import F, op
+from flowstone.framework.graph_operation import Operation
+from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.node import Node
+from flowstone.framework.operation import F, Gradients, Shapes, op
 from flowstone.framework.shape import Dims, broadcast
 from flowstone.framework.tensor import Tensor
 from flowstone.ops.numbers.elementwise import conjugate, sum_to
@@ -82,7 +84,7 @@ def output_shape(terms: list[str], output: str, shapes: list[Dims]) -> Dims:
 
 
 @einsum_op.infer
-def _(node):
+def _(node: Node) -> Shapes:
     terms, output = split_equation(node.attributes["equation"])
     if len(terms) != len(node.inputs):
         raise ValueError(f"Expected {len(terms)} inputs but got {len(node.inputs)}")
@@ -90,19 +92,20 @@ def _(node):
 
 
 @einsum_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     equation = node.attributes["equation"]
     terms, output = split_equation(equation)
     product = _product(node.dtype(0), equation)
 
-    def compute(*inputs):
+    def compute(*inputs: torch.Tensor) -> torch.Tensor:
         try:
             _, dots = _sizes(terms, [tuple(x.shape) for x in inputs])
         except ValueError as error:
             raise errors.InvalidArgumentError(None, None, str(error)) from None
         if dots and "..." not in output:
             raise errors.InvalidArgumentError(None, None, f"the output of {equation} has no place for {dots}")
-        return product(*inputs)
+        result: torch.Tensor = product(*inputs)
+        return result
 
     return compute
 
@@ -117,12 +120,12 @@ def _product(dtype: Any, equation: str) -> Any:
 
 
 @einsum_op.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     terms, output = split_equation(op.attributes["equation"])
     return [_input_gradient(op, dy, terms, output, i) for i in range(len(terms))]
 
 
-def _input_gradient(op: Any, dy: Tensor, terms: list[str], output: str, at: int) -> Tensor:
+def _input_gradient(op: Operation, dy: Tensor, terms: list[str], output: str, at: int) -> Tensor:
     x, term = op.inputs[at], terms[at]
     factors = [(output, dy)]
     factors += [(other, conjugate(op.inputs[i])) for i, other in enumerate(terms) if i != at]

@@ -7,27 +7,34 @@ BatchMatMul takes the adjoint. Integers are multiplied with wrap-around.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn, TypeAlias
 
 import torch
 
 from flowstone.framework import dtypes, errors, onednn
 from flowstone.framework.building import graph_of
-from flowstone.framework.kernel import CPU, FOLDING, GPU, X0, X1, X2, Call
+from flowstone.framework.dtypes import DType
+from flowstone.framework.graph_operation import Operation
+from flowstone.framework.kernel import CPU, FOLDING, GPU, X0, X1, X2, Call, Environment, Input, Kernel
 from flowstone.framework.machine import Machine
-from flowstone.framework.operation import F, op
-from flowstone.framework.shape import broadcast, merge
+from flowstone.framework.node import Node
+from flowstone.framework.operation import F, Gradients, OpDeclaration, ShapeFunction, Shapes, op
+from flowstone.framework.shape import Dims, broadcast, merge
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.numbers.elementwise import FLOATS_AND_COMPLEX, conjugate, sum_to
 from flowstone.ops.numbers.unsigned_integers import SIGNED
 
 __all__ = ["matmul"]
 
+_Side: TypeAlias = "Input | Call"  # an operand, or its transpose
+
 _SIGNED_TYPES = (*FLOATS_AND_COMPLEX, dtypes.int32, dtypes.int64)
 _TYPES = (*_SIGNED_TYPES, dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.uint64)
 
 
-def _product(inner, outer_x, outer_y):
+def _product(
+    inner: tuple[int | None, int | None], outer_x: int | None, outer_y: int | None
+) -> tuple[int | None, int | None]:
     """Checks the inner dimensions of a product; raises ValueError if they cannot be equal."""
     x, y = inner
     if x is not None and y is not None and x != y:
@@ -35,13 +42,15 @@ def _product(inner, outer_x, outer_y):
     return outer_x, outer_y
 
 
-def _refuse(x, y):
+def _refuse(x: torch.Tensor, y: torch.Tensor) -> NoReturn:
     raise errors.InvalidArgumentError(
         None, None, f"Matrix size-incompatible: In[0]: {list(x.shape)}, In[1]: {list(y.shape)}"
     )
 
 
-def _call_of(function, x, y, dtype, env):
+def _call_of(
+    function: Callable[..., torch.Tensor], x: _Side, y: _Side, dtype: DType, env: Environment
+) -> Call:
     """The call of a product; types that ATen does not multiply go through a wider one."""
     narrow = dtype.torch
     if dtype in SIGNED:
@@ -56,9 +65,9 @@ def _call_of(function, x, y, dtype, env):
     return Call(function, x, y)
 
 
-def _with_leaf(side, change):
+def _with_leaf(side: _Side, change: Callable[[Input], Call]) -> Call:
     """An operand's expression (an input, or calls around it) with the input itself changed."""
-    if type(side) is not Call:
+    if isinstance(side, Input):
         return change(side)
     return Call(side.function, _with_leaf(side.arguments[0], change), *side.arguments[1:])
 
@@ -68,12 +77,23 @@ def _with_leaf(side, change):
 _SHORT = 64  # rows
 
 
-def _turned(side):
+def _turned(side: _Side) -> _Side:
     """The transpose of an operand's expression."""
-    return side.arguments[0] if type(side) is Call else Call(torch.t, side)
+    if isinstance(side, Input):
+        return Call(torch.t, side)
+    inner: Input = side.arguments[0]
+    return inner
 
 
-def _shaped_product(a, b, rows, inner, columns, dtype, env):
+def _shaped_product(
+    a: _Side,
+    b: _Side,
+    rows: int,
+    inner: int,
+    columns: int,
+    dtype: DType,
+    env: Environment,
+) -> Call:
     """The product [rows, inner] x [inner, columns] of known sizes, by the kernel that suits them.
 
     Narrow results cost BLAS half as much as (b' a')'. On processors for which MKL has no kernels of its own,
@@ -119,12 +139,12 @@ def product_of_operands(machine: Machine) -> Callable[[Any, Any], Any]:
     return product if machine.multiplies_by_onednn() else torch.mm
 
 
-def _onednn(x, turned_y, bias=None, activation="none"):
+def _onednn(x: _Side, turned_y: _Side, bias: Input | None = None, activation: str = "none") -> Call:
     """x times the transpose of `turned_y`, by oneDNN."""
     return Call(onednn.product, x, turned_y, bias, activation, (), "")
 
 
-def activated_by_onednn(x, turned_y, bias, activation):
+def activated_by_onednn(x: _Side, turned_y: _Side, bias: Input | None, activation: str) -> Call:
     """The same and an activation, by the op's name. oneDNN's own relu makes 0 of NaN."""
     if activation == "Relu":
         return Call(torch.relu_, _onednn(x, turned_y, bias))
@@ -140,8 +160,8 @@ matmul_op = op(
 
 
 @matmul_op.infer
-def _(node):
-    a, b = (merge(node.dims(i), (None, None)) for i in (0, 1))
+def _infer_product(node: Node) -> Shapes:
+    a, b = (merge(node.dims(i), (None, None)) or (None, None) for i in (0, 1))
     if node.attributes["transpose_a"]:
         a = a[::-1]
     if node.attributes["transpose_b"]:
@@ -149,29 +169,31 @@ def _(node):
     return _product((a[1], b[0]), a[0], b[1])
 
 
-def _may_gain(node, env):
+def _may_gain(node: Node, env: Environment) -> bool:
     """Whether there is a choice for this product once its sizes are known."""
     return env.device.type == "cpu" and node.dtype(0) is dtypes.float32 and env.machine.multiplies_by_onednn()
 
 
-def _product_call(node, env):
+def _product_call(node: Node, env: Environment) -> Call | Callable[..., torch.Tensor]:
     """The call that multiplies a node's first two inputs."""
     a = Call(torch.t, X0) if node.attributes["transpose_a"] else X0
     b = Call(torch.t, X1) if node.attributes["transpose_b"] else X1
     shape, inner = node.outputs[0].dims, node.dims(0)
-    if inner is not None and None not in (*shape, *inner):
-        size = inner[0] if node.attributes["transpose_a"] else inner[1]
-        return _shaped_product(a, b, shape[0], size, shape[1], node.dtype(0), env)
+    (rows, columns), sizes = shape or (None, None), node.static_shape(0)
+    if rows is not None and columns is not None and sizes is not None:
+        terms = sizes[0] if node.attributes["transpose_a"] else sizes[1]
+        return _shaped_product(a, b, rows, terms, columns, node.dtype(0), env)
     if None not in (inner, node.dims(1)) and _may_gain(node, env):
         return Call(_chosen_in_step(env.machine, type(a) is Call), a, b)
     call = _call_of(torch.mm, a, b, node.dtype(0), env)
     if None not in (inner, node.dims(1)):
         return call
 
-    def checked(x, y):
+    def checked(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         if x.ndim != 2 or y.ndim != 2:
             _refuse(x, y)
-        return call(x, y)
+        result: torch.Tensor = call(x, y)
+        return result
 
     return checked
 
@@ -180,7 +202,7 @@ matmul_op.kernel(CPU, GPU)(_product_call)
 
 
 @matmul_op.gradient
-def _(op, dz):
+def _(op: Operation, dz: Tensor) -> Gradients:
     a, b = (conjugate(x) for x in op.inputs)
     turned_a, turned_b = op.attributes["transpose_a"], op.attributes["transpose_b"]
     if not turned_a:
@@ -194,7 +216,7 @@ def _(op, dz):
     return da, db
 
 
-ACTIVATED = {  # in place, by the op's name
+ACTIVATED: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {  # in place, by the op's name
     "": lambda x: x,
     "Relu": torch.relu_,
     "Tanh": torch.tanh_,
@@ -206,16 +228,17 @@ fused_matmul_op = op(
     "transpose_a: bool = false ; transpose_b: bool = false ; activation: string = ''",
     T=FLOATS_AND_COMPLEX,
 )
-fused_matmul_op.infer(matmul_op.infer_function)
+fused_matmul_op.infer(_infer_product)
 fused_matmul_op.not_differentiable()
 
 
 @fused_matmul_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     """activation(a b + bias): by oneDNN in the product's own pass, elsewhere in place after it."""
     product, activation = _product_call(node, env), node.attributes["activation"]
     if type(product) is Call and product.function is onednn.product:
-        return activated_by_onednn(*product.arguments[:2], X2, activation)
+        x, turned_y = product.arguments[:2]
+        return activated_by_onednn(x, turned_y, X2, activation)
     activate = ACTIVATED[activation]
     if type(product) is not Call:
         return lambda a, b, bias: activate(product(a, b).add_(bias))
@@ -229,12 +252,12 @@ added_matmul_op = op(
     "transpose_a: bool = false ; transpose_b: bool = false",
     T=FLOATS_AND_COMPLEX,
 )
-added_matmul_op.infer(matmul_op.infer_function)
+added_matmul_op.infer(_infer_product)
 added_matmul_op.not_differentiable()
 
 
 @added_matmul_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     """sum + a b, where BLAS may add up the product; of other kernels' products, added afterwards."""
     product = _product_call(node, env)
     if type(product) is not Call or product.function is not torch.mm:
@@ -243,7 +266,7 @@ def _(node, env):
     return call.or_in_place(2, torch.Tensor.addmm_, X2, *product.arguments)
 
 
-def accumulates(node: Any) -> bool:
+def accumulates(node: Node) -> bool:
     """Whether a MatMul may as well add its product to a matrix: BLAS makes it, of many rows."""
     dims = node.outputs[0].dims
     if node.dtype(0) not in (dtypes.float32, dtypes.float64) or dims is None or (dims[0] or 0) < _SHORT:
@@ -261,16 +284,17 @@ batch_matmul_v2_op = op(
 )
 
 
-def _batch_shape(combine):
-    def infer(node):
+def _batch_shape(combine: Callable[[Dims, Dims], Dims]) -> ShapeFunction:
+    def infer(node: Node) -> Dims:
         x, y = node.dims(0), node.dims(1)
         for dims in (x, y):
             if dims is not None and len(dims) < 2:
                 raise ValueError(f"Shape must be at least rank 2 but is rank {len(dims)}")
         if x is None or y is None:
-            if combine is broadcast or x is y:
+            known = x or y
+            if combine is broadcast or known is None:
                 return None
-            return (*(x or y)[:-2], *_outer_sizes(node, x, y))
+            return (*known[:-2], *_outer_sizes(node, x, y))
         rows, inner_x = x[-2:][::-1] if node.attributes["adj_x"] else x[-2:]
         inner_y, columns = y[-2:][::-1] if node.attributes["adj_y"] else y[-2:]
         outer = combine(x[:-2], y[:-2])
@@ -279,7 +303,7 @@ def _batch_shape(combine):
     return infer
 
 
-def _outer_sizes(node, x, y):
+def _outer_sizes(node: Node, x: Dims, y: Dims) -> tuple[int | None, int | None]:
     """Rows and columns of a product of which one side's shape is not known at all."""
     rows = None if x is None else x[-1 if node.attributes["adj_x"] else -2]
     columns = None if y is None else y[-2 if node.attributes["adj_y"] else -1]
@@ -290,31 +314,34 @@ batch_matmul_op.infer(_batch_shape(merge))
 batch_matmul_v2_op.infer(_batch_shape(broadcast))
 
 
-def _adjoint(value, dtype):
+def _adjoint(value: Input, dtype: DType) -> Call:
     return Call(torch.adjoint, value) if dtype.is_complex else Call(torch.transpose, value, -1, -2)
 
 
 @batch_matmul_op.kernel(CPU, GPU)
 @batch_matmul_v2_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     dtype = node.dtype(0)
     x = _adjoint(X0, dtype) if node.attributes["adj_x"] else X0
     y = _adjoint(X1, dtype) if node.attributes["adj_y"] else X1
-    same, shapes = node.type == "BatchMatMul", (node.static_shape(0), node.static_shape(1))
-    if None not in shapes:
-        together = len(shapes[0]) == 3 and len(shapes[1]) == 3 and shapes[0][0] == shapes[1][0]
+    same, of_x, of_y = node.type == "BatchMatMul", node.static_shape(0), node.static_shape(1)
+    if of_x is not None and of_y is not None:
+        together = len(of_x) == 3 and len(of_y) == 3 and of_x[0] == of_y[0]
         return _call_of(torch.bmm if together else torch.matmul, x, y, dtype, env)
     call = _call_of(torch.matmul, x, y, dtype, env)
 
-    def checked(x, y):
+    def checked(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         if x.ndim < 2 or y.ndim < 2 or (same and x.shape[:-2] != y.shape[:-2]):
             _refuse(x, y)
-        return call(x, y)
+        result: torch.Tensor = call(x, y)
+        return result
 
     return checked
 
 
-def _batch_gradients(product, x, y, turned_x, turned_y, dz):
+def _batch_gradients(
+    product: OpDeclaration, x: Tensor, y: Tensor, turned_x: bool, turned_y: bool, dz: Tensor
+) -> tuple[Tensor, Tensor]:
     if not turned_x:
         dx = product(dz, y, adj_x=False, adj_y=not turned_y)
     else:
@@ -327,22 +354,22 @@ def _batch_gradients(product, x, y, turned_x, turned_y, dz):
 
 
 @batch_matmul_op.gradient
-def _(op, dz):
+def _(op: Operation, dz: Tensor) -> Gradients:
     x, y = op.inputs
     return _batch_gradients(F.BatchMatMul, x, y, op.attributes["adj_x"], op.attributes["adj_y"], dz)
 
 
 @batch_matmul_v2_op.gradient
-def _(op, dz):
+def _(op: Operation, dz: Tensor) -> Gradients:
     x, y = op.inputs
     dx, dy = _batch_gradients(F.BatchMatMulV2, x, y, op.attributes["adj_x"], op.attributes["adj_y"], dz)
-    batches = [None if v.dims is None else v.dims[:-2] for v in (x, y)]
-    if None not in batches and batches[0] == batches[1] and None not in batches[0]:
-        return dx, dy
+    if x.dims is not None and y.dims is not None:
+        if x.dims[:-2] == y.dims[:-2] and None not in x.dims[:-2]:
+            return dx, dy
     return _sum_batches(dx, x, y), _sum_batches(dy, y, x)
 
 
-def _sum_batches(dz, x, other):
+def _sum_batches(dz: Tensor, x: Tensor, other: Tensor) -> Tensor:
     """The gradient of an operand whose batch dimensions were broadcast: matrices stay, batches are summed."""
     if x.dims is not None and dz.dims is not None and None not in x.dims and None not in dz.dims:
         return sum_to(dz, x)
@@ -392,6 +419,6 @@ def matmul(
         )
 
 
-def _as_adjoint(x, turned, adjoint):
+def _as_adjoint(x: Tensor, turned: bool, adjoint: bool) -> tuple[Tensor, bool]:
     """An operand for BatchMatMul, whose adjoint is a transpose only of real numbers."""
     return (conjugate(x), True) if turned else (x, adjoint)

@@ -6,6 +6,7 @@ these are. Einstein sums for which that does not do are an Einsum, see `einstein
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any
 
@@ -109,7 +110,8 @@ def _as_matrix(x: Tensor, axes: Any, contracted_first: bool) -> tuple[Tensor, An
 
 
 def _size(dims: list[int | None]) -> int | None:
-    return None if None in dims else int(np.prod(dims, dtype=np.int64))
+    known = [size for size in dims if size is not None]
+    return math.prod(known) if len(known) == len(dims) else None
 
 
 def _product(sizes: Tensor) -> Tensor:
@@ -336,9 +338,9 @@ def _order_with_last(x: Tensor, axes: list[int]) -> Any:
     rank = x.ndim
     if rank is None:
         every = F.Rank(x)
-        last = F.FloorMod(F.AddV2(np.array(axes, _INT), every), every)
-        others = F.ListDiff(F.Range(_INT(0), every, _INT(1)), last)[0]
-        return F.ConcatV2([others, last], _INT(0))
+        at_end = F.FloorMod(F.AddV2(np.array(axes, _INT), every), every)
+        others = F.ListDiff(F.Range(_INT(0), every, _INT(1)), at_end)[0]
+        return F.ConcatV2([others, at_end], _INT(0))
     if any(not -rank <= axis < rank for axis in axes):
         raise ValueError(f"Shape must be at least rank 2, with axes {axes}, but is rank {rank}")
     last = [axis % rank for axis in axes]

@@ -14,13 +14,17 @@ last row and column of the result. The public names belong to ``tf.image``.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import torch
 
 from flowstone.framework import dtypes, errors
-from flowstone.framework.kernel import CPU, GPU
-from flowstone.framework.operation import F, op
+from flowstone.framework.graph_operation import Operation
+from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.node import Node
+from flowstone.framework.operation import F, Gradients, op
+from flowstone.framework.shape import Dims
 from flowstone.framework.tensor import Tensor
 from flowstone.ops.networks.windows import channels_first, channels_last, require_rank
 
@@ -29,17 +33,18 @@ __all__ = ["resize_bilinear", "resize_nearest_neighbor"]
 _MODES = "align_corners: bool = false ; half_pixel_centers: bool = false"
 _NUMBERS = "T: type in [int8, uint8, int16, uint16, int32, int64, half, float, double, bfloat16]"
 _TO_FIRST, _TO_LAST = channels_first(4), channels_last(4)
-_nearest = torch.ops.aten.upsample_nearest2d.default
-_nearest_backward = torch.ops.aten.upsample_nearest2d_backward.default
-_bilinear = torch.ops.aten.upsample_bilinear2d.default
-_bilinear_backward = torch.ops.aten.upsample_bilinear2d_backward.default
+_Kernel: TypeAlias = "Callable[..., torch.Tensor]"
+_nearest: _Kernel = torch.ops.aten.upsample_nearest2d.default
+_nearest_backward: _Kernel = torch.ops.aten.upsample_nearest2d_backward.default
+_bilinear: _Kernel = torch.ops.aten.upsample_bilinear2d.default
+_bilinear_backward: _Kernel = torch.ops.aten.upsample_bilinear2d_backward.default
 
 
 def _invalid(message: str) -> errors.InvalidArgumentError:
     return errors.InvalidArgumentError(None, None, message)
 
 
-def _infer_resized(node: Any) -> Any:
+def _infer_resized(node: Node) -> Dims:
     batch, _, _, channels = require_rank(node.dims(0), 4)
     size = node.constant_dims(1)
     if size is not None and len(size) != 2:
@@ -47,7 +52,7 @@ def _infer_resized(node: Any) -> Any:
     return (batch, *(size or (None, None)), channels)
 
 
-def _mode(node: Any) -> tuple[bool, bool]:
+def _mode(node: Node) -> tuple[bool, bool]:
     align, half = node.attributes["align_corners"], node.attributes["half_pixel_centers"]
     if align and half:
         raise _invalid("If half_pixel_centers is True, align_corners must be False.")
@@ -101,7 +106,7 @@ def _is_atens(dtype: Any, align: bool, half: bool) -> bool:
 
 
 @nearest_op.kernel(CPU, GPU)
-def _(node: Any, env: Any) -> Any:
+def _(node: Node, env: Environment) -> Kernel:
     align, half = _mode(node)
     direct = _is_atens(node.dtype(0), align, half)
 
@@ -117,7 +122,7 @@ def _(node: Any, env: Any) -> Any:
 
 
 @nearest_grad.kernel(CPU, GPU)
-def _(node: Any, env: Any) -> Any:
+def _(node: Node, env: Environment) -> Kernel:
     align, half = _mode(node)
     direct = _is_atens(node.dtype(0), align, half)
 
@@ -135,12 +140,12 @@ def _(node: Any, env: Any) -> Any:
     return run
 
 
-def _modes_of(op: Any) -> dict[str, bool]:
+def _modes_of(op: Operation) -> dict[str, Any]:
     return {key: op.attributes[key] for key in ("align_corners", "half_pixel_centers")}
 
 
 @nearest_op.gradient
-def _(op: Any, dy: Any) -> Any:
+def _(op: Operation, dy: Any) -> Gradients:
     x = op.inputs[0]
     dims = (None,) * 4 if x.dims is None else x.dims
     lengths = F.StridedSlice(F.Shape(x), [1], [3], [1]) if None in dims[1:3] else list(dims[1:3])
@@ -166,7 +171,7 @@ bilinear_grad.no_gradient()
 
 
 @bilinear_op.kernel(CPU, GPU)
-def _(node: Any, env: Any) -> Any:
+def _(node: Node, env: Environment) -> Kernel:
     align, half = _mode(node)
 
     def run(x: torch.Tensor, size: torch.Tensor) -> torch.Tensor:
@@ -181,7 +186,7 @@ def _(node: Any, env: Any) -> Any:
 
 
 @bilinear_grad.kernel(CPU, GPU)
-def _(node: Any, env: Any) -> Any:
+def _(node: Node, env: Environment) -> Kernel:
     align, half = _mode(node)
 
     def run(dy: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
@@ -204,7 +209,7 @@ def _(node: Any, env: Any) -> Any:
 
 
 @bilinear_op.gradient
-def _(op: Any, dy: Any) -> Any:
+def _(op: Operation, dy: Any) -> Gradients:
     x = op.inputs[0]
     if not x.dtype.is_floating:
         return None, None
@@ -228,7 +233,7 @@ def resize_nearest_neighbor(
     """
     return nearest_op(
         images, size, align_corners=align_corners, half_pixel_centers=half_pixel_centers, name=name
-    )  # type: ignore[no-any-return]
+    )
 
 
 def resize_bilinear(
@@ -244,4 +249,4 @@ def resize_bilinear(
     """
     return bilinear_op(
         images, size, align_corners=align_corners, half_pixel_centers=half_pixel_centers, name=name
-    )  # type: ignore[no-any-return]
+    )

@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from flowstone.framework.errors import InvalidArgumentError
-from flowstone.framework.kernel import CPU, GPU, X0, X1, Call
+from flowstone.framework.kernel import CPU, GPU, X0, X1, Call, Environment, Kernel
+from flowstone.framework.node import Node
 from flowstone.framework.operation import op
 
 __all__: list[str] = []
@@ -104,7 +105,7 @@ def _declare(generation: str, handle: str) -> None:
     close.no_gradient()
 
 
-def _creation(node: Any, env: Any) -> Any:
+def _creation(node: Node, env: Environment) -> Kernel:
     name = node.attributes["stack_name"] or node.name
     if not node.inputs:
         return lambda: Stack(name)

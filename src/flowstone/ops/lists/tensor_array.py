@@ -156,7 +156,7 @@ class TensorArray:
         """The number of elements, an int32 scalar."""
         if self._size is not None:
             return convert_to_tensor(self._size, dtypes.int32)
-        return F.TensorArraySizeV3(self._handle, self._flow, name=name)  # type: ignore[no-any-return]
+        return F.TensorArraySizeV3(self._handle, self._flow, name=name)
 
     def grad(self, source: str, flow: Any = None, name: str | None = None) -> TensorArray:
         """The array of gradients of this one that the computation named `source` fills.
@@ -180,7 +180,7 @@ class TensorArray:
 
     def close(self, name: str | None = None) -> Operation:
         """An operation that drops the elements, in the middle of a step."""
-        return F.TensorArrayCloseV3(self._handle, name=name)  # type: ignore[no-any-return]
+        return F.TensorArrayCloseV3.operation(self._handle, name=name)
 
     # ---- one element
 
@@ -219,20 +219,21 @@ class TensorArray:
 
     def concat(self, name: str | None = None) -> Tensor:
         """All elements joined along their first axis, in which alone they may differ."""
-        rest = None if self._shape[0] is None else self._shape[0][1:]
-        value, _ = F.TensorArrayConcatV3(
+        known = self._shape[0]
+        rest = None if known is None else known[1:]
+        value: Tensor = F.TensorArrayConcatV3.several(
             self._handle, self._flow, dtype=self._dtype, element_shape_except0=rest, name=name
-        )
-        if rest is None:
-            return value  # type: ignore[no-any-return]
-        count, length = static_value(self.size()), self._shape[0][0]  # type: ignore[index]
+        )[0]
+        if known is None:
+            return value
+        count, length = static_value(self.size()), known[0]
         first = None if count is None or length is None else int(count) * length
-        return self._told(value, (first, *rest))
+        return self._told(value, (first, *known[1:]))
 
     def unstack(self, value: Any, name: str | None = None) -> TensorArray:
         """Writes the rows of `value`, [size, ...], to the slots; use the returned array from then on."""
         with get_default_graph().name_scope(name or "TensorArrayUnstack"):
-            count = shape(value)[0]  # type: ignore[index]
+            count = shape(value)[0]
             return self.scatter(sequence(0, count), value, name=name)
 
     def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
@@ -280,7 +281,7 @@ class TensorArray:
             return contextlib.nullcontext()
         if not self._home:
             self._home.append(value)
-        return value.graph.colocate_with(self._home[0])  # type: ignore[no-any-return]
+        return value.graph.colocate_with(self._home[0])
 
     @staticmethod
     def _told(value: Tensor, dims: Dims) -> Tensor:
@@ -292,5 +293,6 @@ def _part_dims(dims: Dims, lengths: np.ndarray[Any, Any] | None) -> Dims:
     """The shape of each part of a value of static shape `dims` that is cut into `lengths`."""
     if dims is None:
         return None
-    same = lengths is not None and lengths.size > 0 and lengths.min() == lengths.max()
-    return (int(lengths[0]) if same else None, *dims[1:])  # type: ignore[index]
+    if lengths is not None and lengths.size > 0 and lengths.min() == lengths.max():
+        return (int(lengths[0]), *dims[1:])
+    return (None, *dims[1:])

@@ -22,7 +22,7 @@ import torch
 
 from flowstone.framework import dtypes, errors
 from flowstone.framework.dtypes import DType
-from flowstone.framework.shape import Dims, format_dims, is_compatible
+from flowstone.framework.shape import Dims, format_dims, fully_known, is_compatible
 from flowstone.ops.arrays.arrays import invalid
 
 _WIRE_NAMES = {"float32": "float", "float64": "double", "float16": "half"}
@@ -196,7 +196,8 @@ class ArrayElements:
                 "previous read (perhaps try setting clear_after_read = false?)."
             )
         dims = self._expected_dims(i)
-        if dims is None or None in dims:
+        shape = fully_known(dims)
+        if shape is None:
             raise invalid(
                 f"TensorArray {self.name}: Could not read from TensorArray index {i}.  Furthermore, the "
                 f"element shape is not fully defined: {_shape_text(dims)}.  It is possible you are working "
@@ -206,7 +207,7 @@ class ArrayElements:
             )
         if self.dtype.torch is None:
             raise invalid(f"tensor_array::TensorSetZero type not supported: {_type_name(self.dtype)}")
-        return torch.zeros(dims, dtype=self.dtype.torch, device=self.device)
+        return torch.zeros(shape, dtype=self.dtype.torch, device=self.device)
 
     def _expected_dims(self, i: int) -> Dims:
         """What the array, or the one that it holds the gradients of, tells of the shape of an element."""
@@ -301,7 +302,8 @@ class ArrayElements:
     def _empty(self, dims: Dims, what: str, doing: str) -> Any:
         if dims is None and self.dims is not None:
             dims = self.dims if what == "element shape" else self.dims[1:]
-        if dims is None or None in dims:
+        shape = fully_known(dims)
+        if shape is None:
             raise errors.UnimplementedError(
                 None,
                 None,
@@ -309,8 +311,8 @@ class ArrayElements:
                 f"only static shapes are supported when {doing} zero-size TensorArrays.",
             )
         if self.dtype.torch is None:
-            return np.empty((0, *dims), dtype=object)
-        return torch.zeros((0, *dims), dtype=self.dtype.torch, device=self.device)
+            return np.empty((0, *shape), dtype=object)
+        return torch.zeros((0, *shape), dtype=self.dtype.torch, device=self.device)
 
     def scatter(self, places: Sequence[int], value: Any, flow: Any, dtype: DType) -> Any:
         """Writes the rows of `value`, as many as there are `places`, to these; returns `flow`."""
@@ -359,6 +361,7 @@ class ArrayElements:
                 f"TensorArray's size is not equal to the size of lengths ({count} vs. {len(sizes)}), and the "
                 "TensorArray is not marked as dynamically resizeable"
             )
+        parts: Sequence[Any]
         if dtype.torch is not None:
             parts = torch.split(value, sizes)
         else:

@@ -18,9 +18,12 @@ from typing import Any
 
 import torch
 
-from flowstone.framework.kernel import CPU, GPU, X0, X1, X2, X3, Call
-from flowstone.framework.operation import F, OpDeclaration, op
+from flowstone.framework.graph_operation import Operation
+from flowstone.framework.kernel import CPU, GPU, X0, X1, X2, X3, Call, Environment, Kernel
+from flowstone.framework.node import Node
+from flowstone.framework.operation import Equal, F, Gradients, OpDeclaration, Shapes, op
 from flowstone.framework.shape import Dims, concatenate, format_dims
+from flowstone.framework.tensor import Tensor
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.lists.tensor_array_elements import ArrayElements
 
@@ -28,7 +31,7 @@ GENERATIONS = {"": "Ref(string)", "V2": "string", "V3": "resource"}
 _KIND = "dtype: type ; element_shape: shape = ? ; dynamic_size: bool = false ; clear_after_read: bool = true"
 
 
-def _check_rank(node: Any, i: int, rank: int) -> None:
+def _check_rank(node: Node, i: int, rank: int) -> None:
     dims = node.dims(i)
     if dims is not None and len(dims) != rank:
         raise ValueError(f"Shape must be rank {rank} but is rank {len(dims)}")
@@ -40,7 +43,7 @@ def _scalar(value: Any) -> Any:
     return value
 
 
-def _index(node: Any, i: int, stand_in: Any) -> Any:
+def _index(node: Node, i: int, stand_in: Any) -> Any:
     """The index argument of a call: a Python number where the plan knows it."""
     known = node.constant(i)
     if known is not None and known.shape == ():
@@ -48,7 +51,7 @@ def _index(node: Any, i: int, stand_in: Any) -> Any:
     return stand_in if node.dims(i) == () else Call(_scalar, stand_in)
 
 
-def _places(node: Any, i: int, stand_in: Any) -> Any:
+def _places(node: Node, i: int, stand_in: Any) -> Any:
     """The indices argument of a call, a list."""
     known = node.constant(i)
     return known.tolist() if known is not None and known.ndim == 1 else Call(torch.Tensor.tolist, stand_in)
@@ -85,12 +88,12 @@ def _declare_creation(generation: str) -> None:
     )
 
     @declaration.infer
-    def _(node):
+    def _(node: Node) -> Shapes:
         _check_rank(node, 0, 0)
         return [(2,), ()] if generation == "V3" else (2,)
 
     @declaration.kernel(CPU, GPU)
-    def _(node, env):
+    def _(node: Node, env: Environment) -> Kernel:
         attributes = node.attributes
         name, dtype = attributes["tensor_array_name"] or node.name, attributes["dtype"]
         options = {
@@ -115,7 +118,7 @@ def _declare_creation(generation: str) -> None:
     declaration.not_differentiable()
 
 
-def _gradient_arrays(node: Any, env: Any) -> Any:
+def _gradient_arrays(node: Node, env: Environment) -> Kernel:
     source = node.attributes["source"]
     if len(node.declaration.outputs) == 1:
         return Call(ArrayElements.gradients_for, X0, source)
@@ -151,7 +154,7 @@ gradient_with_shape.not_differentiable()
 
 
 @gradient_with_shape.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     source = node.attributes["source"]
     return lambda array, flow, prefix: (array.gradients_for(source, tuple(prefix.tolist())), flow)
 
@@ -172,17 +175,17 @@ def _declare_write(generation: str) -> None:
     )
 
     @declaration.infer
-    def _(node):
+    def _(node: Node) -> Shapes:
         _check_rank(node, 1, 0)
         return ()
 
     @declaration.kernel(CPU, GPU)
-    def _(node, env):
+    def _(node: Node, env: Environment) -> Kernel:
         index, dims = _index(node, 1, X1), node.static_shape(2)
         return Call(ArrayElements.write, X0, index, X2, X3, node.attributes["T"], dims)
 
     @declaration.gradient
-    def _(op, flow):
+    def _(op: Operation, flow: Tensor) -> Gradients:
         array, flow = _gradients_written(op, flow)
         return None, None, array.read(op.inputs[1]), flow
 
@@ -207,16 +210,16 @@ def _declare_read(generation: str) -> None:
     )
 
     @declaration.infer
-    def _(node):
+    def _(node: Node) -> Shapes:
         _check_rank(node, 1, 0)
         return _declared_dims(node.inputs[0])
 
     @declaration.kernel(CPU, GPU)
-    def _(node, env):
+    def _(node: Node, env: Environment) -> Kernel:
         return Call(ArrayElements.read, X0, _index(node, 1, X1), node.attributes["dtype"])
 
     @declaration.gradient
-    def _(op, dy):
+    def _(op: Operation, dy: Tensor) -> Gradients:
         array = _gradients(op, dy, op.inputs[2])
         return None, None, array.write(op.inputs[1], dy).flow
 
@@ -224,11 +227,11 @@ def _declare_read(generation: str) -> None:
 # ---- many elements
 
 
-def _element_dims(node: Any) -> Dims:
+def _element_dims(node: Node) -> Dims:
     return node.attributes["element_shape"]  # type: ignore[no-any-return]
 
 
-def _is_whole(node: Any) -> bool:
+def _is_whole(node: Node) -> bool:
     """Whether a Gather's indices are all of the array, as `TensorArray.stack` asks for."""
     handle, flow = node.inputs[0], node.inputs[2]
     creation, places, sequence = handle.op, node.constant(1), node.inputs[1].op
@@ -236,13 +239,15 @@ def _is_whole(node: Any) -> bool:
     if places is not None:
         size = creation.constant(0) if fixed else None
         return size is not None and places.tolist() == list(range(int(size)))
-    if sequence.type != "Range" or (sequence.constant(0), sequence.constant(2)) != (0, 1):
+    if sequence.type != "Range" or sequence.constant(0) != 0 or sequence.constant(2) != 1:
         return False
     limit = sequence.inputs[1]
     if fixed and creation.inputs[0] is limit:
         return True
-    size = limit.op
-    return size.type.startswith("TensorArraySize") and size.inputs[0] is handle and size.inputs[1] is flow  # type: ignore[no-any-return]
+    length = limit.op
+    return (
+        length.type.startswith("TensorArraySize") and length.inputs[0] is handle and length.inputs[1] is flow
+    )
 
 
 def _declare_gather(generation: str) -> None:
@@ -255,18 +260,18 @@ def _declare_gather(generation: str) -> None:
     )
 
     @declaration.infer
-    def _(node):
+    def _(node: Node) -> Shapes:
         _check_rank(node, 1, 1)
         dims = _element_dims(node)
         return None if dims is None else concatenate(node.dims(1) or (None,), dims)
 
     @declaration.kernel(CPU, GPU)
-    def _(node, env):
+    def _(node: Node, env: Environment) -> Kernel:
         places = None if _is_whole(node) else _places(node, 1, X1)
         return Call(ArrayElements.gather, X0, places, node.attributes["dtype"], _element_dims(node))
 
     @declaration.gradient
-    def _(op, dy):
+    def _(op: Operation, dy: Tensor) -> Gradients:
         array = _gradients(op, dy, op.inputs[2])
         return None, None, array.scatter(op.inputs[1], dy).flow
 
@@ -283,7 +288,7 @@ def _declare_scatter(generation: str) -> None:
     )
 
     @declaration.infer
-    def _(node):
+    def _(node: Node) -> Shapes:
         _check_rank(node, 1, 1)
         value, places = node.dims(2), node.dims(1)
         if value and places and None not in (value[0], places[0]) and value[0] != places[0]:
@@ -291,11 +296,11 @@ def _declare_scatter(generation: str) -> None:
         return ()
 
     @declaration.kernel(CPU, GPU)
-    def _(node, env):
+    def _(node: Node, env: Environment) -> Kernel:
         return Call(ArrayElements.scatter, X0, _places(node, 1, X1), X2, X3, node.attributes["T"])
 
     @declaration.gradient
-    def _(op, flow):
+    def _(op: Operation, flow: Tensor) -> Gradients:
         array, flow = _gradients_written(op, flow)
         return None, None, array.gather(op.inputs[1]), flow
 
@@ -310,17 +315,17 @@ def _declare_concat(generation: str) -> None:
     )
 
     @declaration.infer
-    def _(node):
+    def _(node: Node) -> Shapes:
         dims = node.attributes["element_shape_except0"]
         return [None if dims is None else (None, *dims), (None,)]
 
     @declaration.kernel(CPU, GPU)
-    def _(node, env):
+    def _(node: Node, env: Environment) -> Kernel:
         attributes = node.attributes
         return Call(ArrayElements.concatenate, X0, attributes["dtype"], attributes["element_shape_except0"])
 
     @declaration.gradient
-    def _(op, dy, _):
+    def _(op: Operation, dy: Tensor, _: Tensor) -> Gradients:
         array = _gradients(op, dy, op.inputs[1])
         return None, array.split(dy, lengths=op.outputs[1]).flow
 
@@ -337,16 +342,16 @@ def _declare_split(generation: str) -> None:
     )
 
     @declaration.infer
-    def _(node):
+    def _(node: Node) -> Shapes:
         _check_rank(node, 2, 1)
         return ()
 
     @declaration.kernel(CPU, GPU)
-    def _(node, env):
+    def _(node: Node, env: Environment) -> Kernel:
         return Call(ArrayElements.split, X0, X1, X2, X3, node.attributes["T"])
 
     @declaration.gradient
-    def _(op, flow):
+    def _(op: Operation, flow: Tensor) -> Gradients:
         array, flow = _gradients_written(op, flow)
         return None, array.concat(), None, flow
 
@@ -361,7 +366,7 @@ def _declare_size(generation: str) -> None:
     declaration.not_differentiable()
 
     @declaration.fold
-    def _(node):
+    def _(node: Node) -> Equal:
         creation = node.inputs[0].op
         if creation.type.startswith("TensorArrayGrad"):
             creation = creation.inputs[0].op
@@ -411,7 +416,7 @@ unpack_op.no_gradient()
 
 
 @unpack_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     dtype = node.attributes["T"]
     return lambda array, value, flow: array.scatter(range(len(value)), value, flow, dtype)
 
@@ -440,7 +445,7 @@ def gradient_source(name: str) -> str:
     return "/".join(parts[: found[-1] + 1])
 
 
-def _gradients(op: Any, dy: Any, flow: Any) -> Any:
+def _gradients(op: Operation, dy: Any, flow: Any) -> Any:
     """The array of gradients that belongs to the array that `op` uses; `dy` tells the computation's name."""
     from flowstone.ops.lists.tensor_array import TensorArray
 
@@ -449,7 +454,7 @@ def _gradients(op: Any, dy: Any, flow: Any) -> Any:
     return array.grad(source=gradient_source(dy.name), flow=flow)
 
 
-def _gradients_written(op: Any, flow: Any) -> tuple[Any, Any]:
+def _gradients_written(op: Operation, flow: Any) -> tuple[Any, Any]:
     """As `_gradients`, for an `op` that writes: (the array, its flow), available once `op` has run.
 
     `flow` is the gradient by the flow that `op` hands on: all gradients by what was read later are there.

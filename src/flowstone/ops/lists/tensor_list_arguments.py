@@ -12,6 +12,7 @@ import torch
 
 from flowstone.framework import dtypes
 from flowstone.framework.kernel import X0, Call
+from flowstone.framework.node import Node
 from flowstone.framework.operation import F, OpDeclaration, op
 from flowstone.framework.shape import Dims
 from flowstone.ops.arrays.arrays import boxed, invalid
@@ -39,21 +40,21 @@ def parsed(shape: Any) -> Dims:
     return tuple(None if size == -1 else size for size in sizes)
 
 
-def known_dims(node: Any, i: int) -> Dims:
+def known_dims(node: Node, i: int) -> Dims:
     """The dims that input `i`, an `element_shape`, stands for, as far as the plan knows them."""
     known = node.constant(i)
     if known is not None:
         return parsed(known) if known.ndim <= 1 else None
-    return node.constant_dims(i) if node.dims(i) != () else None  # type: ignore[no-any-return]
+    return node.constant_dims(i) if node.dims(i) != () else None
 
 
-def dims_argument(node: Any, i: int, stand_in: Any) -> Any:
+def dims_argument(node: Node, i: int, stand_in: Any) -> Any:
     """That as an argument of a call."""
     known = node.constant(i)
     return parsed(known) if known is not None else Call(parsed, stand_in)
 
 
-def numbers_argument(node: Any, i: int, stand_in: Any) -> Any:
+def numbers_argument(node: Node, i: int, stand_in: Any) -> Any:
     """The vector of numbers that is input `i` as an argument of a call, a list."""
     known = node.constant(i)
     return known.tolist() if known is not None else Call(torch.Tensor.tolist, stand_in)
@@ -64,7 +65,7 @@ def list_argument() -> Call:
     return Call(as_list, X0)
 
 
-def element_dtype(node: Any) -> Any:
+def element_dtype(node: Node) -> Any:
     """The type of the elements that the node takes or gives."""
     return node.attributes["element_dtype"]
 
@@ -89,7 +90,7 @@ def declare_list(name: str, signature: str, attributes: str = "", **traits: Any)
     return declaration
 
 
-def rows_dims(node: Any, count: int | None, shape: int) -> Dims:
+def rows_dims(node: Node, count: int | None, shape: int) -> Dims:
     """The dims of `count` elements, whose `element_shape` is input `shape`, along a new first axis."""
     dims = known_dims(node, shape)
     return None if dims is None else (count, *dims)

@@ -11,13 +11,17 @@ TensorListSplit, Concat(V2)                         the same where an element is
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from flowstone.framework.kernel import CPU, GPU, X0, X1, X2, Call
-from flowstone.framework.operation import F, op
+from flowstone.framework.graph_operation import Operation
+from flowstone.framework.kernel import CPU, GPU, X0, X1, X2, Call, Environment, Kernel
+from flowstone.framework.node import Node
+from flowstone.framework.operation import F, Gradients, Shapes, op
 from flowstone.framework.shape import Dims, format_dims, is_compatible
+from flowstone.framework.tensor import Tensor
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.lists.tensor_list import TensorList
 from flowstone.ops.lists.tensor_list_arguments import (
@@ -47,12 +51,12 @@ from_tensor = declare_list(
 
 
 @from_tensor.infer
-def _(node):
+def _(node: Node) -> Shapes:
     _check_rows(node, node.dims(0), 1, 1)
     return ()
 
 
-def _check_rows(node: Any, dims: Dims, shape: int, skipped: int) -> None:
+def _check_rows(node: Node, dims: Dims, shape: int, skipped: int) -> None:
     """Raises ValueError if the rows of a tensor of these dims cannot have the `element_shape`."""
     if dims is None:
         return
@@ -64,14 +68,14 @@ def _check_rows(node: Any, dims: Dims, shape: int, skipped: int) -> None:
 
 
 @from_tensor.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     dtype, device = element_dtype(node), env.device
 
     def listed(tensor: Any, dims: Dims) -> TensorList:
         rows = rows_of(tensor)
         if not is_compatible(dims, tuple(tensor.shape[1:])):
             raise invalid(
-                f"Specified a list with shape {format_dims(dims)} from a tensor with shape "  # type: ignore[arg-type]
+                f"Specified a list with shape {format_dims(dims)} from a tensor with shape "
                 f"{format_dims(tuple(tensor.shape[1:]))}"
             )
         return TensorList(dtype, dims, rows, device=device)
@@ -80,7 +84,7 @@ def _(node, env):
 
 
 @from_tensor.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     tensor = op.inputs[0]
     dims = tensor.dims
     count = -1 if dims is None or dims[0] is None else dims[0]
@@ -99,13 +103,13 @@ stack = op(
 
 
 @stack.infer
-def _(node):
+def _(node: Node) -> Shapes:
     count = node.attributes["num_elements"]
     return rows_dims(node, None if count < 0 else count, 1)
 
 
 @stack.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     return Call(
         TensorList.stack,
         list_argument(),
@@ -116,7 +120,7 @@ def _(node, env):
 
 
 @stack.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     return F.TensorListFromTensor(dy, shape_of(op.inputs[0])), None
 
 
@@ -130,7 +134,7 @@ gather.infer(lambda node: rows_dims(node, (node.dims(1) or (None,))[0], 2))
 
 
 @gather.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     return Call(
         TensorList.gather,
         list_argument(),
@@ -141,13 +145,13 @@ def _(node, env):
 
 
 @gather.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     handle, indices = op.inputs[:2]
     count = F.TensorListLength(handle)
     return F.TensorListScatterV2(dy, indices, shape_of(handle), count), None, None
 
 
-def _scattered(node: Any, env: Any) -> Any:
+def _scattered(node: Node, env: Environment) -> Callable[..., TensorList]:
     dtype, device = element_dtype(node), env.device
 
     def scattered(tensor: Any, places: list[int], dims: Dims, count: int = -1) -> TensorList:
@@ -175,12 +179,12 @@ scatter_v2 = declare_list(
 
 
 @scatter.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     return Call(_scattered(node, env), X0, numbers_argument(node, 1, X1), dims_argument(node, 2, X2))
 
 
 @scatter_v2.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     scattered = _scattered(node, env)
     return lambda tensor, indices, shape, count: scattered(
         tensor, indices.tolist(), parsed(shape), int(count)
@@ -189,7 +193,7 @@ def _(node, env):
 
 @scatter.gradient
 @scatter_v2.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     shape = F.Slice(F.Shape(op.inputs[0]), [1], [-1])
     dtensor = F.TensorListGather(dy, op.inputs[1], shape, element_dtype=element_dtype(op))
     return [dtensor] + [None] * (len(op.inputs) - 1)
@@ -221,7 +225,7 @@ concat.infer(lambda node: _concat_shapes(node.attributes["element_shape"]))
 
 
 @concat_v2.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     lengths = numbers_argument(node, 2, X2)
     return Call(
         TensorList.concatenate, list_argument(), dims_argument(node, 1, X1), lengths, element_dtype(node)
@@ -229,7 +233,7 @@ def _(node, env):
 
 
 @concat.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     return Call(
         TensorList.concatenate, list_argument(), node.attributes["element_shape"], [], element_dtype(node)
     )
@@ -237,7 +241,7 @@ def _(node, env):
 
 @concat_v2.gradient
 @concat.gradient
-def _(op, dy, _):
+def _(op: Operation, dy: Tensor, _: Tensor) -> Gradients:
     dlist = F.TensorListSplit(dy, shape_of(op.inputs[0]), op.outputs[1])
     return [dlist] + [None] * (len(op.inputs) - 1)
 
@@ -249,13 +253,13 @@ split = declare_list(
 
 
 @split.infer
-def _(node):
+def _(node: Node) -> Shapes:
     _check_rows(node, node.dims(0), 1, 0)
     return ()
 
 
 @split.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     dtype, device = element_dtype(node), env.device
 
     def parts(tensor: Any, dims: Dims, lengths: list[int]) -> TensorList:
@@ -279,7 +283,7 @@ def _(node, env):
 
 
 @split.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     tensor, _, lengths = op.inputs
     row = F.Slice(F.Shape(tensor), [1], [-1])
     shape = F.ConcatV2([np.array([-1], np.int32), row], 0)

@@ -20,8 +20,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework.kernel import CPU, GPU, X1, X2, Call
-from flowstone.framework.operation import F, op
+from flowstone.framework.graph_operation import Operation
+from flowstone.framework.kernel import CPU, GPU, X1, X2, Call, Environment, Kernel
+from flowstone.framework.node import Node
+from flowstone.framework.operation import F, Gradients, op
+from flowstone.framework.tensor import Tensor
 from flowstone.ops.arrays.arrays import boxed, invalid
 from flowstone.ops.lists.tensor_list import TensorList, as_list
 from flowstone.ops.lists.tensor_list_arguments import (
@@ -50,7 +53,7 @@ empty_list.no_gradient()
 
 
 @empty_list.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     dtype, device = element_dtype(node), env.device
     return lambda shape, limit: TensorList(dtype, parsed(shape), [], int(limit), device)
 
@@ -63,7 +66,7 @@ reserve.no_gradient()
 
 
 @reserve.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     dtype, device = element_dtype(node), env.device
 
     def reserved(shape: Any, count: Any) -> TensorList:
@@ -84,12 +87,12 @@ push_back = declare_list(
 
 
 @push_back.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     return Call(TensorList.push, list_argument(), X1, element_dtype(node))
 
 
 @push_back.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     shape = F.Shape(op.inputs[1])
     return F.TensorListPopBack(dy, shape, element_dtype=element_dtype(op))
 
@@ -105,12 +108,12 @@ pop_back.infer(lambda node: [(), known_dims(node, 1)])
 
 
 @pop_back.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     return Call(TensorList.pop, list_argument(), dims_argument(node, 1, X1), element_dtype(node))
 
 
 @pop_back.gradient
-def _(op, dlist, dy):
+def _(op: Operation, dlist: Tensor, dy: Tensor) -> Gradients:
     if dlist is None:
         dlist = F.EmptyTensorList(shape_of(op.inputs[0]), -1, element_dtype=element_dtype(op))
     if dy is None:
@@ -130,12 +133,12 @@ get_item.infer(lambda node: known_dims(node, 2))
 
 
 @get_item.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     return Call(TensorList.get, list_argument(), X1, dims_argument(node, 2, X2), element_dtype(node))
 
 
 @get_item.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     source = op.inputs[0]
     unset = F.TensorListReserve(shape_of(source), F.TensorListLength(source), element_dtype=element_dtype(op))
     return F.TensorListSetItem(unset, op.inputs[1], dy), None, None
@@ -152,13 +155,13 @@ set_item = declare_list(
 
 
 @set_item.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     grows = node.attributes["resize_if_index_out_of_bounds"]
     return Call(TensorList.put, list_argument(), X1, X2, element_dtype(node), grows)
 
 
 @set_item.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     _, index, item = op.inputs
     others = F.TensorListSetItem(dy, index, F.ZerosLike(item))
     ditem = F.TensorListGetItem(dy, index, F.Shape(item), element_dtype=element_dtype(op))
@@ -173,7 +176,7 @@ length.not_differentiable()
 
 
 @length.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     return lambda handle: torch.tensor(len(as_list(handle).values), dtype=torch.int32)
 
 
@@ -188,7 +191,7 @@ element_shape.not_differentiable()
 
 
 @element_shape.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     dtype = node.attributes["shape_type"].torch
 
     def shape(handle: Any) -> Any:
@@ -203,12 +206,12 @@ resize = declare_list("TensorListResize", "input_handle: variant, size: int32", 
 
 
 @resize.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     return Call(TensorList.resized, list_argument(), X1)
 
 
 @resize.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     return F.TensorListResize(dy, F.TensorListLength(op.inputs[0])), None
 
 
@@ -223,7 +226,7 @@ push_back_batch.no_gradient()
 
 
 @push_back_batch.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     dtype = element_dtype(node)
 
     def pushed(handles: Any, tensor: Any) -> Any:

@@ -99,7 +99,7 @@ def padding_of(attributes: dict[str, Any], rank: int) -> Padding:
     return Padding("EXPLICIT", spatial(pairs, attributes.get("data_format", "NHWC")))
 
 
-def require_rank(dims: Dims, rank: int) -> Dims:
+def require_rank(dims: Dims, rank: int) -> tuple[int | None, ...]:
     """`dims`, or unknown dims of that rank. ValueError for another rank."""
     if dims is None:
         return (None,) * rank

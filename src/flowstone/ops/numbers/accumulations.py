@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from flowstone.framework import errors
-from flowstone.framework.kernel import CPU, GPU, X0, Call
-from flowstone.framework.operation import F, op
+from flowstone.framework.graph_operation import Operation
+from flowstone.framework.kernel import CPU, GPU, X0, Call, Environment, Kernel
+from flowstone.framework.node import Node
+from flowstone.framework.operation import F, Gradients, OpDeclaration, op
 from flowstone.framework.tensor import Tensor
 from flowstone.ops.numbers.elementwise import ALL_NUMBERS, same_shape
 from flowstone.ops.numbers.unsigned_integers import SIGNED, modular
@@ -18,12 +21,12 @@ __all__ = ["cumprod", "cumsum"]
 _ATTRIBUTES = "exclusive: bool = false ; reverse: bool = false ; Tidx: type in [int32, int64] = int32"
 
 
-def _accumulation(name, function, neutral):
+def _accumulation(name: str, function: Callable[..., torch.Tensor], neutral: float) -> OpDeclaration:
     declaration = op(name, "x: T, axis: Tidx -> out: T", _ATTRIBUTES, T=ALL_NUMBERS, host=["axis"])
     declaration.infer(same_shape)
 
     @declaration.kernel(CPU, GPU)
-    def _(node, env):
+    def _(node: Node, env: Environment) -> Kernel:
         dtype, axis, dims = node.dtype(0), node.constant(1), node.dims(0)
         exclusive, reverse = node.attributes["exclusive"], node.attributes["reverse"]
         kind = SIGNED.get(dtype) or dtype.torch
@@ -38,7 +41,7 @@ def _accumulation(name, function, neutral):
             if -len(dims) <= axis < len(dims):
                 return Call(function, X0, int(axis), dtype=kind)
 
-        def accumulate(x, axis):
+        def accumulate(x: torch.Tensor, axis: torch.Tensor) -> torch.Tensor:
             at = _checked_axis(axis, x.ndim)
             x = x.flip(at) if reverse else x
             total = function(_shifted(x, at, neutral) if exclusive else x, at, dtype=kind)
@@ -51,7 +54,7 @@ def _accumulation(name, function, neutral):
     return declaration
 
 
-def _checked_axis(axis, rank):
+def _checked_axis(axis: torch.Tensor, rank: int) -> int:
     if axis.ndim:
         message = f"ScanOp: axis must be a scalar, not {list(axis.shape)}"
         raise errors.InvalidArgumentError(None, None, message)
@@ -62,7 +65,7 @@ def _checked_axis(axis, rank):
     return at % rank
 
 
-def _shifted(x, axis, neutral):
+def _shifted(x: torch.Tensor, axis: int, neutral: float) -> torch.Tensor:
     """`x` moved on by one along the axis, with the neutral element in front."""
     size = x.shape[axis]
     if not size:
@@ -76,13 +79,13 @@ cumprod_op = _accumulation("Cumprod", torch.cumprod, 1)
 
 
 @cumsum_op.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     exclusive, reverse = op.attributes["exclusive"], op.attributes["reverse"]
     return F.Cumsum(dy, op.inputs[1], exclusive=exclusive, reverse=not reverse), None
 
 
 @cumprod_op.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     x, axis = op.inputs
     exclusive, reverse = op.attributes["exclusive"], op.attributes["reverse"]
     product = F.Cumprod(x, axis, exclusive=exclusive, reverse=reverse)

@@ -6,6 +6,7 @@ Integers wrap around.
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,11 @@ import torch
 
 from flowstone.framework import dtypes, errors
 from flowstone.framework.composite import IndexedSlices
-from flowstone.framework.kernel import CPU, GPU, X0, X1, Call
-from flowstone.framework.operation import F, op
-from flowstone.framework.shape import as_shape, merge
+from flowstone.framework.graph_operation import Operation
+from flowstone.framework.kernel import CPU, GPU, X0, X1, Call, Environment, Input, Kernel
+from flowstone.framework.node import Node, Output
+from flowstone.framework.operation import Equal, F, GradientFunction, Gradients, op
+from flowstone.framework.shape import Dims, as_shape, merge
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.lists.tensor_list import add_lists
 from flowstone.ops.numbers.elementwise import (
@@ -65,13 +68,13 @@ add_op.number("{0} + {1}", overflows=True)
 
 
 @add_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     if node.dtype(0) is dtypes.string:
         return _join_strings
     return binary_call(node, torch.add, torch.Tensor.add_)
 
 
-def _join_strings(x, y):
+def _join_strings(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.asarray(np.add(x, y), dtype=object)
 
 
@@ -81,7 +84,7 @@ add_v2.number("{0} + {1}", overflows=True)
 
 @add_op.gradient
 @add_v2.gradient
-def _(op, dz):
+def _(op: Operation, dz: Tensor) -> Gradients:
     x, y = op.inputs
     return sum_to(dz, x, y), sum_to(dz, y, x)
 
@@ -92,7 +95,7 @@ def is_constant(value: np.ndarray | None, number: int) -> bool:
     )
 
 
-def same_as(node, i):
+def same_as(node: Node, i: int) -> Output | None:
     """Input `i`, if the output certainly has its shape."""
     dims = node.outputs[0].dims
     return node.inputs[i] if dims is not None and node.dims(i) == dims and None not in dims else None
@@ -100,11 +103,11 @@ def same_as(node, i):
 
 @add_v2.fold
 @add_op.fold
-def _(node):
+def _(node: Node) -> Equal:
     return _unless(node, 0, lambda value: is_constant(value, 0))
 
 
-def _unless(node, number, is_neutral):
+def _unless(node: Node, number: int, is_neutral: Callable[..., Any]) -> Output | None:
     if is_neutral(node.constant(1)):
         return same_as(node, 0)
     if is_neutral(node.constant(0)):
@@ -117,13 +120,13 @@ sub_op.number("{0} - {1}", overflows=True)
 
 
 @sub_op.gradient
-def _(op, dz):
+def _(op: Operation, dz: Tensor) -> Gradients:
     x, y = op.inputs
     return sum_to(dz, x, y), F.Neg(sum_to(dz, y, x))
 
 
 @sub_op.fold
-def _(node):
+def _(node: Node) -> Equal:
     return same_as(node, 0) if is_constant(node.constant(1), 0) else None
 
 
@@ -132,13 +135,13 @@ mul_op.number("{0} * {1}", overflows=True)
 
 
 @mul_op.gradient
-def _(op, dz):
+def _(op: Operation, dz: Tensor) -> Gradients:
     x, y = op.inputs
     return sum_to(F.Mul(dz, conjugate(y)), x, y), sum_to(F.Mul(conjugate(x), dz), y, x)
 
 
 @mul_op.fold
-def _(node):
+def _(node: Node) -> Equal:
     return _unless(node, 1, lambda value: is_constant(value, 1))
 
 
@@ -152,25 +155,25 @@ squared_difference_op.infer(broadcast_shape)
 
 
 @squared_difference_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     if node.dtype(0).is_complex:
         return _squared_complex_difference
     return Call(torch.square, Call(torch.sub, X0, X1))
 
 
-def _squared_complex_difference(x, y):
+def _squared_complex_difference(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     difference = x - y
     return difference * difference.conj()
 
 
 @squared_difference_op.gradient
-def _(op, dz):
+def _(op: Operation, dz: Tensor) -> Gradients:
     x, y = op.inputs
     dx = F.Mul(F.Mul(constant_like(2, dz), dz), F.Sub(x, y))
     return sum_to(dx, x, y), F.Neg(sum_to(dx, y, x))
 
 
-def _check_equal_shapes(inputs):
+def _check_equal_shapes(inputs: Sequence[torch.Tensor]) -> None:
     shape = inputs[0].shape
     for i, x in enumerate(inputs):
         if x.shape != shape:
@@ -181,20 +184,20 @@ def _check_equal_shapes(inputs):
             )
 
 
-def _add_all(x, y, *others):
+def _add_all(x: torch.Tensor, y: torch.Tensor, *others: torch.Tensor) -> torch.Tensor:
     total = torch.add(x, y)
     for other in others:
         total.add_(other)
     return total
 
 
-def _add_all_in_place(x, *others):
+def _add_all_in_place(x: torch.Tensor, *others: torch.Tensor) -> torch.Tensor:
     for other in others:
         x.add_(other)
     return x
 
 
-def _sum_kernel(node, env):
+def _sum_kernel(node: Node, env: Environment) -> Kernel:
     count, dtype = len(node.inputs), node.dtype(0)
     if dtype is dtypes.variant:
         return add_lists
@@ -204,7 +207,7 @@ def _sum_kernel(node, env):
     shapes = [node.static_shape(i) for i in range(count)]
     if None in shapes or len(set(shapes)) > 1:
 
-        def checked(*inputs):
+        def checked(*inputs: torch.Tensor) -> torch.Tensor:
             _check_equal_shapes(inputs)
             return total(*inputs)
 
@@ -219,11 +222,11 @@ def _sum_kernel(node, env):
 
 
 @functools.cache
-def _input(i):
-    return type(X0)(i)
+def _input(i: int) -> Input:
+    return Input(i)
 
 
-def _all_merged(node):
+def _all_merged(node: Node) -> Dims:
     dims = node.dims(0)
     for i in range(1, len(node.inputs)):
         try:
@@ -245,13 +248,13 @@ accumulate_n_op.kernel(CPU, GPU)(_sum_kernel)
 
 @add_n_op.gradient
 @accumulate_n_op.gradient
-def _(op, dz):
+def _(op: Operation, dz: Tensor) -> Gradients:
     return [dz] * len(op.inputs)
 
 
 @add_n_op.fold
 @accumulate_n_op.fold
-def _(node):
+def _(node: Node) -> Equal:
     return node.inputs[0] if len(node.inputs) == 1 else None
 
 
@@ -266,7 +269,7 @@ square_op = unary("Square", torch.square, ARITHMETIC, in_place=torch.Tensor.squa
 square_op.gradient(lambda op, dy: (F.Mul(dy, F.Mul(constant_like(2, dy), conjugate(op.inputs[0]))),))
 
 
-def _sign(x):
+def _sign(x: torch.Tensor) -> torch.Tensor:
     return torch.where(torch.isnan(x), x, torch.sign(x))
 
 
@@ -275,7 +278,7 @@ sign_op.infer(same_shape)
 
 
 @sign_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     dtype = node.dtype(0)
     if dtype.is_complex:
         return Call(torch.sgn, X0)
@@ -283,7 +286,7 @@ def _(node, env):
 
 
 @sign_op.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     return (F.ZerosLike(dy),)
 
 
@@ -294,12 +297,12 @@ pow_op.infer(broadcast_shape)
 
 
 @pow_op.fold
-def _(node):
+def _(node: Node) -> Equal:
     return same_as(node, 0) if is_constant(node.constant(1), 1) else None
 
 
 @pow_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     exponent = node.constant(1)
     if node.dtype(0).is_integer:
         return _integer_power
@@ -309,21 +312,21 @@ def _(node, env):
     return binary_call(node, torch.pow)
 
 
-def _integer_power(x, y):
+def _integer_power(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     if y.device.type == "cpu" and bool((y < 0).any()):  # elsewhere asking would wait for the device
         raise errors.InvalidArgumentError(None, None, "Integers to negative integer powers are not allowed")
     return torch.pow(x, y)
 
 
 @pow_op.gradient
-def _(op, dz):
+def _(op: Operation, dz: Tensor) -> Gradients:
     x, y = op.inputs
     base, exponent, z = conjugate(x), conjugate(y), conjugate(op.outputs[0])
     dx = F.Mul(F.Mul(dz, exponent), F.Pow(base, F.Sub(exponent, constant_like(1, exponent))))
     return sum_to(dx, x, y), _exponent_gradient(dz, z, base, x, y)
 
 
-def _exponent_gradient(dz, z, base, x, y):
+def _exponent_gradient(dz: Tensor, z: Tensor, base: Tensor, x: Tensor, y: Tensor) -> Tensor:
     """dz z log(base), and 0 where the base has no logarithm: 0, and negative reals."""
     if base.dtype.is_complex:
         has_logarithm = F.NotEqual(base, constant_like(0, base))
@@ -340,8 +343,8 @@ maximum_op = binary("Maximum", torch.maximum, types=REAL, adapter=ordered, commu
 minimum_op = binary("Minimum", torch.minimum, types=REAL, adapter=ordered, commutative=True)
 
 
-def _extreme_gradient(wins):
-    def gradient(op, dz):
+def _extreme_gradient(wins: Callable[[Tensor, Tensor], Tensor]) -> GradientFunction:
+    def gradient(op: Operation, dz: Tensor) -> Gradients:
         x, y = op.inputs
         first = wins(x, y)
         zero = constant_like(0, dz)

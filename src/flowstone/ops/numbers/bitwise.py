@@ -7,13 +7,15 @@ integers.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from flowstone.framework import dtypes
+from flowstone.framework.dtypes import DType
 from flowstone.framework.kernel import CPU, GPU, X0, X1, Call
-from flowstone.framework.operation import op
+from flowstone.framework.operation import OpDeclaration, op
 from flowstone.framework.tensor import Tensor
 from flowstone.ops.numbers.elementwise import binary, broadcast_shape, unary, undone
 from flowstone.ops.numbers.unsigned_integers import modular
@@ -33,19 +35,19 @@ invert_op = unary("Invert", torch.bitwise_not, _INTEGERS, adapter=modular).not_d
 invert_op.fold(undone)
 
 
-def _shift(name, make):
+def _shift(name: str, make: Callable[..., Any]) -> OpDeclaration:
     declaration = op(name, "x: T, y: T -> z: T", T=_INTEGERS)
     declaration.infer(broadcast_shape)
     declaration.kernel(CPU, GPU)(lambda node, env: Call(make(node.dtype(0)), X0, X1))
     return declaration.not_differentiable()
 
 
-def _left(dtype):
+def _left(dtype: DType) -> Callable[..., torch.Tensor]:
     most = dtype.size * 8 - 1
     return modular(dtype, lambda x, y: torch.bitwise_left_shift(x, y.clamp(0, most)))
 
 
-def _right(dtype):
+def _right(dtype: DType) -> Callable[..., torch.Tensor]:
     most = dtype.size * 8 - 1
     if not dtype.is_unsigned or dtype is dtypes.uint8:
         return lambda x, y: torch.bitwise_right_shift(x, y.clamp(0, most))
@@ -54,7 +56,7 @@ def _right(dtype):
     return lambda x, y: (x.to(torch.int64) >> y.to(torch.int64).clamp(0, most)).to(dtype.torch)
 
 
-def _right_uint64(x, y):
+def _right_uint64(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     x, y = x.view(torch.int64), y.view(torch.int64).clamp(0, 63)
     kept = torch.where(
         y == 0, -1, (1 << (64 - y.clamp(min=1))) - 1

@@ -10,8 +10,11 @@ import torch
 from flowstone.framework import dtypes
 from flowstone.framework.building import graph_of
 from flowstone.framework.composite import IndexedSlices, SparseTensor
-from flowstone.framework.kernel import CPU, GPU, X0, Call
-from flowstone.framework.operation import F, op
+from flowstone.framework.dtypes import DType
+from flowstone.framework.graph_operation import Operation
+from flowstone.framework.kernel import CPU, GPU, X0, Call, Environment, Kernel
+from flowstone.framework.node import Node
+from flowstone.framework.operation import Equal, F, Gradients, Shapes, op
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.numbers.elementwise import ALL_NUMBERS, same_shape
 
@@ -22,7 +25,7 @@ cast_op.infer(same_shape)
 
 
 @cast_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     source, target = node.dtype(0), node.attributes["DstT"]
     if source.torch is target.torch:
         return Call(torch.clone, X0)
@@ -40,7 +43,7 @@ _DIFFERENTIABLE = frozenset([*dtypes.FLOATS_WITH_BFLOAT16, *dtypes.COMPLEX])
 
 
 @cast_op.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     source = op.inputs[0].dtype.base_dtype
     if source in _DIFFERENTIABLE and op.attributes["DstT"] in _DIFFERENTIABLE:
         return (F.Cast(dy, DstT=source),)
@@ -48,7 +51,7 @@ def _(op, dy):
 
 
 @cast_op.fold
-def _(node):
+def _(node: Node) -> Equal:
     return node.inputs[0] if node.dtype(0) is node.attributes["DstT"] else None
 
 
@@ -57,7 +60,7 @@ bitcast_op.no_gradient()
 
 
 @bitcast_op.infer
-def _(node):
+def _(node: Node) -> Shapes:
     dims, source, target = node.dims(0), node.dtype(0).size, node.attributes["type"].size
     if dims is None or source == target:
         return dims
@@ -72,7 +75,7 @@ def _(node):
 
 
 @bitcast_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     source, target = node.dtype(0).size, node.attributes["type"]
     if source == target.size:
         return Call(torch.Tensor.view, X0, target.torch)
@@ -85,12 +88,12 @@ def _(node, env):
     return Call(torch.Tensor.view, Call(torch.unsqueeze, Call(torch.Tensor.contiguous, X0), -1), target.torch)
 
 
-def _no_bits(x, target):
+def _no_bits(x: torch.Tensor, target: DType) -> torch.Tensor:
     return torch.empty(x.shape[:-1], dtype=target.torch, device=x.device)
 
 
 @bitcast_op.fold
-def _(node):
+def _(node: Node) -> Equal:
     return node.inputs[0] if node.dtype(0) is node.attributes["type"] else None
 
 
@@ -154,7 +157,8 @@ def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
         if not source.is_complex and not dtype.is_complex:
             low, high = _range_within(source, dtype)
             value = F.Minimum(F.Maximum(value, low), high)
-        return cast(value, dtype, scope)
+        result: Tensor = cast(value, dtype, scope)
+        return result
 
 
 def _range_within(source: dtypes.DType, target: dtypes.DType) -> tuple[Any, Any]:

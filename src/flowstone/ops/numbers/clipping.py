@@ -11,8 +11,10 @@ import torch
 from flowstone.framework import errors
 from flowstone.framework.building import graph_of
 from flowstone.framework.composite import IndexedSlices
-from flowstone.framework.kernel import CPU, GPU, X0, X1, X2, Call
-from flowstone.framework.operation import F, op
+from flowstone.framework.graph_operation import Operation
+from flowstone.framework.kernel import CPU, GPU, X0, X1, X2, Call, Environment, Kernel
+from flowstone.framework.node import Node
+from flowstone.framework.operation import F, Gradients, op
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.numbers.elementwise import ALL_NUMBERS, constant_like, same_shape, sum_to
 from flowstone.ops.numbers.reductions import reduce_sum
@@ -25,13 +27,13 @@ clip_by_value_op.infer(same_shape)
 
 
 @clip_by_value_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     clip = ordered(node.dtype(0), torch.clamp)
     if all(node.dims(i) == () or node.dims(i) == node.static_shape(0) is not None for i in (1, 2)):
         call = Call(clip, X0, X1, X2)
         return call if clip is not torch.clamp else call.or_in_place(0, torch.Tensor.clamp_, X0, X1, X2)
 
-    def checked(t, low, high):
+    def checked(t: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> torch.Tensor:
         for limit in (low, high):
             if limit.ndim and limit.shape != t.shape:
                 raise errors.InvalidArgumentError(
@@ -46,7 +48,7 @@ def _(node, env):
 
 
 @clip_by_value_op.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     t, low, high = op.inputs
     zero = constant_like(0, dy)
     below, above = F.Less(t, low), F.Greater(t, high)

@@ -6,14 +6,17 @@ a vector.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
 
 from flowstone.framework import dtypes, errors
-from flowstone.framework.kernel import CPU, GPU, X0, X1, Call
-from flowstone.framework.operation import F, op
+from flowstone.framework.graph_operation import Operation
+from flowstone.framework.kernel import CPU, GPU, X0, X1, Call, Environment, Kernel
+from flowstone.framework.node import Node
+from flowstone.framework.operation import Equal, F, Gradients, OpDeclaration, Shapes, op
 from flowstone.framework.shape import broadcast, merge
 from flowstone.framework.tensor import Tensor
 from flowstone.ops.arrays.choosing import choice
@@ -34,7 +37,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _comparison(name, function):
+def _comparison(name: str, function: Callable[..., torch.Tensor]) -> OpDeclaration:
     declaration = op(name, "x: T, y: T -> z: bool", T=REAL)
     declaration.infer(broadcast_shape)
     declaration.kernel(CPU, GPU)(lambda node, env: Call(ordered(node.dtype(0), function), X0, X1))
@@ -51,14 +54,16 @@ greater_op.number("{0} > {1}")
 greater_equal_op.number("{0} >= {1}")
 
 
-def _compare_bytes(function):
-    def compare(x, y):
+def _compare_bytes(function: Callable[..., np.ndarray]) -> Callable[..., torch.Tensor]:
+    def compare(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         return torch.from_numpy(np.asarray(function(x, y), dtype=bool))
 
     return compare
 
 
-def _equality(name, function, of_strings, otherwise):
+def _equality(
+    name: str, function: Callable[..., torch.Tensor], of_strings: Callable[..., np.ndarray], otherwise: bool
+) -> OpDeclaration:
     """Declares Equal or NotEqual; `otherwise` is the answer for shapes that do not fit, where these are no
     error.
     """
@@ -67,7 +72,7 @@ def _equality(name, function, of_strings, otherwise):
     )
 
     @declaration.infer
-    def _(node):
+    def _(node: Node) -> Shapes:
         if node.attributes["incompatible_shape_error"]:
             return broadcast(node.dims(0), node.dims(1))
         if None in (node.static_shape(0), node.static_shape(1)):
@@ -78,12 +83,12 @@ def _equality(name, function, of_strings, otherwise):
             return ()
 
     @declaration.kernel(CPU, GPU)
-    def _(node, env):
+    def _(node: Node, env: Environment) -> Kernel:
         compare = _compare_bytes(of_strings) if node.dtype(0) is dtypes.string else function
         if node.attributes["incompatible_shape_error"]:
             return compare if compare is not function else Call(function, X0, X1)
 
-        def compare_leniently(x, y):
+        def compare_leniently(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
             try:
                 torch.broadcast_shapes(x.shape, y.shape)
             except RuntimeError:
@@ -108,10 +113,10 @@ approximate_equal_op.not_differentiable()
 
 
 @approximate_equal_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     tolerance = node.attributes["tolerance"]
 
-    def compare(x, y):
+    def compare(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         if x.shape != y.shape:
             raise errors.InvalidArgumentError(
                 None, None, f"x and y must be of the same shape. x: {list(x.shape)}. y: {list(y.shape)}"
@@ -126,7 +131,7 @@ def _(node, env):
 # ---- logic
 
 
-def _logic(name, function):
+def _logic(name: str, function: Callable[..., torch.Tensor]) -> OpDeclaration:
     declaration = op(name, "x: bool, y: bool -> z: bool", commutative=True)
     declaration.infer(broadcast_shape)
     declaration.kernel(CPU, GPU)(lambda node, env: Call(function, X0, X1))
@@ -151,7 +156,7 @@ select_v2_op = op("SelectV2", "condition: bool, t: T, e: T -> output: T", T=None
 
 
 @select_op.infer
-def _(node):
+def _(node: Node) -> Shapes:
     dims = merge(node.dims(1), node.dims(2))
     condition = node.dims(0)
     if condition is None or dims is None or condition == ():
@@ -165,7 +170,7 @@ def _(node):
 
 
 @select_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     if node.dtype(1).torch is None:
         return _choose_objects
     condition, t, e = (node.static_shape(i) for i in range(3))
@@ -178,7 +183,7 @@ def _(node, env):
     return choice(node, env, condition)
 
 
-def _fit(condition, t, e):
+def _fit(condition: torch.Tensor, t: torch.Tensor | np.ndarray, e: torch.Tensor | np.ndarray) -> torch.Tensor:
     """The condition in a shape that broadcasts to the values. InvalidArgumentError where it does not fit
     them.
     """
@@ -201,46 +206,46 @@ def _fit(condition, t, e):
     return condition
 
 
-def _choose(condition, t, e):
+def _choose(condition: torch.Tensor, t: torch.Tensor, e: torch.Tensor) -> torch.Tensor:
     return torch.where(_fit(condition, t, e), t, e)
 
 
-def _as_numpy(condition):
+def _as_numpy(condition: torch.Tensor) -> np.ndarray:
     return condition.cpu().numpy()
 
 
-def _choose_objects(condition, t, e):
+def _choose_objects(condition: torch.Tensor, t: np.ndarray, e: np.ndarray) -> np.ndarray:
     return np.asarray(np.where(_as_numpy(_fit(condition, t, e)), t, e), dtype=object)
 
 
 @select_v2_op.infer
-def _(node):
+def _(node: Node) -> Shapes:
     return broadcast(node.dims(0), broadcast(node.dims(1), node.dims(2)))
 
 
 @select_v2_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     if node.dtype(1).torch is None:
         return lambda condition, t, e: np.asarray(np.where(_as_numpy(condition), t, e), dtype=object)
     return choice(node, env, node.static_shape(0))
 
 
 @select_op.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     condition = op.inputs[0]
     zero = F.ZerosLike(dy)
     return None, F.Select(condition, dy, zero), F.Select(condition, zero, dy)
 
 
 @select_v2_op.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     condition, t, e = op.inputs
     zero = constant_like(0, dy)
     return None, sum_to(F.SelectV2(condition, dy, zero), t), sum_to(F.SelectV2(condition, zero, dy), e)
 
 
 @select_op.fold
-def _(node):
+def _(node: Node) -> Equal:
     condition = node.constant(0)
     if condition is None or condition.size != 1 or condition.ndim:
         return None

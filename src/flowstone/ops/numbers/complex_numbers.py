@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from flowstone.framework import dtypes
 from flowstone.framework.building import graph_of
+from flowstone.framework.graph_operation import Operation
 from flowstone.framework.kernel import CPU, GPU, X0, X1, Call
-from flowstone.framework.operation import F, op
+from flowstone.framework.operation import F, Gradients, OpDeclaration, op
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.numbers.elementwise import broadcast_shape, same_shape, sum_to, undone
 
@@ -19,14 +21,14 @@ _COMPLEX = "T: type in [complex64, complex128] = complex64"
 _REAL_RESULT = f"{_COMPLEX} ; Tout: type in [float, double] = float"
 
 
-def _part(name, argument, output, kernel):
+def _part(name: str, argument: str, output: str, kernel: Callable[[torch.dtype], Call]) -> OpDeclaration:
     declaration = op(name, f"{argument}: T -> {output}: Tout", _REAL_RESULT)
     declaration.infer(same_shape)
     declaration.kernel(CPU, GPU)(lambda node, env: kernel(node.attributes["Tout"].torch))
     return declaration
 
 
-def _copied(function):
+def _copied(function: Callable[..., torch.Tensor]) -> Callable[[torch.dtype], Call]:
     """A part of the input's own memory, copied to be a plain tensor."""
     return lambda dtype: Call(torch.Tensor.to, Call(function, X0), dtype, copy=True)
 
@@ -38,21 +40,21 @@ complex_abs_op = _part("ComplexAbs", "x", "y", lambda dtype: Call(torch.abs, X0)
 
 
 @real_op.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     return (F.Complex(dy, _zero(dy), Tout=op.inputs[0].dtype),)
 
 
 @imag_op.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     return (F.Complex(_zero(dy), dy, Tout=op.inputs[0].dtype),)
 
 
-def _zero(dy):
+def _zero(dy: Tensor) -> Tensor:
     return convert_to_tensor(dy.dtype.as_numpy_dtype(0), name="Const")
 
 
 @angle_op.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     # d angle = Re(dz / (i z)): the gradient is -dy / (i z), conjugated as TensorFlow's convention has it
     x = op.inputs[0]
     rotated = F.Complex(F.Imag(x, Tout=dy.dtype), F.Real(x, Tout=dy.dtype), Tout=x.dtype)
@@ -60,7 +62,7 @@ def _(op, dy):
 
 
 @complex_abs_op.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     kind = op.inputs[0].dtype
     return (F.Mul(F.Complex(dy, _zero(dy), Tout=kind), F.Sign(op.inputs[0])),)
 
@@ -81,7 +83,7 @@ complex_op.kernel(CPU, GPU)(lambda node, env: Call(torch.complex, X0, X1))
 
 
 @complex_op.gradient
-def _(op, dz):
+def _(op: Operation, dz: Tensor) -> Gradients:
     re, im = op.inputs
     return sum_to(F.Real(dz, Tout=re.dtype), re, im), sum_to(F.Imag(dz, Tout=im.dtype), im, re)
 
@@ -125,9 +127,9 @@ def angle(input: Any, name: str | None = None) -> Tensor:
 
 def conj(x: Any, name: str | None = None) -> Tensor:
     """The complex conjugate; a real tensor is returned as it is. TypeError for what is no number."""
-    x = convert_to_tensor(x, name="x")
-    if x.dtype.is_complex or x.dtype is dtypes.variant:
-        return conj_op(x, name=name)
-    if x.dtype.is_floating or x.dtype.is_integer:
-        return x
-    raise TypeError(f"Expected numeric or variant tensor, got dtype {x.dtype!r}")
+    tensor = convert_to_tensor(x, name="x")
+    if tensor.dtype.is_complex or tensor.dtype is dtypes.variant:
+        return conj_op(tensor, name=name)
+    if tensor.dtype.is_floating or tensor.dtype.is_integer:
+        return tensor
+    raise TypeError(f"Expected numeric or variant tensor, got dtype {tensor.dtype!r}")

@@ -6,14 +6,18 @@ InvalidArgumentError; on a GPU, where a check would wait for the device, the res
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from flowstone.framework import dtypes
 from flowstone.framework.building import graph_of
-from flowstone.framework.kernel import CPU, GPU, X0, X1, Call
-from flowstone.framework.operation import F, op
+from flowstone.framework.dtypes import DType
+from flowstone.framework.graph_operation import Operation
+from flowstone.framework.kernel import CPU, GPU, X0, X1, Call, Environment, Kernel
+from flowstone.framework.node import Node
+from flowstone.framework.operation import Equal, F, Gradients, OpDeclaration, op
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.numbers.arithmetic import is_constant, same_as
 from flowstone.ops.numbers.elementwise import (
@@ -44,32 +48,34 @@ __all__ = [
 ]
 
 
-def _truncated_quotient(x, y):
+def _truncated_quotient(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     # the least number divided by -1 overflows, which stops the process: negate instead
     if x.dtype is torch.uint8:
         return torch.div(x, y, rounding_mode="trunc")
     return torch.where(y == -1, -x, torch.div(x, torch.where(y == -1, 1, y), rounding_mode="trunc"))
 
 
-def _truncated_remainder(x, y):
+def _truncated_remainder(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     return torch.fmod(x, y)
 
 
-def _floored_quotient(x, y):
+def _floored_quotient(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     return torch.floor_divide(x, y)
 
 
-def _floored_remainder(x, y):
+def _floored_remainder(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     return torch.remainder(x, y)
 
 
-def _quotient(name, types, for_integers, for_floats):
+def _quotient(
+    name: str, types: tuple[DType, ...], for_integers: Callable[..., Any], for_floats: Callable[..., Any]
+) -> OpDeclaration:
     """Declares a quotient or remainder whose integers and floats take different ways."""
     declaration = op(name, "x: T, y: T -> z: T", T=types)
     declaration.infer(broadcast_shape)
 
     @declaration.kernel(CPU, GPU)
-    def _(node, env):
+    def _(node: Node, env: Environment) -> Kernel:
         dtype = node.dtype(0)
         if not dtype.is_integer:
             in_place = torch.Tensor.div_ if for_floats is torch.div else None
@@ -79,7 +85,7 @@ def _quotient(name, types, for_integers, for_floats):
     return declaration
 
 
-def _truncated(function):
+def _truncated(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
     """The function that rounds towards zero, where that is also the floor."""
     return {_floored_quotient: _truncated_quotient, _floored_remainder: _truncated_remainder}.get(
         function, function
@@ -108,19 +114,19 @@ floor_div_op.gradient(lambda op, dz: (None, None))
 
 @real_div_op.fold
 @div_op.fold
-def _(node):
+def _(node: Node) -> Equal:
     return same_as(node, 0) if is_constant(node.constant(1), 1) else None
 
 
 @floor_div_op.fold
 @truncate_div_op.fold
-def _(node):
+def _(node: Node) -> Equal:
     return same_as(node, 0) if node.dtype(0).is_integer and is_constant(node.constant(1), 1) else None
 
 
 @div_op.gradient
 @real_div_op.gradient
-def _(op, dz):
+def _(op: Operation, dz: Tensor) -> Gradients:
     x, y = op.inputs
     divide_by = F.RealDiv if op.type == "RealDiv" else F.Div
     divisor = conjugate(y)
@@ -130,12 +136,12 @@ def _(op, dz):
 
 
 @floor_mod_op.gradient
-def _(op, dz):
+def _(op: Operation, dz: Tensor) -> Gradients:
     x, y = op.inputs
     return sum_to(dz, x, y), sum_to(F.Mul(dz, F.Neg(F.FloorDiv(x, y))), y, x)
 
 
-def _div_no_nan(x, y):
+def _div_no_nan(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     return torch.where(y == 0, 0, torch.div(x, y))
 
 
@@ -143,7 +149,7 @@ div_no_nan_op = binary("DivNoNan", _div_no_nan, types=FLOATS_AND_COMPLEX)
 
 
 @div_no_nan_op.gradient
-def _(op, dz):
+def _(op: Operation, dz: Tensor) -> Gradients:
     x, y = op.inputs
     divisor = conjugate(y)
     dx = F.DivNoNan(dz, divisor)

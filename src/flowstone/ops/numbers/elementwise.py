@@ -15,10 +15,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import torch
 
 from flowstone.framework import dtypes
 from flowstone.framework.dtypes import DType
-from flowstone.framework.kernel import CPU, GPU, X0, X1, Call
+from flowstone.framework.kernel import CPU, GPU, X0, X1, Call, Environment, Kernel
+from flowstone.framework.node import Node, Output
 from flowstone.framework.operation import F, OpDeclaration, op
 from flowstone.framework.shape import Dims, broadcast
 from flowstone.framework.tensor import Tensor, convert_to_tensor
@@ -33,18 +35,18 @@ ARITHMETIC = (*SIGNED, *UNSIGNED_INTEGERS)
 REAL = (*FLOATS, *SIGNED_INTEGERS, *UNSIGNED_INTEGERS)
 ALL_NUMBERS = (*dtypes.NUMBERS, dtypes.bfloat16, dtypes.qint16, dtypes.quint16)
 
-_Function = Callable[..., Any]
+_Function = Callable[..., torch.Tensor]
 _Adapter = Callable[[DType, _Function], _Function]
 
 # ---- families
 
 
-def same_shape(node: Any) -> Dims:
+def same_shape(node: Node) -> Dims:
     """Infers that the output has the first input's shape."""
     return node.dims(0)
 
 
-def broadcast_shape(node: Any) -> Dims:
+def broadcast_shape(node: Node) -> Dims:
     """Infers the shape that both inputs broadcast to."""
     return broadcast(node.dims(0), node.dims(1))
 
@@ -68,7 +70,7 @@ def unary(
     declaration.infer(same_shape)
 
     @declaration.kernel(CPU, GPU)
-    def _(node, env):
+    def _(node: Node, env: Environment) -> Kernel:
         dtype = node.dtype(0)
         if dtype.is_complex and complex_function is not None:
             return Call(complex_function, X0)
@@ -100,7 +102,7 @@ def binary(
 
 
 def binary_call(
-    node: Any, function: _Function, in_place: _Function | None = None, adapter: _Adapter | None = None
+    node: Node, function: _Function, in_place: _Function | None = None, adapter: _Adapter | None = None
 ) -> Call:
     """The kernel of ``function(x, y)`` for this node, with the in-place variants that its static shapes
     allow.
@@ -118,7 +120,7 @@ def binary_call(
     return call
 
 
-def undone(node: Any) -> Any:
+def undone(node: Node) -> Output | None:
     """Local identity of an op that is its own inverse: the input of the same op just before."""
     inner = node.inputs[0].op
     return inner.inputs[0] if inner.type == node.type and not inner.inputs[0].dtype.is_ref else None
@@ -186,8 +188,8 @@ def sum_to(dz: Tensor, x: Tensor, other: Tensor | None = None) -> Tensor:
     if axes is None:
         shape = F.Shape(x)
         full = F.Shape(dz) if other is None else F.Shape(other)
-        axes = F.BroadcastGradientArgs(shape, full)[0]
-        return F.Reshape(F.Sum(dz, axes), shape)
+        return F.Reshape(F.Sum(dz, F.BroadcastGradientArgs(shape, full)[0]), shape)
+    assert x_dims is not None and dz_dims is not None  # or no axes were known
     if axes == tuple(range(len(dz_dims) - len(x_dims))):
         return F.Sum(dz, np.array(axes, np.int32))
     if None in x_dims:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from flowstone.framework import dtypes, errors
-from flowstone.framework.kernel import CPU, GPU, X0, Call
-from flowstone.framework.operation import op
+from flowstone.framework.dtypes import DType
+from flowstone.framework.kernel import CPU, GPU, X0, Call, Environment, Kernel
+from flowstone.framework.node import Node
+from flowstone.framework.operation import OpDeclaration, Shapes, op
 from flowstone.framework.tensor import Tensor
 from flowstone.ops.numbers.elementwise import REAL
 from flowstone.ops.numbers.reductions import QUANTIZED
@@ -30,17 +33,17 @@ _ARG_ATTRIBUTES = {
 _WITH_EXTREME = {torch.argmax: torch.max, torch.argmin: torch.min}
 
 
-def _argument_of_extreme(name, function):
+def _argument_of_extreme(name: str, function: Callable[..., torch.Tensor]) -> OpDeclaration:
     declaration = op(
         name, "input: T, dimension: Tidx -> output: output_type", _ARG_ATTRIBUTES[name],
         T=(*REAL, *QUANTIZED, dtypes.bool), host=["dimension"],
     )  # fmt: skip
 
     @declaration.infer
-    def _(node):
+    def _(node: Node) -> Shapes:
         dims, axis = node.dims(0), node.constant(1)
-        if node.dims(1) not in (None, ()):
-            raise ValueError(f"Shape must be rank 0 but is rank {len(node.dims(1))}")
+        if given := node.dims(1):
+            raise ValueError(f"Shape must be rank 0 but is rank {len(given)}")
         if dims is None:
             return None
         if len(dims) <= 1:
@@ -53,7 +56,7 @@ def _argument_of_extreme(name, function):
         return dims[:at] + dims[at + 1 :]
 
     @declaration.kernel(CPU, GPU)
-    def _(node, env):
+    def _(node: Node, env: Environment) -> Kernel:
         dtype, axis, result = node.dtype(0), node.constant(1), node.attributes["output_type"].torch
         dims = node.static_shape(0)
         if axis is not None and dims and dims[int(axis)] and dtype not in SIGNED and not dtype.is_bool:
@@ -67,8 +70,10 @@ def _argument_of_extreme(name, function):
     return declaration
 
 
-def _argument_kernel(name, dtype, function, result):
-    def find(x, dimension):
+def _argument_kernel(
+    name: str, dtype: DType, function: Callable[..., torch.Tensor], result: str
+) -> Callable[..., torch.Tensor]:
+    def find(x: torch.Tensor, dimension: int) -> torch.Tensor:
         axis = int(dimension)
         if not -x.ndim <= axis < x.ndim:
             message = f"Dimension must be in [{-x.ndim}, {x.ndim}), but got {axis}"
@@ -92,7 +97,14 @@ arg_min_op = _argument_of_extreme("ArgMin", torch.argmin)
 # ---- public functions
 
 
-def _position(declaration, input, axis, name, dimension, output_type):
+def _position(
+    declaration: OpDeclaration,
+    input: Any,
+    axis: Any,
+    name: str | None,
+    dimension: Any,
+    output_type: Any,
+) -> Tensor:
     if dimension is not None:
         if axis is not None:
             raise ValueError("Cannot specify both 'axis' and 'dimension'")

@@ -8,12 +8,15 @@ TensorFlow.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
-from flowstone.framework.kernel import CPU, GPU, X0, X1, Call
-from flowstone.framework.operation import F, op
+from flowstone.framework.dtypes import DType
+from flowstone.framework.graph_operation import Operation
+from flowstone.framework.kernel import CPU, GPU, X0, X1, Call, Input
+from flowstone.framework.operation import F, Gradients, OpDeclaration, op
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.numbers.elementwise import (
     FLOATS,
@@ -62,7 +65,7 @@ __all__ = [
 _T = torch.Tensor
 
 
-def _digamma(x):
+def _digamma(x: torch.Tensor) -> torch.Tensor:
     """Not a number at the pole 0, like the other poles, and at minus infinity, where ATen has another say."""
     return torch.where((x == 0) | (x == -math.inf), math.nan, torch.digamma(x))
 
@@ -106,15 +109,15 @@ is_finite_op = unary("IsFinite", torch.isfinite, FLOATS, result="bool")
 # ---- gradients by the argument
 
 
-def _gradient(declaration, derivative):
+def _gradient(declaration: OpDeclaration, derivative: Callable[..., Any]) -> None:
     """Sets the gradient dy * derivative(x), conjugated; `derivative` is asked for the conjugate of x."""
 
     @declaration.gradient
-    def _(op, dy):
+    def _(op: Operation, dy: Tensor) -> Gradients:
         return (F.Mul(dy, derivative(conjugate(op.inputs[0]))),)
 
 
-def _one_minus_square(x):
+def _one_minus_square(x: Tensor) -> Tensor:
     return F.Sub(constant_like(1, x), F.Square(x))
 
 
@@ -141,31 +144,36 @@ for _declaration in (is_nan_op, is_inf_op, is_finite_op):
 
 
 @exp_op.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     return (F.Mul(dy, conjugate(op.outputs[0])),)
 
 
 @asinh_op.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     return (F.RealDiv(dy, F.Cosh(conjugate(op.outputs[0]))),)
 
 
 @acosh_op.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     return (F.RealDiv(dy, F.Sinh(conjugate(op.outputs[0]))),)
 
 
 # ---- gradients by the result
 
 
-def _gradient_given_output(name, declarations, function, conjugates=True):
+def _gradient_given_output(
+    name: str,
+    declarations: list[OpDeclaration],
+    call: Callable[[DType], Call],
+    conjugates: bool = True,
+) -> OpDeclaration:
     """Declares ``name(y, dy)``, the gradient of `declarations` told from their output.
 
     `conjugates`: the op conjugates a complex y itself; else whoever uses it does.
     """
     declaration = op(name, "y: T, dy: T -> z: T", T=FLOATS_AND_COMPLEX)
     declaration.infer(lambda node: node.dims(0))
-    declaration.kernel(CPU, GPU)(lambda node, env: function(node.dtype(0)))
+    declaration.kernel(CPU, GPU)(lambda node, env: call(node.dtype(0)))
     for forward in declarations:
         if conjugates:
             forward.gradient(lambda op, dy: (getattr(F, name)(op.outputs[0], dy),))
@@ -174,30 +182,30 @@ def _gradient_given_output(name, declarations, function, conjugates=True):
     return declaration
 
 
-def _conj_y(dtype):
+def _conj_y(dtype: DType) -> Call | Input:
     """The argument y, conjugated if it is complex."""
     return Call(torch.conj, X0) if dtype.is_complex else X0
 
 
-def _call_sigmoid_gradient(dtype):
+def _call_sigmoid_gradient(dtype: DType) -> Call:
     if dtype.is_complex:
         return Call(torch.mul, X1, Call(torch.mul, X0, Call(torch.rsub, X0, 1)))
     backward = torch.ops.aten.sigmoid_backward
     return Call(backward.default, X1, X0).or_in_place(1, backward.grad_input, X1, X0, grad_input=X1)
 
 
-def _call_tanh_gradient(dtype):
+def _call_tanh_gradient(dtype: DType) -> Call:
     if dtype.is_complex:
         return Call(torch.mul, X1, Call(torch.rsub, Call(torch.square, X0), 1))
     backward = torch.ops.aten.tanh_backward
     return Call(backward.default, X1, X0).or_in_place(1, backward.grad_input, X1, X0, grad_input=X1)
 
 
-def _call_sqrt_gradient(dtype):
+def _call_sqrt_gradient(dtype: DType) -> Call:
     return Call(torch.div, Call(torch.mul, X1, 0.5), _conj_y(dtype))
 
 
-def _call_rsqrt_gradient(dtype):
+def _call_rsqrt_gradient(dtype: DType) -> Call:
     y = _conj_y(dtype)
     cube = Call(
         torch.mul, Call(torch.mul, y, y), Call(torch.mul, y, X1)
@@ -208,7 +216,7 @@ def _call_rsqrt_gradient(dtype):
 _MINUS_HALF = torch.tensor(-0.5)
 
 
-def _call_reciprocal_gradient(dtype):
+def _call_reciprocal_gradient(dtype: DType) -> Call:
     return Call(torch.mul, Call(torch.neg, X1), Call(torch.square, _conj_y(dtype)))
 
 
@@ -221,26 +229,26 @@ inv_grad = _gradient_given_output("InvGrad", [inv_op], _call_reciprocal_gradient
 
 
 @sigmoid_grad.gradient
-def _(op, dz):
+def _(op: Operation, dz: Tensor) -> Gradients:
     y, dy = conjugate(op.inputs[0]), conjugate(op.inputs[1])
     flow = F.Mul(dz, dy)
     return F.Sub(flow, F.Mul(F.Mul(constant_like(2, y), flow), y)), F.SigmoidGrad(y, dz)
 
 
 @tanh_grad.gradient
-def _(op, dz):
+def _(op: Operation, dz: Tensor) -> Gradients:
     y, dy = conjugate(op.inputs[0]), conjugate(op.inputs[1])
     return F.Mul(F.Mul(F.Mul(dz, constant_like(-2, y)), dy), y), F.TanhGrad(y, dz)
 
 
 @sqrt_grad.gradient
-def _(op, dz):
+def _(op: Operation, dz: Tensor) -> Gradients:
     flow = F.RealDiv(dz, op.inputs[0])
     return F.Mul(F.Neg(conjugate(flow)), op.outputs[0]), F.Mul(constant_like(0.5, flow), flow)
 
 
 @rsqrt_grad.gradient
-def _(op, dz):
+def _(op: Operation, dz: Tensor) -> Gradients:
     y = conjugate(op.inputs[0])
     flow = F.Mul(F.Mul(constant_like(-1.5, y), conjugate(dz)), op.inputs[1])
     return F.Mul(flow, F.Square(y)), F.RsqrtGrad(y, dz)
@@ -248,7 +256,7 @@ def _(op, dz):
 
 @reciprocal_grad.gradient
 @inv_grad.gradient
-def _(op, dz):
+def _(op: Operation, dz: Tensor) -> Gradients:
     y = conjugate(op.inputs[0])
     flow = F.Mul(F.Mul(constant_like(-2, y), conjugate(dz)), op.inputs[1])
     return F.Mul(flow, y), F.ReciprocalGrad(y, dz)

@@ -12,7 +12,8 @@ from __future__ import annotations
 import torch
 
 from flowstone.framework import dtypes, onednn
-from flowstone.framework.kernel import CPU, X0, Call
+from flowstone.framework.kernel import CPU, X0, Call, Environment, Kernel
+from flowstone.framework.node import Node
 from flowstone.framework.shape import num_elements
 from flowstone.ops.numbers.functions import tanh_op
 
@@ -37,7 +38,7 @@ def _of_bounded(x: torch.Tensor) -> torch.Tensor:
 
 
 @tanh_op.kernel(CPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     elements = num_elements(node.dims(0))
     profile = env.machine.profile
     if elements is None or node.dtype(0) is not dtypes.float32 or not env.machine.has_onednn:

@@ -11,7 +11,7 @@ from typing import Any
 
 from flowstone.framework import dtypes
 from flowstone.framework.composite import SparseTensor
-from flowstone.framework.operation import F
+from flowstone.framework.operation import F, OpDeclaration
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.algebra import matrices
 from flowstone.ops.numbers import arithmetic, comparisons, division
@@ -21,12 +21,12 @@ __all__: list[str] = []
 _Function = Callable[[Any, Any, str], Tensor]
 
 
-def _add(x, y, name):
+def _add(x: Tensor, y: Tensor, name: str) -> Tensor:
     return (F.Add if x.dtype.base_dtype is dtypes.string else F.AddV2)(x, y, name=name)
 
 
-def _logic(of_bool, of_integers):
-    def combine(x, y, name):
+def _logic(of_bool: _Function, of_integers: Callable[[Tensor, Tensor], Tensor]) -> _Function:
+    def combine(x: Tensor, y: Tensor, name: str) -> Tensor:
         if x.dtype.base_dtype is dtypes.bool:
             return of_bool(x, y, name)
         with x.graph.name_scope(name):
@@ -35,7 +35,7 @@ def _logic(of_bool, of_integers):
     return combine
 
 
-def _xor(x, y, name):
+def _xor(x: Tensor, y: Tensor, name: str) -> Tensor:
     with x.graph.name_scope(name) as scope:
         return comparisons.logical_xor(x, y, scope)
 
@@ -81,7 +81,8 @@ def _operators(name: str, function: _Function) -> tuple[Callable[..., Any], Call
 
 def _comparison(name: str) -> Callable[..., Any]:
     def compare(x: Tensor, y: Any) -> Tensor:
-        return getattr(F, name)(x, y)
+        declaration: OpDeclaration = getattr(F, name)
+        return declaration(x, y)
 
     return compare
 

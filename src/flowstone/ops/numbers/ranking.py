@@ -10,10 +10,12 @@ from typing import Any
 import torch
 
 from flowstone.framework import dtypes, errors
-from flowstone.framework.kernel import CPU, GPU, X0, X1, Call
-from flowstone.framework.operation import F, op
+from flowstone.framework.graph_operation import Operation
+from flowstone.framework.kernel import CPU, GPU, X0, X1, Call, Environment, Kernel
+from flowstone.framework.node import Node
+from flowstone.framework.operation import F, Shapes, op
 from flowstone.framework.scope import get_default_graph
-from flowstone.framework.shape import merge
+from flowstone.framework.shape import Dims, merge
 from flowstone.framework.tensor import Tensor
 
 __all__ = ["in_top_k", "top_k"]
@@ -21,7 +23,7 @@ __all__ = ["in_top_k", "top_k"]
 REAL = (*dtypes.REAL, dtypes.bfloat16)
 
 
-def _infer_top_k(dims, k):
+def _infer_top_k(dims: Dims, k: int | None) -> list[Dims]:
     if dims is not None and not dims:
         raise ValueError("Shape must be at least rank 1 but is rank 0")
     if k is not None and k < 0:
@@ -33,7 +35,7 @@ def _infer_top_k(dims, k):
     return [(*dims[:-1], k)] * 2
 
 
-def _top_k(x, k):
+def _top_k(x: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tensor]:
     """The k largest along the last dimension, equals in order of their index."""
     if x.dim() < 1:
         raise errors.InvalidArgumentError(None, None, f"input must be >= 1-D, got shape {list(x.shape)}")
@@ -64,30 +66,30 @@ top_k_v2 = op(
 
 
 @top_k_v2.infer
-def _(node):
+def _(node: Node) -> Shapes:
     k = node.constant(1)
     return _infer_top_k(node.dims(0), None if k is None else int(k))
 
 
 @top_k_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     return Call(_top_k, X0, node.attributes["k"])
 
 
 @top_k_v2.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     if node.attributes["index_type"] is dtypes.int32:
         return lambda x, k: _top_k(x, int(k))
     index_type = node.attributes["index_type"].torch
 
-    def run(x, k):
+    def run(x: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tensor]:
         values, indices = _top_k(x, int(k))
         return values, indices.to(index_type)
 
     return run
 
 
-def _top_k_gradient(op, d_values, _):
+def _top_k_gradient(op: Operation, d_values: Tensor, _: Tensor) -> Tensor:
     """The gradient in the places where the values came from, row by row."""
     x = op.inputs[0]
     shape = F.Shape(x)
@@ -102,7 +104,7 @@ def _top_k_gradient(op, d_values, _):
     return F.Reshape(scattered, shape)
 
 
-def _entry(shape, i):
+def _entry(shape: Tensor, i: int) -> Tensor:
     return F.StridedSlice(shape, [i], [i + 1 if i >= 0 else 0], [1], shrink_axis_mask=1)
 
 
@@ -110,7 +112,7 @@ top_k_op.gradient(lambda op, *dys: (_top_k_gradient(op, *dys),))
 top_k_v2.gradient(lambda op, *dys: (_top_k_gradient(op, *dys), None))
 
 
-def _in_top_k(predictions, targets, k):
+def _in_top_k(predictions: torch.Tensor, targets: torch.Tensor, k: int) -> torch.Tensor:
     if predictions.dim() != 2 or targets.shape != predictions.shape[:1]:
         raise errors.InvalidArgumentError(
             None,
@@ -127,7 +129,7 @@ def _in_top_k(predictions, targets, k):
     return ((predictions > chosen).sum(1) < k).logical_and_(valid)
 
 
-def _infer_in_top_k(node):
+def _infer_in_top_k(node: Node) -> Dims:
     predictions, targets = node.dims(0), node.dims(1)
     for dims, rank in ((predictions, 2), (targets, 1)):
         if dims is not None and len(dims) != rank:

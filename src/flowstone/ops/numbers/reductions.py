@@ -7,14 +7,19 @@ No axes means nothing to reduce: the value itself. An axis may be negative and m
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
 
 from flowstone.framework import dtypes, errors
-from flowstone.framework.kernel import CPU, GPU, X0, Call
-from flowstone.framework.operation import F, op
+from flowstone.framework.dtypes import DType
+from flowstone.framework.graph_operation import Operation
+from flowstone.framework.kernel import CPU, GPU, X0, Call, Environment, Kernel
+from flowstone.framework.node import Node
+from flowstone.framework.operation import Equal, F, Gradients, OpDeclaration, op
+from flowstone.framework.shape import Dims
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.numbers.elementwise import ALL_NUMBERS, REAL, conjugate, constant_like
 from flowstone.ops.numbers.unsigned_integers import SIGNED, modular, ordered
@@ -31,13 +36,16 @@ __all__ = [
     "reduce_sum",
 ]
 
+_Make: TypeAlias = "Callable[[DType, list[int] | None, bool], Call]"
+_Empty: TypeAlias = "Callable[[DType], Call]"
+
 _ATTRIBUTES = "keep_dims: bool = false ; Tidx: type in [int32, int64] = int32"
 
 
 # ---- shapes and axes
 
 
-def positive_axes(axes: np.ndarray | list[int], rank: int) -> list[int]:
+def positive_axes(axes: Any, rank: int) -> list[int]:
     """The axes counted from the front. ValueError for one that does not exist."""
     result = []
     for axis in np.asarray(axes).reshape(-1).tolist():
@@ -47,7 +55,7 @@ def positive_axes(axes: np.ndarray | list[int], rank: int) -> list[int]:
     return result
 
 
-def _reduced_shape(node):
+def _reduced_shape(node: Node) -> Dims:
     dims, axes, keep = node.dims(0), node.constant(1), node.attributes["keep_dims"]
     index_dims = node.dims(1)
     if index_dims is not None and len(index_dims) > 1:
@@ -62,21 +70,27 @@ def _reduced_shape(node):
     return tuple([size for i, size in enumerate(dims) if i not in reduced])
 
 
-def _refuse_repeated(axes):
+def _refuse_repeated(axes: list[int]) -> None:
     if len(set(axes)) < len(axes):
         twice = next(axis for axis in axes if axes.count(axis) > 1)
         message = f"Invalid reduction arguments: Axes contains duplicate dimension: {twice}"
         raise errors.InvalidArgumentError(None, None, message)
 
 
-def _axes_of(axes, rank):
+def _axes_of(axes: np.ndarray | torch.Tensor, rank: int) -> list[int]:
     """The axes that a step was given."""
     found = positive_axes(axes.tolist() if isinstance(axes, torch.Tensor) else axes, rank)
     _refuse_repeated(found)
     return found
 
 
-def reduction(name, types, make, empty, check_size=False):
+def reduction(
+    name: str,
+    types: tuple[DType, ...] | None,
+    make: _Make,
+    empty: _Empty,
+    check_size: bool = False,
+) -> OpDeclaration:
     """Declares a reduction of the element types `types` (None: of bool).
 
     `make(dtype, axes, keep)` gives the `Call` over a list of axes, or over all of them (None, only without
@@ -89,27 +103,28 @@ def reduction(name, types, make, empty, check_size=False):
     declaration.infer(_reduced_shape)
 
     @declaration.kernel(CPU, GPU)
-    def _(node, env):
+    def _(node: Node, env: Environment) -> Kernel:
         dtype, keep = node.dtype(0), node.attributes["keep_dims"]
         axes, dims = node.constant(1), node.dims(0)
-        known = axes is not None and dims is not None
-        if not known or (check_size and (None in dims or 0 in dims)):
+        if axes is None or dims is None or (check_size and (None in dims or 0 in dims)):
             return _kernel_for_unknown(name, dtype, keep, make, empty, check_size)
         return _call(dtype, _axes_of(axes, len(dims)), len(dims), keep, make, empty)
 
     return declaration
 
 
-def _call(dtype, axes, rank, keep, make, empty):
+def _call(dtype: DType, axes: list[int], rank: int, keep: bool, make: _Make, empty: _Empty) -> Call:
     if not axes:
         return empty(dtype)
     return make(dtype, None if len(axes) == rank and not keep else axes, keep)
 
 
-def _kernel_for_unknown(name, dtype, keep, make, empty, check_size):
-    calls: dict[Any, Any] = {}
+def _kernel_for_unknown(
+    name: str, dtype: DType, keep: bool, make: _Make, empty: _Empty, check_size: bool
+) -> Callable[..., torch.Tensor]:
+    calls: dict[tuple[tuple[int, ...], int], Call] = {}
 
-    def reduce(x, indices):
+    def reduce(x: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
         axes = tuple(_axes_of(indices, x.ndim))
         if check_size and x.numel() == 0 and any(x.shape[axis] == 0 for axis in axes):
             return _extreme_of_none(name, x, axes, keep)
@@ -117,12 +132,13 @@ def _kernel_for_unknown(name, dtype, keep, make, empty, check_size):
         call = calls.get(key)
         if call is None:
             call = calls[key] = _call(dtype, list(axes), x.ndim, keep, make, empty)
-        return call(x)
+        result: torch.Tensor = call(x)
+        return result
 
     return reduce
 
 
-def _extreme_of_none(name, x, axes, keep):
+def _extreme_of_none(name: str, x: torch.Tensor, axes: tuple[int, ...], keep: bool) -> torch.Tensor:
     """The Max or Min of no elements: the other end of the type."""
     shape = [1 if i in axes else n for i, n in enumerate(x.shape) if keep or i not in axes]
     kind = dtypes.from_torch(x.dtype)
@@ -133,19 +149,19 @@ def _extreme_of_none(name, x, axes, keep):
     return torch.full(shape, value, dtype=x.dtype, device=x.device)
 
 
-def _copy(dtype):
+def _copy(dtype: DType) -> Call:
     return Call(torch.clone, X0)
 
 
 # ---- sums and products
 
 
-def _adapted(dtype, function):
+def _adapted(dtype: DType, function: Callable[..., torch.Tensor]) -> Call:
     """A call of `function(x)`, which needs no wider type, on any type."""
     return Call(modular(dtype, function), X0)
 
 
-def _sum(dtype, axes, keep):
+def _sum(dtype: DType, axes: list[int] | None, keep: bool) -> Call:
     kind = SIGNED.get(dtype) or dtype.torch
     if dtype in SIGNED:
         return _adapted(dtype, lambda x: torch.sum(x, axes, keep, dtype=kind))
@@ -156,31 +172,31 @@ def _sum(dtype, axes, keep):
     return Call(torch.sum, X0, axes, keep)
 
 
-def _mean(dtype, axes, keep):
+def _mean(dtype: DType, axes: list[int] | None, keep: bool) -> Call:
     if not dtype.is_integer and not dtype.is_complex:
         return Call(torch.mean, X0) if axes is None else Call(torch.mean, X0, axes, keep)
     total = _sum(dtype, axes, keep)
 
-    def mean(x):
+    def mean(x: torch.Tensor) -> torch.Tensor:
         count = x.numel() if axes is None else math.prod([x.shape[axis] for axis in axes])
-        sums = total(x)
+        sums: torch.Tensor = total(x)
         if dtype.is_complex:
             return sums.div_(max(count, 1))
-        count = torch.tensor(count).to(sums.dtype).item()  # counted, as summed up, in the type itself
+        divisor = torch.tensor(count).to(sums.dtype).item()  # counted, as summed up, in the type itself
         wide = sums.to(torch.int64) if dtype is not dtypes.uint64 else sums.to(torch.float64)
-        return torch.div(wide, count or 1, rounding_mode="trunc").to(sums.dtype)
+        return torch.div(wide, divisor or 1, rounding_mode="trunc").to(sums.dtype)
 
     return Call(mean, X0)
 
 
-def _product(dtype, axes, keep):
+def _product(dtype: DType, axes: list[int] | None, keep: bool) -> Call:
     kind = SIGNED.get(dtype) or dtype.torch
     if axes is None and dtype not in SIGNED:
         return Call(torch.prod, X0, dtype=kind) if dtype.is_integer else Call(torch.prod, X0)
     if axes is not None and len(axes) == 1 and dtype not in SIGNED:
         return Call(torch.prod, X0, axes[0], keep, dtype=kind)
 
-    def product(x):
+    def product(x: torch.Tensor) -> torch.Tensor:
         if axes is None:
             return torch.prod(x, dtype=kind)
         for axis in sorted(axes, reverse=True):
@@ -190,8 +206,8 @@ def _product(dtype, axes, keep):
     return _adapted(dtype, product)
 
 
-def _norm(dtype, axes, keep):
-    def norm(x):
+def _norm(dtype: DType, axes: list[int] | None, keep: bool) -> Call:
+    def norm(x: torch.Tensor) -> torch.Tensor:
         if dtype.is_integer:
             squares = torch.sum(torch.square(x.to(torch.int64)), axes, keep)
             return torch.sqrt(squares.to(torch.float64)).to(dtype.torch)
@@ -203,7 +219,7 @@ def _norm(dtype, axes, keep):
     return Call(norm, X0)
 
 
-def _norm_of_nothing(dtype):
+def _norm_of_nothing(dtype: DType) -> Call:
     return (
         Call(torch.Tensor.to, Call(torch.abs, X0), dtype.torch)
         if dtype not in SIGNED
@@ -217,12 +233,12 @@ _mean_kernel = mean_op.kernels[CPU]
 
 
 @mean_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     """Where the count is known, the sum over it: half the calls of ATen's mean and the same bits."""
-    dtype, axes, shape = node.dtype(0), node.constant(1), node.static_shape(0)
-    if axes is None or shape is None or dtype not in (dtypes.float32, dtypes.float64):
+    dtype, given, shape = node.dtype(0), node.constant(1), node.static_shape(0)
+    if given is None or shape is None or dtype not in (dtypes.float32, dtypes.float64):
         return _mean_kernel(node, env)
-    axes = _axes_of(axes, len(shape))
+    axes = _axes_of(given, len(shape))
     count = int(np.prod([shape[axis] for axis in axes]))
     if not axes or not count:
         return _mean_kernel(node, env)
@@ -237,8 +253,8 @@ euclidean_norm_op = reduction("EuclideanNorm", ALL_NUMBERS, _norm, _norm_of_noth
 # ---- extremes and truth
 
 
-def _extreme(function):
-    def make(dtype, axes, keep):
+def _extreme(function: Callable[..., torch.Tensor]) -> _Make:
+    def make(dtype: DType, axes: list[int] | None, keep: bool) -> Call:
         if dtype in SIGNED:
             return Call(
                 ordered(dtype, lambda x: function(x) if axes is None else function(x, axes, keep)), X0
@@ -254,8 +270,8 @@ max_op = reduction("Max", _ORDERED, _extreme(torch.amax), _copy, check_size=True
 min_op = reduction("Min", _ORDERED, _extreme(torch.amin), _copy, check_size=True)
 
 
-def _truth(function):
-    def make(dtype, axes, keep):
+def _truth(function: Callable[..., torch.Tensor]) -> _Make:
+    def make(dtype: DType, axes: list[int] | None, keep: bool) -> Call:
         return Call(function, X0) if axes is None else Call(function, X0, axes, keep)
 
     return make
@@ -272,7 +288,7 @@ any_op = reduction("Any", None, _truth(torch.any), _copy).no_gradient()
 @min_op.fold
 @all_op.fold
 @any_op.fold
-def _(node):
+def _(node: Node) -> Equal:
     axes = node.constant(1)
     return node.inputs[0] if axes is not None and axes.size == 0 else None
 
@@ -280,7 +296,7 @@ def _(node):
 # ---- gradients
 
 
-def _kept_shape(op):
+def _kept_shape(op: Operation) -> Tensor | np.ndarray:
     """The shape of the output had it kept its reduced dimensions: an array, or a tensor that the step
     computes.
     """
@@ -299,13 +315,13 @@ def _kept_shape(op):
     return F.DynamicStitch([every, indices], [shape, ones])
 
 
-def _full_shape(x):
+def _full_shape(x: Tensor) -> Tensor | np.ndarray:
     """The shape of a tensor: an array where it is known, else a Shape node."""
     dims = x.dims
     return F.Shape(x) if dims is None or None in dims else np.array(dims, np.int32)
 
 
-def _with_kept_dims(op, *values):
+def _with_kept_dims(op: Operation, *values: Tensor) -> tuple[Tensor, ...]:
     """The values, shaped as the output, with the reduced dimensions as 1."""
     if op.attributes["keep_dims"]:
         return values
@@ -314,17 +330,18 @@ def _with_kept_dims(op, *values):
 
 
 @sum_op.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     x = op.inputs[0]
     (dy,) = _with_kept_dims(op, dy)
     return F.BroadcastTo(dy, _full_shape(x)), None
 
 
 @mean_op.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     x, y = op.inputs[0], op.outputs[0]
-    if None not in (x.shape.num_elements(), y.shape.num_elements()):
-        factor = constant_like(x.shape.num_elements() // max(y.shape.num_elements(), 1), dy)
+    size, results = x.shape.num_elements(), y.shape.num_elements()
+    if size is not None and results is not None:
+        factor = constant_like(size // max(results, 1), dy)
     else:
         count = F.FloorDiv(F.Size(x), F.Maximum(F.Size(y), np.int32(1)))
         factor = F.Cast(count, DstT=dy.dtype)
@@ -334,7 +351,7 @@ def _(op, dy):
 
 @max_op.gradient
 @min_op.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     x = op.inputs[0]
     y, dy = _with_kept_dims(op, op.outputs[0], dy)
     chosen = F.Cast(F.Equal(y, x), DstT=dy.dtype)
@@ -343,13 +360,13 @@ def _(op, dy):
 
 
 @prod_op.gradient
-def _(op, dy):
-    x, axes = op.inputs[0], op.constant(1)
+def _(op: Operation, dy: Tensor) -> Gradients:
+    x, given = op.inputs[0], op.constant(1)
     (dy,) = _with_kept_dims(op, dy)
     dims = x.dims
-    if dims is None or axes is None:
+    if dims is None or given is None:
         return _product_gradient_of_unknown(x, op.inputs[1], dy), None
-    axes = positive_axes(axes, len(dims))
+    axes = positive_axes(given, len(dims))
     if len(axes) == 0:
         return dy, None
     if len(axes) == 1:
@@ -362,18 +379,18 @@ def _(op, dy):
     return F.Mul(dy, conjugate(_others_of_rows(moved, rows, np.argsort(order).astype(np.int32)))), None
 
 
-def _products_of_others(x, axis):
+def _products_of_others(x: Tensor, axis: np.int32) -> Tensor:
     """For each element the product of all others along the axis."""
     return F.Mul(F.Cumprod(x, axis, exclusive=True), F.Cumprod(x, axis, exclusive=True, reverse=True))
 
 
-def _others_of_rows(moved, rows, back):
+def _others_of_rows(moved: Tensor, rows: Tensor, back: Tensor | np.ndarray) -> Tensor:
     """`_products_of_others` over the leading axes, `rows` elements together, with the axes moved `back`."""
     flat = F.Reshape(moved, F.Pack([rows, F.FloorDiv(F.Size(moved), F.Maximum(rows, np.int32(1)))]))
     return F.Transpose(F.Reshape(_products_of_others(flat, np.int32(0)), F.Shape(moved)), back)
 
 
-def _product_gradient_of_unknown(x, indices, dy):
+def _product_gradient_of_unknown(x: Tensor, indices: Tensor, dy: Tensor) -> Tensor:
     rank = F.Rank(x)
     axes = F.Reshape(F.Cast(indices, DstT=dtypes.int32), np.array([-1], np.int32))
     axes = F.FloorMod(F.AddV2(axes, rank), rank)
@@ -386,7 +403,7 @@ def _product_gradient_of_unknown(x, indices, dy):
 
 
 @euclidean_norm_op.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     x = op.inputs[0]
     y, dy = _with_kept_dims(op, op.outputs[0], dy)
     return F.Mul(x, F.RealDiv(dy, y)), None
@@ -395,7 +412,14 @@ def _(op, dy):
 # ---- public functions
 
 
-def _reduce(declaration, input_tensor, axis, keep_dims, name, reduction_indices):
+def _reduce(
+    declaration: OpDeclaration,
+    input_tensor: Any,
+    axis: Any,
+    keep_dims: bool,
+    name: str | None,
+    reduction_indices: Any,
+) -> Tensor:
     if reduction_indices is not None:
         if axis is not None:
             raise ValueError("Can't specify both 'axis' and 'reduction_indices'.")
@@ -406,7 +430,7 @@ def _reduce(declaration, input_tensor, axis, keep_dims, name, reduction_indices)
     return result
 
 
-def _axes(x, axis):
+def _axes(x: Any, axis: Any) -> Any:
     """The axes to give to an op; for None all of them, as a constant where the rank is known."""
     if axis is not None:
         return axis
@@ -423,7 +447,7 @@ def _axes(x, axis):
     return F.Range(np.int32(0), F.Rank(x, name="Rank"), np.int32(1), name="range")
 
 
-def _reducer(declaration, what):
+def _reducer(declaration: OpDeclaration, what: str) -> Callable[..., Tensor]:
     def reduce(
         input_tensor: Any,
         axis: Any = None,

@@ -9,14 +9,18 @@ from __future__ import annotations
 
 import contextlib
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
 
 from flowstone.framework import dtypes, errors
-from flowstone.framework.kernel import CPU, GPU
-from flowstone.framework.operation import F, op
+from flowstone.framework.dtypes import DType
+from flowstone.framework.graph_operation import Operation
+from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.node import Node
+from flowstone.framework.operation import F, Gradients, OpDeclaration, Shapes, op
 from flowstone.framework.shape import concatenate, merge
 from flowstone.framework.tensor import Tensor
 from flowstone.ops.numbers.elementwise import ALL_NUMBERS, REAL, constant_like
@@ -39,7 +43,7 @@ warnings.filterwarnings("ignore", message=r"index_reduce\(\) is in beta")
 _INDEX = "type in [int32, int64]"
 
 
-def invalid(message):
+def invalid(message: str) -> errors.InvalidArgumentError:
     return errors.InvalidArgumentError(None, None, message)
 
 
@@ -49,7 +53,7 @@ def invalid(message):
 _FEW = 2048  # elements that are added as fast where they lie
 
 
-def sum_rows(data, ids, count):
+def sum_rows(data: torch.Tensor, ids: torch.Tensor, count: int) -> torch.Tensor:
     """The rows of `data` [n, …] added up in rows `ids` [n] of `count`. IndexError or RuntimeError on a host
     where one is outside."""
     out = data.new_zeros((count, *data.shape[1:]))
@@ -57,7 +61,7 @@ def sum_rows(data, ids, count):
     return out.index_add_(0, ids.long(), rows)  # ten times as fast as by 32-bit indices
 
 
-def _mean_rows(data, ids, count):
+def _mean_rows(data: torch.Tensor, ids: torch.Tensor, count: int) -> torch.Tensor:
     sizes = torch.bincount(ids, minlength=count).clamp(min=1)
     sizes = sizes.reshape([-1] + [1] * (data.ndim - 1))
     total = sum_rows(data, ids, count)
@@ -66,8 +70,8 @@ def _mean_rows(data, ids, count):
     return torch.div(total, sizes, rounding_mode="trunc").to(data.dtype)
 
 
-def _reduce_rows(how, neutral):
-    def reduce(data, ids, count, empty=None):
+def _reduce_rows(how: str, neutral: Callable[[torch.dtype], float]) -> Callable[..., torch.Tensor]:
+    def reduce(data: torch.Tensor, ids: torch.Tensor, count: int, empty: float | None = None) -> torch.Tensor:
         start = neutral(data.dtype) if empty is None else empty
         out = torch.full((count, *data.shape[1:]), start, dtype=data.dtype, device=data.device)
         if data.dtype.is_complex:  # index_reduce_ lacks it
@@ -79,11 +83,11 @@ def _reduce_rows(how, neutral):
     return reduce
 
 
-def _lowest(dtype):
+def _lowest(dtype: torch.dtype) -> float:
     return torch.finfo(dtype).min if dtype.is_floating_point else torch.iinfo(dtype).min
 
 
-def _highest(dtype):
+def _highest(dtype: torch.dtype) -> float:
     return torch.finfo(dtype).max if dtype.is_floating_point else torch.iinfo(dtype).max
 
 
@@ -92,17 +96,17 @@ _min_rows = _reduce_rows("amin", _highest)
 _prod_rows = _reduce_rows("prod", lambda dtype: 1)
 
 
-def in_int64(dtype, function):
+def in_int64(dtype: DType, function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
     """`function` of data that goes through int64 where ATen lacks the type."""
     if dtype not in SIGNED:
         return function
     return lambda data, *rest: function(data.to(torch.int64), *rest).to(dtype.torch)
 
 
-def _or_zero(function):
+def _or_zero(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
     """`function`, with 0 in segments that have no rows."""
 
-    def reduce(data, ids, count):
+    def reduce(data: torch.Tensor, ids: torch.Tensor, count: int) -> torch.Tensor:
         out = function(data, ids, count)
         missing = torch.ones(count, dtype=torch.bool, device=data.device)
         missing[ids.long()] = False
@@ -114,7 +118,7 @@ def _or_zero(function):
 _max_rows_or_zero, _min_rows_or_zero = _or_zero(_max_rows), _or_zero(_min_rows)
 
 
-def _of_bits(function):
+def _of_bits(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
     """`function`, which compares, on uint64 numbers that int64 holds the bits of."""
     highest_bit = -(2**63)
     return lambda data, ids, count: function(data ^ highest_bit, ids, count) ^ highest_bit
@@ -127,14 +131,14 @@ _FOR_UINT64 |= {
 }
 
 
-def _function_for(dtype, function):
+def _function_for(dtype: DType, function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
     return _FOR_UINT64.get(function, function) if dtype is dtypes.uint64 else function
 
 
 # ---- sorted
 
 
-def check_sorted(ids):
+def check_sorted(ids: torch.Tensor) -> int:
     """The number of segments. InvalidArgumentError unless `ids` is sorted and not negative."""
     if ids.numel() == 0:
         return 0
@@ -145,7 +149,9 @@ def check_sorted(ids):
     return int(ids[-1]) + 1
 
 
-def _sorted_segments(name, types, function):
+def _sorted_segments(
+    name: str, types: tuple[DType, ...], function: Callable[..., torch.Tensor]
+) -> OpDeclaration:
     declaration = op(
         name,
         "data: T, segment_ids: Tindices -> output: T",
@@ -155,7 +161,7 @@ def _sorted_segments(name, types, function):
     )
 
     @declaration.infer
-    def _(node):
+    def _(node: Node) -> Shapes:
         dims = node.dims(0)
         merge(node.dims(1), (None,))
         if dims == ():
@@ -163,8 +169,8 @@ def _sorted_segments(name, types, function):
         return None if dims is None else (None, *dims[1:])
 
     @declaration.kernel(CPU, GPU)
-    def _(node, env):
-        def reduce(data, ids):
+    def _(node: Node, env: Environment) -> Kernel:
+        def reduce(data: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
             if ids.ndim != 1 or not data.ndim or ids.shape[0] != data.shape[0]:
                 raise invalid("segment_ids should be a vector of the size of dimension 0 of input.")
             return reduce_rows(data, ids, check_sorted(ids))
@@ -183,16 +189,16 @@ segment_prod_op = _sorted_segments("SegmentProd", ALL_NUMBERS, _prod_rows)
 
 
 @segment_sum_op.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     return gather_rows(dy, op.inputs[1]), None
 
 
-def gather_rows(params, ids):
+def gather_rows(params: Tensor, ids: Tensor) -> Tensor:
     return F.GatherV2(params, ids, np.int32(0))
 
 
 @segment_mean_op.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     data, ids = op.inputs
     rank = F.Reshape(F.Sub(F.Rank(data), np.int32(1)), np.array([1], np.int32))
     ones = F.Fill(F.ConcatV2([F.Shape(ids), F.Fill(rank, np.int32(1))], np.int32(0)), constant_like(1, dy))
@@ -201,7 +207,7 @@ def _(op, dy):
 
 @segment_max_op.gradient
 @segment_min_op.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     data, ids = op.inputs
     chosen = F.Equal(data, gather_rows(op.outputs[0], ids))
     ties = F.SegmentSum(F.Cast(chosen, DstT=dy.dtype), ids)
@@ -209,7 +215,7 @@ def _(op, dy):
 
 
 @segment_prod_op.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     data, ids = op.inputs
     zero, one = constant_like(0, dy), constant_like(1, dy)
     is_zero = F.Equal(data, zero)
@@ -224,7 +230,9 @@ def _(op, dy):
 # ---- unsorted
 
 
-def _unsorted_segments(name, types, function):
+def _unsorted_segments(
+    name: str, types: tuple[DType, ...], function: Callable[..., torch.Tensor]
+) -> OpDeclaration:
     declaration = op(
         name,
         "data: T, segment_ids: Tindices, num_segments: Tnumsegments -> output: T",
@@ -235,7 +243,7 @@ def _unsorted_segments(name, types, function):
     )
 
     @declaration.infer
-    def _(node):
+    def _(node: Node) -> Shapes:
         data, ids, count = node.dims(0), node.dims(1), node.constant(2)
         merge(node.dims(2), ())
         if count is not None and int(count) < 0:
@@ -250,8 +258,8 @@ def _unsorted_segments(name, types, function):
         return concatenate((None if count is None else int(count),), data[len(ids) :])
 
     @declaration.kernel(CPU, GPU)
-    def _(node, env):
-        def reduce(data, ids, num_segments):
+    def _(node: Node, env: Environment) -> Kernel:
+        def reduce(data: torch.Tensor, ids: torch.Tensor, num_segments: int) -> torch.Tensor:
             count = int(num_segments)
             if tuple(data.shape[: ids.ndim]) != tuple(ids.shape):
                 shapes = f"{list(data.shape)} does not start with segment_ids.shape = {list(ids.shape)}"
@@ -271,7 +279,7 @@ def _unsorted_segments(name, types, function):
     return declaration
 
 
-def _drop_negative(ids, count):
+def _drop_negative(ids: torch.Tensor, count: int) -> torch.Tensor:
     """Flat segment numbers, the negative ones turned into `count`, a row more. InvalidArgumentError beyond
     that.
     """
@@ -292,7 +300,7 @@ unsorted_segment_min_op = _unsorted_segments("UnsortedSegmentMin", REAL, _min_ro
 unsorted_segment_prod_op = _unsorted_segments("UnsortedSegmentProd", ALL_NUMBERS, _prod_rows)
 
 
-def _gather_present(params, ids):
+def _gather_present(params: Tensor, ids: Tensor) -> tuple[Tensor, Tensor]:
     """The rows of `params`, zero for negative ids; and which elements are present."""
     valid_ids = F.Maximum(ids, F.ZerosLike(ids))
     rows = gather_rows(params, valid_ids)
@@ -306,13 +314,13 @@ def _gather_present(params, ids):
 
 
 @unsorted_segment_sum_op.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     return _gather_present(dy, op.inputs[1])[0], None, None
 
 
 @unsorted_segment_max_op.gradient
 @unsorted_segment_min_op.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     data, ids, count = op.inputs
     winners, present = _gather_present(op.outputs[0], ids)
     chosen = F.LogicalAnd(F.Equal(data, winners), present)
@@ -322,7 +330,7 @@ def _(op, dy):
 
 
 @unsorted_segment_prod_op.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     """The product of the others: the product over the element, or where it is zero that of the rest,
     without zeros.
     """

@@ -9,14 +9,18 @@ parameter from the power series (DLMF 8.7.1) term by term.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
 
 from flowstone.framework import dtypes, errors
-from flowstone.framework.kernel import CPU, GPU, X0, X1, Call
-from flowstone.framework.operation import F, op
+from flowstone.framework.dtypes import DType
+from flowstone.framework.graph_operation import Operation
+from flowstone.framework.kernel import CPU, GPU, X0, X1, Call, Environment, Kernel
+from flowstone.framework.node import Node
+from flowstone.framework.operation import F, Gradients, OpDeclaration, Shapes, op
 from flowstone.framework.shape import merge
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.numbers.elementwise import (
@@ -36,7 +40,14 @@ _REAL_FLOATS = (dtypes.float32, dtypes.float64)
 _MOST_TERMS = 10_000
 
 
-def _two(name, first, second, function, types, capturable=None):
+def _two(
+    name: str,
+    first: str,
+    second: str,
+    function: Callable[..., torch.Tensor],
+    types: tuple[DType, ...],
+    capturable: bool | None = None,
+) -> OpDeclaration:
     """Declares ``z = function(first, second)`` with broadcasting."""
     declaration = op(name, f"{first}: T, {second}: T -> z: T", T=types, capturable=capturable)
     declaration.infer(broadcast_shape)
@@ -50,13 +61,13 @@ atan2_op = _two("Atan2", "y", "x", torch.atan2, FLOATS)
 
 
 @atan2_op.gradient
-def _(op, dz):
+def _(op: Operation, dz: Tensor) -> Gradients:
     y, x = op.inputs
     flow = F.RealDiv(dz, F.AddV2(F.Square(x), F.Square(y)))
     return sum_to(F.Mul(x, flow), y, x), sum_to(F.Mul(F.Neg(y), flow), x, y)
 
 
-def _zero_where_first_is(function):
+def _zero_where_first_is(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
     return lambda x, y: torch.where(x == 0, x, function(x, y))
 
 
@@ -65,7 +76,7 @@ xlogy_op = binary("Xlogy", _zero_where_first_is(lambda x, y: x * torch.log(y)), 
 
 
 @xdivy_op.gradient
-def _(op, dz):
+def _(op: Operation, dz: Tensor) -> Gradients:
     x, y = op.inputs
     present = F.Cast(F.NotEqual(x, constant_like(0, x)), DstT=x.dtype)
     dx = F.Mul(dz, F.Xdivy(present, y))
@@ -73,7 +84,7 @@ def _(op, dz):
 
 
 @xlogy_op.gradient
-def _(op, dz):
+def _(op: Operation, dz: Tensor) -> Gradients:
     x, y = op.inputs
     present = F.Cast(F.NotEqual(x, constant_like(0, x)), DstT=x.dtype)
     return sum_to(F.Mul(dz, F.Xlogy(present, y)), x, y), sum_to(F.Mul(dz, F.Xdivy(x, y)), y, x)
@@ -82,7 +93,7 @@ def _(op, dz):
 # ---- incomplete gamma functions
 
 
-def _for_positive_parameter(function):
+def _for_positive_parameter(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
     return lambda a, x: torch.where(a == 0, math.nan, function(a, x))
 
 
@@ -90,7 +101,7 @@ igamma_op = _two("Igamma", "a", "x", _for_positive_parameter(torch.special.gamma
 igammac_op = _two("Igammac", "a", "x", _for_positive_parameter(torch.special.gammaincc), FLOATS)
 
 
-def _gamma_derivative(a, x):
+def _gamma_derivative(a: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     """d P(a, x) / da, where P is the regularised lower incomplete gamma function."""
     kind = a.dtype
     a, x = torch.broadcast_tensors(a.to(torch.float64), x.to(torch.float64))
@@ -113,7 +124,7 @@ igamma_grad_a_op = _two(
 ).no_gradient()
 
 
-def _gamma_gradients(op, dz, sign):
+def _gamma_gradients(op: Operation, dz: Tensor, sign: int) -> Gradients:
     a, x = op.inputs
     da = F.IgammaGradA(a, x)
     density = F.Exp(F.Sub(F.Sub(F.Mul(F.Sub(a, constant_like(1, a)), F.Log(x)), x), F.Lgamma(a)))
@@ -130,7 +141,7 @@ igammac_op.gradient(lambda op, dz: _gamma_gradients(op, dz, -1))
 # ---- zeta and polygamma
 
 
-def _zeta(x, q):
+def _zeta(x: torch.Tensor, q: torch.Tensor) -> torch.Tensor:
     """0 at infinity, where ATen has NaN."""
     return torch.where((q == math.inf) & (x > 1), 0.0, torch.special.zeta(x, q))
 
@@ -139,13 +150,13 @@ zeta_op = _two("Zeta", "x", "q", _zeta, _REAL_FLOATS)
 
 
 @zeta_op.gradient
-def _(op, dz):
+def _(op: Operation, dz: Tensor) -> Gradients:
     x, q = op.inputs
     dq = F.Mul(F.Neg(x), F.Zeta(F.AddV2(x, constant_like(1, x)), q))
     return None, sum_to(F.Mul(dz, dq), q, x)
 
 
-def _polygamma(n, x):
+def _polygamma(n: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     order = n + 1
     sign = torch.where(torch.remainder(n, 2) == 0, -1.0, 1.0).to(x.dtype)
     derivative = sign * torch.exp(torch.lgamma(order)) * _zeta(order, x)
@@ -157,7 +168,7 @@ polygamma_op = _two("Polygamma", "a", "x", _polygamma, _REAL_FLOATS)
 
 
 @polygamma_op.gradient
-def _(op, dz):
+def _(op: Operation, dz: Tensor) -> Gradients:
     n, x = op.inputs
     return None, sum_to(F.Mul(dz, F.Polygamma(F.AddV2(n, constant_like(1, n)), x)), x, n)
 
@@ -168,7 +179,7 @@ betainc_op = op("Betainc", "a: T, b: T, x: T -> z: T", T=_REAL_FLOATS, capturabl
 
 
 @betainc_op.infer
-def _(node):
+def _(node: Node) -> Shapes:
     dims = None
     for i in range(3):
         if node.dims(i) != ():
@@ -178,7 +189,7 @@ def _(node):
     return () if dims is None else dims
 
 
-def _beta_fraction(a, b, x):
+def _beta_fraction(a: torch.Tensor, b: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     """The continued fraction of DLMF 8.17.22, by Lentz's method; it converges fast for x < (a + 1) / (a + b
     + 2).
     """
@@ -203,7 +214,7 @@ def _beta_fraction(a, b, x):
     return fraction
 
 
-def _incomplete_beta(a, b, x):
+def _incomplete_beta(a: torch.Tensor, b: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     kind = x.dtype
     a, b, x = torch.broadcast_tensors(*[value.to(torch.float64) for value in (a, b, x)])
     valid = (a > 0) & (b > 0) & (x >= 0) & (x <= 1)
@@ -220,8 +231,8 @@ def _incomplete_beta(a, b, x):
 
 
 @betainc_op.kernel(CPU, GPU)
-def _(node, env):
-    def compute(a, b, x):
+def _(node: Node, env: Environment) -> Kernel:
+    def compute(a: torch.Tensor, b: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
         shapes = {tuple(value.shape) for value in (a, b, x) if value.ndim}
         if len(shapes) > 1:
             raise ValueError(f"Shapes of a, b and x must be equal or scalar, got {sorted(shapes)}")
@@ -231,7 +242,7 @@ def _(node, env):
 
 
 @betainc_op.gradient
-def _(op, dz):
+def _(op: Operation, dz: Tensor) -> Gradients:
     a, b, x = op.inputs
     one = constant_like(1, x)
     log_beta = F.Sub(F.AddV2(F.Lgamma(a), F.Lgamma(b)), F.Lgamma(F.AddV2(a, b)))
@@ -245,7 +256,7 @@ cross_op = op("Cross", "a: T, b: T -> product: T", T=REAL)
 
 
 @cross_op.infer
-def _(node):
+def _(node: Node) -> Shapes:
     dims = merge(node.dims(0), node.dims(1))
     if dims is None:
         return None
@@ -257,10 +268,12 @@ def _(node):
 
 
 @cross_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     dtype = node.dtype(0)
+    kind = dtype.torch
+    assert kind is not None  # of a number
 
-    def cross(a, b):
+    def cross(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         shapes = f"{list(a.shape)} vs. {list(b.shape)}"
         if a.shape != b.shape:
             raise ValueError(f"Both inputs must be of same shape: {shapes}")
@@ -269,13 +282,13 @@ def _(node, env):
         if dtype in SIGNED:
             a, b = a.view(SIGNED[dtype]), b.view(SIGNED[dtype])
         product = a.roll(-1, -1) * b.roll(1, -1) - a.roll(1, -1) * b.roll(-1, -1)
-        return product.view(dtype.torch)
+        return product.view(kind)
 
     return cross
 
 
 @cross_op.gradient
-def _(op, dz):
+def _(op: Operation, dz: Tensor) -> Gradients:
     a, b = op.inputs
     return F.Cross(b, dz), F.Cross(dz, a)
 
@@ -290,7 +303,7 @@ bucketize_op.infer(lambda node: node.dims(0))
 
 
 @bucketize_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     boundaries = np.array(node.attributes["boundaries"], np.float32)
     if (boundaries[1:] < boundaries[:-1]).any():
         raise errors.InvalidArgumentError(None, None, "Expected sorted boundaries")

@@ -17,7 +17,6 @@ tensor([65534], dtype=torch.uint16)
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import torch
 
@@ -27,7 +26,7 @@ from flowstone.framework.dtypes import DType
 SIGNED = {dtypes.uint16: torch.int16, dtypes.uint32: torch.int32, dtypes.uint64: torch.int64}
 _LOWEST = -(2**63)
 
-_Function = Callable[..., Any]
+_Function = Callable[..., torch.Tensor]
 
 
 def needs_help(dtype: DType) -> bool:
@@ -37,10 +36,9 @@ def needs_help(dtype: DType) -> bool:
 
 def modular(dtype: DType, function: _Function) -> _Function:
     """`function` on tensors of `dtype`, where signed and unsigned results have the same bits."""
-    signed = SIGNED.get(dtype)
-    if signed is None:
+    signed, unsigned = SIGNED.get(dtype), dtype.torch
+    if signed is None or unsigned is None:
         return function
-    unsigned = dtype.torch
 
     def compute(*values: torch.Tensor) -> torch.Tensor:
         return function(*[value.view(signed) for value in values]).view(unsigned)
@@ -108,5 +106,5 @@ def _to_int64(x: torch.Tensor) -> torch.Tensor:
     return x.to(torch.int64)
 
 
-def _converter(dtype: Any) -> _Function:
+def _converter(dtype: torch.dtype | None) -> _Function:
     return lambda x: x.to(dtype)

@@ -16,14 +16,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
 
 from flowstone.framework import dtypes, errors
-from flowstone.framework.kernel import CPU, X0, X1, X2, Call
-from flowstone.framework.operation import op
+from flowstone.framework.kernel import CPU, X0, X1, X2, Call, Environment, KernelFactory
+from flowstone.framework.node import Node
+from flowstone.framework.operation import OpDeclaration, op
+from flowstone.framework.shape import Dims
 from flowstone.framework.tensor import Tensor
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.randomness.class_distributions import (
@@ -48,6 +50,7 @@ __all__ = [
 ]
 
 Sample = tuple[Tensor, Tensor, Tensor]
+_Sampling: TypeAlias = "Callable[[torch.Tensor], tuple[torch.Tensor, ...]]"
 
 _OUTPUTS = "sampled_candidates: int64, true_expected_count: float, sampled_expected_count: float"
 _COUNTS = "num_true: int >= 1 ; num_sampled: int >= 1 ; unique: bool"
@@ -61,7 +64,7 @@ _VOCABULARY = (
 # ---- samplers
 
 
-def _sampler(name: str, attributes: str, kernel: Callable[[Any, Any], Any]) -> Any:
+def _sampler(name: str, attributes: str, kernel: KernelFactory) -> OpDeclaration:
     """Declares the sampler whose factory is `kernel(node, env)`."""
     declaration = op(name, f"true_classes: int64 -> {_OUTPUTS}", f"{attributes} ; {SEEDS}", stateful=True)
     declaration.infer(_sample_shapes)
@@ -69,7 +72,7 @@ def _sampler(name: str, attributes: str, kernel: Callable[[Any, Any], Any]) -> A
     return declaration.not_differentiable()
 
 
-def _sample_shapes(node: Any) -> list[tuple[int | None, ...]]:
+def _sample_shapes(node: Node) -> list[Dims]:
     dims = node.dims(0)
     if dims is not None and len(dims) != 2:
         raise ValueError(f"Shape must be rank 2 but is rank {len(dims)}")
@@ -77,12 +80,13 @@ def _sample_shapes(node: Any) -> list[tuple[int | None, ...]]:
     return [sampled, (None if dims is None else dims[0], node.attributes["num_true"]), sampled]
 
 
-def _sampling(node: Any, env: Any, distribution: ClassDistribution) -> Callable[[torch.Tensor], Any]:
+def _sampling(node: Node, env: Environment, distribution: ClassDistribution) -> _Sampling:
     """The kernel that samples from `distribution`."""
     count, unique = node.attributes["num_sampled"], node.attributes["unique"]
     as_vector, generator = _vector_of_true_classes(node), generator_of(node, env)
     # What the session's plans share; `generator_of` has the place of the node's own name.
     expected_counts = _shared(env, f"{node.name}/expectation", lambda: expectation(distribution))
+    draws: Callable[[], Draws]
     if distribution.is_fixed:
         ahead = _shared(env, f"{node.name}/draws", lambda: Draws(distribution, generator))
         draws = lambda: ahead  # noqa: E731
@@ -113,12 +117,12 @@ def _sampling(node: Any, env: Any, distribution: ClassDistribution) -> Callable[
     return sample_from_table if has_table(distribution) else checked_sample
 
 
-def _shared(env: Any, key: str, make: Callable[[], Any]) -> Any:
+def _shared(env: Environment, key: str, make: Callable[[], Any]) -> Any:
     """The session's object of this key; made on first use."""
     return env.states.get(key) or env.states.setdefault(key, make())
 
 
-def _vector_of_true_classes(node: Any) -> Callable[[torch.Tensor], torch.Tensor]:
+def _vector_of_true_classes(node: Node) -> Callable[[torch.Tensor], torch.Tensor]:
     """What gives the true classes as a vector; InvalidArgumentError where they are not [any, num_true]."""
     num_true, dims = node.attributes["num_true"], node.dims(0)
     if dims is not None and dims[1] == num_true:
@@ -157,7 +161,7 @@ log_uniform_op = _sampler(
 )
 
 
-def _learning_kernel(node: Any, env: Any) -> Callable[[torch.Tensor], Any]:
+def _learning_kernel(node: Node, env: Environment) -> _Sampling:
     """Samples by what was seen in earlier steps of the session, then adds the true classes."""
     # `generator_of` has the place of the node's own name.
     states, key = env.states, f"{node.name}/seen"
@@ -176,7 +180,7 @@ learned_op = _sampler("LearnedUnigramCandidateSampler", _RANGE, _learning_kernel
 _sampler("ThreadUnsafeUnigramCandidateSampler", _RANGE, _learning_kernel)
 
 
-def _fixed_kernel(node: Any, env: Any) -> Callable[[torch.Tensor], Any]:
+def _fixed_kernel(node: Node, env: Environment) -> _Sampling:
     return _sampling(node, env, Weighted(unigram_weights(node.attributes)))
 
 
@@ -218,7 +222,7 @@ def _file_weights(path: str | bytes) -> list[float]:
 fixed_op = _sampler("FixedUnigramCandidateSampler", f"{_RANGE} ; {_VOCABULARY}", _fixed_kernel)
 
 
-def _all_kernel(node: Any, env: Any) -> Callable[[torch.Tensor], Any]:
+def _all_kernel(node: Node, env: Environment) -> _Sampling:
     count, as_vector = node.attributes["num_sampled"], _vector_of_true_classes(node)
 
     def sample(true_classes: torch.Tensor) -> tuple[torch.Tensor, ...]:
@@ -241,7 +245,7 @@ accidental_hits_op.not_differentiable()
 
 
 @accidental_hits_op.infer
-def _(node: Any) -> list[tuple[None]]:
+def _(node: Node) -> list[Dims]:
     true, sampled, num_true = node.dims(0), node.dims(1), node.attributes["num_true"]
     for dims, rank in ((true, 2), (sampled, 1)):
         if dims is not None and len(dims) != rank:
@@ -252,7 +256,7 @@ def _(node: Any) -> list[tuple[None]]:
 
 
 @accidental_hits_op.kernel(CPU)
-def _(node: Any, env: Any) -> Callable[..., Any]:
+def _(node: Node, env: Environment) -> Callable[..., Any]:
     num_true = node.attributes["num_true"]
     lowest = -dtypes.float32.max
 
@@ -283,10 +287,11 @@ mask_hits_op.not_differentiable()
 
 
 @mask_hits_op.kernel(CPU)
-def _(node: Any, env: Any) -> Call:
+def _(node: Node, env: Environment) -> Call:
     """The logits, [batch, candidates], plus the least float where a candidate is a true class of the row."""
     lowest = float(dtypes.float32.max) * -1
-    if node.static_shape(1) is not None and node.static_shape(1)[1] == 1:
+    of_true = node.static_shape(1)
+    if of_true is not None and of_true[1] == 1:
         hits = Call(torch.eq, X1, X2)
     else:
         hits = Call(torch.any, Call(torch.eq, Call(torch.unsqueeze, X1, 2), X2), 1)
@@ -388,7 +393,7 @@ def all_candidate_sampler(
 
 
 def _sample(
-    declaration: Any,
+    declaration: OpDeclaration,
     true_classes: Any,
     num_true: int,
     num_sampled: int,
@@ -397,7 +402,7 @@ def _sample(
     name: str | None,
     **attributes: Any,
 ) -> Sample:
-    return declaration(
+    sample: Sample = declaration.several(
         true_classes,
         num_true=num_true,
         num_sampled=num_sampled,
@@ -406,6 +411,7 @@ def _sample(
         **attributes,
         **seed_attributes(seed),
     )
+    return sample
 
 
 def compute_accidental_hits(
@@ -421,6 +427,7 @@ def compute_accidental_hits(
     For `true_classes`, int64 [batch, num_true], and `sampled_candidates`, int64 [num_sampled]. Added to the
     logits at these places, the weights take the hits out of the loss.
     """
-    return accidental_hits_op(
+    hits: Sample = accidental_hits_op.several(
         true_classes, sampled_candidates, num_true=num_true, name=name, **seed_attributes(seed)
     )
+    return hits

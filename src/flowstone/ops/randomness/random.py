@@ -12,6 +12,7 @@ True
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -19,9 +20,12 @@ import numpy as np
 import torch
 
 from flowstone.framework import dtypes, errors
-from flowstone.framework.kernel import CPU, GPU, Call
-from flowstone.framework.operation import F, op
+from flowstone.framework.graph_operation import Operation
+from flowstone.framework.kernel import CPU, GPU, Call, Environment, Kernel, KernelFactory
+from flowstone.framework.node import Node
+from flowstone.framework.operation import F, Gradients, OpDeclaration, Shapes, op
 from flowstone.framework.scope import get_default_graph
+from flowstone.framework.shape import Dims
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 
 __all__ = [
@@ -71,7 +75,7 @@ def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
     return (0, _LARGEST) if (first, second) == (0, 0) else (first, second)
 
 
-def seed_attributes(op_seed: int | None) -> dict[str, int]:
+def seed_attributes(op_seed: int | None) -> dict[str, Any]:
     """The seed attributes for an op created now."""
     first, second = get_seed(op_seed)
     return {"seed": first or 0, "seed2": second or 0}
@@ -83,10 +87,10 @@ def generator_seed(seed: int, seed2: int) -> int:
     return int(state.generate_state(1, np.uint64)[0])
 
 
-def generator_of(node, env) -> torch.Generator:
+def generator_of(node: Node, env: Environment) -> torch.Generator:
     """The session's generator of a random node, seeded by its attributes; anew each session by (0, 0)."""
 
-    def make():
+    def make() -> torch.Generator:
         generator = torch.Generator(device=env.device)
         seed, seed2 = node.attributes["seed"], node.attributes["seed2"]
         if seed or seed2:
@@ -95,13 +99,16 @@ def generator_of(node, env) -> torch.Generator:
             generator.seed()
         return generator
 
-    return env.state(node, make)
+    generator: torch.Generator = env.state(node, make)
+    return generator
 
 
 # ---- distributions
 
 
-def _truncated(shape, generator, dtype, device):
+def _truncated(
+    shape: list[int], generator: torch.Generator, dtype: torch.dtype, device: torch.device
+) -> torch.Tensor:
     """Standard normal values within two deviations, by the inverse of the distribution function."""
     exact = dtype if dtype in (torch.float32, torch.float64) else torch.float32
     bound = math.erf(2 / math.sqrt(2))
@@ -109,25 +116,25 @@ def _truncated(shape, generator, dtype, device):
     return values.erfinv_().mul_(math.sqrt(2)).clamp_(-2, 2).to(dtype)
 
 
-def _shape_from_input(node):
+def _shape_from_input(node: Node) -> Dims:
     dims = node.dims(0)
     if dims is not None and len(dims) != 1:
         raise ValueError(f"Shape must be rank 1 but is rank {len(dims)}")
     return node.constant_dims(0)
 
 
-def _fixed_shape(node):
+def _fixed_shape(node: Node) -> Dims:
     value = node.constant(0)
     return None if value is None else value.tolist()
 
 
-def _filled_kernel(function):
+def _filled_kernel(function: Callable[..., torch.Tensor]) -> KernelFactory:
     """A kernel factory for `function(shape, generator=, dtype=, device=)`,
 
     called by the step itself if it can be.
     """
 
-    def factory(node, env):
+    def factory(node: Node, env: Environment) -> Kernel:
         keywords = {
             "generator": generator_of(node, env),
             "dtype": node.attributes["dtype"].torch,
@@ -141,7 +148,7 @@ def _filled_kernel(function):
     return factory
 
 
-def _filled(name, function):
+def _filled(name: str, function: Callable[..., torch.Tensor]) -> OpDeclaration:
     declaration = op(
         name,
         "shape: T -> output: dtype",
@@ -171,26 +178,26 @@ random_uniform_int_op.not_differentiable()
 
 
 @random_uniform_int_op.infer
-def _(node):
+def _(node: Node) -> Shapes:
     for i, name in ((1, "minval"), (2, "maxval")):
-        if node.dims(i):
-            raise ValueError(f"Shape must be rank 0 but is rank {len(node.dims(i))} for {name}")
+        if given := node.dims(i):
+            raise ValueError(f"Shape must be rank 0 but is rank {len(given)} for {name}")
     return _shape_from_input(node)
 
 
 @random_uniform_int_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     keywords = {
         "generator": generator_of(node, env),
         "dtype": node.attributes["Tout"].torch,
         "device": env.device,
     }
 
-    def draw(shape, low, high):
-        low, high = int(low), int(high)
-        if low >= high:
-            raise errors.InvalidArgumentError(None, None, f"Need minval < maxval, got {low} >= {high}")
-        return torch.randint(low, high, shape.tolist(), **keywords)
+    def draw(shape: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> torch.Tensor:
+        start, stop = int(low), int(high)
+        if start >= stop:
+            raise errors.InvalidArgumentError(None, None, f"Need minval < maxval, got {start} >= {stop}")
+        return torch.randint(start, stop, shape.tolist(), **keywords)
 
     return draw
 
@@ -198,7 +205,7 @@ def _(node, env):
 # ---- distributions with parameters
 
 
-def _leading_shape(node):
+def _leading_shape(node: Node) -> Dims:
     leading, parameters = _shape_from_input(node), node.dims(1)
     return None if leading is None or parameters is None else (*leading, *parameters)
 
@@ -214,10 +221,10 @@ random_gamma_op.infer(_leading_shape)
 
 
 @random_gamma_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     generator, is_half = generator_of(node, env), node.dtype(1) is dtypes.float16
 
-    def draw(shape, alpha):
+    def draw(shape: torch.Tensor, alpha: torch.Tensor) -> torch.Tensor:
         wide = alpha.float() if is_half else alpha
         wide = wide.expand(*shape.tolist(), *alpha.shape).contiguous()
         return torch._standard_gamma(wide, generator).to(alpha.dtype)
@@ -226,7 +233,7 @@ def _(node, env):
 
 
 @random_gamma_op.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     """By implicit differentiation of the samples, summed over the samples of each parameter."""
     shape, alpha = op.inputs
     count = F.Size(shape, name="num_sample_dimensions")
@@ -244,16 +251,16 @@ random_gamma_grad.no_gradient()
 
 
 @random_gamma_grad.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     return lambda alpha, sample: torch._standard_gamma_grad(
         *[t.contiguous() for t in torch.broadcast_tensors(alpha, sample)]
     )
 
 
-def _poisson_kernel(node, env):
+def _poisson_kernel(node: Node, env: Environment) -> Kernel:
     generator, dtype = generator_of(node, env), node.attributes["dtype"].torch
 
-    def draw(shape, rate):
+    def draw(shape: torch.Tensor, rate: torch.Tensor) -> torch.Tensor:
         wide = rate.to(torch.float64).expand(*shape.tolist(), *rate.shape)
         return torch.poisson(wide.contiguous(), generator).to(dtype)
 
@@ -292,18 +299,27 @@ parameterized_truncated_normal_op.not_differentiable()
 
 
 @parameterized_truncated_normal_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     generator = generator_of(node, env)
 
-    def draw(shape, *parameters):
-        shape = shape.tolist()
-        spread = [p.to(torch.float64).reshape(-1, *(1,) * (len(shape) - 1)) for p in parameters]
-        return _within(shape, *spread, generator).to(parameters[0].dtype)
+    def draw(shape: torch.Tensor, *parameters: torch.Tensor) -> torch.Tensor:
+        sizes = shape.tolist()
+        mean, deviation, low, high = [
+            p.to(torch.float64).reshape(-1, *(1,) * (len(sizes) - 1)) for p in parameters
+        ]
+        return _within(sizes, mean, deviation, low, high, generator).to(parameters[0].dtype)
 
     return draw
 
 
-def _within(shape, mean, deviation, low, high, generator):
+def _within(
+    shape: list[int],
+    mean: torch.Tensor,
+    deviation: torch.Tensor,
+    low: torch.Tensor,
+    high: torch.Tensor,
+    generator: torch.Generator,
+) -> torch.Tensor:
     """Normal values between `low` and `high`,
 
     by the inverse distribution function in the accurate (lower) tail.
@@ -318,13 +334,14 @@ def _within(shape, mean, deviation, low, high, generator):
     uniform = torch.rand(shape, generator=generator, dtype=torch.float64, device=mean.device)
     least, most = torch.special.ndtr(start), torch.special.ndtr(stop)
     values = torch.special.ndtri(least + uniform * (most - least)).clamp(min=start, max=stop)
-    return (values * sign * deviation + mean).clamp(min=low, max=high)
+    result: torch.Tensor = values * sign * deviation + mean
+    return result.clamp(min=low, max=high)
 
 
 # ---- public functions
 
 
-def _shape_tensor(shape):
+def _shape_tensor(shape: Any) -> Tensor:
     if isinstance(shape, Tensor):
         return shape
     if isinstance(shape, (list, tuple)) and any(isinstance(n, Tensor) for n in shape):
@@ -333,7 +350,16 @@ def _shape_tensor(shape):
     return convert_to_tensor(np.asarray(dims, np.int32) if np.size(dims) == 0 else dims, name="shape")
 
 
-def _scaled(declaration, default, shape, mean, stddev, dtype, seed, name):
+def _scaled(
+    declaration: OpDeclaration,
+    default: str,
+    shape: Any,
+    mean: Any,
+    stddev: Any,
+    dtype: Any,
+    seed: int | None,
+    name: str | None,
+) -> Tensor:
     with get_default_graph().name_scope(name or default) as scope:
         shape = _shape_tensor(shape)
         dtype = dtypes.as_dtype(dtype)

@@ -11,8 +11,9 @@ from typing import Any
 import torch
 
 from flowstone.framework import dtypes, errors
-from flowstone.framework.kernel import CPU, GPU
-from flowstone.framework.operation import F, op
+from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.node import Node
+from flowstone.framework.operation import F, Shapes, op
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.randomness.random import SEEDS, generator_of, random_uniform, seed_attributes
@@ -33,7 +34,7 @@ multinomial_op.not_differentiable()
 
 
 @multinomial_op.infer
-def _(node):
+def _(node: Node) -> Shapes:
     logits, count = node.dims(0), node.constant(1)
     if logits is not None and len(logits) != 2:
         raise ValueError(f"Shape must be rank 2 but is rank {len(logits)}")
@@ -43,10 +44,10 @@ def _(node):
 
 
 @multinomial_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     generator, dtype = generator_of(node, env), node.attributes["output_dtype"].torch
 
-    def draw(logits, count):
+    def draw(logits: torch.Tensor, count: int) -> torch.Tensor:
         count = int(count)
         if logits.dim() != 2 or count < 0 or (count and not logits.shape[1]):
             raise errors.InvalidArgumentError(
@@ -80,10 +81,10 @@ random_shuffle_op.not_differentiable()
 
 
 @random_shuffle_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     generator = generator_of(node, env)
 
-    def shuffle(value):
+    def shuffle(value: torch.Tensor) -> torch.Tensor:
         if not value.ndim:
             return value.clone() if isinstance(value, torch.Tensor) else value.copy()
         order = torch.randperm(value.shape[0], generator=generator, device=generator.device)

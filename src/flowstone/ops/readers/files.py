@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from flowstone.framework import errors
-from flowstone.framework.kernel import CPU
+from flowstone.framework.kernel import CPU, Environment
+from flowstone.framework.node import Node
 from flowstone.framework.operation import op
 from flowstone.framework.shape import format_dims
 from flowstone.framework.tensor import Tensor
@@ -34,7 +35,7 @@ matching_files_op.no_gradient()
 
 
 @matching_files_op.infer
-def _(node: Any) -> tuple[None]:
+def _(node: Node) -> tuple[None]:
     dims = node.dims(0)
     if dims is not None and len(dims) > 1:
         raise ValueError(f"Shape must be at most rank 1 but is rank {len(dims)}")
@@ -42,7 +43,7 @@ def _(node: Any) -> tuple[None]:
 
 
 @matching_files_op.kernel(CPU)
-def _(node: Any, env: Any) -> Callable[[Any], Any]:
+def _(node: Node, env: Environment) -> Callable[[Any], Any]:
     return _matches
 
 
@@ -131,4 +132,4 @@ def matching_files(pattern: Any, name: str | None = None) -> Tensor:
     `pattern`: a string scalar or vector. Returns a string vector, empty where nothing fits; the file system
     is asked in every step.
     """
-    return matching_files_op(pattern, name=name)  # type: ignore[no-any-return]
+    return matching_files_op(pattern, name=name)

@@ -8,8 +8,11 @@ import numpy as np
 import torch
 
 from flowstone.framework import dtypes
-from flowstone.framework.kernel import CPU, GPU
-from flowstone.framework.operation import F, op
+from flowstone.framework.dtypes import DType
+from flowstone.framework.graph_operation import Operation
+from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.node import Node
+from flowstone.framework.operation import F, Gradients, OpDeclaration, Shapes, op
 from flowstone.framework.shape import merge
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.numbers.elementwise import FLOATS, REAL
@@ -22,13 +25,13 @@ _INDEX = "type in [int32, int64]"
 _SPARSE = f"Tidx: {_INDEX} = int32 ; Tsegmentids: {_INDEX} = int32"
 
 
-def _scale(how, data, ids, count):
+def _scale(how: str, data: torch.Tensor, ids: torch.Tensor, count: int) -> torch.Tensor:
     """1, or for each segment 1 / its size or 1 / sqrt of it."""
     sizes = torch.bincount(ids, minlength=count).clamp(min=1).to(data.dtype)
     return (1 / sizes if how == "mean" else torch.rsqrt(sizes)).reshape([-1] + [1] * (data.ndim - 1))
 
 
-def _check_sparse(data, indices, ids):
+def _check_sparse(data: torch.Tensor, indices: torch.Tensor, ids: torch.Tensor) -> None:
     if indices.ndim != 1 or ids.shape != indices.shape:
         raise invalid("segment_ids and indices should have same size.")
     if not data.ndim:
@@ -42,7 +45,7 @@ def _check_sparse(data, indices, ids):
 _IN_BAGS = frozenset({torch.float32, torch.float64})
 
 
-def _sum_in_bags(data, indices, ids, count):
+def _sum_in_bags(data: torch.Tensor, indices: torch.Tensor, ids: torch.Tensor, count: int) -> torch.Tensor:
     """The sums of segments without the picked rows in between: a third to a half of the time."""
     segments = torch.arange(count, dtype=ids.dtype)
     starts = torch.searchsorted(ids, segments, out_int32=indices.dtype == torch.int32)
@@ -51,7 +54,7 @@ def _sum_in_bags(data, indices, ids, count):
     return bags if data.ndim == 2 else bags.reshape(count, *data.shape[1:])
 
 
-def _sparse_segments(name, types, how):
+def _sparse_segments(name: str, types: tuple[DType, ...], how: str) -> OpDeclaration:
     declaration = op(
         name,
         "data: T, indices: Tidx, segment_ids: Tsegmentids -> output: T",
@@ -61,7 +64,7 @@ def _sparse_segments(name, types, how):
     )
 
     @declaration.infer
-    def _(node):
+    def _(node: Node) -> Shapes:
         dims = node.dims(0)
         merge(merge(node.dims(1), (None,)), node.dims(2))
         if dims == ():
@@ -69,8 +72,8 @@ def _sparse_segments(name, types, how):
         return None if dims is None else (None, *dims[1:])
 
     @declaration.kernel(CPU, GPU)
-    def _(node, env):
-        def reduce(data, indices, ids):
+    def _(node: Node, env: Environment) -> Kernel:
+        def reduce(data: torch.Tensor, indices: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
             _check_sparse(data, indices, ids)
             count = check_sorted(ids)
             if in_bags and count and data.numel():
@@ -90,7 +93,7 @@ sparse_segment_mean_op = _sparse_segments("SparseSegmentMean", FLOATS, "mean")
 sparse_segment_sqrt_n_op = _sparse_segments("SparseSegmentSqrtN", FLOATS, "sqrtn")
 
 
-def _sparse_segment_gradient(name, forward, how):
+def _sparse_segment_gradient(name: str, forward: OpDeclaration, how: str) -> OpDeclaration:
     declaration = op(
         name,
         "grad: T, indices: Tidx, segment_ids: Tsegmentids, output_dim0: int32 -> output: T",
@@ -101,15 +104,17 @@ def _sparse_segment_gradient(name, forward, how):
     ).no_gradient()
 
     @declaration.infer
-    def _(node):
+    def _(node: Node) -> Shapes:
         dims, rows = node.dims(0), node.constant(3)
         if dims == ():
             raise ValueError("Shape must be at least rank 1 but is rank 0")
         return None if dims is None else (None if rows is None else int(rows), *dims[1:])
 
     @declaration.kernel(CPU, GPU)
-    def _(node, env):
-        def spread(dy, indices, ids, output_dim0):
+    def _(node: Node, env: Environment) -> Kernel:
+        def spread(
+            dy: torch.Tensor, indices: torch.Tensor, ids: torch.Tensor, output_dim0: torch.Tensor
+        ) -> torch.Tensor:
             rows, count = int(output_dim0), check_sorted(ids)
             if indices.ndim != 1 or ids.shape != indices.shape or count > dy.shape[0]:
                 raise invalid("segment_ids and indices should have same size, and ids a row of the gradient.")
@@ -121,7 +126,7 @@ def _sparse_segment_gradient(name, forward, how):
         return spread
 
     @forward.gradient
-    def _(op, dy):
+    def _(op: Operation, dy: Tensor) -> Gradients:
         data, indices, ids = op.inputs
         rows = F.GatherV2(F.Shape(data), np.int32(0), np.int32(0))
         return getattr(F, name)(dy, indices, ids, rows), None, None
@@ -138,7 +143,7 @@ sparse_segment_sqrt_n_grad_op = _sparse_segment_gradient(
 
 
 @sparse_segment_sum_op.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     data, indices, ids = op.inputs
     rows = F.GatherV2(F.Shape(data), np.int32(0), np.int32(0))
     return F.UnsortedSegmentSum(gather_rows(dy, ids), indices, rows), None, None
@@ -156,7 +161,7 @@ bincount_op = op(
 
 
 @bincount_op.infer
-def _(node):
+def _(node: Node) -> Shapes:
     size = node.constant(1)
     if size is not None and int(size) < 0:
         raise ValueError(f"size ({int(size)}) must be non-negative")
@@ -164,13 +169,13 @@ def _(node):
 
 
 @bincount_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     kind = node.dtype(2).torch
 
-    def count(values, size, weights):
-        size = int(size)
-        if size < 0:
-            raise invalid(f"size ({size}) must be non-negative")
+    def count(values: torch.Tensor, size: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+        bins = int(size)
+        if bins < 0:
+            raise invalid(f"size ({bins}) must be non-negative")
         values = values.reshape(-1)
         if bool((values < 0).any()):
             raise invalid("Input arr must be non-negative!")
@@ -179,8 +184,8 @@ def _(node, env):
             if weights.numel()
             else torch.ones(values.shape, dtype=kind, device=values.device)
         )
-        kept = values < size
-        return sum_rows(weights[kept], values[kept], size)
+        kept = values < bins
+        return sum_rows(weights[kept], values[kept], bins)
 
     return count
 

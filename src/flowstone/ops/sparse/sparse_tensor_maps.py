@@ -15,7 +15,8 @@ import numpy as np
 import torch
 
 from flowstone.framework import dtypes
-from flowstone.framework.kernel import CPU
+from flowstone.framework.kernel import CPU, Environment
+from flowstone.framework.node import Node
 from flowstone.framework.operation import OpDeclaration, op
 from flowstone.framework.shape import format_dims
 from flowstone.ops.arrays.arrays import invalid
@@ -52,16 +53,17 @@ class SparseTensorMap:
         return taken
 
 
-def _map_of(node: Any, env: Any) -> SparseTensorMap:
+def _map_of(node: Node, env: Environment) -> SparseTensorMap:
     name = node.attributes["shared_name"] or node.name
     key = ("SparseTensorMap", name)
+    assert env.resources is not None  # a session's: the op is stateful
     found: SparseTensorMap = env.resources.look_up_or_create(
         node.attributes["container"], key, lambda: SparseTensorMap(name)
     )
     return found
 
 
-def _check_ranks(node: Any, *ranks: int) -> None:
+def _check_ranks(node: Node, *ranks: int) -> None:
     for i, rank in enumerate(ranks):
         dims = node.dims(i)
         if dims is not None and len(dims) != rank:
@@ -112,13 +114,13 @@ add_many_sparse_op = _declare_addition("AddManySparseToTensorsMap", "sparse_hand
 
 
 @add_sparse_op.infer
-def _(node: Any) -> tuple[()]:
+def _(node: Node) -> tuple[()]:
     _check_ranks(node, 2, 1, 1)
     return ()
 
 
 @add_sparse_op.kernel(CPU)
-def _(node: Any, env: Any) -> Callable[..., torch.Tensor]:
+def _(node: Node, env: Environment) -> Callable[..., torch.Tensor]:
     kept = _map_of(node, env)
 
     def add(indices: torch.Tensor, values: Any, shape: torch.Tensor) -> torch.Tensor:
@@ -129,13 +131,13 @@ def _(node: Any, env: Any) -> Callable[..., torch.Tensor]:
 
 
 @add_many_sparse_op.infer
-def _(node: Any) -> tuple[None]:
+def _(node: Node) -> tuple[None]:
     _check_ranks(node, 2, 1, 1)
     return (None,)
 
 
 @add_many_sparse_op.kernel(CPU)
-def _(node: Any, env: Any) -> Callable[..., torch.Tensor]:
+def _(node: Node, env: Environment) -> Callable[..., torch.Tensor]:
     kept = _map_of(node, env)
 
     def add(indices: torch.Tensor, values: Any, shape: torch.Tensor) -> torch.Tensor:
@@ -187,13 +189,13 @@ take_many_sparse_op = op(
 
 
 @take_many_sparse_op.infer
-def _(node: Any) -> list[Any]:
+def _(node: Node) -> list[Any]:
     _check_ranks(node, 1)
     return [(None, None), (None,), (None,)]
 
 
 @take_many_sparse_op.kernel(CPU)
-def _(node: Any, env: Any) -> Callable[..., Any]:
+def _(node: Node, env: Environment) -> Callable[..., Any]:
     kept, dtype = _map_of(node, env), node.attributes["dtype"]
 
     def take(handles: torch.Tensor) -> Any:

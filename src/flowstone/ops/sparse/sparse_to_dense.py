@@ -14,7 +14,9 @@ import numpy as np
 import torch
 
 from flowstone.framework import dtypes
-from flowstone.framework.kernel import CPU
+from flowstone.framework.graph_operation import Operation
+from flowstone.framework.kernel import CPU, Environment
+from flowstone.framework.node import Node
 from flowstone.framework.operation import F, op
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.shape import format_dims
@@ -34,7 +36,7 @@ sparse_to_dense_op = op(
 
 
 @sparse_to_dense_op.infer
-def _(node: Any) -> tuple[int | None, ...] | None:
+def _(node: Node) -> tuple[int | None, ...] | None:
     dims = node.dims(1)
     if dims is not None and len(dims) != 1:
         raise ValueError(f"Shape must be rank 1 but is rank {len(dims)}")
@@ -42,7 +44,7 @@ def _(node: Any) -> tuple[int | None, ...] | None:
 
 
 @sparse_to_dense_op.kernel(CPU)
-def _(node: Any, env: Any) -> Callable[..., Any]:
+def _(node: Node, env: Environment) -> Callable[..., Any]:
     validate = node.attributes["validate_indices"]
 
     def scatter(places: torch.Tensor, shape: torch.Tensor, values: Any, default: Any) -> Any:
@@ -51,13 +53,13 @@ def _(node: Any, env: Any) -> Callable[..., Any]:
         if validate:
             _check_order(rows, sizes)
         elif bool((rows < 0).any() | (rows >= shape).any()):
-            raise invalid(f"Indices are not valid (out of bounds).  Shape: {format_dims(sizes)}")
+            raise invalid(f"Indices are not valid (out of bounds).  Shape: {format_dims(tuple(sizes))}")
         if isinstance(values, torch.Tensor):
             dense = torch.full(sizes, 0, dtype=values.dtype).copy_(default.expand(sizes))
             return dense.index_put_(tuple(rows.long().unbind(1)), values) if len(rows) else dense
-        dense = np.full(sizes, default[()], object)
-        dense[tuple(rows.numpy().T)] = values
-        return boxed(dense)
+        texts = np.full(sizes, default[()], object)
+        texts[tuple(rows.numpy().T)] = values
+        return boxed(texts)
 
     if is_text(node, 2):
         return lambda places, shape, values, default: scatter(places, shape, boxed(values), boxed(default))
@@ -89,9 +91,9 @@ def _index_rows(places: torch.Tensor, shape: torch.Tensor, values: Any, default:
 def _check_order(rows: torch.Tensor, sizes: list[int]) -> None:
     previous: list[int] | None = None
     for i, row in enumerate(rows.tolist()):
-        where = f"indices[{i}] = {format_dims(row)} is"
+        where = f"indices[{i}] = {format_dims(tuple(row))} is"
         if not all(0 <= k < size for k, size in zip(row, sizes)):
-            raise invalid(f"{where} out of bounds: need 0 <= index < {format_dims(sizes)}")
+            raise invalid(f"{where} out of bounds: need 0 <= index < {format_dims(tuple(sizes))}")
         if previous is not None and row <= previous:
             problem = (
                 "repeated" if row == previous else "out of order. Many sparse ops require sorted indices."
@@ -101,7 +103,7 @@ def _check_order(rows: torch.Tensor, sizes: list[int]) -> None:
 
 
 @sparse_to_dense_op.gradient
-def _(op: Any, dy: Any) -> tuple[Any, ...]:
+def _(op: Operation, dy: Any) -> tuple[Any, ...]:
     """By the values, what flows to their places; by the default, the rest."""
     places, values = op.inputs[0], op.inputs[2]
     if places.shape.ndims is not None and places.shape.ndims < 2:
@@ -129,6 +131,6 @@ def sparse_to_dense(
     with get_default_graph().name_scope(name or "SparseToDense") as scope:
         values = convert_to_tensor(sparse_values, name="sparse_values")
         default = convert_to_tensor(default_value, values.dtype.base_dtype, name="default_value")
-        return sparse_to_dense_op(  # type: ignore[no-any-return]
+        return sparse_to_dense_op(
             sparse_indices, output_shape, values, default, validate_indices=validate_indices, name=scope
         )
