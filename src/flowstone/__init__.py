@@ -127,6 +127,7 @@ from flowstone.ops.numbers.operators import *
 from flowstone.ops.numbers.reductions import *
 from flowstone.ops.numbers.segment_reductions import *
 from flowstone.ops.numbers.special_functions import *
+from flowstone.ops.numbers.sums import *
 from flowstone.ops.queues.accumulators import *
 from flowstone.ops.queues.queues import *
 from flowstone.ops.randomness.random import *

@@ -8,9 +8,7 @@ from flowstone.ops.networks.softmax import log_softmax, softmax
 from flowstone.ops.numbers.accumulations import cumprod, cumsum
 from flowstone.ops.numbers.arithmetic import (
     abs,
-    accumulate_n,
     add,
-    add_n,
     maximum,
     minimum,
     multiply,
@@ -96,4 +94,5 @@ from flowstone.ops.numbers.segment_reductions import (
     unsorted_segment_sum,
 )
 from flowstone.ops.numbers.special_functions import atan2, betainc, igamma, igammac, lbeta, polygamma, zeta
+from flowstone.ops.numbers.sums import accumulate_n, add_n
 from flowstone.ops.sparse.sparse_segment_reductions import bincount

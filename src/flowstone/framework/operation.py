@@ -4,11 +4,11 @@
     maximum.infer(broadcast)
 
     @maximum.kernel(CPU, GPU)
-    def _(node, env):
+    def _(node: Node, env: Environment) -> Kernel:
         return torch.maximum
 
     @maximum.gradient
-    def _(op, dz): ...
+    def _(op: Operation, dz: Tensor) -> Gradients: ...
 
 The declaration *is* the function that adds the op to the default graph: ``maximum(a, b, name="m")``.
 
@@ -18,7 +18,8 @@ attributes are given as keywords (allowed types, or None for any); all others as
 `attributes.py`. Attributes named in the signature that are declared nowhere become ``type`` (or ``int >= 1``
 for N, ``list(type) >= 1``).
 
-Parts of a declaration, each set by a method or decorator of the same name:
+Parts of a declaration, each set by a method or decorator of the same name (`ShapeFunction`, `KernelFactory` …
+are their types):
 
 ========  ============================================================================  ==========
 part      what it is                                                                    obligatory

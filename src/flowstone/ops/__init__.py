@@ -5,7 +5,7 @@ Importing this package declares every op; a declaration that lacks an obligatory
 """
 
 from flowstone.framework.operation import registry
-from flowstone.ops.algebra import diagonals, einstein_sums, matrices, tensor_contractions
+from flowstone.ops.algebra import batch_matrices, diagonals, einstein_sums, matrices, tensor_contractions
 from flowstone.ops.arrays import (
     arrays,
     broadcasting,
@@ -83,6 +83,7 @@ from flowstone.ops.numbers import (
     reductions,
     segment_reductions,
     special_functions,
+    sums,
     unsigned_integers,
 )
 from flowstone.ops.queues import (

@@ -11,7 +11,8 @@ import pytest
 import flowstone as tf
 from flowstone.framework import nest
 from flowstone.framework.operation import F
-from flowstone.ops.lists.tensor_array_ops import GENERATIONS, gradient_source
+from flowstone.ops.lists.tensor_array_gradients import gradient_source
+from flowstone.ops.lists.tensor_array_ops import GENERATIONS
 
 
 @pytest.fixture(autouse=True)

@@ -14,12 +14,13 @@ stand for the letters that only this input has, an identity matrix for each repe
 from __future__ import annotations
 
 import string
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 import torch
 
 from flowstone.framework import dtypes, errors
+from flowstone.framework.dtypes import DType
 from flowstone.framework.graph_operation import Operation
 from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
 from flowstone.framework.node import Node
@@ -110,7 +111,7 @@ def _(node: Node, env: Environment) -> Kernel:
     return compute
 
 
-def _product(dtype: Any, equation: str) -> Any:
+def _product(dtype: DType, equation: str) -> Callable[..., torch.Tensor]:
     """ATen's sum; that of integers is of int64, which wraps around as theirs does when it is made narrow."""
     if not dtype.is_integer:
         return lambda *inputs: torch.einsum(equation, inputs)

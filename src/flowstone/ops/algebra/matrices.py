@@ -1,4 +1,4 @@
-"""Products of matrices, one or many at a time.
+"""Products of matrices; those of many at a time are in `batch_matrices.py`.
 
 A transposed operand is a view that ATen's product reads in place. For complex numbers MatMul transposes,
 BatchMatMul takes the adjoint. Integers are multiplied with wrap-around.
@@ -18,21 +18,21 @@ from flowstone.framework.graph_operation import Operation
 from flowstone.framework.kernel import CPU, FOLDING, GPU, X0, X1, X2, Call, Environment, Input, Kernel
 from flowstone.framework.machine import Machine
 from flowstone.framework.node import Node
-from flowstone.framework.operation import F, Gradients, OpDeclaration, ShapeFunction, Shapes, op
-from flowstone.framework.shape import Dims, broadcast, merge
+from flowstone.framework.operation import F, Gradients, Shapes, op
+from flowstone.framework.shape import merge
 from flowstone.framework.tensor import Tensor, convert_to_tensor
-from flowstone.ops.numbers.elementwise import FLOATS_AND_COMPLEX, conjugate, sum_to
+from flowstone.ops.numbers.elementwise import FLOATS_AND_COMPLEX, conjugate
 from flowstone.ops.numbers.unsigned_integers import SIGNED
 
 __all__ = ["matmul"]
 
-_Side: TypeAlias = "Input | Call"  # an operand, or its transpose
+Operand: TypeAlias = "Input | Call"  # an operand, or its transpose
 
-_SIGNED_TYPES = (*FLOATS_AND_COMPLEX, dtypes.int32, dtypes.int64)
-_TYPES = (*_SIGNED_TYPES, dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.uint64)
+SIGNED_TYPES = (*FLOATS_AND_COMPLEX, dtypes.int32, dtypes.int64)
+TYPES = (*SIGNED_TYPES, dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.uint64)
 
 
-def _product(
+def product_dims(
     inner: tuple[int | None, int | None], outer_x: int | None, outer_y: int | None
 ) -> tuple[int | None, int | None]:
     """Checks the inner dimensions of a product; raises ValueError if they cannot be equal."""
@@ -42,14 +42,15 @@ def _product(
     return outer_x, outer_y
 
 
-def _refuse(x: torch.Tensor, y: torch.Tensor) -> NoReturn:
+def refuse(x: torch.Tensor, y: torch.Tensor) -> NoReturn:
+    """Raises the error of operands whose sizes do not fit."""
     raise errors.InvalidArgumentError(
         None, None, f"Matrix size-incompatible: In[0]: {list(x.shape)}, In[1]: {list(y.shape)}"
     )
 
 
-def _call_of(
-    function: Callable[..., torch.Tensor], x: _Side, y: _Side, dtype: DType, env: Environment
+def call_of(
+    function: Callable[..., torch.Tensor], x: Operand, y: Operand, dtype: DType, env: Environment
 ) -> Call:
     """The call of a product; types that ATen does not multiply go through a wider one."""
     narrow = dtype.torch
@@ -65,7 +66,7 @@ def _call_of(
     return Call(function, x, y)
 
 
-def _with_leaf(side: _Side, change: Callable[[Input], Call]) -> Call:
+def _with_leaf(side: Operand, change: Callable[[Input], Call]) -> Call:
     """An operand's expression (an input, or calls around it) with the input itself changed."""
     if isinstance(side, Input):
         return change(side)
@@ -77,7 +78,7 @@ def _with_leaf(side: _Side, change: Callable[[Input], Call]) -> Call:
 _SHORT = 64  # rows
 
 
-def _turned(side: _Side) -> _Side:
+def _turned(side: Operand) -> Operand:
     """The transpose of an operand's expression."""
     if isinstance(side, Input):
         return Call(torch.t, side)
@@ -86,8 +87,8 @@ def _turned(side: _Side) -> _Side:
 
 
 def _shaped_product(
-    a: _Side,
-    b: _Side,
+    a: Operand,
+    b: Operand,
     rows: int,
     inner: int,
     columns: int,
@@ -106,7 +107,7 @@ def _shaped_product(
             return Call(torch.t, turned)
         if by_onednn:
             return _onednn(a, _turned(b))
-    return _call_of(torch.mm, a, b, dtype, env)
+    return call_of(torch.mm, a, b, dtype, env)
 
 
 def _chosen_in_step(machine: Machine, a_is_turned: bool) -> Callable[[Any, Any], Any]:
@@ -139,12 +140,12 @@ def product_of_operands(machine: Machine) -> Callable[[Any, Any], Any]:
     return product if machine.multiplies_by_onednn() else torch.mm
 
 
-def _onednn(x: _Side, turned_y: _Side, bias: Input | None = None, activation: str = "none") -> Call:
+def _onednn(x: Operand, turned_y: Operand, bias: Input | None = None, activation: str = "none") -> Call:
     """x times the transpose of `turned_y`, by oneDNN."""
     return Call(onednn.product, x, turned_y, bias, activation, (), "")
 
 
-def activated_by_onednn(x: _Side, turned_y: _Side, bias: Input | None, activation: str) -> Call:
+def activated_by_onednn(x: Operand, turned_y: Operand, bias: Input | None, activation: str) -> Call:
     """The same and an activation, by the op's name. oneDNN's own relu makes 0 of NaN."""
     if activation == "Relu":
         return Call(torch.relu_, _onednn(x, turned_y, bias))
@@ -155,7 +156,7 @@ matmul_op = op(
     "MatMul",
     "a: T, b: T -> product: T",
     "transpose_a: bool = false ; transpose_b: bool = false ; grad_a: bool = false ; grad_b: bool = false",
-    T=_TYPES,
+    T=TYPES,
 )
 
 
@@ -166,7 +167,7 @@ def _infer_product(node: Node) -> Shapes:
         a = a[::-1]
     if node.attributes["transpose_b"]:
         b = b[::-1]
-    return _product((a[1], b[0]), a[0], b[1])
+    return product_dims((a[1], b[0]), a[0], b[1])
 
 
 def _may_gain(node: Node, env: Environment) -> bool:
@@ -185,13 +186,13 @@ def _product_call(node: Node, env: Environment) -> Call | Callable[..., torch.Te
         return _shaped_product(a, b, rows, terms, columns, node.dtype(0), env)
     if None not in (inner, node.dims(1)) and _may_gain(node, env):
         return Call(_chosen_in_step(env.machine, type(a) is Call), a, b)
-    call = _call_of(torch.mm, a, b, node.dtype(0), env)
+    call = call_of(torch.mm, a, b, node.dtype(0), env)
     if None not in (inner, node.dims(1)):
         return call
 
     def checked(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         if x.ndim != 2 or y.ndim != 2:
-            _refuse(x, y)
+            refuse(x, y)
         result: torch.Tensor = call(x, y)
         return result
 
@@ -275,110 +276,6 @@ def accumulates(node: Node) -> bool:
     return type(call) is Call and call.function is torch.mm
 
 
-# ---- BatchMatMul
-
-_BATCH_ATTRIBUTES = "adj_x: bool = false ; adj_y: bool = false ; grad_x: bool = false ; grad_y: bool = false"
-batch_matmul_op = op("BatchMatMul", "x: T, y: T -> output: T", _BATCH_ATTRIBUTES, T=_SIGNED_TYPES)
-batch_matmul_v2_op = op(
-    "BatchMatMulV2", "x: T, y: T -> output: T", _BATCH_ATTRIBUTES, T=(*_TYPES, dtypes.int16)
-)
-
-
-def _batch_shape(combine: Callable[[Dims, Dims], Dims]) -> ShapeFunction:
-    def infer(node: Node) -> Dims:
-        x, y = node.dims(0), node.dims(1)
-        for dims in (x, y):
-            if dims is not None and len(dims) < 2:
-                raise ValueError(f"Shape must be at least rank 2 but is rank {len(dims)}")
-        if x is None or y is None:
-            known = x or y
-            if combine is broadcast or known is None:
-                return None
-            return (*known[:-2], *_outer_sizes(node, x, y))
-        rows, inner_x = x[-2:][::-1] if node.attributes["adj_x"] else x[-2:]
-        inner_y, columns = y[-2:][::-1] if node.attributes["adj_y"] else y[-2:]
-        outer = combine(x[:-2], y[:-2])
-        return None if outer is None else (*outer, *_product((inner_x, inner_y), rows, columns))
-
-    return infer
-
-
-def _outer_sizes(node: Node, x: Dims, y: Dims) -> tuple[int | None, int | None]:
-    """Rows and columns of a product of which one side's shape is not known at all."""
-    rows = None if x is None else x[-1 if node.attributes["adj_x"] else -2]
-    columns = None if y is None else y[-2 if node.attributes["adj_y"] else -1]
-    return rows, columns
-
-
-batch_matmul_op.infer(_batch_shape(merge))
-batch_matmul_v2_op.infer(_batch_shape(broadcast))
-
-
-def _adjoint(value: Input, dtype: DType) -> Call:
-    return Call(torch.adjoint, value) if dtype.is_complex else Call(torch.transpose, value, -1, -2)
-
-
-@batch_matmul_op.kernel(CPU, GPU)
-@batch_matmul_v2_op.kernel(CPU, GPU)
-def _(node: Node, env: Environment) -> Kernel:
-    dtype = node.dtype(0)
-    x = _adjoint(X0, dtype) if node.attributes["adj_x"] else X0
-    y = _adjoint(X1, dtype) if node.attributes["adj_y"] else X1
-    same, of_x, of_y = node.type == "BatchMatMul", node.static_shape(0), node.static_shape(1)
-    if of_x is not None and of_y is not None:
-        together = len(of_x) == 3 and len(of_y) == 3 and of_x[0] == of_y[0]
-        return _call_of(torch.bmm if together else torch.matmul, x, y, dtype, env)
-    call = _call_of(torch.matmul, x, y, dtype, env)
-
-    def checked(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        if x.ndim < 2 or y.ndim < 2 or (same and x.shape[:-2] != y.shape[:-2]):
-            _refuse(x, y)
-        result: torch.Tensor = call(x, y)
-        return result
-
-    return checked
-
-
-def _batch_gradients(
-    product: OpDeclaration, x: Tensor, y: Tensor, turned_x: bool, turned_y: bool, dz: Tensor
-) -> tuple[Tensor, Tensor]:
-    if not turned_x:
-        dx = product(dz, y, adj_x=False, adj_y=not turned_y)
-    else:
-        dx = product(y, dz, adj_x=turned_y, adj_y=True)
-    if not turned_y:
-        dy = product(x, dz, adj_x=not turned_x, adj_y=False)
-    else:
-        dy = product(dz, x, adj_x=True, adj_y=turned_x)
-    return dx, dy
-
-
-@batch_matmul_op.gradient
-def _(op: Operation, dz: Tensor) -> Gradients:
-    x, y = op.inputs
-    return _batch_gradients(F.BatchMatMul, x, y, op.attributes["adj_x"], op.attributes["adj_y"], dz)
-
-
-@batch_matmul_v2_op.gradient
-def _(op: Operation, dz: Tensor) -> Gradients:
-    x, y = op.inputs
-    dx, dy = _batch_gradients(F.BatchMatMulV2, x, y, op.attributes["adj_x"], op.attributes["adj_y"], dz)
-    if x.dims is not None and y.dims is not None:
-        if x.dims[:-2] == y.dims[:-2] and None not in x.dims[:-2]:
-            return dx, dy
-    return _sum_batches(dx, x, y), _sum_batches(dy, y, x)
-
-
-def _sum_batches(dz: Tensor, x: Tensor, other: Tensor) -> Tensor:
-    """The gradient of an operand whose batch dimensions were broadcast: matrices stay, batches are summed."""
-    if x.dims is not None and dz.dims is not None and None not in x.dims and None not in dz.dims:
-        return sum_to(dz, x)
-    shape, shape_of_other = F.Shape(x), F.Shape(other)
-    first, end, step = ([0], [-2], [1])
-    batches = [F.StridedSlice(s, first, end, step) for s in (shape, shape_of_other)]
-    return F.Reshape(F.Sum(dz, F.BroadcastGradientArgs(*batches)[0]), shape)
-
-
 # ---- public functions
 
 
@@ -411,7 +308,7 @@ def matmul(
         if any(x.ndim is None or x.ndim > 2 for x in (a, b)):
             a, adjoint_a = _as_adjoint(a, transpose_a, adjoint_a)
             b, adjoint_b = _as_adjoint(b, transpose_b, adjoint_b)
-            return batch_matmul_v2_op(a, b, adj_x=adjoint_a, adj_y=adjoint_b, name=scope)
+            return F.BatchMatMulV2(a, b, adj_x=adjoint_a, adj_y=adjoint_b, name=scope)
         a = conjugate(a) if adjoint_a else a
         b = conjugate(b) if adjoint_b else b
         return matmul_op(

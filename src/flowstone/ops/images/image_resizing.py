@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 import torch
 
 from flowstone.framework import dtypes, errors
+from flowstone.framework.dtypes import DType
 from flowstone.framework.graph_operation import Operation
 from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
 from flowstone.framework.node import Node
@@ -101,7 +102,7 @@ def _places(length: int, count: int, align: bool, half: bool, device: torch.devi
     return places.long().clamp_(0, length - 1)
 
 
-def _is_atens(dtype: Any, align: bool, half: bool) -> bool:
+def _is_atens(dtype: DType, align: bool, half: bool) -> bool:
     return not align and not half and dtype in (dtypes.float32, dtypes.float64)
 
 
@@ -145,7 +146,7 @@ def _modes_of(op: Operation) -> dict[str, Any]:
 
 
 @nearest_op.gradient
-def _(op: Operation, dy: Any) -> Gradients:
+def _(op: Operation, dy: Tensor) -> Gradients:
     x = op.inputs[0]
     dims = (None,) * 4 if x.dims is None else x.dims
     lengths = F.StridedSlice(F.Shape(x), [1], [3], [1]) if None in dims[1:3] else list(dims[1:3])
@@ -209,7 +210,7 @@ def _(node: Node, env: Environment) -> Kernel:
 
 
 @bilinear_op.gradient
-def _(op: Operation, dy: Any) -> Gradients:
+def _(op: Operation, dy: Tensor) -> Gradients:
     x = op.inputs[0]
     if not x.dtype.is_floating:
         return None, None

@@ -21,11 +21,12 @@ import torch
 from flowstone.framework.graph_operation import Operation
 from flowstone.framework.kernel import CPU, GPU, X0, X1, X2, X3, Call, Environment, Kernel
 from flowstone.framework.node import Node
-from flowstone.framework.operation import Equal, F, Gradients, OpDeclaration, Shapes, op
+from flowstone.framework.operation import Equal, Gradients, OpDeclaration, Shapes, op
 from flowstone.framework.shape import Dims, concatenate, format_dims
 from flowstone.framework.tensor import Tensor
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.lists.tensor_array_elements import ArrayElements
+from flowstone.ops.lists.tensor_array_gradients import gradient_array, gradients_written
 
 GENERATIONS = {"": "Ref(string)", "V2": "string", "V3": "resource"}
 _KIND = "dtype: type ; element_shape: shape = ? ; dynamic_size: bool = false ; clear_after_read: bool = true"
@@ -186,7 +187,7 @@ def _declare_write(generation: str) -> None:
 
     @declaration.gradient
     def _(op: Operation, flow: Tensor) -> Gradients:
-        array, flow = _gradients_written(op, flow)
+        array, flow = gradients_written(op, flow)
         return None, None, array.read(op.inputs[1]), flow
 
 
@@ -220,7 +221,7 @@ def _declare_read(generation: str) -> None:
 
     @declaration.gradient
     def _(op: Operation, dy: Tensor) -> Gradients:
-        array = _gradients(op, dy, op.inputs[2])
+        array = gradient_array(op, dy, op.inputs[2])
         return None, None, array.write(op.inputs[1], dy).flow
 
 
@@ -272,7 +273,7 @@ def _declare_gather(generation: str) -> None:
 
     @declaration.gradient
     def _(op: Operation, dy: Tensor) -> Gradients:
-        array = _gradients(op, dy, op.inputs[2])
+        array = gradient_array(op, dy, op.inputs[2])
         return None, None, array.scatter(op.inputs[1], dy).flow
 
 
@@ -301,7 +302,7 @@ def _declare_scatter(generation: str) -> None:
 
     @declaration.gradient
     def _(op: Operation, flow: Tensor) -> Gradients:
-        array, flow = _gradients_written(op, flow)
+        array, flow = gradients_written(op, flow)
         return None, None, array.gather(op.inputs[1]), flow
 
 
@@ -326,7 +327,7 @@ def _declare_concat(generation: str) -> None:
 
     @declaration.gradient
     def _(op: Operation, dy: Tensor, _: Tensor) -> Gradients:
-        array = _gradients(op, dy, op.inputs[1])
+        array = gradient_array(op, dy, op.inputs[1])
         return None, array.split(dy, lengths=op.outputs[1]).flow
 
 
@@ -352,7 +353,7 @@ def _declare_split(generation: str) -> None:
 
     @declaration.gradient
     def _(op: Operation, flow: Tensor) -> Gradients:
-        array, flow = _gradients_written(op, flow)
+        array, flow = gradients_written(op, flow)
         return None, array.concat(), None, flow
 
 
@@ -419,47 +420,3 @@ unpack_op.no_gradient()
 def _(node: Node, env: Environment) -> Kernel:
     dtype = node.attributes["T"]
     return lambda array, value, flow: array.scatter(range(len(value)), value, flow, dtype)
-
-
-# ---- gradients
-
-
-def gradient_source(name: str) -> str:
-    """The name of the gradient computation that a node of this name belongs to: up to and including its last
-    part that begins with "gradients".
-
-    Raises ValueError if it belongs to none.
-
-    >>> gradient_source("tower/gradients_1/while/mul_grad/Mul")
-    'tower/gradients_1'
-    """
-    parts = name.split("/")
-    found = [i for i, part in enumerate(parts) if part.startswith("gradients")]
-    if not found:
-        raise ValueError(
-            "Expected op/tensor name to start with gradients (excluding scope)"
-            f", got: {name}. This means that a tf.gradients op with this op in its dependency path has a "
-            "custom name that does not start with 'gradients'. Please make sure all calls to tf.gradients "
-            "that have non-empty `name` arguments use names that start with 'gradients'."
-        )
-    return "/".join(parts[: found[-1] + 1])
-
-
-def _gradients(op: Operation, dy: Any, flow: Any) -> Any:
-    """The array of gradients that belongs to the array that `op` uses; `dy` tells the computation's name."""
-    from flowstone.ops.lists.tensor_array import TensorArray
-
-    dtype = op.attributes.get("T") or op.attributes["dtype"]
-    array = TensorArray(dtype, handle=op.inputs[0], flow=flow, colocate_with_first_write_call=False)
-    return array.grad(source=gradient_source(dy.name), flow=flow)
-
-
-def _gradients_written(op: Operation, flow: Any) -> tuple[Any, Any]:
-    """As `_gradients`, for an `op` that writes: (the array, its flow), available once `op` has run.
-
-    `flow` is the gradient by the flow that `op` hands on: all gradients by what was read later are there.
-    """
-    done = F.Identity(op.outputs[0], name="flow_out")
-    with flow.graph.control_dependencies([done]):
-        flow = F.Identity(flow, name="write_barrier")
-    return _gradients(op, flow, flow), flow

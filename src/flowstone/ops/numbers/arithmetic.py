@@ -5,8 +5,7 @@ Integers wrap around.
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,14 +14,11 @@ import torch
 from flowstone.framework import dtypes, errors
 from flowstone.framework.composite import IndexedSlices
 from flowstone.framework.graph_operation import Operation
-from flowstone.framework.kernel import CPU, GPU, X0, X1, Call, Environment, Input, Kernel
+from flowstone.framework.kernel import CPU, GPU, X0, X1, Call, Environment, Kernel
 from flowstone.framework.node import Node, Output
 from flowstone.framework.operation import Equal, F, GradientFunction, Gradients, op
-from flowstone.framework.shape import Dims, as_shape, merge
 from flowstone.framework.tensor import Tensor, convert_to_tensor
-from flowstone.ops.lists.tensor_list import add_lists
 from flowstone.ops.numbers.elementwise import (
-    ALL_NUMBERS,
     ARITHMETIC,
     FLOATS,
     FLOATS_AND_COMPLEX,
@@ -43,9 +39,7 @@ from flowstone.ops.numbers.unsigned_integers import modular, ordered
 
 __all__ = [
     "abs",
-    "accumulate_n",
     "add",
-    "add_n",
     "maximum",
     "minimum",
     "multiply",
@@ -107,7 +101,7 @@ def _(node: Node) -> Equal:
     return _unless(node, 0, lambda value: is_constant(value, 0))
 
 
-def _unless(node: Node, number: int, is_neutral: Callable[..., Any]) -> Output | None:
+def _unless(node: Node, number: int, is_neutral: Callable[[np.ndarray | None], bool]) -> Output | None:
     if is_neutral(node.constant(1)):
         return same_as(node, 0)
     if is_neutral(node.constant(0)):
@@ -171,91 +165,6 @@ def _(op: Operation, dz: Tensor) -> Gradients:
     x, y = op.inputs
     dx = F.Mul(F.Mul(constant_like(2, dz), dz), F.Sub(x, y))
     return sum_to(dx, x, y), F.Neg(sum_to(dx, y, x))
-
-
-def _check_equal_shapes(inputs: Sequence[torch.Tensor]) -> None:
-    shape = inputs[0].shape
-    for i, x in enumerate(inputs):
-        if x.shape != shape:
-            raise errors.InvalidArgumentError(
-                None,
-                None,
-                f"Inputs must have the same shape. Input 0: {list(shape)} != input {i}: {list(x.shape)}",
-            )
-
-
-def _add_all(x: torch.Tensor, y: torch.Tensor, *others: torch.Tensor) -> torch.Tensor:
-    total = torch.add(x, y)
-    for other in others:
-        total.add_(other)
-    return total
-
-
-def _add_all_in_place(x: torch.Tensor, *others: torch.Tensor) -> torch.Tensor:
-    for other in others:
-        x.add_(other)
-    return x
-
-
-def _sum_kernel(node: Node, env: Environment) -> Kernel:
-    count, dtype = len(node.inputs), node.dtype(0)
-    if dtype is dtypes.variant:
-        return add_lists
-    if count == 1:
-        return Call(torch.clone, X0)
-    total = modular(dtype, _add_all)
-    shapes = [node.static_shape(i) for i in range(count)]
-    if None in shapes or len(set(shapes)) > 1:
-
-        def checked(*inputs: torch.Tensor) -> torch.Tensor:
-            _check_equal_shapes(inputs)
-            return total(*inputs)
-
-        return checked
-    if total is not _add_all:
-        return total
-    if count == 2:
-        call = Call(torch.add, X0, X1).or_in_place(0, torch.Tensor.add_, X0, X1)
-        return call.or_in_place(1, torch.Tensor.add_, X1, X0)
-    inputs = [_input(i) for i in range(count)]
-    return Call(_add_all, *inputs).or_in_place(0, _add_all_in_place, *inputs)
-
-
-@functools.cache
-def _input(i: int) -> Input:
-    return Input(i)
-
-
-def _all_merged(node: Node) -> Dims:
-    dims = node.dims(0)
-    for i in range(1, len(node.inputs)):
-        try:
-            dims = merge(dims, node.dims(i))
-        except ValueError as error:
-            raise ValueError(f"{error}\n\tFrom merging shape {i - 1} with other shapes.") from None
-    return dims
-
-
-add_n_op = op("AddN", "inputs: N*T -> sum: T", T=(*ALL_NUMBERS, dtypes.variant), commutative=True)
-add_n_op.infer(_all_merged)
-add_n_op.kernel(CPU, GPU)(_sum_kernel)
-accumulate_n_op = op(
-    "AccumulateNV2", "inputs: N*T -> sum: T", "shape: shape", T=ALL_NUMBERS, commutative=True
-)
-accumulate_n_op.infer(lambda node: node.attributes["shape"])
-accumulate_n_op.kernel(CPU, GPU)(_sum_kernel)
-
-
-@add_n_op.gradient
-@accumulate_n_op.gradient
-def _(op: Operation, dz: Tensor) -> Gradients:
-    return [dz] * len(op.inputs)
-
-
-@add_n_op.fold
-@accumulate_n_op.fold
-def _(node: Node) -> Equal:
-    return node.inputs[0] if len(node.inputs) == 1 else None
 
 
 # ---- signs and squares
@@ -391,43 +300,6 @@ def scalar_mul(scalar: Any, x: Any) -> Any:
 def squared_difference(x: Any, y: Any, name: str | None = None) -> Tensor:
     """(x - y)(x - y), element-wise with broadcasting; of complex numbers the second factor conjugated."""
     return squared_difference_op(x, y, name=name)
-
-
-def _list_of_tensors(inputs: Any, what: str) -> list[Tensor]:
-    if not isinstance(inputs, (list, tuple)) or not inputs:
-        raise ValueError(f"{what} must be a list of at least one Tensor with the same dtype and shape")
-    known = next(
-        (x.dtype.base_dtype for x in inputs if isinstance(getattr(x, "dtype", None), dtypes.DType)), None
-    )
-    tensors = [convert_to_tensor(x, known) for x in inputs]
-    if any(x.dtype.base_dtype is not tensors[0].dtype.base_dtype for x in tensors):
-        raise ValueError(f"{what} must be a list of at least one Tensor with the same dtype and shape")
-    return tensors
-
-
-def add_n(inputs: Any, name: str | None = None) -> Tensor:
-    """The sum of tensors of one shape and dtype. ValueError for an empty list or unequal dtypes."""
-    tensors = _list_of_tensors(inputs, "inputs")
-    if len(tensors) == 1:
-        return F.Identity(tensors[0], name=name) if name else tensors[0]
-    return add_n_op(tensors, name=name)
-
-
-def accumulate_n(inputs: Any, shape: Any = None, tensor_dtype: Any = None, name: str | None = None) -> Tensor:
-    """The sum of tensors of one shape and dtype.
-
-    `shape`, `tensor_dtype`: what they are expected to have. ValueError or TypeError where they do not.
-    """
-    tensors = _list_of_tensors(inputs, "inputs")
-    expected = as_shape(shape)
-    for tensor in tensors:
-        expected.assert_is_compatible_with(tensor.shape)
-        if tensor_dtype is not None and dtypes.as_dtype(tensor_dtype) is not tensor.dtype.base_dtype:
-            wanted = dtypes.as_dtype(tensor_dtype).name
-            raise TypeError(f"tensor_dtype is {wanted}, but input is of type {tensor.dtype.name}")
-    if len(tensors) == 1:
-        return F.Identity(tensors[0], name=name) if name else tensors[0]
-    return add_n_op(tensors, name=name)
 
 
 def negative(x: Any, name: str | None = None) -> Tensor:

@@ -35,7 +35,7 @@ invert_op = unary("Invert", torch.bitwise_not, _INTEGERS, adapter=modular).not_d
 invert_op.fold(undone)
 
 
-def _shift(name: str, make: Callable[..., Any]) -> OpDeclaration:
+def _shift(name: str, make: Callable[[DType], Callable[..., torch.Tensor]]) -> OpDeclaration:
     declaration = op(name, "x: T, y: T -> z: T", T=_INTEGERS)
     declaration.infer(broadcast_shape)
     declaration.kernel(CPU, GPU)(lambda node, env: Call(make(node.dtype(0)), X0, X1))

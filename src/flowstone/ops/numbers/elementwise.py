@@ -33,6 +33,7 @@ UNSIGNED_INTEGERS = (dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.uint64)
 SIGNED = (*FLOATS_AND_COMPLEX, *SIGNED_INTEGERS)
 ARITHMETIC = (*SIGNED, *UNSIGNED_INTEGERS)
 REAL = (*FLOATS, *SIGNED_INTEGERS, *UNSIGNED_INTEGERS)
+QUANTIZED = (dtypes.qint8, dtypes.quint8, dtypes.qint32, dtypes.qint16, dtypes.quint16)
 ALL_NUMBERS = (*dtypes.NUMBERS, dtypes.bfloat16, dtypes.qint16, dtypes.quint16)
 
 _Function = Callable[..., torch.Tensor]

@@ -15,8 +15,7 @@ from flowstone.framework.kernel import CPU, GPU, X0, Call, Environment, Kernel
 from flowstone.framework.node import Node
 from flowstone.framework.operation import OpDeclaration, Shapes, op
 from flowstone.framework.tensor import Tensor
-from flowstone.ops.numbers.elementwise import REAL
-from flowstone.ops.numbers.reductions import QUANTIZED
+from flowstone.ops.numbers.elementwise import QUANTIZED, REAL
 from flowstone.ops.numbers.unsigned_integers import SIGNED
 
 __all__ = ["arg_max", "arg_min", "argmax", "argmin"]

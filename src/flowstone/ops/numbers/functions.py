@@ -109,7 +109,7 @@ is_finite_op = unary("IsFinite", torch.isfinite, FLOATS, result="bool")
 # ---- gradients by the argument
 
 
-def _gradient(declaration: OpDeclaration, derivative: Callable[..., Any]) -> None:
+def _gradient(declaration: OpDeclaration, derivative: Callable[..., Tensor]) -> None:
     """Sets the gradient dy * derivative(x), conjugated; `derivative` is asked for the conjugate of x."""
 
     @declaration.gradient

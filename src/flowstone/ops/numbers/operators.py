@@ -19,6 +19,7 @@ from flowstone.ops.numbers import arithmetic, comparisons, division
 __all__: list[str] = []
 
 _Function = Callable[[Any, Any, str], Tensor]
+_Method = Callable[..., Tensor]
 
 
 def _add(x: Tensor, y: Tensor, name: str) -> Tensor:
@@ -61,7 +62,7 @@ _BINARY: dict[str, tuple[str, _Function]] = {  # Python's name: name in the grap
 _COMPARISONS = {"lt": "Less", "le": "LessEqual", "gt": "Greater", "ge": "GreaterEqual"}
 
 
-def _operators(name: str, function: _Function) -> tuple[Callable[..., Any], Callable[..., Any]]:
+def _operators(name: str, function: _Function) -> tuple[_Method, _Method]:
     """The methods ``x . y`` and ``y . x`` of a tensor x."""
 
     def left(x: Tensor, y: Any) -> Any:
@@ -79,7 +80,7 @@ def _operators(name: str, function: _Function) -> tuple[Callable[..., Any], Call
     return left, right
 
 
-def _comparison(name: str) -> Callable[..., Any]:
+def _comparison(name: str) -> _Method:
     def compare(x: Tensor, y: Any) -> Tensor:
         declaration: OpDeclaration = getattr(F, name)
         return declaration(x, y)
@@ -91,8 +92,8 @@ def _invert(x: Tensor) -> Tensor:
     return F.LogicalNot(x) if x.dtype.base_dtype is dtypes.bool else F.Invert(x)
 
 
-def _methods() -> dict[str, Callable[..., Any]]:
-    methods: dict[str, Callable[..., Any]] = {
+def _methods() -> dict[str, _Method]:
+    methods: dict[str, _Method] = {
         "__neg__": lambda x: F.Neg(x),
         "__abs__": lambda x: arithmetic.abs(x),
         "__invert__": _invert,
@@ -113,8 +114,8 @@ def install_operators(cls: type, convert: Callable[[Any], Tensor]) -> None:
         setattr(cls, name, _converted(method, convert))
 
 
-def _converted(method: Callable[..., Any], convert: Callable[[Any], Tensor]) -> Callable[..., Any]:
-    def operate(self: Any, *operands: Any) -> Any:
+def _converted(method: _Method, convert: Callable[[Any], Tensor]) -> _Method:
+    def operate(self: Any, *operands: Any) -> Tensor:
         return method(convert(self), *operands)
 
     return operate

@@ -22,7 +22,7 @@ import numpy as np
 import torch
 
 from flowstone.framework import dtypes, errors
-from flowstone.framework.kernel import CPU, X0, X1, X2, Call, Environment, KernelFactory
+from flowstone.framework.kernel import CPU, X0, X1, X2, Call, Environment, Kernel, KernelFactory
 from flowstone.framework.node import Node
 from flowstone.framework.operation import OpDeclaration, op
 from flowstone.framework.shape import Dims
@@ -256,7 +256,7 @@ def _(node: Node) -> list[Dims]:
 
 
 @accidental_hits_op.kernel(CPU)
-def _(node: Node, env: Environment) -> Callable[..., Any]:
+def _(node: Node, env: Environment) -> Kernel:
     num_true = node.attributes["num_true"]
     lowest = -dtypes.float32.max
 

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from flowstone.framework import dtypes
-from flowstone.framework.kernel import CPU, Environment
+from flowstone.framework.kernel import CPU, Environment, Kernel
 from flowstone.framework.node import Node
 from flowstone.framework.operation import OpDeclaration, op
 from flowstone.framework.shape import format_dims
@@ -195,7 +195,7 @@ def _(node: Node) -> list[Any]:
 
 
 @take_many_sparse_op.kernel(CPU)
-def _(node: Node, env: Environment) -> Callable[..., Any]:
+def _(node: Node, env: Environment) -> Kernel:
     kept, dtype = _map_of(node, env), node.attributes["dtype"]
 
     def take(handles: torch.Tensor) -> Any:

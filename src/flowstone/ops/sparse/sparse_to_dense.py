@@ -7,7 +7,6 @@ counts.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,9 +14,9 @@ import torch
 
 from flowstone.framework import dtypes
 from flowstone.framework.graph_operation import Operation
-from flowstone.framework.kernel import CPU, Environment
+from flowstone.framework.kernel import CPU, Environment, Kernel
 from flowstone.framework.node import Node
-from flowstone.framework.operation import F, op
+from flowstone.framework.operation import F, Gradients, op
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.shape import format_dims
 from flowstone.framework.tensor import Tensor, convert_to_tensor
@@ -44,7 +43,7 @@ def _(node: Node) -> tuple[int | None, ...] | None:
 
 
 @sparse_to_dense_op.kernel(CPU)
-def _(node: Node, env: Environment) -> Callable[..., Any]:
+def _(node: Node, env: Environment) -> Kernel:
     validate = node.attributes["validate_indices"]
 
     def scatter(places: torch.Tensor, shape: torch.Tensor, values: Any, default: Any) -> Any:
@@ -103,7 +102,7 @@ def _check_order(rows: torch.Tensor, sizes: list[int]) -> None:
 
 
 @sparse_to_dense_op.gradient
-def _(op: Operation, dy: Any) -> tuple[Any, ...]:
+def _(op: Operation, dy: Tensor) -> Gradients:
     """By the values, what flows to their places; by the default, the rest."""
     places, values = op.inputs[0], op.inputs[2]
     if places.shape.ndims is not None and places.shape.ndims < 2:

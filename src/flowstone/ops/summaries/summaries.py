@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ import torch
 
 from flowstone.framework import dtypes, errors, logging
 from flowstone.framework.graph import GraphKeys
-from flowstone.framework.kernel import CPU, Environment
+from flowstone.framework.kernel import CPU, Environment, Kernel
 from flowstone.framework.node import Node
 from flowstone.framework.operation import op
 from flowstone.framework.scope import get_default_graph
@@ -51,7 +51,7 @@ def _serialized(summary: Any) -> np.ndarray[Any, Any]:
 
 
 @scalar_summary_op.kernel(CPU)
-def _(node: Node, env: Environment) -> Callable[..., Any]:
+def _(node: Node, env: Environment) -> Kernel:
     def summarize(tags: np.ndarray[Any, Any], values: torch.Tensor) -> np.ndarray[Any, Any]:
         if tags.shape != tuple(values.shape):
             tag = f" (tag '{tags.item().decode('utf-8', 'replace')}')" if tags.size == 1 else ""
@@ -76,7 +76,7 @@ merge_summary_op.infer(lambda node: ())
 
 
 @merge_summary_op.kernel(CPU)
-def _(node: Node, env: Environment) -> Callable[..., Any]:
+def _(node: Node, env: Environment) -> Kernel:
     return merged_summaries
 
 

@@ -1,0 +1,122 @@
+"""Products of many matrices at a time: BatchMatMul, whose operands are [..., rows, columns].
+
+The second version broadcasts the leading dimensions. An operand may be taken as its adjoint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+
+from flowstone.framework import dtypes
+from flowstone.framework.dtypes import DType
+from flowstone.framework.graph_operation import Operation
+from flowstone.framework.kernel import CPU, GPU, X0, X1, Call, Environment, Input, Kernel
+from flowstone.framework.node import Node
+from flowstone.framework.operation import F, Gradients, OpDeclaration, ShapeFunction, op
+from flowstone.framework.shape import Dims, broadcast, merge
+from flowstone.framework.tensor import Tensor
+from flowstone.ops.algebra.matrices import SIGNED_TYPES, TYPES, call_of, product_dims, refuse
+from flowstone.ops.numbers.elementwise import sum_to
+
+_BATCH_ATTRIBUTES = "adj_x: bool = false ; adj_y: bool = false ; grad_x: bool = false ; grad_y: bool = false"
+batch_matmul_op = op("BatchMatMul", "x: T, y: T -> output: T", _BATCH_ATTRIBUTES, T=SIGNED_TYPES)
+batch_matmul_v2_op = op(
+    "BatchMatMulV2", "x: T, y: T -> output: T", _BATCH_ATTRIBUTES, T=(*TYPES, dtypes.int16)
+)
+
+
+def _batch_shape(combine: Callable[[Dims, Dims], Dims]) -> ShapeFunction:
+    def infer(node: Node) -> Dims:
+        x, y = node.dims(0), node.dims(1)
+        for dims in (x, y):
+            if dims is not None and len(dims) < 2:
+                raise ValueError(f"Shape must be at least rank 2 but is rank {len(dims)}")
+        if x is None or y is None:
+            known = x or y
+            if combine is broadcast or known is None:
+                return None
+            return (*known[:-2], *_outer_sizes(node, x, y))
+        rows, inner_x = x[-2:][::-1] if node.attributes["adj_x"] else x[-2:]
+        inner_y, columns = y[-2:][::-1] if node.attributes["adj_y"] else y[-2:]
+        outer = combine(x[:-2], y[:-2])
+        return None if outer is None else (*outer, *product_dims((inner_x, inner_y), rows, columns))
+
+    return infer
+
+
+def _outer_sizes(node: Node, x: Dims, y: Dims) -> tuple[int | None, int | None]:
+    """Rows and columns of a product of which one side's shape is not known at all."""
+    rows = None if x is None else x[-1 if node.attributes["adj_x"] else -2]
+    columns = None if y is None else y[-2 if node.attributes["adj_y"] else -1]
+    return rows, columns
+
+
+batch_matmul_op.infer(_batch_shape(merge))
+batch_matmul_v2_op.infer(_batch_shape(broadcast))
+
+
+def _adjoint(value: Input, dtype: DType) -> Call:
+    return Call(torch.adjoint, value) if dtype.is_complex else Call(torch.transpose, value, -1, -2)
+
+
+@batch_matmul_op.kernel(CPU, GPU)
+@batch_matmul_v2_op.kernel(CPU, GPU)
+def _(node: Node, env: Environment) -> Kernel:
+    dtype = node.dtype(0)
+    x = _adjoint(X0, dtype) if node.attributes["adj_x"] else X0
+    y = _adjoint(X1, dtype) if node.attributes["adj_y"] else X1
+    same, of_x, of_y = node.type == "BatchMatMul", node.static_shape(0), node.static_shape(1)
+    if of_x is not None and of_y is not None:
+        together = len(of_x) == 3 and len(of_y) == 3 and of_x[0] == of_y[0]
+        return call_of(torch.bmm if together else torch.matmul, x, y, dtype, env)
+    call = call_of(torch.matmul, x, y, dtype, env)
+
+    def checked(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        if x.ndim < 2 or y.ndim < 2 or (same and x.shape[:-2] != y.shape[:-2]):
+            refuse(x, y)
+        result: torch.Tensor = call(x, y)
+        return result
+
+    return checked
+
+
+def _batch_gradients(
+    product: OpDeclaration, x: Tensor, y: Tensor, turned_x: bool, turned_y: bool, dz: Tensor
+) -> tuple[Tensor, Tensor]:
+    if not turned_x:
+        dx = product(dz, y, adj_x=False, adj_y=not turned_y)
+    else:
+        dx = product(y, dz, adj_x=turned_y, adj_y=True)
+    if not turned_y:
+        dy = product(x, dz, adj_x=not turned_x, adj_y=False)
+    else:
+        dy = product(dz, x, adj_x=True, adj_y=turned_x)
+    return dx, dy
+
+
+@batch_matmul_op.gradient
+def _(op: Operation, dz: Tensor) -> Gradients:
+    x, y = op.inputs
+    return _batch_gradients(F.BatchMatMul, x, y, op.attributes["adj_x"], op.attributes["adj_y"], dz)
+
+
+@batch_matmul_v2_op.gradient
+def _(op: Operation, dz: Tensor) -> Gradients:
+    x, y = op.inputs
+    dx, dy = _batch_gradients(F.BatchMatMulV2, x, y, op.attributes["adj_x"], op.attributes["adj_y"], dz)
+    if x.dims is not None and y.dims is not None:
+        if x.dims[:-2] == y.dims[:-2] and None not in x.dims[:-2]:
+            return dx, dy
+    return _sum_batches(dx, x, y), _sum_batches(dy, y, x)
+
+
+def _sum_batches(dz: Tensor, x: Tensor, other: Tensor) -> Tensor:
+    """The gradient of an operand whose batch dimensions were broadcast: matrices stay, batches are summed."""
+    if x.dims is not None and dz.dims is not None and None not in x.dims and None not in dz.dims:
+        return sum_to(dz, x)
+    shape, shape_of_other = F.Shape(x), F.Shape(other)
+    first, end, step = ([0], [-2], [1])
+    batches = [F.StridedSlice(s, first, end, step) for s in (shape, shape_of_other)]
+    return F.Reshape(F.Sum(dz, F.BroadcastGradientArgs(*batches)[0]), shape)

@@ -1,0 +1,246 @@
+"""What calls reduce over axes: the constructor of reductions, and the ATen calls of each.
+
+Axes are a constant in nearly every graph; then a kernel is one ATen call with the axes as plain integers.
+No axes means nothing to reduce: the value itself. An axis may be negative and may not occur twice.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+import torch
+
+from flowstone.framework import dtypes, errors
+from flowstone.framework.dtypes import DType
+from flowstone.framework.kernel import CPU, GPU, X0, Call, Environment, Kernel
+from flowstone.framework.node import Node
+from flowstone.framework.operation import OpDeclaration, op
+from flowstone.framework.shape import Dims
+from flowstone.ops.numbers.unsigned_integers import SIGNED, modular, ordered
+
+# Of the type, the axes and keep_dims; None: all axes, without keep_dims.
+Make: TypeAlias = "Callable[[DType, list[int] | None, bool], Call]"
+Empty: TypeAlias = "Callable[[DType], Call]"
+
+_ATTRIBUTES = "keep_dims: bool = false ; Tidx: type in [int32, int64] = int32"
+
+
+# ---- shapes and axes
+
+
+def positive_axes(axes: Any, rank: int) -> list[int]:
+    """The axes counted from the front. ValueError for one that does not exist."""
+    result = []
+    for axis in np.asarray(axes).reshape(-1).tolist():
+        if not -rank <= axis < rank:
+            raise ValueError(f"Invalid reduction dimension {axis} for input with {rank} dimensions.")
+        result.append(axis % rank)
+    return result
+
+
+def _reduced_shape(node: Node) -> Dims:
+    dims, axes, keep = node.dims(0), node.constant(1), node.attributes["keep_dims"]
+    index_dims = node.dims(1)
+    if index_dims is not None and len(index_dims) > 1:
+        raise ValueError(f"Reduction indices must be a scalar or vector, but have rank {len(index_dims)}")
+    if dims is None:
+        return None
+    if axes is None:
+        return (None,) * len(dims) if keep else None
+    reduced = set(positive_axes(axes, len(dims)))
+    if keep:
+        return tuple([1 if i in reduced else size for i, size in enumerate(dims)])
+    return tuple([size for i, size in enumerate(dims) if i not in reduced])
+
+
+def _refuse_repeated(axes: list[int]) -> None:
+    if len(set(axes)) < len(axes):
+        twice = next(axis for axis in axes if axes.count(axis) > 1)
+        message = f"Invalid reduction arguments: Axes contains duplicate dimension: {twice}"
+        raise errors.InvalidArgumentError(None, None, message)
+
+
+def axes_of(axes: np.ndarray | torch.Tensor, rank: int) -> list[int]:
+    """The axes that were given, counted from the front. InvalidArgumentError where one is repeated."""
+    found = positive_axes(axes.tolist() if isinstance(axes, torch.Tensor) else axes, rank)
+    _refuse_repeated(found)
+    return found
+
+
+def reduction(
+    name: str,
+    types: tuple[DType, ...] | None,
+    make: Make,
+    empty: Empty,
+    check_size: bool = False,
+) -> OpDeclaration:
+    """Declares a reduction of the element types `types` (None: of bool).
+
+    `make(dtype, axes, keep)` gives the `Call` over a list of axes, or over all of them (None, only without
+    keep); `empty(dtype)` the `Call` for no axes; `check_size`: ATen refuses to reduce nothing, so
+    `_extreme_of_none` answers.
+    """
+    kind, allowed = ("bool", {}) if types is None else ("T", {"T": types})
+    signature = f"input: {kind}, reduction_indices: Tidx -> output: {kind}"
+    declaration = op(name, signature, _ATTRIBUTES, host=["reduction_indices"], **allowed)
+    declaration.infer(_reduced_shape)
+
+    @declaration.kernel(CPU, GPU)
+    def _(node: Node, env: Environment) -> Kernel:
+        dtype, keep = node.dtype(0), node.attributes["keep_dims"]
+        axes, dims = node.constant(1), node.dims(0)
+        if axes is None or dims is None or (check_size and (None in dims or 0 in dims)):
+            return _kernel_for_unknown(name, dtype, keep, make, empty, check_size)
+        return call_over(dtype, axes_of(axes, len(dims)), len(dims), keep, make, empty)
+
+    return declaration
+
+
+def call_over(dtype: DType, axes: list[int], rank: int, keep: bool, make: Make, empty: Empty) -> Call:
+    """What `make` gives over these axes of a value of this rank, or `empty` where there are none."""
+    if not axes:
+        return empty(dtype)
+    return make(dtype, None if len(axes) == rank and not keep else axes, keep)
+
+
+def _kernel_for_unknown(
+    name: str, dtype: DType, keep: bool, make: Make, empty: Empty, check_size: bool
+) -> Callable[..., torch.Tensor]:
+    calls: dict[tuple[tuple[int, ...], int], Call] = {}
+
+    def reduce(x: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
+        axes = tuple(axes_of(indices, x.ndim))
+        if check_size and x.numel() == 0 and any(x.shape[axis] == 0 for axis in axes):
+            return _extreme_of_none(name, x, axes, keep)
+        key = (axes, x.ndim)
+        call = calls.get(key)
+        if call is None:
+            call = calls[key] = call_over(dtype, list(axes), x.ndim, keep, make, empty)
+        result: torch.Tensor = call(x)
+        return result
+
+    return reduce
+
+
+def _extreme_of_none(name: str, x: torch.Tensor, axes: tuple[int, ...], keep: bool) -> torch.Tensor:
+    """The Max or Min of no elements: the other end of the type."""
+    shape = [1 if i in axes else n for i, n in enumerate(x.shape) if keep or i not in axes]
+    kind = dtypes.from_torch(x.dtype)
+    if kind.is_floating:
+        value = float("-inf") if name == "Max" else float("inf")
+    else:
+        value = kind.min if name == "Max" else kind.max
+    return torch.full(shape, value, dtype=x.dtype, device=x.device)
+
+
+def copy_call(dtype: DType) -> Call:
+    """The value itself, copied."""
+    return Call(torch.clone, X0)
+
+
+# ---- sums and products
+
+
+def _adapted(dtype: DType, function: Callable[..., torch.Tensor]) -> Call:
+    """A call of `function(x)`, which needs no wider type, on any type."""
+    return Call(modular(dtype, function), X0)
+
+
+def sum_call(dtype: DType, axes: list[int] | None, keep: bool) -> Call:
+    """The sum; of integers in their own type, with wrap-around."""
+    kind = SIGNED.get(dtype) or dtype.torch
+    if dtype in SIGNED:
+        return _adapted(dtype, lambda x: torch.sum(x, axes, keep, dtype=kind))
+    if dtype.is_integer:
+        return Call(torch.sum, X0, axes, keep, dtype=kind) if axes else Call(torch.sum, X0, dtype=kind)
+    if axes is None:
+        return Call(torch.sum, X0)
+    return Call(torch.sum, X0, axes, keep)
+
+
+def mean_call(dtype: DType, axes: list[int] | None, keep: bool) -> Call:
+    """The mean, of integers rounded towards zero."""
+    if not dtype.is_integer and not dtype.is_complex:
+        return Call(torch.mean, X0) if axes is None else Call(torch.mean, X0, axes, keep)
+    total = sum_call(dtype, axes, keep)
+
+    def mean(x: torch.Tensor) -> torch.Tensor:
+        count = x.numel() if axes is None else math.prod([x.shape[axis] for axis in axes])
+        sums: torch.Tensor = total(x)
+        if dtype.is_complex:
+            return sums.div_(max(count, 1))
+        divisor = torch.tensor(count).to(sums.dtype).item()  # counted, as summed up, in the type itself
+        wide = sums.to(torch.int64) if dtype is not dtypes.uint64 else sums.to(torch.float64)
+        return torch.div(wide, divisor or 1, rounding_mode="trunc").to(sums.dtype)
+
+    return Call(mean, X0)
+
+
+def product_call(dtype: DType, axes: list[int] | None, keep: bool) -> Call:
+    """The product; of integers in their own type, with wrap-around."""
+    kind = SIGNED.get(dtype) or dtype.torch
+    if axes is None and dtype not in SIGNED:
+        return Call(torch.prod, X0, dtype=kind) if dtype.is_integer else Call(torch.prod, X0)
+    if axes is not None and len(axes) == 1 and dtype not in SIGNED:
+        return Call(torch.prod, X0, axes[0], keep, dtype=kind)
+
+    def product(x: torch.Tensor) -> torch.Tensor:
+        if axes is None:
+            return torch.prod(x, dtype=kind)
+        for axis in sorted(axes, reverse=True):
+            x = torch.prod(x, axis, keep, dtype=kind)
+        return x
+
+    return _adapted(dtype, product)
+
+
+def norm_call(dtype: DType, axes: list[int] | None, keep: bool) -> Call:
+    """The square root of the sum of squares."""
+
+    def norm(x: torch.Tensor) -> torch.Tensor:
+        if dtype.is_integer:
+            squares = torch.sum(torch.square(x.to(torch.int64)), axes, keep)
+            return torch.sqrt(squares.to(torch.float64)).to(dtype.torch)
+        if dtype.is_complex:
+            squares = torch.sum(torch.square(torch.abs(x)), axes, keep)
+            return torch.sqrt(squares).to(dtype.torch)
+        return torch.sqrt(torch.sum(torch.square(x), axes, keep))
+
+    return Call(norm, X0)
+
+
+def magnitude_call(dtype: DType) -> Call:
+    """The norm over no axes: the absolute value."""
+    return (
+        Call(torch.Tensor.to, Call(torch.abs, X0), dtype.torch)
+        if dtype not in SIGNED
+        else Call(torch.clone, X0)
+    )
+
+
+# ---- extremes and truth
+
+
+def extreme_calls(function: Callable[..., torch.Tensor]) -> Make:
+    """Of ATen's `amax` or `amin`."""
+
+    def make(dtype: DType, axes: list[int] | None, keep: bool) -> Call:
+        if dtype in SIGNED:
+            return Call(
+                ordered(dtype, lambda x: function(x) if axes is None else function(x, axes, keep)), X0
+            )
+        return Call(function, X0) if axes is None else Call(function, X0, axes, keep)
+
+    return make
+
+
+def truth_calls(function: Callable[..., torch.Tensor]) -> Make:
+    """Of ATen's `all` or `any`."""
+
+    def make(dtype: DType, axes: list[int] | None, keep: bool) -> Call:
+        return Call(function, X0) if axes is None else Call(function, X0, axes, keep)
+
+    return make
