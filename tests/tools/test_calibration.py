@@ -75,6 +75,7 @@ def test_rungs_rise_or_fall() -> None:
         assert sizes in (sorted(set(sizes)), sorted(set(sizes), reverse=True))
 
 
+@pytest.mark.needs_onednn
 def test_the_command_keeps_what_it_found(monkeypatch: Any, tmp_path: Path, capsys: Any) -> None:
     tried = []
 

@@ -74,6 +74,7 @@ def test_a_block_of_rows_at_a_time(set_profile, transposed) -> None:
         np.testing.assert_allclose(session.run(w), start - 0.25 * session.run(product, feed), atol=1e-5)
 
 
+@pytest.mark.needs_onednn
 @pytest.mark.parametrize(
     ("sizes", "rows"),
     [
@@ -148,6 +149,7 @@ def test_many_examples_of_few_columns(monkeypatch, transposed) -> None:
         assert "descend_narrow(" in session.explain(step, feed)
 
 
+@pytest.mark.needs_onednn
 @pytest.mark.parametrize(
     ("sizes", "narrow"),
     [
