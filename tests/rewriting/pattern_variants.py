@@ -171,7 +171,7 @@ class Change(NamedTuple):
 
 def changes(program: Program, subgraph: Subgraph) -> Iterator[Change]:
     """All changes of attributes and constants, and of who takes what."""
-    frames = Frames(subgraph.nodes)
+    frames = subgraph.analysis(Frames)
     for i, node in enumerate(subgraph.nodes):
         if not re.search(program.changed, node.name):
             continue

@@ -338,6 +338,7 @@ def _connect_client(
         subgraph.nodes.append(send)
         subgraph.targets.append(send)
     subgraph.feeds, subgraph.fetches = [], []
+    subgraph.invalidate()
 
 
 def _way(host: str) -> Callable[[str, Tensor], Any]:

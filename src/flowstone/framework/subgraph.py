@@ -4,6 +4,10 @@ Rewriting replaces nodes in it, placement names their devices, segments compile 
 `Node`s made from the user's operations, so nothing done here touches the user's graph. A fed tensor is the
 output of an ``_Arg`` node.
 
+What an analysis finds out about a subgraph is kept while it stays as it is: `subgraph.analysis(Liveness)` is
+computed by the first who asks and shared by all. Setting `nodes` invalidates it. Whoever changes the edges of
+nodes in place calls `invalidate` afterwards. ``FLOWSTONE_CHECK=1`` finds out who forgets.
+
 Printed, one line a node, it is stable text:
 
     %0 = _Arg() index=0 : float32[?,784]        # x
@@ -14,12 +18,12 @@ Printed, one line a node, it is stable text:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from flowstone.framework import machine
+from flowstone.framework import flags, machine
 from flowstone.framework.dtypes import DType, as_dtype
 from flowstone.framework.machine import Machine
 from flowstone.framework.node import Node, Output
@@ -57,6 +61,14 @@ class PlanNode(Node):
         return output
 
 
+Consumers = Mapping[PlanOutput, Sequence[PlanNode]]  # the nodes that take each output, once an input
+_Result = TypeVar("_Result")
+
+
+class StaleAnalysisError(AssertionError):
+    """What an analysis found was kept although the subgraph changed, or was changed itself."""
+
+
 class Subgraph:
     """The nodes of one step.
 
@@ -65,7 +77,7 @@ class Subgraph:
     node, reason)); `in_pieces`: it is going to be several functions, which edges alone hold in order.
     """
 
-    __slots__ = ("feeds", "fetches", "in_pieces", "log", "nodes", "targets")
+    __slots__ = ("_analyses", "_nodes", "feeds", "fetches", "in_pieces", "log", "targets")
 
     def __init__(
         self,
@@ -74,7 +86,8 @@ class Subgraph:
         fetches: list[PlanOutput],
         targets: list[PlanNode],
     ) -> None:
-        self.nodes, self.feeds, self.fetches, self.targets = nodes, feeds, fetches, targets
+        self._analyses: dict[Callable[[Subgraph], Any], Any] = {}
+        self._nodes, self.feeds, self.fetches, self.targets = nodes, feeds, fetches, targets
         self.log: list[tuple[str, str, str]] = []
         self.in_pieces = False
 
@@ -82,6 +95,44 @@ class Subgraph:
     def machine(self) -> Machine:
         """The machine that the step is planned for."""
         return machine.current()
+
+    @property
+    def nodes(self) -> list[PlanNode]:
+        """The nodes, in topological order. Setting them invalidates what analyses found."""
+        return self._nodes
+
+    @nodes.setter
+    def nodes(self, nodes: list[PlanNode]) -> None:
+        self._nodes = nodes
+        self._analyses.clear()
+
+    def analysis(self, analyse: Callable[[Subgraph], _Result]) -> _Result:
+        """What `analyse`, a class or a function of a module, finds out about this subgraph.
+
+        It must follow from the nodes, their order, attributes and edges alone. The result is kept until these
+        change; those who ask share it, and none of them may change it. Results compare by value.
+        StaleAnalysisError, under ``FLOWSTONE_CHECK=1``, if a kept one is not what `analyse` finds now.
+        """
+        found: _Result | None = self._analyses.get(analyse)
+        if found is None:
+            found = self._analyses[analyse] = analyse(self)
+        elif flags.CHECK:
+            self._check(analyse, found, "")
+        return found
+
+    def invalidate(self) -> None:
+        """Forgets what analyses found: to be called when nodes, or their list, were changed in place."""
+        self._analyses.clear()
+
+    def check_analyses(self, where: str = "") -> None:
+        """StaleAnalysisError, which says `where`, unless all analyses would find what is kept of them."""
+        for analyse, kept in self._analyses.items():
+            self._check(analyse, kept, where)
+
+    def _check(self, analyse: Callable[[Subgraph], Any], kept: Any, where: str) -> None:
+        if analyse(self) != kept:
+            name = analyse.__qualname__
+            raise StaleAnalysisError(f"{name} is stale{where}: the subgraph, or the result, was changed")
 
     def new_node(
         self,
@@ -117,13 +168,9 @@ class Subgraph:
         attributes = {"value": value, "dtype": as_dtype(value.dtype)}
         return self.new_node(registry["Const"], [], attributes, like, name=f"{like.name}/{name}")
 
-    def consumers(self) -> dict[PlanOutput, list[PlanNode]]:
-        """Who takes each output, by data edges."""
-        found: dict[PlanOutput, list[PlanNode]] = {}
-        for node in self.nodes:
-            for x in node.inputs:
-                found.setdefault(x, []).append(node)
-        return found
+    def consumers(self) -> Consumers:
+        """Who takes each output, by data edges; an analysis like others, which nobody may change."""
+        return self.analysis(_consumers)
 
     def __str__(self) -> str:
         number = {node: i for i, node in enumerate(self.nodes)}
@@ -142,6 +189,14 @@ class Subgraph:
             lines.append(f"{body} : {types}  # {node.name}" if types else f"{body}  # {node.name}")
         results = [text(x) for x in self.fetches] + [f"^%{number[t]}" for t in self.targets]
         return "\n".join([*lines, f"return {', '.join(results)}"])
+
+
+def _consumers(subgraph: Subgraph) -> Consumers:
+    found: dict[PlanOutput, list[PlanNode]] = {}
+    for node in subgraph.nodes:
+        for x in node.inputs:
+            found.setdefault(x, []).append(node)
+    return found
 
 
 def _shown(node: Node) -> Iterable[tuple[str, Any]]:

@@ -77,8 +77,8 @@ class _Partitioner:
         for x in subgraph.feeds:
             if host is not None and self.device_of[x.op].device_type != CPU:
                 self.device_of[x.op] = host
-        self.frames = order_by_frames(subgraph)
-        self.liveness = Liveness(subgraph)
+        self.frames = order_by_frames(subgraph).copy()
+        self.liveness = subgraph.analysis(Liveness)
         self.alive_at_times: set[PlanOutput] = set()
         if not self.liveness.trivial:
             outputs = [x for node in subgraph.nodes for x in node.outputs]
@@ -104,6 +104,7 @@ class _Partitioner:
         for node in nodes:
             self._connect(node)
         subgraph.fetches = [self._fetched(x) for x in subgraph.fetches]
+        subgraph.invalidate()
         if delays:
             delay_receives(self.nodes, steady)
         devices = sorted(self.nodes, key=lambda device: device.name)
@@ -294,7 +295,7 @@ def _steady(subgraph: Subgraph, frames: Frames) -> frozenset[PlanNode]:
 
     What comes after a loop is left out: a Receive that waits for it might be wanted inside that loop.
     """
-    liveness = Liveness(subgraph)
+    liveness = subgraph.analysis(Liveness)
     after_loops: set[PlanNode] = set()
     found = []
     for node in subgraph.nodes:

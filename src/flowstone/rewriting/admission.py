@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.subgraph import Consumers, PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.arrivals import Before, arrivals, changes, is_in_pieces
 from flowstone.rewriting.analyses.frames import ENTERS
 from flowstone.rewriting.analyses.state_access import input_positions
@@ -35,7 +35,7 @@ class Admission:
         self._references = References()
         self._versions: StateVersions | None = None
         self._added: list[tuple[PlanNode, PlanNode]] = []  # new nodes, and in whose places they stand
-        self._consumers: dict[PlanOutput, list[PlanNode]] | None = None
+        self._consumers: Consumers | None = None
         self._waited_for: set[PlanNode] | None = None
         self._in_pieces: bool | None = None
         self._arrivals: Before | None = None
@@ -247,7 +247,7 @@ class Admission:
                     return False
         return True
 
-    def _taken(self) -> dict[PlanOutput, list[PlanNode]]:
+    def _taken(self) -> Consumers:
         if self._consumers is None:
             self._consumers = self._subgraph.consumers()
         return self._consumers

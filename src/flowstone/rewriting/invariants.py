@@ -22,9 +22,11 @@ def check(subgraph: Subgraph, pass_name: str = "") -> None:
     - every input, control input, fetch and target is computed by a node of the subgraph, before its use (but
       for what a loop's next iteration begins with);
     - a node's inputs are as many and of such types as its declaration says;
-    - feeds are the outputs of ``_Arg`` nodes, numbered in order.
+    - feeds are the outputs of ``_Arg`` nodes, numbered in order;
+    - what the subgraph keeps of analyses is what they would find now.
     """
     where = f" after {pass_name}" if pass_name else ""
+    subgraph.check_analyses(where)
     known: set[PlanOutput] = set()
     seen = set()
     for node in subgraph.nodes:

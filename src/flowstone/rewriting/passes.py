@@ -5,6 +5,11 @@ device after those of `lowering/passes.py`, which choose kernels. Each pass chan
 is switched off by name (``FLOWSTONE_PASSES=-fold_constants``, or `run_passes(disabled=…)`). With
 ``FLOWSTONE_CHECK=1`` the invariants are checked after each. `show` receives the name and the text of the
 graph before and after each pass that changed it.
+
+A pass asks `subgraph.analysis(Liveness)`, `subgraph.analysis(Frames)`, `subgraph.consumers()` and does not
+change what it gets: passes share it as long as none of them changes the graph. Changes by `patterns.py`, and
+`subgraph.nodes = …`, invalidate it. A pass that sets inputs, control inputs or attributes of nodes itself
+calls `subgraph.invalidate()` then.
 """
 
 from __future__ import annotations
@@ -14,7 +19,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
 from flowstone.framework import flags
-from flowstone.framework.subgraph import Subgraph
+from flowstone.framework.subgraph import StaleAnalysisError, Subgraph
 from flowstone.rewriting.analyses.dependences import dependences
 from flowstone.rewriting.invariants import check, check_kept
 from flowstone.rewriting.loops.loop_invariants import hold_invariants
@@ -101,7 +106,10 @@ def run_passes(
         if each.name in disabled:
             continue
         before = str(subgraph) if show else ""
-        each.function(subgraph)
+        try:
+            each.function(subgraph)
+        except StaleAnalysisError as error:
+            raise StaleAnalysisError(f"in {each.name}: {error}") from error
         if known:
             check(subgraph, each.name)
             known, then = dependences(subgraph, known), known

@@ -9,7 +9,9 @@ What is put in the place of old nodes must read the versions of state that those
 (`admission.py`) decides, and a replacement that does not is refused. Rules hold no guards of their own.
 
 Among conditionals (`branches.py`) a value may stand for another only if both are alive under the same
-condition, and a node that others wait for is let go only if its replacement is."""
+condition, and a node that others wait for is let go only if its replacement is.
+
+What is done here invalidates what analyses of the subgraph found, and nothing does if it changes nothing."""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ def rewrite(subgraph: Subgraph, pass_name: str, rule: Rule) -> None:
         PlanNode, list[PlanNode]
     ] = {}  # replaced nodes, and what those who waited for them now wait for
     nodes: list[PlanNode] = []
-    liveness, admission = Liveness(subgraph), Admission(subgraph)
+    liveness, admission = subgraph.analysis(Liveness), Admission(subgraph)
+    if not liveness.trivial:
+        liveness = liveness.copy()
     is_after_changes = False
     for node in subgraph.nodes:
         if not is_after_changes:
@@ -54,10 +58,14 @@ def rewrite(subgraph: Subgraph, pass_name: str, rule: Rule) -> None:
             for i, x in enumerate(inputs):
                 if x in replaced:
                     inputs[i] = replaced[x]
+                    subgraph.invalidate()
                     if x in carried:
                         node.control_inputs = list(dict.fromkeys([*node.control_inputs, *carried[x]]))
             if gone and node.control_inputs:
-                node.control_inputs = _redirected(node.control_inputs, gone)
+                controls = _redirected(node.control_inputs, gone)
+                if controls is not node.control_inputs:
+                    node.control_inputs = controls
+                    subgraph.invalidate()
         result = rule(node)
         if result is not None:
             for new in result.nodes:
@@ -79,7 +87,8 @@ def rewrite(subgraph: Subgraph, pass_name: str, rule: Rule) -> None:
         else:
             nodes.append(node)
         subgraph.log.append((pass_name, node.name, result.reason))
-    subgraph.nodes = nodes
+    if replaced or nodes != subgraph.nodes:
+        subgraph.nodes = nodes
     if replaced:
         for node in nodes:  # what a loop's head takes from the iteration before comes after it
             if node.type in MERGES:
@@ -201,7 +210,7 @@ def remove_unneeded(subgraph: Subgraph) -> None:
     need, at the first node that a wait comes down to and that is not outside of both. So does a node that
     waits for many, lest edges multiply.
     """
-    liveness, frames = Liveness(subgraph), Frames(subgraph.nodes)
+    liveness, frames = subgraph.analysis(Liveness), subgraph.analysis(Frames)
 
     def sources(node: PlanNode) -> list[PlanNode]:
         return list(node.sources())
@@ -239,7 +248,8 @@ def remove_unneeded(subgraph: Subgraph) -> None:
             nodes.append(node)
         else:
             dropped[node] = _redirected(list(dict.fromkeys(sources(node))), dropped)
-    subgraph.nodes = nodes
+    if dropped:
+        subgraph.nodes = nodes
 
 
 _MOST_STAND_INS = 16  # of a node that is let go

@@ -68,7 +68,7 @@ class Aliasing:
         self._foreign: dict[Any, Foreign] = {}
         self._changes: dict[Any, list[int]] = {}
         self._constants = constants
-        self._frames = frames = frames or Frames(subgraph.nodes)
+        self._frames = frames = frames or subgraph.analysis(Frames)
         self._references, self._shown = References(), shown
         self._nodes, self._in_pieces = subgraph.nodes, in_pieces
         self._before: dict[PlanNode, set[PlanNode]] = {}  # what edges put before a node

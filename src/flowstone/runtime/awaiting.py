@@ -69,5 +69,5 @@ def wait_last(subgraph: Subgraph) -> bool:
         sources = node.sources()
         if any(source in dependent for source in sources):
             dependent.add(node)
-    subgraph.nodes.sort(key=dependent.__contains__)
+    subgraph.nodes = sorted(subgraph.nodes, key=dependent.__contains__)
     return True

@@ -200,4 +200,5 @@ def _literal(node: PlanNode) -> str | None:
     return None if isinstance(value, float) and not math.isfinite(value) else repr(value)
 
 
-NO_NUMBERS = Numbers(Subgraph([], [], [], []), Frames([]))
+_NO_NODES = Subgraph([], [], [], [])
+NO_NUMBERS = Numbers(_NO_NODES, Frames(_NO_NODES))

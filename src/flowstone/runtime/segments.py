@@ -91,7 +91,7 @@ class _Writer:
         self.kernels: dict[PlanNode, Any] = {}
         self.decisions = Decisions({}, set(), {})
         self.frames = order_by_frames(subgraph)
-        self.liveness = Liveness(subgraph)
+        self.liveness = subgraph.analysis(Liveness)
         self.code = TracedCode(traced_device) if traced_device else Code()
         self.names = LocalNames(subgraph, self.code, self.liveness, self.frames, self.memory)
         self.blocks = ConditionalBlocks(self.code, self.liveness)

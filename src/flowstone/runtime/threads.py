@@ -39,7 +39,7 @@ _SEQUENCES = frozenset(
 def wants_one_thread(subgraph: Subgraph) -> bool:
     """Whether some kernels of the step may start a team and too few are large enough to gain from it."""
     profile, largest, total = subgraph.machine.profile, 0.0, 0.0
-    frames, rows = Frames(subgraph.nodes), _fed_rows(subgraph)
+    frames, rows = subgraph.analysis(Frames), _fed_rows(subgraph)
     for node in subgraph.nodes:
         work = _work(node, profile.element_cost, rows)
         if work is None or work >= profile.team_alone:

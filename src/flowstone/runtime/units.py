@@ -166,7 +166,7 @@ class _Cutter:
 
     def _keeps_conditions_inside(self) -> bool:
         """Whether no asynchronous node, and nothing that goes from one unit to another, is in a branch."""
-        liveness = Liveness(self.subgraph)
+        liveness = self.subgraph.analysis(Liveness)
         if liveness.trivial:
             return True
         for node in self.subgraph.nodes:

@@ -22,7 +22,7 @@ def test_state_access_names_states_and_keeps_effects_in_order():
         changes = [tf.assign(v, a), w.assign(b)]
     subgraph = prune([total], [c.op for c in changes], [])
     nodes = {node.name: node for node in subgraph.nodes}
-    access = StateAccess(subgraph.nodes)
+    access = StateAccess(subgraph)
     assert access.reads[nodes["add"]] == {("", "v"), ("", "w")}
     assert sorted(access.writes[n] for n in access.writes) == [{("", "v")}, {("", "w")}]
     assert [node.name for node in access.effects] == ["a/RandomUniform", "b/RandomUniform"]
@@ -52,7 +52,7 @@ def test_one_state_by_two_nodes_is_one():
     handles = [F.VariableV2(shape=(), dtype=tf.float32, shared_name="both", name=f"v{i}") for i in range(2)]
     read = tf.identity(handles[0], name="read")
     change = tf.assign(handles[1], 1.0, name="change")
-    access = StateAccess(prune([read], [change.op], []).nodes)
+    access = StateAccess(prune([read], [change.op], []))
     assert set(access.reads.values()) == {frozenset({("", "both")})}
     assert ("read", "change") in edges(prune([read], [change.op], []))
 
@@ -63,7 +63,7 @@ def test_a_handle_from_outside_may_be_any():
     read = v.read_value()
     change = F.AssignVariableOp(fed, tf.constant(2.0), name="change")
     subgraph = prune([read], [change], [fed])
-    assert UNKNOWN in StateAccess(subgraph.nodes).writes[subgraph.targets[0]]
+    assert UNKNOWN in StateAccess(subgraph).writes[subgraph.targets[0]]
     handle, last = read.op.inputs[0].op.name, read.op.name
     assert {(handle, "change"), (last, "change")} & edges(subgraph)
 

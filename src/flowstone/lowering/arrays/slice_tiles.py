@@ -20,7 +20,7 @@ def split_slices(subgraph: Subgraph) -> None:
     slices = {x: nodes for x, nodes in slices.items() if len(nodes) > 1 and not x.dtype.is_ref}
     if not slices:
         return
-    liveness = Liveness(subgraph)
+    liveness = subgraph.analysis(Liveness)
     places: dict[PlanNode, list[PlanNode]] = {}
     replaced: dict[PlanOutput, PlanOutput] = {}
     for x, nodes in slices.items():

@@ -43,6 +43,7 @@ def lay_out_filters(subgraph: Subgraph) -> None:
                 for slot in changed[1:]:
                     if slot is not None and _shape(slot) == _shape(changed[0]):
                         orders.setdefault(slot, orders[changed[0]])
+    subgraph.invalidate()
     for node, order in orders.items():
         node.attributes = {**node.attributes, "memory_order": order}
         subgraph.log.append(("lay_out_filters", node.name, f"in memory as its convolution reads it: {order}"))

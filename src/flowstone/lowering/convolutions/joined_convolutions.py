@@ -25,7 +25,7 @@ import numpy as np
 from flowstone.framework import dtypes
 from flowstone.framework.operation import registry
 from flowstone.framework.shape import num_elements
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.subgraph import Consumers, PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.branches import Liveness
 from flowstone.rewriting.patterns import remove_unneeded, substitute
 
@@ -56,7 +56,7 @@ class _Walk(NamedTuple):
     """`place` of each node in the order; who takes each value; who waits for a node; what is fetched."""
 
     place: dict[PlanNode, int]
-    takers: dict[PlanOutput, list[PlanNode]]
+    takers: Consumers
     waiting: dict[PlanNode, list[PlanNode]]
     fetched: set[PlanOutput]
 
@@ -69,7 +69,7 @@ def join_convolutions(subgraph: Subgraph) -> None:
         if key is not None:
             groups.setdefault(key, []).append(node)
     groups = {key: nodes for key, nodes in groups.items() if len(nodes) > 1}
-    if not groups or not Liveness(subgraph).trivial:
+    if not groups or not subgraph.analysis(Liveness).trivial:
         return
     walk = _walk(subgraph)
     for nodes in groups.values():

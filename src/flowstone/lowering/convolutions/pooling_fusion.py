@@ -18,7 +18,7 @@ from flowstone.framework import machine
 from flowstone.framework.machine_profiles import NEVER
 from flowstone.framework.operation import registry
 from flowstone.framework.shape import num_elements
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.subgraph import Consumers, PlanNode, PlanOutput, Subgraph
 from flowstone.lowering.convolutions.pooled_places import places_type, suits
 from flowstone.rewriting.patterns import substitute
 
@@ -62,7 +62,7 @@ def pool_first(subgraph: Subgraph) -> None:
     substitute(subgraph, places, replaced)
 
 
-def _site(activation: PlanNode, consumers: dict[PlanOutput, list[PlanNode]]) -> _Site | None:
+def _site(activation: PlanNode, consumers: Consumers) -> _Site | None:
     y = activation.outputs[0]
     takers = {node.type: node for node in consumers.get(y, [])}
     kind = next((kind for kind in takers if kind in _GRADIENTS), None)

@@ -32,7 +32,7 @@ import numpy as np
 
 from flowstone.framework import dtypes
 from flowstone.framework.operation import registry
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.subgraph import Consumers, PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.branches import Liveness
 from flowstone.rewriting.patterns import remove_unneeded, substitute
 
@@ -76,7 +76,7 @@ class _Site:
     def ends(self) -> list[PlanNode]:
         return [each.node for each in self.found]
 
-    def is_closed(self, subgraph: Subgraph, consumers: dict[PlanOutput, list[PlanNode]]) -> bool:
+    def is_closed(self, subgraph: Subgraph, consumers: Consumers) -> bool:
         """Whether nobody else takes what is inside, and nothing inside waits."""
         inside = {*self.inside, *(n for each in self.found for n in each.inside)}
         known = inside.union(self.ends)
@@ -98,7 +98,7 @@ def simplify_logistic_losses(subgraph: Subgraph) -> None:
             _find_loss(node, sites)
         elif node.type == "AddN":
             _find_gradient(node, sites)
-    consumers, liveness = subgraph.consumers(), Liveness(subgraph)
+    consumers, liveness = subgraph.consumers(), subgraph.analysis(Liveness)
     places: dict[PlanNode, list[PlanNode]] = {}
     replaced: dict[PlanOutput, PlanOutput] = {}
     for site in sites.values():

@@ -52,7 +52,7 @@ class _Fusion:
     """What is to stand for which nodes and outputs of a subgraph, as `substitute` wants it."""
 
     def __init__(self, subgraph: Subgraph) -> None:
-        self.subgraph, self.liveness = subgraph, Liveness(subgraph)
+        self.subgraph, self.liveness = subgraph, subgraph.analysis(Liveness)
         self.consumers, self.fetched = subgraph.consumers(), set(subgraph.fetches)
         self.places: dict[PlanNode, list[PlanNode]] = {}
         self.stand_ins: dict[PlanNode, list[PlanNode]] = {}

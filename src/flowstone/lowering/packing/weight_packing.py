@@ -79,7 +79,7 @@ def _pack(subgraph: Subgraph, name: str, may_gain: Callable[[PlanNode], bool], r
     """Applies the rule to nodes that may gain by it and read no state that a node here changes."""
     if not any(may_gain(node) for node in subgraph.nodes):
         return
-    access = StateAccess(subgraph.nodes)
+    access = subgraph.analysis(StateAccess)
     written = frozenset().union(*access.writes.values())
     if UNKNOWN in written:
         return

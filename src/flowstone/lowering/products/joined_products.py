@@ -72,7 +72,7 @@ class _Join:
 def join_products(subgraph: Subgraph) -> None:
     """Makes one product of small independent ones by the same matrix, and one node of what follows each."""
     candidates = _candidates(subgraph)
-    if candidates and Liveness(subgraph).trivial and not any(is_head(node) for node in subgraph.nodes):
+    if candidates and subgraph.analysis(Liveness).trivial and not any(map(is_head, subgraph.nodes)):
         joins = _Joins(subgraph)
         for nodes in candidates:
             joins.add_products(nodes)

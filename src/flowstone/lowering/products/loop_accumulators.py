@@ -10,6 +10,7 @@ product must be larger than its operands.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,7 +60,7 @@ def stack_accumulators(subgraph: Subgraph) -> None:
 
 
 def _accumulator(variable: LoopVariable, consumers: Takers) -> _Accumulator | None:
-    def takers(x: PlanOutput) -> list[PlanNode]:
+    def takers(x: PlanOutput) -> Sequence[PlanNode]:
         return consumers.get(x, [])
 
     add: PlanNode = variable.next_value.op

@@ -107,7 +107,7 @@ class _Stacks:
 
     def __init__(self, subgraph: Subgraph) -> None:
         self.subgraph = subgraph
-        self._may_share = Liveness(subgraph).trivial
+        self._may_share = subgraph.analysis(Liveness).trivial
         self._made: dict[Any, PlanOutput] = {}
 
     def result(self, node: PlanNode, group: list[PlanOutput], added: list[PlanNode]) -> PlanOutput:

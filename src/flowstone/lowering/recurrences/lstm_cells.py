@@ -194,7 +194,7 @@ def find_gradient(cell: Cell, takers: Takers) -> CellGradient | None:
     by_input, by_forget, by_candidate, by_output, by_squashed = factors
     dy = other(by_output, cell.squashed)
     through = slopes[4].outputs[0]  # type: ignore[union-attr]
-    dc, after, sums = through, takers.get(through, []), []
+    dc, after, sums = through, list(takers.get(through, [])), list[PlanNode]()
     if len(after) == 1 and after[0].type in SUMS:
         dc, sums = after[0].outputs[0], after
     expected = (

@@ -82,7 +82,7 @@ def find_layers(loop: Loop, loops: Loops) -> Match | None:
         known.update((pop.outputs[0], known.get(x, x)) for pop, x in pops.items())
         known.update(same_constants(loop.nodes, backward.nodes))
         copies += copied(backward.nodes, known)
-    takers: Takers = {}
+    takers: dict[PlanOutput, list[PlanNode]] = {}
     for copy in copies:
         for x in copy.inputs:
             takers.setdefault(x, []).append(copy)

@@ -39,7 +39,7 @@ def sum_repeated_rows(subgraph: Subgraph) -> None:
     if not updates:
         return
     consumers = subgraph.consumers()
-    liveness = Liveness(subgraph)
+    liveness = subgraph.analysis(Liveness)
     places: dict[PlanNode, list[PlanNode]] = {}
     replaced: dict[PlanOutput, PlanOutput] = {}
     for node in updates:

@@ -31,7 +31,7 @@ def fuse_updates(subgraph: Subgraph) -> None:
     if not updates:
         return
     consumers = subgraph.consumers()
-    liveness = Liveness(subgraph)
+    liveness = subgraph.analysis(Liveness)
     places: dict[PlanNode, list[PlanNode]] = {}
     replaced: dict[PlanOutput, PlanOutput] = {}
     for node in updates:

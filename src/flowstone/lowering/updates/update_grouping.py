@@ -45,7 +45,7 @@ class _Collector:
     """The nodes so far, and the updates that are put off, by what they share."""
 
     def __init__(self, subgraph: Subgraph) -> None:
-        self.subgraph, self.liveness = subgraph, Liveness(subgraph)
+        self.subgraph, self.liveness = subgraph, subgraph.analysis(Liveness)
         self.arrivals = arrivals(subgraph) if is_in_pieces(subgraph) else None
         self.nodes: list[PlanNode] = []
         self.groups: dict[Any, list[PlanNode]] = {}
@@ -90,7 +90,8 @@ class _Collector:
         for key in list(self.groups):
             self._end(key)
         subgraph = self.subgraph
-        subgraph.nodes = self.nodes
+        if self.nodes != subgraph.nodes:
+            subgraph.nodes = self.nodes
         subgraph.targets = list(dict.fromkeys(self.stand_ins.get(node, node) for node in subgraph.targets))
 
     def _end(self, key: Any) -> None:

@@ -101,6 +101,19 @@ class Liveness:
             for node in subgraph.nodes:
                 self.add(node)
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Liveness):
+            return False
+        return self._of_node == other._of_node and self._of_output == other._of_output
+
+    def copy(self) -> Liveness:
+        """The same, for someone who adds nodes to it."""
+        copy = Liveness.__new__(Liveness)
+        copy._of_node, copy._of_output = dict(self._of_node), dict(self._of_output)
+        copy._meanings, copy.predicates = dict(self._meanings), set(self.predicates)
+        copy.trivial = self.trivial
+        return copy
+
     def node(self, node: PlanNode) -> Condition[Any]:
         """When the node runs."""
         return TRUE if self.trivial else self._of_node[node]

@@ -46,7 +46,7 @@ class Loops:
 
     def __init__(self, subgraph: Subgraph) -> None:
         self.subgraph, self.takers = subgraph, subgraph.consumers()
-        self.frames, self.liveness = Frames(subgraph.nodes), Liveness(subgraph)
+        self.frames, self.liveness = subgraph.analysis(Frames), subgraph.analysis(Liveness)
         homes: dict[Frame, list[PlanNode]] = {}
         for node in subgraph.nodes:
             frame = self.frames.home(node)

@@ -42,15 +42,34 @@ class Frame:
 
 
 class Frames:
-    """The frame of every one of these nodes; an Exit belongs to the frame that it leads to."""
+    """The frame of every node of a subgraph; an Exit belongs to the frame that it leads to."""
 
-    def __init__(self, nodes: Iterable[PlanNode]) -> None:
+    def __init__(self, subgraph: Subgraph) -> None:
         self.of: dict[PlanNode, Frame | None] = {}
         self._by_name: dict[str, Frame] = {}
-        self.exist = any(node.type in ENTERS for node in nodes)
+        self.exist = any([node.type in ENTERS for node in subgraph.nodes])
         if self.exist:
-            for node in nodes:
+            for node in subgraph.nodes:
                 self.of[node] = self.frame_of(node)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Frames) and self._paths() == other._paths()
+
+    def _paths(self) -> dict[PlanNode, list[str]]:
+        """The names of the frames that each node is in, from the innermost."""
+        paths: dict[PlanNode, list[str]] = {}
+        for node, frame in self.of.items():
+            paths[node] = []
+            while frame is not None:
+                paths[node].append(frame.name)
+                frame = frame.parent
+        return paths
+
+    def copy(self) -> Frames:
+        """The same, for someone who adds nodes to them."""
+        copy = Frames.__new__(Frames)
+        copy.of, copy._by_name, copy.exist = dict(self.of), dict(self._by_name), self.exist
+        return copy
 
     def frame_of(self, node: PlanNode) -> Frame | None:
         """The frame of a node whose sources are known."""
@@ -99,9 +118,11 @@ def order_by_frames(subgraph: Subgraph) -> Frames:
 
     InvalidArgumentError if the nodes outside a loop need one of its results for another of its inputs.
     """
-    frames = Frames(subgraph.nodes)
+    frames = subgraph.analysis(Frames)
     if frames.exist:
-        subgraph.nodes = _arranged(subgraph.nodes, frames)
+        arranged = _arranged(subgraph.nodes, frames)
+        if arranged != subgraph.nodes:
+            subgraph.nodes = arranged
     return frames
 
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.subgraph import Consumers, PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.frames import ENTERS, EXITS, NEXT_ITERATIONS, is_head, is_loop_switch
 
-Takers = dict[PlanOutput, list[PlanNode]]
+Takers = Consumers
 
 
 class LoopVariable(NamedTuple):

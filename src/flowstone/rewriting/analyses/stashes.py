@@ -49,7 +49,7 @@ class Stashes:
         self.root: dict[PlanOutput, PlanOutput | None] = {}
         self.turn = -1
         self.found: list[Stash] = []
-        if Liveness(subgraph).trivial and not Frames(subgraph.nodes).exist:
+        if subgraph.analysis(Liveness).trivial and not subgraph.analysis(Frames).exist:
             self._find(subgraph)
 
     def _find(self, subgraph: Subgraph) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from flowstone.framework.subgraph import PlanNode, PlanOutput
+from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 
 UNKNOWN = ("", None)  # a state that came from outside: it may be any
 
@@ -31,19 +31,24 @@ def input_positions(node: PlanNode, arguments: Iterable[int]) -> list[int]:
 
 
 class StateAccess:
-    """What each node of a list in topological order does to state.
+    """What each node of a subgraph does to state.
 
     Fields: `reads` and `writes`, names of states by node (nodes that touch none are left out); `effects`, the
     nodes whose effect is not a declared change of named state.
     """
 
-    def __init__(self, nodes: Iterable[PlanNode]) -> None:
+    def __init__(self, subgraph: Subgraph) -> None:
         self.reads: dict[PlanNode, frozenset[Any]] = {}
         self.writes: dict[PlanNode, frozenset[Any]] = {}
         self.effects: list[PlanNode] = []
         self._of: dict[PlanOutput, frozenset[Any]] = {}
-        for node in nodes:
+        for node in subgraph.nodes:
             self._visit(node)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, StateAccess):
+            return False
+        return (self.reads, self.writes, self.effects) == (other.reads, other.writes, other.effects)
 
     def _visit(self, node: PlanNode) -> None:
         of, declaration = self._of, node.declaration
@@ -92,7 +97,7 @@ def order_edges(nodes: list[PlanNode]) -> list[tuple[PlanNode, PlanNode]]:
     """Pairs (earlier, later) that keep every change of a state where it is among the uses of that state, and
     other effects in their order.
     """
-    access = StateAccess(nodes)
+    access = StateAccess(Subgraph(nodes, [], [], []))
     edges = list(zip(access.effects, access.effects[1:]))
     if not access.writes:
         return edges

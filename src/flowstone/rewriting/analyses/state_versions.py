@@ -141,7 +141,7 @@ class StateVersions:
         self.sharing = References(memory=True)
         self.place = {node: i for i, node in enumerate(subgraph.nodes)}
         self.changes: dict[Any, list[int]] = {}  # places of what changes each state, in order
-        self._nodes, self._added = subgraph.nodes, list[PlanNode]()
+        self._subgraph, self._nodes, self._added = subgraph, subgraph.nodes, list[PlanNode]()
         self._frames: Frames | None = None  # made when first asked for
         self._loops_that_change: dict[Any, set[Frame]] = {}
         for i, node in enumerate(subgraph.nodes):
@@ -150,10 +150,12 @@ class StateVersions:
                     self.changes.setdefault(state, []).append(i)
 
     def _note_loops(self) -> Frames:
-        nodes = self._nodes
-        if self._added:  # old nodes may take their outputs by now
-            nodes = sorted([*self._added, *nodes], key=self.place.__getitem__)
-        self._frames = frames = Frames(nodes)
+        if self._nodes is self._subgraph.nodes and not self._added:
+            frames = self._subgraph.analysis(Frames).copy()
+        else:  # old nodes may take the outputs of added ones by now
+            nodes = sorted([*self._added, *self._nodes], key=self.place.__getitem__)
+            frames = Frames(Subgraph(nodes, [], [], []))
+        self._frames = frames
         for state, places in self.changes.items() if frames.exist else ():
             loops = self._loops_that_change.setdefault(state, set())
             for place in places:

@@ -53,6 +53,7 @@ def _bring_in_once(subgraph: Subgraph) -> None:
             _wait(taker, [heir.switch])  # a constant is there before it is known that the loop goes on
         stand_ins[each.switch], stand_ins[each.merge] = [heir.switch], [heir.merge]
         subgraph.log.append(("hold_invariants", each.merge.name, "the same in every iteration"))
+    subgraph.invalidate()
     substitute(subgraph, places, replaced, stand_ins)
     if places:
         order_by_frames(subgraph)
@@ -89,7 +90,7 @@ def _take_arrays_once(subgraph: Subgraph) -> bool:
     found = [node for node in subgraph.nodes if _is_brought_in(node)]
     if not found:
         return False
-    liveness = Liveness(subgraph)
+    liveness = subgraph.analysis(Liveness)
     takers = subgraph.consumers()
     place = {node: i for i, node in enumerate(subgraph.nodes)}
     places: dict[PlanNode, list[PlanNode]] = {}
@@ -110,6 +111,7 @@ def _take_arrays_once(subgraph: Subgraph) -> bool:
         places[node] = []
         stand_ins[node] = [*enters, *node.control_inputs]
         subgraph.log.append(("hold_invariants", node.name, "looked up before the loop"))
+    subgraph.invalidate()
     substitute(subgraph, places, replaced, stand_ins)
     return bool(places)
 
@@ -143,6 +145,7 @@ def _chain_flows(subgraph: Subgraph) -> None:
         write.inputs[index] = variable.value
         variable.next.inputs[0] = flow
         subgraph.log.append(("hold_invariants", write.name, "hands its flow to the next iteration's"))
+    subgraph.invalidate()
     substitute(subgraph, places, {}, {})
     if places:
         order_by_frames(subgraph)  # the variables stand before the writes now

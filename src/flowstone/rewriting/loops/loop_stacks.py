@@ -101,7 +101,7 @@ def _drop(subgraph: Subgraph, stack: Stack) -> None:
 def _drop_idle(subgraph: Subgraph, pops: set[PlanNode]) -> None:
     """Drops nodes of loops, these pops among them, whose values nobody needs; who waits for one waits for
     what it comes after in its loop."""
-    frames, liveness = Frames(subgraph.nodes), Liveness(subgraph)
+    frames, liveness = subgraph.analysis(Frames), subgraph.analysis(Liveness)
     waited_for = {control for node in subgraph.nodes for control in node.control_inputs}
 
     def before(node: PlanNode) -> list[PlanNode]:
@@ -163,7 +163,7 @@ class _Counters:
         """Computes what is popped of counters that were pushed."""
         if not self._countdowns:
             return
-        frames, liveness = Frames(self._subgraph.nodes), Liveness(self._subgraph)
+        frames, liveness = self._subgraph.analysis(Frames), self._subgraph.analysis(Liveness)
         places: dict[PlanNode, list[PlanNode]] = {}
         replaced: dict[PlanOutput, PlanOutput] = {}
         for stack in stacks:

@@ -33,7 +33,7 @@ def forward_whole_arrays(subgraph: Subgraph) -> None:
     creations = [node for node in subgraph.nodes if node.type == "TensorArrayV3"]
     if not creations:
         return
-    takers, frames, liveness = subgraph.consumers(), Frames(subgraph.nodes), Liveness(subgraph)
+    takers, frames, liveness = subgraph.consumers(), subgraph.analysis(Frames), subgraph.analysis(Liveness)
     places: dict[PlanNode, list[PlanNode]] = {}
     replaced: dict[PlanOutput, PlanOutput] = {}
     stand_ins: dict[PlanNode, list[PlanNode]] = {}

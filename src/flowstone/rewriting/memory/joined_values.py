@@ -22,7 +22,7 @@ import numpy as np
 
 from flowstone.framework import dtypes
 from flowstone.framework.operation import registry
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.subgraph import Consumers, PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.branches import Liveness
 from flowstone.rewriting.analyses.memory_estimate import size_of
 from flowstone.rewriting.analyses.state_access import input_positions
@@ -46,7 +46,7 @@ class _Walk(NamedTuple):
     """`place` of each node in the order, and who takes each value."""
 
     place: dict[PlanNode, int]
-    takers: dict[PlanOutput, list[PlanNode]]
+    takers: Consumers
 
 
 class _Parts(NamedTuple):
@@ -59,7 +59,7 @@ class _Parts(NamedTuple):
 def read_joined_values(subgraph: Subgraph) -> None:
     """Gives gradients of activations the parts of concatenations that hold the same."""
     joins = [node for node in subgraph.nodes if node.type == "ConcatV2"]
-    if not joins or not Liveness(subgraph).trivial:
+    if not joins or not subgraph.analysis(Liveness).trivial:
         return
     walk = _Walk({node: i for i, node in enumerate(subgraph.nodes)}, subgraph.consumers())
     parts = _Parts({}, {})

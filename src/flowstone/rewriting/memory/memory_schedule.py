@@ -173,7 +173,7 @@ class _Problem:
 
 def split_sums(subgraph: Subgraph) -> None:
     """Turns each sum of three or more large terms into sums of two, in the same order of additions."""
-    if not Liveness(subgraph).trivial:
+    if not subgraph.analysis(Liveness).trivial:
         return
     nodes: list[PlanNode] = []
     for node in subgraph.nodes:
@@ -195,4 +195,5 @@ def split_sums(subgraph: Subgraph) -> None:
             reason = f"{len(terms)} large terms, added as they come"
             subgraph.log.append(("schedule_memory", node.name, reason))
         nodes.append(node)
-    subgraph.nodes = nodes
+    if len(nodes) > len(subgraph.nodes):
+        subgraph.nodes = nodes

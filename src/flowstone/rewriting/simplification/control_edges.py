@@ -25,7 +25,7 @@ def drop_waits(subgraph: Subgraph) -> None:
         return
     remove_unneeded(subgraph)  # what is not needed waits, and is waited for, in vain
     _free_constants(subgraph)
-    access, liveness = StateAccess(subgraph.nodes), Liveness(subgraph)
+    access, liveness = subgraph.analysis(StateAccess), subgraph.analysis(Liveness)
     number = 0
     before: dict[PlanNode, int] = {}  # of each node, as a set of bits: what matters in it and before it
     for node in subgraph.nodes:
@@ -49,12 +49,13 @@ def _free_constants(subgraph: Subgraph) -> None:
         if any([control.type == "Const" and control.control_inputs for control in node.control_inputs]):
             waits = [y for x in node.control_inputs for y in (x.control_inputs if x.type == "Const" else [x])]
             node.control_inputs = list(dict.fromkeys(waits))
+            subgraph.invalidate()
     held = {x.op for x in subgraph.fetches}.union(subgraph.targets)
     held.update(control for node in subgraph.nodes for control in node.control_inputs)
     tied = {n for n in subgraph.nodes if n.type == "Const" and n.control_inputs} - held
     if not tied:
         return
-    frames, consumers = Frames(subgraph.nodes), subgraph.consumers()
+    frames, consumers = subgraph.analysis(Frames), subgraph.consumers()
 
     def is_there_anyway(taker: PlanNode, constant: PlanNode) -> bool:
         if taker.type in MERGES or taker.type in LOOP_TYPES:
@@ -69,6 +70,7 @@ def _free_constants(subgraph: Subgraph) -> None:
                 waits = [*taker.control_inputs, *constant.control_inputs]
                 taker.control_inputs = list(dict.fromkeys(waits))
             constant.control_inputs = []
+            subgraph.invalidate()
             subgraph.log.append(("drop_waits", constant.name, "what takes the constant waits in its stead"))
 
 
@@ -87,6 +89,7 @@ def _without_idle_waits(
         count = len(node.control_inputs) - len(kept)
         subgraph.log.append(("drop_waits", node.name, f"{count} of its control edges order nothing"))
         node.control_inputs = kept
+        subgraph.invalidate()
     return seen
 
 

@@ -44,7 +44,7 @@ class _Rules:
 
     def __init__(self, subgraph: Subgraph) -> None:
         self.subgraph = subgraph
-        self.takers = subgraph.consumers()
+        self.takers = dict(subgraph.consumers())
         self.fetched = set(subgraph.fetches)
 
     def __call__(self, node: PlanNode) -> Replacement | None:
