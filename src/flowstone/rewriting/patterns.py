@@ -11,7 +11,8 @@ What is put in the place of old nodes must read the versions of state that those
 Among conditionals (`branches.py`) a value may stand for another only if both are alive under the same
 condition, and a node that others wait for is let go only if its replacement is.
 
-What is done here invalidates what analyses of the subgraph found, and nothing does if it changes nothing."""
+Changes that are made here invalidate what analyses found (`Subgraph.analysis`); what replaces nothing keeps
+it."""
 
 from __future__ import annotations
 
@@ -53,19 +54,8 @@ def rewrite(subgraph: Subgraph, pass_name: str, rule: Rule) -> None:
     for node in subgraph.nodes:
         if not is_after_changes:
             is_after_changes = bool(node.declaration.mutates) or node.declaration.asynchronous
-        if replaced:
-            inputs = node.inputs
-            for i, x in enumerate(inputs):
-                if x in replaced:
-                    inputs[i] = replaced[x]
-                    subgraph.invalidate()
-                    if x in carried:
-                        node.control_inputs = list(dict.fromkeys([*node.control_inputs, *carried[x]]))
-            if gone and node.control_inputs:
-                controls = _redirected(node.control_inputs, gone)
-                if controls is not node.control_inputs:
-                    node.control_inputs = controls
-                    subgraph.invalidate()
+        if replaced and _redirect(node, replaced, carried, gone):
+            subgraph.invalidate()
         result = rule(node)
         if result is not None:
             for new in result.nodes:
@@ -95,6 +85,28 @@ def rewrite(subgraph: Subgraph, pass_name: str, rule: Rule) -> None:
                 node.inputs[:] = [replaced.get(x, x) for x in node.inputs]
         subgraph.fetches = [replaced.get(x, x) for x in subgraph.fetches]
         subgraph.targets = list(dict.fromkeys(_redirected(subgraph.targets, gone)))
+
+
+def _redirect(
+    node: PlanNode,
+    replaced: dict[PlanOutput, PlanOutput],
+    carried: dict[PlanOutput, tuple[PlanNode, ...]],
+    gone: dict[PlanNode, list[PlanNode]],
+) -> bool:
+    """Redirects the node's inputs and control inputs; returns whether there was anything to redirect."""
+    changed = False
+    inputs = node.inputs
+    for i, x in enumerate(inputs):
+        if x in replaced:
+            inputs[i] = replaced[x]
+            changed = True
+            if x in carried:
+                node.control_inputs = list(dict.fromkeys([*node.control_inputs, *carried[x]]))
+    if gone and node.control_inputs:
+        controls = _redirected(node.control_inputs, gone)
+        changed = changed or controls is not node.control_inputs
+        node.control_inputs = controls
+    return changed
 
 
 def _alive_together(liveness: Liveness, node: PlanNode, result: Replacement) -> bool:
