@@ -24,6 +24,7 @@ from flowstone.placement.cost_model import CostModel
 from flowstone.placement.task_graph import placed_task_graph
 from flowstone.runtime.device import Device, local_devices
 from flowstone.runtime.plan import placed_subgraph
+from flowstone.runtime.plan_options import PlanOptions
 
 Model = tuple[list[Any], list[Any], dict[tf.Tensor, np.ndarray]]  # fetches, targets, feeds
 
@@ -196,7 +197,7 @@ def simulated_us(model: Model, costs: CostModel, devices: dict[str, str]) -> flo
     """The makespan on the placement that the steps had, by their costs."""
     fetches, targets, feeds = model
     local = local_devices({"CPU": 2, "GPU": 0})
-    subgraph, _ = placed_subgraph(fetches, targets, list(feeds), local)
+    subgraph, _ = placed_subgraph(fetches, targets, list(feeds), PlanOptions(local))
     by_name = {device.name: device for device in local}
     placement = placed(subgraph, {name: by_name[device] for name, device in devices.items()})
     for node in subgraph.nodes:

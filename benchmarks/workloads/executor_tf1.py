@@ -21,7 +21,7 @@ start = tf.placeholder(tf.float32, [])
 z = start
 for _ in range(CONDITIONALS):
     z = tf.cond(z > 0.0, lambda z=z: z - 1.0, lambda z=z: z + 1.0)
-program = UnitProgram(run_passes(prune([z], [], [start]), EVERY), Environment(), dynamic=True)
+program = UnitProgram.compiled(run_passes(prune([z], [], [start]), EVERY), Environment(), dynamic=True)
 value, one = torch.tensor(1.0), torch.tensor(1.0)
 
 

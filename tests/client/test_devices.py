@@ -177,6 +177,6 @@ def test_the_placement_of_a_session_stays():
         init = v.initializer
     with tf.Session(config=tf.ConfigProto(device_count={"CPU": 2})) as session:
         session.run(init)
-        home = session._assigned["v"]
+        home = session.planner.assigned["v"]
         rows = [line.split() for line in session.explain_placement(tf.matmul(v, v)).splitlines()]
         assert ["v", "VariableV2", home] in [row[:3] for row in rows]

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 import flowstone as tf
-from flowstone.client import session as session_module
+from flowstone.client import planning
 from flowstone.client.plans_by_shape import PlansByShape
 
 LENGTHS = list(range(3, 23))
 
 
 def plans_of(s: tf.Session) -> PlansByShape:
-    (plans,) = s.plans_by_shape.values()
+    (plans,) = s.planner.plans_by_shape.values()
     return plans
 
 
@@ -29,13 +29,13 @@ def special(s: tf.Session) -> list[int]:
 @pytest.fixture
 def planned(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The shapes of all plans that are made, in order."""
-    made, make_plan = [], session_module.make_plan
+    made, make_plan = [], planning.make_plan
 
-    def noted(*arguments: Any, **options: Any) -> Any:
-        made.append(options["feed_dims"])
-        return make_plan(*arguments, **options)
+    def noted(fetches: Any, targets: Any, feeds: Any, options: Any) -> Any:
+        made.append(options.feed_dims)
+        return make_plan(fetches, targets, feeds, options)
 
-    monkeypatch.setattr(session_module, "make_plan", noted)
+    monkeypatch.setattr(planning, "make_plan", noted)
     return made
 
 
@@ -174,15 +174,15 @@ def test_the_graph_may_grow_while_plans_are_made():
 
 def held_planning(monkeypatch: pytest.MonkeyPatch) -> tuple[threading.Event, threading.Event]:
     """Planning for length 3 sets the first event, and waits for the second."""
-    begun, go_on, make_plan = threading.Event(), threading.Event(), session_module.make_plan
+    begun, go_on, make_plan = threading.Event(), threading.Event(), planning.make_plan
 
-    def held(*arguments: Any, **options: Any) -> Any:
-        if options["feed_dims"] == ((3,),):
+    def held(fetches: Any, targets: Any, feeds: Any, options: Any) -> Any:
+        if options.feed_dims == ((3,),):
             begun.set()
             assert go_on.wait(10)
-        return make_plan(*arguments, **options)
+        return make_plan(fetches, targets, feeds, options)
 
-    monkeypatch.setattr(session_module, "make_plan", held)
+    monkeypatch.setattr(planning, "make_plan", held)
     return begun, go_on
 
 
@@ -216,18 +216,18 @@ def test_a_session_closes_while_a_plan_is_made(monkeypatch):
         s.run(y, {x: np.ones(3)})
     go_on.set()
     assert s.planner.wait(10)
-    assert not s._plans and not s.plans_by_shape
+    assert not s.planner.plans and not s.planner.plans_by_shape
 
 
 def test_planning_that_fails_in_the_background_leaves_the_general_plan(monkeypatch, caplog):
-    make_plan = session_module.make_plan
+    make_plan = planning.make_plan
 
-    def failing(*arguments: Any, **options: Any) -> Any:
-        if options["feed_dims"] == ((3,),):
+    def failing(fetches: Any, targets: Any, feeds: Any, options: Any) -> Any:
+        if options.feed_dims == ((3,),):
             raise AssertionError("a pass is wrong")
-        return make_plan(*arguments, **options)
+        return make_plan(fetches, targets, feeds, options)
 
-    monkeypatch.setattr(session_module, "make_plan", failing)
+    monkeypatch.setattr(planning, "make_plan", failing)
     x = tf.placeholder(tf.float32, [None])
     y = x * 2
     with tf.Session() as s, caplog.at_level(logging.WARNING, "tensorflow"):
@@ -273,7 +273,7 @@ def test_plans_that_are_let_go_are_let_go_by_the_session(monkeypatch):
                 assert s.run(y, {x: np.ones(n)}).tolist() == [2] * n
                 s.planner.wait()
         assert special(s) == LENGTHS[-4:]
-        assert len(s._plans) == 5
+        assert len(s.planner.plans) == 5
 
 
 def test_sizes_that_were_always_equal_may_differ_later():

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import flowstone as tf
-from flowstone.client import partial_run
+from flowstone.client import planning
 from stepping import Running, until
 
 WRONG = tf.errors.InvalidArgumentError
@@ -303,8 +303,8 @@ def test_a_closed_session_keeps_nothing_of_the_run(abandoned: Any) -> None:
 
 def test_the_same_elements_are_planned_once(g: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     planned: list[Any] = []
-    plan = partial_run.placed_subgraph
-    monkeypatch.setattr(partial_run, "placed_subgraph", lambda *a, **k: planned.append(a) or plan(*a, **k))
+    plan = planning.placed_subgraph
+    monkeypatch.setattr(planning, "placed_subgraph", lambda *a, **k: planned.append(a) or plan(*a, **k))
     with tf.Session() as session:
         for step in range(3):
             handle = g.setup(session)

@@ -11,7 +11,6 @@ import pytest
 
 import flowstone as tf
 from flowstone.client import runners
-from flowstone.client import session as session_module
 
 
 @pytest.fixture(autouse=True)
@@ -156,11 +155,11 @@ def test_nodes_added_after_a_run_leave_earlier_plans_valid():
     y = x + 1.0
     with tf.Session() as session:
         assert session.run(y, {x: 1}) == 2
-        plans = dict(session._plans)
+        plans = dict(session.planner.plans)
         z = y * 3.0
         assert session.run(z, {x: 1}) == 6
         assert session.run(y, {x: 2}) == 3
-        assert all(session._plans[key] is plan for key, plan in plans.items())
+        assert all(session.planner.plans[key] is plan for key, plan in plans.items())
 
 
 def test_closed_empty_and_foreign_sessions():
@@ -276,10 +275,8 @@ def test_a_time_limit_ends_a_step_and_spares_the_session():
 
 def test_runs_with_a_time_limit_are_compiled_once(monkeypatch):
     made = []
-    compile_one = session_module.compiled_runner
-    monkeypatch.setattr(
-        session_module, "compiled_runner", lambda *a, **k: made.append(a) or compile_one(*a, **k)
-    )
+    compile_one = runners.compiled_runner
+    monkeypatch.setattr(runners, "compiled_runner", lambda *a, **k: made.append(a) or compile_one(*a, **k))
     x = tf.placeholder(tf.float32, [None])
     with tf.Session(config=tf.ConfigProto(operation_timeout_in_ms=60_000)) as session:
         for n in (1, 2, 3):

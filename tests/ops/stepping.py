@@ -42,7 +42,8 @@ def until(condition: Any) -> None:
 
 def runtime_object(session: Any, handle: Any) -> Any:
     """The object behind a handle: a queue, a barrier, a mutex …"""
-    return handle.op.declaration.kernels["CPU"](handle.op, session._environment).value
+    environment = next(iter(session.planner.options.environments.values()))  # the first device is the host
+    return handle.op.declaration.kernels["CPU"](handle.op, environment).value
 
 
 def refused(session: Any, fetches: Any, kind: type, words: str, feeds: Any = None) -> None:

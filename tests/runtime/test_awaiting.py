@@ -77,7 +77,7 @@ def test_time_limits_closing_and_failures_of_the_kernel() -> None:
     with pytest.raises(tf.errors.DeadlineExceededError):
         s.run(item, options=tf.RunOptions(timeout_in_ms=30))
     thread, results = in_thread(lambda: s.run(item))
-    until(lambda: any(step._callbacks for step in s._steps))
+    until(lambda: any(step._callbacks for step in s.steps))
     s.close()
     thread.join(20)
     assert isinstance(results[0], tf.errors.CancelledError)
@@ -158,4 +158,4 @@ def test_an_error_of_a_repeated_step_names_the_node() -> None:
         s.run(x.initializer)
         with pytest.raises(tf.errors.InvalidArgumentError, match="checked"):
             repeat(s, bad, lambda: False)
-        assert not s.turns.locked()
+        assert not s.steps.turns.locked()

@@ -45,7 +45,7 @@ def session(captures: bool = True) -> tf.Session:
 
 
 def captured_steps(s: tf.Session) -> list[CapturedStep]:
-    return [p.captured for p in s._plans.values() if p.captured is not None]
+    return [p.captured for p in s.planner.plans.values() if p.captured is not None]
 
 
 def plan_once_for_all_shapes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,6 +21,7 @@ from flowstone.framework.operation import registry
 from flowstone.runtime.cuda_graph import obstacle
 from flowstone.runtime.device import Device
 from flowstone.runtime.plan import placed_subgraph
+from flowstone.runtime.plan_options import PlanOptions
 from flowstone.runtime.segments import compile_segment
 from flowstone.runtime.step import Step
 
@@ -51,7 +52,7 @@ class _OneMemory(TorchDispatchMode):
 
 def run(fetches: list[Any], feeds: list[Any]) -> str:
     """Runs the fetches with the kernels of a GPU; returns why the step cannot be recorded."""
-    subgraph, _ = placed_subgraph(fetches, [], feeds, [DEVICE])
+    subgraph, _ = placed_subgraph(fetches, [], feeds, PlanOptions([DEVICE]))
     # torch has no generators for this device, and takes the host's
     states = {node.name: torch.Generator() for node in subgraph.nodes if "seed2" in node.attributes}
     environment = Environment(GPU, META, ResourceStore(), states)
@@ -147,7 +148,7 @@ def test_a_loop_that_asks_for_a_value_cannot():
     with tf.Graph().as_default():
         x = tf.placeholder(tf.float32, [])
         halved = tf.while_loop(lambda y: y > 1, lambda y: y / 2, [x])
-        subgraph, _ = placed_subgraph([halved], [], [x], [DEVICE])
+        subgraph, _ = placed_subgraph([halved], [], [x], PlanOptions([DEVICE]))
         environment = Environment(GPU, META, ResourceStore(), {})
         with torch.inference_mode():
             segment = compile_segment(subgraph, environment, feeds_are_there=True)
@@ -163,7 +164,7 @@ def test_variables_live_on_the_device():
     with tf.Graph().as_default():
         count = tf.Variable(0)
         more = count.assign(tf.constant(5))
-        subgraph, _ = placed_subgraph([more], [], [], [DEVICE])
+        subgraph, _ = placed_subgraph([more], [], [], PlanOptions([DEVICE]))
         environment = Environment(GPU, META, ResourceStore(), {})
         with torch.inference_mode():
             segment = compile_segment(subgraph, environment, feeds_are_there=True)

@@ -29,7 +29,7 @@ def graph():
 def both_ways(fetches, feeds=(), passes=True):
     """The fetches as one segment computes them, and as units do with all control flow in the executor."""
     results = []
-    for compiled in (compile_segment, lambda s, e: UnitProgram(s, e, dynamic=True)):
+    for compiled in (compile_segment, lambda s, e: UnitProgram.compiled(s, e, dynamic=True)):
         subgraph = prune(fetches, [], [x for x, _ in feeds])
         run_passes(subgraph, EVERY, () if passes else {p.name for p in EVERY})
         program = compiled(subgraph, Environment(resources=ResourceStore()))
@@ -103,7 +103,9 @@ def test_switches_ask_for_a_python_bool():
     x, v = tf.placeholder(tf.float32, []), tf.placeholder(tf.bool, [2])
     out = tf.while_loop(lambda x: x < 9.0, lambda x: tf.cond(x > 3.0, lambda: x * x, lambda: x + 1.0), [x])
     other = tf.cond(tf.reduce_all(v), lambda: x + 1.0, lambda: x - 1.0)
-    program = UnitProgram(run_passes(prune([out, other], [], [x, v]), EVERY), Environment(), dynamic=True)
+    program = UnitProgram.compiled(
+        run_passes(prune([out, other], [], [x, v]), EVERY), Environment(), dynamic=True
+    )
     assert program.source.count(".item() < 9.0") == program.source.count(".item() > 3.0") == 1
     assert program.source.count("bool(") == 1
     values = both_ways([out, other], [(x, np.float32(1)), (v, np.array([True, False]))])
@@ -138,7 +140,7 @@ def test_any_order_of_units_gives_the_same():
         *tf.while_loop(lambda i, j: i < n, lambda i, j: (i + 1, j + i), [tf.constant(0), n]),
     ]
     subgraph = prune(fetches, [], [n])
-    program = UnitProgram(subgraph, Environment(resources=ResourceStore()), dynamic=True)
+    program = UnitProgram.compiled(subgraph, Environment(resources=ResourceStore()), dynamic=True)
     seen = set()
     for seed in range(20):
         rng, executor = random.Random(seed), Executor(program.graph, [])

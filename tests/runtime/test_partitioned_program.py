@@ -257,7 +257,7 @@ def test_closing_ends_steps_on_all_devices():
     clients = [threading.Thread(target=client) for _ in range(5)]
     for thread in clients:
         thread.start()
-    while len(session._steps) < 5:
+    while len(session.steps) < 5:
         time.sleep(0.001)
     session.close()
     for thread in clients:

@@ -113,7 +113,7 @@ def run(seed, devices, loops, monkeypatch):
             for _ in range(STEPS):
                 values = [rng.randn(*[n.value for n in x.shape]).astype(np.float32) for x in feeds]
                 results.append(session.run([train, *fetches], dict(zip(feeds, values)))[1:])
-            used = {session._assigned.get(variable.op.name) for variable in variables}
+            used = {session.planner.assigned.get(variable.op.name) for variable in variables}
             return results, session.run(variables), len(used)
 
 
@@ -173,7 +173,9 @@ def test_greedy_placement_gives_the_same_bits(monkeypatch):
                 session.run(tf.global_variables_initializer())
                 given = np.random.RandomState(0).randn(64, 300).astype(np.float32)
                 losses = [session.run([loss, train], {x: given})[0] for _ in range(STEPS)]
-                return [losses, *session.run(tf.trainable_variables())], set(session._assigned.values())
+                return [losses, *session.run(tf.trainable_variables())], set(
+                    session.planner.assigned.values()
+                )
 
     (expected, one), (found, several) = values(1), values(4)
     assert len(one) <= 1 < len(several)

@@ -140,7 +140,7 @@ def test_the_executor_gives_what_plain_python_gives(seed):
         subgraph = prune([build(statements, feeds, 0)], [], feeds)
         if seed % 2:
             run_passes(subgraph, EVERY)
-        units = UnitProgram(subgraph, Environment(resources=ResourceStore()), dynamic=True)
+        units = UnitProgram.compiled(subgraph, Environment(resources=ResourceStore()), dynamic=True)
         given = start(rng)
         with torch.inference_mode():
             (value,) = units.function(Step(), *map(torch.from_numpy, given))

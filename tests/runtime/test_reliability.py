@@ -190,7 +190,7 @@ def test_closing_the_session_ends_steps(make: Callable[[], Any]) -> None:
     fetch = make()
     session = two_devices()
     steps = [Running(session, fetch) for _ in range(3)]
-    until(lambda: len(session._steps) == 3)
+    until(lambda: len(session.steps) == 3)
     session.close()
     assert [type(step.ended()) for step in steps] == [tf.errors.CancelledError] * 3
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import flowstone as tf
-from flowstone.client.described_runs import observed_runner
+from flowstone.client.described_runs import DescribedRuns
 from flowstone.client.feeds_fetches import FetchStructure
 from flowstone.client.step_observation import StepObserver
 from flowstone.runtime.floors import Floors
@@ -34,7 +34,7 @@ class Recording:
         self.plan: Plan | None = None
         self.traces: list[Trace] = []
 
-    def runner(self, session, structure, feeds, by_shape, plain, traced):
+    def runner(self, planner, steps, structure, feeds, by_shape, plain, traced):
         def run(*values):
             result, self.plan, trace = traced(*values)
             self.traces.append(trace)
@@ -46,7 +46,9 @@ class Recording:
 def traced_steps(sess, fetches, feed_dict=None, steps=1):
     feed_dict = feed_dict or {}
     recording, structure = Recording(), FetchStructure(sess.graph, fetches)
-    run = observed_runner(sess, structure, list(feed_dict), sess.run, recording)
+    run = DescribedRuns(sess.planner, sess.steps).observed_runner(
+        structure, list(feed_dict), sess.run, recording
+    )
     for _ in range(steps):
         run(*feed_dict.values())
     return recording.plan, recording.traces
@@ -218,7 +220,9 @@ def test_an_observer_numbers_the_steps_that_it_traces():
             def plain(value, calls=calls):
                 next(calls)
 
-            run = observer.runner(sess, FetchStructure(sess.graph, y), [x], True, plain, traced)
+            run = observer.runner(
+                sess.planner, sess.steps, FetchStructure(sess.graph, y), [x], True, plain, traced
+            )
             for _ in range(20):
                 run([1.0])
             assert seen == expected

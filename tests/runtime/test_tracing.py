@@ -192,7 +192,7 @@ def test_waiting_for_a_queue_is_a_run_until_there_is_an_element():
     with session() as sess:
         waiting = threading.Thread(target=lambda: sess.run(element, options=FULL, run_metadata=metadata))
         waiting.start()
-        while not sess._steps:
+        while not sess.steps:
             time.sleep(0.001)
         time.sleep(0.02)
         put_at = time.time_ns()

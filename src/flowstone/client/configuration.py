@@ -5,26 +5,46 @@ from __future__ import annotations
 from typing import Any
 
 from flowstone.framework import flags
+from flowstone.framework.containers import ResourceStore
 from flowstone.rewriting.passes import with_memory_optimization
 from flowstone.runtime.device import Device, local_devices
+from flowstone.runtime.plan_options import PlanOptions
 
 _ON = 1  # RewriterConfig.Toggle
 
 
-def devices(config: Any) -> list[Device]:
+def plan_options(config: Any, resources: ResourceStore) -> PlanOptions:
+    """How a session with these resources plans."""
+    devices = _devices(config)
+    states: dict[str, Any] = {}
+    options = PlanOptions(
+        devices,
+        {device.name: device.environment(resources, states) for device in devices},
+        captures=_captures(config),
+        disabled_passes=_disabled_passes(config),
+    )
+    if config is None:
+        return options
+    return options._replace(
+        soft_placement=config.allow_soft_placement,
+        compresses=config.graph_options.enable_bfloat16_sendrecv,
+    )
+
+
+def _devices(config: Any) -> list[Device]:
     """The devices that steps may use."""
     if config is None:
         return local_devices()
     return local_devices(config.device_count, config.gpu_options.per_process_gpu_memory_fraction)
 
 
-def captures(config: Any) -> bool:
+def _captures(config: Any) -> bool:
     """Whether steps on a GPU are recorded: what asks TensorFlow to compile a graph's clusters asks for it."""
     level = 0 if config is None else config.graph_options.optimizer_options.global_jit_level
     return level > 0 or (level == 0 and flags.CUDA_GRAPHS)
 
 
-def disabled_passes(config: Any) -> frozenset[str]:
+def _disabled_passes(config: Any) -> frozenset[str]:
     """The names of the rewriting passes that are off."""
     disabled = flags.DISABLED_PASSES
     if config is None:

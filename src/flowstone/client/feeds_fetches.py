@@ -116,6 +116,16 @@ def plan_key(structure: FetchStructure, feeds: Sequence[Tensor]) -> tuple[Any, A
     return tuple(structure.elements), tuple(structure.targets), tuple(feeds)
 
 
+def is_open(tensor: Tensor) -> bool:
+    """Whether the static shape leaves something to the fed value."""
+    return tensor.dtype.base_dtype.torch is not None and has_open_dims(tensor)
+
+
+def has_open_dims(tensor: Tensor) -> bool:
+    """Whether its rank or a size is unknown."""
+    return tensor.dims is None or None in tensor.dims
+
+
 def _argument(attribute: Any) -> str:
     """What the attrs class calls this attribute when it is given one."""
     return str(getattr(attribute, "alias", None) or attribute.name.lstrip("_"))

@@ -30,7 +30,7 @@ import traceback
 import weakref
 from _thread import start_new_thread
 from collections.abc import Callable, Container, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -39,27 +39,24 @@ from flowstone.client.feeds_fetches import (
     feed_converter,
     feed_elements,
     fetch_converter,
+    plan_key,
 )
+from flowstone.client.planning import Planner
+from flowstone.client.steps import Steps
 from flowstone.framework import errors, nest
 from flowstone.framework.graph import Graph, Operation
-from flowstone.framework.kernel import CPU, GPU
 from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.framework.tensor import Tensor
 from flowstone.partition.subgraphs import partition
-from flowstone.placement.node_placement import stateful_placement
 from flowstone.rewriting.analyses.branches import SWITCHES
 from flowstone.runtime import threads
-from flowstone.runtime.device import default_device
+from flowstone.runtime.device import default_device, is_divided
 from flowstone.runtime.executor import DEAD
 from flowstone.runtime.partitioned_program import PartitionedProgram
-from flowstone.runtime.plan import placed_subgraph
 from flowstone.runtime.segments import dead
 from flowstone.runtime.step import Step, deadline_error
 from flowstone.runtime.unit_program import UnitProgram
-
-if TYPE_CHECKING:
-    from flowstone.client.session import BaseSession
 
 
 class Handle(str):
@@ -69,19 +66,21 @@ class Handle(str):
 class PartialRuns:
     """A session's: plans by their elements, and the runs under way by their handles."""
 
-    def __init__(self) -> None:
+    def __init__(self, planner: Planner, steps: Steps) -> None:
+        self._planner, self._steps = planner, steps
         self._plans: dict[Any, PartialPlan] = {}
         self._runs: dict[str, PartialRun] = {}
         self._numbers = itertools.count()
 
-    def begin(self, session: BaseSession, structure: FetchStructure, feeds: list[Tensor]) -> Handle:
-        """Starts a run, planned the first time; the caller has the session's lock."""
-        key = (tuple(structure.elements), tuple(structure.targets), tuple(feeds))
-        plan = self._plans.get(key)
-        if plan is None:
-            plan = self._plans[key] = PartialPlan(session, structure, feeds)
+    def begin(self, structure: FetchStructure, feeds: list[Tensor]) -> Handle:
+        """Starts a run, planned the first time."""
+        key = plan_key(structure, feeds)
+        with self._planner.lock:
+            plan = self._plans.get(key)
+            if plan is None:
+                plan = self._plans[key] = PartialPlan(self._planner, structure, feeds)
         name = f"partial_run_{next(self._numbers)}"
-        self._runs[name] = PartialRun(session, plan)
+        self._runs[name] = PartialRun(self._steps, plan)
         handle = Handle(name)
         weakref.finalize(handle, _forget, weakref.ref(self), name).atexit = False
         return handle
@@ -116,16 +115,19 @@ def _forget(runs: weakref.ref[PartialRuns], handle: str) -> None:
 
 
 class PartialPlan:
-    """The program of a step in parts, how values enter it, and which feeds each fetch needs."""
+    """The program of a step in parts, the `host` that its client is on, how values enter it, and which feeds
+    each fetch needs."""
 
-    def __init__(self, session: BaseSession, structure: FetchStructure, feeds: list[Tensor]) -> None:
-        """InvalidArgumentError for nothing to fetch, and for what is fed and fetched."""
+    def __init__(self, planner: Planner, structure: FetchStructure, feeds: list[Tensor]) -> None:
+        """InvalidArgumentError for nothing to fetch, and for what is fed and fetched. The caller has the
+        planner's lock."""
         if not structure.elements and not structure.targets:
             raise _invalid("Must specify at least one target to fetch or execute.")
         for tensor in feeds:
             if tensor in structure.elements:
                 raise _invalid(f"{tensor.name} is both fed and fetched.")
-        self.program, device = _program(session, structure, feeds)
+        self.host = planner.options.devices[0].name
+        self.program, device = _program(planner, structure, feeds)
         self.feeds, self.fetches = dict.fromkeys(feeds), dict.fromkeys(structure.elements)
         self.enter = {tensor: feed_converter(tensor, device) for tensor in feeds}
         self.leave = {tensor: fetch_converter(tensor, True) for tensor in structure.elements}
@@ -141,17 +143,17 @@ class PartialPlan:
 class PartialRun:
     """One step under way."""
 
-    def __init__(self, session: BaseSession, plan: PartialPlan) -> None:
-        self._plan, self._way = plan, _way(session._devices[0].name)
+    def __init__(self, steps: Steps, plan: PartialPlan) -> None:
+        self._plan, self._way = plan, _way(plan.host)
         self._unfed, self._unfetched = dict(plan.feeds), dict(plan.fetches)
-        self._step = session.new_step()
+        self._step = steps.new()
         self._ended: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._ender = weakref.finalize(self, _cancel, self._step)
         self._ender.atexit = False
         threading.Thread(
             target=_run,
-            args=(plan.program, self._step, self._ended, session.intra_op_threads),
+            args=(plan.program, self._step, self._ended, steps.intra_op_threads),
             name="flowstone partial run",
             daemon=True,
         ).start()
@@ -274,31 +276,21 @@ def _fed_before(fetch: Tensor, feeds: Container[Tensor]) -> list[Tensor]:
 
 
 def _program(
-    session: BaseSession, structure: FetchStructure, feeds: list[Tensor]
-) -> tuple[Any, torch.device]:
+    planner: Planner, structure: FetchStructure, feeds: list[Tensor]
+) -> tuple[UnitProgram | PartitionedProgram, torch.device]:
     """The step's program, and the device that feeds go to."""
-    devices, environments = session._devices, session._environments
-    subgraph, chosen = placed_subgraph(
-        structure.elements,
-        structure.targets,
-        feeds,
-        devices,
-        assigned=session._assigned,
-        soft_placement=session._soft_placement,
-        disabled_passes=session._disabled_passes,
-        in_pieces=True,
-    )
-    if chosen:
-        session._assigned.update(stateful_placement(chosen))
+    devices, environments = planner.options.devices, planner.options.environments
+    subgraph, chosen = planner.placed(structure, feeds, in_pieces=True)
+    planner.assign(chosen)
     host = devices[0]
     _connect_client(subgraph, feeds, structure.elements, host, chosen)
     used = set(chosen.values()) or {default_device(devices)}
-    if len(used) > 1 or not {CPU, GPU}.issuperset(device.device_type for device in used):
+    if is_divided(used):
         dynamic = any(node.type in SWITCHES for node in subgraph.nodes)
         parts = partition(subgraph, chosen, host)
-        return PartitionedProgram(parts, environments, 0, False, dynamic), host.torch
+        return PartitionedProgram.compiled(parts, environments, 0, dynamic=dynamic), host.torch
     environment = environments[next(iter(used)).name]
-    return UnitProgram(subgraph, environment), environment.device
+    return UnitProgram.compiled(subgraph, environment), environment.device
 
 
 def _connect_client(

@@ -11,26 +11,28 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Sequence
-from os import PathLike
 from typing import Any, TextIO
 
+from flowstone.client.feeds_fetches import FetchStructure
+from flowstone.client.planning import Planner
 from flowstone.framework.graph import Graph
+from flowstone.framework.tensor import Tensor
 from flowstone.placement.placement_report import draw_placement, placement_table
-from flowstone.runtime.device import Device, default_device
-from flowstone.runtime.plan import Plan, placed_subgraph
+from flowstone.runtime.device import default_device
+from flowstone.runtime.plan import Plan
 
 
 class PlacementLog:
-    """Writes each node's device once, to `stream` (standard error if None)."""
+    """Writes the device of each node of `graph` once, to `stream` (standard error if None)."""
 
-    def __init__(self, stream: TextIO | None = None) -> None:
-        self._stream = stream
+    def __init__(self, graph: Graph, stream: TextIO | None = None) -> None:
+        self._graph, self._stream = graph, stream
         self._known: set[str] = set()
         self._lock = threading.Lock()
 
-    def add(self, plan: Plan, graph: Graph) -> None:
+    def add(self, plan: Plan) -> None:
         """Writes the lines of the plan's nodes that are new."""
-        nodes = {operation.name: operation.type for operation in graph.get_operations()}
+        nodes = {operation.name: operation.type for operation in self._graph.get_operations()}
         with self._lock:
             new = [name for name in plan.placement if name in nodes and name not in self._known]
             self._known.update(new)
@@ -40,19 +42,14 @@ class PlacementLog:
 
 
 def describe_placement(
-    fetches: Sequence[Any],
-    targets: Sequence[Any],
-    feeds: Sequence[Any],
-    devices: list[Device],
-    picture: str | PathLike[str] | None = None,
-    **options: Any,
+    planner: Planner, structure: FetchStructure, feeds: Sequence[Tensor], picture: Any = None
 ) -> str:
-    """The placement of a step as a table (`placement/placement_report.py`), and as a picture at this path.
-
-    `options`: those of `placed_subgraph`.
+    """The placement of a step as a table (`placement/placement_report.py`), and as a picture at the path
+    `picture`.
     """
-    subgraph, chosen = placed_subgraph(fetches, targets, feeds, devices, **options)
-    placement = chosen or dict.fromkeys(subgraph.nodes, default_device(devices))
-    if picture is not None:
-        draw_placement(subgraph, placement, picture, options.get("costs"))
-    return placement_table(subgraph, placement, options.get("costs"))
+    with planner.lock:
+        subgraph, chosen = planner.placed(structure, feeds)
+        placement = chosen or dict.fromkeys(subgraph.nodes, default_device(planner.options.devices))
+        if picture is not None:
+            draw_placement(subgraph, placement, picture, planner.options.costs)
+        return placement_table(subgraph, placement, planner.options.costs)

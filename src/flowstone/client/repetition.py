@@ -34,18 +34,19 @@ def repeat(session: BaseSession, operation: Any, should_stop: Callable[[], bool]
     closed.
     """
     plan = session.plan_of(operation)
-    if plan is None or not isinstance(plan.segment, Segment):
+    if plan is None or not isinstance(plan.program, Segment):
         run = session.make_callable(operation)
         while not should_stop():
             run()
         return
-    step = session.new_step()
+    steps = session.steps
+    step = steps.new()
     try:
         with _InferenceMode(True):
-            function, turn = plan.segment.function, _Turn(session.turns)
-            threads.run_with(session.intra_op_threads, lambda: _repeat(function, step, turn, should_stop))
+            function, turn = plan.function, _Turn(steps.turns)
+            threads.run_with(steps.intra_op_threads, lambda: _repeat(function, step, turn, should_stop))
     except Exception as error:
-        raise explain(error, plan.segment) from None
+        raise explain(error, plan.program) from None
     if step.error is not None:
         raise step.error
 

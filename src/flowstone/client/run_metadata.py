@@ -10,7 +10,7 @@ measured is planned once more.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from flowstone.framework import errors
@@ -25,10 +25,9 @@ from flowstone.runtime.step_stats import is_computed, step_stats
 from flowstone.runtime.tracing import Event, Trace
 
 
-def check_thread_pool(options: Any, config: Any) -> None:
-    """InvalidArgumentError for a thread pool that the session's configuration does not have."""
+def check_thread_pool(options: Any, pools: int) -> None:
+    """InvalidArgumentError for a thread pool that the session, which has so many, does not have."""
     pool = 0 if options is None else options.inter_op_thread_pool
-    pools = 1 if config is None else max(1, len(config.session_inter_op_thread_pool))
     if pool >= pools:
         raise errors.InvalidArgumentError(None, None, f"Invalid inter_op_thread_pool: {pool}")
 
@@ -74,7 +73,7 @@ class Measurements:
         self.costs.record(node.name, event.device, (end - start) / 1e3, sizes)
 
 
-def start_trace(plan: Plan, devices: list[Device]) -> Trace:
+def start_trace(plan: Plan, devices: Sequence[Device]) -> Trace:
     """A trace for a step of the plan."""
     used = plan.parts
     return Trace({d.name: d.torch for d in devices if d.name in used and d.torch.type == "cuda"})
@@ -82,7 +81,7 @@ def start_trace(plan: Plan, devices: list[Device]) -> Trace:
 
 def with_feeds(plan: Plan, trace: Trace) -> Callable[..., Any]:
     """The plan's function, which also records what it is fed with."""
-    function, names = plan.segment.function, [x.op.name for x in plan.subgraph.feeds]
+    function, names = plan.function, [x.op.name for x in plan.subgraph.feeds]
 
     def run(step: Any, *values: Any) -> Any:
         trace.restart()

@@ -2,13 +2,13 @@
 
 `compiled_runner` generates one for a plan: feeds are converted and checked, the plan's function is called in
 inference mode, fetches are converted, and what fails is explained. `runner_by_shape` has a plan chosen by the
-shapes that are fed.
+shapes that are fed; `new_runner` says which of them it is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from torch import get_num_threads
@@ -20,10 +20,13 @@ from flowstone.client.feeds_fetches import (
     feed_arrays,
     feed_converter,
     fetch_converter,
-    plan_key,
+    has_open_dims,
+    is_open,
 )
-from flowstone.client.plans_by_shape import PlanForShapes, PlansByShape, Shapes
+from flowstone.client.planning import Planner
+from flowstone.client.plans_by_shape import PlanForShapes, Shapes
 from flowstone.client.run_metadata import with_feeds
+from flowstone.client.steps import Steps
 from flowstone.framework.tensor import Tensor
 from flowstone.rewriting.simplification.equal_sizes import without_equal_sizes
 from flowstone.runtime import threads
@@ -33,33 +36,31 @@ from flowstone.runtime.plan import Plan
 from flowstone.runtime.step import UNLIMITED, Step
 from flowstone.runtime.tracing import Trace
 
-if TYPE_CHECKING:
-    from flowstone.client.session import BaseSession
 
-
-def is_open(tensor: Tensor) -> bool:
-    """Whether the static shape leaves something to the fed value."""
-    return tensor.dtype.base_dtype.torch is not None and _has_open_dims(tensor)
-
-
-def _has_open_dims(tensor: Tensor) -> bool:
-    return tensor.dims is None or None in tensor.dims
+def new_runner(
+    planner: Planner, steps: Steps, structure: FetchStructure, feeds: list[Tensor], timeout_ms: int = 0
+) -> Callable[..., Any]:
+    """A function of the feeds' values that runs a step and returns the results in the structure's form."""
+    if not timeout_ms and any(is_open(tensor) for tensor in feeds):
+        return runner_by_shape(planner, steps, structure, feeds)
+    plan = planner.plan(structure, feeds, watched=timeout_ms > 0)
+    return compiled_runner(steps, structure, feeds, plan, None, timeout_ms)
 
 
 def runner_by_shape(
-    session: BaseSession, structure: FetchStructure, feeds: list[Tensor]
+    planner: Planner, steps: Steps, structure: FetchStructure, feeds: list[Tensor]
 ) -> Callable[..., Any]:
     """A runner that takes the plan for the shapes of the feeds (`plans_by_shape.py`).
 
     As long as all steps have had the same shapes, their plan's runner itself finds out whether they have.
     """
-    plans, as_arrays = _plans_by_shape(session, structure, feeds), feed_arrays(feeds)
+    plans, as_arrays = planner.plans_for_shapes(structure, feeds), feed_arrays(feeds)
     static = [tensor.dims for tensor in feeds]
     only: Callable[..., Any] | None = None
     is_first = True
 
     def make(chosen: PlanForShapes) -> Callable[..., Any]:
-        return compiled_runner(session, structure, feeds, chosen.plan, chosen.shapes)
+        return compiled_runner(steps, structure, feeds, chosen.plan, chosen.shapes)
 
     def run(*values: Any) -> Any:
         nonlocal only, is_first
@@ -84,24 +85,8 @@ def runner_by_shape(
     return run
 
 
-def _plans_by_shape(session: BaseSession, structure: FetchStructure, feeds: list[Tensor]) -> PlansByShape:
-    """The plans of these elements, targets and feeds, which all their runners share."""
-    key = plan_key(structure, feeds)
-
-    def forget(chosen: PlanForShapes) -> None:
-        session._plans.pop((*key, False, chosen.shapes, False), None)
-        if chosen.plan.captured is not None:
-            chosen.plan.captured.release("other shapes came more often")
-
-    def plan(shapes: Shapes | None) -> Plan:
-        return session._plan(structure, feeds, False, shapes)
-
-    made = PlansByShape(plan, forget, session.planner.submit, [tensor.dims for tensor in feeds])
-    return session.plans_by_shape.setdefault(key, made)
-
-
 def compiled_runner(
-    session: BaseSession,
+    steps: Steps,
     structure: FetchStructure,
     feeds: list[Tensor],
     plan: Plan,
@@ -110,34 +95,22 @@ def compiled_runner(
     trace: Trace | None = None,
 ) -> Callable[..., Any]:
     """The runner of a plan; `shapes`: those of the feeds that it holds for (OtherShape for others)."""
-    segment = plan.segment
     only = shapes and without_equal_sizes(shapes)
     enter = [
-        feed_converter(tensor, plan.feed_device, only[i] if only and _has_open_dims(tensor) else None)
+        feed_converter(tensor, plan.feed_device, only[i] if only and has_open_dims(tensor) else None)
         for i, tensor in enumerate(feeds)
     ]
-    leave = [fetch_converter(t, c) for t, c in zip(structure.elements, segment.copied_fetches)]
-    function = segment.function if trace is None else with_feeds(plan, trace)
+    leave = [fetch_converter(t, c) for t, c in zip(structure.elements, plan.program.copied_fetches)]
     names: dict[str, Any] = {f"enter{i}": function for i, function in enumerate(enter)}
     names.update({f"leave{i}": function for i, function in enumerate(leave)})
     names.update(
-        segment=segment, function=function, explain=explain, InferenceMode=_InferenceMode,
-        rebuild=structure.rebuild, unlimited=UNLIMITED, Step=Step,
+        program=plan.program, function=plan.function if trace is None else with_feeds(plan, trace),
+        explain=explain, InferenceMode=_InferenceMode, rebuild=structure.rebuild,
     )  # fmt: skip
+    new_step, cancel = _new_step(names, steps, plan, timeout_ms, trace)
+    call = _call(names, 1 if plan.one_thread else steps.intra_op_threads)
     values = "".join(f", enter{i}(x{i})" for i in range(len(feeds)))
     results = ", ".join(f"leave{i}(results[{i}])" for i in range(len(leave)))
-    call = "function(*arguments)"
-    intra_op_threads = 1 if plan.one_thread else session.intra_op_threads
-    if intra_op_threads and (limit := threads.limit()) is not None:
-        names.update(limit=limit, number_of_threads=get_num_threads, limited=_limited)
-        call = f"limited(limit, number_of_threads(), {intra_op_threads}, function, arguments)"
-    new_step, cancel = "unlimited", ""
-    if trace is not None or not isinstance(segment, Segment) or segment.waits:
-        names.update(new_step=session.new_step, trace=trace)
-        new_step = f"new_step({timeout_ms}, trace)"
-        cancel = "            step.cancel(error)\n"  # for what holds on to something until the step ends
-    elif timeout_ms:
-        new_step = f"Step({timeout_ms})"
     source = (
         f"def run({', '.join(f'x{i}' for i in range(len(feeds)))}):\n"
         "    with InferenceMode(True):\n"
@@ -146,11 +119,33 @@ def compiled_runner(
         "        try:\n"
         f"            results = {call}\n"
         f"        except Exception as error:\n{cancel}"
-        "            raise explain(error, segment) from None\n"
+        "            raise explain(error, program) from None\n"
         f"        return rebuild(({results}{',' if len(leave) == 1 else ''}))\n"
     )
     exec(compile(source, "<flowstone runner>", "exec"), names)
     return names["run"]  # type: ignore[no-any-return]
+
+
+def _new_step(
+    names: dict[str, Any], steps: Steps, plan: Plan, timeout_ms: int, trace: Trace | None
+) -> tuple[str, str]:
+    """The expression of the runner's step, whose names are added, and the line that cancels it after a
+    failure."""
+    if trace is not None or not isinstance(plan.program, Segment) or plan.program.waits:
+        names.update(new_step=steps.new, trace=trace)
+        cancel = "            step.cancel(error)\n"  # for what holds on to something until the step ends
+        return f"new_step({timeout_ms}, trace)", cancel
+    names.update(unlimited=UNLIMITED, Step=Step)
+    return f"Step({timeout_ms})" if timeout_ms else "unlimited", ""
+
+
+def _call(names: dict[str, Any], intra_op_threads: int) -> str:
+    """The expression that calls the plan's function, whose names are added, with so many threads (0: as many
+    as there are)."""
+    if not intra_op_threads or (limit := threads.limit()) is None:
+        return "function(*arguments)"
+    names.update(limit=limit, number_of_threads=get_num_threads, limited=_limited)
+    return f"limited(limit, number_of_threads(), {intra_op_threads}, function, arguments)"
 
 
 def _limited(

@@ -1,48 +1,36 @@
 """`Session`: runs parts of a graph and holds its state.
 
-A session has a target (its store of resources, `containers.py`), an environment (device, kernels' states) and
-two caches. `run` finds a *runner*, a function of the feed values, by the identity of its fetches and feed
+A session has a target (its store of resources, `target.py`), a `Planner` (`planning.py`) and its `Steps`
+(`steps.py`). `run` finds a *runner*, a function of the feed values, by the identity of its fetches and feed
 keys in one dictionary look-up; runners of the same elements share a `Plan`. Both stay valid when the graph
-grows (Extend), since nodes never change. Where shapes of feeds are open, `PlansByShape` chooses the plan of a
-step, and a thread of the session plans for shapes that come again and again. Planning takes a lock; steps do
-not, so any number of threads may run at once.
+grows (Extend), since nodes never change. Planning takes a lock; steps do not, so any number of threads may
+run at once.
 """
 
 from __future__ import annotations
 
 import contextlib
-import threading
-import weakref
 from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from flowstone.client.background_planning import BackgroundPlanner
-from flowstone.client.configuration import captures, devices, disabled_passes
-from flowstone.client.described_runs import (
-    explain_by_steps,
-    is_plain,
-    measured_runner,
-    run_described,
-)
-from flowstone.client.feeds_fetches import FetchStructure, feed_elements, plan_key
+from flowstone.client.configuration import plan_options
+from flowstone.client.described_runs import DescribedRuns, is_plain
+from flowstone.client.feeds_fetches import FetchStructure, feed_elements
 from flowstone.client.partial_run import PartialRuns, fed_tensors
 from flowstone.client.placement_view import PlacementLog, describe_placement
-from flowstone.client.plans_by_shape import PlansByShape, Shapes
+from flowstone.client.planning import Planner
 from flowstone.client.run_metadata import Measurements
-from flowstone.client.runners import compiled_runner, is_open, runner_by_shape
+from flowstone.client.steps import Steps, closed_error
 from flowstone.client.target import Target
-from flowstone.framework import errors, scope
+from flowstone.framework import scope
 from flowstone.framework.composite import IndexedSlices, SparseTensor
 from flowstone.framework.graph import Graph, Operation
 from flowstone.framework.tensor import Tensor
-from flowstone.runtime.device import default_device
-from flowstone.runtime.plan import Plan, make_plan
+from flowstone.runtime.plan import Plan
 from flowstone.runtime.process import tune_for_sessions
-from flowstone.runtime.step import Step
-from flowstone.runtime.tracing import Trace, TracedStep
 
 _LEAVES = (Tensor, Operation, str)
 
@@ -65,30 +53,17 @@ class BaseSession:
         self._target = Target.named(target)
         self._target.sessions.add(self)
         tune_for_sessions()
-        self._devices = devices(config)
-        states: dict[str, Any] = {}
-        self._environments = {
-            device.name: device.environment(self._target.resources, states) for device in self._devices
-        }
-        self._environment = self._environments[default_device(self._devices).name]
-        self._assigned: dict[str, str] = {}
-        self._runners: dict[Any, Callable[..., Any]] = {}
-        self._plans: dict[Any, Plan] = {}
-        self.plans_by_shape: dict[Any, PlansByShape] = {}
-        self.planner = BackgroundPlanner()
-        self._lock = threading.Lock()
-        self.turns = threading.Lock()  # whose holder repeats short steps (`client/repetition.py`)
+        logs = config is not None and config.log_device_placement
+        self.planner = Planner(
+            plan_options(config, self._target.resources),
+            Measurements.wanted(config),
+            PlacementLog(graph).add if logs else None,
+        )
+        self.steps = Steps(config)
+        self._runners = self.planner.runners
+        self._described_runs = DescribedRuns(self.planner, self.steps)
+        self._partial_runs = PartialRuns(self.planner, self.steps)
         self._closed: list[BaseException] = []
-        self._steps: weakref.WeakSet[Step] = weakref.WeakSet()
-        self._partial_runs = PartialRuns()
-        self._soft_placement = config is not None and config.allow_soft_placement
-        self._timeout_ms = 0 if config is None else config.operation_timeout_in_ms
-        self.intra_op_threads = 0 if config is None else max(0, config.intra_op_parallelism_threads)
-        self._compresses = config is not None and config.graph_options.enable_bfloat16_sendrecv
-        self._captures = captures(config)
-        self._placement_log = PlacementLog() if config is not None and config.log_device_placement else None
-        self._disabled_passes = disabled_passes(config)
-        self._measurements = Measurements.wanted(config)
 
     # ---- properties
 
@@ -111,7 +86,7 @@ class BaseSession:
         """The devices that steps may use: named tuples with `name`, `device_type`, `memory_limit_bytes`,
         `incarnation` and `statistics()`.
         """
-        return list(self._devices)
+        return list(self.planner.options.devices)
 
     # ---- running
 
@@ -142,7 +117,7 @@ class BaseSession:
                 pass
             else:
                 return runner(*values)
-        elif self._measurements is None and is_plain(options):
+        elif self.planner.measurements is None and is_plain(options):
             result = self.run(fetches, feed_dict)
             if run_metadata is not None:
                 run_metadata.Clear()
@@ -167,84 +142,20 @@ class BaseSession:
             return self._runners[form_key](*values)
         structure = FetchStructure(self._graph, fetches)
         if options is not None or run_metadata is not None:
-            return run_described(self, structure, feeds, values, options, run_metadata)
-        run = measured_runner(self, structure, feeds)
+            return self._described_runs.run(structure, feeds, values, options, run_metadata)
+        run = self._described_runs.runner(structure, feeds)
         if not self._closed:
             key = _key_by_identity(fetches, feed_dict)
             if key is not None or form is not None:
                 self._runners[form_key if key is None else key] = run
         return run(*values)
 
-    def _runner(
-        self, structure: FetchStructure, feeds: list[Tensor], timeout_ms: int = 0
-    ) -> Callable[..., Any]:
-        """A function of the feeds' values that runs a step and returns the results in the structure's
-        form.
-        """
-        if not timeout_ms and any(is_open(tensor) for tensor in feeds):
-            return runner_by_shape(self, structure, feeds)
-        return compiled_runner(
-            self, structure, feeds, self._plan(structure, feeds, timeout_ms > 0), None, timeout_ms
-        )
-
     def plan_of(self, operation: Operation) -> Plan | None:
         """The plan of running `operation` alone; None if its steps are measured or have a time limit."""
         self._check_usable()
-        if self._measurements is not None or self._timeout_ms:
+        if self.planner.measurements is not None or self.steps.timeout_ms:
             return None
-        return self._plan(FetchStructure(self._graph, operation), [], False)
-
-    def new_step(self, timeout_ms: int = 0, trace: Trace | None = None) -> Step:
-        """A step that ends with the session, for kernels that wait."""
-        step = Step(timeout_ms) if trace is None else TracedStep(trace, timeout_ms)
-        self._steps.add(step)
-        if self._closed:
-            step.cancel(_closed_error())
-        return step
-
-    def _plan(
-        self,
-        structure: FetchStructure,
-        feeds: list[Tensor],
-        watched: bool,
-        shapes: Shapes | None = None,
-        traced: bool = False,
-    ) -> Plan:
-        if len(set(feeds)) < len(feeds):
-            raise errors.InvalidArgumentError(None, None, "A tensor is fed twice under two names.")
-        key = (*plan_key(structure, feeds), watched, shapes, traced)
-        with self._lock:
-            plan = self._plans.get(key)
-            if plan is None:
-                plan = self._plans[key] = make_plan(
-                    structure.elements,
-                    structure.targets,
-                    feeds,
-                    self._environments,
-                    self._devices,
-                    assigned=self._assigned,
-                    feed_dims=shapes,
-                    soft_placement=self._soft_placement,
-                    watched=watched,
-                    traced=traced,
-                    costs=None if self._measurements is None else self._measurements.costs,
-                    compresses=self._compresses,
-                    captures=self._captures,
-                    disabled_passes=self._disabled_passes,
-                )
-                if self._placement_log is not None:
-                    self._placement_log.add(plan, self._graph)
-                if self._closed:
-                    self._release_plans()
-            return plan
-
-    def _forget_plans(self, key: tuple[Any, ...]) -> None:
-        """The plans of these elements, targets and feeds are made again when they are needed."""
-        if len(self._devices) > 1:
-            with self._lock:
-                self._plans = {other: plan for other, plan in list(self._plans.items()) if other[:3] != key}
-                self.plans_by_shape.pop(key, None)
-                self._runners = {}
+        return self.planner.plan(FetchStructure(self._graph, operation), [])
 
     def partial_run_setup(self, fetches: Any, feeds: Any = None) -> str:
         """Begins a step whose `feeds` (a list of tensors) and `fetches` come in several calls of
@@ -257,8 +168,7 @@ class BaseSession:
         self._check_usable()
         structure = FetchStructure(self._graph, fetches)
         tensors = dict.fromkeys(tensor for key in feeds or () for tensor in fed_tensors(self._graph, key))
-        with self._lock:
-            return self._partial_runs.begin(self, structure, list(tensors))
+        return self._partial_runs.begin(structure, list(tensors))
 
     def partial_run(self, handle: str, fetches: Any, feed_dict: Any = None) -> Any:
         """Goes on with the step that `partial_run_setup` began: gives it feeds, returns fetches as `run`
@@ -277,7 +187,7 @@ class BaseSession:
             )
         items = (feed_dict or {}).items()
         pairs = [pair for key, value in items for pair in feed_elements(self._graph, key, value)]
-        return self._partial_runs.go_on(handle, structure, pairs, self._timeout_ms)
+        return self._partial_runs.go_on(handle, structure, pairs, self.steps.timeout_ms)
 
     def make_callable(
         self, fetches: Any, feed_list: Any = None, accept_options: bool = False
@@ -290,12 +200,12 @@ class BaseSession:
             raise TypeError("Argument `feed_list` must be a list or tuple.")
         structure = FetchStructure(self._graph, fetches)
         feeds = [tensor for key in feed_list or () for tensor, _ in feed_elements(self._graph, key, None)]
-        run = measured_runner(self, structure, feeds)
+        run = self._described_runs.runner(structure, feeds)
         if accept_options:
             return lambda *values, options=None, run_metadata=None: (
                 run(*values)
                 if options is None and run_metadata is None
-                else run_described(self, structure, feeds, values, options, run_metadata)
+                else self._described_runs.run(structure, feeds, values, options, run_metadata)
             )
         closed, check = self._closed, self._check_usable
 
@@ -323,13 +233,13 @@ class BaseSession:
         known = all(value is not None for _, value in pairs)
         shapes = tuple(np.shape(value) for _, value in pairs) if known and pairs else None
         feeds = [tensor for tensor, _ in pairs]
-        text = self._plan(structure, feeds, False, shapes).explain()
+        text = self.planner.plan(structure, feeds, shapes).explain()
         if not measure:
             return text
         self._check_usable()
         if not known or steps < 1:
             raise ValueError("To measure steps, explain needs the values of all feeds, and steps >= 1.")
-        measured = explain_by_steps(self, structure, feeds, [value for _, value in pairs], steps)
+        measured = self._described_runs.explain(structure, feeds, [value for _, value in pairs], steps)
         return f"{measured}\n\n{text}"
 
     def explain_placement(self, fetches: Any, feed_dict: Any = None, picture: Any = None) -> str:
@@ -341,18 +251,7 @@ class BaseSession:
         """
         structure = FetchStructure(self._graph, fetches)
         feeds = [tensor for key in feed_dict or () for tensor, _ in feed_elements(self._graph, key, None)]
-        with self._lock:
-            return describe_placement(
-                structure.elements,
-                structure.targets,
-                feeds,
-                self._devices,
-                picture,
-                assigned=self._assigned,
-                soft_placement=self._soft_placement,
-                costs=None if self._measurements is None else self._measurements.costs,
-                disabled_passes=self._disabled_passes,
-            )
+        return describe_placement(self.planner, structure, feeds, picture)
 
     # ---- life
 
@@ -369,32 +268,20 @@ class BaseSession:
         self._end(RuntimeError("Attempted to use a closed Session."))
 
     def _cancel(self) -> None:
-        self._end(_closed_error())
+        self._end(closed_error())
 
     def _end(self, reason: BaseException) -> None:
-        self.planner.stop()
-        if not self._closed:  # without the lock, for planning may take a while
+        if not self._closed:  # without the planner's lock, for planning may take a while
             self._closed.append(reason)
-        self._runners, self.plans_by_shape, self._partial_runs = {}, {}, PartialRuns()
-        self._release_plans()
-        for step in list(self._steps):
-            step.cancel(_closed_error())
-
-    def _release_plans(self) -> None:
-        plans, self._plans = self._plans, {}
-        for plan in plans.values():
-            if plan.captured is not None:
-                plan.captured.release()
+        self.planner.stop()
+        self._partial_runs = PartialRuns(self.planner, self.steps)
+        self.steps.end()
 
     def as_default(self) -> contextlib.AbstractContextManager[Any]:
         """Within the context this is the default session, also for `eval` and `run` of its graph's
         elements.
         """
         return scope.sessions.entered(self)
-
-
-def _closed_error() -> errors.CancelledError:
-    return errors.CancelledError(None, None, "Session has been closed.")
 
 
 def _key_by_identity(fetches: Any, feed_dict: Any) -> Any:

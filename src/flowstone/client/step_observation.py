@@ -11,7 +11,8 @@ feeds. Its first step is traced, for the sake of what runs but once. After a war
 and again, ever more rarely, and the last few count: those at the beginning are not what a program runs most,
 and a moment in which the machine was busy does not spoil all. The other steps run as ever, and are timed. No
 step is run that the program does not run. What the program traces or limits itself (RunOptions), partial runs
-and the steps of queue runners are not watched. The observer keeps the sessions that it has seen.
+and the steps of queue runners are not watched. The observer keeps the planners of the sessions that it has
+seen.
 """
 
 from __future__ import annotations
@@ -22,12 +23,14 @@ import time
 from array import array
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from torch import get_num_threads
 
 from flowstone.client.feeds_fetches import FetchStructure
+from flowstone.client.planning import Planner
+from flowstone.client.steps import Steps
 from flowstone.framework.kernel import CPU, GPU
 from flowstone.framework.shape import format_dims
 from flowstone.framework.tensor import Tensor
@@ -38,9 +41,6 @@ from flowstone.runtime.partitioned_program import PartitionedProgram
 from flowstone.runtime.plan import Plan
 from flowstone.runtime.step_profile import profile
 from flowstone.runtime.tracing import Trace
-
-if TYPE_CHECKING:
-    from flowstone.client.session import BaseSession
 
 WARM_UP = 3  # steps that are not traced, before the others
 _DISTANCE = 2  # from one traced step to the next, or as far as a quarter of all steps so far
@@ -122,7 +122,7 @@ def _machines(plan: Plan, devices: Sequence[Device], intra_op_threads: int) -> d
     """The models of the devices that the plan uses, with the threads that its step has on them."""
     used = [device for device in devices if device.name in plan.parts]
     count = 1 if plan.one_thread else intra_op_threads
-    if isinstance(plan.segment, PartitionedProgram):
+    if isinstance(plan.program, PartitionedProgram):
         count = max(1, count // max(1, sum(device.device_type == CPU for device in used)))
     kinds = {CPU: ("cpu", count), GPU: ("cuda", 1)}
     return {d.name: measured_floors(*kinds[d.device_type]) for d in used if d.device_type in kinds}
@@ -142,7 +142,8 @@ class StepObserver:
 
     def runner(
         self,
-        session: BaseSession,
+        planner: Planner,
+        steps: Steps,
         structure: FetchStructure,
         feeds: Sequence[Tensor],
         by_shape: bool,
@@ -153,20 +154,21 @@ class StepObserver:
         trace and returns its result, plan and finished trace. `by_shape`: each combination of the feeds'
         shapes is a kind of its own.
         """
-        elements = (session, tuple(structure.elements), tuple(structure.targets), tuple(feeds))
+        elements = (planner, tuple(structure.elements), tuple(structure.targets), tuple(feeds))
 
         def run(*values: Any) -> Any:
             shapes = tuple([np.shape(value) for value in values]) if by_shape else None
             kind = self._kinds.get((elements, shapes))
             if kind is None:
-                kind = self._new_kind(session, structure, feeds, elements, shapes)
+                kind = self._new_kind(planner, steps, structure, feeds, elements, shapes)
             return kind.run(values, plain, traced)
 
         return run
 
     def _new_kind(
         self,
-        session: BaseSession,
+        planner: Planner,
+        steps: Steps,
         structure: FetchStructure,
         feeds: Sequence[Tensor],
         elements: Any,
@@ -174,9 +176,9 @@ class StepObserver:
     ) -> StepKind:
         def plan() -> Plan:
             try:
-                return session._plan(structure, list(feeds), False, shapes)
+                return planner.plan(structure, feeds, shapes)
             except ValueError:  # the shapes contradict: what ran is the plan for all
-                return session._plan(structure, list(feeds), False)
+                return planner.plan(structure, feeds)
 
         names = [_name(item) for item in (*structure.elements, *structure.targets)]
         known = shapes or [tensor.dims for tensor in feeds]
@@ -186,8 +188,8 @@ class StepObserver:
                 names,
                 fed,
                 plan,
-                session.list_devices(),
-                session.intra_op_threads,
+                planner.options.devices,
+                steps.intra_op_threads,
                 self._steps,
                 self._spread,
             )

@@ -17,7 +17,7 @@ With `compresses`, 32-bit floats cross as their upper 16 bits, conversion nodes 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -60,7 +60,7 @@ def partition(
     return _Partitioner(subgraph, device_of, host, compresses).parts(delays)
 
 
-def show(parts: list[Part]) -> str:
+def show(parts: Sequence[Part]) -> str:
     """The parts as text, each under its device's name."""
     return "\n\n".join(f"# {part.device.name}\n{part.subgraph}" for part in parts)
 

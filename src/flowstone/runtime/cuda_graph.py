@@ -132,19 +132,21 @@ def obstacle(subgraph: Subgraph, segment: Segment) -> str:
 
 
 class CapturedStep:
-    """A step's function that records itself. `reason`: why it is run as it is, "" while it may be captured;
-    `captures` and `replays`: how many there were.
+    """A step that records itself, in place of `function`, the step as it is: that of `segment`, perhaps with
+    something around it. `reason`: why it is run as it is, "" while it may be captured; `captures` and
+    `replays`: how many there were.
     """
 
     def __init__(
         self,
         subgraph: Subgraph,
         segment: Segment,
+        function: Callable[..., Any],
         environment: Environment,
         new_recorder: Callable[..., Recorder],
     ) -> None:
         self.reason, self.captures, self.replays = obstacle(subgraph, segment), 0, 0
-        self._function, self._device = segment.function, environment.device
+        self._function, self._device = function, environment.device
         self._variables = [value for value in segment.globals.values() if type(value) is Variable]
         states = [environment.states.get(node.name) for node in subgraph.nodes]
         self._generators = [state for state in states if isinstance(state, torch.Generator)]

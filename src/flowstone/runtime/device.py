@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -121,12 +122,12 @@ def _process_memory() -> MemoryStatistics:
     return MemoryStatistics(found.get("VmRSS:"), found.get("VmHWM:"), _machine_memory())
 
 
-def default_device(devices: list[Device]) -> Device:
+def default_device(devices: Sequence[Device]) -> Device:
     """Where nodes run that ask for nothing: a GPU if there is one."""
     return next((device for device in devices if device.device_type == GPU), devices[0])
 
 
-def needs_placement(nodes: list[PlanNode], devices: list[Device]) -> bool:
+def needs_placement(nodes: list[PlanNode], devices: Sequence[Device]) -> bool:
     """Whether there is anything to decide: several devices of one type, or requests among several devices.
 
     A GPU alone with the host runs everything that asks for nothing; its plans keep on the host what belongs
@@ -140,7 +141,13 @@ def needs_placement(nodes: list[PlanNode], devices: list[Device]) -> bool:
     return any(node.device for node in nodes)
 
 
-def check_requested(nodes: list[PlanNode], devices: list[Device], soft_placement: bool) -> None:
+def is_divided(used: Iterable[Device]) -> bool:
+    """Whether a step on these devices is a part a device: there are several, or one of a registered type."""
+    types = [device.device_type for device in used]
+    return len(types) > 1 or not {CPU, GPU}.issuperset(types)
+
+
+def check_requested(nodes: list[PlanNode], devices: Sequence[Device], soft_placement: bool) -> None:
     """Raises InvalidArgumentError for a node whose requested device does not exist (unless placement is
     soft).
     """

@@ -92,7 +92,7 @@ def explanation_text(
     if graph:
         blocks.append("graph after rewriting\n" + _indented(plan.graph_text))
     if code:
-        blocks.append("generated code\n" + _indented(plan.segment.source))
+        blocks.append("generated code\n" + _indented(plan.program.source))
     return "\n\n".join(blocks)
 
 
@@ -299,7 +299,7 @@ def explanation_record(explanation: Explanation) -> dict[str, Any]:
             {"pass": rewrite, "node": node, "reason": reason} for rewrite, node, reason in plan.subgraph.log
         ],
         "graph": plan.graph_text,
-        "code": plan.segment.source,
+        "code": plan.program.source,
         "profile": None if profile is None else _profile_record(profile),
     }
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from flowstone.framework.subgraph import PlanNode, PlanOutput
@@ -17,37 +19,27 @@ from flowstone.runtime.failures import GENERATED_FILE
 _count = 0
 
 
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
 class Segment:
-    """A compiled segment.
+    """A compiled segment, which does not change any more.
 
-    `function(step, *feeds)` returns the fetches as a tuple; `source` is its text; `node_at(line)` the node of
-    a line; `copied_fetches[i]` says whether fetch i must be copied before a user gets it;
-    `arguments_at(line)` the local names of the node's inputs, for error messages; `waits` whether a kernel
-    may wait, so that the step must be one that can be cancelled; `moves` the nodes for which the step is
-    known to take a value from the host to the device or back.
+    `function(step, *feeds)` returns the fetches as a tuple; `source` is its text, in a file called
+    `filename`, and `globals` are its kernels, constants and variables; `node_at(line)` the node of a line;
+    `copied_fetches[i]` says whether fetch i must be copied before a user gets it; `arguments_at(line)` the
+    local names of the node's inputs, for error messages; `waits` whether a kernel may wait, so that the step
+    must be one that can be cancelled; `moves` the nodes for which the step is known to take a value from the
+    host to the device or back.
     """
 
-    __slots__ = (
-        "arguments",
-        "copied_fetches",
-        "filename",
-        "function",
-        "globals",
-        "lines",
-        "moves",
-        "source",
-        "waits",
-    )
-
-    def __init__(self) -> None:
-        self.lines: list[PlanNode | None] = []
-        self.arguments: list[list[str]] = []
-        self.globals: dict[str, Any] = {}
-        self.copied_fetches: list[bool] = []
-        self.moves: list[PlanNode] = []
-        self.source = self.filename = ""
-        self.waits = False
-        self.function: Callable[..., Any] = lambda: None
+    function: Callable[..., Any]
+    source: str
+    filename: str
+    globals: Mapping[str, Any]
+    lines: tuple[PlanNode | None, ...]
+    arguments: tuple[list[str], ...]
+    copied_fetches: tuple[bool, ...]
+    waits: bool
+    moves: tuple[PlanNode, ...]
 
     def node_at(self, line: int) -> PlanNode | None:
         """The node that this source line runs."""
@@ -59,19 +51,27 @@ class Segment:
 
 
 class Code:
-    """Lines with the nodes they belong to, and the globals they use."""
+    """Lines with the nodes they belong to, and the globals they use.
+
+    `copied_fetches`, `waits` and `moves`: what the finished `Segment` says of these.
+    """
 
     def __init__(self) -> None:
-        self.segment = Segment()
+        self.copied_fetches: list[bool] = []
+        self.waits = False
+        self.moves: list[PlanNode] = []
         self._text: list[str] = []
+        self._lines: list[PlanNode | None] = []
+        self._arguments: list[list[str]] = []
+        self._globals: dict[str, Any] = {}
 
     def line(
         self, depth: int, text: str, node: PlanNode | None = None, arguments: list[str] | None = None
     ) -> None:
         """Adds a line, indented by `depth`, that runs `node` on the locals `arguments`."""
         self._text.append(" " * depth + text)
-        self.segment.lines.append(node)
-        self.segment.arguments.append(arguments or [])
+        self._lines.append(node)
+        self._arguments.append(arguments or [])
 
     def computation(
         self, depth: int, text: str, node: PlanNode, arguments: list[str], results: Sequence[str]
@@ -82,12 +82,12 @@ class Code:
     def insert_first(self, text: str) -> None:
         """Adds a line before all but the function's head."""
         self._text.insert(1, " " + text)
-        self.segment.lines.insert(1, None)
-        self.segment.arguments.insert(1, [])
+        self._lines.insert(1, None)
+        self._arguments.insert(1, [])
 
     def name(self, name: str, value: Any) -> str:
         """The global of this value: `name`, or like it where that is another value's."""
-        names = self.segment.globals
+        names = self._globals
         base, number = name, len(names)
         while name in names and names[name] is not value:
             name, number = f"{base}_{number}", number + 1
@@ -104,18 +104,25 @@ class Code:
             return repr(value)
         if isinstance(value, (tuple, list)) and all(isinstance(item, int) for item in value):
             return repr(value)
-        return self.name(f"k{len(self.segment.globals)}", value)
+        return self.name(f"k{len(self._globals)}", value)
 
     def finish(self) -> Segment:
         """Compiles the function, whose name is ``segment``."""
         global _count
         _count += 1
-        segment = self.segment
-        segment.source = "\n".join(self._text) + "\n"
-        segment.filename = f"{GENERATED_FILE}{_count}>"
-        exec(compile(segment.source, segment.filename, "exec"), segment.globals)
-        segment.function = segment.globals.pop("segment")
-        return segment
+        source, filename = "\n".join(self._text) + "\n", f"{GENERATED_FILE}{_count}>"
+        exec(compile(source, filename, "exec"), self._globals)
+        return Segment(
+            function=self._globals.pop("segment"),
+            source=source,
+            filename=filename,
+            globals=MappingProxyType(self._globals),
+            lines=tuple(self._lines),
+            arguments=tuple(self._arguments),
+            copied_fetches=tuple(self.copied_fetches),
+            waits=self.waits,
+            moves=tuple(self.moves),
+        )
 
 
 def identifier(name: str, fallback: str) -> str:

@@ -81,7 +81,7 @@ class LocalNames:
         if x in self.constants:
             return self._code.name(f"{name}_moved", self._constant_at(target, x))
         if memory.is_known(x):
-            self._code.segment.moves.append(node)
+            self._code.moves.append(node)
         return f"{name}.to({self._code.name(target.type, target)})"
 
     def _constant_at(self, target: torch.device, x: PlanOutput) -> Any:

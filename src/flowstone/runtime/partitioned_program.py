@@ -10,63 +10,65 @@ from __future__ import annotations
 import functools
 import queue
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch._C import _InferenceMode
 
-from flowstone.framework.kernel import Environment
+from flowstone.framework.kernel import CPU, Environment
+from flowstone.framework.subgraph import PlanNode
 from flowstone.partition.subgraphs import Part
 from flowstone.runtime import threads
-from flowstone.runtime.executor import RECEIVE, SEND
+from flowstone.runtime.device import Device
 from flowstone.runtime.step import Step
 from flowstone.runtime.traced_units import unit_program
-from flowstone.runtime.transfers import transfer
+from flowstone.runtime.transfers import Move, transfer
 from flowstone.runtime.unit_program import ProgramOfUnits, UnitProgram
 
 
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
 class PartitionedProgram(ProgramOfUnits):
-    """The compiled parts of a placed subgraph, with a segment's face (see `UnitProgram`)."""
+    """The compiled parts of a placed subgraph, with a segment's face (see `UnitProgram`).
 
-    def __init__(
-        self,
+    `programs`: that of each part. `on_cpu`: how many of them run on CPUs.
+    """
+
+    parts: tuple[Part, ...]
+    programs: tuple[UnitProgram, ...]
+    copied_fetches: tuple[bool, ...]
+    on_cpu: int
+
+    @classmethod
+    def compiled(
+        cls,
         parts: Sequence[Part],
-        environments: dict[str, Environment],
+        environments: Mapping[str, Environment],
         fetches: int,
         watched: bool = False,
         dynamic: bool = False,
         traced: bool = False,
-    ) -> None:
-        self.parts = list(parts)
-        self.programs = [
-            unit_program(
-                part.subgraph,
-                environments[part.device.name],
-                watched,
-                dynamic,
-                part.device.name if traced else "",
+    ) -> PartitionedProgram:
+        """Compiles each of `parts` for its device; `fetches`: how many the whole has."""
+        move_of = _moves_between([part.device for part in parts], environments)
+        programs = []
+        copied_fetches = [True] * fetches
+        for part in parts:
+            name = part.device.name
+            program = unit_program(
+                part.subgraph, environments[name], watched, dynamic, name if traced else "", move_of
             )
-            for part in parts
-        ]
-        self.copied_fetches = [True] * fetches
-        for part, program in zip(parts, self.programs):
+            programs.append(program)
             for i, must_copy in zip(part.fetches, program.copied_fetches):
-                self.copied_fetches[i] = must_copy
-        self._join(environments)
-        self._on_cpu = sum(part.device.device_type == "CPU" for part in parts)
-        self.function = self.run
+                copied_fetches[i] = must_copy
+        on_cpu = sum(part.device.device_type == CPU for part in parts)
+        return cls(tuple(parts), tuple(programs), tuple(copied_fetches), on_cpu)
 
-    def _join(self, environments: dict[str, Environment]) -> None:
-        """Gives Sends and Receives between devices with memories of their own what moves the values."""
-        device_of = {part.device.name: part.device for part in self.parts}
-        for program in self.programs:
-            for unit in program.graph.units:
-                if unit.kind in (SEND, RECEIVE):
-                    _, source, target = unit.way
-                    to_host = unit.node.type in ("_HostSend", "_HostRecv")
-                    way = transfer(device_of[source], device_of[target], environments, to_host)
-                    unit.call = way.leave if unit.kind == SEND else way.enter
+    @property
+    def function(self) -> Callable[..., tuple[Any, ...]]:
+        """What runs one step."""
+        return self.run
 
     @property
     def source(self) -> str:
@@ -91,7 +93,7 @@ class PartitionedProgram(ProgramOfUnits):
                 ended.put(None)
 
         pairs = list(zip(self.parts, self.programs))
-        intra_op_threads = max(1, torch.get_num_threads() // self._on_cpu) if self._on_cpu else 0
+        intra_op_threads = max(1, torch.get_num_threads() // self.on_cpu) if self.on_cpu else 0
         for part, program in pairs[1:]:
             _start(functools.partial(run_part, part, program), intra_op_threads)
         threads.run_with(intra_op_threads, functools.partial(run_part, *pairs[0]))
@@ -100,6 +102,20 @@ class PartitionedProgram(ProgramOfUnits):
         if step.error is not None:
             raise step.error
         return tuple(results)
+
+
+def _moves_between(
+    devices: Iterable[Device], environments: Mapping[str, Environment]
+) -> Callable[[PlanNode], Move | None]:
+    """What moves the value of a Send or Receive between devices with memories of their own."""
+    device_of = {device.name: device for device in devices}
+
+    def move_of(node: PlanNode) -> Move | None:
+        source, target = (device_of[node.attributes[end]] for end in ("send_device", "recv_device"))
+        way = transfer(source, target, environments, node.type in ("_HostSend", "_HostRecv"))
+        return way.leave if node.type in ("_Send", "_HostSend") else way.enter
+
+    return move_of
 
 
 class _Worker:

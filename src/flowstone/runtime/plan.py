@@ -1,24 +1,23 @@
 """`Plan`: how a session computes one set of fetches from one set of feeds; immutable and cached.
 
 `make_plan` is the pipeline: prune, rewrite, place, partition, lower, compile. Nothing of it happens in a
-step. A plan for one device without asynchronous kernels is one segment, one function call.
+step. A plan for one device without asynchronous kernels is one segment, one function call: `Plan.function`
+is then what the segment compiled, unless something has to be around every step.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, NamedTuple, TypeGuard
 
 import torch
 
 from flowstone.framework import collector, errors, flags, machine
 from flowstone.framework.kernel import CPU, GPU, Environment
-from flowstone.framework.shape import Dims
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.lowering.passes import passes_for
 from flowstone.partition.subgraphs import Part, partition, show
-from flowstone.placement.cost_model import CostModel
 from flowstone.placement.node_placement import place, stateful_placement
 from flowstone.rewriting.analyses.branches import SWITCHES
 from flowstone.rewriting.analyses.frames import LOOP_TYPES
@@ -30,10 +29,11 @@ from flowstone.rewriting.simplification.partial_execution import prune
 from flowstone.rewriting.simplification.shape_refinement import refine_shapes
 from flowstone.runtime.awaiting import wait_last
 from flowstone.runtime.cuda_graph import CapturedStep, recorder_of
-from flowstone.runtime.device import Device, check_requested, default_device, needs_placement
+from flowstone.runtime.device import Device, check_requested, default_device, is_divided, needs_placement
 from flowstone.runtime.generated_code import Segment
 from flowstone.runtime.interpreter import disagreement, interpret
 from flowstone.runtime.partitioned_program import PartitionedProgram
+from flowstone.runtime.plan_options import PlanOptions
 from flowstone.runtime.precision import with_precision
 from flowstone.runtime.segments import compile_segment
 from flowstone.runtime.threads import wants_one_thread
@@ -46,29 +46,33 @@ Program = Segment | UnitProgram | PartitionedProgram
 
 
 class Plan(NamedTuple):
-    """The rewritten subgraph, compiled as one segment, a program of several units, or one of several devices;
-    whether the step shall use one intra-op thread; each node's device by its name; torch's device that fed
-    values are brought to; and the step as a recording of its device work, where there is to be one."""
+    """The rewritten `subgraph`, compiled as one segment, a program of several units, or one of several
+    devices; the `function` that runs a step of it; whether the step shall use one intra-op thread; each
+    node's device by its name, and those that are `assigned`, since the nodes have state there; torch's device
+    that fed values are brought to; and the step as a recording of its device work, where there is to be one.
+    """
 
     subgraph: Subgraph
-    segment: Program
+    program: Program
+    function: Callable[..., Any]
     one_thread: bool
     placement: dict[str, str]
+    assigned: dict[str, str]
     feed_device: torch.device
     captured: CapturedStep | None = None
 
     @property
     def parts(self) -> dict[str, Subgraph]:
         """What each device runs, by the device's name."""
-        if isinstance(self.segment, PartitionedProgram):
-            return {part.device.name: part.subgraph for part in self.segment.parts}
+        if isinstance(self.program, PartitionedProgram):
+            return {part.device.name: part.subgraph for part in self.program.parts}
         return {next(iter(self.placement.values()), ""): self.subgraph}
 
     def explain(self) -> str:
         """The machine's profile, the rewrites with their reasons, the final graph and the generated code."""
         log = "\n".join(f"{name}: {node}: {reason}" for name, node, reason in self.subgraph.log)
         chosen = f"kernels by the profile {machine.current().profile.name}"
-        text = f"{chosen}\n{log}\n\n{self.graph_text}\n\n{self.segment.source}"
+        text = f"{chosen}\n{log}\n\n{self.graph_text}\n\n{self.program.source}"
         return text if self.captured is None else f"{text}\n{self.captured.describe()}\n"
 
     def held_bytes(self) -> int:
@@ -86,101 +90,56 @@ class Plan(NamedTuple):
     @property
     def graph_text(self) -> str:
         """The final graph, a line a node; of several devices the part of each."""
-        return _graph_text(self.subgraph, self.segment)
-
-
-def _graph_text(subgraph: Subgraph, program: Program) -> str:
-    return show(program.parts) if isinstance(program, PartitionedProgram) else str(subgraph)
+        return _graph_text(self.subgraph, self.program)
 
 
 @collector.paused()
 def make_plan(
-    fetches: Sequence[Any],
-    targets: Sequence[Any],
-    feeds: Sequence[Any],
-    environments: dict[str, Environment],
-    devices: list[Device],
-    *,
-    assigned: dict[str, str] | None = None,
-    feed_dims: Sequence[Dims] | None = None,
-    soft_placement: bool = False,
-    watched: bool = False,
-    traced: bool = False,
-    compresses: bool = False,
-    captures: bool = flags.CUDA_GRAPHS,
-    costs: CostModel | None = None,
-    disabled_passes: frozenset[str] = flags.DISABLED_PASSES,
+    fetches: Sequence[Any], targets: Sequence[Any], feeds: Sequence[Any], options: PlanOptions
 ) -> Plan:
     """Plans the computation of `fetches` and `targets` (of one graph) from `feeds`.
 
-    `environments`: by device name. `assigned`: the devices of nodes whose state earlier plans placed; this
-    plan's are added. `feed_dims`: shapes of the fed values, in part or all known; the plan then holds for
-    these alone (ValueError if they contradict the graph's). Sizes in it that are the same negative number are
-    equal, and at least 2. `watched`: the step checks its deadline before
-    every node. `traced`: the steps are `TracedStep`s. `compresses`: 32-bit floats go from device to device in
-    16 bits. `captures`: a step on one GPU records its kernels and repeats them (`cuda_graph.py`). `costs`:
-    what placement goes by, beside its own estimates.
-    Raises InvalidArgumentError for cycles, devices that do not exist and ops without a kernel.
+    Raises InvalidArgumentError for cycles, devices that do not exist and ops without a kernel, ValueError for
+    `options.feed_dims` that contradict the graph's.
     """
-    subgraph, chosen = placed_subgraph(
-        fetches,
-        targets,
-        feeds,
-        devices,
-        assigned=assigned,
-        feed_dims=feed_dims,
-        soft_placement=soft_placement,
-        costs=costs,
-        disabled_passes=disabled_passes,
-    )
-    default = default_device(devices)
-    if assigned is not None and chosen:
-        assigned.update(stateful_placement(chosen))
-    used = set(chosen.values()) or {default}
-    environment = environments[next(iter(used)).name]
+    subgraph, chosen = placed_subgraph(fetches, targets, feeds, options)
+    default = default_device(options.devices)
     placement = {node.name: chosen.get(node, default).name for node in subgraph.nodes}
-    in_parts = len(used) > 1 or not {CPU, GPU}.issuperset(device.device_type for device in used)
+    assigned = stateful_placement(chosen)
+    used = set(chosen.values()) or {default}
+    device, in_parts = next(iter(used)), is_divided(used)
     if chosen and not in_parts:
-        run_passes(subgraph, passes_for(environment.device_type, in_part=False), disabled_passes)
-    one_thread = environment.device.type == "cpu" and wants_one_thread(subgraph)
-    segment: Program
-    captured = None
+        passes = passes_for(device.device_type, in_part=False)
+        run_passes(subgraph, passes, options.disabled_passes)
+    one_thread = device.torch.type == "cpu" and wants_one_thread(subgraph)
+    program: Program
     if in_parts:
-        dynamic = any(node.type in SWITCHES for node in subgraph.nodes)
-        parts = partition(subgraph, chosen, devices[0], compresses)
-        _lower(parts, subgraph, disabled_passes)
-        segment = PartitionedProgram(parts, environments, len(subgraph.fetches), watched, dynamic, traced)
+        program = _compiled_in_parts(subgraph, chosen, options)
     else:
-        segment = _compiled(subgraph, environment, watched, next(iter(used)).name if traced else "")
-    if any(device.torch.type == "cuda" for device in used):
-        segment.function = with_precision(segment.function)
-    _print(subgraph, segment)
-    if captures and isinstance(segment, Segment) and not watched and not traced and flags.CHECK < 2:
-        captured = _capture(subgraph, segment, environment)
-    if flags.CHECK >= 2 and len(used) == 1 and _is_comparable(subgraph):
-        _compare_every_step(subgraph, segment, environment)
-    feed_device = devices[0].torch if in_parts else environment.device
-    return Plan(subgraph, segment, one_thread, placement, feed_device, captured)
+        program = _compiled(subgraph, device, options)
+    _print(subgraph, program)
+    function, captured = _step_function(subgraph, program, used, options)
+    return Plan(
+        subgraph,
+        program,
+        function,
+        one_thread,
+        placement,
+        assigned,
+        options.devices[0].torch if in_parts else device.torch,
+        captured,
+    )
 
 
 def placed_subgraph(
-    fetches: Sequence[Any],
-    targets: Sequence[Any],
-    feeds: Sequence[Any],
-    devices: list[Device],
-    *,
-    assigned: dict[str, str] | None = None,
-    feed_dims: Sequence[Dims] | None = None,
-    soft_placement: bool = False,
-    costs: CostModel | None = None,
-    disabled_passes: frozenset[str] = flags.DISABLED_PASSES,
-    in_pieces: bool = False,
+    fetches: Sequence[Any], targets: Sequence[Any], feeds: Sequence[Any], options: PlanOptions
 ) -> tuple[Subgraph, dict[PlanNode, Device]]:
     """The rewritten subgraph, and the devices of its nodes: none where there is nothing to decide.
 
-    Where there is, lowering is left for later: nodes become one only on one device. `in_pieces`: feeds and
-    fetches come one by one. For other arguments and errors see `make_plan`.
+    Where there is, lowering is left for later: nodes become one only on one device. For arguments and errors
+    see `make_plan`.
     """
+    devices, feed_dims = options.devices, options.feed_dims
     subgraph = prune(fetches, targets, feeds, feed_dims and without_equal_sizes(feed_dims))
     inline_functions(subgraph)
     hold_predicates(subgraph)
@@ -188,20 +147,44 @@ def placed_subgraph(
         refine_shapes(subgraph)
         use_equal_sizes(subgraph, feed_dims)
     needs_places = needs_placement(subgraph.nodes, devices)
-    subgraph.in_pieces = in_pieces or needs_places
+    subgraph.in_pieces = options.in_pieces or needs_places
     if needs_places:
-        run_passes(subgraph, (*SIMPLIFYING, *SAVING), disabled_passes)
-        return subgraph, place(subgraph, devices, soft_placement, costs, assigned=assigned)
-    check_requested(subgraph.nodes, devices, soft_placement)
+        run_passes(subgraph, (*SIMPLIFYING, *SAVING), options.disabled_passes)
+        chosen = place(subgraph, devices, options.soft_placement, options.costs, assigned=options.assigned)
+        return subgraph, chosen
+    check_requested(subgraph.nodes, devices, options.soft_placement)
     lowering = passes_for(default_device(devices).device_type, in_part=False)
-    run_passes(subgraph, (*SIMPLIFYING, *lowering, *SAVING), disabled_passes)
+    run_passes(subgraph, (*SIMPLIFYING, *lowering, *SAVING), options.disabled_passes)
     return subgraph, {}
 
 
-def _compiled(
-    subgraph: Subgraph, environment: Environment, watched: bool, traced_device: str
-) -> Segment | UnitProgram:
+# ---- programs
+
+
+def _compiled_in_parts(
+    subgraph: Subgraph, chosen: dict[PlanNode, Device], options: PlanOptions
+) -> PartitionedProgram:
+    """The program of several devices: a part each."""
+    dynamic = any(node.type in SWITCHES for node in subgraph.nodes)
+    parts = partition(subgraph, chosen, options.devices[0], options.compresses)
+    _lower(parts, subgraph, options.disabled_passes)
+    return PartitionedProgram.compiled(
+        parts, options.environments, len(subgraph.fetches), options.watched, dynamic, options.traced
+    )
+
+
+def _lower(parts: Sequence[Part], subgraph: Subgraph, disabled_passes: frozenset[str]) -> None:
+    """Chooses kernels on the devices that they exist for."""
+    for part in parts:
+        if part.device.device_type in (CPU, GPU):
+            run_passes(part.subgraph, passes_for(part.device.device_type, in_part=True), disabled_passes)
+            subgraph.log += part.subgraph.log
+
+
+def _compiled(subgraph: Subgraph, device: Device, options: PlanOptions) -> Segment | UnitProgram:
     """The program of one device: one function, unless its asynchronous kernels need units."""
+    environment, watched = options.environments[device.name], options.watched
+    traced_device = device.name if options.traced else ""
     if needs_units(subgraph) and not wait_last(subgraph):
         return unit_program(subgraph, environment, watched, False, traced_device)
     return compile_segment(subgraph, environment, watched, False, traced_device, feeds_are_there=True)
@@ -217,23 +200,35 @@ def _print(subgraph: Subgraph, program: Program) -> None:
         print(program.source, file=sys.stderr)
 
 
-def _lower(parts: Sequence[Part], subgraph: Subgraph, disabled_passes: frozenset[str]) -> None:
-    """Chooses kernels on the devices that they exist for."""
-    for part in parts:
-        if part.device.device_type in (CPU, GPU):
-            run_passes(part.subgraph, passes_for(part.device.device_type, in_part=True), disabled_passes)
-            subgraph.log += part.subgraph.log
+def _graph_text(subgraph: Subgraph, program: Program) -> str:
+    return show(program.parts) if isinstance(program, PartitionedProgram) else str(subgraph)
 
 
-def _capture(subgraph: Subgraph, segment: Segment, environment: Environment) -> CapturedStep | None:
-    """Has the segment's function record itself, if its device can."""
-    new_recorder = recorder_of(environment.device)
-    if new_recorder is None:
-        return None
-    captured = CapturedStep(subgraph, segment, environment, new_recorder)
-    if not captured.reason:
-        segment.function = captured.run
-    return captured
+# ---- what a step calls
+
+
+def _step_function(
+    subgraph: Subgraph, program: Program, used: Collection[Device], options: PlanOptions
+) -> tuple[Callable[..., Any], CapturedStep | None]:
+    """The program's own function, or what has to be around it; and that as a recording, where it is one."""
+    function: Callable[..., Any] = program.function
+    if any(device.torch.type == "cuda" for device in used):
+        function = with_precision(function)
+    environment = options.environments[next(iter(used)).name]
+    captured = None
+    if _may_be_captured(program, options) and (new_recorder := recorder_of(environment.device)):
+        captured = CapturedStep(subgraph, program, function, environment, new_recorder)
+        if not captured.reason:
+            function = captured.run
+    if flags.CHECK >= 2 and len(used) == 1 and _is_comparable(subgraph):
+        function = _compared(function, subgraph, program, environment)
+    return function, captured
+
+
+def _may_be_captured(program: Program, options: PlanOptions) -> TypeGuard[Segment]:
+    """Whether the step may record itself, if its device can."""
+    is_plain = isinstance(program, Segment) and not options.watched and not options.traced
+    return is_plain and options.captures and flags.CHECK < 2
 
 
 def _is_comparable(subgraph: Subgraph) -> bool:
@@ -241,15 +236,16 @@ def _is_comparable(subgraph: Subgraph) -> bool:
     return all(node.declaration.is_pure and node.type not in LOOP_TYPES for node in subgraph.nodes)
 
 
-def _compare_every_step(subgraph: Subgraph, segment: Program, environment: Environment) -> None:
+def _compared(
+    function: Callable[..., Any], subgraph: Subgraph, program: Program, environment: Environment
+) -> Callable[..., Any]:
     """FLOWSTONE_CHECK=2: each step is also run node by node, and must agree."""
-    function = segment.function
 
     def checked(step: Any, *feeds: Any) -> Any:
         computed = function(step, *feeds)
         difference = disagreement(computed, interpret(subgraph, environment, feeds))
         if difference:
-            raise errors.InternalError(None, None, f"FLOWSTONE_CHECK=2: {difference}\n{segment.source}")
+            raise errors.InternalError(None, None, f"FLOWSTONE_CHECK=2: {difference}\n{program.source}")
         return computed
 
-    segment.function = checked
+    return checked

@@ -243,7 +243,7 @@ class _Writer:
         return self._finished(node, self._call_text(node, kernel, arguments))
 
     def _awaited(self, node: PlanNode, kernel: AsyncCall, arguments: list[str]) -> str:
-        self.code.segment.waits = True
+        self.code.waits = True
         self._copy_kept(node, arguments)
         waiting = f"{self.code.name('awaited', awaited)}({self._kernel_name(node, kernel.function)}, step"
         waiting = f"{', '.join([waiting, *arguments])})"
@@ -363,7 +363,7 @@ class _Writer:
                 name = f"{name} if {self.blocks.expression(condition)} else {self.code.name('dead', dead)}()"
             self.code.line(1, f"f{i} = {name}", x.op, [])
             words.append(f"f{i}")
-            self.code.segment.copied_fetches.append(self.aliasing.fetch_needs_copy(fetches, i))
+            self.code.copied_fetches.append(self.aliasing.fetch_needs_copy(fetches, i))
         self.code.line(1, f"return ({', '.join(words)}{',' if len(words) == 1 else ''})")
 
 

@@ -12,42 +12,39 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from flowstone.framework.kernel import Environment
-from flowstone.framework.subgraph import Subgraph
+from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.runtime.executor import DEAD, SEGMENT, Executor, Iteration, Unit, UnitGraph
 from flowstone.runtime.step import Step
 from flowstone.runtime.tracing import Trace, TracedStep, now
+from flowstone.runtime.transfers import Move
 from flowstone.runtime.unit_program import UnitProgram, UnitRun
 
 
 class TracedUnitProgram(UnitProgram):
-    """A `UnitProgram` for steps with a trace, on the device of this name."""
+    """A `UnitProgram` for steps with a trace, on the device `traced_device`."""
 
-    def __init__(
-        self,
-        subgraph: Subgraph,
-        environment: Environment,
-        watched: bool = False,
-        dynamic: bool = False,
-        traced_device: str = "",
-    ) -> None:
-        super().__init__(subgraph, environment, watched, dynamic, traced_device)
-        self._device = traced_device
+    __slots__ = ()
 
     def begin(self, step: Step) -> UnitRun:
         """A run of the units that records a trace."""
         assert isinstance(step, TracedStep)
         for unit in self.graph.units:
             for place, value in unit.fixed:
-                step.trace.record_constant(self._device, unit.node.inputs[place].op, [value])
-        return _TracedRun(_TracedExecutor(self.graph, step.trace, self._device), step)
+                step.trace.record_constant(self.traced_device, unit.node.inputs[place].op, [value])
+        return _TracedRun(_TracedExecutor(self.graph, step.trace, self.traced_device), step)
 
 
 def unit_program(
-    subgraph: Subgraph, environment: Environment, watched: bool, dynamic: bool, traced_device: str
+    subgraph: Subgraph,
+    environment: Environment,
+    watched: bool,
+    dynamic: bool,
+    traced_device: str,
+    move_of: Callable[[PlanNode], Move | None] | None = None,
 ) -> UnitProgram:
     """A program of units, for steps with a trace if `traced_device` is the name of its device."""
     kind = TracedUnitProgram if traced_device else UnitProgram
-    return kind(subgraph, environment, watched, dynamic, traced_device)
+    return kind.compiled(subgraph, environment, watched, dynamic, traced_device, move_of)
 
 
 class _TracedRun(UnitRun):

@@ -15,7 +15,7 @@ None of them waits for a GPU unless a host kernel is about to read what comes fr
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import torch
@@ -34,7 +34,7 @@ class Transfer(NamedTuple):
 
 
 def transfer(
-    source: Device, target: Device, environments: dict[str, Environment], to_host: bool = False
+    source: Device, target: Device, environments: Mapping[str, Environment], to_host: bool = False
 ) -> Transfer:
     """The way from one device to another; `to_host`: only to host memory beside the target."""
     leave: Move | None = None

@@ -10,20 +10,24 @@ from __future__ import annotations
 import queue
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from flowstone.framework.kernel import Environment
 from flowstone.framework.subgraph import PlanNode, Subgraph
-from flowstone.runtime.executor import ASYNCHRONOUS, DEAD, RECEIVE, Executor, Iteration, Unit
+from flowstone.runtime.executor import ASYNCHRONOUS, DEAD, RECEIVE, Executor, Iteration, Unit, UnitGraph
 from flowstone.runtime.failures import explain, located
 from flowstone.runtime.primitives import prepared
 from flowstone.runtime.segments import dead
 from flowstone.runtime.step import Step, deadline_error
+from flowstone.runtime.transfers import Move
 from flowstone.runtime.units import cut
 
 
 class ProgramOfUnits:
     """What a program of several functions has of a segment's face: no lines of its own."""
+
+    __slots__ = ()
 
     def node_at(self, line: int) -> PlanNode | None:
         """None: units name their own nodes in errors."""
@@ -34,22 +38,39 @@ class ProgramOfUnits:
         return []
 
 
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
 class UnitProgram(ProgramOfUnits):
     """A compiled subgraph of several units, with a segment's face: `function(step, *feeds)` returns the
-    fetches, `copied_fetches` says which of them to copy, `source` is the generated code."""
+    fetches, `copied_fetches` says which of them to copy, `source` is the generated code.
 
-    def __init__(
-        self,
+    `references`: the fetches, by position, that units hand out as variables. `traced_device`: the device's
+    name if its steps are traced.
+    """
+
+    graph: UnitGraph
+    copied_fetches: tuple[bool, ...]
+    references: tuple[int, ...]
+    traced_device: str = ""
+
+    @classmethod
+    def compiled(
+        cls,
         subgraph: Subgraph,
         environment: Environment,
         watched: bool = False,
         dynamic: bool = False,
         traced_device: str = "",
-    ) -> None:
-        references = [i for i, x in enumerate(subgraph.fetches) if x.dtype.is_ref]
-        self.graph, self.copied_fetches = cut(subgraph, environment, watched, dynamic, traced_device)
-        self._references = references
-        self.function = self.run
+        move_of: Callable[[PlanNode], Move | None] | None = None,
+    ) -> UnitProgram:
+        """Cuts and compiles `subgraph`, see `cut`."""
+        references = tuple(i for i, x in enumerate(subgraph.fetches) if x.dtype.is_ref)
+        graph, copied_fetches = cut(subgraph, environment, watched, dynamic, traced_device, move_of)
+        return cls(graph, tuple(copied_fetches), references, traced_device)
+
+    @property
+    def function(self) -> Callable[..., tuple[Any, ...]]:
+        """What runs one step."""
+        return self.run
 
     @property
     def source(self) -> str:
@@ -62,7 +83,7 @@ class UnitProgram(ProgramOfUnits):
     def run(self, step: Step, *feeds: Any) -> tuple[Any, ...]:
         """Runs one step. Raises the error of the first unit that failed, or why the step was cancelled."""
         results = self.begin(step).run(feeds)
-        for i in self._references:
+        for i in self.references:
             results[i] = results[i].tensor
         return tuple(results)
 

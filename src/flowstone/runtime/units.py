@@ -47,6 +47,7 @@ from flowstone.runtime.kernels import make_kernel
 from flowstone.runtime.primitives import primitive_call
 from flowstone.runtime.segment_copies import SegmentCopies
 from flowstone.runtime.segments import compile_segment
+from flowstone.runtime.transfers import Move
 
 _CONTROL_FLOW = SWITCHES | MERGES | ENTERS | EXITS | NEXT_ITERATIONS | {"ControlTrigger"}
 Frontier = frozenset  # of boundary outputs and of boundary nodes that are only waited for
@@ -63,13 +64,15 @@ def cut(
     watched: bool = False,
     dynamic: bool = False,
     traced_device: str = "",
+    move_of: Callable[[PlanNode], Move | None] | None = None,
 ) -> tuple[UnitGraph, list[bool]]:
     """The units, compiled for `environment`, and which fetches must be copied before a user gets them.
 
-    `dynamic`: all control flow shall be the executor's, although segments could do it. Raises
-    InvalidArgumentError where a kernel is missing.
+    `dynamic`: all control flow shall be the executor's, although segments could do it. `move_of`: what
+    moves the value of a Send or Receive (None: nothing has to). Raises InvalidArgumentError where a kernel is
+    missing.
     """
-    return _Cutter(subgraph, environment, watched, dynamic, traced_device).cut()
+    return _Cutter(subgraph, environment, watched, dynamic, traced_device, move_of).cut()
 
 
 class _Cutter:
@@ -80,8 +83,9 @@ class _Cutter:
         watched: bool,
         dynamic: bool,
         traced_device: str,
+        move_of: Callable[[PlanNode], Move | None] | None,
     ) -> None:
-        self.subgraph, self.environment = subgraph, environment
+        self.subgraph, self.environment, self.move_of = subgraph, environment, move_of
         self.watched, self.traced_device = watched, traced_device
         self.frames = order_by_frames(subgraph)
         self.constants: dict[PlanOutput, Any] = {}
@@ -297,6 +301,7 @@ class _Cutter:
         if unit.kind in (SEND, RECEIVE):
             attributes = node.attributes
             unit.way = (attributes["tensor_name"], attributes["send_device"], attributes["recv_device"])
+            unit.call = None if self.move_of is None else self.move_of(node)
         elif unit.kind == ASYNCHRONOUS:
             kernel = self._asynchronous_kernel(node)
             unit.call, unit.at_once = kernel.function, kernel.at_once

@@ -188,7 +188,8 @@ def test_constants_are_packed_once_for_all_plans(turned) -> None:
             np.testing.assert_allclose(s.run(y, feed), expected, rtol=1e-3, atol=1e-3)
             np.testing.assert_allclose(s.run(z, feed), np.maximum(expected, 0), rtol=1e-3, atol=1e-3)
         assert "_PackedConstant" in s.explain(y, feeds[0])
-        copies = [held.packed for _, held in s._environment.states.values()]
+        environment = next(iter(s.planner.options.environments.values()))
+        copies = [held.packed for _, held in environment.states.values()]
         assert [type(copy.weights[0]) for copy in copies] == [torch.Tensor]
 
 

@@ -149,7 +149,8 @@ def test_a_model_trains_the_same_without_the_passes(name, use_resource, dtype):
             loss = tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(labels=y, logits=h))
             train = OPTIMIZERS[name]().minimize(loss)
             with tf.Session() as session:
-                session._disabled_passes = flags.ROUNDING_PASSES.union(disabled)
+                without = flags.ROUNDING_PASSES.union(disabled)
+                session.planner.options = session.planner.options._replace(disabled_passes=without)
                 session.run(tf.global_variables_initializer())
                 losses = [session.run([train, loss], {x: inputs, y: labels})[1] for _ in range(12)]
                 used = session.explain([train, loss], {x: inputs, y: labels})

@@ -123,7 +123,8 @@ def test_reads_before_and_after_a_change_stay_there(use_resource):
     results = []
     for passes in ("", "schedule_memory"):
         with tf.Session() as session:
-            session._disabled_passes = flags.DISABLED_PASSES | frozenset([passes])
+            without = flags.DISABLED_PASSES | frozenset([passes])
+            session.planner.options = session.planner.options._replace(disabled_passes=without)
             session.run(v.initializer)
             results.append(session.run([old, new]))
     assert results[0] == results[1]
@@ -172,7 +173,8 @@ def test_loops_stay_blocks():
     found = []
     for disabled in ("schedule_memory", ""):
         with tf.Session() as session:
-            session._disabled_passes = flags.DISABLED_PASSES | frozenset([disabled])
+            without = flags.DISABLED_PASSES | frozenset([disabled])
+            session.planner.options = session.planner.options._replace(disabled_passes=without)
             found.append(session.run(results, {x: values}))
     assert found[0] == found[1]
 
@@ -195,7 +197,8 @@ def test_training_steps_are_equal_bit_for_bit(cell):
     results = []
     for disabled in ("schedule_memory", ""):
         with tf.Session() as session:
-            session._disabled_passes = flags.DISABLED_PASSES | frozenset([disabled, "stack_products"])
+            without = flags.DISABLED_PASSES | frozenset([disabled, "stack_products"])
+            session.planner.options = session.planner.options._replace(disabled_passes=without)
             for v, value in zip(variables, initial):
                 v.load(value, session)
             losses = [session.run([train, loss], {x: values})[1] for _ in range(3)]

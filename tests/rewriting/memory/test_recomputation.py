@@ -281,7 +281,7 @@ def test_configuration_and_flag_choose_the_passes():
         with session(option) as sess:
             assert ("/recomputed" in sess.explain(gradients, [x])) is expected, option
     with session(NO) as sess:
-        assert "schedule_memory" in sess._disabled_passes
+        assert "schedule_memory" in sess.planner.options.disabled_passes
     assert flags.OPTIONAL_PASSES <= flags.DISABLED_PASSES
 
 

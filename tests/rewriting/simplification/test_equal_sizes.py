@@ -21,7 +21,7 @@ N, M = -1, -2
 def types(fetches: Any, feeds: Sequence[Any], dims: Any) -> list[str]:
     """The ops of the plan for feeds of these shapes."""
     with tf.Session() as s:
-        plan = s._plan(FetchStructure(s.graph, fetches), list(feeds), False, dims)
+        plan = s.planner.plan(FetchStructure(s.graph, fetches), list(feeds), dims)
         return [node.type for node in plan.subgraph.nodes]
 
 
@@ -31,7 +31,8 @@ def agree(fetches: Any, feeds: Sequence[Any], dims: Any, sizes: Sequence[tuple[i
         s.run(tf.global_variables_initializer())
         structure, feeds = FetchStructure(s.graph, fetches), list(feeds)
         run = [
-            compiled_runner(s, structure, feeds, s._plan(structure, feeds, False, d), d) for d in (dims, None)
+            compiled_runner(s.steps, structure, feeds, s.planner.plan(structure, feeds, d), d)
+            for d in (dims, None)
         ]
         numbers = np.random.RandomState(3)
         for n, m in sizes:

@@ -1,0 +1,184 @@
+"""`Planner`: makes the plans of one session and remembers them.
+
+It owns what planning needs: `options` that hold for all plans, the devices of nodes that have state
+(`assigned`, to which each plan adds), measured costs, and what has been planned so far:
+
+==================  =======================================================================================
+`plans`             by fetches, feeds, and what varies from plan to plan (`PlanKey`)
+`plans_by_shape`    by fetches and feeds whose shapes the graph leaves open (`plans_by_shape.py`)
+`runners`           functions that run the plans, by whatever `Session.run` looks them up by
+==================  =======================================================================================
+
+All of these stay valid when the graph grows, since nodes never change; `forget` and `stop` drop them.
+Planning takes `lock`; steps do not. A thread plans for shapes that come again and again
+(`background_planning.py`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from flowstone.client.background_planning import BackgroundPlanner
+from flowstone.client.feeds_fetches import FetchStructure, is_open, plan_key
+from flowstone.client.plans_by_shape import PlanForShapes, PlansByShape, Shapes
+from flowstone.client.run_metadata import Measurements
+from flowstone.framework import errors
+from flowstone.framework.shape import is_compatible
+from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.tensor import Tensor
+from flowstone.placement.node_placement import stateful_placement
+from flowstone.runtime.device import Device
+from flowstone.runtime.plan import Plan, make_plan, placed_subgraph
+from flowstone.runtime.plan_options import PlanOptions
+
+_MOST_TRACED = 16  # plans, of the same fetches and feeds, before traces tell no more shapes apart
+
+
+class PlanKey(NamedTuple):
+    """What a plan is remembered by: the elements, targets and feeds of its steps, the shapes of the feeds if
+    it is for these alone, whether it checks a deadline, and whether it is traced."""
+
+    elements: tuple[Any, Any, Any]
+    shapes: Shapes | None = None
+    watched: bool = False
+    traced: bool = False
+
+
+class Planner:
+    """Plans with these `options`. `measurements`: what the session measures, by whose costs plans are placed.
+    `tell` is given each new plan."""
+
+    def __init__(
+        self,
+        options: PlanOptions,
+        measurements: Measurements | None = None,
+        tell: Callable[[Plan], None] | None = None,
+    ) -> None:
+        self.assigned: dict[str, str] = {}
+        self.measurements = measurements
+        self.options = options._replace(
+            assigned=MappingProxyType(self.assigned),
+            costs=None if measurements is None else measurements.costs,
+        )
+        self.lock = threading.Lock()
+        self.plans: dict[PlanKey, Plan] = {}
+        self.plans_by_shape: dict[Any, PlansByShape] = {}
+        self.runners: dict[Any, Callable[..., Any]] = {}
+        self._background = BackgroundPlanner()
+        self._tell = tell
+
+    # ---- plans
+
+    def plan(
+        self,
+        structure: FetchStructure,
+        feeds: Sequence[Tensor],
+        shapes: Shapes | None = None,
+        *,
+        watched: bool = False,
+        traced: bool = False,
+    ) -> Plan:
+        """The plan of steps with these fetches and feeds, made when it is first asked for.
+
+        `shapes`: those of the feeds if it is for these alone (ValueError if they contradict the graph's).
+        `watched`, `traced`: see `PlanOptions`. Raises InvalidArgumentError for a tensor that is fed twice,
+        and what `make_plan` does.
+        """
+        if len(set(feeds)) < len(feeds):
+            raise errors.InvalidArgumentError(None, None, "A tensor is fed twice under two names.")
+        key = PlanKey(plan_key(structure, feeds), shapes, watched, traced)
+        with self.lock:
+            plan = self.plans.get(key)
+            if plan is None:
+                options = self.options._replace(feed_dims=shapes, watched=watched, traced=traced)
+                plan = make_plan(structure.elements, structure.targets, feeds, options)
+                self.plans[key] = plan
+                self.assigned.update(plan.assigned)
+                if self._tell is not None:
+                    self._tell(plan)
+                if self._background.is_stopped:
+                    self._release()
+            return plan
+
+    def plan_for_values(
+        self,
+        structure: FetchStructure,
+        feeds: Sequence[Tensor],
+        values: Sequence[Any],
+        *,
+        watched: bool,
+        traced: bool,
+    ) -> tuple[Plan, Shapes | None]:
+        """The plan that a step with these values has, and the shapes that it is for, if for these alone."""
+        key = plan_key(structure, feeds)
+        known = sum(other.elements == key and other.traced for other in list(self.plans))
+        if not watched and known < _MOST_TRACED and any(is_open(tensor) for tensor in feeds):
+            shapes = tuple(np.shape(value) for value in values)
+            if all(is_compatible(shape, tensor.dims) for tensor, shape in zip(feeds, shapes)):
+                with contextlib.suppress(ValueError):  # the general plan says what is wrong, and where
+                    return self.plan(structure, feeds, shapes, watched=watched, traced=traced), shapes
+        return self.plan(structure, feeds, watched=watched, traced=traced), None
+
+    def plans_for_shapes(self, structure: FetchStructure, feeds: Sequence[Tensor]) -> PlansByShape:
+        """The plans of these elements, targets and feeds, which all their runners share."""
+        key = plan_key(structure, feeds)
+
+        def forget(chosen: PlanForShapes) -> None:
+            self.plans.pop(PlanKey(key, chosen.shapes), None)
+            if chosen.plan.captured is not None:
+                chosen.plan.captured.release("other shapes came more often")
+
+        def plan(shapes: Shapes | None) -> Plan:
+            return self.plan(structure, feeds, shapes)
+
+        made = PlansByShape(plan, forget, self._background.submit, [tensor.dims for tensor in feeds])
+        return self.plans_by_shape.setdefault(key, made)
+
+    # ---- subgraphs that are not plans
+
+    def placed(
+        self, structure: FetchStructure, feeds: Sequence[Tensor], *, in_pieces: bool = False
+    ) -> tuple[Subgraph, dict[PlanNode, Device]]:
+        """The rewritten subgraph and the devices of its nodes, see `placed_subgraph`. The caller has the
+        lock, and calls `assign` if steps will go by them."""
+        options = self.options._replace(in_pieces=in_pieces)
+        return placed_subgraph(structure.elements, structure.targets, feeds, options)
+
+    def assign(self, chosen: dict[PlanNode, Device]) -> None:
+        """Nodes with state stay on these devices in later plans. The caller has the lock."""
+        self.assigned.update(stateful_placement(chosen))
+
+    # ---- the end of plans
+
+    def forget(self, structure: FetchStructure, feeds: Sequence[Tensor]) -> None:
+        """Plans of these fetches and feeds are made again when they are needed, by what has been measured
+        since; for that there must be several devices."""
+        if len(self.options.devices) > 1:
+            key = plan_key(structure, feeds)
+            with self.lock:
+                self.plans = {other: p for other, p in list(self.plans.items()) if other.elements != key}
+                self.plans_by_shape.pop(key, None)
+                self.runners.clear()
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        """Waits until nothing is left to do in the background, and says whether that came in time."""
+        return self._background.wait(timeout_s)
+
+    def stop(self) -> None:
+        """Forgets everything, for good, and plans no more in the background. Waits for nothing."""
+        self._background.stop()
+        self.runners.clear()
+        self.plans_by_shape = {}
+        self._release()
+
+    def _release(self) -> None:
+        plans, self.plans = self.plans, {}
+        for plan in plans.values():
+            if plan.captured is not None:
+                plan.captured.release()
