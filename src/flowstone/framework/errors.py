@@ -236,9 +236,9 @@ _CLASS_OF_CODE: dict[int, Callable[[Any, Any, str], OpError]] = {
 _CODE_OF_CLASS: dict[Any, int] = {cls: code for code, cls in _CLASS_OF_CODE.items()}
 
 
-def exception_type_from_error_code(error_code: int) -> Callable[[Any, Any, str], OpError]:
+def exception_type_from_error_code(error_code: int) -> type[OpError]:
     """The class of an error code. KeyError for OK and for numbers that are no code."""
-    return _CLASS_OF_CODE[error_code]
+    return _CLASS_OF_CODE[error_code]  # type: ignore[return-value]
 
 
 def error_code_from_exception_type(cls: type[BaseException]) -> int | UnknownError:

@@ -36,6 +36,8 @@ class Tensor(Output):
         self._static_value = UNKNOWN
         self._consumers: list[Operation] = []
 
+    _extra: Any  # what a family notes of it, such as the variable that it is a part of
+
     if TYPE_CHECKING:  # `flowstone.ops` installs them
 
         def __add__(self, other: Any) -> Tensor: ...

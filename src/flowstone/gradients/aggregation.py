@@ -57,12 +57,12 @@ def _add_by_device(graph: Any, grads: list[Tensor]) -> Tensor:
     for grad in grads:
         by_device.setdefault(grad.op.device, []).append(grad)
     sums = [_add_n(graph, group) if len(group) > 1 else group[0] for _, group in sorted(by_device.items())]
-    return sums[0] if len(sums) == 1 else F.AddN(sums)  # type: ignore[no-any-return]
+    return sums[0] if len(sums) == 1 else F.AddN(sums)
 
 
 def _add_n(graph: Any, grads: list[Tensor]) -> Tensor:
     with graph.colocate_with(grads[0].op, ignore_existing=True):
-        return F.AddN(grads)  # type: ignore[no-any-return]
+        return F.AddN(grads)
 
 
 def _joined_slices(grads: list[IndexedSlices]) -> IndexedSlices:

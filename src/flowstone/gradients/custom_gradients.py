@@ -53,7 +53,7 @@ def _traced(f: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     name = f"CustomGradient-{next(_numbers)}"
     register(name, _gradient(grad_fn, len(results), len(arguments), variables))
     with graph.gradient_override_map({"IdentityN": name}):
-        passed = F.IdentityN(originals + variables)
+        passed = F.IdentityN.several(originals + variables)
     return nest.pack_sequence_as(result, passed[: len(results)])
 
 

@@ -82,7 +82,8 @@ def _start(x: Any, shape: Any, value: Any) -> Array:
     value = np.asarray(value)
     if value.shape != shape:
         raise ValueError(f"x_init_value has shape {value.shape}, x has {shape}")
-    return value.astype(dtype.as_numpy_dtype)
+    converted: Array = value.astype(dtype.as_numpy_dtype)
+    return converted
 
 
 def _as_reals(array: Array) -> Array:
@@ -134,7 +135,7 @@ class _Check:
     def _dense(self, found: Any) -> Array:
         if not isinstance(found, list):
             return np.asarray(found)
-        dense = np.zeros_like(self.x_data)
+        dense: Array = np.zeros_like(self.x_data)
         np.add.at(dense, found[1], found[0])
         return dense
 

@@ -166,7 +166,7 @@ class _Computation:
             loops.close()
 
     def _colocated(self, op: Any) -> contextlib.AbstractContextManager[None]:
-        return self.graph.colocate_with(op) if self.colocates else _UNCHANGED  # type: ignore[no-any-return]
+        return self.graph.colocate_with(op) if self.colocates else _UNCHANGED
 
     def _arrive(self, tensor: Tensor, gradient: Any) -> None:
         self.arrived.setdefault(tensor, []).append(gradient)
@@ -182,7 +182,7 @@ class _Computation:
                     grads[:] = [aggregate(grads, self.method, output.op.name)]
         if not found or op in self.stops:
             return
-        if self.has_loops and is_loop_primitive(op):
+        if self.loops is not None and is_loop_primitive(op):
             with self.graph.name_scope(op.name + "_grad"):
                 self._hand_on(op, self.loops.gradient(op, [self._arrived_at(x) for x in op.outputs]))
             return

@@ -25,7 +25,7 @@ def hessians(
     One row is the gradient of one element of the gradient; a loop makes them for an x without a static shape.
     Raises what `gradients` raises, and ValueError where there is no gradient."""
     xs = list(xs) if isinstance(xs, (list, tuple)) else [xs]
-    options = {
+    options: dict[str, Any] = {
         "colocate_gradients_with_ops": colocate_gradients_with_ops,
         "gate_gradients": gate_gradients,
         "aggregation_method": aggregation_method,

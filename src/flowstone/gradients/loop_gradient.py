@@ -41,6 +41,8 @@ class LoopGradient:
     """
 
     def __init__(self, forward: WhileContext, outer: LoopGradient | None) -> None:
+        self.context: WhileContext
+        self.index: Tensor  # the forward loop's counter after its last iteration
         self.forward, self.outer, self.graph = forward, outer, forward.graph
         self.open_rings: dict[Any, Tensor] = {}
         self._push_sync: Any = None
@@ -167,7 +169,7 @@ class LoopGradient:
 
     def _trigger(self, name: str, context: WhileContext) -> Any:
         with self.building(None):
-            trigger = F.ControlTrigger(name=name)
+            trigger = F.ControlTrigger.operation(name=name)
         trigger._control_flow_context = context
         return trigger
 
@@ -278,7 +280,7 @@ def zeros_of(like: Tensor, name: str, dtype: Any = None) -> Tensor:
     if dims is not None and None not in dims:
         return constant(0, dtype, dims, name)
     shape = F.VariableShape(like) if like.dtype is dtypes.resource else F.Shape(like)
-    return F.Fill(shape, constant(0, dtype), name=name)  # type: ignore[no-any-return]
+    return F.Fill(shape, constant(0, dtype), name=name)
 
 
 def _variable_dims(handle: Tensor) -> Any:
@@ -295,8 +297,8 @@ def _zero_slice(source: Tensor, values: Tensor) -> Tensor:
     if dims is not None and None not in dims[1:]:
         return constant(0, values.dtype, (1, *dims[1:]), "b_acc")
     shape = F.VariableShape(source) if source.dtype is dtypes.resource else F.Shape(source)
-    sizes = F.ConcatV2([constant([1], dtypes.int32), shape[1:]], 0, name="concat")  # type: ignore[index]
-    return F.Fill(sizes, constant(0, values.dtype), name="b_acc")  # type: ignore[no-any-return]
+    sizes = F.ConcatV2([constant([1], dtypes.int32), shape[1:]], 0, name="concat")
+    return F.Fill(sizes, constant(0, values.dtype), name="b_acc")
 
 
 def _first_shape(source: Tensor, shape: Tensor) -> Tensor:
@@ -305,4 +307,4 @@ def _first_shape(source: Tensor, shape: Tensor) -> Tensor:
     if dims is not None and None not in dims:
         return constant(dims, shape.dtype)
     take = F.VariableShape if source.dtype is dtypes.resource else F.Shape
-    return take(source, out_type=shape.dtype)  # type: ignore[no-any-return]
+    return take(source, out_type=shape.dtype)

@@ -61,7 +61,7 @@ class LoopGradients:
         found = self.of.get(forward)
         if found is None:
             around = None if forward.outer_context is None else forward.outer_context.loop
-            outer = self._add(around) if around in self._waiting else None
+            outer = self._add(around) if around is not None and around in self._waiting else None
             found = self.of[forward] = LoopGradient(forward, outer)
         return found
 
@@ -176,7 +176,7 @@ def is_loop_primitive(op: Any) -> bool:
     if kind in ("Enter", "RefEnter", "Exit", "NextIteration"):
         return True
     if kind in ("Switch", "RefSwitch"):
-        return op.inputs[1].op.type == "LoopCond"
+        return bool(op.inputs[1].op.type == "LoopCond")
     return kind in ("Merge", "RefMerge") and any(x.op.type == "NextIteration" for x in op.inputs)
 
 

@@ -22,7 +22,8 @@ def linear(x: Tensor) -> Tensor:
 
 def hard_sigmoid(x: Tensor) -> Tensor:
     """0.2 x + 0.5, kept between 0 and 1."""
-    return clip_by_value(0.2 * x + 0.5, 0.0, 1.0)
+    clipped: Tensor = clip_by_value(0.2 * x + 0.5, 0.0, 1.0)
+    return clipped
 
 
 _BY_NAME: dict[str, Callable[[Any], Any]] = {

@@ -126,7 +126,8 @@ class Layer:
                 f'No name available for layer scope because the layer "{self._name}" has not been used yet. '
                 "The scope name is determined the first time the layer instance is called."
             )
-        return self._scope.name
+        name: str = self._scope.name
+        return name
 
     @property
     def graph(self) -> Graph | None:
@@ -166,7 +167,7 @@ class Layer:
         """Makes the variables; called once, before the first `call`, with the inputs' static shapes."""
         self.built = True
 
-    def call(self, inputs: Any, **kwargs: Any) -> Any:
+    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         """The outputs for `inputs`."""
         return inputs
 

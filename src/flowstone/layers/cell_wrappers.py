@@ -254,7 +254,7 @@ class DropoutWrapper(CellWrapper):
         if not self._variational_recurrent:
             return dropout(value, rate=1.0 - keep_prob, seed=self._seed_for(part, index))
         is_kept = floor(keep_prob + self._noise[part][index])
-        result = (value / keep_prob) * is_kept
+        result: Tensor = (value / keep_prob) * is_kept
         result.set_shape(value.get_shape())
         return result
 

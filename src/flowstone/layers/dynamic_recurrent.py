@@ -113,7 +113,8 @@ def _length_vector(sequence_length: Any) -> Tensor:
             "Argument sequence_length must be a vector of length batch_size. "
             f"Received sequence_length={vector} of shape: {vector.shape}"
         )
-    return identity(vector, name="sequence_length")
+    lengths: Tensor = identity(vector, name="sequence_length")
+    return lengths
 
 
 def _size_checks(lengths: Tensor, batch_size: Any) -> list[Any]:

@@ -196,9 +196,12 @@ class LSTMCell(LayerRNNCell):
     def _memory(self, c: Tensor, i: Tensor, j: Tensor, f: Tensor) -> Tensor:
         f = f + self._forget_bias
         if self._use_peepholes:
-            kept = sigmoid(f + self._w_f_diag * c) * c
-            return kept + sigmoid(i + self._w_i_diag * c) * self._activation(j)
-        return sigmoid(f) * c + sigmoid(i) * self._activation(j)
+            kept: Tensor = sigmoid(f + self._w_f_diag * c) * c
+            new: Tensor = sigmoid(i + self._w_i_diag * c) * self._activation(j)
+        else:
+            kept = sigmoid(f) * c
+            new = sigmoid(i) * self._activation(j)
+        return kept + new
 
     def _parts(self, state: Tensor) -> tuple[Tensor, Tensor]:
         units = self._num_units

@@ -56,13 +56,15 @@ class RNNCell(Layer):
         """
         if scope is not None:
             with variable_scope(scope, custom_getter=self._tracking_getter) as named:
-                return super().__call__(inputs, state, *args, scope=named, **kwargs)
+                stepped: tuple[Any, Any] = super().__call__(inputs, state, *args, scope=named, **kwargs)
+                return stepped
         surroundings = getattr(self, "_surroundings", None)
         if surroundings is None:
             surroundings = variable_scope(get_variable_scope(), custom_getter=self._tracking_getter)
             self._surroundings = surroundings
         with surroundings:
-            return super().__call__(inputs, state, *args, **kwargs)
+            stepped = super().__call__(inputs, state, *args, **kwargs)
+            return stepped
 
     def _tracking_getter(self, getter: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         variable = getter(*args, **kwargs)
@@ -138,7 +140,8 @@ class LayerRNNCell(RNNCell):
     ) -> tuple[Any, Any]:
         """One step: `inputs` [batch, depth]; see `RNNCell`. ValueError for other ranks, or integers."""
         _check_floating(inputs, state)
-        return Layer.__call__(self, inputs, state, *args, scope=scope, **kwargs)
+        stepped: tuple[Any, Any] = Layer.__call__(self, inputs, state, *args, scope=scope, **kwargs)
+        return stepped
 
     def add_matrix(
         self, name: str, rows: int, columns: int, initializer: Any = None, partitioner: Any = None

@@ -101,8 +101,12 @@ class Lengths:
         old = nest.flatten(zero_output) + nest.flatten(state)
 
         def some_go_on() -> list[Any]:
-            new = _flat_step(*call_cell(), zero_output, state)
-            return cond(time < self._least, lambda: new, lambda: copied_through(is_done, old, new))
+            output, new_state = call_cell()
+            new = _flat_step(output, new_state, zero_output, state)
+            chosen: list[Any] = cond(
+                time < self._least, lambda: new, lambda: copied_through(is_done, old, new)
+            )
+            return chosen
 
         result = cond(time >= self.greatest, lambda: old, some_go_on)
         return _packed_step(nest.flatten(result), zero_output, state)

@@ -112,7 +112,8 @@ class AdamOptimizer(Optimizer):
     def _resource_apply_sparse(self, grad: Tensor, handle: Any, indices: Tensor) -> Any:
         def scatter_add(slot: Any, indices: Tensor, values: Tensor) -> Tensor:
             with slot.graph.control_dependencies([F.ResourceScatterAdd(slot.handle, indices, values)]):
-                return slot.value()
+                value: Tensor = slot.value()
+                return value
 
         return self._apply_sparse_shared(grad, handle, indices, scatter_add)
 

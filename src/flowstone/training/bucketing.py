@@ -8,6 +8,7 @@ the input the buckets are closed, and the top queue once they have given what th
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -75,7 +76,7 @@ def bucket(
         chosen = convert_to_tensor(which_bucket, dtypes.int32, name="which_bucket")
         types, example_shapes = common_types(stored), common_shapes(stored, shapes, False)
         kind = PaddingFIFOQueue if dynamic_pad else FIFOQueue
-        buckets = [
+        buckets: list[QueueBase] = [
             kind(size, types, example_shapes, shared_name=shared_name and f"{shared_name}_{i}")
             for i, size in enumerate(capacities)
         ]
@@ -94,7 +95,7 @@ def bucket(
 
 def _one_each(value: int | Sequence[int], count: int, name: str) -> list[int]:
     if not isinstance(value, (list, tuple)):
-        return [int(value)] * count  # type: ignore[call-overload]
+        return [int(value)] * count  # type: ignore[arg-type]
     if len(value) != count:
         raise ValueError(f"If {name} is a list it must have num_buckets ({count}) elements, not {len(value)}")
     return list(value)
@@ -110,13 +111,10 @@ def _fill(
     """Has threads put examples into their buckets; at the end of the input these are closed together."""
 
     def enqueue() -> Any:
-        return group(
-            *[
-                cond(F.Equal(chosen, i), lambda queue=queue: queue.enqueue(example), no_op)
-                for i, queue in enumerate(buckets)
-            ],
-            name="group_enqueues",
-        )
+        enqueues = [
+            cond(F.Equal(chosen, i), partial(q.enqueue, example), no_op) for i, q in enumerate(buckets)
+        ]
+        return group(*enqueues, name="group_enqueues")
 
     operation = where_kept(keep, enqueue, no_op)
     for queue in buckets:

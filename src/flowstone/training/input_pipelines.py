@@ -118,7 +118,8 @@ def input_producer(
 def fraction_full(queue: QueueBase, capacity: int, spare: int | None = None) -> Tensor:
     """How full a queue is, as a float32 scalar: of the places after the first `spare` ones."""
     elements = queue.size() if spare is None else F.Maximum(0, queue.size() - spare)
-    return cast(elements, dtypes.float32) * (1.0 / (capacity - (spare or 0)))
+    share: Tensor = cast(elements, dtypes.float32) * (1.0 / (capacity - (spare or 0)))
+    return share
 
 
 def string_input_producer(

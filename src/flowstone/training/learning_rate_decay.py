@@ -151,7 +151,8 @@ def piecewise_constant(
             above, not_beyond = F.Greater(step, low), F.LessEqual(step, high)
             pieces.append((F.LogicalAnd(above, not_beyond, name="and"), value))
         branches = [(pred, lambda value=value: value) for pred, value in pieces]
-        return case(branches, lambda: results[0], exclusive=True)
+        rate: Tensor = case(branches, lambda: results[0], exclusive=True)
+        return rate
 
 
 piecewise_constant_decay = piecewise_constant

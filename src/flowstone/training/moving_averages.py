@@ -69,7 +69,8 @@ def _zero_debiased(variable: Any, value: Any, rate: Tensor) -> Tensor:
         step = get_variable("local_step", shape=[], dtype=dtype, initializer=zeros, trainable=False)
     moved = biased.assign_sub((biased - value) * rate)
     counted = step.assign_add(1)
-    return moved / (1 - F.Pow(1.0 - rate, counted))
+    average: Tensor = moved / (1 - F.Pow(1.0 - rate, counted))
+    return average
 
 
 def weighted_moving_average(
@@ -178,7 +179,8 @@ class ExponentialMovingAverage:
     def average_name(self, var: Any) -> str:
         """The name of the average of `var`, whether or not it exists yet."""
         if var in self._averages:
-            return self._averages[var].op.name
+            name: str = self._averages[var].op.name
+            return name
         return scope.get_default_graph().unique_name(f"{var.op.name}/{self.name}", mark_as_used=False)
 
     def variables_to_restore(self, moving_avg_variables: Sequence[Any] | None = None) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from flowstone.framework.operation import F
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.gradients.gradient_computation import gradients
 from flowstone.ops.control.control_flow import group, tuple_
+from flowstone.ops.numbers.casts import cast
 from flowstone.ops.variables.variables import Variable
 from flowstone.training.slot_creator import (
     create_slot,
@@ -158,11 +159,10 @@ class Optimizer:
             self._prepare()
             ops = [self._update(graph, gradient, variable) for gradient, variable in updates]
             train_op = self._count(graph, ops, global_step, full_name)
-        if isinstance(train_op, Tensor):
-            train_op = train_op.op
-        if train_op not in graph.get_collection_ref(GraphKeys.TRAIN_OP):
-            graph.add_to_collection(GraphKeys.TRAIN_OP, train_op)
-        return train_op
+        operation: Operation = train_op.op if isinstance(train_op, Tensor) else train_op
+        if operation not in graph.get_collection_ref(GraphKeys.TRAIN_OP):
+            graph.add_to_collection(GraphKeys.TRAIN_OP, operation)
+        return operation
 
     def _count(self, graph: Any, ops: list[Any], global_step: Any, name: str) -> Any:
         if global_step is None:
@@ -241,7 +241,7 @@ class Optimizer:
         variable = self._non_slot_dict.get((name, graph))
         if variable is None:
             with graph.colocate_with(colocate_with.op):
-                variable = Variable(
+                variable = Variable(  # type: ignore[call-arg]  # the metaclass takes it
                     initial_value, name=name, trainable=False, use_resource=is_resource(colocate_with)
                 )
             self._non_slot_dict[name, graph] = variable
@@ -312,9 +312,8 @@ def hyperparameter(tensor: Tensor, dtype: Any) -> Tensor:
     """A hyperparameter's tensor (or variable) as the base type of `dtype`."""
     if tensor.dtype.base_dtype is dtype.base_dtype:
         return tensor
-    from flowstone.ops.numbers.casts import cast
-
-    return cast(tensor, dtype.base_dtype)
+    converted: Tensor = cast(tensor, dtype.base_dtype)
+    return converted
 
 
 def _deduplicate_indexed_slices(values: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:

@@ -66,7 +66,8 @@ def _zero(dtype: Any) -> Any:
 
 def _shape_of(value: Any) -> TensorShape:
     if hasattr(value, "get_shape"):
-        return value.get_shape()
+        shape: TensorShape = value.get_shape()
+        return shape
     return TensorShape(getattr(value, "shape", None))
 
 

@@ -79,7 +79,9 @@ def _stored_list(
             places.append(None)
             numbers.append(tensor)
             continue
-        operation, number = _store(tensor, keep, enqueue_many, other and other.operation.name)
+        operation, number = _store(
+            tensor, keep, enqueue_many, None if other is None else other.operation.name
+        )
         rank = _rank(tensor)
         in_batch = rank if rank is None or enqueue_many else rank + 1
         places.append(StoredSparseTensor(operation, in_batch, tensor.dtype))

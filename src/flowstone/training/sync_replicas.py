@@ -125,7 +125,8 @@ class SyncReplicasOptimizer(Optimizer):
 
     def _accumulate(self, pairs: list[tuple[Any, Any]]) -> tuple[list[Operation], list[Any]]:
         """What gives the gradients to accumulators, and what is taken from these."""
-        given, taken = [], []
+        given: list[Operation] = []
+        taken: list[Tensor | IndexedSlices | None] = []
         for gradient, variable in pairs:
             shared_name = variable.name + "/grad_accum"
             with _on(variable.device):

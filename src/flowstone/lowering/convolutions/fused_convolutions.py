@@ -20,7 +20,7 @@ from flowstone.framework.operation import op
 from flowstone.framework.shape import num_elements
 from flowstone.lowering.packing.packed_weights import FORMS, Form, reordered_filter
 from flowstone.ops.algebra.matrices import ACTIVATED
-from flowstone.ops.networks.convolution import FLOATS, IMAGE, conv2d_op
+from flowstone.ops.networks.convolution import FLOATS, IMAGE, conv2d_op, infer_convolution
 from flowstone.ops.networks.convolution_arrangement import arrange
 from flowstone.ops.networks.convolution_geometry import Geometry
 from flowstone.ops.networks.windows import is_channels_last
@@ -33,7 +33,7 @@ biased_conv2d_op = op(
     f"{IMAGE} ; activation: string = '' ; packed: bool = false",
     T=FLOATS,
 )
-biased_conv2d_op.infer(conv2d_op.infer_function)
+biased_conv2d_op.infer(infer_convolution(4, depthwise=False))
 biased_conv2d_op.not_differentiable()
 
 
@@ -108,6 +108,7 @@ def _(node: Any, env: Any) -> Any:
     last = is_channels_last(node.attributes["data_format"])
     if type(convolution) is Call and env.device.type == "cpu" and _suits_onednn(node):
         return _with_bias(convolution, node, node.attributes.get("packed", False))
+    assert callable(convolution)
     activate = ACTIVATED[activation]
 
     def run(x: Any, kernel: Any, bias: Any) -> Any:

@@ -10,6 +10,7 @@ kernel has a NumPy twin; `boxed` keeps its result an array where NumPy would han
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,7 +19,8 @@ import torch
 
 from flowstone.framework import dtypes, errors
 from flowstone.framework.kernel import Call, Input
-from flowstone.framework.operation import evaluate
+from flowstone.framework.node import Node
+from flowstone.framework.operation import Known, evaluate
 from flowstone.framework.values import to_numpy
 
 Dims = "tuple[int | None, ...] | None"
@@ -32,7 +34,7 @@ def invalid(message: str) -> errors.InvalidArgumentError:
     return errors.InvalidArgumentError(None, None, message)
 
 
-def is_text(node: Any, i: int = 0) -> bool:
+def is_text(node: Node, i: int = 0) -> bool:
     """Whether input `i` holds strings."""
     return bool(node.dtype(i) is dtypes.string)
 
@@ -46,7 +48,7 @@ def boxed(value: Any) -> np.ndarray[Any, Any]:
     return holder
 
 
-def is_handle(node: Any, i: int = 0) -> bool:
+def is_handle(node: Node, i: int = 0) -> bool:
     """Whether input `i` holds handles: one is the bare object, several are an array of objects."""
     return node.dtype(i) in (dtypes.resource, dtypes.variant)
 
@@ -94,13 +96,13 @@ def call_on_list(function: Callable[..., Any], first: int, count: int, *rest: An
 # ---- what is known before a step
 
 
-def computed(node: Any, index: int = 0) -> Any:
+def computed(node: Node, index: int = 0) -> Known:
     """The static value of an output of small size whose inputs are all known, by its kernel; else None."""
     values = [x._static_value for x in node.inputs]
     if not all(isinstance(value, np.ndarray) for value in values):
         return None
-    dims = node.outputs[index].dims
-    if dims is None or None in dims or int(np.prod(dims)) > _STATIC_VALUE_LIMIT:
+    dims = node.outputs[index].static_shape
+    if dims is None or math.prod(dims) > _STATIC_VALUE_LIMIT:
         return None
     try:
         return to_numpy(evaluate(node, values)[index], node.outputs[index].dtype)
@@ -108,7 +110,7 @@ def computed(node: Any, index: int = 0) -> Any:
         return None
 
 
-def as_known(sizes: Sequence[int | None], dtype: Any) -> Any:
+def as_known(sizes: Sequence[int | None], dtype: Any) -> Known:
     """A vector of sizes as a static value: an array if all are known, else a tuple with None."""
     if None in sizes:
         return tuple(sizes)
@@ -131,12 +133,12 @@ def scalar_element(value: Any) -> int | None:
     return None
 
 
-def sizes_of(node: Any, i: int) -> tuple[int | None, ...] | None:
+def sizes_of(node: Node, i: int) -> tuple[int | None, ...] | None:
     """As `node.constant_dims`, but ValueError for a size below -1."""
     value = node.constant(i)
     if value is not None and value.size and int(value.min()) < -1:
         raise ValueError(f"Invalid value in tensor used for shape: {int(value.min())}")
-    return node.constant_dims(i)  # type: ignore[no-any-return]
+    return node.constant_dims(i)
 
 
 def checked_axis(axis: int, rank: int, what: str = "axis") -> int:

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework.kernel import CPU, GPU, X0, Call
-from flowstone.framework.operation import F, op
+from flowstone.framework.graph_operation import Operation
+from flowstone.framework.kernel import CPU, GPU, X0, Call, Environment, Kernel
+from flowstone.framework.node import Node
+from flowstone.framework.operation import Equal, F, Gradients, Known, Shapes, op
 from flowstone.framework.shape import TensorShape, as_shape, broadcast, format_dims
 from flowstone.framework.tensor import Tensor
 from flowstone.ops.arrays.arrays import as_known, elements, invalid, is_text, sizes_of
@@ -31,7 +33,7 @@ broadcast_to_op = op(
 
 
 @broadcast_to_op.infer
-def _(node):
+def _(node: Node) -> Shapes:
     dims, wanted = node.dims(0), sizes_of(node, 1)
     if wanted is None or dims is None:
         return wanted
@@ -50,7 +52,7 @@ def _(node):
 
 
 @broadcast_to_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     if is_text(node):
         return lambda x, shape: np.broadcast_to(x, tuple(shape.tolist()))
     wanted = node.constant(1)
@@ -60,14 +62,14 @@ def _(node, env):
 
 
 @broadcast_to_op.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     sizes = shape(op.inputs[0], out_type=op.dtype(1))
     _, axes = F.BroadcastGradientArgs(op.inputs[1], sizes)
     return F.Reshape(F.Sum(dy, axes, keep_dims=True), sizes), None
 
 
 @broadcast_to_op.fold
-def _(node):
+def _(node: Node) -> Equal:
     dims, wanted = node.static_shape(0), node.constant(1)
     return (
         node.inputs[0] if dims is not None and wanted is not None and dims == tuple(wanted.tolist()) else None
@@ -81,15 +83,13 @@ broadcast_args_op.no_gradient()
 
 
 @broadcast_args_op.infer
-def _(node):
-    lengths = [node.dims(0), node.dims(1)]
-    if None in lengths or any(dims[0] is None for dims in lengths):
-        return (None,)
-    return (max(dims[0] for dims in lengths),)
+def _(node: Node) -> Shapes:
+    x, y = node.static_shape(0), node.static_shape(1)
+    return (None,) if x is None or y is None else (max(x[0], y[0]),)
 
 
 @broadcast_args_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     dtype = node.dtype(0).torch
     return lambda x, y: torch.tensor(_broadcast(x, y), dtype=dtype)
 
@@ -102,12 +102,12 @@ def _broadcast(x: Any, y: Any) -> Any:
 
 
 @broadcast_args_op.value(0, 1)
-def _(node):
-    known = [elements(x._static_value) for x in node.inputs]
-    if None in known:
+def _(node: Node) -> Known | list[Known]:
+    x, y = (elements(x._static_value) for x in node.inputs)
+    if x is None or y is None:
         return None
     try:
-        return as_known(broadcast(*known), node.dtype(0).as_numpy_dtype)
+        return as_known(broadcast(x, y) or (), node.dtype(0).as_numpy_dtype)
     except ValueError:
         return None
 
@@ -123,7 +123,7 @@ broadcast_gradient_args_op.not_differentiable()
 
 
 @broadcast_gradient_args_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     dtype = node.dtype(0).torch
 
     def axes(x: Any, y: Any) -> Any:
@@ -136,12 +136,12 @@ def _(node, env):
 
 
 @broadcast_gradient_args_op.value(0, 1)
-def _(node):
-    known = [elements(x._static_value) for x in node.inputs]
-    if any(sizes is None or None in sizes for sizes in known):
+def _(node: Node) -> Known | list[Known]:
+    x, y = (elements(x._static_value) for x in node.inputs)
+    if x is None or y is None or None in x or None in y:
         return [None, None]
     try:
-        found = _reduced(*known, broadcast(*known))
+        found = _reduced(x, y, broadcast(x, y))
     except ValueError:
         return [None, None]
     return [np.array(axes, node.dtype(0).as_numpy_dtype) for axes in found]
@@ -161,7 +161,7 @@ def _reduced(x: Any, y: Any, whole: Any) -> list[list[int]]:
 
 def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
     """`input` repeated along dimensions of size 1, and new ones in front, to `shape`."""
-    return broadcast_to_op(input, shape, name=name)  # type: ignore[no-any-return]
+    return broadcast_to_op(input, shape, name=name)
 
 
 def broadcast_static_shape(shape_x: TensorShape, shape_y: TensorShape) -> TensorShape:
@@ -178,4 +178,4 @@ def broadcast_static_shape(shape_x: TensorShape, shape_y: TensorShape) -> Tensor
 
 def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
     """The shape (an integer vector) that tensors of two shapes, given as vectors, broadcast to."""
-    return broadcast_args_op(shape_x, shape_y)  # type: ignore[no-any-return]
+    return broadcast_args_op(shape_x, shape_y)

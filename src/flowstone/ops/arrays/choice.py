@@ -15,7 +15,7 @@ def _choose(operation: str, condition: Any, x: Any, y: Any, name: str | None) ->
         return F.Where(condition, name=name)
     if x is None or y is None:
         raise ValueError("x and y must both be non-None or both be None.")
-    return getattr(F, operation)(condition, x, y, name=name)
+    return getattr(F, operation)(condition, x, y, name=name)  # type: ignore[no-any-return]
 
 
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:

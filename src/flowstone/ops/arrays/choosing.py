@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework.kernel import X0, X1, X2, Call
+from flowstone.framework.kernel import X0, X1, X2, Call, Environment
+from flowstone.framework.node import Node
 from flowstone.framework.shape import broadcast
 
 _WORDS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}  # by bytes an element
@@ -23,16 +24,17 @@ _WORDS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}  # by b
 _CALLS, _CALLS_KEPT, _CALLS_SPREAD = 1, 0.5, 4
 
 
-def choice(node: Any, env: Any, condition_dims: Any) -> Call:
+def choice(node: Node, env: Environment, condition_dims: Any) -> Call:
     """The kernel of an op (condition, t, e), whose condition is taken in this shape; all broadcast."""
     t, e = node.static_shape(1), node.static_shape(2)
-    dims = node.outputs[0].dims
+    dims = node.outputs[0].static_shape
     same = condition_dims == node.static_shape(0)
     condition = X0 if same else Call(torch.reshape, X0, condition_dims)
     plain = Call(torch.where, condition, X1, X2)
     dtype = node.dtype(1).torch
-    known = None not in (dims, t, e, condition_dims) and None not in dims
-    if not known or env.device.type != "cpu" or dtype is torch.bool or dtype.is_complex:
+    if dims is None or None in (t, e) or condition_dims is None or dtype is None:
+        return plain
+    if env.device.type != "cpu" or dtype is torch.bool or dtype.is_complex:
         return plain
     size, word = math.prod(dims), _WORDS[dtype.itemsize]
     is_spread = math.prod(condition_dims) < size
@@ -46,7 +48,7 @@ def choice(node: Any, env: Any, condition_dims: Any) -> Call:
     return call.or_in_place(1, _choose_in_place, condition, X1, X2, word) if t == dims else call
 
 
-def is_zero(node: Any, i: int) -> bool:
+def is_zero(node: Node, i: int) -> bool:
     """Whether all bits of input `i` are known to be zero."""
     if node.inputs[i].op.type == "ZerosLike":
         return True

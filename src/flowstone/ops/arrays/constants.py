@@ -12,8 +12,10 @@ import numpy as np
 import torch
 
 from flowstone.framework import dtypes, errors
-from flowstone.framework.kernel import CPU, GPU, X0, Call, Value
-from flowstone.framework.operation import F, op
+from flowstone.framework.graph_operation import Operation
+from flowstone.framework.kernel import CPU, GPU, X0, Call, Environment, Kernel, Value
+from flowstone.framework.node import Node
+from flowstone.framework.operation import Equal, F, Gradients, Known, OpDeclaration, Shapes, op
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.shape import TensorShape, as_shape
 from flowstone.framework.tensor import Tensor, convert_to_tensor, register_tensor_conversion_function
@@ -47,7 +49,7 @@ const.not_differentiable()
 
 
 @const.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     value = to_runtime(node.attributes["value"], node.attributes["dtype"])
     return Value(
         value if env.device.type == "cpu" or node.attributes["dtype"].torch is None else value.to(env.device)
@@ -55,8 +57,8 @@ def _(node, env):
 
 
 @const.value()
-def _(node):
-    return node.attributes["value"]
+def _(node: Node) -> Known | list[Known]:
+    return node.attributes["value"]  # type: ignore[no-any-return]
 
 
 def constant(
@@ -77,7 +79,7 @@ def constant(
     elif dtype.is_ref:
         dtype = dtype.base_dtype
     attributes = {"value": array, "dtype": dtype}
-    return get_default_graph().create(const, [], attributes, (), name or "Const").outputs[0]  # type: ignore[no-any-return]
+    return get_default_graph().create(const, [], attributes, (), name or "Const").outputs[0]
 
 
 def _constant_from_value(value: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Any:
@@ -87,7 +89,7 @@ def _constant_from_value(value: Any, dtype: Any = None, name: str | None = None,
 register_tensor_conversion_function(object, _constant_from_value, 200)
 
 
-def _unfed(node: Any, env: Any) -> Any:
+def _unfed(node: Node, env: Environment) -> Kernel:
     def fail(*_: Any) -> Any:
         raise errors.InvalidArgumentError(
             None,
@@ -112,12 +114,12 @@ placeholder_v2_op.not_differentiable()
 
 def placeholder(dtype: Any = dtypes.float32, shape: Any = None, name: str | None = None) -> Tensor:
     """A tensor that must be fed. `shape`: None for any; feeding a value of another shape is a ValueError."""
-    return placeholder_op(dtype=dtype, shape=as_shape(shape).dims_tuple, name=name)  # type: ignore[no-any-return]
+    return placeholder_op(dtype=dtype, shape=as_shape(shape).dims_tuple, name=name)
 
 
 def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
     """`input`, unless this tensor is fed. ValueError if its static shape contradicts `shape`."""
-    return placeholder_with_default_op(input, shape=as_shape(shape).dims_tuple, name=name)  # type: ignore[no-any-return]
+    return placeholder_with_default_op(input, shape=as_shape(shape).dims_tuple, name=name)
 
 
 # ---- filled tensors
@@ -132,7 +134,7 @@ fill_op = op(
 
 
 @fill_op.infer
-def _(node):
+def _(node: Node) -> Shapes:
     value = node.constant(0)
     if value is not None and value.size and int(value.min()) < 0:
         raise ValueError(f"Fill dimensions must be >= 0, got {int(value.min())}")
@@ -140,7 +142,7 @@ def _(node):
 
 
 @fill_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     if is_text(node, 1):
         return lambda dims, value: np.full(_checked_sizes(dims.tolist()), value.item(), dtype=object)
     dims, value = node.constant(0), node.constant(1)
@@ -167,17 +169,17 @@ def _checked_sizes(sizes: list[int]) -> list[int]:
 
 
 @fill_op.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     return None, F.Sum(dy, F.Range(0, F.Rank(dy), 1))
 
 
-def _like(name: str, types: Any, function: Any) -> Any:
+def _like(name: str, types: Any, function: Any) -> OpDeclaration:
     declaration = op(name, "x: T -> y: T", T=types)
     declaration.infer(lambda node: node.dims(0))
     declaration.not_differentiable()
 
     @declaration.kernel(CPU, GPU)
-    def _(node, env):
+    def _(node: Node, env: Environment) -> Kernel:
         if is_text(node):
             return lambda x: np.full(x.shape, b"", dtype=object)
         if node.dtype(0) is dtypes.variant and name == "ZerosLike":
@@ -193,7 +195,7 @@ _FEW = 1 << 14  # zeros that a plan may hold
 
 
 @zeros_like_op.fold
-def _(node):
+def _(node: Node) -> Equal:
     dims, dtype = node.static_shape(0), node.dtype(0)
     if dims is None or dtype.torch is None or node.inputs[0].dtype.is_ref or math.prod(dims) > _FEW:
         return None
@@ -221,23 +223,27 @@ def _count(start: Any, limit: Any, delta: Any) -> int:
     if delta < 0 and start < limit:
         raise ValueError(f"Requires start >= limit when delta < 0: {start}/{limit}")
     if isinstance(delta, int):
-        return -(-abs(limit - start) // abs(delta))
-    return math.ceil(abs((limit - start) / delta))
+        return int(-(-abs(limit - start) // abs(delta)))
+    return math.ceil(float(abs((limit - start) / delta)))
+
+
+def _require_scalars(node: Node) -> None:
+    for dims in (node.dims(i) for i in (0, 1, 2)):
+        if dims:
+            raise ValueError(f"Shape must be rank 0 but is rank {len(dims)}")
 
 
 @range_op.infer
-def _(node):
-    for i in (0, 1, 2):
-        if node.dims(i):
-            raise ValueError(f"Shape must be rank 0 but is rank {len(node.dims(i))}")
-    bounds = [node.constant(i) for i in (0, 1, 2)]
-    if any(value is None for value in bounds):
+def _(node: Node) -> Shapes:
+    _require_scalars(node)
+    start, limit, delta = (node.constant(i) for i in (0, 1, 2))
+    if start is None or limit is None or delta is None:
         return (None,)
-    return (_count(*[value.item() for value in bounds]),)
+    return (_count(start.item(), limit.item(), delta.item()),)
 
 
 @range_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     dtype = node.dtype(0).torch
     wide = torch.int64 if node.dtype(0).is_integer else torch.float64
 
@@ -262,10 +268,8 @@ lin_space_op.not_differentiable()
 
 
 @lin_space_op.infer
-def _(node):
-    for i in (0, 1, 2):
-        if node.dims(i):
-            raise ValueError(f"Shape must be rank 0 but is rank {len(node.dims(i))}")
+def _(node: Node) -> Shapes:
+    _require_scalars(node)
     num = node.constant(2)
     if num is not None and int(num) <= 0:
         raise ValueError(f"Requires num > 0: {int(num)}")
@@ -273,7 +277,7 @@ def _(node):
 
 
 @lin_space_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     dtype = node.dtype(0).torch
 
     def sequence(start: Any, stop: Any, num: Any) -> Any:
@@ -290,7 +294,7 @@ def _(node, env):
 
 def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
     """A tensor of shape `dims` (int32 or int64, [rank]) with every element equal to the scalar `value`."""
-    return fill_op(dims, value, name=name)  # type: ignore[no-any-return]
+    return fill_op(dims, value, name=name)
 
 
 def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
@@ -318,7 +322,7 @@ def _filled(shape: Any, value: Any, dtype: dtypes.DType, name: str) -> Tensor:
                 shape = convert_to_tensor(shape, dtypes.int32)
         if shape.dims == ():
             shape = F.Reshape(shape, [-1])
-        return fill_op(shape, constant(value, dtype), name=scope)  # type: ignore[no-any-return]
+        return fill_op(shape, constant(value, dtype), name=scope)
 
 
 def _plain_sizes(shape: Any) -> list[int] | None:
@@ -348,7 +352,7 @@ def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize
             return zeros(tensor.shape, wanted, name=scope)
         if wanted is not tensor.dtype.base_dtype:
             return zeros(F.Shape(tensor, name="Shape"), wanted, name=scope)
-        return zeros_like_op(tensor, name=scope)  # type: ignore[no-any-return]
+        return zeros_like_op(tensor, name=scope)
 
 
 def ones_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
@@ -384,12 +388,12 @@ def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name
         else:
             wanted = dtypes.as_dtype(dtype)
         values = [v if v.dtype.base_dtype is wanted else F.Cast(v, DstT=wanted, name="Cast") for v in values]
-        return range_op(*values, name=scope)  # type: ignore[no-any-return]
+        return range_op(*values, name=scope)
 
 
 def lin_space(start: Any, stop: Any, num: Any, name: str | None = None) -> Tensor:
     """`num` evenly spaced floating numbers from `start` to `stop`, both included: a vector."""
-    return lin_space_op(start, stop, num, name=name)  # type: ignore[no-any-return]
+    return lin_space_op(start, stop, num, name=name)
 
 
 linspace = lin_space
@@ -414,14 +418,14 @@ def eye(
             whole: Any = [*sizes, num_rows, columns]
         else:
             smaller = F.Minimum(num_rows, columns)
-            sizes = convert_to_tensor(batch, dtypes.int32, "shape")
-            diagonal = ones(F.ConcatV2([sizes, [smaller]], 0, name="concat"), dtype)
-            whole = None if is_square else F.ConcatV2([sizes, [num_rows, columns]], 0, name="concat")
+            outer = convert_to_tensor(batch, dtypes.int32, "shape")
+            diagonal = ones(F.ConcatV2([outer, [smaller]], 0, name="concat"), dtype)
+            whole = None if is_square else F.ConcatV2([outer, [num_rows, columns]], 0, name="concat")
         if is_square:
             result = F.MatrixDiag(diagonal, name="diag")
         else:
             result = F.MatrixSetDiag(zeros(whole, dtype), diagonal, name="set_diag")
-        if not static and sizes.dims not in (None, (None,)):
-            outer = _plain_sizes(batch) or [None] * sizes.dims[0]
-            result.set_shape((*outer, *[n if isinstance(n, int) else None for n in (num_rows, columns)]))
-        return result  # type: ignore[no-any-return]
+        if not static and outer.static_shape is not None:
+            known: Any = _plain_sizes(batch) or [None] * outer.static_shape[0]
+            result.set_shape((*known, *[n if isinstance(n, int) else None for n in (num_rows, columns)]))
+        return result

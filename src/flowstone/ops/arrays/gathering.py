@@ -9,8 +9,10 @@ import torch
 
 from flowstone.framework import dtypes
 from flowstone.framework.composite import IndexedSlices
-from flowstone.framework.kernel import CPU, GPU, X0, X1, Call
-from flowstone.framework.operation import F, op
+from flowstone.framework.graph_operation import Operation
+from flowstone.framework.kernel import CPU, GPU, X0, X1, Call, Environment, Kernel
+from flowstone.framework.node import Node
+from flowstone.framework.operation import F, Gradient, Gradients, Shapes, op
 from flowstone.framework.shape import is_compatible, merge
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.arrays.arrays import (
@@ -44,7 +46,7 @@ gather_v1_op = op(
 
 
 @gather_v1_op.infer
-def _(node):
+def _(node: Node) -> Shapes:
     params, indices = node.dims(0), node.dims(1)
     if params == ():
         raise ValueError("Shape must be at least rank 1 but is rank 0")
@@ -52,12 +54,12 @@ def _(node):
 
 
 @gather_v1_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     return _gather_kernel(node, env, 0, 0)
 
 
 @gather_v1_op.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     return _gather_slices(op, dy), None
 
 
@@ -73,7 +75,7 @@ gather_op = op(
 
 
 @gather_op.infer
-def _(node):
+def _(node: Node) -> Shapes:
     params, indices, axis = node.dims(0), node.dims(1), node.constant(2)
     batch = node.attributes["batch_dims"]
     if params is not None and axis is not None and not -len(params) <= axis < len(params):
@@ -83,16 +85,16 @@ def _(node):
         return None
     batch = batch + len(indices) if batch < 0 else batch
     if axis is None:
-        return (None,) * (len(params) + len(indices) - 1 - batch)
+        return (None,) * int(len(params) + len(indices) - 1 - batch)
     at = int(axis) % len(params)
     leading = params[:at]
     if batch:
-        leading = (*merge(params[:batch], indices[:batch]), *params[batch:at])
+        leading = (*(merge(params[:batch], indices[:batch]) or ()), *params[batch:at])
     return (*leading, *indices[batch:], *params[at + 1 :])
 
 
 @gather_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     axis, batch = node.constant(2), node.attributes["batch_dims"]
     if axis is not None:
         return _gather_kernel(node, env, int(axis), batch)
@@ -109,7 +111,7 @@ def _gather_axis(axis: int, rank: int) -> int:
     return axis % rank
 
 
-def _gather_kernel(node: Any, env: Any, axis: int, batch: int) -> Any:
+def _gather_kernel(node: Node, env: Environment, axis: int, batch: int) -> Kernel:
     params, indices = node.dims(0), node.dims(1)
     if is_text(node):
         return lambda params, indices, *_: _gather_text(params, indices, axis)
@@ -117,8 +119,13 @@ def _gather_kernel(node: Any, env: Any, axis: int, batch: int) -> Any:
         return unboxing(lambda params, indices, *_: _gather_text(params, indices, axis))
     if env.device.type != "cpu" and not batch and axis == 0 and node.dtype(1) is not dtypes.int16:
         return lambda params, indices, *_: rows_or_zeros(params, indices)
-    shaped = params is not None and indices is not None
-    if not batch and shaped and node.dtype(1) is not dtypes.int16 and not needs_help(node.dtype(0)):
+    if (
+        not batch
+        and params is not None
+        and indices is not None
+        and node.dtype(1) is not dtypes.int16
+        and not needs_help(node.dtype(0))
+    ):
         if len(indices) == 1:
             return Call(torch.index_select, X0, axis, X1)
         if len(params) == 2 and axis == 0 and indices and node.dtype(0).is_floating:
@@ -152,7 +159,7 @@ def _gather(params: Any, indices: Any, axis: int, batch: int) -> Any:
     return result.reshape([*sizes[:axis], *indices.shape[batch:], *sizes[axis + 1 :]])
 
 
-def _gather_slices(op: Any, dy: Any) -> Any:
+def _gather_slices(op: Operation, dy: Any) -> Gradient:
     """The gradient of a gather along the first dimension: the gathered slices and where they came from."""
     params, indices = op.inputs[0], op.inputs[1]
     with params.graph.colocate_with(params):
@@ -167,16 +174,16 @@ def _gather_slices(op: Any, dy: Any) -> Any:
 
 
 @gather_op.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     axis, batch, indices = op.constant(2), op.attributes["batch_dims"], op.inputs[1]
     if batch < 0:
-        batch += len(indices.dims)
+        batch += len(indices.known_dims)
     if axis is not None and int(axis) == 0 and not batch:
         return _gather_slices(op, dy), None, None
     return _gather_sum(op, convert_to_tensor(dy), batch), None, None
 
 
-def _gather_sum(op: Any, dy: Any, batch: int) -> Any:
+def _gather_sum(op: Operation, dy: Tensor, batch: int) -> Tensor:
     """The gradient along any dimension, by sums over equal indices.
 
     params count as [batches, before, n, after], so `dy` as [batches, before, places, after].
@@ -210,7 +217,7 @@ gather_nd_op = op(
 
 
 @gather_nd_op.infer
-def _(node):
+def _(node: Node) -> Shapes:
     params, indices = node.dims(0), node.dims(1)
     if indices == ():
         raise ValueError("Shape must be at least rank 1 but is rank 0")
@@ -225,7 +232,7 @@ def _(node):
 
 
 @gather_nd_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     return _gather_nd_text if is_text(node) else in_signed(node.dtype(0), _gather_nd, 0)
 
 
@@ -276,7 +283,7 @@ def _gather_nd_text(params: Any, indices: Any) -> Any:
 
 
 @gather_nd_op.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     params, indices = op.inputs
     whole = shape(params, out_type=indices.dtype.base_dtype)
     dims = indices.dims
@@ -296,7 +303,7 @@ scatter_nd_op = op(
 
 
 @scatter_nd_op.infer
-def _(node):
+def _(node: Node) -> Shapes:
     indices, updates, dims = node.dims(0), node.dims(1), sizes_of(node, 2)
     if indices is None or updates is None:
         return dims
@@ -321,7 +328,7 @@ def _(node):
 
 
 @scatter_nd_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     return in_signed(node.dtype(1), _scatter_nd, 1)
 
 
@@ -338,7 +345,7 @@ def _scatter_nd(indices: Any, updates: Any, shape: Any) -> Any:
 
 
 @scatter_nd_op.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     return None, F.GatherNd(dy, op.inputs[0]), None
 
 
@@ -363,7 +370,7 @@ def gather(
     by_rows = not isinstance(axis, Tensor) and np.ndim(axis) == 0 and axis == 0 and batch_dims == 0
     if by_rows and _is_resource(params):
         return params.sparse_read(indices, name=name)  # type: ignore[no-any-return]
-    return gather_op(params, indices, axis, batch_dims=batch_dims, name=name)  # type: ignore[no-any-return]
+    return gather_op(params, indices, axis, batch_dims=batch_dims, name=name)
 
 
 def _is_resource(params: Any) -> bool:
@@ -388,9 +395,9 @@ def gather_nd(
         raise ValueError("gather_nd with batch_dims is not available here: use gather with batch_dims.")
     if _is_resource(params):
         return params.gather_nd(indices, name=name)  # type: ignore[no-any-return]
-    return gather_nd_op(params, indices, name=name)  # type: ignore[no-any-return]
+    return gather_nd_op(params, indices, name=name)
 
 
 def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) -> Tensor:
     """Zeros of shape `shape` with `updates` added at index tuples ``indices[..., :]``."""
-    return scatter_nd_op(indices, updates, shape, name=name)  # type: ignore[no-any-return]
+    return scatter_nd_op(indices, updates, shape, name=name)

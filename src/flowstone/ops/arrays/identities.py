@@ -7,13 +7,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, overload
 
 import torch
 
 from flowstone.framework import dtypes
-from flowstone.framework.kernel import CPU, GPU
-from flowstone.framework.operation import F, op
+from flowstone.framework.graph_operation import Operation
+from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.node import Node
+from flowstone.framework.operation import F, Gradients, OpDeclaration, Shapes, op
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.shape import as_shape, format_dims, is_compatible, merge
 from flowstone.framework.tensor import Tensor, convert_to_tensor
@@ -34,14 +36,14 @@ def _same(x: Any) -> Any:
     return x
 
 
-def _identity(name: str, signature: str, attributes: str = "", **traits: Any) -> Any:
+def _identity(name: str, signature: str, attributes: str = "", **traits: Any) -> OpDeclaration:
     declaration = op(name, signature, attributes, aliases=[0], **traits)
     declaration.infer(lambda node: node.dims(0))
     declaration.kernel(CPU, GPU)(lambda node, env: _same)
     return declaration
 
 
-def _pass_on(op: Any, dy: Any) -> Any:
+def _pass_on(op: Operation, dy: Tensor) -> Gradients:
     return (dy,)
 
 
@@ -60,7 +62,7 @@ prevent_gradient_op.fold(lambda node: node.inputs[0])
 
 
 @prevent_gradient_op.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     raise LookupError(f"Gradient explicitly disabled. Reason: {op.attributes['message']}")
 
 
@@ -85,9 +87,9 @@ placeholder_with_default_op.value()(lambda node: None)  # it may be fed
 
 
 @placeholder_with_default_op.infer
-def _(node):
+def _(node: Node) -> Shapes:
     merge(node.dims(0), node.attributes["shape"])
-    return node.attributes["shape"]
+    return node.attributes["shape"]  # type: ignore[no-any-return]
 
 
 identity_n_op = op("IdentityN", "input: *T -> output: *T", aliases=[0])
@@ -96,7 +98,7 @@ identity_n_op.gradient(lambda op, *dys: dys)
 
 
 @identity_n_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     return lambda *inputs: inputs
 
 
@@ -106,7 +108,7 @@ deep_copy_op.no_gradient()
 
 
 @deep_copy_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     return torch.clone if node.dtype(0).torch is not None else lambda x: x.copy()
 
 
@@ -116,7 +118,7 @@ ensure_shape_op.gradient(_pass_on)
 
 
 @ensure_shape_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     wanted = node.attributes["shape"]
 
     def check(x: Any) -> Any:
@@ -143,7 +145,7 @@ check_numerics_op.infer(lambda node: node.dims(0))
 
 
 @check_numerics_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     message = node.attributes["message"]
 
     def check(x: Any) -> Any:
@@ -156,7 +158,7 @@ def _(node, env):
 
 
 @check_numerics_op.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     message = "Not a number (NaN) or infinity (Inf) values detected in gradient."
     return (F.CheckNumerics(dy, message=message),)
 
@@ -164,6 +166,10 @@ def _(op, dy):
 # ---- public functions
 
 
+@overload
+def identity(input: Tensor, name: str | None = None) -> Tensor: ...
+@overload
+def identity(input: Any, name: str | None = None) -> Any: ...
 def identity(input: Any, name: str | None = None) -> Any:
     """A tensor with the same value; under `control_dependencies` it is taken after them."""
     from flowstone.framework.composite import SparseTensor
@@ -175,17 +181,17 @@ def identity(input: Any, name: str | None = None) -> Any:
 
 def identity_n(input: Sequence[Any], name: str | None = None) -> list[Tensor]:
     """Tensors with the values of a list of tensors, all available at the same time."""
-    return identity_n_op(input, name=name)  # type: ignore[no-any-return]
+    return identity_n_op.several(input, name=name)  # type: ignore[no-any-return]
 
 
 def stop_gradient(input: Any, name: str | None = None) -> Tensor:
     """The same value, through which no gradient flows."""
-    return stop_gradient_op(input, name=name)  # type: ignore[no-any-return]
+    return stop_gradient_op(input, name=name)
 
 
 def guarantee_const(input: Any, name: str | None = None) -> Tensor:
     """The same value, promised never to change."""
-    return guarantee_const_op(input, name=name)  # type: ignore[no-any-return]
+    return guarantee_const_op(input, name=name)
 
 
 def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
@@ -193,12 +199,12 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
 
     Raises ValueError if the static shapes contradict; a step InvalidArgumentError.
     """
-    return ensure_shape_op(x, shape=as_shape(shape).dims_tuple, name=name)  # type: ignore[no-any-return]
+    return ensure_shape_op(x, shape=as_shape(shape).dims_tuple, name=name)
 
 
 def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor:
     """`tensor` (floating); a step raises InvalidArgumentError with `message` if one is NaN or infinite."""
-    return check_numerics_op(tensor, message=message, name=name)  # type: ignore[no-any-return]
+    return check_numerics_op(tensor, message=message, name=name)
 
 
 def verify_tensor_all_finite(
@@ -212,4 +218,4 @@ def verify_tensor_all_finite(
         with graph.colocate_with(value):
             checked = check_numerics(value, message=text or "")
         with graph.control_dependencies([checked]):
-            return identity_op(value, name="control_dependency")  # type: ignore[no-any-return]
+            return identity_op(value, name="control_dependency")

@@ -57,7 +57,7 @@ def _is_mask(index: Any) -> bool:
     if isinstance(index, (bool, np.bool_)):
         return True
     if isinstance(index, np.ndarray):
-        return index.dtype == bool
+        return bool(index.dtype == bool)
     return isinstance(index, Tensor) and index.dtype.base_dtype is dtypes.bool
 
 
@@ -134,7 +134,9 @@ def sliced(tensor: Tensor, index: Any, variable: Any = None) -> Tensor:
             vectors = [stack(entries) for entries in (spec.begin, spec.end, spec.strides)]
         else:
             vectors = [constant([], dtypes.int32)] * 3
-        return strided_slice(tensor, *vectors, var=variable, name=scope, **spec.masks)
+        masks: dict[str, Any] = spec.masks
+        begin, end, strides = vectors
+        return strided_slice(tensor, begin, end, strides, var=variable, name=scope, **masks)
 
 
 Tensor.overload("__getitem__", sliced)

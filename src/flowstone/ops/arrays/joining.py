@@ -9,10 +9,12 @@ import numpy as np
 import torch
 
 from flowstone.framework import dtypes
-from flowstone.framework.kernel import CPU, GPU, X0, X1, Call
-from flowstone.framework.operation import F, op
+from flowstone.framework.graph_operation import Operation
+from flowstone.framework.kernel import CPU, GPU, X0, X1, Call, Environment, Kernel
+from flowstone.framework.node import Node
+from flowstone.framework.operation import F, Gradients, Known, Shapes, op
 from flowstone.framework.scope import get_default_graph
-from flowstone.framework.shape import Dimension, merge
+from flowstone.framework.shape import Dimension, Dims, merge
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.arrays.arrays import (
     as_known,
@@ -32,7 +34,7 @@ __all__ = ["concat", "split"]
 # ---- Concat
 
 
-def _concat_dims(node: Any, values: Any, axis_at: int) -> Any:
+def _concat_dims(node: Node, values: Any, axis_at: int) -> Dims:
     axis = node.constant(axis_at)
     known = [x.dims for x in values if x.dims is not None]
     if axis is None:
@@ -40,8 +42,9 @@ def _concat_dims(node: Any, values: Any, axis_at: int) -> Any:
         return None if rank is None else (None,) * rank
     if not known:
         return None
-    if node.dims(axis_at):
-        raise ValueError(f"Shape must be rank 0 but is rank {len(node.dims(axis_at))}")
+    axis_dims = node.dims(axis_at)
+    if axis_dims:
+        raise ValueError(f"Shape must be rank 0 but is rank {len(axis_dims)}")
     rank = len(known[0])
     if rank == 0:
         raise ValueError("Can't concatenate scalars (use tf.stack instead)")
@@ -63,7 +66,7 @@ def _concat_dims(node: Any, values: Any, axis_at: int) -> Any:
     return replaced(whole, at, total)
 
 
-def _concat_kernel(node: Any, first: int, count: int, axis_at: int) -> Any:
+def _concat_kernel(node: Node, first: int, count: int, axis_at: int) -> Kernel:
     axis = node.constant(axis_at)
     if is_text(node, first):
         return lambda *xs: np.concatenate(xs[first : first + count], int(xs[axis_at]))
@@ -81,7 +84,7 @@ def _join(tensors: Sequence[Any], axis: int) -> Any:
                 f"Ranks of all input tensors should match: shape[0] = {list(tensors[0].shape)} vs. "
                 f"shape[{i}] = {list(x.shape)}"
             )
-    return torch.cat(tensors, axis)
+    return torch.cat(list(tensors), axis)
 
 
 concat_v2_op = op(
@@ -104,17 +107,20 @@ concat_op.kernel(CPU, GPU)(lambda node, env: _concat_kernel(node, 1, len(node.in
 
 
 @concat_v2_op.value(*range(32))
-def _(node):
+def _(node: Node) -> Known | list[Known]:
     if len(node.inputs) > 32:
         return None
-    parts = [elements(x._static_value) for x in node.inputs[:-1]]
+    found = [elements(x._static_value) for x in node.inputs[:-1]]
+    parts = [part for part in found if part is not None]
     axis = node.inputs[-1]._static_value
-    if None in parts or scalar_element(axis) not in (0, -1):
+    if len(parts) < len(found) or scalar_element(axis) not in (0, -1):
         return computed(node)
     return as_known([n for part in parts for n in part], node.dtype(0).as_numpy_dtype)
 
 
-def _concat_gradient(op: Any, dy: Any, values: Any, axis: Any, axis_at: int) -> list[Any]:
+def _concat_gradient(
+    op: Operation, dy: Tensor, values: list[Tensor], axis: Tensor, axis_at: int
+) -> list[Tensor]:
     """The pieces of `dy` that belong to the inputs of a concatenation."""
     known = op.constant(axis_at)
     ranks = [len(x.dims) for x in values if x.dims is not None]
@@ -122,15 +128,17 @@ def _concat_gradient(op: Any, dy: Any, values: Any, axis: Any, axis_at: int) -> 
         at = int(known) % ranks[0]
         sizes = [None if x.dims is None else x.dims[at] for x in values]
         if None not in sizes:
-            return F.SplitV(dy, np.array(sizes, np.int32), at, num_split=len(values))  # type: ignore[no-any-return]
-    at = F.FloorMod(axis, F.Rank(values[0]))
+            return F.SplitV.several(  # type: ignore[no-any-return]
+                dy, np.array(sizes, np.int32), at, num_split=len(values)
+            )
+    shapes_axis = F.FloorMod(axis, F.Rank(values[0]))
     shapes = shape_n(values)
-    offsets = F.ConcatOffset(at, shapes)
+    offsets = F.ConcatOffset(shapes_axis, shapes)
     return [F.Slice(dy, begin, size) for begin, size in zip(offsets, shapes)]
 
 
 @concat_v2_op.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     axis = op.inputs[-1]
     if axis.dtype.base_dtype is dtypes.int64 and op.constant(len(op.inputs) - 1) is None:
         axis = F.Cast(axis, DstT=dtypes.int32)
@@ -138,7 +146,7 @@ def _(op, dy):
 
 
 @concat_op.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     return (None, *_concat_gradient(op, convert_to_tensor(dy), op.inputs[1:], op.inputs[0], 0))
 
 
@@ -153,7 +161,7 @@ concat_offset_op.not_differentiable()
 
 
 @concat_offset_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     dtype = node.dtype(1).torch
 
     def offsets(axis: Any, *shapes: Any) -> list[Any]:
@@ -188,7 +196,7 @@ split_op = op(
 
 
 @split_op.infer
-def _(node):
+def _(node: Node) -> Shapes:
     count, dims, axis = node.attributes["num_split"], node.dims(1), node.constant(0)
     if dims is None:
         return [None] * count
@@ -205,7 +213,7 @@ def _(node):
 
 
 @split_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     count, axis, dims = node.attributes["num_split"], node.constant(0), node.dims(1)
     if is_text(node, 1):
         return lambda axis, x: np.split(x, count, int(axis))
@@ -227,7 +235,7 @@ def _(node, env):
 
 
 @split_op.gradient
-def _(op, *dys):
+def _(op: Operation, *dys: Tensor) -> Gradients:
     return None, _joined(dys, op.inputs[0])
 
 
@@ -247,7 +255,7 @@ split_v_op = op(
 
 
 @split_v_op.infer
-def _(node):
+def _(node: Node) -> Shapes:
     count, dims, sizes, axis = node.attributes["num_split"], node.dims(0), node.constant(1), node.constant(2)
     if dims is None:
         return [None] * count
@@ -265,7 +273,7 @@ def _(node):
     return [replaced(dims, at, n) for n in _complete(sizes.tolist(), dims[at], ValueError)]
 
 
-def _complete(sizes: list[int], total: int | None, error: Any) -> list[int | None]:
+def _complete(sizes: list[int], total: int | None, error: Any) -> list[Any]:
     """The sizes of the parts with a -1 replaced, by None if `total` is unknown."""
     known = sum(n for n in sizes if n >= 0)
     if sizes.count(-1) > 1:
@@ -281,7 +289,7 @@ def _complete(sizes: list[int], total: int | None, error: Any) -> list[int | Non
 
 
 @split_v_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     dims, sizes, axis = node.dims(0), node.constant(1), node.constant(2)
     if is_text(node):
         return lambda x, n, axis: np.split(
@@ -308,7 +316,7 @@ def _(node, env):
 
 
 @split_v_op.gradient
-def _(op, *dys):
+def _(op: Operation, *dys: Tensor) -> Gradients:
     return _joined(dys, op.inputs[2]), None, None
 
 
@@ -323,8 +331,8 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
         with get_default_graph().name_scope(name):
             at = convert_to_tensor(axis, dtypes.int32, "concat_dim")
             at.shape.assert_has_rank(0)
-            return F.Identity(values[0], name=name)  # type: ignore[no-any-return]
-    return concat_v2_op(list(values), axis, name=name)  # type: ignore[no-any-return]
+            return F.Identity(values[0], name=name)
+    return concat_v2_op(list(values), axis, name=name)
 
 
 def split(
@@ -338,7 +346,7 @@ def split(
     if isinstance(num_or_size_splits, (int, np.integer, Dimension)) and not isinstance(
         num_or_size_splits, bool
     ):
-        return split_op(axis, value, num_split=int(num_or_size_splits), name=name)  # type: ignore[no-any-return]
+        return split_op.several(axis, value, num_split=int(num_or_size_splits), name=name)  # type: ignore[no-any-return]
     sizes = convert_to_tensor(num_or_size_splits)
     if sizes.dims == () and sizes.dtype.is_integer:
         raise ValueError(
@@ -350,4 +358,4 @@ def split(
         num = dims[0] if dims else None
         if num is None:
             raise ValueError(f"Cannot infer argument `num` from shape {num_or_size_splits}")
-    return split_v_op(value, sizes, axis, num_split=num, name=name)  # type: ignore[no-any-return]
+    return split_v_op.several(value, sizes, axis, num_split=num, name=name)  # type: ignore[no-any-return]

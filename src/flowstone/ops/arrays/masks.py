@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
 
 from flowstone.framework import dtypes
-from flowstone.framework.kernel import CPU, GPU
-from flowstone.framework.operation import F, op
+from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.node import Node
+from flowstone.framework.operation import F, Shapes, op
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.arrays.arrays import invalid, is_text, product, replaced
@@ -31,7 +33,7 @@ one_hot_op.not_differentiable()
 
 
 @one_hot_op.infer
-def _(node):
+def _(node: Node) -> Shapes:
     dims, depth, axis = node.dims(0), node.constant(1), node.attributes["axis"]
     if axis < -1:
         raise ValueError("axis must be >= -1")
@@ -47,7 +49,7 @@ def _(node):
 
 
 @one_hot_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     if env.device.type == "cpu" and not is_text(node, 2):
         picked = _picked(node)
         if picked is not None:
@@ -55,7 +57,7 @@ def _(node, env):
     return _compared(node)
 
 
-def _compared(node: Any) -> Any:
+def _compared(node: Node) -> Callable[..., Any]:
     """Every place is compared with its index."""
     axis, text = node.attributes["axis"], is_text(node, 2)
 
@@ -77,7 +79,7 @@ _LARGEST_TABLE = 1 << 16  # elements
 _PICKED = frozenset({torch.float32, torch.float64, torch.int32, torch.int64, torch.bool})
 
 
-def _picked(node: Any) -> Any:
+def _picked(node: Node) -> Callable[..., Any] | None:
     """Rows of a table, or numbers put in their places: a tenth of the time of `_compared`, which is right for
     indices outside, too. None where the numbers are not constant or do not lie in rows.
     """
@@ -138,7 +140,7 @@ def one_hot(
         wanted = wanted or next((t.dtype.base_dtype for t in given if t is not None), dtypes.float32)
         on = constant(1, wanted, name="on_value") if on is None else on
         off = constant(0, wanted, name="off_value") if off is None else off
-        return one_hot_op(indices, depth, on, off, axis=-1 if axis is None else axis, name=scope)  # type: ignore[no-any-return]
+        return one_hot_op(indices, depth, on, off, axis=-1 if axis is None else axis, name=scope)
 
 
 def boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: int | None = None) -> Tensor:
@@ -199,4 +201,4 @@ def sequence_mask(
         matrix = F.Cast(F.ExpandDims(lengths, -1), DstT=maxlen.dtype.base_dtype)
         result = F.Less(row, matrix)
         wanted = dtypes.as_dtype(dtype)
-        return result if wanted is dtypes.bool else F.Cast(result, DstT=wanted)  # type: ignore[no-any-return]
+        return result if wanted is dtypes.bool else F.Cast(result, DstT=wanted)

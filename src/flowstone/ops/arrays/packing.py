@@ -9,10 +9,12 @@ import numpy as np
 import torch
 
 from flowstone.framework import dtypes
-from flowstone.framework.kernel import CPU, GPU, X0, Call
-from flowstone.framework.operation import F, op
+from flowstone.framework.graph_operation import Operation
+from flowstone.framework.kernel import CPU, GPU, X0, Call, Environment, Kernel
+from flowstone.framework.node import Node
+from flowstone.framework.operation import F, Gradients, Known, Shapes, op
 from flowstone.framework.scope import get_default_graph
-from flowstone.framework.shape import Dimension, as_shape, merge
+from flowstone.framework.shape import Dimension, Dims, as_shape, merge
 from flowstone.framework.tensor import Tensor, convert_to_tensor, register_tensor_conversion_function
 from flowstone.ops.arrays.arrays import (
     as_known,
@@ -38,7 +40,7 @@ pack_op = op("Pack", "values: N*T -> output: T", "axis: int = 0", T=None)
 
 
 @pack_op.infer
-def _(node):
+def _(node: Node) -> Shapes:
     dims: Any = None
     for x in node.inputs:
         dims = merge(dims, x.dims)
@@ -49,7 +51,7 @@ def _(node):
 
 
 @pack_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     axis, count = node.attributes["axis"], len(node.inputs)
     if is_text(node):
         return lambda *xs: np.stack(xs, axis)
@@ -59,12 +61,12 @@ def _(node, env):
 
 
 @pack_op.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     return F.Unpack(convert_to_tensor(dy), num=len(op.inputs), axis=op.attributes["axis"])
 
 
 @pack_op.value(*range(32))
-def _(node):
+def _(node: Node) -> Known | list[Known]:
     inputs = node.inputs
     if len(inputs) > 32 or inputs[0].dims != () or not node.dtype(0).is_integer:
         return computed(node) if len(inputs) <= 32 else None
@@ -77,7 +79,7 @@ unpack_op = op(
 
 
 @unpack_op.infer
-def _(node):
+def _(node: Node) -> Shapes:
     count, dims = node.attributes["num"], node.dims(0)
     if dims is None:
         return [None] * count
@@ -90,7 +92,7 @@ def _(node):
 
 
 @unpack_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     axis, count, dims = node.attributes["axis"], node.attributes["num"], node.dims(0)
     if is_handle(node):
         return lambda x: list(np.moveaxis(x, axis, 0))
@@ -110,12 +112,12 @@ def _(node, env):
 
 
 @unpack_op.gradient
-def _(op, *dys):
+def _(op: Operation, *dys: Tensor) -> Gradients:
     return (F.Pack(list(dys), axis=op.attributes["axis"]),)
 
 
 @unpack_op.value(0)
-def _(node):
+def _(node: Node) -> Known | list[Known]:
     known = elements(node.inputs[0]._static_value)
     if known is None:
         return [computed(node, i) for i in range(len(node.outputs))]
@@ -197,8 +199,8 @@ parallel_concat_op.no_gradient()
 
 
 @parallel_concat_op.infer
-def _(node):
-    dims = node.attributes["shape"]
+def _(node: Node) -> Shapes:
+    dims: Dims = node.attributes["shape"]
     if dims is None or None in dims:
         raise ValueError("shape attr must be fully defined.")
     for x in node.inputs:
@@ -211,7 +213,7 @@ def _(node):
 
 
 @parallel_concat_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     if is_text(node):
         return lambda *xs: np.concatenate(xs, 0)
     return call_on_list(torch.cat, 0, len(node.inputs), 0)
@@ -231,7 +233,7 @@ def stack(values: Sequence[Any] | Any, axis: int = 0, name: str = "stack") -> Te
     dims = (first if isinstance(first, Tensor) else convert_to_tensor(first, name=name)).dims
     if dims is not None and not -len(dims) - 1 <= axis < len(dims) + 1:
         raise ValueError(f"Argument `axis` = {axis} not in range [{-len(dims) - 1}, {len(dims) + 1})")
-    return pack_op(values, axis=axis, name=name)  # type: ignore[no-any-return]
+    return pack_op(values, axis=axis, name=name)
 
 
 def _listed(values: Any) -> Any:
@@ -252,7 +254,7 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unst
             num = dims[axis]
         if num is None:
             raise ValueError(f"Cannot infer argument `num` from shape {value.shape}")
-    return unpack_op(value, num=num, axis=axis, name=name)  # type: ignore[no-any-return]
+    return unpack_op.several(value, num=num, axis=axis, name=name)  # type: ignore[no-any-return]
 
 
 def parallel_stack(values: Sequence[Any], name: str = "parallel_stack") -> Tensor:
@@ -260,4 +262,4 @@ def parallel_stack(values: Sequence[Any], name: str = "parallel_stack") -> Tenso
     with get_default_graph().name_scope(name):
         dims = convert_to_tensor(values[0]).dims
         whole = as_shape(None if dims is None else (len(values), *dims))
-        return parallel_concat_op([F.ExpandDims(value, 0) for value in values], shape=whole)  # type: ignore[no-any-return]
+        return parallel_concat_op([F.ExpandDims(value, 0) for value in values], shape=whole)

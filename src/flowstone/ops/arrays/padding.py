@@ -8,8 +8,11 @@ import numpy as np
 import torch
 
 from flowstone.framework import dtypes
-from flowstone.framework.kernel import CPU, GPU, X0, Call
-from flowstone.framework.operation import F, op
+from flowstone.framework.graph_operation import Operation
+from flowstone.framework.kernel import CPU, GPU, X0, Call, Environment, Kernel
+from flowstone.framework.node import Node
+from flowstone.framework.operation import Equal, F, Gradients, Shapes, op
+from flowstone.framework.shape import Dims
 from flowstone.framework.tensor import Tensor
 from flowstone.ops.arrays.arrays import in_signed, invalid, is_text
 from flowstone.ops.arrays.shapes import shape
@@ -19,12 +22,12 @@ __all__ = ["pad", "tile"]
 _PADDINGS = "Tpaddings: type in [int32, int64] = int32"
 
 
-def _pairs(node: Any) -> list[list[int]] | None:
+def _pairs(node: Node) -> list[list[int]] | None:
     known = node.constant(1)
     return None if known is None else known.tolist()
 
 
-def _padded_dims(node: Any, sign: int = 1) -> Any:
+def _padded_dims(node: Node, sign: int = 1) -> Dims:
     dims, pairs, shape = node.dims(0), _pairs(node), node.dims(1)
     if shape is not None and len(shape) != 2:
         raise ValueError(f"Shape must be rank 2 but is rank {len(shape)}")
@@ -58,8 +61,9 @@ def _flat(pairs: list[list[int]]) -> list[int]:
     return [n for pair in reversed(pairs) for n in pair]
 
 
-def _pad_kernel(node: Any, value_at: int | None) -> Any:
-    pairs, value = _pairs(node), 0 if value_at is None else None
+def _pad_kernel(node: Node, value_at: int | None) -> Kernel:
+    pairs = _pairs(node)
+    value: float | None = 0 if value_at is None else None
     known = None if value_at is None else node.constant(value_at)
     if is_text(node):
         return _pad_text
@@ -87,7 +91,7 @@ def _pad_text(x: Any, paddings: Any, value: Any = b"") -> Any:
     return result
 
 
-def _unpadded(op: Any, dy: Any) -> Any:
+def _unpadded(op: Operation, dy: Tensor) -> Tensor:
     """The part of `dy` that is not padding."""
     x, pairs = op.inputs[0], op.constant(1)
     if pairs is not None:
@@ -134,12 +138,12 @@ mirror_pad_op = op(
 
 
 @mirror_pad_op.infer
-def _(node):
+def _(node: Node) -> Shapes:
     return _padded_dims(node)
 
 
 @mirror_pad_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     skip = int(node.attributes["mode"] == "REFLECT")
 
     def pad(x: Any, paddings: Any) -> Any:
@@ -156,7 +160,7 @@ def _(node, env):
 
 
 @mirror_pad_op.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     return F.MirrorPadGrad(dy, op.inputs[1], mode=op.attributes["mode"]), None
 
 
@@ -167,7 +171,7 @@ mirror_pad_grad_op.infer(lambda node: _padded_dims(node, -1))
 
 
 @mirror_pad_grad_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     skip = int(node.attributes["mode"] == "REFLECT")
 
     def fold(dy: Any, paddings: Any) -> Any:
@@ -186,7 +190,7 @@ def _(node, env):
 
 
 @mirror_pad_grad_op.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     return F.MirrorPad(dy, op.inputs[1], mode=op.attributes["mode"]), None
 
 
@@ -202,7 +206,7 @@ tile_op = op(
 
 
 @tile_op.infer
-def _(node):
+def _(node: Node) -> Shapes:
     dims, counts = node.dims(0), node.constant_dims(1)
     if counts is None:
         return None if dims is None else tuple([0 if n == 0 else None for n in dims])
@@ -220,7 +224,7 @@ def _repeated(n: int | None, count: int | None) -> int | None:
 
 
 @tile_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     known = node.constant(1)
     if is_text(node):
         return lambda x, counts: np.tile(x, _counts(x, counts))
@@ -243,13 +247,13 @@ def _counts(x: Any, counts: Any) -> list[int]:
 
 
 @tile_op.fold
-def _(node):
+def _(node: Node) -> Equal:
     known = node.constant(1)
     return node.inputs[0] if known is not None and node.dims(0) is not None and (known == 1).all() else None
 
 
 @tile_op.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     from flowstone.framework.tensor import convert_to_tensor
 
     x, counts = op.inputs
@@ -278,16 +282,16 @@ def pad(
     kind = mode.upper()
     if kind == "CONSTANT":
         if not isinstance(constant_values, Tensor) and np.ndim(constant_values) == 0 and constant_values == 0:
-            return pad_op(tensor, paddings, name=name)  # type: ignore[no-any-return]
-        return pad_v2_op(tensor, paddings, constant_values, name=name)  # type: ignore[no-any-return]
+            return pad_op(tensor, paddings, name=name)
+        return pad_v2_op(tensor, paddings, constant_values, name=name)
     if kind not in ("REFLECT", "SYMMETRIC"):
         raise ValueError(
             'Value of argument `mode` expected to be one of "CONSTANT", "REFLECT", or "SYMMETRIC". '
             f"Received `mode` = {kind}"
         )
-    return mirror_pad_op(tensor, paddings, mode=kind, name=name)  # type: ignore[no-any-return]
+    return mirror_pad_op(tensor, paddings, mode=kind, name=name)
 
 
 def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
     """`input` repeated ``multiples[d]`` times along dimension d."""
-    return tile_op(input, multiples, name=name)  # type: ignore[no-any-return]
+    return tile_op(input, multiples, name=name)

@@ -8,10 +8,12 @@ import numpy as np
 import torch
 
 from flowstone.framework import dtypes
-from flowstone.framework.kernel import CPU, GPU, X0, Call
-from flowstone.framework.operation import F, op
+from flowstone.framework.graph_operation import Operation
+from flowstone.framework.kernel import CPU, GPU, X0, Call, Environment, Kernel
+from flowstone.framework.node import Node
+from flowstone.framework.operation import Equal, F, Gradients, Shapes, op
 from flowstone.framework.scope import get_default_graph
-from flowstone.framework.shape import merge
+from flowstone.framework.shape import Dims, merge
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.arrays.arrays import in_signed, invalid, is_text, replaced
 from flowstone.ops.numbers.elementwise import ARITHMETIC
@@ -24,9 +26,9 @@ _PERM = "Tperm: type in [int32, int64] = int32"
 # ---- Transpose
 
 
-def _transposed_dims(node: Any) -> Any:
+def _transposed_dims(node: Node) -> Dims:
     dims, perm = node.dims(0), node.constant(1)
-    length = None if node.dims(1) is None else node.dims(1)[0]
+    length = (node.dims(1) or (None,))[0]
     if perm is None:
         rank = len(dims) if dims is not None else length
         if dims is not None and length not in (None, len(dims)):
@@ -49,7 +51,7 @@ def _checked_perm(x: Any, perm: Any) -> list[int]:
     return axes
 
 
-def _transpose_kernel(node: Any) -> Any:
+def _transpose_kernel(node: Node) -> Kernel:
     perm, dims = node.constant(1), node.dims(0)
     if is_text(node):
         return lambda x, perm: np.transpose(x, _checked_perm(x, perm))
@@ -67,7 +69,7 @@ transpose_op.gradient(lambda op, dy: (F.Transpose(dy, F.InvertPermutation(op.inp
 
 
 @transpose_op.fold
-def _(node):
+def _(node: Node) -> Equal:
     perm = node.constant(1)
     return (
         node.inputs[0]
@@ -92,8 +94,9 @@ conjugate_transpose_op.gradient(
 
 
 @conjugate_transpose_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     move = _transpose_kernel(node)
+    assert callable(move)
     return (lambda x, perm: torch.conj_physical(move(x, perm))) if node.dtype(0).is_complex else move
 
 
@@ -104,7 +107,7 @@ invert_permutation_op.not_differentiable()
 
 
 @invert_permutation_op.infer
-def _(node):
+def _(node: Node) -> Shapes:
     dims = node.dims(0)
     if dims is not None and len(dims) != 1:
         raise ValueError(f"Shape must be rank 1 but is rank {len(dims)}")
@@ -112,7 +115,7 @@ def _(node):
 
 
 @invert_permutation_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     dtype = node.dtype(0).torch
 
     def invert(x: Any) -> Any:
@@ -137,7 +140,7 @@ reverse_v1_op = op("Reverse", "tensor: T, dims: bool -> output: T", T=_TYPES, ho
 
 
 @reverse_v1_op.infer
-def _(node):
+def _(node: Node) -> Shapes:
     dims, flags = node.dims(0), node.dims(1)
     if flags is not None and len(flags) != 1:
         raise ValueError(f"Shape must be rank 1 but is rank {len(flags)}")
@@ -149,7 +152,7 @@ def _(node):
 
 
 @reverse_v1_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     flip = np.flip if is_text(node) else torch.flip
 
     def reverse(x: Any, flags: Any) -> Any:
@@ -175,7 +178,7 @@ reverse_v2_op = op(
 
 
 @reverse_v2_op.infer
-def _(node):
+def _(node: Node) -> Shapes:
     dims, axes = node.dims(0), node.constant(1)
     if axes is not None and dims is not None:
         _axes(axes.tolist(), len(dims), ValueError)
@@ -194,7 +197,7 @@ def _axes(axes: list[int], rank: int, error: Any) -> tuple[int, ...]:
 
 
 @reverse_v2_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     axes, dims = node.constant(1), node.dims(0)
     if is_text(node):
         return lambda x, axes: np.flip(x, _axes(axes.tolist(), x.ndim, invalid))
@@ -214,7 +217,7 @@ reverse_sequence_op = op(
 
 
 @reverse_sequence_op.infer
-def _(node):
+def _(node: Node) -> Shapes:
     dims, lengths = node.dims(0), node.dims(1)
     sequence, batch = node.attributes["seq_dim"], node.attributes["batch_dim"]
     if lengths is not None and len(lengths) != 1:
@@ -225,12 +228,12 @@ def _(node):
         raise ValueError(f"batch_dim must be < input rank: {batch} vs. {len(dims)}")
     if sequence >= len(dims):
         raise ValueError(f"seq_dim must be < input rank: {sequence} vs. {len(dims)}")
-    count = merge((dims[batch],), lengths)
-    return replaced(dims, batch, *count)
+    (count,) = merge((dims[batch],), lengths) or (None,)
+    return replaced(dims, batch, count)
 
 
 @reverse_sequence_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     sequence, batch = node.attributes["seq_dim"], node.attributes["batch_dim"]
 
     def reverse(x: Any, lengths: Any) -> Any:
@@ -252,7 +255,7 @@ def _(node, env):
 
 
 @reverse_sequence_op.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     lengths = op.inputs[1]
     dx = F.ReverseSequence(
         dy, lengths, seq_dim=op.attributes["seq_dim"], batch_dim=op.attributes["batch_dim"]
@@ -274,7 +277,7 @@ def transpose(a: Any, perm: Any = None, name: str = "transpose", conjugate: bool
                 perm = F.Range(F.Sub(F.Rank(a), 1, name="sub"), -1, -1, name="Range")
             else:
                 perm = np.arange(rank - 1, -1, -1, dtype=np.int32)
-        return declaration(a, perm, name=scope)  # type: ignore[no-any-return]
+        return declaration(a, perm, name=scope)
 
 
 def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = False) -> Tensor:
@@ -298,12 +301,12 @@ def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = F
 
 def invert_permutation(x: Any, name: str | None = None) -> Tensor:
     """The vector y with ``y[x[i]] = i``. InvalidArgumentError in the step if `x` is no permutation."""
-    return invert_permutation_op(x, name=name)  # type: ignore[no-any-return]
+    return invert_permutation_op(x, name=name)
 
 
 def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
     """`tensor` reversed along the dimensions in the vector `axis`."""
-    return reverse_v2_op(tensor, axis, name=name)  # type: ignore[no-any-return]
+    return reverse_v2_op(tensor, axis, name=name)
 
 
 reverse_v2 = reverse
@@ -321,4 +324,4 @@ def reverse_sequence(
     """For each i along `batch_axis` (0), the first ``seq_lengths[i]`` elements along `seq_axis` reversed."""
     sequence = seq_axis if seq_dim is None else seq_dim
     batch = batch_axis if batch_dim is None else batch_dim
-    return reverse_sequence_op(input, seq_lengths, seq_dim=sequence, batch_dim=batch or 0, name=name)  # type: ignore[no-any-return]
+    return reverse_sequence_op(input, seq_lengths, seq_dim=sequence, batch_dim=batch or 0, name=name)

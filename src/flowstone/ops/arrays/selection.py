@@ -9,9 +9,11 @@ import numpy as np
 import torch
 
 from flowstone.framework import dtypes
-from flowstone.framework.kernel import CPU, GPU
-from flowstone.framework.operation import F, op
-from flowstone.framework.shape import is_compatible, merge
+from flowstone.framework.graph_operation import Operation
+from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.node import Node
+from flowstone.framework.operation import F, Gradients, OpDeclaration, Shapes, op
+from flowstone.framework.shape import Dims, is_compatible, merge
 from flowstone.framework.tensor import Tensor
 from flowstone.ops.arrays.arrays import in_signed, invalid, is_text, product
 from flowstone.ops.numbers.elementwise import ALL_NUMBERS
@@ -28,13 +30,13 @@ where_op.no_gradient()
 
 
 @where_op.infer
-def _(node):
+def _(node: Node) -> Shapes:
     dims = node.dims(0)
     return (None, None if dims is None else len(dims))
 
 
 @where_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     signed = _SIGNED.get(node.dtype(0))
 
     def where(x: Any) -> Any:
@@ -114,7 +116,7 @@ def _distinct_text(x: Any, dtype: Any) -> tuple[Any, Any]:
     return values, torch.tensor(index, dtype=dtype)
 
 
-def _unique_kernel(node: Any, is_counted: bool) -> Any:
+def _unique_kernel(node: Node, is_counted: bool) -> Kernel:
     dtype = node.attributes["out_idx"].torch
     distinct = _distinct_text if is_text(node) else _distinct
     source = node.inputs[0]
@@ -130,7 +132,7 @@ def _unique_kernel(node: Any, is_counted: bool) -> Any:
     return unique
 
 
-def _vector(node: Any, i: int) -> Any:
+def _vector(node: Node, i: int) -> Any:
     """The static shape of input `i`. ValueError if it is known to be no vector."""
     dims = node.dims(i)
     if dims is not None and len(dims) != 1:
@@ -159,14 +161,14 @@ list_diff_op.no_gradient()
 
 
 @list_diff_op.infer
-def _(node):
+def _(node: Node) -> Shapes:
     _vector(node, 0)
     _vector(node, 1)
     return [(None,), (None,)]
 
 
 @list_diff_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     dtype, text = node.attributes["out_idx"].torch, is_text(node)
 
     def difference(x: Any, y: Any) -> Any:
@@ -174,8 +176,8 @@ def _(node, env):
         _check_vector(y, "y should be a 1D vector.")
         if text:
             taken = set(y.tolist())
-            places = np.array([i for i, word in enumerate(x) if word not in taken], dtype=np.int64)
-            return x[places], torch.from_numpy(places).to(dtype)
+            found = np.array([i for i, word in enumerate(x) if word not in taken], dtype=np.int64)
+            return x[found], torch.from_numpy(found).to(dtype)
         places = torch.nonzero(~torch.isin(x, y)).reshape(-1)
         return x[places], places.to(dtype)
 
@@ -194,7 +196,7 @@ dynamic_partition_op = op(
 
 
 @dynamic_partition_op.infer
-def _(node):
+def _(node: Node) -> Shapes:
     count, data, parts = node.attributes["num_partitions"], node.dims(0), node.dims(1)
     if data is None or parts is None:
         return [None] * count
@@ -205,7 +207,7 @@ def _(node):
 
 
 @dynamic_partition_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     count, text = node.attributes["num_partitions"], is_text(node)
 
     def partition(data: Any, parts: Any) -> list[Any]:
@@ -225,7 +227,7 @@ def _(node, env):
 
 
 @dynamic_partition_op.gradient
-def _(op, *dys):
+def _(op: Operation, *dys: Tensor) -> Gradients:
     data, parts = op.inputs
     from flowstone.ops.arrays.shapes import shape
 
@@ -236,7 +238,7 @@ def _(op, *dys):
     return F.Reshape(F.DynamicStitch(parted, list(dys)), shape(data)), None
 
 
-def _stitch_dims(node: Any) -> Any:
+def _stitch_dims(node: Node) -> Dims:
     count = node.attributes["N"]
     size: int | None = 0
     extra: Any = None
@@ -254,7 +256,7 @@ def _stitch_dims(node: Any) -> Any:
     return None if extra is None else (size, *extra)
 
 
-def _stitch_kernel(node: Any) -> Any:
+def _stitch_kernel(node: Node) -> Kernel:
     count = node.attributes["N"]
     text = is_text(node, count)
 
@@ -284,7 +286,7 @@ def _stitch_kernel(node: Any) -> Any:
     return in_signed(node.dtype(count), stitch, *range(count, 2 * count))
 
 
-def _stitch(name: str) -> Any:
+def _stitch(name: str) -> OpDeclaration:
     declaration = op(
         name, "indices: N*int32, data: N*T -> merged: T", "N: int >= 1", T=None, capturable=False
     )
@@ -292,7 +294,7 @@ def _stitch(name: str) -> Any:
     declaration.kernel(CPU, GPU)(lambda node, env: _stitch_kernel(node))
 
     @declaration.gradient
-    def _(op, dy):
+    def _(op: Operation, dy: Tensor) -> Gradients:
         count = op.attributes["N"]
         return (*[None] * count, *[F.GatherV2(dy, places, 0) for places in op.inputs[:count]])
 
@@ -324,9 +326,9 @@ def dynamic_partition(
     data: Any, partitions: Any, num_partitions: int, name: str | None = None
 ) -> list[Tensor]:
     """`num_partitions` tensors: the slices of `data` whose entry in `partitions` (int32) is 0, 1, …"""
-    return dynamic_partition_op(data, partitions, num_partitions=num_partitions, name=name)  # type: ignore[no-any-return]
+    return dynamic_partition_op.several(data, partitions, num_partitions=num_partitions, name=name)  # type: ignore[no-any-return]
 
 
 def dynamic_stitch(indices: Sequence[Any], data: Sequence[Any], name: str | None = None) -> Tensor:
     """One tensor m with ``m[indices[i][j]] = data[i][j]``; where places repeat the last one wins."""
-    return dynamic_stitch_op(list(indices), list(data), name=name)  # type: ignore[no-any-return]
+    return dynamic_stitch_op(list(indices), list(data), name=name)

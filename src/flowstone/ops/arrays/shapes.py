@@ -12,8 +12,10 @@ import numpy as np
 import torch
 
 from flowstone.framework import dtypes
-from flowstone.framework.kernel import CPU, GPU, X0, Call
-from flowstone.framework.operation import F, op
+from flowstone.framework.graph_operation import Operation
+from flowstone.framework.kernel import CPU, GPU, X0, Call, Environment, Kernel
+from flowstone.framework.node import Node
+from flowstone.framework.operation import Equal, F, Gradients, Known, OpDeclaration, Shapes, op
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.shape import Dimension, TensorShape, format_dims, num_elements
 from flowstone.framework.tensor import Tensor, convert_to_tensor, register_tensor_conversion_function
@@ -44,24 +46,29 @@ _INDEX = "[int32, int64]"
 # ---- questions
 
 
-def _question(name: str, attributes: str, result: str) -> Any:
+def _question(name: str, attributes: str, result: str) -> OpDeclaration:
     declaration = op(name, f"input: T -> output: {result}", attributes, T=None, host=["output"])
     declaration.not_differentiable()
     return declaration
 
 
 shape_op = _question("Shape", f"out_type: type in {_INDEX} = int32", "out_type")
-shape_op.infer(lambda node: (None if node.dims(0) is None else len(node.dims(0)),))
+shape_op.infer(lambda node: (_rank(node),))
+
+
+def _rank(node: Node) -> int | None:
+    dims = node.dims(0)
+    return None if dims is None else len(dims)
 
 
 @shape_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     dtype = node.attributes["out_type"].torch
     return lambda x: torch.tensor(x.shape, dtype=dtype)
 
 
 @shape_op.value()
-def _(node):
+def _(node: Node) -> Known | list[Known]:
     dims = node.dims(0)
     return None if dims is None else as_known(dims, node.attributes["out_type"].as_numpy_dtype)
 
@@ -78,13 +85,13 @@ shape_n_op.not_differentiable()
 
 
 @shape_n_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     dtype = node.attributes["out_type"].torch
     return lambda *inputs: [torch.tensor(x.shape, dtype=dtype) for x in inputs]
 
 
 @shape_n_op.value()
-def _(node):
+def _(node: Node) -> Known | list[Known]:
     dtype = node.attributes["out_type"].as_numpy_dtype
     return [None if x.dims is None else as_known(x.dims, dtype) for x in node.inputs]
 
@@ -94,13 +101,13 @@ size_op.infer(lambda node: ())
 
 
 @size_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     dtype = node.attributes["out_type"].torch
     return lambda x: torch.tensor(product(x.shape), dtype=dtype)
 
 
 @size_op.value()
-def _(node):
+def _(node: Node) -> Known | list[Known]:
     count = num_elements(node.dims(0))
     return None if count is None else np.array(count, node.attributes["out_type"].as_numpy_dtype)
 
@@ -110,13 +117,14 @@ rank_op.infer(lambda node: ())
 
 
 @rank_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     return lambda x: torch.tensor(len(x.shape), dtype=torch.int32)
 
 
 @rank_op.value()
-def _(node):
-    return None if node.dims(0) is None else np.array(len(node.dims(0)), np.int32)
+def _(node: Node) -> Known | list[Known]:
+    known = _rank(node)
+    return None if known is None else np.array(known, np.int32)
 
 
 # ---- the same elements in another shape
@@ -132,7 +140,7 @@ reshape_op = op(
 
 
 @reshape_op.infer
-def _(node):
+def _(node: Node) -> Shapes:
     given, dims = node.dims(0), sizes_of(node, 1)
     if dims is None:
         return None
@@ -164,7 +172,7 @@ def _check_divisible(given: Any, dims: Any, known: int, unknown: int) -> None:
 
 
 @reshape_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     dims, wanted = node.outputs[0].dims, node.constant(1)
     if is_text(node):
         return lambda x, shape: boxed(x.reshape(_completed(shape.tolist(), x.shape)))
@@ -204,12 +212,12 @@ def _completed(sizes: list[int], given: Any) -> list[int]:
 
 
 @reshape_op.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     return F.Reshape(convert_to_tensor(dy), shape(op.inputs[0])), None
 
 
 @reshape_op.fold
-def _(node):
+def _(node: Node) -> Equal:
     dims = node.static_shape(0)
     return (
         node.inputs[0]
@@ -219,14 +227,14 @@ def _(node):
 
 
 @reshape_op.value(0, 1)
-def _(node):
+def _(node: Node) -> Known | list[Known]:
     known = node.inputs[0]._static_value
     if type(known) is tuple and node.outputs[0].dims == (len(known),):
         return known
     return computed(node)
 
 
-def _back_to_shape(op: Any, dy: Any) -> Any:
+def _back_to_shape(op: Operation, dy: Tensor) -> Tensor:
     return F.Reshape(convert_to_tensor(dy), shape(op.inputs[0]))
 
 
@@ -241,7 +249,7 @@ expand_dims_op = op(
 
 
 @expand_dims_op.infer
-def _(node):
+def _(node: Node) -> Shapes:
     dims, axis = node.dims(0), node.constant(1)
     if axis is not None and axis.size != 1:
         raise ValueError(f"'dim' input must be a tensor with a single value, not {axis.size}")
@@ -252,7 +260,7 @@ def _(node):
 
 
 @expand_dims_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     if is_text(node):
         return lambda x, axis: np.expand_dims(x, _axis_in(axis, x.ndim + 1))
     axis = node.constant(1)
@@ -272,7 +280,7 @@ expand_dims_op.gradient(lambda op, dy: (_back_to_shape(op, dy), None))
 
 
 @expand_dims_op.value(0, 1)
-def _(node):
+def _(node: Node) -> Known | list[Known]:
     return computed(node)
 
 
@@ -280,7 +288,7 @@ squeeze_op = op("Squeeze", "input: T -> output: T", "squeeze_dims: list(int) >= 
 
 
 @squeeze_op.infer
-def _(node):
+def _(node: Node) -> Shapes:
     dims, axes = node.dims(0), node.attributes["squeeze_dims"]
     if dims is None:
         return None
@@ -294,7 +302,7 @@ def _(node):
 
 
 @squeeze_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     axes, dims = node.attributes["squeeze_dims"], node.static_shape(0)
     if is_text(node):
         return lambda x: boxed(x.reshape(_without(tuple(x.shape), axes)))
@@ -320,7 +328,7 @@ squeeze_op.gradient(lambda op, dy: (_back_to_shape(op, dy),))
 
 
 @squeeze_op.fold
-def _(node):
+def _(node: Node) -> Equal:
     dims = node.static_shape(0)
     return node.inputs[0] if dims is not None and dims == node.outputs[0].dims else None
 
@@ -338,17 +346,17 @@ def _shape(value: Any, name: str | None, out_type: dtypes.DType) -> Tensor:
 
     with get_default_graph().name_scope(name or "Shape") as scope:
         if isinstance(value, (SparseTensor, SparseTensorValue)):
-            return F.Cast(value.dense_shape, DstT=out_type)  # type: ignore[no-any-return]
+            return F.Cast(value.dense_shape, DstT=out_type)
         tensor = value if type(value) is Tensor else convert_to_tensor(value)
         dims = tensor.dims
         if dims is not None and None not in dims:
             return constant(np.array(dims, out_type.as_numpy_dtype), out_type, name=scope)
-        return shape_op(tensor, out_type=out_type, name=scope)  # type: ignore[no-any-return]
+        return shape_op(tensor, out_type=out_type, name=scope)
 
 
 def shape_n(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> list[Tensor]:
     """The shapes of a list of tensors of one type."""
-    return shape_n_op(input, out_type=out_type, name=name)  # type: ignore[no-any-return]
+    return shape_n_op.several(input, out_type=out_type, name=name)  # type: ignore[no-any-return]
 
 
 def size(input: Any, name: str | None = None, out_type: Any = None) -> Tensor:
@@ -358,12 +366,12 @@ def size(input: Any, name: str | None = None, out_type: Any = None) -> Tensor:
     wanted = dtypes.int32 if out_type is None else dtypes.as_dtype(out_type)
     with get_default_graph().name_scope(name or "Size") as scope:
         if isinstance(input, (SparseTensor, SparseTensorValue)):
-            return F.Prod(F.Cast(input.dense_shape, DstT=wanted), 0, name=scope)  # type: ignore[no-any-return]
+            return F.Prod(F.Cast(input.dense_shape, DstT=wanted), 0, name=scope)
         tensor = convert_to_tensor(input)
         count = num_elements(tensor.dims)
         if count is not None:
             return constant(count, wanted, name=scope)
-        return size_op(tensor, out_type=wanted, name=scope)  # type: ignore[no-any-return]
+        return size_op(tensor, out_type=wanted, name=scope)
 
 
 def rank(input: Any, name: str | None = None) -> Tensor:
@@ -372,11 +380,11 @@ def rank(input: Any, name: str | None = None) -> Tensor:
 
     with get_default_graph().name_scope(name or "Rank") as scope:
         if isinstance(input, (SparseTensor, SparseTensorValue)):
-            return size_op(input.dense_shape, name=scope)  # type: ignore[no-any-return]
+            return size_op(input.dense_shape, name=scope)
         tensor = convert_to_tensor(input)
         if tensor.dims is not None:
             return constant(len(tensor.dims), dtypes.int32, name=scope)
-        return rank_op(tensor, name=scope)  # type: ignore[no-any-return]
+        return rank_op(tensor, name=scope)
 
 
 def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
@@ -384,7 +392,7 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
 
     Raises ValueError if the static shapes do not fit; a step InvalidArgumentError.
     """
-    return reshape_op(tensor, shape, name=name)  # type: ignore[no-any-return]
+    return reshape_op(tensor, shape, name=name)
 
 
 def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
@@ -395,7 +403,7 @@ def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any 
         axis = dim
     if axis is None:
         raise ValueError("Must specify an axis argument to tf.expand_dims()")
-    return expand_dims_op(input, axis, name=name)  # type: ignore[no-any-return]
+    return expand_dims_op(input, axis, name=name)
 
 
 def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None) -> Tensor:
@@ -406,7 +414,7 @@ def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims:
         axis = squeeze_dims
     if axis is not None and not isinstance(axis, (list, tuple)):
         axis = [axis]
-    return squeeze_op(input, squeeze_dims=axis or [], name=name)  # type: ignore[no-any-return]
+    return squeeze_op(input, squeeze_dims=axis or [], name=name)
 
 
 # ---- shapes as values

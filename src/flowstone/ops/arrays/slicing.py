@@ -12,8 +12,11 @@ import numpy as np
 import torch
 
 from flowstone.framework import dtypes
-from flowstone.framework.kernel import CPU, GPU, X0, Call
-from flowstone.framework.operation import F, op
+from flowstone.framework.graph_operation import Operation
+from flowstone.framework.kernel import CPU, GPU, X0, Call, Environment, Kernel
+from flowstone.framework.node import Node
+from flowstone.framework.operation import Equal, F, Gradients, Known, Shapes, op
+from flowstone.framework.shape import Dims
 from flowstone.framework.tensor import Tensor
 from flowstone.ops.arrays.arrays import boxed, computed, elements, invalid, is_text
 from flowstone.ops.arrays.shapes import shape
@@ -27,7 +30,7 @@ _MASKS = " ; ".join(
 _INDEX_TYPES = (dtypes.int16, dtypes.int32, dtypes.int64)
 
 
-def masks_of(node: Any) -> Masks:
+def masks_of(node: Node) -> Masks:
     """The masks among a node's attributes."""
     a = node.attributes
     return Masks(
@@ -60,7 +63,7 @@ def _check_indices(sizes: Any, entries: list[Any]) -> None:
         axis += 1
 
 
-def _known_entries(node: Any, rank: int, first: int) -> list[Any]:
+def _known_entries(node: Node, rank: int, first: int) -> list[Any]:
     """The entries of a node whose begin, end and strides start at input `first`; UNKNOWN if not known."""
     vectors = [_known_vector(node, first + i) for i in range(3)]
     length = max((len(v) for v in vectors if v is not None), default=0)
@@ -68,7 +71,7 @@ def _known_entries(node: Any, rank: int, first: int) -> list[Any]:
     return dense_entries(rank, begin, end, strides, masks_of(node))
 
 
-def _known_vector(node: Any, i: int) -> tuple[int | None, ...] | None:
+def _known_vector(node: Node, i: int) -> tuple[int | None, ...] | None:
     from flowstone.framework.node import static_value
 
     found = elements(static_value(node.inputs[i]))
@@ -92,7 +95,7 @@ strided_slice_op = op(
 )
 
 
-def _slice_dims(node: Any, dims: Any, first: int) -> Any:
+def _slice_dims(node: Node, dims: Any, first: int) -> Dims:
     vectors = [_known_vector(node, first + i) for i in range(3)]
     if all(v is None for v in vectors) or dims is None:
         return None
@@ -102,7 +105,7 @@ def _slice_dims(node: Any, dims: Any, first: int) -> Any:
 
 
 @strided_slice_op.infer
-def _(node):
+def _(node: Node) -> Shapes:
     dims = node.dims(0)
     if dims == () and not node.attributes["new_axis_mask"] and not node.attributes["ellipsis_mask"]:
         vector = _known_vector(node, 1)
@@ -112,14 +115,16 @@ def _(node):
 
 
 @strided_slice_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     masks, dims = masks_of(node), node.dims(0)
     known = [node.constant(i) for i in (1, 2, 3)]
     if is_text(node):
         return lambda x, b, e, s: boxed(x[_text_index(x.shape, b, e, s, masks)])
-    if dims is None or any(value is None for value in known):
+    found = [value.tolist() for value in known if value is not None]
+    if dims is None or len(found) < 3:
         return lambda x, b, e, s: _cut(x, _entries(x.ndim, b.tolist(), e.tolist(), s.tolist(), masks))
-    entries = dense_entries(len(dims), *[value.tolist() for value in known], masks)
+    begin, end, strides = found
+    entries = dense_entries(len(dims), begin, end, strides, masks)
     cuts = [(axis, entry) for axis, entry in enumerate(entries) if entry != PythonSlice(None, None, 1)]
     if len(cuts) == 1 and type(cuts[0][1]) is int:
         return Call(torch.select, X0, *cuts[0])
@@ -135,14 +140,14 @@ def _text_index(sizes: Any, begin: Any, end: Any, strides: Any, masks: Masks) ->
 
 
 @strided_slice_op.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     x, begin, end, strides = op.inputs
     sizes = shape(x, out_type=begin.dtype.base_dtype)
     dx = F.StridedSliceGrad(sizes, begin, end, strides, dy, **_as_attributes(masks_of(op)))
     return dx, None, None, None
 
 
-def _as_attributes(masks: Masks) -> dict[str, int]:
+def _as_attributes(masks: Masks) -> dict[str, Any]:
     return {
         "begin_mask": masks.begin,
         "end_mask": masks.end,
@@ -153,7 +158,7 @@ def _as_attributes(masks: Masks) -> dict[str, int]:
 
 
 @strided_slice_op.fold
-def _(node):
+def _(node: Node) -> Equal:
     dims = node.static_shape(0)
     if dims is None or dims != node.outputs[0].dims or any(node.constant(i) is None for i in (1, 2, 3)):
         return None
@@ -165,12 +170,13 @@ def _(node):
 
 
 @strided_slice_op.value(0, 1, 2, 3)
-def _(node):
+def _(node: Node) -> Known | list[Known]:
     known = elements(node.inputs[0]._static_value)
     spec = [node.inputs[i]._static_value for i in (1, 2, 3)]
     if known is None or not all(isinstance(value, np.ndarray) for value in spec):
         return computed(node)
-    entries = dense_entries(1, *[value.tolist() for value in spec], masks_of(node))
+    begin, end, strides = (value.tolist() for value in spec)
+    entries = dense_entries(1, begin, end, strides, masks_of(node))
     if len(entries) != 1:
         return computed(node)
     entry, dtype = entries[0], node.dtype(0).as_numpy_dtype
@@ -196,11 +202,12 @@ strided_slice_grad_op.infer(lambda node: node.constant_dims(0))
 
 
 @strided_slice_grad_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     masks = masks_of(node)
     known = [node.constant(i) for i in (0, 1, 2, 3)]
-    if all(value is not None for value in known):
-        sizes, begin, end, strides = [value.tolist() for value in known]
+    found = [value.tolist() for value in known if value is not None]
+    if len(found) == 4:
+        sizes, begin, end, strides = found
         index, flips = forward(sizes, dense_entries(len(sizes), begin, end, strides, masks))
         return lambda shape, b, e, s, dy: _spread(dy, sizes, index, flips)
 
@@ -228,12 +235,12 @@ def _place(whole: Any, index: Any, value: Any) -> None:
 
 
 @strided_slice_grad_op.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     _, begin, end, strides, _ = op.inputs
     return None, None, None, None, F.StridedSlice(dy, begin, end, strides, **_as_attributes(masks_of(op)))
 
 
-def _assign_slice(node: Any, env: Any) -> Any:
+def _assign_slice(node: Node, env: Environment) -> Kernel:
     masks = masks_of(node)
 
     def assign(variable: Any, begin: Any, end: Any, strides: Any, value: Any) -> Any:
@@ -289,7 +296,7 @@ slice_op = op(
 
 
 @slice_op.infer
-def _(node):
+def _(node: Node) -> Shapes:
     dims, begin, sizes = node.dims(0), _known_vector(node, 1), _known_vector(node, 2)
     length = next((len(v) for v in (dims, begin, sizes) if v is not None), None)
     if length is None:
@@ -315,7 +322,7 @@ def _slice_size(axis: int, n: int | None, first: int | None, size: int | None) -
 
 
 @slice_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     dims, begin, sizes = node.static_shape(0), node.constant(1), node.constant(2)
     if is_text(node) or dims is None or begin is None or sizes is None:
         return _slice
@@ -342,11 +349,11 @@ def _slice(x: Any, begin: Any, size: Any) -> Any:
 
 
 @slice_op.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     x, begin, _ = op.inputs
     known = op.constant(1)
-    dims, sliced = op.static_shape(0), op.outputs[0].dims
-    if known is not None and dims is not None and sliced is not None and None not in sliced:
+    dims, sliced = op.static_shape(0), op.outputs[0].static_shape
+    if known is not None and dims is not None and sliced is not None:
         after = [n - m - first for n, m, first in zip(dims, sliced, known.tolist())]
         paddings: Any = np.stack([known, np.array(after, known.dtype)], 1)
     else:
@@ -362,7 +369,7 @@ def _(op, dy):
 
 def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
     """The part of `input_` that starts at `begin` and has shape `size` (-1: up to the end), both [rank]."""
-    return slice_op(input_, begin, size, name=name)  # type: ignore[no-any-return]
+    return slice_op(input_, begin, size, name=name)
 
 
 def strided_slice(
@@ -392,4 +399,4 @@ def strided_slice(
     result = strided_slice_op(input_, begin, end, strides, name=name, **_as_attributes(masks))
     if var is not None:
         note_variable(result, var)
-    return result  # type: ignore[no-any-return]
+    return result

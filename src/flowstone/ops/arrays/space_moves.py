@@ -12,10 +12,12 @@ import numpy as np
 import torch
 
 from flowstone.framework import dtypes
-from flowstone.framework.kernel import CPU, GPU
-from flowstone.framework.node import static_value
-from flowstone.framework.operation import F, op
+from flowstone.framework.graph_operation import Operation
+from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.node import Node, static_value
+from flowstone.framework.operation import F, Gradients, OpDeclaration, Shapes, op
 from flowstone.framework.scope import get_default_graph
+from flowstone.framework.shape import Dims
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.arrays.arrays import invalid, product
 from flowstone.ops.arrays.constants import constant, zeros
@@ -49,7 +51,7 @@ def _divided(n: int | None, factor: int, what: str) -> int | None:
     return None if n is None else n // factor
 
 
-def _image_dims(node: Any) -> tuple[Any, Any, Any, Any]:
+def _image_dims(node: Node) -> tuple[Any, Any, Any, Any]:
     """(n, h, w, c) of an image batch in the node's format."""
     dims = node.dims(0)
     if dims is None:
@@ -57,20 +59,20 @@ def _image_dims(node: Any) -> tuple[Any, Any, Any, Any]:
     if len(dims) != 4:
         raise ValueError(f"Shape must be rank 4 but is rank {len(dims)}")
     if node.attributes["data_format"] == "NHWC":
-        return dims  # type: ignore[no-any-return]
+        return dims
     return dims[0], dims[2], dims[3], dims[1]
 
 
-def _in_format(node: Any, n: Any, h: Any, w: Any, c: Any) -> Any:
+def _in_format(node: Node, n: Any, h: Any, w: Any, c: Any) -> Dims:
     return (n, h, w, c) if node.attributes["data_format"] == "NHWC" else (n, c, h, w)
 
 
-def _depth_op(name: str, infer: Any, move: Any, back: str) -> Any:
+def _depth_op(name: str, infer: Any, move: Any, back: str) -> OpDeclaration:
     declaration = op(name, "input: T -> output: T", _DEPTH, T=None)
     declaration.infer(infer)
 
     @declaration.kernel(CPU, GPU)
-    def _(node, env):
+    def _(node: Node, env: Environment) -> Kernel:
         block, is_last = node.attributes["block_size"], node.attributes["data_format"] == "NHWC"
 
         def moved(x: Any) -> Any:
@@ -83,7 +85,7 @@ def _depth_op(name: str, infer: Any, move: Any, back: str) -> Any:
         return moved
 
     @declaration.gradient
-    def _(op, dy):
+    def _(op: Operation, dy: Tensor) -> Gradients:
         attributes = {key: op.attributes[key] for key in ("block_size", "data_format")}
         return (getattr(F, back)(dy, **attributes),)
 
@@ -107,13 +109,13 @@ def _space_to_depth(x: Any, block: int) -> Any:
     return split.reshape(n, h // block, w // block, c * block * block)
 
 
-def _depth_to_space_dims(node: Any) -> Any:
+def _depth_to_space_dims(node: Node) -> Dims:
     n, h, w, c = _image_dims(node)
     block = node.attributes["block_size"]
     return _in_format(node, n, _times(h, block), _times(w, block), _divided(c, block * block, "depth"))
 
 
-def _space_to_depth_dims(node: Any) -> Any:
+def _space_to_depth_dims(node: Node) -> Dims:
     n, h, w, c = _image_dims(node)
     block = node.attributes["block_size"]
     return _in_format(
@@ -173,7 +175,7 @@ def _batch_to_space(x: Any, blocks: list[int], crops: list[list[int]]) -> Any:
     return whole.contiguous()
 
 
-def _moved_dims(dims: Any, blocks: Any, pairs: Any, is_to_batch: bool) -> Any:
+def _moved_dims(dims: Any, blocks: Any, pairs: Any, is_to_batch: bool) -> Dims:
     """Static shape after the move; `blocks` is a list, `pairs` one or None."""
     if dims is None:
         return None
@@ -190,8 +192,9 @@ def _moved_dims(dims: Any, blocks: Any, pairs: Any, is_to_batch: bool) -> Any:
         elif is_to_batch:
             result.append(_divided(n + sum(pairs[i]), block, "padded dimension"))
         else:
-            result.append(n * block - sum(pairs[i]))
-            if result[-1] < 0:
+            left = n * block - sum(pairs[i])
+            result.append(left)
+            if left < 0:
                 raise ValueError(f"Negative dimension size caused by cropping {pairs[i]} from {n * block}")
     return (*result, *dims[len(blocks) + 1 :])
 
@@ -200,7 +203,7 @@ def _listed(value: Any) -> Any:
     return None if value is None else value.tolist()
 
 
-def _nd_op(name: str, second: str, move: Any, is_to_batch: bool, back: str) -> Any:
+def _nd_op(name: str, second: str, move: Any, is_to_batch: bool, back: str) -> OpDeclaration:
     declaration = op(
         name,
         f"input: T, block_shape: Tblock_shape, {second}: T{second} -> output: T",
@@ -210,7 +213,7 @@ def _nd_op(name: str, second: str, move: Any, is_to_batch: bool, back: str) -> A
     )
 
     @declaration.infer
-    def _(node):
+    def _(node: Node) -> Shapes:
         blocks = node.dims(1)
         if blocks is not None and len(blocks) != 1:
             raise ValueError("block_shape must have rank 1.")
@@ -224,11 +227,11 @@ def _nd_op(name: str, second: str, move: Any, is_to_batch: bool, back: str) -> A
         return _moved_dims(dims, known, _listed(node.constant(2)), is_to_batch)
 
     @declaration.kernel(CPU, GPU)
-    def _(node, env):
+    def _(node: Node, env: Environment) -> Kernel:
         return lambda x, blocks, pairs: move(x, blocks.tolist(), pairs.tolist())
 
     @declaration.gradient
-    def _(op, dy):
+    def _(op: Operation, dy: Tensor) -> Gradients:
         return getattr(F, back)(dy, op.inputs[1], op.inputs[2]), None, None
 
     return declaration
@@ -238,7 +241,9 @@ space_to_batch_nd_op = _nd_op("SpaceToBatchND", "paddings", _space_to_batch, Tru
 batch_to_space_nd_op = _nd_op("BatchToSpaceND", "crops", _batch_to_space, False, "SpaceToBatchND")
 
 
-def _square_op(name: str, second: str, attribute: str, move: Any, is_to_batch: bool, back: str) -> Any:
+def _square_op(
+    name: str, second: str, attribute: str, move: Any, is_to_batch: bool, back: str
+) -> OpDeclaration:
     declaration = op(
         name,
         f"input: T, {second}: {attribute} -> output: T",
@@ -248,19 +253,21 @@ def _square_op(name: str, second: str, attribute: str, move: Any, is_to_batch: b
     )
 
     @declaration.infer
-    def _(node):
-        if node.dims(0) is not None and len(node.dims(0)) != 4:
-            raise ValueError(f"Shape must be rank 4 but is rank {len(node.dims(0))}")
-        dims = (None,) * 4 if node.dims(0) is None else node.dims(0)
+    def _(node: Node) -> Shapes:
+        dims = node.dims(0)
+        if dims is None:
+            dims = (None,) * 4
+        if len(dims) != 4:
+            raise ValueError(f"Shape must be rank 4 but is rank {len(dims)}")
         return _moved_dims(dims, [node.attributes["block_size"]] * 2, _listed(node.constant(1)), is_to_batch)
 
     @declaration.kernel(CPU, GPU)
-    def _(node, env):
+    def _(node: Node, env: Environment) -> Kernel:
         blocks = [node.attributes["block_size"]] * 2
         return lambda x, pairs: move(x, blocks, pairs.tolist())
 
     @declaration.gradient
-    def _(op, dy):
+    def _(op: Operation, dy: Tensor) -> Gradients:
         return getattr(F, back)(dy, op.inputs[1], block_size=op.attributes["block_size"]), None
 
     return declaration
@@ -289,12 +296,12 @@ def _windows(n: int, size: int, stride: int, padding: str) -> tuple[int, int, in
     return count, missing // 2, missing - missing // 2
 
 
-def _window_sizes(node: Any) -> list[int]:
+def _window_sizes(node: Node) -> list[int]:
     return [(k - 1) * r + 1 for k, r in zip(node.attributes["ksizes"][1:3], node.attributes["rates"][1:3])]
 
 
 @extract_image_patches_op.infer
-def _(node):
+def _(node: Node) -> Shapes:
     dims, a = node.dims(0), node.attributes
     if dims is not None and len(dims) != 4:
         raise ValueError(f"Shape must be rank 4 but is rank {len(dims)}")
@@ -305,7 +312,7 @@ def _(node):
 
 
 @extract_image_patches_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     strides, rates, padding = (
         node.attributes["strides"][1:3],
         node.attributes["rates"][1:3],
@@ -331,7 +338,7 @@ def _(node, env):
 
 
 @extract_image_patches_op.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     """Sums by place: patches of an image of place numbers (0 in the padding) say whence each element came."""
     sizes = shape(op.inputs[0])
     n, h, w, c = (sizes[i] for i in range(4))
@@ -350,12 +357,12 @@ def _(op, dy):
 
 def depth_to_space(input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC") -> Tensor:
     """[n, h, w, c·b·b] to [n, h·b, w·b, c]: channels become blocks of b by b places."""
-    return depth_to_space_op(input, block_size=block_size, data_format=data_format, name=name)  # type: ignore[no-any-return]
+    return depth_to_space_op(input, block_size=block_size, data_format=data_format, name=name)
 
 
 def space_to_depth(input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC") -> Tensor:
     """[n, h·b, w·b, c] to [n, h, w, c·b·b]: blocks of b by b places become channels."""
-    return space_to_depth_op(input, block_size=block_size, data_format=data_format, name=name)  # type: ignore[no-any-return]
+    return space_to_depth_op(input, block_size=block_size, data_format=data_format, name=name)
 
 
 def _blocks(block_size: Any, block_shape: Any) -> Any:
@@ -382,12 +389,12 @@ def batch_to_space(
 
 def space_to_batch_nd(input: Any, block_shape: Any, paddings: Any, name: str | None = None) -> Tensor:
     """As `space_to_batch` for M spatial dimensions: `block_shape` [M], `paddings` [M, 2]."""
-    return space_to_batch_nd_op(input, block_shape, paddings, name=name)  # type: ignore[no-any-return]
+    return space_to_batch_nd_op(input, block_shape, paddings, name=name)
 
 
 def batch_to_space_nd(input: Any, block_shape: Any, crops: Any, name: str | None = None) -> Tensor:
     """The inverse of `space_to_batch_nd`; `crops` [M, 2] are cut off afterwards."""
-    return batch_to_space_nd_op(input, block_shape, crops, name=name)  # type: ignore[no-any-return]
+    return batch_to_space_nd_op(input, block_shape, crops, name=name)
 
 
 def required_space_to_batch_paddings(
@@ -402,7 +409,7 @@ def required_space_to_batch_paddings(
         blocks = convert_to_tensor(block_shape, dtypes.int32, "block_shape")
         blocks.shape.assert_is_fully_defined()
         blocks.shape.assert_has_rank(1)
-        count = blocks.dims[0]  # type: ignore[index]
+        (count,) = blocks.static_shape or (0,)
         if count == 0:
             return zeros([0, 2], dtypes.int32), zeros([0, 2], dtypes.int32)
         if base_paddings is None:
@@ -418,7 +425,7 @@ def required_space_to_batch_paddings(
             return constant(paddings, dtypes.int32, name="paddings"), constant(
                 crops, dtypes.int32, name="crops"
             )
-        before, least_after = base[:, 0], base[:, 1]  # type: ignore[index]
+        before, least_after = base[:, 0], base[:, 1]
         extra = F.FloorMod(F.Neg(F.AddV2(F.AddV2(sizes, before), least_after)), blocks)
         after_all = F.AddV2(least_after, extra)
         paddings_of = stack([[before[i], after_all[i]] for i in range(count)], name="paddings")
@@ -439,7 +446,7 @@ def extract_image_patches(
 
     `ksizes`, `strides`, `rates`: [1, height, width, 1]; `padding`: SAME or VALID.
     """
-    return extract_image_patches_op(  # type: ignore[no-any-return]
+    return extract_image_patches_op(
         images,
         ksizes=ksizes if sizes is None else sizes,
         strides=strides,

@@ -45,8 +45,8 @@ def _all(condition: Tensor) -> Tensor:
     if condition.ndim is None:
         every = F.All(condition, F.Range(0, F.Rank(condition), 1, name="range"))
         every.set_shape(())
-        return every  # type: ignore[no-any-return]
-    return F.All(condition, constant(list(range(condition.ndim)), dtypes.int32))  # type: ignore[no-any-return]
+        return every
+    return F.All(condition, constant(list(range(condition.ndim)), dtypes.int32))
 
 
 def _known(value: Any) -> Any:
@@ -357,7 +357,7 @@ def assert_rank_in(
         test = F.Equal(n, wanted[0])
         for rank in wanted[1:]:
             test = F.LogicalOr(test, F.Equal(n, rank))
-        return test  # type: ignore[no-any-return]
+        return test
 
     with get_default_graph().name_scope(name or "assert_rank_in"):
         x = convert_to_tensor(x, name="x")

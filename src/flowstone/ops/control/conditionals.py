@@ -225,11 +225,11 @@ def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | 
             dtypes.string,
             dtypes.int32,
         }:  # values of the host: nothing is saved by not computing them
-            return assert_op(condition, data, summarize=shown, name="Assert")  # type: ignore[no-any-return]
+            return assert_op.operation(condition, data, summarize=shown, name="Assert")
         condition = convert_to_tensor(condition, name="Condition")
 
         def fail() -> Any:
-            return assert_op(condition, data, summarize=shown, name="Assert")
+            return assert_op.operation(condition, data, summarize=shown, name="Assert")
 
         return cond(condition, no_op, fail, name="AssertGuard").op  # type: ignore[no-any-return]
 

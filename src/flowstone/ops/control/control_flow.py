@@ -21,10 +21,11 @@ from typing import Any
 from flowstone.framework import dtypes, nest
 from flowstone.framework.composite import IndexedSlices, SparseTensor
 from flowstone.framework.graph import Operation
-from flowstone.framework.kernel import CPU, GPU, Value
-from flowstone.framework.node import static_value
-from flowstone.framework.operation import F, op
+from flowstone.framework.kernel import CPU, GPU, Environment, Kernel, Value
+from flowstone.framework.node import Node, static_value
+from flowstone.framework.operation import F, Gradients, op
 from flowstone.framework.scope import get_default_graph
+from flowstone.framework.shape import Dims
 from flowstone.framework.tensor import Tensor, convert_to_tensor, register_tensor_conversion_function
 from flowstone.ops.arrays.constants import constant
 
@@ -38,7 +39,7 @@ no_op_declaration.not_differentiable()
 
 def no_op(name: str | None = None) -> Operation:
     """An operation that does nothing but can be waited for."""
-    return no_op_declaration(name=name)  # type: ignore[no-any-return]
+    return no_op_declaration.operation(name=name)
 
 
 # ---- Switch and Merge: a plan knows when each output is alive, so their kernels serve node-by-node runs only
@@ -53,27 +54,28 @@ ref_merge_op = op(
 )
 
 
-def _switch_dims(node: Any) -> list[Any]:
+def _switch_dims(node: Node) -> list[Any]:
     pred = node.dims(1)
     if pred:
         raise ValueError(f"Shape must be rank 0 but is rank {len(pred)}")
     return [node.dims(0), node.dims(0)]
 
 
-def _scalar_dims(node: Any) -> Any:
-    if node.dims(0):
-        raise ValueError(f"Shape must be rank 0 but is rank {len(node.dims(0))}")
+def _scalar_dims(node: Node) -> Dims:
+    dims = node.dims(0)
+    if dims:
+        raise ValueError(f"Shape must be rank 0 but is rank {len(dims)}")
     return ()
 
 
-def _merge_dims(node: Any) -> list[Any]:
-    known = [x.dims for x in node.inputs]
-    if None in known or len({len(dims) for dims in known}) > 1:
+def _merge_dims(node: Node) -> list[Any]:
+    known = [x.dims for x in node.inputs if x.dims is not None]
+    if len(known) < len(node.inputs) or len({len(dims) for dims in known}) > 1:
         return [None, ()]
     return [(*[sizes[0] if len(set(sizes)) == 1 else None for sizes in zip(*known)],), ()]
 
 
-def _no_kernel(node: Any, env: Any) -> Any:
+def _no_kernel(node: Node, env: Environment) -> Kernel:
     def unreachable(*inputs: Any) -> Any:
         raise AssertionError(f"{node.name}: Switch and Merge are control flow of the plan, not calls")
 
@@ -180,7 +182,7 @@ def _of_one_type(integers: list[Tensor]) -> list[Tensor]:
 
 def _as_slices(dense: Tensor) -> IndexedSlices:
     shape = F.Shape(dense)
-    rows = F.Range(0, shape[0], 1, name="range")  # type: ignore[index]
+    rows = F.Range(0, shape[0], 1, name="range")
     return IndexedSlices(dense, rows, shape)
 
 
@@ -196,7 +198,7 @@ def _slices_to_tensor(
         )
     if value.dense_shape is None:
         raise ValueError(f"Tensor conversion requested for IndexedSlices without dense_shape: {value}")
-    return F.UnsortedSegmentSum(value.values, value.indices, value.dense_shape[0], name=name)  # type: ignore[index]
+    return F.UnsortedSegmentSum(value.values, value.indices, value.dense_shape[0], name=name)
 
 
 register_tensor_conversion_function(IndexedSlices, _slices_to_tensor)
@@ -206,7 +208,7 @@ register_tensor_conversion_function(IndexedSlices, _slices_to_tensor)
 
 
 @switch_op.gradient
-def _switch_gradient(op: Any, *dys: Any) -> Any:
+def _switch_gradient(op: Operation, *dys: Any) -> Gradients:
     context = op._control_flow_context
     if not hasattr(context, "branch"):  # not made by tf.cond
         pred = op.inputs[1]
@@ -216,7 +218,7 @@ def _switch_gradient(op: Any, *dys: Any) -> Any:
     if dys[1 - context.branch] is None:  # a type that has no zeros, such as a handle of something else
         return None, None
     if context.loop is not None:
-        dys = [_dying_together(dy) for dy in dys]
+        return merge([_dying_together(dy) for dy in dys], name="cond_grad")[0], None
     return merge(dys, name="cond_grad")[0], None
 
 
@@ -254,7 +256,7 @@ def zeros_for_gradient(op: Any, output: Tensor) -> Tensor:
     if not hasattr(context, "branch") or op.type not in ("Switch", "RefSwitch"):
         if output.dtype is dtypes.resource:
             return _filled_zeros(F.VariableShape(output, out_type=dtypes.int32), variable_type(output))
-        return F.ZerosLike(output, name="zeros_like")  # type: ignore[no-any-return]
+        return F.ZerosLike(output, name="zeros_like")
     data = op.inputs[0]
     other = switch(data, context.pred)[1 - context.branch]
     pivot = F.Identity(other)  # what follows must be dead where `other` is
@@ -269,7 +271,7 @@ def zeros_for_gradient(op: Any, output: Tensor) -> Tensor:
 
 def _filled_zeros(shape: Tensor, dtype: Any) -> Tensor:
     with shape.graph.name_scope("zeros") as name:
-        return F.Fill(shape, constant(0, dtype), name=name)  # type: ignore[no-any-return]
+        return F.Fill(shape, constant(0, dtype), name=name)
 
 
 def variable_type(handle: Tensor) -> Any:
@@ -311,7 +313,7 @@ def group(*inputs: Any, name: str | None = None, **keywords: Any) -> Operation:
 
 def _operation(item: Any) -> Operation:
     item = getattr(item, "_as_graph_element", lambda: item)()
-    return item if isinstance(item, Operation) else item.op  # type: ignore[no-any-return]
+    return item if isinstance(item, Operation) else item.op
 
 
 def _group(graph: Any, deps: list[Operation], device: str, name: str | None) -> Operation:

@@ -75,7 +75,7 @@ class CriticalSection:
     @property
     def name(self) -> str:
         """The name of its mutex's operation."""
-        return self._handle.op.name  # type: ignore[no-any-return]
+        return self._handle.op.name
 
     def execute(
         self, fn: Callable[[], Any], exclusive_resource_access: bool = True, name: str | None = None

@@ -247,7 +247,7 @@ class _Rows:
         `in_turn`: each array is filled before the next one is made; `dims_known`: the arrays are told the
         rows' shape. Both are seen in the graph only."""
         dims = self.tensors[0].dims
-        count = shape(self.tensors[0])[0] if dims is None or dims[0] is None else dims[0]  # type: ignore[index]
+        count = shape(self.tensors[0])[0] if dims is None or dims[0] is None else dims[0]
         for x in self.tensors:
             rest = x.shape[1:] if dims_known else None
             array = TensorArray(x.dtype.base_dtype, size=count, element_shape=rest)

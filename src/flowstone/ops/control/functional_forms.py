@@ -30,8 +30,10 @@ from flowstone.framework.function_library import (
     has_gradient,
     symbolic_gradient,
 )
-from flowstone.framework.kernel import CPU, GPU, X0, Call
-from flowstone.framework.operation import F, op
+from flowstone.framework.graph_operation import Operation
+from flowstone.framework.kernel import CPU, GPU, X0, Call, Environment, Kernel
+from flowstone.framework.node import Node
+from flowstone.framework.operation import F, Gradients, op
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.framework.tensor_proto import messages
@@ -82,25 +84,25 @@ FUNCTIONAL_FORMS = frozenset(
 # ---- shapes and kernels
 
 
-def _told_shapes(node: Any) -> list[Any]:
+def _told_shapes(node: Node) -> list[Any]:
     shapes = node.attributes.get("output_shapes", ())
     return list(shapes) if len(shapes) == len(node.outputs) else [None] * len(node.outputs)
 
 
-def _loop_shapes(node: Any) -> list[Any]:
+def _loop_shapes(node: Node) -> list[Any]:
     """As told; else those of the first values."""
     if node.attributes.get("output_shapes"):
         return _told_shapes(node)
     return [x.dims for x in node.group(len(node.declaration.inputs) - 1)]
 
 
-def _gradient_shapes(node: Any) -> list[Any]:
+def _gradient_shapes(node: Node) -> list[Any]:
     """A gradient has its argument's shape; that of a handle's values is not known here."""
     pairs = zip(node.outputs, node.inputs)
     return [None if x.dtype is dtypes.resource else x.dims for _, x in pairs]
 
 
-def _no_kernel(node: Any, env: Any) -> Any:
+def _no_kernel(node: Node, env: Environment) -> Kernel:
     def unreachable(*inputs: Any) -> Any:
         raise AssertionError(f"{node.name}: its functions take its place in a plan")
 
@@ -124,7 +126,7 @@ to_bool.not_differentiable()
 
 
 @to_bool.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     """A scalar is true unless it is zero or an empty string, any other tensor if it has elements."""
     if node.dtype(0) is dtypes.string:
         return lambda x: torch.tensor(bool(x.item()) if x.ndim == 0 else x.size > 0)
@@ -139,39 +141,39 @@ def _(node, env):
 
 @partitioned_call.gradient
 @stateful_partitioned_call.gradient
-def _(op, *dys):
+def _(op: Operation, *dys: Tensor) -> Gradients:
     return symbolic_gradient(op, op.attributes["f"], list(op.inputs), list(op.outputs), dys)
 
 
 @symbolic_gradient_op.gradient
-def _(op, *dys):
+def _(op: Operation, *dys: Tensor) -> Gradients:
     name = _gradient_function(op.graph._functions, op.attributes["f"], op.inputs, [], op.attributes["Tout"])
     return symbolic_gradient(op, name, list(op.inputs), list(op.outputs), dys)
 
 
 @if_op.gradient
 @stateless_if.gradient
-def _(op, *dys):
+def _(op: Operation, *dys: Tensor) -> Gradients:
     attributes = op.attributes
     names = attributes["then_branch"], attributes["else_branch"]
-    inputs, names, flows, types = _branch_gradients(op, names, dys)
-    results = F.StatelessIf(
-        op.inputs[0], [*inputs, *flows], Tout=types, then_branch=names[0], else_branch=names[1]
+    inputs, (then, otherwise), flows, types = _branch_gradients(op, names, dys)
+    results = F.StatelessIf.several(
+        op.inputs[0], [*inputs, *flows], Tout=types, then_branch=then, else_branch=otherwise
     )
     return [None, *_differentiable(results, inputs)]
 
 
 @case_op.gradient
 @stateless_case.gradient
-def _(op, *dys):
+def _(op: Operation, *dys: Tensor) -> Gradients:
     inputs, names, flows, types = _branch_gradients(op, op.attributes["branches"], dys)
-    results = F.StatelessCase(op.inputs[0], [*inputs, *flows], Tout=types, branches=names)
+    results = F.StatelessCase.several(op.inputs[0], [*inputs, *flows], Tout=types, branches=names)
     return [None, *_differentiable(results, inputs)]
 
 
 @while_op.gradient
 @stateless_while.gradient
-def _(op, *dys):
+def _(op: Operation, *dys: Tensor) -> Gradients:
     """That of a function that is the loop, which runs once more to keep what the gradient needs."""
     name = _loop_function(op)
     return symbolic_gradient(op, name, list(op.inputs), list(op.outputs), dys)
@@ -271,7 +273,8 @@ def Gradient(inputs: Any, f: Any, name: str | None = None) -> list[Tensor]:
     """
     f.add_to_graph(get_default_graph())
     types = list(f.declared_input_types)
-    return F.SymbolicGradient(list(inputs), Tout=types, f=f.name, name=name)  # type: ignore[no-any-return]
+    gradients: list[Tensor] = F.SymbolicGradient.several(list(inputs), Tout=types, f=f.name, name=name)
+    return gradients
 
 
 def If(cond: Any, inputs: Any, then_branch: Any, else_branch: Any, name: str | None = None) -> Any:

@@ -198,7 +198,7 @@ def _part_dims(leaf: Any, shape: Any) -> list[Dims]:
     if isinstance(leaf, SparseTensor):
         return _sparse_dims(dims)
     if isinstance(leaf, IndexedSlices):
-        known = [dims, (None,), (None,)] if dims is None else [dims, dims[:1], (len(dims),)]
+        known: list[Dims] = [dims, (None,), (None,)] if dims is None else [dims, dims[:1], (len(dims),)]
         return known[: len(_parts(leaf))]
     return [leaf.flow.dims] if _is_array(leaf) else [dims]
 

@@ -21,7 +21,8 @@ import weakref
 from typing import Any
 
 from flowstone.framework import errors
-from flowstone.framework.kernel import CPU, AsyncCall, StepCall, Value
+from flowstone.framework.kernel import CPU, AsyncCall, Environment, StepCall, Value
+from flowstone.framework.node import Node
 from flowstone.framework.operation import op
 from flowstone.ops.control.waiting import WAITS, WaitingList
 from flowstone.ops.queues.queue_attempts import Done
@@ -96,7 +97,7 @@ class MutexLock:
             self.mutex._unlock()
 
 
-def _mutex(node: Any, env: Any) -> Value:
+def _mutex(node: Node, env: Environment) -> Value:
     return Value(find_resource(node, env, "mutex", Mutex))
 
 

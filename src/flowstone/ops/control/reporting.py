@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 
 from flowstone.framework import dtypes, errors
-from flowstone.framework.kernel import CPU
+from flowstone.framework.kernel import CPU, Environment
+from flowstone.framework.node import Node
 from flowstone.framework.operation import F, op
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.tensor import Tensor
@@ -88,14 +89,14 @@ assert_op = op(
 
 
 @assert_op.infer
-def _(node: Any) -> None:
+def _(node: Node) -> None:
     dims = node.dims(0)
     if dims:
         raise ValueError(f"Shape must be rank 0 but is rank {len(dims)}")
 
 
 @assert_op.kernel(CPU)
-def _(node: Any, env: Any) -> Callable[..., None]:
+def _(node: Node, env: Environment) -> Callable[..., None]:
     limit, types = node.attributes["summarize"], node.attributes["T"]
 
     def check(condition: Any, *data: Any) -> None:
@@ -122,7 +123,7 @@ print_op.infer(lambda node: node.dims(0))
 
 
 @print_op.kernel(CPU)
-def _(node: Any, env: Any) -> Callable[..., Any]:
+def _(node: Node, env: Environment) -> Callable[..., Any]:
     attributes = node.attributes
     limit, types, message, first_n = (attributes[key] for key in ("summarize", "U", "message", "first_n"))
     count = env.state(node, itertools.count)
@@ -153,7 +154,7 @@ def Print(
 
     `first_n`: only that many times (negative or None: always); `summarize`: elements to show of each (None:
     3)."""
-    return print_op(  # type: ignore[no-any-return]
+    return print_op(
         input_, data, message=message or "", first_n=-1 if first_n is None else first_n,
         summarize=3 if summarize is None else summarize, name=name,
     )  # fmt: skip
@@ -165,14 +166,14 @@ print_v2_op = op(
 
 
 @print_v2_op.infer
-def _(node: Any) -> None:
+def _(node: Node) -> None:
     dims = node.dims(0)
     if dims:
         raise ValueError(f"Shape must be rank 0 but is rank {len(dims)}")
 
 
 @print_v2_op.kernel(CPU)
-def _(node: Any, env: Any) -> Callable[[Any], None]:
+def _(node: Node, env: Environment) -> Callable[[Any], None]:
     target, end = node.attributes["output_stream"], node.attributes["end"]
 
     def show(text: Any) -> None:

@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 
 from flowstone.framework import dtypes, errors
+from flowstone.framework.function import FunctionGraph
 from flowstone.framework.graph import Graph, Operation
-from flowstone.framework.kernel import CPU
+from flowstone.framework.kernel import CPU, Environment
+from flowstone.framework.node import Node
 from flowstone.framework.operation import op
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.values import as_bytes_array, to_numpy, to_runtime
@@ -27,7 +29,7 @@ _ATTRIBUTES = "token: string ; Tin: list(type) >= 0 ; Tout: list(type) >= 0"
 py_func_op = op("PyFunc", _SIGNATURE, _ATTRIBUTES, stateful=True)
 py_func_stateless_op = op("PyFuncStateless", _SIGNATURE, _ATTRIBUTES)
 
-_ERRORS: tuple[tuple[type[Exception], type[errors.OpError]], ...] = (
+_ERRORS: tuple[tuple[type[Exception], Callable[[Any, Any, str], errors.OpError]], ...] = (
     (NotImplementedError, errors.UnimplementedError),
     (StopIteration, errors.OutOfRangeError),
     (MemoryError, errors.ResourceExhaustedError),
@@ -52,13 +54,13 @@ _numbers = itertools.count()
 def _register(graph: Graph, call: Callable[..., Any]) -> str:
     token = f"pyfunc_{next(_numbers)}"
     function = _functions[token] = _Function(call)
-    while graph.building_function:  # whose graph is let go once the function is in the library
+    while isinstance(graph, FunctionGraph):  # whose graph is let go once the function is in the library
         graph = graph.outer
     _held.setdefault(graph, []).append(function)
     return token
 
 
-def _kernel(node: Any, env: Any) -> Callable[..., list[Any]]:
+def _kernel(node: Node, env: Environment) -> Callable[..., list[Any]]:
     token, types_in, types_out = (node.attributes[key] for key in ("token", "Tin", "Tout"))
 
     def run(*inputs: Any) -> list[Any]:
@@ -85,8 +87,11 @@ def _argument(value: Any, dtype: Any) -> Any:
 
 
 def _translated(error: Exception) -> errors.OpError:
-    kind = next((kind for python, kind in _ERRORS if isinstance(error, python)), errors.UnknownError)
-    return kind(None, None, f"{type(error).__name__}: {error}")
+    message = f"{type(error).__name__}: {error}"
+    for python, kind in _ERRORS:
+        if isinstance(error, python):
+            return kind(None, None, message)
+    return errors.UnknownError(None, None, message)
 
 
 def _results(returned: Any, types: Sequence[Any], token: str) -> list[Any]:

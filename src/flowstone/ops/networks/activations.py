@@ -9,14 +9,18 @@ Public names here belong to ``tf.nn``.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
 
 from flowstone.framework import dtypes
-from flowstone.framework.kernel import CPU, GPU, X0, X1, Call
-from flowstone.framework.operation import F, op
+from flowstone.framework.dtypes import DType
+from flowstone.framework.graph_operation import Operation
+from flowstone.framework.kernel import CPU, GPU, X0, X1, Call, Environment, Kernel
+from flowstone.framework.node import Node
+from flowstone.framework.operation import F, GradientFunction, Gradients, OpDeclaration, Shapes, op
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.shape import merge
 from flowstone.framework.tensor import Tensor, convert_to_tensor
@@ -29,30 +33,32 @@ _SELU_SCALE, _SELU_ALPHA = 1.0507009873554804934193349852946, 1.6732632423543772
 _UNSIGNED = frozenset({dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.uint64})
 
 
-def _same_shape(node):
+def _same_shape(node: Node) -> Shapes:
     return node.dims(0)
 
 
-def _merged_shape(node):
+def _merged_shape(node: Node) -> Shapes:
     return merge(node.dims(0), node.dims(1))
 
 
-def _checked(function):
+def _checked(function: Call) -> Callable[..., Any]:
     """`function`, refusing the shapes that would broadcast."""
 
-    def apply(dy, x, *rest):
+    def apply(dy: torch.Tensor, x: torch.Tensor, *rest: Any) -> torch.Tensor:
         if dy.shape != x.shape:
             raise ValueError(f"Inputs must have the same shape: {list(dy.shape)} vs. {list(x.shape)}")
-        return function(dy, x, *rest)
+        return function(dy, x, *rest)  # type: ignore[no-any-return]
 
     return apply
 
 
-def _has_equal_shapes(node):
+def _has_equal_shapes(node: Node) -> bool:
     return node.static_shape(0) is not None and node.static_shape(0) == node.static_shape(1)
 
 
-def activation(name, types, make, attributes=""):
+def activation(
+    name: str, types: tuple[DType, ...], make: Callable[..., Any], attributes: str = ""
+) -> OpDeclaration:
     """Declares an activation; `make(node)` gives its kernel."""
     declaration = op(name, "features: T -> activations: T", attributes, T=types)
     declaration.infer(_same_shape)
@@ -60,13 +66,19 @@ def activation(name, types, make, attributes=""):
     return declaration
 
 
-def activation_gradient(name, types, make, second="features", attributes=""):
+def activation_gradient(
+    name: str,
+    types: tuple[DType, ...],
+    make: Callable[..., Any],
+    second: str = "features",
+    attributes: str = "",
+) -> OpDeclaration:
     """Declares the op of an activation's gradient; `make(node)` gives its `Call` on equal shapes."""
     declaration = op(name, f"gradients: T, {second}: T -> backprops: T", attributes, T=types)
     declaration.infer(_merged_shape)
 
     @declaration.kernel(CPU, GPU)
-    def _(node, env):
+    def _(node: Node, env: Environment) -> Kernel:
         call = make(node)
         return call if _has_equal_shapes(node) else _checked(call)
 
@@ -76,19 +88,19 @@ def activation_gradient(name, types, make, second="features", attributes=""):
 # ---- Relu and its bounded and leaky kin
 
 
-def _relu_kernel(node):
+def _relu_kernel(node: Node) -> Call:
     if node.dtype(0) in _UNSIGNED:
         return Call(torch.clone, X0)
     return Call(torch.relu, X0).or_in_place(0, torch.relu_, X0)
 
 
-def _relu6_kernel(node):
+def _relu6_kernel(node: Node) -> Kernel:
     if node.dtype(0) in (dtypes.uint16, dtypes.uint32, dtypes.uint64):
         return _relu6_unsigned
     return Call(torch.clamp, X0, 0, 6).or_in_place(0, torch.clamp_, X0, 0, 6)
 
 
-def _relu6_unsigned(x):
+def _relu6_unsigned(x: Any) -> Any:
     return x.to(torch.float64).clamp_(0, 6).to(x.dtype)
 
 
@@ -96,26 +108,26 @@ _threshold_backward = torch.ops.aten.threshold_backward
 _hardtanh_backward = torch.ops.aten.hardtanh_backward
 
 
-def _relu_grad_kernel(node):
+def _relu_grad_kernel(node: Node) -> Call:
     if not node.dtype(0).is_floating:
         return Call(_pass_where_positive, X0, X1)
     call = Call(_threshold_backward.default, X0, X1, 0)
     return call.or_in_place(0, _threshold_backward.grad_input, X0, X1, 0, grad_input=X0)
 
 
-def _pass_where_positive(dy, x):
+def _pass_where_positive(dy: torch.Tensor, x: Any) -> Any:
     is_wide_unsigned = x.dtype in (torch.uint16, torch.uint32, torch.uint64)
     return torch.where(x != 0 if is_wide_unsigned else x > 0, dy, 0).to(dy.dtype)
 
 
-def _relu6_grad_kernel(node):
+def _relu6_grad_kernel(node: Node) -> Call:
     if not node.dtype(0).is_floating:
         return Call(_pass_inside_six, X0, X1)
     call = Call(_hardtanh_backward.default, X0, X1, 0, 6)
     return call.or_in_place(0, _hardtanh_backward.grad_input, X0, X1, 0, 6, grad_input=X0)
 
 
-def _pass_inside_six(dy, x):
+def _pass_inside_six(dy: torch.Tensor, x: Any) -> Any:
     wide = x.to(torch.float64)
     return torch.where((wide > 0) & (wide < 6), dy, 0).to(dy.dtype)
 
@@ -135,18 +147,18 @@ relu6_grad.gradient(
 )
 
 
-def _single(value):
+def _single(value: float) -> float:
     """A float attribute as the single precision that it has on the wire."""
     return float(np.float32(value))
 
 
-def _leaky_relu_kernel(node):
+def _leaky_relu_kernel(node: Node) -> Call:
     alpha = _single(node.attributes["alpha"])
     leaky = torch._C._nn.leaky_relu
     return Call(leaky, X0, alpha).or_in_place(0, torch._C._nn.leaky_relu_, X0, alpha)
 
 
-def _leaky_relu_grad_kernel(node):
+def _leaky_relu_grad_kernel(node: Node) -> Call:
     return Call(torch.ops.aten.leaky_relu_backward.default, X0, X1, _single(node.attributes["alpha"]), False)
 
 
@@ -166,7 +178,7 @@ leaky_relu_grad.infer(_merged_shape)
 
 
 @leaky_relu_grad.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     call = _leaky_relu_grad_kernel(node)
     return call if _has_equal_shapes(node) else _checked(call)
 
@@ -175,7 +187,7 @@ leaky_relu_op.gradient(lambda op, dy: (F.LeakyReluGrad(dy, op.inputs[0], alpha=o
 
 
 @leaky_relu_grad.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     x = op.inputs[1]
     return F.LeakyReluGrad(dy, x, alpha=op.attributes["alpha"]), F.ZerosLike(x, name="zeros_like")
 
@@ -185,26 +197,26 @@ def _(op, dy):
 _elu_backward = torch.ops.aten.elu_backward.default
 
 
-def _elu_kernel(alpha, scale):
-    def make(node):
+def _elu_kernel(alpha: float, scale: float) -> Callable[..., Any]:
+    def make(node: Node) -> Call:
         call = Call(torch._C._nn.elu, X0, alpha, scale)
         return call.or_in_place(0, torch._C._nn.elu_, X0, alpha, scale)
 
     return make
 
 
-def _elu_grad_kernel(node):
+def _elu_grad_kernel(node: Node) -> Call:
     """From the activation's output y: dy * (y + 1) where y < 0, else dy."""
     return Call(_elu_backward, X0, 1.0, 1.0, 1.0, True, X1)
 
 
-def _selu_grad(dy, y):
+def _selu_grad(dy: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     """As of Elu, with its scale and alpha; ATen's own differs where y is 0."""
     return torch.where(y < 0, y + _SELU_SCALE * _SELU_ALPHA, _SELU_SCALE).mul_(dy)
 
 
-def _elu_grad_gradient(again):
-    def gradient(op, dy):
+def _elu_grad_gradient(again: OpDeclaration) -> GradientFunction:
+    def gradient(op: Operation, dy: Tensor) -> Gradients:
         gradients, y = op.inputs
         is_negative = F.Less(y, 0, name="Less")
         by_output = F.Select(is_negative, F.Mul(dy, gradients, name="mul"), F.ZerosLike(y), name="Select")
@@ -224,15 +236,15 @@ selu_grad = activation_gradient("SeluGrad", FLOATS, lambda node: Call(_selu_grad
 selu_grad.gradient(_elu_grad_gradient(selu_grad))
 
 
-def _softplus_grad(dy, x):
+def _softplus_grad(dy: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     return torch.sigmoid(x).mul_(dy)
 
 
-def _softsign(x):
+def _softsign(x: torch.Tensor) -> torch.Tensor:
     return x / torch.abs(x).add_(1)
 
 
-def _softsign_grad(dy, x):
+def _softsign_grad(dy: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     return dy / torch.abs(x).add_(1).square_()
 
 
@@ -242,7 +254,7 @@ softplus_grad = activation_gradient("SoftplusGrad", FLOATS, lambda node: Call(_s
 
 
 @softplus_grad.gradient
-def _(op, ddy):
+def _(op: Operation, ddy: Tensor) -> Gradients:
     dy, x = op.inputs
     one_more = F.AddV2(F.Exp(F.Neg(x)), 2.0, name="add")
     slope = F.RealDiv(F.Mul(ddy, dy, name="mul"), F.AddV2(one_more, F.Exp(x), name="add"), name="truediv")

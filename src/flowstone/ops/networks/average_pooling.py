@@ -7,17 +7,24 @@ Windows and layouts are those of `pooling`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import torch
 
 from flowstone.framework import dtypes
-from flowstone.framework.kernel import CPU, GPU
-from flowstone.framework.operation import F, op
+from flowstone.framework.graph_operation import Operation
+from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.node import Node
+from flowstone.framework.operation import F, Gradients, OpDeclaration, op
+from flowstone.framework.tensor import Tensor
 from flowstone.ops.networks.pooling import (
     LAYOUT,
     LAYOUT_3D,
     PADDINGS,
     WINDOW,
     WINDOW_3D,
+    Window,
     attribute_window,
     infer_pooled,
     pooling_kernel,
@@ -35,7 +42,13 @@ _AVERAGE_BACKWARD = {
 }
 
 
-def _counts_of_inside(window, lengths, counts, before, like):
+def _counts_of_inside(
+    window: Window,
+    lengths: tuple[int, ...],
+    counts: tuple[int, ...],
+    before: tuple[int, ...],
+    like: torch.Tensor,
+) -> torch.Tensor:
     """How many elements of each window are not padding: [1, 1, counts...]."""
     result = torch.ones((), dtype=like.dtype, device=like.device)
     for axis, length in enumerate(lengths):
@@ -45,12 +58,12 @@ def _counts_of_inside(window, lengths, counts, before, like):
     return result
 
 
-def _average_kernel(window, node):
+def _average_kernel(window: Window, node: Node) -> Callable[..., Any]:
     pool, sizes, strides = _AVERAGE[window.n], window.sizes, window.strides
     first, restored, arrange = window.first, window.restored, window.arrange
     widens = node.dtype(0) in _NARROW
 
-    def run(x):
+    def run(x: torch.Tensor) -> torch.Tensor:
         y = first(x)
         lengths = y.shape[2:]
         counts, padding, ceil, explicit = arrange(lengths)
@@ -61,14 +74,15 @@ def _average_kernel(window, node):
         if explicit is None:
             y = pool(y, sizes, strides, padding, ceil, False)
         else:
-            inside = _counts_of_inside(window, lengths, counts, explicit[0], y)
-            y = pool(pad_spatial(y, *explicit), sizes, strides, padding, False, True, 1) / inside
+            before, after = explicit
+            inside = _counts_of_inside(window, lengths, counts, before, y)
+            y = pool(pad_spatial(y, before, after), sizes, strides, padding, False, True, 1) / inside
         return restored(y.to(x.dtype) if widens else y)
 
     return run
 
 
-def _average_grad(window, shape, dy):
+def _average_grad(window: Window, shape: tuple[int, ...], dy: torch.Tensor) -> torch.Tensor:
     """dx of this shape (in the node's layout) from dy."""
     if 0 in shape or not dy.numel():
         return dy.new_zeros(shape)
@@ -90,7 +104,9 @@ def _average_grad(window, shape, dy):
     return window.restored(dx.to(dtype))
 
 
-def _average_family(name, argument, rank, window, layout):
+def _average_family(
+    name: str, argument: str, rank: int, window: str, layout: str
+) -> tuple[OpDeclaration, OpDeclaration]:
     forward = op(name, f"{argument}: T -> output: T", window + PADDINGS + layout, T=FLOATS)
     grad = op(
         name + "Grad", "orig_input_shape: int32, grad: T -> output: T", window + PADDINGS + layout,
@@ -101,7 +117,7 @@ def _average_family(name, argument, rank, window, layout):
     grad.infer(lambda node: require_rank(node.constant_dims(0), rank))
 
     @grad.kernel(CPU, GPU)
-    def _(node, env):
+    def _(node: Node, env: Environment) -> Kernel:
         found = attribute_window(node)
         constant = node.constant(0)
         if constant is not None:
@@ -110,11 +126,11 @@ def _average_family(name, argument, rank, window, layout):
         return lambda shape, dy: _average_grad(found, tuple(shape.tolist()), dy)
 
     @forward.gradient
-    def _(op, dy):
+    def _(op: Operation, dy: Tensor) -> Gradients:
         return (grad(F.Shape(op.inputs[0]), dy, **shared_attributes(op)),)
 
     @grad.gradient
-    def _(op, ddx):
+    def _(op: Operation, ddx: Tensor) -> Gradients:
         return F.StopGradient(op.inputs[0]), forward(ddx, **shared_attributes(op))
 
     return forward, grad

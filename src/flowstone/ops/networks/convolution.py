@@ -10,15 +10,21 @@ convolution. Padding that is not symmetric is done explicitly. The public functi
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
+from typing import Any
 
 import torch
 
 from flowstone.framework import dtypes, errors
-from flowstone.framework.kernel import CPU, GPU, X0, X1, X2, Call
-from flowstone.framework.operation import F, op
+from flowstone.framework.dtypes import DType
+from flowstone.framework.graph_operation import Operation
+from flowstone.framework.kernel import CPU, GPU, X0, X1, X2, Call, Environment, Kernel, KernelFactory
+from flowstone.framework.node import Node
+from flowstone.framework.operation import F, Gradients, OpDeclaration, ShapeFunction, Shapes, op
 from flowstone.framework.shape import merge
+from flowstone.framework.tensor import Tensor
 from flowstone.ops.networks import pointwise_convolutions, single_images
-from flowstone.ops.networks.convolution_arrangement import arrange, arrange_gradient
+from flowstone.ops.networks.convolution_arrangement import Arrangement, arrange, arrange_gradient
 from flowstone.ops.networks.convolution_geometry import Geometry, shape_only
 from flowstone.ops.networks.pointwise_convolutions import (
     gradient_by_filter,
@@ -53,7 +59,7 @@ _VOLUME = (
 _COMMON = ("strides", "padding", "data_format", "dilations", "explicit_paddings", "use_cudnn_on_gpu")
 
 
-def _require_channels(channels, kernel_channels, groups_allowed):
+def _require_channels(channels: int | None, kernel_channels: int | None, groups_allowed: bool) -> None:
     if channels is None or kernel_channels is None or channels == kernel_channels:
         return
     if not groups_allowed or not kernel_channels or channels % kernel_channels:
@@ -64,8 +70,8 @@ def _require_channels(channels, kernel_channels, groups_allowed):
         )
 
 
-def _infer_convolution(rank, depthwise):
-    def infer(node):
+def infer_convolution(rank: int, depthwise: bool) -> ShapeFunction:
+    def infer(node: Node) -> Shapes:
         image, kernel = require_rank(node.dims(0), rank), require_rank(node.dims(1), rank)
         layout = node.attributes["data_format"]
         last = is_channels_last(layout)
@@ -88,7 +94,7 @@ def _infer_convolution(rank, depthwise):
     return infer
 
 
-def _check_operands(x, kernel, rank, channels, depthwise):
+def _check_operands(x: torch.Tensor, kernel: torch.Tensor, rank: int, channels: int, depthwise: bool) -> None:
     if x.dim() != rank or kernel.dim() != rank:
         raise errors.InvalidArgumentError(
             None,
@@ -102,7 +108,7 @@ def _check_operands(x, kernel, rank, channels, depthwise):
         )
 
 
-def _filter_view(geometry, kernel, depthwise):
+def _filter_view(geometry: Geometry, kernel: torch.Tensor, depthwise: bool) -> torch.Tensor:
     """The filter as ATen has it: [out, in of a group, spatial...]."""
     if depthwise:
         height, width, inputs, multiplier = kernel.shape
@@ -110,8 +116,8 @@ def _filter_view(geometry, kernel, depthwise):
     return kernel.permute(geometry.filter_first)
 
 
-def _forward_kernel(depthwise):
-    def factory(node, env):
+def _forward_kernel(depthwise: bool) -> KernelFactory:
+    def factory(node: Node, env: Environment) -> Kernel:
         geometry = Geometry(node)
         seen = arrange(geometry, node.static_shape(0), node.static_shape(1), depthwise)
         if seen is not None:
@@ -121,7 +127,7 @@ def _forward_kernel(depthwise):
         strides, dilations, rank = geometry.strides, geometry.dilations, geometry.rank
         to_first, to_last, last = geometry.to_first, geometry.to_last, geometry.last
 
-        def run(x, kernel):
+        def run(x: torch.Tensor, kernel: torch.Tensor) -> torch.Tensor | None:
             channels = x.shape[-1] if last else x.shape[1]
             _check_operands(x, kernel, rank, channels, depthwise)
             counts, before, after = fixed or geometry.solve(
@@ -146,7 +152,7 @@ def _forward_kernel(depthwise):
     return factory
 
 
-def _forward_call(node, env, seen):
+def _forward_call(node: Node, env: Environment, seen: Arrangement) -> Call:
     convolve, weights = _FORWARD[seen.geometry.rank - 2], seen.filter_of(X1)
     if pointwise_convolutions.suits(node, env, seen.geometry, seen.kernel, seen.known):
         found = seen.image[0], *seen.counts
@@ -160,7 +166,7 @@ def _forward_call(node, env, seen):
     return seen.given_result(call)
 
 
-def _fixed_by_stride(geometry, node):
+def _fixed_by_stride(geometry: Geometry, node: Node) -> tuple[None, tuple[int, ...], tuple[int, ...]] | None:
     """Paddings that do not depend on unknown lengths: SAME with stride 1."""
     kernel = node.static_shape(1)
     if kernel is None or geometry.padding.rule != "SAME" or set(geometry.strides) != {1}:
@@ -173,13 +179,15 @@ def _fixed_by_stride(geometry, node):
 # ---- the gradient by the input
 
 
-def _shape_argument(node, i):
+def _shape_argument(node: Node, i: int) -> tuple[int, ...] | None:
     """The constant shape input `i` as a tuple, or None."""
     value = node.constant(i)
     return None if value is None else tuple(value.tolist())
 
 
-def _full_shape(rank, sizes, dy, kernel, last, depthwise):
+def _full_shape(
+    rank: int, sizes: tuple[int, ...], dy: torch.Tensor, kernel: torch.Tensor, last: bool, depthwise: bool
+) -> tuple[int, ...]:
     """`sizes` of an input of that rank; TensorFlow admits spatial sizes alone."""
     if len(sizes) == rank:
         return sizes
@@ -187,8 +195,8 @@ def _full_shape(rank, sizes, dy, kernel, last, depthwise):
     return (dy.shape[0], *sizes, channels) if last else (dy.shape[0], channels, *sizes)
 
 
-def _input_gradient_kernel(depthwise):
-    def factory(node, env):
+def _input_gradient_kernel(depthwise: bool) -> KernelFactory:
+    def factory(node: Node, env: Environment) -> Kernel:
         geometry = Geometry(node)
         constant = _shape_argument(node, 0)
         seen = arrange_gradient(geometry, constant, node.static_shape(1), node.static_shape(2), depthwise)
@@ -200,7 +208,7 @@ def _input_gradient_kernel(depthwise):
         transposed, strides, dilations = _TRANSPOSED[n], geometry.strides, geometry.dilations
         to_first, to_last = geometry.to_first, geometry.to_last
 
-        def run(sizes, kernel, dy):
+        def run(sizes: torch.Tensor, kernel: torch.Tensor, dy: torch.Tensor) -> torch.Tensor:
             shape = constant or tuple(sizes.tolist())
             shape = _full_shape(geometry.rank, shape, dy, kernel, last, depthwise)
             lengths, window = geometry.sizes_of(shape), kernel.shape[:n]
@@ -236,7 +244,7 @@ def _input_gradient_kernel(depthwise):
     return factory
 
 
-def _input_gradient_call(seen, env, dtype):
+def _input_gradient_call(seen: Arrangement, env: Environment, dtype: DType) -> Call:
     rest = tuple(
         max(length + 2 * margin - (count - 1) * stride - (size - 1) * dilation - 1, 0)
         for length, margin, count, stride, size, dilation in zip(
@@ -253,7 +261,7 @@ def _input_gradient_call(seen, env, dtype):
     return seen.given_image_gradient(call)
 
 
-def _pointwise_input_gradient(seen):
+def _pointwise_input_gradient(seen: Arrangement) -> Call:
     image, found, ones = seen.image, (seen.image[0], *seen.counts), (1, 1)
     row = row_of_positions(X2, ones, (*found, seen.kernel[-1]))
     call = Call(torch.conv_transpose2d, row, seen.filter_of(X1), None, ones, (0, 0), (0, 0), 1, ones)
@@ -264,8 +272,9 @@ def _pointwise_input_gradient(seen):
 # ---- the gradient by the filter
 
 
-def _filter_gradient_call(seen, env, dtype):
+def _filter_gradient_call(seen: Arrangement, env: Environment, dtype: DType) -> Call:
     zeros = (0,) * len(seen.strides)
+    assert dtype.torch is not None
     weights = shape_only(seen.geometry, seen.kernel, dtype.torch, env.device)
     dy, x = seen.result_of(X2), seen.image_of(X0)
     if _overruns(seen.kernel, seen.strides, seen.groups):
@@ -284,7 +293,7 @@ def _filter_gradient_call(seen, env, dtype):
     return seen.given_filter_gradient(Call(operator.getitem, call, 1))
 
 
-def _overruns(kernel, strides, groups):
+def _overruns(kernel: tuple[int, ...], strides: Sequence[int], groups: int) -> bool:
     """Whether oneDNN's gradient by this filter (of [spatial..., in, out]) writes past the end of a buffer.
 
     Its kernel for 1x1 filters with strides does on processors without AVX-512 (oneDNN 3.12, which comes with
@@ -294,29 +303,31 @@ def _overruns(kernel, strides, groups):
     return size == [1, 1] and max(strides) > 1 and groups == 1 and channels % 8 != 0
 
 
-def _positions_that_count(x, strides, padding):
+def _positions_that_count(x: torch.Tensor, strides: Sequence[int], padding: Sequence[int]) -> torch.Tensor:
     """What a 1x1 convolution of images with channels first reads, as it would be with strides of 1."""
     if any(padding):
         x = torch.nn.functional.pad(x, [n for n in reversed(padding) for _ in range(2)])
     return x[:, :, :: strides[0], :: strides[1]]
 
 
-def _filter_gradient_kernel(depthwise):
-    def factory(node, env):
+def _filter_gradient_kernel(depthwise: bool) -> KernelFactory:
+    def factory(node: Node, env: Environment) -> Kernel:
         geometry = Geometry(node)
         constant = _shape_argument(node, 1)
         seen = arrange_gradient(geometry, node.static_shape(0), constant, node.static_shape(2), depthwise)
         if seen is not None:
             if pointwise_convolutions.suits_product(node, env, geometry, seen.kernel, seen.known):
                 x, dims = seen.flat_image_of(X0), node.static_shape(2)
+                assert dims is not None  # or nothing would have been arranged
                 gradient = gradient_by_filter(x, X2, seen.strides, dims, seen.kernel[2])
                 return seen.given_flat_filter(gradient)
             return _filter_gradient_call(seen, env, node.dtype(0))
         n, last, to_first = geometry.rank - 2, geometry.last, geometry.to_first
         strides, dilations, zeros = list(geometry.strides), list(geometry.dilations), [0] * n
 
-        def run(x, sizes, dy):
+        def run(x: torch.Tensor, sizes: torch.Tensor, dy: torch.Tensor) -> torch.Tensor:
             shape = constant or tuple(sizes.tolist())
+            before: Sequence[int]
             counts, before, after = geometry.solve(geometry.sizes_of(x.shape), shape[:n])
             if counts != geometry.sizes_of(dy.shape):
                 raise errors.InvalidArgumentError(
@@ -335,7 +346,7 @@ def _filter_gradient_kernel(depthwise):
             steps = strides
             if _overruns((*shape[:n], channels, outputs), strides, groups):
                 x, steps, before = _positions_that_count(x, strides, before), [1, 1], zeros
-            gradient = _backward(
+            found: torch.Tensor = _backward(
                 dy,
                 x,
                 weights,
@@ -349,8 +360,8 @@ def _filter_gradient_kernel(depthwise):
                 [False, True, False],
             )[1]
             if depthwise:
-                return gradient.permute(2, 3, 1, 0).reshape(shape)
-            return gradient.permute(geometry.filter_last)
+                return found.permute(2, 3, 1, 0).reshape(shape)
+            return found.permute(geometry.filter_last)
 
         return run
 
@@ -360,8 +371,8 @@ def _filter_gradient_kernel(depthwise):
 # ---- declarations
 
 
-def _shape_from(i, rank):
-    def infer(node):
+def _shape_from(i: int, rank: int) -> ShapeFunction:
+    def infer(node: Node) -> Shapes:
         dims = node.constant_dims(i)
         if dims is not None and len(dims) != rank:
             return (None,) * rank
@@ -370,14 +381,14 @@ def _shape_from(i, rank):
     return infer
 
 
-def _attributes_of(op):
+def _attributes_of(op: Operation) -> Any:
     return {key: op.attributes[key] for key in _COMMON if key in op.attributes}
 
 
-def _infer_input_gradient(rank, knows_batch):
+def _infer_input_gradient(rank: int, knows_batch: bool) -> ShapeFunction:
     """The given sizes; spatial sizes alone take batch and channels from the gradient and the filter."""
 
-    def infer(node):
+    def infer(node: Node) -> Shapes:
         dims = node.constant_dims(0)
         if dims is None or len(dims) == rank:
             batch = require_rank(node.dims(2), rank)[:1] if knows_batch else (None,)
@@ -392,7 +403,9 @@ def _infer_input_gradient(rank, knows_batch):
     return infer
 
 
-def _convolution_family(names, rank, attributes, types, depthwise=False):
+def _convolution_family(
+    names: tuple[str, str, str], rank: int, attributes: str, types: tuple[DType, ...], depthwise: bool = False
+) -> tuple[OpDeclaration, OpDeclaration, OpDeclaration]:
     """Declares a convolution and its two gradient ops, each the other's gradients."""
     forward_name, input_name, filter_name = names
     forward = op(forward_name, "input: T, filter: T -> output: T", attributes, T=types)
@@ -410,7 +423,7 @@ def _convolution_family(names, rank, attributes, types, depthwise=False):
         T=types,
         host=["filter_sizes"],
     )
-    forward.infer(_infer_convolution(rank, depthwise))
+    forward.infer(infer_convolution(rank, depthwise))
     by_input.infer(_infer_input_gradient(rank, knows_batch=rank == 4 and not depthwise))
     by_filter.infer(_shape_from(1, rank))
     forward.kernel(CPU, GPU)(_forward_kernel(depthwise))
@@ -418,7 +431,7 @@ def _convolution_family(names, rank, attributes, types, depthwise=False):
     by_filter.kernel(CPU, GPU)(_filter_gradient_kernel(depthwise))
 
     @forward.gradient
-    def _(op, dy):
+    def _(op: Operation, dy: Tensor) -> Gradients:
         x, kernel = op.inputs
         if depthwise:
             x_shape, kernel_shape = F.Shape(x), F.Shape(kernel)
@@ -428,13 +441,13 @@ def _convolution_family(names, rank, attributes, types, depthwise=False):
         return by_input(x_shape, kernel, dy, **shared), by_filter(x, kernel_shape, dy, **shared)
 
     @by_input.gradient
-    def _(op, ddx):
+    def _(op: Operation, ddx: Tensor) -> Gradients:
         _, kernel, dy = op.inputs
         shared = _attributes_of(op)
         return None, by_filter(ddx, F.Shape(kernel), dy, **shared), forward(ddx, kernel, **shared)
 
     @by_filter.gradient
-    def _(op, d_kernel):
+    def _(op: Operation, d_kernel: Tensor) -> Gradients:
         x, _, dy = op.inputs
         shared = _attributes_of(op)
         return by_input(F.Shape(x), d_kernel, dy, **shared), None, forward(x, d_kernel, **shared)

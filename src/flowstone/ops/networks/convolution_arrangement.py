@@ -58,7 +58,7 @@ class Arrangement(NamedTuple):
     @property
     def channels(self) -> int:
         """The image's channels."""
-        return self.geometry.channels_of(self.image)  # type: ignore[no-any-return]
+        return self.geometry.channels_of(self.image)
 
     @property
     def lengths(self) -> tuple[int, ...]:
@@ -97,34 +97,34 @@ class Arrangement(NamedTuple):
 
     # ---- on the way out: each takes ATen's result, and returns the node's
 
-    def given_result(self, y: Any) -> Any:
+    def given_result(self, y: Any) -> Call:
         """The result of the convolution, of the node's shape and layout."""
         return self.given_flat_result(
             Call(torch.permute, y, self.geometry.to_last) if self.geometry.last else y
         )
 
-    def given_flat_result(self, y: Any) -> Any:
+    def given_flat_result(self, y: Call) -> Call:
         """The same from a result in the node's layout."""
         if self.counts == self.given_counts:
             return y
         return Call(torch.reshape, y, self._result_dims(self.given_counts))
 
-    def given_image_gradient(self, dx: Any) -> Any:
+    def given_image_gradient(self, dx: Any) -> Call:
         """The gradient by the image, of the node's shape and layout, from that by the padded one."""
         if self.extra is not None:
             dx = Call(_cut_back, dx, self.extra[0], self.geometry.sizes_of(self.image), self.geometry.last)
         dx = Call(torch.permute, dx, self.geometry.to_last) if self.geometry.last else dx
         return self.given_flat_gradient(dx)
 
-    def given_flat_gradient(self, dx: Any) -> Any:
+    def given_flat_gradient(self, dx: Any) -> Call:
         """The same from a gradient of dims `image` in the node's layout."""
         return dx if self.image == self.given_image else Call(torch.reshape, dx, self.given_image)
 
-    def given_filter_gradient(self, gradient: Any) -> Any:
+    def given_filter_gradient(self, gradient: Any) -> Call:
         """The gradient by the filter, of the node's shape, from [out, in of a group, spatial...]."""
         return self.given_flat_filter(Call(torch.permute, gradient, self.geometry.filter_last))
 
-    def given_flat_filter(self, gradient: Any) -> Any:
+    def given_flat_filter(self, gradient: Any) -> Call:
         """The same from a gradient of dims `kernel`."""
         return (
             gradient if self.kernel == self.given_kernel else Call(torch.reshape, gradient, self.given_kernel)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from flowstone.framework.node import Node
 from flowstone.ops.arrays.untouched import untouched
 from flowstone.ops.networks.windows import (
     channels_first,
@@ -22,7 +23,7 @@ class Geometry:
     has its channels last. UnimplementedError where a window is to move over batch or channels.
     """
 
-    def __init__(self, node) -> None:
+    def __init__(self, node: Node) -> None:
         attributes = node.attributes
         self.rank = len(attributes["strides"])
         layout = attributes["data_format"]
@@ -37,19 +38,23 @@ class Geometry:
         self.filter_first = (n + 1, n, *range(n))  # [spatial..., in, out] to [out, in, spatial...]
         self.filter_last = (*range(2, n + 2), 1, 0)
 
-    def solve(self, lengths, sizes):
+    def solve(
+        self, lengths: tuple[int, ...], sizes: tuple[int, ...]
+    ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
         """(counts, before, after) over these spatial lengths and window sizes."""
         return self.padding.solve(lengths, sizes, self.strides, self.dilations)
 
-    def sizes_of(self, shape):
+    def sizes_of(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Spatial lengths of a shape in the node's layout."""
         return tuple(shape[1:-1]) if self.last else tuple(shape[2:])
 
-    def channels_of(self, shape):
+    def channels_of(self, shape: tuple[int, ...]) -> int:
         """Channels of a shape in the node's layout."""
         return shape[-1] if self.last else shape[1]
 
-    def fixed(self, image, kernel):
+    def fixed(
+        self, image: tuple[int, ...] | None, kernel: tuple[int, ...] | None
+    ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]] | None:
         """The geometry (counts, before, after) if these static shapes decide it, else None."""
         if image is None or kernel is None:
             return None
@@ -59,7 +64,9 @@ class Geometry:
         return self.solve(lengths, sizes)
 
 
-def shape_only(geometry, kernel, dtype, device):
+def shape_only(
+    geometry: Geometry, kernel: tuple[int, ...], dtype: torch.dtype, device: torch.device
+) -> torch.Tensor:
     """A stand-in for a filter of which ATen reads only shape and strides.
 
     On a host ATen would first copy one whose strides are not those of the images' layout; so it has them,

@@ -51,14 +51,14 @@ def expanded(values: Any, n: int, data_format: str) -> list[int]:
     """Strides or dilations, one number, one a spatial dimension or all, as one a dimension."""
     if values is None:
         values = 1
-    values = [values] if isinstance(values, int) else [int(v) for v in values]
-    if len(values) == n + 2:
-        return values
-    if len(values) == 1:
-        values = values * n
-    if len(values) != n:
-        raise ValueError(f"strides or dilations must have 1, {n} or {n + 2} values. Received: {values}")
-    return [1, *values, 1] if is_channels_last(data_format) else [1, 1, *values]
+    sizes: list[int] = [values] if isinstance(values, int) else [int(v) for v in values]
+    if len(sizes) == n + 2:
+        return sizes
+    if len(sizes) == 1:
+        sizes = sizes * n
+    if len(sizes) != n:
+        raise ValueError(f"strides or dilations must have 1, {n} or {n + 2} values. Received: {sizes}")
+    return [1, *sizes, 1] if is_channels_last(data_format) else [1, 1, *sizes]
 
 
 def padding_attributes(padding: Any) -> dict[str, Any]:
@@ -407,9 +407,11 @@ depthwise_conv2d_backprop_input = depthwise_conv2d_native_backprop_input
 depthwise_conv2d_backprop_filter = depthwise_conv2d_native_backprop_filter
 
 
-def _depthwise(input, filter, strides, padding, rates, layout, name):
-    rates = expanded(rates, 2, layout)
-    return depthwise_conv2d_native(input, filter, strides, padding, layout, rates, name)
+def _depthwise(
+    input: Tensor, filter: Tensor, strides: list[int], padding: str, rates: Any, layout: str, name: str
+) -> Tensor:
+    dilations = expanded(rates, 2, layout)
+    return depthwise_conv2d_native(input, filter, strides, padding, layout, dilations, name)
 
 
 def depthwise_conv2d(

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from flowstone.framework import dtypes
+from flowstone.framework.dtypes import DType
 from flowstone.framework.operation import F
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.numbers.division import div_no_nan
+from flowstone.ops.variables.reference_variable import ReferenceVariable
 
 __all__ = ["embedding_lookup", "embedding_lookup_sparse"]
 
@@ -48,17 +52,19 @@ def embedding_lookup(
         return rows if max_norm is None else _clip(rows, ids, max_norm)
 
 
-def _gather(table, ids, name=None):
+def _gather(
+    table: Tensor | ReferenceVariable | np.ndarray[Any, Any], ids: Tensor, name: str | None = None
+) -> Tensor:
     """Rows of a tensor or variable; one that is read sparsely, if it can be."""
     read = getattr(table, "sparse_read", None)
     return F.GatherV2(table, ids, 0, name=name) if read is None else read(ids, name=name)
 
 
-def _clip(rows, ids, max_norm):
+def _clip(rows: Tensor, ids: Tensor, max_norm: float) -> Tensor:
     """The rows of these ids, with 2-norms of at most `max_norm`."""
     with get_default_graph().name_scope("clip_by_norm") as scope:
-        if None in (ids.ndim, rows.ndim):
-            axes = F.Range(F.Rank(ids), F.Rank(rows), 1)
+        if ids.ndim is None or rows.ndim is None:
+            axes: Any = F.Range(F.Rank(ids), F.Rank(rows), 1)
         else:
             axes = list(range(ids.ndim, rows.ndim))
         squares = F.Sum(F.Mul(rows, rows, name="mul"), axes, keep_dims=True)
@@ -69,7 +75,9 @@ def _clip(rows, ids, max_norm):
         return F.Identity(clipped, name=scope)
 
 
-def _partitioned(tables, ids, strategy, scope):
+def _partitioned(
+    tables: list[ReferenceVariable | Tensor | np.ndarray[Any, Any]], ids: Tensor, strategy: str, scope: str
+) -> Tensor:
     count, dtype = len(tables), ids.dtype.base_dtype
     flat = F.Reshape(ids, [-1])
     originals = F.Range(0, F.Size(flat), 1, name="range")
@@ -96,12 +104,15 @@ def _partitioned(tables, ids, strategy, scope):
     return rows
 
 
-def _cut_runs(tables, flat, dtype):
+def _cut_runs(
+    tables: list[ReferenceVariable | Tensor | np.ndarray[Any, Any]], flat: Tensor, dtype: DType
+) -> tuple[Tensor, Tensor]:
     """(partition, row) of each id where partitions hold runs of ids."""
     count = len(tables)
     sizes = [convert_to_tensor(table).dims for table in tables]
-    if all(dims is not None and dims[0] is not None for dims in sizes):
-        total = convert_to_tensor(sum(dims[0] for dims in sizes), dtype)
+    lengths = [dims[0] for dims in sizes if dims is not None and dims[0] is not None]
+    if len(lengths) == count:
+        total = convert_to_tensor(sum(lengths), dtype)
     else:
         shapes = [F.Shape(convert_to_tensor(table)) for table in tables]
         first = [F.StridedSlice(shape, [0], [1], [1], shrink_axis_mask=1) for shape in shapes]
@@ -156,14 +167,14 @@ def embedding_lookup_sparse(
         return _weighted(F.GatherV2(rows, positions, 0), sp_weights.values, segments, combiner, scope)
 
 
-def _int32(x):
+def _int32(x: Tensor) -> Tensor:
     return x if x.dtype.base_dtype is dtypes.int32 else F.Cast(x, DstT=dtypes.int32)
 
 
-def _weighted(rows, weights, segments, combiner, scope):
+def _weighted(rows: Tensor, weights: Tensor, segments: Tensor, combiner: str, scope: str) -> Tensor:
     weights = weights if weights.dtype is rows.dtype else F.Cast(weights, DstT=rows.dtype)
     if rows.ndim is None:
-        ones = F.Fill(F.ExpandDims(F.Sub(F.Rank(rows), 1), 0), 1)
+        ones: Any = F.Fill(F.ExpandDims(F.Sub(F.Rank(rows), 1), 0), 1)
     else:
         ones = [1] * (rows.ndim - 1)
     weights = F.Reshape(weights, F.ConcatV2([F.Shape(weights), ones], 0, name="concat"))
@@ -176,7 +187,7 @@ def _weighted(rows, weights, segments, combiner, scope):
     return _divided(total, F.Sqrt(F.SegmentSum(F.Square(weights), segments)), scope)
 
 
-def _divided(total, weight, scope):
+def _divided(total: Tensor, weight: Tensor, scope: str) -> Tensor:
     """The quotient in the type of the total, of integers too."""
     if not total.dtype.is_integer:
         return F.DivNoNan(total, weight, name=scope)

@@ -17,7 +17,8 @@ from typing import Any
 import torch
 
 from flowstone.framework import errors, onednn
-from flowstone.framework.kernel import CPU, GPU
+from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.node import Node
 from flowstone.framework.operation import F, op
 from flowstone.framework.shape import merge
 from flowstone.framework.tensor import Tensor
@@ -38,7 +39,7 @@ lrn_grad.no_gradient()
 _product = onednn.product
 
 
-def _settings(node: Any) -> tuple[int, float, float, float]:
+def _settings(node: Node) -> tuple[int, float, float, float]:
     radius, bias, alpha, beta = (node.attributes[key] for key in ("depth_radius", "bias", "alpha", "beta"))
     return radius, bias, alpha, beta
 
@@ -48,7 +49,7 @@ def _settings(node: Any) -> tuple[int, float, float, float]:
 Sum = Callable[[torch.Tensor], torch.Tensor]
 
 
-def neighbours(dims: Any, radius: int, env: Any, factor: float = 1.0, shift: float = 0.0) -> Sum:
+def neighbours(dims: Any, radius: int, env: Environment, factor: float = 1.0, shift: float = 0.0) -> Sum:
     """A function of float32 [..., channels]: ``factor * (sum of channels at most radius away) + shift``.
 
     `dims`: the static shape, of which only the channels matter, or None.
@@ -120,7 +121,7 @@ def _require_image(x: torch.Tensor) -> None:
 
 
 @lrn_op.kernel(CPU, GPU)
-def _(node: Any, env: Any) -> Any:
+def _(node: Node, env: Environment) -> Kernel:
     radius, bias, alpha, beta = _settings(node)
     norm_of, power = neighbours(node.static_shape(0), radius, env, alpha, bias), _power(beta)
 
@@ -133,7 +134,7 @@ def _(node: Any, env: Any) -> Any:
 
 
 @lrn_grad.kernel(CPU, GPU)
-def _(node: Any, env: Any) -> Any:
+def _(node: Node, env: Environment) -> Kernel:
     radius, bias, alpha, beta = _settings(node)
     dims = node.static_shape(1)
     norm_of, power = neighbours(dims, radius, env, alpha, bias), _power(beta)
@@ -167,7 +168,7 @@ def local_response_normalization(
 
     [batch, height, width, channels].
     """
-    return lrn_op(input, depth_radius=depth_radius, bias=bias, alpha=alpha, beta=beta, name=name)  # type: ignore[no-any-return]
+    return lrn_op(input, depth_radius=depth_radius, bias=bias, alpha=alpha, beta=beta, name=name)
 
 
 lrn = local_response_normalization

@@ -8,13 +8,16 @@ the first counts. Public names here belong to ``tf.nn``.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 
 from flowstone.framework import dtypes, errors
-from flowstone.framework.kernel import CPU, GPU
-from flowstone.framework.operation import F, op
+from flowstone.framework.graph_operation import Operation
+from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.node import Node
+from flowstone.framework.operation import F, Gradients, Shapes, op
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.arrays.arrays import in_signed
@@ -40,7 +43,7 @@ dilation2d_backprop_filter = op(
 class _Dilation:
     """The windows of a node over one image shape: `positions` are slices of the padded image, row by row."""
 
-    def __init__(self, attributes, image, kernel) -> None:
+    def __init__(self, attributes: Any, image: torch.Tensor, kernel: torch.Tensor) -> None:
         if image.dim() != 4 or kernel.dim() != 3 or image.shape[3] != kernel.shape[2]:
             raise errors.InvalidArgumentError(
                 None,
@@ -66,25 +69,24 @@ class _Dilation:
             for column in range(kernel.shape[1])
         ]
 
-    def candidates(self):
+    def candidates(self) -> Iterator[Any]:
         """Image plus filter for each position of the filter."""
         offsets = self.filter.flatten(0, 1)
         return (self.image[position] + offset for position, offset in zip(self.positions, offsets))
 
-    def winners(self):
+    def winners(self) -> torch.Tensor:
         """The number of the filter position that has the maximum, for each output."""
-        best, winner = None, None
-        for number, candidate in enumerate(self.candidates()):
-            if best is None:
-                best, winner = candidate, torch.zeros_like(candidate, dtype=torch.int64)
-            else:
-                wins = candidate > best
-                best, winner = torch.where(wins, candidate, best), winner.masked_fill(wins, number)
+        candidates = enumerate(self.candidates())
+        _, best = next(candidates)
+        winner = torch.zeros_like(best, dtype=torch.int64)
+        for number, candidate in candidates:
+            wins = candidate > best
+            best, winner = torch.where(wins, candidate, best), winner.masked_fill(wins, number)
         return winner
 
 
 @dilation2d_op.infer
-def _(node):
+def _(node: Node) -> Shapes:
     image, kernel = require_rank(node.dims(0), 4), require_rank(node.dims(1), 3)
     depth = image[3] if kernel[2] is None else kernel[2]
     if image[3] is not None and image[3] != depth:
@@ -96,23 +98,23 @@ def _(node):
 
 
 @dilation2d_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     attributes = node.attributes
 
-    def run(image, kernel):
-        best = None
+    def run(image: torch.Tensor, kernel: torch.Tensor) -> torch.Tensor:
+        best: Any = None
         for candidate in _Dilation(attributes, image, kernel).candidates():
             best = candidate if best is None else torch.maximum(best, candidate)
-        return best.to(image.dtype)
+        return best.to(image.dtype)  # type: ignore[no-any-return]
 
     return run
 
 
 @dilation2d_backprop_input.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     attributes = node.attributes
 
-    def run(image, kernel, dy):
+    def run(image: torch.Tensor, kernel: torch.Tensor, dy: torch.Tensor) -> torch.Tensor:
         windows = _Dilation(attributes, image, kernel)
         winner = windows.winners()
         gradient = windows.image.new_zeros(windows.image.shape, dtype=dy.dtype)
@@ -125,10 +127,10 @@ def _(node, env):
 
 
 @dilation2d_backprop_filter.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     attributes = node.attributes
 
-    def run(image, kernel, dy):
+    def run(image: torch.Tensor, kernel: torch.Tensor, dy: torch.Tensor) -> torch.Tensor:
         winner = _Dilation(attributes, image, kernel).winners()
         count = kernel.shape[0] * kernel.shape[1]
         sums = [torch.where(winner == number, dy, 0).sum((0, 1, 2)) for number in range(count)]
@@ -144,7 +146,7 @@ dilation2d_backprop_filter.no_gradient()
 
 
 @dilation2d_op.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     attributes = {key: op.attributes[key] for key in ("strides", "rates", "padding")}
     return (
         F.Dilation2DBackpropInput(*op.inputs, dy, **attributes),

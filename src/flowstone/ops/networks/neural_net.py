@@ -13,8 +13,10 @@ import numpy as np
 import torch
 
 from flowstone.framework import dtypes, errors
-from flowstone.framework.kernel import CPU, GPU, X0, X1, Call
-from flowstone.framework.operation import F, op
+from flowstone.framework.graph_operation import Operation
+from flowstone.framework.kernel import CPU, GPU, X0, X1, Call, Environment, Kernel
+from flowstone.framework.node import Node
+from flowstone.framework.operation import F, Gradients, Shapes, op
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.shape import merge, num_elements
 from flowstone.framework.tensor import Tensor, convert_to_tensor
@@ -42,11 +44,11 @@ _LAYOUT = "data_format: string in ['NHWC', 'NCHW'] = 'NHWC'"
 # ---- biases
 
 
-def _channel_axis(node):
+def _channel_axis(node: Node) -> int:
     return -1 if node.attributes.get("data_format", "NHWC") == "NHWC" else 1
 
 
-def _infer_bias_add(node):
+def _infer_bias_add(node: Node) -> Shapes:
     value, bias = node.dims(0), node.dims(1)
     least = 2 if _channel_axis(node) == -1 else 3
     if value is not None and len(value) < least:
@@ -56,16 +58,16 @@ def _infer_bias_add(node):
     if value is None or bias is None:
         return value
     axis = _channel_axis(node) % len(value)
-    return (*value[:axis], *merge(value[axis : axis + 1], bias), *value[axis + 1 :])
+    return (*value[:axis], *(merge(value[axis : axis + 1], bias) or ()), *value[axis + 1 :])
 
 
-def _bias_add_kernel(node, env):
+def _bias_add_kernel(node: Node, env: Environment) -> Kernel:
     axis, dims, dtype = _channel_axis(node), node.dims(0), node.dtype(0)
     known = dims is not None and dims[-1] is not None and node.dims(1) == dims[-1:]
     if axis == -1 and known and not needs_help(dtype):
         return Call(torch.add, X0, X1).or_in_place(0, torch.Tensor.add_, X0, X1)
 
-    def add(x, bias):
+    def add(x: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
         if x.dim() < 2 or bias.dim() != 1 or bias.shape[0] != x.shape[axis]:
             raise errors.InvalidArgumentError(
                 None,
@@ -87,45 +89,51 @@ for _declaration in (bias_add_op, bias_add_v1):
 
 
 @bias_add_op.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     return dy, F.BiasAddGrad(dy, data_format=op.attributes["data_format"])
 
 
 @bias_add_v1.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     last = F.Sub(F.Rank(dy), 1, name="sub")
     return dy, F.Sum(dy, F.Range(0, last, 1, name="range"))
 
 
 @bias_add_grad.infer
-def _(node):
+def _(node: Node) -> Shapes:
     dims = node.dims(0)
     return (None,) if dims is None else (dims[_channel_axis(node)],)
 
 
-def _suits_blas(rows, columns):
+def _suits_blas(rows: int, columns: int) -> bool:
     """Whether BLAS adds up columns three times as fast as ATen's sum: many rows, few and uneven columns."""
     return rows >= 4096 and columns is not None and columns <= 32 and columns % 16 != 0
 
 
-def _column_sums(x, ones, columns):
+def _column_sums(x: Any, ones: Any, columns: Any) -> Any:
     return torch.mv(x.reshape(-1, columns).t(), ones)
 
 
 @bias_add_grad.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     axis, dims = _channel_axis(node), node.dims(0)
     if dims is not None and len(dims) > 1 and (node.dtype(0).is_floating or node.dtype(0).is_complex):
         rows = num_elements(dims[:-1])
         by_blas = env.device.type == "cpu" and node.dtype(0) is dtypes.float32
-        if by_blas and axis % len(dims) == len(dims) - 1 and rows and _suits_blas(rows, dims[-1]):
+        if (
+            by_blas
+            and axis % len(dims) == len(dims) - 1
+            and rows
+            and dims[-1]
+            and _suits_blas(rows, dims[-1])
+        ):
             return Call(_column_sums, X0, torch.ones(rows), dims[-1])
         return Call(torch.sum, X0, [i for i in range(len(dims)) if i != axis % len(dims)])
     return lambda dy: dy.movedim(axis, 0).flatten(1).sum(1).to(dy.dtype)
 
 
 @bias_add_grad.gradient
-def _(op, d_bias):
+def _(op: Operation, d_bias: Tensor) -> Gradients:
     """The received vector along the channels, repeated to the shape of what was summed."""
     x = op.inputs[0]
     axis = -1 if op.attributes["data_format"] == "NHWC" else 1
@@ -144,16 +152,16 @@ l2_loss_op.gradient(lambda op, dy: (F.Mul(op.inputs[0], dy, name="mul"),))
 
 
 @l2_loss_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     return _half_squares_wide if node.dtype(0) in (dtypes.float16, dtypes.bfloat16) else _half_squares
 
 
-def _half_squares(x):
+def _half_squares(x: torch.Tensor) -> torch.Tensor:
     flat = (in_memory_order((x,)) or (x,))[0].reshape(-1)  # filters are not in their shape's order
     return torch.dot(flat, flat).div_(2)
 
 
-def _half_squares_wide(x):
+def _half_squares_wide(x: torch.Tensor) -> torch.Tensor:
     flat = x.reshape(-1).float()
     return torch.dot(flat, flat).div_(2).to(x.dtype)
 
@@ -212,7 +220,7 @@ def l2_normalize(
         return F.Complex(real, imaginary, Tout=x.dtype, name=scope)
 
 
-def _inverse_norm(squares, axis, epsilon):
+def _inverse_norm(squares: Tensor, axis: int, epsilon: float) -> Tensor:
     if axis is None:
         axis = (
             list(range(squares.shape.ndims))
@@ -259,7 +267,7 @@ def log_poisson_loss(
         return F.AddV2(result, _stirling(targets), name="add") if compute_full_loss else result
 
 
-def _stirling(z):
+def _stirling(z: Tensor) -> Tensor:
     dtype = z.dtype.base_dtype
     half, two_pi = convert_to_tensor(0.5, dtype), convert_to_tensor(2 * np.pi, dtype)
     linear = F.Sub(F.Mul(z, F.Log(z), name="mul"), z, name="sub")
@@ -290,7 +298,7 @@ def dropout(
     if rate is None:
         raise ValueError("`rate` must be provided.")
     with get_default_graph().name_scope(name or "dropout"):
-        if isinstance(rate, numbers.Real) and not 0 <= rate < 1:
+        if isinstance(rate, numbers.Real) and not 0 <= float(rate) < 1:
             raise ValueError(
                 f"`rate` must be a scalar tensor or a float in the range [0, 1). Received: rate={rate}"
             )
@@ -301,24 +309,25 @@ def dropout(
                 f"Received: x_dtype={x.dtype}"
             )
         if isinstance(rate, numbers.Real) and rate == 0:
-            return x
+            return x  # type: ignore[no-any-return]
         return _dropped(x, rate, noise_shape, seed)
 
 
-def _dropped(x, rate, noise_shape, seed):
+def _dropped(x: Tensor, rate: Any, noise_shape: Any, seed: int | None) -> Tensor:
     dtype = x.dtype.base_dtype
+    threshold: Any = rate
     if isinstance(rate, numbers.Real):
-        scaled = F.Mul(x, convert_to_tensor(1 / (1 - rate), dtype))
+        scaled = F.Mul(x, convert_to_tensor(1 / (1 - threshold), dtype))
     else:
-        rate = convert_to_tensor(rate, dtype, name="rate")
-        scaled = F.RealDiv(x, F.Sub(convert_to_tensor(1.0, dtype), rate))
+        threshold = convert_to_tensor(rate, dtype, name="rate")
+        scaled = F.RealDiv(x, F.Sub(convert_to_tensor(1.0, dtype), threshold))
     noise = random_uniform(_noise_shape(x, noise_shape), seed=seed, dtype=dtype)
-    result = F.SelectV2(F.GreaterEqual(noise, rate), scaled, convert_to_tensor(0.0, dtype))
+    result = F.SelectV2(F.GreaterEqual(noise, threshold), scaled, convert_to_tensor(0.0, dtype))
     result.set_shape(x.shape)
     return result
 
 
-def _noise_shape(x, noise_shape):
+def _noise_shape(x: Tensor, noise_shape: Any) -> Any:
     if noise_shape is None:
         dims = x.dims
         return (

@@ -14,8 +14,18 @@ import numpy as np
 import torch
 
 from flowstone.framework import dtypes, errors
-from flowstone.framework.kernel import CPU, GPU
-from flowstone.framework.operation import F, op
+from flowstone.framework.graph_operation import Operation
+from flowstone.framework.kernel import CPU, GPU, Environment, Kernel, KernelFactory
+from flowstone.framework.node import Node
+from flowstone.framework.operation import (
+    F,
+    GradientFunction,
+    Gradients,
+    OpDeclaration,
+    ShapeFunction,
+    Shapes,
+    op,
+)
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.shape import merge
 from flowstone.framework.tensor import Tensor, convert_to_tensor
@@ -48,19 +58,21 @@ _X_TYPES = {
 # ---- fused batch normalisation
 
 
-def _channel_dims(node, first, *others):
+def _channel_dims(
+    node: Node, first: int, *others: int
+) -> tuple[tuple[int | None, ...], tuple[int | None, ...]]:
     """(dims of the image, dims (channels,)) merged from the image input and vector inputs."""
     layout = node.attributes["data_format"]
     dims = require_rank(node.dims(first), len(layout))
     axis = len(layout) - 1 if is_channels_last(layout) else 1
-    channels = (dims[axis],)
+    channels: tuple[int | None, ...] = (dims[axis],)
     for i in others:
-        channels = merge(channels, require_rank(node.dims(i), 1))
+        channels = merge(channels, require_rank(node.dims(i), 1)) or channels
     return (*dims[:axis], *channels, *dims[axis + 1 :]), channels
 
 
-def _infer_batch_norm(outputs):
-    def infer(node):
+def _infer_batch_norm(outputs: int) -> ShapeFunction:
+    def infer(node: Node) -> Shapes:
         fixed = (1, 2) if node.attributes["is_training"] else (1, 2, 3, 4)
         dims, channels = _channel_dims(node, 0, *fixed)
         return [dims, channels, channels, channels, channels, *[None] * (outputs - 5)]
@@ -68,7 +80,7 @@ def _infer_batch_norm(outputs):
     return infer
 
 
-def _views(node):
+def _views(node: Node) -> tuple[tuple[int, ...] | None, ...]:
     """(to a channels-first view, back) for the image of a node."""
     rank = len(node.attributes["data_format"])
     if not is_channels_last(node.attributes["data_format"]):
@@ -76,12 +88,12 @@ def _views(node):
     return channels_first(rank), channels_last(rank)
 
 
-def _blend(old, new, factor):
+def _blend(old: torch.Tensor, new: torch.Tensor, factor: float) -> torch.Tensor:
     return new if factor == 1 or not old.numel() else torch.lerp(old, new, factor)
 
 
-def _batch_norm_kernel(has_third):
-    def factory(node, env):
+def _batch_norm_kernel(has_third: bool) -> KernelFactory:
+    def factory(node: Node, env: Environment) -> Kernel:
         attributes = node.attributes
         to_first, to_last = _views(node)
         epsilon, training = attributes["epsilon"], attributes["is_training"]
@@ -89,7 +101,13 @@ def _batch_norm_kernel(has_third):
         rank, widens = len(attributes["data_format"]), node.dtype(0) is not dtypes.float32
         third = (torch.zeros((), device=env.device),) if has_third else ()
 
-        def run(x, scale, offset, mean, variance):
+        def run(
+            x: torch.Tensor,
+            scale: torch.Tensor,
+            offset: torch.Tensor,
+            mean: torch.Tensor,
+            variance: torch.Tensor,
+        ) -> tuple[torch.Tensor, ...]:
             if (
                 x.dim() != rank
                 or scale.shape != offset.shape
@@ -121,7 +139,7 @@ def _batch_norm_kernel(has_third):
     return factory
 
 
-def _batch_norm_grad_kernel(node, env):
+def _batch_norm_grad_kernel(node: Node, env: Environment) -> Kernel:
     attributes = node.attributes
     to_first, to_last = _views(node)
     epsilon, training = attributes["epsilon"], attributes["is_training"]
@@ -129,7 +147,14 @@ def _batch_norm_grad_kernel(node, env):
     spare = torch.zeros(0, device=env.device)
     mask = [True, True, True]
 
-    def run(dy, x, scale, mean, variance, *_):
+    def run(
+        dy: torch.Tensor,
+        x: torch.Tensor,
+        scale: torch.Tensor,
+        mean: torch.Tensor,
+        variance: torch.Tensor,
+        *_: torch.Tensor,
+    ) -> tuple[torch.Tensor, ...]:
         dtype = x.dtype
         if not x.numel():
             return x.clone(), torch.zeros_like(scale), torch.zeros_like(scale), spare, spare
@@ -148,7 +173,7 @@ def _batch_norm_grad_kernel(node, env):
     return run
 
 
-def _batch_norm_family(version):
+def _batch_norm_family(version: str) -> tuple[OpDeclaration, OpDeclaration]:
     unit = "T" if version == "" else "U"
     layouts = _LAYOUTS.get(version, _LAYOUTS[""])
     third = [f", reserve_space_3: {unit}"] if version == "V3" else [""]
@@ -176,18 +201,18 @@ def _batch_norm_family(version):
     return forward, grad
 
 
-def _infer_batch_norm_grad(node):
+def _infer_batch_norm_grad(node: Node) -> Shapes:
     layout = node.attributes["data_format"]
     axis = len(layout) - 1 if is_channels_last(layout) else 1
     x, dims = (require_rank(node.dims(i), len(layout)) for i in (1, 0))
-    channels = merge(_channel_dims(node, 0, 2, 3, 4)[1], x[axis : axis + 1])
+    channels = merge(_channel_dims(node, 0, 2, 3, 4)[1], x[axis : axis + 1]) or (None,)
     dims = (*dims[:axis], *channels, *dims[axis + 1 :])
     return [dims, channels, channels, (0,), (0,)]
 
 
-def _batch_norm_gradient(grad):
-    def gradient(op, dy, *_):
-        x, scale, _, mean, variance = op.inputs
+def _batch_norm_gradient(grad: OpDeclaration) -> GradientFunction:
+    def gradient(op: Operation, dy: Tensor, *_: Tensor) -> Gradients:
+        x, scale, _offset, mean, variance = op.inputs
         attributes = {key: op.attributes[key] for key in ("epsilon", "data_format", "is_training")}
         layout = attributes["data_format"]
         reserves = list(op.outputs[3:])
@@ -267,7 +292,7 @@ def batch_normalization(
         return F.AddV2(scaled, _as_type(shift, x), name="add")
 
 
-def _as_type(y, x):
+def _as_type(y: Tensor, x: Tensor) -> Tensor:
     return y if y.dtype.base_dtype is x.dtype.base_dtype else F.Cast(y, DstT=x.dtype.base_dtype)
 
 
@@ -309,7 +334,7 @@ def moments(
         return (_as_type(mean, x), _as_type(variance, x)) if narrow else (mean, variance)
 
 
-def _axis_list(axes):
+def _axis_list(axes: list[int]) -> list[int]:
     if axes is None:
         return []  # to squeeze all, as all are 1
     if isinstance(axes, int):

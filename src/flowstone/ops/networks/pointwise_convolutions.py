@@ -24,14 +24,15 @@ from typing import Any
 import torch
 
 from flowstone.framework import dtypes, onednn
-from flowstone.framework.kernel import Call
+from flowstone.framework.kernel import Call, Environment
+from flowstone.framework.node import Node
 
 __all__: list[str] = []
 
 _product = onednn.product
 
 
-def suits(node: Any, env: Any, geometry: Any, kernel: tuple[int, ...], known: Any) -> bool:
+def suits(node: Node, env: Environment, geometry: Any, kernel: tuple[int, ...], known: Any) -> bool:
     """Whether this convolution, or gradient by the input, of known shapes is computed so.
 
     `known`: groups, the result's spatial lengths, and the padding.
@@ -41,17 +42,18 @@ def suits(node: Any, env: Any, geometry: Any, kernel: tuple[int, ...], known: An
     profile = env.machine.profile
     if not profile.pointwise_positions:
         return False
-    return max(geometry.strides) > 1 or math.prod(known[1]) <= profile.pointwise_positions
+    return bool(max(geometry.strides) > 1 or math.prod(known[1]) <= profile.pointwise_positions)
 
 
-def suits_product(node: Any, env: Any, geometry: Any, kernel: tuple[int, ...], known: Any) -> bool:
+def suits_product(node: Node, env: Environment, geometry: Any, kernel: tuple[int, ...], known: Any) -> bool:
     """Whether the gradient by this filter is computed as a matrix product; arguments as for `suits`."""
     if not _is_product(node.dtype(0), env, geometry, kernel, known) or not env.machine.has_onednn:
         return False
-    return bool(node.dims(0)[0] * math.prod(known[1]) <= env.machine.profile.pointwise_positions_in_all)
+    positions = node.known_dims(0)[0] * math.prod(known[1])
+    return bool(positions <= env.machine.profile.pointwise_positions_in_all)
 
 
-def _is_product(dtype: Any, env: Any, geometry: Any, kernel: tuple[int, ...], known: Any) -> bool:
+def _is_product(dtype: Any, env: Environment, geometry: Any, kernel: tuple[int, ...], known: Any) -> bool:
     groups, _, padding = known
     if env.device.type != "cpu" or dtype is not dtypes.float32 or not geometry.last or geometry.rank != 4:
         return False

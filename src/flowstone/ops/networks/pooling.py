@@ -9,13 +9,27 @@ in `pooling_layers`.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import torch
 
 from flowstone.framework import dtypes, errors
-from flowstone.framework.kernel import CPU, GPU
-from flowstone.framework.operation import F, op
-from flowstone.framework.shape import merge
+from flowstone.framework.dtypes import DType
+from flowstone.framework.graph_operation import Operation
+from flowstone.framework.kernel import CPU, GPU, Environment, Kernel, KernelFactory
+from flowstone.framework.node import Node
+from flowstone.framework.operation import (
+    F,
+    GradientFunction,
+    Gradients,
+    OpDeclaration,
+    ShapeFunction,
+    Shapes,
+    op,
+)
+from flowstone.framework.shape import Dims, merge
+from flowstone.framework.tensor import Tensor
 from flowstone.ops.arrays.arrays import in_signed
 from flowstone.ops.networks.sliding_maxima import sliding_maxima
 from flowstone.ops.networks.windows import (
@@ -52,7 +66,7 @@ class Window:
     spatial `sizes` and `strides`, `padding`, `rank`, `last` (channels last).
     """
 
-    def __init__(self, attributes, ksize, strides) -> None:
+    def __init__(self, attributes: Any, ksize: tuple[int, ...], strides: tuple[int, ...]) -> None:
         layout = attributes.get("data_format", "NHWC")
         self.rank, self.last = len(ksize), is_channels_last(layout)
         self.n = self.rank - 2
@@ -73,11 +87,11 @@ class Window:
                 "depthwise windows must not overlap.",
             )
 
-    def solve(self, lengths):
+    def solve(self, lengths: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
         """(counts, before, after) over these spatial lengths."""
         return self.padding.solve(lengths, self.sizes, self.strides, (1,) * self.n)
 
-    def first(self, x):
+    def first(self, x: torch.Tensor) -> torch.Tensor:
         """A tensor in the node's layout as a channels-first view. InvalidArgumentError for another rank."""
         if x.dim() != self.rank:
             raise errors.InvalidArgumentError(
@@ -85,11 +99,13 @@ class Window:
             )
         return x.permute(self.to_first) if self.last else x
 
-    def restored(self, y):
+    def restored(self, y: torch.Tensor) -> torch.Tensor:
         """A channels-first tensor in the node's layout."""
         return y.permute(self.to_last) if self.last else y
 
-    def arrange(self, lengths):
+    def arrange(
+        self, lengths: tuple[int, ...]
+    ) -> tuple[tuple[int, ...], tuple[int, ...], bool, tuple[tuple[int, ...], tuple[int, ...]] | None]:
         """(counts, padding, ceil_mode, explicit): how ATen is told of these windows.
 
         `explicit` is None, or (before, after) that must be padded by hand first.
@@ -104,7 +120,7 @@ class Window:
         return counts, (0,) * self.n, False, (before, after)
 
 
-def _ceil_fits(length, size, stride, before, after, count):
+def _ceil_fits(length: int, size: int, stride: int, before: int, after: int, count: int) -> bool:
     """Whether ATen's ceil mode, padded symmetrically by `before`,
 
     gives `count` windows that all start inside.
@@ -117,17 +133,17 @@ def _ceil_fits(length, size, stride, before, after, count):
     return found == count
 
 
-def attribute_window(node):
+def attribute_window(node: Node) -> Window:
     return Window(node.attributes, node.attributes["ksize"], node.attributes["strides"])
 
 
-def _input_window(first):
+def _input_window(first: int) -> Callable[..., Any]:
     """The window of a node whose ksize and strides are the inputs `first` and ``first + 1``;
 
     None if not constant.
     """
 
-    def find(node):
+    def find(node: Node) -> Window | None:
         ksize, strides = node.constant(first), node.constant(first + 1)
         if ksize is None or strides is None:
             return None
@@ -136,10 +152,12 @@ def _input_window(first):
     return find
 
 
-def pooling_kernel(find, make):
+def pooling_kernel(
+    find: Callable[[Node], Window | None], make: Callable[[Window, Node], Callable[..., Any]]
+) -> KernelFactory:
     """A kernel factory: `make(window, node)` gives ``f(*tensors)``; windows may come with the step."""
 
-    def factory(node, env):
+    def factory(node: Node, env: Environment) -> Kernel:
         window = find(node)
         if window is not None:
             function = make(window, node)
@@ -150,7 +168,7 @@ def pooling_kernel(find, make):
                 return function
             return lambda *inputs: function(*inputs[:tensors])
 
-        def run(*inputs):
+        def run(*inputs: torch.Tensor) -> Any:
             *tensors, ksize, strides = inputs
             return make(Window(node.attributes, tuple(ksize.tolist()), tuple(strides.tolist())), node)(
                 *tensors
@@ -161,8 +179,8 @@ def pooling_kernel(find, make):
     return factory
 
 
-def infer_pooled(find, rank):
-    def infer(node):
+def infer_pooled(find: Callable[[Node], Window | None], rank: int) -> Callable[[Node], Dims]:
+    def infer(node: Node) -> Dims:
         window = find(node)
         if window is None:
             return None
@@ -181,18 +199,18 @@ def infer_pooled(find, rank):
 # ---- maxima
 
 
-def _lowest(dtype):
+def _lowest(dtype: torch.dtype) -> float:
     return -math.inf if dtype.is_floating_point else torch.iinfo(dtype).min
 
 
-def _wide(dtype, device_type):
+def _wide(dtype: DType, device_type: str) -> torch.dtype | None:
     """The type that ATen pools maxima of this one in, exactly; None for its own."""
     if dtype.is_floating:
         return None
     return torch.int64 if device_type == "cpu" else torch.float64
 
 
-def _max_kernel(window, node):
+def _max_kernel(window: Window, node: Node) -> Callable[..., Any]:
     if window.channel_size != 1:
         size = window.channel_size
         if window.last:
@@ -208,7 +226,7 @@ def _max_kernel(window, node):
         else None
     )
 
-    def run(x):
+    def run(x: torch.Tensor) -> torch.Tensor:
         dtype = x.dtype
         y = first(x)
         counts, padding, ceil, explicit = fixed or arrange(y.shape[2:])
@@ -217,56 +235,59 @@ def _max_kernel(window, node):
         if converts:
             y = y.to(_wide(node.dtype(0), y.device.type))
         if explicit is not None:
-            y = pad_spatial(y, *explicit, _lowest(y.dtype))
+            y = pad_spatial(y, explicit[0], explicit[1], _lowest(y.dtype))
         y = restored(pool(y, sizes, strides, padding, ones, ceil))
         return y.to(dtype) if converts else y
 
     return run
 
 
-def _host_max_kernel(window, node):
+def _host_max_kernel(window: Window, node: Node) -> Callable[..., Any]:
     return sliding_maxima(window, node) or _max_kernel(window, node)
 
 
-def spatial_lengths(window, shape):
+def spatial_lengths(window: Window, shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(shape[1:-1]) if window.last else tuple(shape[2:])
 
 
-def _maxima(window, x):
+def _maxima(window: Window, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """(maxima, their positions in the unpadded plane, before-padding aware) of a channels-first tensor."""
     _, padding, ceil, explicit = window.arrange(x.shape[2:])
     if not x.dtype.is_floating_point:
         x = x.to(_wide(dtypes.int64, x.device.type))
     lengths = x.shape[2:]
     if explicit is not None:
-        x = pad_spatial(x, *explicit, _lowest(x.dtype))
+        x = pad_spatial(x, explicit[0], explicit[1], _lowest(x.dtype))
     values, indices = MAX_INDICES[window.n](x, window.sizes, window.strides, padding, (1,) * window.n, ceil)
     if explicit is not None:
         indices = _without_padding(indices, x.shape[2:], explicit[0], lengths)
     return values, indices
 
 
-def _without_padding(indices, padded, before, lengths):
+def _without_padding(
+    indices: torch.Tensor, padded: tuple[int, ...], before: tuple[int, ...], lengths: tuple[int, ...]
+) -> torch.Tensor:
     """Positions in a padded plane as positions in the plane itself."""
-    result, scale, rest = 0, 1, indices
+    result: Any = 0
+    scale, rest = 1, indices
     for axis in reversed(range(len(lengths))):
         inside = (rest % padded[axis]).sub_(before[axis]).clamp_(0, lengths[axis] - 1)
         result = result + inside * scale
         rest, scale = rest // padded[axis], scale * lengths[axis]
-    return result
+    return result  # type: ignore[no-any-return]
 
 
-def _scatter(dy, indices, shape):
+def _scatter(dy: torch.Tensor, indices: torch.Tensor, shape: tuple[int, ...]) -> torch.Tensor:
     """Adds the elements of channels-first `dy` at positions of planes of the channels-first `shape`."""
     flat = dy.new_zeros((*shape[:2], math.prod(shape[2:])))
     return flat.scatter_add_(2, indices.flatten(2), dy.flatten(2)).view(shape)
 
 
-def _max_grad_kernel(window, node):
+def _max_grad_kernel(window: Window, node: Node) -> Callable[..., Any]:
     """dx from (x, y, dy)."""
     first, restored = window.first, window.restored
 
-    def run(x, y, dy):
+    def run(x: torch.Tensor, y: torch.Tensor, dy: torch.Tensor) -> torch.Tensor:
         x, dy = first(x), first(dy)
         if 0 in dy.shape:
             return restored(x.new_zeros(x.shape))
@@ -275,11 +296,11 @@ def _max_grad_kernel(window, node):
     return run
 
 
-def _max_grad_grad_kernel(window, node):
+def _max_grad_grad_kernel(window: Window, node: Node) -> Callable[..., Any]:
     """From (x, y, ddx): the elements of ddx where x has its maxima."""
     first, restored = window.first, window.restored
 
-    def run(x, y, ddx):
+    def run(x: torch.Tensor, y: torch.Tensor, ddx: torch.Tensor) -> torch.Tensor:
         x, ddx = first(x), first(ddx)
         indices = _maxima(window, x)[1]
         return restored(torch.gather(ddx.flatten(2), 2, indices.flatten(2)).view(indices.shape))
@@ -290,11 +311,18 @@ def _max_grad_grad_kernel(window, node):
 # ---- declarations of max pooling
 
 
-def _first_shape(node):
+def _first_shape(node: Node) -> Any:
     return node.dims(0)
 
 
-def _max_family(suffix, rank, window, layout, types, first_input=None):
+def _max_family(
+    suffix: str,
+    rank: int,
+    window: str,
+    layout: str,
+    types: tuple[DType, ...],
+    first_input: bool | None = None,
+) -> tuple[OpDeclaration, OpDeclaration, OpDeclaration]:
     """MaxPool, MaxPoolGrad and MaxPoolGradGrad with windows as attributes, or as the last two inputs."""
     name = "MaxPool3D" if rank == 5 else "MaxPool"
     sizes = ", ksize: int32, strides: int32" if first_input else ""
@@ -308,8 +336,8 @@ def _max_family(suffix, rank, window, layout, types, first_input=None):
         grad_signature = "orig_input: TInput, orig_output: TInput, grad: T"
     else:
         with_quantized = f"{names}, qint8"  # larger codes stand for larger numbers
-        typing = [type_default.format(x) for x in (with_quantized, all_names)]
-        typing.append(f" ; T: type in [{all_names}]")
+        first, second = (type_default.format(x) for x in (with_quantized, all_names))
+        typing = first, second, f" ; T: type in [{all_names}]"
         grad_signature = "orig_input: T, orig_output: T, grad: T"
     find = [_input_window(i) if first_input else attribute_window for i in (1, 3, 3)]
     forward = op(
@@ -336,10 +364,10 @@ def _max_family(suffix, rank, window, layout, types, first_input=None):
     return forward, grad, grad_grad
 
 
-def _infer_grad_grad(find, rank):
+def _infer_grad_grad(find: Callable[..., Any], rank: int) -> ShapeFunction:
     pooled = infer_pooled(find, rank)
 
-    def infer(node):
+    def infer(node: Node) -> Shapes:
         dims = pooled(node)
         merge(dims, node.dims(1))
         merge(node.dims(0), node.dims(2))
@@ -348,23 +376,23 @@ def _infer_grad_grad(find, rank):
     return infer
 
 
-def shared_attributes(op):
+def shared_attributes(op: Operation) -> Any:
     keys = ("ksize", "strides", "padding", "explicit_paddings", "data_format")
     return {key: op.attributes[key] for key in keys if key in op.attributes}
 
 
-def _without_explicit(attributes):
+def _without_explicit(attributes: Any) -> Any:
     return {key: value for key, value in attributes.items() if key != "explicit_paddings"}
 
 
-def _join_max_family(forward, grad, grad_grad):
+def _join_max_family(forward: OpDeclaration, grad: OpDeclaration, grad_grad: OpDeclaration) -> None:
     @forward.gradient
-    def _(op, dy):
+    def _(op: Operation, dy: Tensor) -> Gradients:
         sizes = op.inputs[1:]
         return (grad(op.inputs[0], op.outputs[0], dy, *sizes, **shared_attributes(op)), *[None] * len(sizes))
 
     @grad.gradient
-    def _(op, ddx):
+    def _(op: Operation, ddx: Tensor) -> Gradients:
         x, y, _, *sizes = op.inputs
         again = grad_grad(x, y, ddx, *sizes, **_without_explicit(shared_attributes(op)))
         return (
@@ -391,8 +419,8 @@ for _family in (
 max_pool_grad_grad_v2.no_gradient()
 
 
-def _grad_grad_gradient(grad):
-    def gradient(op, dy):
+def _grad_grad_gradient(grad: OpDeclaration) -> GradientFunction:
+    def gradient(op: Operation, dy: Tensor) -> Gradients:
         x, y, _ = op.inputs
         back = grad(x, y, dy, **shared_attributes(op))
         return F.ZerosLike(x, name="zeros_like"), F.ZerosLike(y, name="zeros_like"), back
@@ -416,11 +444,11 @@ max_pool_with_argmax_op.infer(lambda node: [infer_pooled(attribute_window, 4)(no
 
 
 @max_pool_with_argmax_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     window = attribute_window(node)
     target, with_batch = node.attributes["Targmax"].torch, node.attributes["include_batch_in_index"]
 
-    def run(x):
+    def run(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         counts = window.arrange(x.shape[1:3])[0]
         if 0 in counts:
             empty = x.new_empty((x.shape[0], *counts, x.shape[3]))
@@ -437,7 +465,7 @@ def _(node, env):
 
 
 @max_pool_with_argmax_op.gradient
-def _(op, dy, _):
+def _(op: Operation, dy: Tensor, _: Tensor) -> Gradients:
     attributes = shared_attributes(op) | {"include_batch_in_index": op.attributes["include_batch_in_index"]}
     return (F.MaxPoolGradWithArgmax(op.inputs[0], dy, op.outputs[1], **attributes),)
 
@@ -457,10 +485,10 @@ max_pool_grad_grad_with_argmax.no_gradient()
 
 
 @max_pool_grad_with_argmax.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     with_batch = node.attributes["include_batch_in_index"]
 
-    def run(x, dy, argmax):
+    def run(x: torch.Tensor, dy: torch.Tensor, argmax: torch.Tensor) -> torch.Tensor:
         if with_batch:
             flat = x.new_zeros(x.numel()).index_add_(0, argmax.reshape(-1).to(torch.int64), dy.reshape(-1))
         else:
@@ -473,10 +501,10 @@ def _(node, env):
 
 
 @max_pool_grad_grad_with_argmax.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     with_batch = node.attributes["include_batch_in_index"]
 
-    def run(x, ddx, argmax):
+    def run(x: Any, ddx: Any, argmax: Any) -> Any:
         batch = x.shape[0]
         if with_batch:
             return ddx.reshape(-1)[argmax.to(torch.int64)]

@@ -5,6 +5,7 @@ Public names here belong to ``tf.nn``.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -135,7 +136,15 @@ def pool(
         return _pool(input, window, strides, pooling_type, padding, last, scope)
 
 
-def _pool(input, window, strides, pooling_type, padding, last, name):
+def _pool(
+    input: Tensor,
+    window: list[int],
+    strides: list[int],
+    pooling_type: str,
+    padding: str,
+    last: bool,
+    name: str | None,
+) -> Tensor:
     n = len(window)
     if n == 1:
         axis = 1 if last else 2
@@ -144,13 +153,21 @@ def _pool(input, window, strides, pooling_type, padding, last, name):
             _pool(image, [1, *window], [1, *strides], pooling_type, padding, last, name), squeeze_dims=[axis]
         )
     layout = ("NHWC" if last else "NCHW") if n == 2 else ("NDHWC" if last else "NCDHW")
-    function = {"MAX2": max_pool, "AVG2": avg_pool, "MAX3": max_pool3d, "AVG3": avg_pool3d}[
-        f"{pooling_type}{n}"
-    ]
-    return function(input, expanded(window, n, layout), expanded(strides, n, layout), padding, layout, name)
+    functions: dict[str, Callable[..., Tensor]] = {
+        "MAX2": max_pool,
+        "AVG2": avg_pool,
+        "MAX3": max_pool3d,
+        "AVG3": avg_pool3d,
+    }
+    pool_of_rank = functions[f"{pooling_type}{n}"]
+    return pool_of_rank(
+        input, expanded(window, n, layout), expanded(strides, n, layout), padding, layout, name
+    )
 
 
-def _dilated_pool(input, window, pooling_type, padding, rates, last):
+def _dilated_pool(
+    input: Tensor, window: list[int], pooling_type: str, padding: str, rates: list[int], last: bool
+) -> Tensor:
     """Space moved to batch, pooled without padding, and moved back."""
     n = len(window)
     if padding == "SAME" and pooling_type == "MAX":
@@ -165,17 +182,17 @@ def _dilated_pool(input, window, pooling_type, padding, rates, last):
     return result if last else F.Transpose(result, [0, n + 1, *range(1, n + 1)])
 
 
-def _dilation_margins(input, window, padding, rates):
+def _dilation_margins(input: Tensor, window: list[int], padding: str, rates: list[int]) -> tuple[Any, Any]:
     """(paddings, crops) of the spatial dimensions, which the rates are to divide; lists, or the step's."""
     n = len(window)
-    lengths = None if input.dims is None else input.dims[1:-1]
-    if lengths is None or None in lengths:
+    lengths = [] if input.dims is None else [size for size in input.dims[1:-1] if size is not None]
+    if len(lengths) < n:
         if padding == "SAME":
             raise ValueError("pool with dilation_rate > 1 and padding='SAME' needs static spatial dimensions")
         sizes = F.StridedSlice(F.Shape(input), [1], [n + 1], [1])
         margins = F.Pack([np.zeros(n, np.int32), F.FloorMod(F.Neg(sizes), np.array(rates, np.int32))], axis=1)
         return margins, margins
-    before, after = [0] * n, [0] * n
+    before, after = (0,) * n, (0,) * n
     if padding == "SAME":
         _, before, after = SAME.solve(lengths, window, [1] * n, rates)
     rest = [-(length + b + a) % r for length, b, a, r in zip(lengths, before, after, rates)]

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from flowstone.framework import dtypes, onednn
-from flowstone.framework.kernel import Call
+from flowstone.framework.kernel import Call, Environment
 from flowstone.ops.networks.convolution_arrangement import Arrangement
 
 __all__: list[str] = []
@@ -28,7 +28,7 @@ _transpose = onednn.transpose_convolve
 _backward = torch.ops.aten.convolution_backward.default
 
 
-def suits(seen: Arrangement, env: Any, dtype: Any, lengths: tuple[int, ...], channels: int) -> bool:
+def suits(seen: Arrangement, env: Environment, dtype: Any, lengths: tuple[int, ...], channels: int) -> bool:
     """Whether ATen itself would pass over oneDNN for an image of these spatial lengths and channels."""
     if env.device.type != "cpu" or dtype is not dtypes.float32:
         return False

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, TypeAlias
 import torch
 
 from flowstone.framework import dtypes, machine
+from flowstone.framework.node import Node
 
 __all__: list[str] = []
 
@@ -32,7 +33,7 @@ class _Shift(NamedTuple):
     seen: _Index
 
 
-def sliding_maxima(window: Any, node: Any) -> Callable[[torch.Tensor], torch.Tensor] | None:
+def sliding_maxima(window: Any, node: Node) -> Callable[[torch.Tensor], torch.Tensor] | None:
     """The kernel of a MaxPool on the host with this `Window`, or None where this is not the way:
 
     the channels must be last, the shape known and neither small nor, unless the strides are 1, too large, and

@@ -7,14 +7,18 @@ where nobody else wants the logits, it takes their place. Public names here belo
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 
 from flowstone.framework import dtypes, errors
-from flowstone.framework.kernel import CPU, GPU, X0, X1, Call
-from flowstone.framework.node import static_value
-from flowstone.framework.operation import F, op
+from flowstone.framework.errors import InvalidArgumentError
+from flowstone.framework.graph_operation import Operation
+from flowstone.framework.kernel import CPU, GPU, X0, X1, Call, Environment, Kernel
+from flowstone.framework.node import Node, static_value
+from flowstone.framework.operation import F, Gradients, OpDeclaration, Shapes, op
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.shape import broadcast, merge, num_elements
 from flowstone.framework.tensor import Tensor, convert_to_tensor
@@ -32,26 +36,26 @@ __all__ = [
 FLOATS = (*dtypes.FLOATS, dtypes.bfloat16)
 
 
-def _at_least_vector(node):
+def _at_least_vector(node: Node) -> Shapes:
     dims = node.dims(0)
     if dims is not None and not dims:
         raise ValueError("Shape must be at least rank 1 but is rank 0")
     return dims
 
 
-def _normaliser(name, output, function):
+def _normaliser(name: str, output: str, function: Callable[..., Any]) -> OpDeclaration:
     declaration = op(name, f"logits: T -> {output}: T", T=FLOATS)
     declaration.infer(_at_least_vector)
 
     @declaration.kernel(CPU, GPU)
-    def _(node, env):
+    def _(node: Node, env: Environment) -> Kernel:
         if node.dims(0) is not None:
             return Call(function, X0, -1)
 
-        def checked(x):
+        def checked(x: torch.Tensor) -> torch.Tensor:
             if x.dim() == 0:
                 raise errors.InvalidArgumentError(None, None, "logits must have >= 1 dimension, got []")
-            return function(x, -1)
+            return function(x, -1)  # type: ignore[no-any-return]
 
         return checked
 
@@ -63,14 +67,14 @@ log_softmax_op = _normaliser("LogSoftmax", "logsoftmax", torch.log_softmax)
 
 
 @softmax_op.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     y = op.outputs[0]
     total = F.Sum(F.Mul(dy, y, name="mul"), -1, keep_dims=True)
     return (F.Mul(F.Sub(dy, total, name="sub"), y, name="mul"),)
 
 
 @log_softmax_op.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     softmax = F.Exp(op.outputs[0])
     return (F.Sub(dy, F.Mul(F.Sum(dy, -1, keep_dims=True), softmax, name="mul"), name="sub"),)
 
@@ -83,27 +87,27 @@ cross_entropy_op = op(
 
 
 @cross_entropy_op.infer
-def _(node):
+def _(node: Node) -> Shapes:
     features, labels = (node.dims(i) for i in (0, 1))
-    if None in (features, labels):  # what is 1 may become more
-        dims = [None if size == 1 else size for size in features or labels or (None, None)]
-        dims = tuple(dims)
-    else:
-        dims = broadcast(features, labels)
+    dims = broadcast(features, labels)
+    if dims is None:  # what is 1 may become more
+        dims = tuple([None if size == 1 else size for size in features or labels or (None, None)])
     if len(dims) != 2:
         raise ValueError(f"Shape must be rank 2 but is rank {len(dims)}")
     return [dims[:1], dims]
 
 
 @cross_entropy_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     call = Call(_cross_entropy, X0, X1)
     if env.device.type != "cpu" or node.dims(0) is None or node.dims(0) != node.dims(1):
         return call
     return call.or_in_place(0, _cross_entropy, X0, X1, in_place=True)
 
 
-def _cross_entropy(logits, labels, in_place=False):
+def _cross_entropy(
+    logits: torch.Tensor, labels: torch.Tensor, in_place: bool = False
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Losses and gradient; `in_place`: the latter may be left in the logits' memory."""
     if logits.dim() != 2 or labels.dim() != 2:
         raise errors.InvalidArgumentError(
@@ -111,7 +115,7 @@ def _cross_entropy(logits, labels, in_place=False):
         )
     shape = logits.shape
     if shape != labels.shape:
-        logits, labels = torch.broadcast_tensors(logits, labels)
+        logits, labels = torch.broadcast_tensors(logits, labels)  # type: ignore[no-untyped-call]
     if logits.shape[1] <= FEW_CLASSES:
         labels = labels.t()
         log_probabilities = torch.log_softmax(logits.t(), 0)
@@ -134,7 +138,7 @@ def _cross_entropy(logits, labels, in_place=False):
 FEW_CLASSES = 32
 
 
-def _is_zeros(tensor):
+def _is_zeros(tensor: Tensor) -> bool:
     """Whether a gradient is a mere filling of zeros."""
     if tensor.op.type in ("ZerosLike", "Zeros"):
         return True
@@ -144,11 +148,11 @@ def _is_zeros(tensor):
     return value is not None and not value.any()
 
 
-def _times_rows(vector, matrix):
+def _times_rows(vector: Tensor, matrix: Tensor) -> Tensor:
     return F.Mul(F.ExpandDims(vector, -1), matrix, name="mul")
 
 
-def _second_order(dx, d_backprop, logits):
+def _second_order(dx: Tensor, d_backprop: Tensor, logits: Tensor) -> Tensor:
     """What the gradient of the second output, softmax - labels, adds."""
     softmax = F.Softmax(logits)
     inner = F.BatchMatMulV2(F.ExpandDims(d_backprop, 1), F.ExpandDims(softmax, 2), name="MatMul")
@@ -157,7 +161,7 @@ def _second_order(dx, d_backprop, logits):
 
 
 @cross_entropy_op.gradient
-def _(op, d_loss, d_backprop):
+def _(op: Operation, d_loss: Tensor, d_backprop: Tensor) -> Gradients:
     dx = _times_rows(d_loss, op.outputs[1])
     logits = op.inputs[0]
     if not _is_zeros(d_backprop):
@@ -174,19 +178,19 @@ sparse_cross_entropy_op = op(
 
 
 @sparse_cross_entropy_op.infer
-def _(node):
+def _(node: Node) -> Shapes:
     logits, labels = node.dims(0), node.dims(1)
     if logits is not None and len(logits) != 2:
         raise ValueError(f"Shape must be rank 2 but is rank {len(logits)}")
     if labels is not None and len(labels) != 1:
         raise ValueError(f"Shape must be rank 1 but is rank {len(labels)}")
     logits = logits or (None, None)
-    loss = merge(logits[:1], labels)
-    return [loss, (loss[0], logits[1])]
+    (rows,) = merge(logits[:1], labels) or (None,)
+    return [(rows,), (rows, logits[1])]
 
 
 @sparse_cross_entropy_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     if env.device.type != "cpu":
         return _sparse_cross_entropy_unchecked
     labels = X1 if node.dtype(1) is dtypes.int64 else Call(torch.Tensor.long, X1)
@@ -199,7 +203,9 @@ def _(node, env):
     return call.or_in_place(0, sparse_cross_entropy_in_place, X0, labels)
 
 
-def _sparse_cross_entropy(logits, labels):
+def _sparse_cross_entropy(
+    logits: torch.Tensor, labels: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
     _check_sparse(logits, labels)
     if logits.shape[1] <= FEW_CLASSES:
         return _cross_entropy_by_columns(logits, labels)
@@ -212,7 +218,9 @@ def _sparse_cross_entropy(logits, labels):
     return loss, _less_one(probabilities, index)
 
 
-def sparse_cross_entropy_in_place(logits, labels):
+def sparse_cross_entropy_in_place(
+    logits: torch.Tensor, labels: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor] | None:
     """The same, with the gradient in the logits' memory."""
     _check_sparse(logits, labels)
     if logits.shape[1] <= FEW_CLASSES:
@@ -232,15 +240,17 @@ def sparse_cross_entropy_in_place(logits, labels):
 _HIGHEST_BY_PROBABILITY = 80.0
 
 
-def _some_imprecise(losses):
+def _some_imprecise(losses: torch.Tensor) -> bool:
     return losses.numel() > 0 and not losses.max().item() <= _HIGHEST_BY_PROBABILITY
 
 
-def _imprecise(losses):
+def _imprecise(losses: torch.Tensor) -> torch.Tensor:
     return (losses <= _HIGHEST_BY_PROBABILITY).logical_not_().nonzero().squeeze(1)
 
 
-def _sparse_cross_entropy_by_logarithms(logits, labels):
+def _sparse_cross_entropy_by_logarithms(
+    logits: torch.Tensor, labels: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
     _check_sparse(logits, labels)
     if logits.shape[1] <= FEW_CLASSES:
         return _cross_entropy_by_columns(logits, labels)
@@ -250,7 +260,7 @@ def _sparse_cross_entropy_by_logarithms(logits, labels):
     return loss, _less_one(log_probabilities.exp_(), index)
 
 
-def _picked(matrix, index):
+def _picked(matrix: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
     """Of each row the element of this column."""
     try:
         return torch.gather(matrix, 1, index).squeeze(1)
@@ -258,11 +268,11 @@ def _picked(matrix, index):
         raise label_error(index.squeeze(1), matrix.shape[1]) from None
 
 
-def _less_one(probabilities, index):
+def _less_one(probabilities: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
     return probabilities.scatter_add_(1, index, MINUS_ONE[probabilities.dtype].expand(index.shape))
 
 
-def _check_sparse(logits, labels):
+def _check_sparse(logits: torch.Tensor, labels: torch.Tensor) -> None:
     if logits.dim() == 2 and not logits.shape[1]:
         raise errors.InvalidArgumentError(
             None, None, f"Must have at least one class, but got logits shape {list(logits.shape)}"
@@ -276,7 +286,9 @@ def _check_sparse(logits, labels):
         )
 
 
-def _cross_entropy_by_columns(logits, labels):
+def _cross_entropy_by_columns(
+    logits: torch.Tensor, labels: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
     """The same with an example a column: the results are transposed views."""
     index = labels.unsqueeze(0)
     log_probabilities = torch.log_softmax(logits.t(), 0)
@@ -291,7 +303,7 @@ def _cross_entropy_by_columns(logits, labels):
 MINUS_ONE = {kind.torch: torch.tensor(-1, dtype=kind.torch) for kind in FLOATS}
 
 
-def label_error(labels, classes):
+def label_error(labels: torch.Tensor, classes: int) -> InvalidArgumentError:
     """The error of a step whose labels are not all classes."""
     wrong = labels[(labels < 0) | (labels >= classes)]
     return errors.InvalidArgumentError(
@@ -302,7 +314,7 @@ def label_error(labels, classes):
     )
 
 
-def _sparse_cross_entropy_unchecked(logits, labels):
+def _sparse_cross_entropy_unchecked(logits: Any, labels: Any) -> Any:
     """As on the host, but labels out of range give NaN: raising would have to wait for the device."""
     index = labels.to(torch.int64).unsqueeze(1)
     classes = logits.shape[1]
@@ -316,7 +328,7 @@ def _sparse_cross_entropy_unchecked(logits, labels):
 
 
 @sparse_cross_entropy_op.gradient
-def _(op, d_loss, d_backprop):
+def _(op: Operation, d_loss: Tensor, d_backprop: Tensor) -> Gradients:
     dx = _times_rows(d_loss, op.outputs[1])
     return (dx if _is_zeros(d_backprop) else _second_order(dx, d_backprop, op.inputs[0])), None
 
@@ -324,7 +336,7 @@ def _(op, d_loss, d_backprop):
 # ---- public functions
 
 
-def _along(function, logits, axis, name):
+def _along(function: OpDeclaration, logits: Any, axis: int, name: str | None) -> Tensor:
     """`function` along any axis: the axis is swapped with the last one before and after."""
     logits = convert_to_tensor(logits)
     rank = logits.shape.ndims
@@ -344,7 +356,7 @@ def _along(function, logits, axis, name):
     return F.Transpose(swapped, order, name=name or "transpose")
 
 
-def _axis_of(axis, dim):
+def _axis_of(axis: int | None, dim: int | None) -> int:
     if dim is not None:
         if axis is not None:
             raise ValueError("Cannot specify both 'axis' and 'dim'.")
@@ -367,7 +379,12 @@ def log_softmax(
     return _along(log_softmax_op, logits, _axis_of(axis, dim), name)
 
 
-def _require_named(function, sentinel, labels, logits):
+def _require_named(
+    function: str,
+    sentinel: Tensor | None,
+    labels: Tensor | list[list[int]] | np.ndarray[Any, Any],
+    logits: Tensor | np.ndarray[Any, Any] | None,
+) -> None:
     if sentinel is not None:
         raise ValueError(f"Only call `{function}` with named arguments (labels=..., logits=..., ...)")
     for argument, value in (("labels", labels), ("logits", logits)):
@@ -375,14 +392,14 @@ def _require_named(function, sentinel, labels, logits):
             raise ValueError(f"Argument `{argument}` must not be None.")
 
 
-def _as_labels(labels, logits):
+def _as_labels(labels: Tensor | np.ndarray[Any, Any], logits: Tensor) -> Tensor:
     """The labels as a tensor; one that is none already gets the logits' type."""
     return (
         labels if isinstance(labels, Tensor) else convert_to_tensor(labels, logits.dtype.base_dtype, "labels")
     )
 
 
-def _flatten_rows(x):
+def _flatten_rows(x: Tensor) -> Tensor:
     """A tensor as a matrix whose rows are its last dimension."""
     rank = x.shape.ndims
     if rank == 2:
@@ -422,12 +439,12 @@ def softmax_cross_entropy_with_logits_v2(
         return cost if narrow is None else F.Cast(cost, DstT=narrow)
 
 
-def _rows_cross_entropy(logits, labels, scope):
-    cost = cross_entropy_op(_flatten_rows(logits), _flatten_rows(labels), name=scope).loss
+def _rows_cross_entropy(logits: Tensor, labels: Tensor, scope: str) -> Tensor:
+    cost: Tensor = cross_entropy_op.several(_flatten_rows(logits), _flatten_rows(labels), name=scope).loss
     rank = logits.shape.ndims
     if rank == 2:
         return cost
-    outer = logits.dims[:-1] if rank else None
+    outer = None if logits.dims is None else logits.dims[:-1]
     if outer is not None and None not in outer:
         return F.Reshape(cost, list(outer))
     shape = F.Shape(logits)
@@ -468,19 +485,20 @@ def sparse_softmax_cross_entropy_with_logits(
         narrow = logits.dtype if logits.dtype in (dtypes.float16, dtypes.bfloat16) else None
         precise = F.Cast(logits, DstT=dtypes.float32) if narrow is not None else logits
         if logits.shape.ndims == 2:
-            cost = sparse_cross_entropy_op(precise, labels).loss
+            cost = sparse_cross_entropy_op.several(precise, labels).loss
         else:
-            rows = sparse_cross_entropy_op(_flatten_rows(precise), F.Reshape(labels, [-1])).loss
+            rows = sparse_cross_entropy_op.several(_flatten_rows(precise), F.Reshape(labels, [-1])).loss
             cost = F.Reshape(rows, F.Shape(labels))
             cost.set_shape(labels.shape)
         return cost if narrow is None else F.Cast(cost, DstT=narrow)
 
 
-def _check_sparse_ranks(labels, logits):
+def _check_sparse_ranks(labels: Tensor, logits: Tensor) -> None:
     shapes = labels.shape, logits.shape
     if shapes[1].ndims == 0:
         raise ValueError(f"`logits` cannot be a scalar. Received logits={logits}`")
-    if None not in (shapes[0].ndims, shapes[1].ndims) and shapes[0].ndims != shapes[1].ndims - 1:
+    ranks = labels.shape.ndims, logits.shape.ndims
+    if ranks[0] is not None and ranks[1] is not None and ranks[0] != ranks[1] - 1:
         raise ValueError(
             "`labels.shape.rank` must equal `logits.shape.rank - 1`. Received: "
             f"labels.shape={shapes[0]} of rank {shapes[0].ndims} and "
@@ -488,7 +506,7 @@ def _check_sparse_ranks(labels, logits):
         )
 
 
-def _same_static_shape(labels, logits, wanted="labels"):
+def _same_static_shape(labels: Tensor, logits: Tensor, wanted: str = "labels") -> None:
     if not logits.shape.is_compatible_with(labels.shape):
         raise ValueError(
             f"`logits` and `{wanted}` must have the same shape, received ({logits.shape} vs {labels.shape})."

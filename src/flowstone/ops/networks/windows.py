@@ -19,7 +19,7 @@ from flowstone.framework import errors
 Dims = tuple[int | None, ...] | None
 
 
-def is_channels_last(data_format: Any) -> bool:
+def is_channels_last(data_format: str) -> bool:
     """Whether the channels of this layout are its last dimension."""
     return data_format.endswith("C")
 

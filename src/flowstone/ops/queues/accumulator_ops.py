@@ -11,7 +11,8 @@ from typing import Any
 
 import torch
 
-from flowstone.framework.kernel import CPU, AsyncCall, Value
+from flowstone.framework.kernel import CPU, AsyncCall, Environment, Kernel, Value
+from flowstone.framework.node import Node
 from flowstone.framework.operation import op
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.numbers.elementwise import ALL_NUMBERS
@@ -27,7 +28,7 @@ _ATTRIBUTES = (
 
 
 def _creation_kernel(kind: type[Accumulator]) -> Any:
-    def factory(node: Any, env: Any) -> Value:
+    def factory(node: Node, env: Environment) -> Value:
         attributes = node.attributes
         return Value(
             find_resource(
@@ -53,7 +54,7 @@ def _checked(accumulator: Any, kind: type[Accumulator], dtype: Any) -> Any:
     return accumulator
 
 
-def _apply(node: Any, env: Any) -> Any:
+def _apply(node: Node, env: Environment) -> Kernel:
     dtype = node.attributes["dtype"]
 
     def apply(accumulator: Any, local_step: Any, gradient: Any) -> None:
@@ -62,7 +63,7 @@ def _apply(node: Any, env: Any) -> Any:
     return apply
 
 
-def _apply_sparse(node: Any, env: Any) -> Any:
+def _apply_sparse(node: Node, env: Environment) -> Kernel:
     dtype, has_shape = node.attributes["dtype"], node.attributes["has_known_shape"]
 
     def apply(accumulator: Any, local_step: Any, indices: Any, values: Any, shape: Any) -> None:
@@ -74,7 +75,7 @@ def _apply_sparse(node: Any, env: Any) -> Any:
 
 
 def _take_kernel(kind: type[Accumulator]) -> Any:
-    def factory(node: Any, env: Any) -> AsyncCall:
+    def factory(node: Node, env: Environment) -> AsyncCall:
         dtype = node.attributes["dtype"]
         return AsyncCall(
             lambda step, done, accumulator, required: _checked(accumulator, kind, dtype).take(

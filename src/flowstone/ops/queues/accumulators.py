@@ -33,7 +33,7 @@ class ConditionalAccumulatorBase:
         self._dtype = dtype
         self._shape = TensorShape(None) if shape is None else as_shape(shape)
         self._accumulator_ref = accumulator_ref
-        self._name = accumulator_ref.op.name.rpartition("/")[2]
+        self._name: str = accumulator_ref.op.name.rpartition("/")[2]
 
     @property
     def accumulator_ref(self) -> Any:
@@ -164,7 +164,7 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
         A step fails with InvalidArgumentError for shapes and indices that do not fit.
         """
         step = _as_step(local_step)
-        return F.SparseAccumulatorApplyGradient(  # type: ignore[no-any-return]
+        return F.SparseAccumulatorApplyGradient.operation(
             self._accumulator_ref,
             step,
             cast(grad_indices, _dtypes.int64),
@@ -190,4 +190,5 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
 
 
 def _as_step(value: Any) -> Tensor:
-    return cast(convert_to_tensor(value), _dtypes.int64)
+    step: Tensor = cast(convert_to_tensor(value), _dtypes.int64)
+    return step

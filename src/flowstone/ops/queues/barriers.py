@@ -20,8 +20,8 @@ import torch
 
 from flowstone.framework import dtypes as _dtypes
 from flowstone.framework.graph import Operation
-from flowstone.framework.kernel import CPU, AsyncCall, StepCall, Value
-from flowstone.framework.node import static_value
+from flowstone.framework.kernel import CPU, AsyncCall, Environment, StepCall, Value
+from flowstone.framework.node import Node, static_value
 from flowstone.framework.operation import F, op
 from flowstone.framework.shape import TensorShape, as_shape
 from flowstone.framework.tensor import Tensor
@@ -34,7 +34,7 @@ __all__ = ["Barrier"]
 _REFERENCE = "handle: Ref(string)"
 
 
-def _make_barrier(node: Any, env: Any) -> Value:
+def _make_barrier(node: Node, env: Environment) -> Value:
     attributes = node.attributes
     types = attributes["component_types"]
     if len(attributes["shapes"]) != len(types):
@@ -83,7 +83,7 @@ insert_many_op.infer(lambda node: None)
 
 
 @insert_many_op.kernel(CPU)
-def _(node: Any, env: Any) -> StepCall:
+def _(node: Node, env: Environment) -> StepCall:
     component, dtype = node.attributes["component_index"], node.attributes["T"]
 
     def insert(step: Any, barrier: BarrierState, keys: Any, values: Any) -> None:
@@ -110,7 +110,7 @@ take_many_op.infer(lambda node: [None] * (2 + len(node.attributes["component_typ
 
 
 @take_many_op.kernel(CPU)
-def _(node: Any, env: Any) -> AsyncCall:
+def _(node: Node, env: Environment) -> AsyncCall:
     attributes = node.attributes
     types, small = attributes["component_types"], attributes["allow_small_batch"]
     if attributes["timeout_ms"] != -1:
@@ -135,7 +135,7 @@ close_op.infer(lambda node: None)
 
 
 @close_op.kernel(CPU)
-def _(node: Any, env: Any) -> StepCall:
+def _(node: Node, env: Environment) -> StepCall:
     cancel = node.attributes["cancel_pending_enqueues"]
     return StepCall(lambda step, barrier: barrier.close(step, cancel))
 
@@ -183,12 +183,12 @@ class Barrier:
     @property
     def barrier_ref(self) -> Tensor:
         """The handle."""
-        return self._barrier_ref  # type: ignore[no-any-return]
+        return self._barrier_ref
 
     @property
     def name(self) -> str:
         """The name of the operation that makes it."""
-        return self._barrier_ref.op.name  # type: ignore[no-any-return]
+        return self._barrier_ref.op.name
 
     def insert_many(self, component_index: int, keys: Any, values: Any, name: str | None = None) -> Operation:
         """Brings component `component_index` of the elements `keys` (string, [n]): `values`, [n, ...].
@@ -196,7 +196,7 @@ class Barrier:
         A step fails with InvalidArgumentError for a key that has this component already, and with
         CancelledError if the barrier is closed and does not know a key.
         """
-        return F.BarrierInsertMany(  # type: ignore[no-any-return]
+        return F.BarrierInsertMany.operation(
             self._barrier_ref,
             keys,
             values,
@@ -217,7 +217,7 @@ class Barrier:
         numbers that grow with the time at which a key first came; string [n]; a list of components
         [n, ...]. A step fails with OutOfRangeError if the barrier is closed and cannot have so many.
         """
-        taken = F.BarrierTakeMany(
+        taken = F.BarrierTakeMany.several(
             self._barrier_ref,
             num_elements,
             component_types=self._types,
@@ -235,7 +235,7 @@ class Barrier:
 
     def close(self, cancel_pending_enqueues: bool = False, name: str | None = None) -> Operation:
         """Refuses new keys from now on; with `cancel_pending_enqueues` also drops incomplete elements."""
-        return F.BarrierClose(  # type: ignore[no-any-return]
+        return F.BarrierClose.operation(
             self._barrier_ref,
             cancel_pending_enqueues=cancel_pending_enqueues,
             name=name or f"{self._name}_BarrierClose",
@@ -243,13 +243,11 @@ class Barrier:
 
     def ready_size(self, name: str | None = None) -> Tensor:
         """How many elements are complete: int32, []."""
-        return F.BarrierReadySize(self._barrier_ref, name=name or f"{self._name}_BarrierReadySize")  # type: ignore[no-any-return]
+        return F.BarrierReadySize(self._barrier_ref, name=name or f"{self._name}_BarrierReadySize")
 
     def incomplete_size(self, name: str | None = None) -> Tensor:
         """How many elements lack components: int32, []."""
-        return F.BarrierIncompleteSize(  # type: ignore[no-any-return]
-            self._barrier_ref, name=name or f"{self._name}_BarrierIncompleteSize"
-        )
+        return F.BarrierIncompleteSize(self._barrier_ref, name=name or f"{self._name}_BarrierIncompleteSize")
 
 
 def _check_shapes(shapes: list[TensorShape]) -> None:

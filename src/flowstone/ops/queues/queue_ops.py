@@ -10,13 +10,16 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
 
 from flowstone.framework import dtypes
-from flowstone.framework.kernel import CPU, GPU, AsyncCall, Value
+from flowstone.framework.kernel import CPU, GPU, AsyncCall, Environment, Value
+from flowstone.framework.node import Node
 from flowstone.framework.operation import OpDeclaration, op
+from flowstone.framework.shape import Dims
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.queues.queue_state import UNLIMITED, Queue
 from flowstone.ops.queues.queue_storage import SINGLE, BlockStorage, HeapStorage, ListStorage, SlotStorage
@@ -35,7 +38,7 @@ _PRIORITY = (
 _numbers = itertools.count()
 
 
-def find_resource(node: Any, env: Any, family: str, make: Callable[[str], Any]) -> Any:
+def find_resource(node: Node, env: Environment, family: str, make: Callable[[str], Any]) -> Any:
     """The object that a node which makes a queue, barrier or the like stands for.
 
     `make(name)` makes it. With a shared name it is found by that in its container; without, it is the
@@ -43,6 +46,7 @@ def find_resource(node: Any, env: Any, family: str, make: Callable[[str], Any]) 
     """
     shared = node.attributes["shared_name"]
     if shared:
+        assert env.resources is not None  # making a queue is not folded
         container = node.attributes["container"]
         return env.resources.look_up_or_create(container, (family, shared), lambda: make(shared))
     return env.state(node, lambda: make(f"_{next(_numbers)}_{node.name}"))
@@ -51,15 +55,15 @@ def find_resource(node: Any, env: Any, family: str, make: Callable[[str], Any]) 
 # ---- making queues
 
 
-def _make_fifo(node: Any, env: Any, name: str) -> Queue:
+def _make_fifo(node: Node, env: Environment, name: str) -> Queue:
     return _make(node, env, name, "FIFOQueue", BlockStorage())
 
 
-def _make_padding(node: Any, env: Any, name: str) -> Queue:
+def _make_padding(node: Node, env: Environment, name: str) -> Queue:
     return _make(node, env, name, "PaddingFIFOQueue", BlockStorage())
 
 
-def _make_random(node: Any, env: Any, name: str) -> Queue:
+def _make_random(node: Node, env: Environment, name: str) -> Queue:
     attributes = node.attributes
     spare, capacity = attributes["min_after_dequeue"], attributes["capacity"]
     if spare < 0:
@@ -75,15 +79,15 @@ def _make_random(node: Any, env: Any, name: str) -> Queue:
     return _make(node, env, name, "RandomShuffleQueue", storage, spare)
 
 
-def _make_priority(node: Any, env: Any, name: str) -> Queue:
+def _make_priority(node: Node, env: Environment, name: str) -> Queue:
     return _make(node, env, name, "PriorityQueue", HeapStorage())
 
 
-def _seeds(node: Any) -> tuple[int, int]:
+def _seeds(node: Node) -> tuple[int, int]:
     return node.attributes["seed"], node.attributes["seed2"]
 
 
-def _make(node: Any, env: Any, name: str, kind: str, storage: Any, spare: int = 0) -> Queue:
+def _make(node: Node, env: Environment, name: str, kind: str, storage: Any, spare: int = 0) -> Queue:
     types, shapes = _components(node, kind)
     if shapes and len(shapes) != len(types):
         raise invalid(f"Expected {len(types)} shapes, one a component, but got {len(shapes)}")
@@ -99,14 +103,14 @@ def _make(node: Any, env: Any, name: str, kind: str, storage: Any, spare: int = 
     )
 
 
-def _components(node: Any, kind: str) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+def _components(node: Node, kind: str) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     types, shapes = node.attributes["component_types"], node.attributes["shapes"]
     if kind == "PriorityQueue":
         return (dtypes.int64, *types), ((), *shapes)
     return types, shapes
 
 
-def _check_shared(node: Any, kind: str, queue: Queue) -> None:
+def _check_shared(node: Node, kind: str, queue: Queue) -> None:
     """InvalidArgumentError if the queue that others made under this name is not the one that `node` means."""
     attributes = node.attributes
     if queue.kind != kind:
@@ -131,7 +135,7 @@ def _check_shared(node: Any, kind: str, queue: Queue) -> None:
         _check_randomness(node, queue)
 
 
-def _check_randomness(node: Any, queue: Queue) -> None:
+def _check_randomness(node: Node, queue: Queue) -> None:
     spare, seeds = queue.description
     if node.attributes["min_after_dequeue"] != spare:
         raise invalid(
@@ -157,8 +161,12 @@ def _shape_names(shapes: tuple[Any, ...]) -> str:
     return f"[{','.join(words)}]"
 
 
+def _handle_dims(dims: Dims, node: Node) -> Dims:
+    return dims
+
+
 def _declare_queue(kind: str, attributes: str, make: Callable[[Any, Any, str], Queue]) -> None:
-    def kernel(node: Any, env: Any) -> Value:
+    def kernel(node: Node, env: Environment) -> Value:
         def make_queue(name: str) -> Queue:
             queue = make(node, env, name)
             if kind == "RandomShuffleQueue":
@@ -171,7 +179,7 @@ def _declare_queue(kind: str, attributes: str, make: Callable[[Any, Any, str], Q
 
     for name, output, dims in ((kind, "Ref(string)", (2,)), (f"{kind}V2", "resource", ())):
         declaration = op(name, f"-> handle: {output}", attributes, stateful=True)
-        declaration.infer(lambda node, dims=dims: dims)
+        declaration.infer(partial(_handle_dims, dims))
         declaration.kernel(CPU, GPU)(kernel)
         declaration.not_differentiable()
 
@@ -208,13 +216,13 @@ def _declare(
     return both[0], both[1]
 
 
-def _check_no_timeout(node: Any) -> None:
+def _check_no_timeout(node: Node) -> None:
     if node.attributes["timeout_ms"] != -1:
         raise invalid("Timeout not supported yet.")
 
 
 def _enqueue_kernel(many: bool) -> Any:
-    def factory(node: Any, env: Any) -> AsyncCall:
+    def factory(node: Node, env: Environment) -> AsyncCall:
         _check_no_timeout(node)
         types = node.attributes["Tcomponents"]
 
@@ -240,7 +248,7 @@ def _signature_mismatch(queue: Queue, have: str, expected: str) -> Exception:
     return invalid(f"Signature mismatch, have: resource{have} expected: resource{expected}")
 
 
-def _dequeue_kernel(node: Any, env: Any) -> AsyncCall:
+def _dequeue_kernel(node: Node, env: Environment) -> AsyncCall:
     _check_no_timeout(node)
     types, up_to = node.attributes["component_types"], "UpTo" in node.type
 
@@ -259,12 +267,12 @@ def _dequeue_kernel(node: Any, env: Any) -> AsyncCall:
     return AsyncCall(dequeue, at_once)
 
 
-def _close_kernel(node: Any, env: Any) -> AsyncCall:
+def _close_kernel(node: Node, env: Environment) -> AsyncCall:
     cancel = node.attributes["cancel_pending_enqueues"]
     return AsyncCall(lambda step, done, queue: queue.close(step, done, cancel))
 
 
-def _infer_dequeue(node: Any) -> Any:
+def _infer_dequeue(node: Node) -> Any:
     if len(node.inputs) > 1 and "Many" in node.type:
         n = node.constant(1)
         if n is not None and n.ndim == 0 and int(n) < 0:

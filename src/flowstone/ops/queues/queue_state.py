@@ -139,8 +139,8 @@ class Queue:
         if not self._dequeues:
             return False
         first: Any = next(iter(self._dequeues))
-        size = self._storage.size
-        return size - self._spare >= first.wanted - first.taken or size >= self.capacity
+        size: int = self._storage.size
+        return bool(size - self._spare >= first.wanted - first.taken or size >= self.capacity)
 
     def _put(self, done: Done, components: tuple[Any, ...], start: int, stop: int) -> Any:
         """The attempt that must wait, or None, and those that this one finishes."""

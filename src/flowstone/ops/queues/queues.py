@@ -284,7 +284,7 @@ class FIFOQueue(QueueBase):
         shapes: Any = None,
         names: Any = None,
         shared_name: str | None = None,
-        name: str = "fifo_queue",
+        name: str | None = "fifo_queue",
     ) -> None:
         types = _type_list(dtypes)
         shapes, names = _shape_list(shapes, types), _name_list(names, types)

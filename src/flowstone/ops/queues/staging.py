@@ -13,8 +13,9 @@ from typing import Any
 import torch
 
 from flowstone.framework import dtypes, errors
-from flowstone.framework.kernel import CPU, GPU, AsyncCall
-from flowstone.framework.operation import OpDeclaration, op
+from flowstone.framework.kernel import CPU, GPU, AsyncCall, Environment, Kernel, KernelFactory
+from flowstone.framework.node import Node
+from flowstone.framework.operation import OpDeclaration, Shapes, op
 from flowstone.framework.shape import format_dims
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.queues.queue_ops import find_resource, type_names
@@ -29,24 +30,26 @@ _ANY = f"{_LIMITS} ; dtypes: list(type) ; {_SHARING}"
 _PARTS = f"{_LIMITS} ; dtypes: list(type) ; fake_dtypes: list(type) >= 1 ; {_SHARING}"
 
 
-def _buffer(node: Any, env: Any) -> StagingBuffer:
+def _buffer(node: Node, env: Environment) -> StagingBuffer:
     attributes = node.attributes
-    return find_resource(
+    found: StagingBuffer = find_resource(
         node,
         env,
         "staging area",
         lambda name: StagingBuffer(name, attributes["capacity"], attributes["memory_limit"]),
     )
+    return found
 
 
-def _map(node: Any, env: Any) -> StagingMap:
+def _map(node: Node, env: Environment) -> StagingMap:
     attributes, ordered = node.attributes, node.type.startswith("Ordered")
-    return find_resource(
+    found: StagingMap = find_resource(
         node,
         env,
         "ordered staging map" if ordered else "staging map",
         lambda name: StagingMap(name, attributes["capacity"], attributes["memory_limit"], ordered),
     )
+    return found
 
 
 def _declare(
@@ -58,7 +61,7 @@ def _declare(
     return declaration.not_differentiable()
 
 
-def _checker(node: Any) -> Callable[[Any], None]:
+def _checker(node: Node) -> Callable[[Any], None]:
     """Refuses a tuple of other types than the node declares."""
     types = node.attributes["dtypes"]
 
@@ -78,8 +81,8 @@ def _checker(node: Any) -> Callable[[Any], None]:
     return check
 
 
-def _size_kernel(find: Any, attribute: str) -> Any:
-    def factory(node: Any, env: Any) -> Any:
+def _size_kernel(find: Any, attribute: str) -> KernelFactory:
+    def factory(node: Node, env: Environment) -> Kernel:
         area = find(node, env)
         return lambda: torch.tensor(getattr(area, attribute)(), dtype=torch.int32)
 
@@ -90,24 +93,24 @@ def _clear_kernel(find: Any) -> Any:
     return lambda node, env: find(node, env).clear
 
 
-def _no_dims(node: Any) -> Any:
+def _no_dims(node: Node) -> Shapes:
     return [None] * len(node.outputs or node.attributes["dtypes"])
 
 
 # ---- in order
 
 
-def _stage(node: Any, env: Any) -> AsyncCall:
+def _stage(node: Node, env: Environment) -> AsyncCall:
     buffer = _buffer(node, env)
     return AsyncCall(lambda step, done, *values: buffer.put(step, done, copied(values)))
 
 
-def _unstage(node: Any, env: Any) -> AsyncCall:
+def _unstage(node: Node, env: Environment) -> AsyncCall:
     buffer, check = _buffer(node, env), _checker(node)
     return AsyncCall(lambda step, done: buffer.take(step, done, check))
 
 
-def _stage_peek(node: Any, env: Any) -> AsyncCall:
+def _stage_peek(node: Node, env: Environment) -> AsyncCall:
     buffer, check = _buffer(node, env), _checker(node)
     return AsyncCall(lambda step, done, index: buffer.peek(step, done, _scalar(index, "index"), check))
 
@@ -134,7 +137,7 @@ _declare("StageClear", "->", _ANY, _clear_kernel(_buffer), lambda node: None)
 # ---- by key
 
 
-def _map_stage(node: Any, env: Any) -> AsyncCall:
+def _map_stage(node: Node, env: Environment) -> AsyncCall:
     area, types, given = _map(node, env), node.attributes["dtypes"], node.attributes["fake_dtypes"]
 
     def put(step: Any, done: Any, key: Any, indices: Any, *values: Any) -> None:
@@ -149,7 +152,7 @@ def _map_stage(node: Any, env: Any) -> AsyncCall:
     return AsyncCall(put)
 
 
-def _map_take(node: Any, env: Any) -> AsyncCall:
+def _map_take(node: Node, env: Environment) -> AsyncCall:
     area, check = _map(node, env), _checker(node)
     function = area.peek if node.type.endswith("Peek") else area.take
     return AsyncCall(
@@ -157,7 +160,7 @@ def _map_take(node: Any, env: Any) -> AsyncCall:
     )
 
 
-def _map_take_any(node: Any, env: Any) -> AsyncCall:
+def _map_take_any(node: Node, env: Environment) -> AsyncCall:
     area, check = _map(node, env), _checker(node)
     return AsyncCall(lambda step, done, indices: area.take(step, done, None, indices.tolist(), check))
 

@@ -160,29 +160,29 @@ class StagingArea(BaseStagingArea):
             if len(places) != len(self._dtypes):
                 raise ValueError(f"Unexpected number of inputs {len(places)} vs {len(self._dtypes)}")
             with graph.colocate_with(self._root):
-                return F.Stage(tensors, name=full_name, **self._limits())  # type: ignore[no-any-return]
+                return F.Stage.operation(tensors, name=full_name, **self._limits())
 
     def get(self, name: str | None = None) -> Any:
         """Takes the first tuple, waiting while there is none: a list of tensors, or a dict by names."""
         with scope.get_default_graph().colocate_with(self._root):
-            tensors = F.Unstage(name=name or f"{self._name}_get", **self._limits())
+            tensors = F.Unstage.several(name=name or f"{self._name}_get", **self._limits())
         return self._result(tensors, range(len(tensors)))
 
     def peek(self, index: Any, name: str | None = None) -> Any:
         """The tuple at place `index` (int32, []; 0 is the first), once there is one; it stays there."""
         with scope.get_default_graph().colocate_with(self._root):
-            tensors = F.StagePeek(index, name=name or f"{self._name}_peek", **self._limits())
+            tensors = F.StagePeek.several(index, name=name or f"{self._name}_peek", **self._limits())
         return self._result(tensors, range(len(tensors)))
 
     def size(self, name: str | None = None) -> Tensor:
         """How many tuples it holds: int32, []."""
         with scope.get_default_graph().colocate_with(self._root):
-            return F.StageSize(name=name or f"{self._name}_size", **self._limits())  # type: ignore[no-any-return]
+            return F.StageSize(name=name or f"{self._name}_size", **self._limits())
 
     def clear(self, name: str | None = None) -> Operation:
         """Drops all tuples."""
         with scope.get_default_graph().colocate_with(self._root):
-            return F.StageClear(name=name or f"{self._name}_clear", **self._limits())  # type: ignore[no-any-return]
+            return F.StageClear.operation(name=name or f"{self._name}_clear", **self._limits())
 
 
 class MapStagingArea(BaseStagingArea):

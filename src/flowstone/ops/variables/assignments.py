@@ -67,8 +67,8 @@ def assign_sub(ref: Any, value: Any, use_locking: bool | None = None, name: str 
 def count_up_to(ref: Any, limit: int, name: str | None = None) -> Tensor:
     """The value of an integer scalar `ref`, which then grows by 1; OutOfRangeError in the step at `limit`."""
     if _is_reference(ref):
-        return F.CountUpTo(ref, limit=limit, name=name)  # type: ignore[no-any-return]
-    return F.ResourceCountUpTo(ref.handle, limit=limit, T=ref.dtype, name=name)  # type: ignore[no-any-return]
+        return F.CountUpTo(ref, limit=limit, name=name)
+    return F.ResourceCountUpTo(ref.handle, limit=limit, T=ref.dtype, name=name)
 
 
 def _scatter(kind: str, ref: Any, indices: Any, updates: Any, use_locking: bool, name: str | None) -> Any:

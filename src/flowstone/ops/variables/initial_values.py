@@ -28,7 +28,7 @@ def replace_variables(graph: Graph, node_name: str, value: Tensor) -> Tensor:
         return value
     if any(op.type == "NextIteration" for op in above):
         return value
-    by_name = {}
+    by_name: dict[str, Any] = {}
     for key in (GraphKeys.GLOBAL_VARIABLES, GraphKeys.LOCAL_VARIABLES):
         for variable in graph.get_collection(key):
             by_name.setdefault(getattr(variable, "_handle", variable).op.name, variable)

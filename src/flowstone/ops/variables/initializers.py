@@ -53,7 +53,7 @@ class Initializer:
 
 
 def _own(initializer: Any, dtype: Any) -> DType:
-    return initializer.dtype if dtype is None else dtypes.as_dtype(dtype)  # type: ignore[no-any-return]
+    return initializer.dtype if dtype is None else dtypes.as_dtype(dtype)
 
 
 class Zeros(Initializer):
@@ -132,7 +132,7 @@ class RandomUniform(Initializer):
 
         dtype = _own(self, dtype)
         maxval = 1.0 if self.maxval is None and dtype.is_floating else self.maxval
-        return random_uniform(shape, self.minval, maxval, dtype, seed=self.seed)  # type: ignore[no-any-return]
+        return random_uniform(shape, self.minval, maxval, dtype, seed=self.seed)
 
     def get_config(self) -> dict[str, Any]:
         """``minval``, ``maxval``, ``seed`` and ``dtype``."""
@@ -157,7 +157,7 @@ class RandomNormal(_Normal):
         """A random tensor of this shape."""
         from flowstone.ops.randomness.random import random_normal
 
-        return random_normal(shape, self.mean, self.stddev, _own(self, dtype), seed=self.seed)  # type: ignore[no-any-return]
+        return random_normal(shape, self.mean, self.stddev, _own(self, dtype), seed=self.seed)
 
 
 class TruncatedNormal(_Normal):
@@ -167,7 +167,7 @@ class TruncatedNormal(_Normal):
         """A random tensor of this shape."""
         from flowstone.ops.randomness.random import truncated_normal
 
-        return truncated_normal(shape, self.mean, self.stddev, _own(self, dtype), seed=self.seed)  # type: ignore[no-any-return]
+        return truncated_normal(shape, self.mean, self.stddev, _own(self, dtype), seed=self.seed)
 
 
 class UniformUnitScaling(Initializer):
@@ -185,7 +185,7 @@ class UniformUnitScaling(Initializer):
         whole = shape if partition_info is None else partition_info.full_shape
         inputs = max(math.prod(float(size) for size in _sizes(whole)[:-1]), 1.0)
         limit = math.sqrt(3 / inputs) * self.factor
-        return random_uniform(shape, -limit, limit, _own(self, dtype), seed=self.seed)  # type: ignore[no-any-return]
+        return random_uniform(shape, -limit, limit, _own(self, dtype), seed=self.seed)
 
     def get_config(self) -> dict[str, Any]:
         """``factor``, ``seed`` and ``dtype``."""
@@ -235,12 +235,12 @@ class VarianceScaling(Initializer):
         variance, dtype = self.scale / max(1.0, units), _own(self, dtype)
         if self.distribution == "uniform":
             limit = math.sqrt(3.0 * variance)
-            return random.random_uniform(shape, -limit, limit, dtype, seed=self.seed)  # type: ignore[no-any-return]
+            return random.random_uniform(shape, -limit, limit, dtype, seed=self.seed)
         deviation = math.sqrt(variance)
         if self.distribution == "untruncated_normal":
-            return random.random_normal(shape, 0.0, deviation, dtype, seed=self.seed)  # type: ignore[no-any-return]
+            return random.random_normal(shape, 0.0, deviation, dtype, seed=self.seed)
         deviation /= _TRUNCATED_DEVIATION
-        return random.truncated_normal(shape, 0.0, deviation, dtype, seed=self.seed)  # type: ignore[no-any-return]
+        return random.truncated_normal(shape, 0.0, deviation, dtype, seed=self.seed)
 
     def get_config(self) -> dict[str, Any]:
         """``scale``, ``mode``, ``distribution``, ``seed`` and ``dtype``."""
@@ -300,7 +300,7 @@ class Orthogonal(Initializer):
         if rows < columns:
             with q.graph.name_scope("matrix_transpose"), q.graph.name_scope("transpose") as name:
                 q = F.Transpose(q, [1, 0], name=name)
-        return F.Mul(self.gain, F.Reshape(q, list(sizes)), name="mul")  # type: ignore[no-any-return]
+        return F.Mul(self.gain, F.Reshape(q, list(sizes)), name="mul")
 
     def get_config(self) -> dict[str, Any]:
         """``gain``, ``seed`` and ``dtype``."""
@@ -318,10 +318,11 @@ class Identity(Initializer):
         from flowstone.ops.arrays.constants import eye
 
         sizes = _at_least_a_matrix(shape if partition_info is None else partition_info.full_shape)
-        value = eye(*sizes, dtype=_own(self, dtype))
+        rows, columns, *_ = sizes
+        value = eye(rows, columns, dtype=_own(self, dtype))
         if partition_info is not None:
             value = F.Slice(value, list(partition_info.var_offset), list(_sizes(shape)))
-        return F.Mul(self.gain, value, name="mul")  # type: ignore[no-any-return]
+        return F.Mul(self.gain, value, name="mul")
 
     def get_config(self) -> dict[str, Any]:
         """``gain`` and ``dtype``."""

@@ -15,7 +15,7 @@ import torch
 # ---- arithmetic on numbers that may be tensors
 
 
-def _add_scaled(x, y, scale):
+def _add_scaled(x: torch.Tensor, y: torch.Tensor, scale: float) -> None:
     """x += scale * y, in one call where `scale` is a Python number."""
     if isinstance(scale, torch.Tensor):
         x.add_(y * scale)
@@ -23,7 +23,7 @@ def _add_scaled(x, y, scale):
         x.add_(y, alpha=scale)
 
 
-def _add_product(x, y, z, scale):
+def _add_product(x: torch.Tensor, y: torch.Tensor, z: torch.Tensor, scale: float) -> None:
     """x += scale * y * z."""
     if isinstance(scale, torch.Tensor):
         x.add_(y * z * scale)
@@ -31,17 +31,17 @@ def _add_product(x, y, z, scale):
         x.addcmul_(y, z, value=scale)
 
 
-def _inverse(x):
+def _inverse(x: float) -> float:
     """1 / x, of zero as tensors have it."""
     return 1 / x if isinstance(x, torch.Tensor) or x else math.inf
 
 
-def _move_towards(x, y, share):
+def _move_towards(x: torch.Tensor, y: torch.Tensor, share: float) -> None:
     """x += share * (y - x)."""
     x.lerp_(y, share) if x.is_floating_point() else x.add_((y - x) * share)
 
 
-def _average_squares(average, x, rho):
+def _average_squares(average: torch.Tensor, x: torch.Tensor, rho: float) -> None:
     """average = rho * average + (1 - rho) * x^2."""
     if isinstance(rho, torch.Tensor):
         average.lerp_(x * x, 1 - rho)
@@ -49,34 +49,43 @@ def _average_squares(average, x, rho):
         average.mul_(rho).addcmul_(x, x, value=1 - rho)
 
 
-def _square_root(x):
+def _square_root(x: float) -> float:
     return torch.sqrt(x) if isinstance(x, torch.Tensor) else math.sqrt(x)
 
 
-def _soft_threshold(x, threshold):
+def _soft_threshold(x: torch.Tensor, threshold: float | torch.Tensor) -> torch.Tensor:
     """sign(x) * max(|x| - threshold, 0)."""
     return torch.sign(x) * (torch.abs(x) - threshold).clamp_min_(0)
 
 
-def _is_zero(number):
+def _is_zero(number: float) -> bool:
     return not isinstance(number, torch.Tensor) and number == 0
 
 
 # ---- optimisers
 
 
-def gradient_descent(var, alpha, delta):
+def gradient_descent(var: torch.Tensor, alpha: float, delta: torch.Tensor) -> None:
     """var -= alpha * delta."""
     _add_scaled(var, delta, -alpha)
 
 
-def proximal_gradient_descent(var, alpha, l1, l2, delta):
+def proximal_gradient_descent(
+    var: torch.Tensor, alpha: float, l1: float, l2: float, delta: torch.Tensor
+) -> None:
     """A descent step, then shrinkage by alpha * l1 and division by 1 + alpha * l2."""
     stepped = var - delta * alpha
     var.copy_((stepped if _is_zero(l1) else _soft_threshold(stepped, alpha * l1)) / (1 + l2 * alpha))
 
 
-def momentum(var, accum, lr, grad, momentum, use_nesterov=False):
+def momentum(
+    var: torch.Tensor,
+    accum: torch.Tensor,
+    lr: float,
+    grad: torch.Tensor,
+    momentum: float,
+    use_nesterov: bool = False,
+) -> None:
     """accum = momentum * accum + grad; var -= lr * accum, or the step after it (Nesterov)."""
     fused = _for_fused((var, grad, accum), lr, momentum)
     if fused:
@@ -93,7 +102,14 @@ def momentum(var, accum, lr, grad, momentum, use_nesterov=False):
         _add_scaled(var, accum, -lr)
 
 
-def keras_momentum(var, accum, lr, grad, momentum, use_nesterov=False):
+def keras_momentum(
+    var: torch.Tensor,
+    accum: torch.Tensor,
+    lr: float,
+    grad: torch.Tensor,
+    momentum: float,
+    use_nesterov: bool = False,
+) -> None:
     """accum = momentum * accum - lr * grad; var += accum, or the step after it (Nesterov)."""
     accum.mul_(momentum)
     _add_scaled(accum, grad, -lr)
@@ -104,29 +120,47 @@ def keras_momentum(var, accum, lr, grad, momentum, use_nesterov=False):
         var.add_(accum)
 
 
-def adagrad(var, accum, lr, grad, update_slots=True):
+def adagrad(
+    var: torch.Tensor, accum: torch.Tensor, lr: float, grad: torch.Tensor, update_slots: bool = True
+) -> None:
     """accum += grad^2; var -= lr * grad / sqrt(accum)."""
     fused = _for_fused((var, grad, accum), lr) if update_slots else None
     if fused:
-        fused_adagrad(*fused, lr, 0.0)
+        variables, grads, accums = fused
+        fused_adagrad(variables, grads, accums, lr, 0.0)
         return
     if update_slots:
         accum.addcmul_(grad, grad)
     var.sub_(grad * lr * torch.rsqrt(accum))
 
 
-def adagrad_v2(var, accum, lr, epsilon, grad, update_slots=True):
+def adagrad_v2(
+    var: torch.Tensor,
+    accum: torch.Tensor,
+    lr: float,
+    epsilon: float,
+    grad: torch.Tensor,
+    update_slots: bool = True,
+) -> None:
     """accum += grad^2; var -= lr * grad / (sqrt(accum) + epsilon)."""
     fused = _for_fused((var, grad, accum), lr, epsilon) if update_slots else None
     if fused:
-        fused_adagrad(*fused, lr, epsilon)
+        variables, grads, accums = fused
+        fused_adagrad(variables, grads, accums, lr, epsilon)
         return
     if update_slots:
         accum.addcmul_(grad, grad)
     var.sub_(grad * lr / torch.sqrt(accum).add_(epsilon))
 
 
-def fused_adagrad(variables, grads, accums, lr, epsilon, maximize=False):
+def fused_adagrad(
+    variables: list[torch.Tensor],
+    grads: list[torch.Tensor],
+    accums: list[torch.Tensor],
+    lr: float,
+    epsilon: float,
+    maximize: bool = False,
+) -> None:
     """`adagrad_v2` on each variable of a list, or with its sign turned, by ATen's fused step."""
     count = [STEP_WITHOUT_BIAS] * len(variables)
     torch._fused_adagrad_(
@@ -134,7 +168,16 @@ def fused_adagrad(variables, grads, accums, lr, epsilon, maximize=False):
     )
 
 
-def adagrad_da(var, gradient_accum, squared_accum, grad, lr, l1, l2, global_step):
+def adagrad_da(
+    var: torch.Tensor,
+    gradient_accum: torch.Tensor,
+    squared_accum: torch.Tensor,
+    grad: torch.Tensor,
+    lr: float,
+    l1: float,
+    l2: float,
+    global_step: int,
+) -> None:
     """Dual averaging: the variable from the sums of gradients and of their squares."""
     gradient_accum.add_(grad)
     squared_accum.addcmul_(grad, grad)
@@ -142,7 +185,15 @@ def adagrad_da(var, gradient_accum, squared_accum, grad, lr, l1, l2, global_step
     var.copy_(total * -lr / (torch.sqrt(squared_accum) + l2 * global_step * lr))
 
 
-def adadelta(var, accum, accum_update, lr, rho, epsilon, grad):
+def adadelta(
+    var: torch.Tensor,
+    accum: torch.Tensor,
+    accum_update: torch.Tensor,
+    lr: float,
+    rho: float,
+    epsilon: float,
+    grad: torch.Tensor,
+) -> None:
     """Steps in proportion to the root mean square of earlier steps over that of the gradients."""
     _average_squares(accum, grad, rho)
     update = (accum_update + epsilon).div_(accum + epsilon).sqrt_().mul_(grad)
@@ -150,7 +201,9 @@ def adadelta(var, accum, accum_update, lr, rho, epsilon, grad):
     _average_squares(accum_update, update, rho)
 
 
-def proximal_adagrad(var, accum, lr, l1, l2, grad):
+def proximal_adagrad(
+    var: torch.Tensor, accum: torch.Tensor, lr: float, l1: float, l2: float, grad: torch.Tensor
+) -> None:
     """An Adagrad step, then shrinkage, both with each element's own rate."""
     accum.addcmul_(grad, grad)
     rate = torch.rsqrt(accum).mul_(lr)
@@ -162,21 +215,34 @@ FUSED_TYPES = frozenset({torch.float32, torch.float64})
 STEP_WITHOUT_BIAS = torch.tensor(1e9)  # at this step _fused_adam_'s own bias corrections are exactly 1
 
 
-def adam_rate(lr, beta1_power, beta2_power):
+def adam_rate(lr: float, beta1_power: float, beta2_power: float) -> float:
     """The learning rate corrected for moments that started at zero."""
     return lr * _square_root(1 - beta2_power) / (1 - beta1_power)
 
 
-def adam(var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad, use_nesterov=False):
+def adam(
+    var: torch.Tensor,
+    m: torch.Tensor,
+    v: torch.Tensor,
+    beta1_power: float,
+    beta2_power: float,
+    lr: float,
+    beta1: float,
+    beta2: float,
+    epsilon: float,
+    grad: torch.Tensor,
+    use_nesterov: bool = False,
+) -> None:
     """Moments m and v of the gradient; var -= lr_t * m / (sqrt(v) + epsilon), lr_t the
     bias-corrected rate.
     """
     rate = adam_rate(lr, beta1_power, beta2_power)
     fused = None if use_nesterov else _for_fused((var, grad, m, v), rate, beta1, beta2, epsilon)
     if fused:
+        variables, grads, means, squares = fused
         torch._fused_adam_(
-            *fused, [], [STEP_WITHOUT_BIAS], lr=rate, beta1=beta1, beta2=beta2, weight_decay=0.0, eps=epsilon,
-            amsgrad=False, maximize=False,
+            variables, grads, means, squares, [], [STEP_WITHOUT_BIAS], lr=rate, beta1=beta1, beta2=beta2,
+            weight_decay=0.0, eps=epsilon, amsgrad=False, maximize=False,
         )  # fmt: skip
         return
     _move_towards(m, grad, 1 - beta1)
@@ -185,7 +251,7 @@ def adam(var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad, u
     var.sub_(step * rate / torch.sqrt(v).add_(epsilon))
 
 
-def _for_fused(tensors, *numbers):
+def _for_fused(tensors: tuple[torch.Tensor, ...], *numbers: float) -> list[list[torch.Tensor]] | None:
     """The arguments of ATen's fused optimisers for a variable, its gradient and slots: lists of one tensor.
 
     None where they do not suit: accelerators, numbers that are tensors, other types, orders that differ.
@@ -199,7 +265,9 @@ def _for_fused(tensors, *numbers):
     return None if laid_out is None else [[x] for x in laid_out]
 
 
-def in_memory_order(tensors):
+def in_memory_order(
+    tensors: tuple[torch.Tensor, ...],
+) -> list[torch.Tensor] | tuple[torch.Tensor, ...] | None:
     """Contiguous views of tensors of one shape that lie in memory in the same order; None of others."""
     if all([x.is_contiguous() for x in tensors]):
         return tensors
@@ -209,13 +277,25 @@ def in_memory_order(tensors):
     return views if all([x.is_contiguous() for x in views]) else None
 
 
-def laid_out_as(var, grad):
+def laid_out_as(var: torch.Tensor, grad: torch.Tensor) -> torch.Tensor:
     """A gradient in the variable's order in memory: itself, or a copy, which costs less than what
     differing orders keep from being one call."""
     return grad if grad.stride() == var.stride() else torch.empty_like(var).copy_(grad)
 
 
-def adam_with_amsgrad(var, m, v, vhat, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad):
+def adam_with_amsgrad(
+    var: torch.Tensor,
+    m: torch.Tensor,
+    v: torch.Tensor,
+    vhat: torch.Tensor,
+    beta1_power: float,
+    beta2_power: float,
+    lr: float,
+    beta1: float,
+    beta2: float,
+    epsilon: float,
+    grad: torch.Tensor,
+) -> None:
     """Adam that divides by the largest second moment so far."""
     rate = adam_rate(lr, beta1_power, beta2_power)
     _move_towards(m, grad, 1 - beta1)
@@ -224,14 +304,33 @@ def adam_with_amsgrad(var, m, v, vhat, beta1_power, beta2_power, lr, beta1, beta
     var.sub_(m * rate / torch.sqrt(vhat).add_(epsilon))
 
 
-def ada_max(var, m, v, beta1_power, lr, beta1, beta2, epsilon, grad):
+def ada_max(
+    var: torch.Tensor,
+    m: torch.Tensor,
+    v: torch.Tensor,
+    beta1_power: float,
+    lr: float,
+    beta1: float,
+    beta2: float,
+    epsilon: float,
+    grad: torch.Tensor,
+) -> None:
     """Adam with the largest magnitude in place of the second moment."""
     _move_towards(m, grad, 1 - beta1)
     torch.maximum(v.mul_(beta2), torch.abs(grad), out=v)
     var.sub_(m * (lr / (1 - beta1_power)) / (v + epsilon))
 
 
-def rms_prop(var, ms, mom, lr, rho, momentum, epsilon, grad):
+def rms_prop(
+    var: torch.Tensor,
+    ms: torch.Tensor,
+    mom: torch.Tensor,
+    lr: float,
+    rho: float,
+    momentum: float,
+    epsilon: float,
+    grad: torch.Tensor,
+) -> None:
     """ms = mean square; mom = momentum * mom + lr * grad / sqrt(ms + epsilon); var -= mom."""
     fused = None
     if var.stride() == mom.stride() and not (isinstance(rho, torch.Tensor) or rho == 1):
@@ -240,14 +339,25 @@ def rms_prop(var, ms, mom, lr, rho, momentum, epsilon, grad):
         _average_squares(ms, grad, rho)
         mom.mul_(momentum).add_(grad * lr * torch.rsqrt(ms + epsilon))
     else:  # Adagrad's sum of squares would be (ms + epsilon) / (1 - rho) after the step
-        squares = torch.mul(fused[2][0], rho / (1 - rho)).add_(epsilon / (1 - rho))
+        moments, grads, averages = fused
+        squares = torch.mul(averages[0], rho / (1 - rho)).add_(epsilon / (1 - rho))
         mom.mul_(momentum)
-        fused_adagrad(*fused[:2], [squares], lr / math.sqrt(1 - rho), 0.0, maximize=True)
+        fused_adagrad(moments, grads, [squares], lr / math.sqrt(1 - rho), 0.0, maximize=True)
         _average_squares(ms, grad, rho)
     var.sub_(mom)
 
 
-def centered_rms_prop(var, mg, ms, mom, lr, rho, momentum, epsilon, grad):
+def centered_rms_prop(
+    var: torch.Tensor,
+    mg: torch.Tensor,
+    ms: torch.Tensor,
+    mom: torch.Tensor,
+    lr: float,
+    rho: float,
+    momentum: float,
+    epsilon: float,
+    grad: torch.Tensor,
+) -> None:
     """As `rms_prop`, divided by the deviation from the mean gradient mg."""
     _average_squares(ms, grad, rho)
     _move_towards(mg, grad, 1 - rho)
@@ -255,12 +365,31 @@ def centered_rms_prop(var, mg, ms, mom, lr, rho, momentum, epsilon, grad):
     var.sub_(mom)
 
 
-def ftrl(var, accum, linear, grad, lr, l1, l2, lr_power):
+def ftrl(
+    var: torch.Tensor,
+    accum: torch.Tensor,
+    linear: torch.Tensor,
+    grad: torch.Tensor,
+    lr: float,
+    l1: float,
+    l2: float,
+    lr_power: float,
+) -> None:
     """Follow the regularised leader."""
     ftrl_v2(var, accum, linear, grad, lr, l1, l2, 0.0, lr_power)
 
 
-def ftrl_v2(var, accum, linear, grad, lr, l1, l2, l2_shrinkage, lr_power):
+def ftrl_v2(
+    var: torch.Tensor,
+    accum: torch.Tensor,
+    linear: torch.Tensor,
+    grad: torch.Tensor,
+    lr: float,
+    l1: float,
+    l2: float,
+    l2_shrinkage: float,
+    lr_power: float,
+) -> None:
     """Follow the regularised leader, with shrinkage of the gradient towards the origin."""
     shrunk = grad if _is_zero(l2_shrinkage) else grad + var * (2 * l2_shrinkage)
     before = _ftrl_power(accum, lr_power)
@@ -278,24 +407,40 @@ def ftrl_v2(var, accum, linear, grad, lr, l1, l2, l2_shrinkage, lr_power):
         var.zero_().addcdiv_(step, power, value=rate)
 
 
-def _ftrl_power(accum, lr_power):
+def _ftrl_power(accum: torch.Tensor, lr_power: float) -> torch.Tensor:
     if not isinstance(lr_power, torch.Tensor) and lr_power == -0.5:
         return torch.sqrt(accum)
     return torch.pow(accum, -lr_power)
 
 
-def _direction_agreement(m, beta, grad):
+def _direction_agreement(m: torch.Tensor, beta: float, grad: torch.Tensor) -> torch.Tensor:
     _move_towards(m, grad, 1 - beta)
     return torch.sign(grad).mul_(torch.sign(m))
 
 
-def add_sign(var, m, lr, alpha, sign_decay, beta, grad):
+def add_sign(
+    var: torch.Tensor,
+    m: torch.Tensor,
+    lr: float,
+    alpha: float,
+    sign_decay: float,
+    beta: float,
+    grad: torch.Tensor,
+) -> None:
     """Steps of (alpha + sign_decay * sign(grad) * sign(m)) * grad."""
     agreement = _direction_agreement(m, beta, grad)
     var.sub_((agreement * sign_decay).add_(alpha).mul_(grad).mul_(lr))
 
 
-def power_sign(var, m, lr, logbase, sign_decay, beta, grad):
+def power_sign(
+    var: torch.Tensor,
+    m: torch.Tensor,
+    lr: float,
+    logbase: float,
+    sign_decay: float,
+    beta: float,
+    grad: torch.Tensor,
+) -> None:
     """Steps of exp(logbase * sign_decay * sign(grad) * sign(m)) * grad."""
     agreement = _direction_agreement(m, beta, grad)
     var.sub_((agreement * (logbase * sign_decay)).exp_().mul_(grad).mul_(lr))

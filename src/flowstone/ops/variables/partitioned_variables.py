@@ -104,7 +104,7 @@ class PartitionedVariable:
     def as_tensor(self) -> Tensor:
         """The whole as a tensor: the parts concatenated."""
         graph, parts = self.graph, [part.value() for part in self._variable_list]
-        whole = parts[0]
+        whole: Tensor = parts[0]
         if len(parts) > 1:
             with graph.name_scope(f"{self._name}/ConcatPartitions/"):
                 whole = F.ConcatV2(parts, self._partition_axes()[0], name="concat")
@@ -116,7 +116,8 @@ class PartitionedVariable:
         sizes = [part.shape.as_list()[axis] for part in self._variable_list] if self._shape.ndims else []
         if len(sizes) < 2:
             return [value]
-        return F.SplitV(value, sizes, axis, num_split=len(sizes), name="split")  # type: ignore[no-any-return]
+        pieces: list[Tensor] = F.SplitV.several(value, sizes, axis, num_split=len(sizes), name="split")
+        return pieces
 
     def _updated(self, method: str, value: Any, arguments: tuple[Any, ...]) -> list[Any]:
         return [
@@ -305,7 +306,8 @@ def get_partitioned_variable(
         shape, dtype = initializer.shape, initializer.dtype.base_dtype
     shape = TensorShape(None) if shape is None else shape
     partitions = _partitions_of(partitioner, shape, dtype)
-    sizes, variables = shape.as_list(), []
+    sizes: list[int] = shape.as_list()  # type: ignore[assignment]  # partitions are of a known shape
+    variables: list[Any] = []
     for i, (offset, part_shape) in enumerate(_parts(sizes, partitions)):
         part_name = f"{name}/part_{i}"
         given, part_initializer = as_shape(part_shape), initializer

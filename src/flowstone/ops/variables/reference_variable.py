@@ -52,7 +52,7 @@ class ReferenceVariable(Variable):
     @staticmethod
     def _make_node(name: str, value: Tensor, validate_shape: bool, shape: TensorShape | None) -> Tensor:
         dims = (value.dims if validate_shape else None) if shape is None else shape.dims_tuple
-        return F.VariableV2(shape=dims, dtype=value.dtype.base_dtype, name=name)  # type: ignore[no-any-return]
+        return F.VariableV2(shape=dims, dtype=value.dtype.base_dtype, name=name)
 
     def _make_snapshot(self) -> Tensor:
         graph, cache = self._graph, self._caching_device
@@ -116,7 +116,7 @@ class ReferenceVariable(Variable):
 
     def count_up_to(self, limit: int) -> Tensor:
         """The value, which then grows by 1; a step fails with OutOfRangeError at `limit`."""
-        return F.CountUpTo(self._handle, limit=limit)  # type: ignore[no-any-return]
+        return F.CountUpTo(self._handle, limit=limit)
 
     def _scatter(self, kind: str, sparse_delta: Any, use_locking: bool, name: str | None) -> Tensor:
         delta = as_sparse_delta(sparse_delta)
@@ -153,20 +153,20 @@ class ReferenceVariable(Variable):
 
     def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Tensor:
         """Subtracts at index tuples."""
-        return F.ScatterNdSub(self._handle, indices, updates, use_locking=True, name=name)  # type: ignore[no-any-return]
+        return F.ScatterNdSub(self._handle, indices, updates, use_locking=True, name=name)
 
     def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Tensor:
         """Adds at index tuples."""
-        return F.ScatterNdAdd(self._handle, indices, updates, use_locking=True, name=name)  # type: ignore[no-any-return]
+        return F.ScatterNdAdd(self._handle, indices, updates, use_locking=True, name=name)
 
     def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Tensor:
         """Assigns at index tuples."""
-        return F.ScatterNdUpdate(self._handle, indices, updates, use_locking=True, name=name)  # type: ignore[no-any-return]
+        return F.ScatterNdUpdate(self._handle, indices, updates, use_locking=True, name=name)
 
     def _strided_slice_assign(
         self, begin: Any, end: Any, strides: Any, value: Any, name: str | None, **masks: int
     ) -> Tensor:
-        return F.StridedSliceAssign(self._handle, begin, end, strides, value, name=name, **masks)  # type: ignore[no-any-return]
+        return F.StridedSliceAssign(self._handle, begin, end, strides, value, name=name, **masks)
 
 
 def _result(reference: Tensor, read_value: bool) -> Any:

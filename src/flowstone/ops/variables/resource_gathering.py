@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from flowstone.framework import dtypes
 from flowstone.framework.composite import IndexedSlices
-from flowstone.framework.kernel import CPU, GPU
-from flowstone.framework.operation import F, op
+from flowstone.framework.graph_operation import Operation
+from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.node import Node
+from flowstone.framework.operation import F, Gradients, Shapes, op
+from flowstone.framework.tensor import Tensor
 from flowstone.ops.arrays.shapes import squeeze
 from flowstone.ops.variables.scatter import gather_elements, gather_rows, rows_or_zeros
 from flowstone.ops.variables.stateful import check_handle_dtype, handle_dims
 
 
-def _gather_gradient_indices(op):
+def _gather_gradient_indices(op: Operation) -> tuple[Tensor, Tensor]:
     """The indices as a vector, and how many there are."""
     indices = op.inputs[1]
     size = F.ExpandDims(F.Size(indices, out_type=dtypes.int32), 0)
@@ -31,20 +34,20 @@ resource_gather = op(
 
 
 @resource_gather.infer
-def _(node):
+def _(node: Node) -> Shapes:
     check_handle_dtype(node)
     dims, indices = handle_dims(node), node.dims(1)
     return None if dims is None or indices is None else indices + dims[1:]
 
 
 @resource_gather.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     read = gather_rows if env.device.type == "cpu" else rows_or_zeros
     return lambda variable, indices: read(variable.tensor, indices)
 
 
 @resource_gather.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     shape = F.VariableShape(op.inputs[0], out_type=dtypes.int32)
     indices, size = _gather_gradient_indices(op)
     row_shape = F.StridedSlice(shape, [1], [0], [1], end_mask=1)
@@ -63,7 +66,7 @@ resource_gather_nd = op(
 
 
 @resource_gather_nd.infer
-def _(node):
+def _(node: Node) -> Shapes:
     check_handle_dtype(node)
     dims, indices = handle_dims(node), node.dims(1)
     if dims is None or not indices or indices[-1] is None:
@@ -74,12 +77,12 @@ def _(node):
 
 
 @resource_gather_nd.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     return lambda variable, indices: gather_elements(variable.tensor, indices)
 
 
 @resource_gather_nd.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     handle, indices = op.inputs
     whole = F.VariableShape(handle, out_type=indices.dtype)
     dims = indices.dims

@@ -90,7 +90,7 @@ class ResourceVariable(Variable):
         read = F.ReadVariableOp(self._handle, dtype=self._dtype)
         if self._save_shape is not None:
             read.set_shape(self._save_shape)
-        return read  # type: ignore[no-any-return]
+        return read
 
     _save_shape: Any = None
 
@@ -116,7 +116,7 @@ class ResourceVariable(Variable):
 
     def is_initialized(self, name: str | None = None) -> Tensor:
         """A bool scalar: whether a value has been assigned."""
-        return F.VarIsInitializedOp(self._handle, name=name)  # type: ignore[no-any-return]
+        return F.VarIsInitializedOp(self._handle, name=name)
 
     def value(self) -> Tensor:
         """The value: a new read, or the cached one."""
@@ -148,11 +148,11 @@ class ResourceVariable(Variable):
     def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
         """Rows of the value, read from the variable itself."""
         name = "Gather" if name is None else name
-        return F.ResourceGather(self._handle, indices, dtype=self._dtype, name=name)  # type: ignore[no-any-return]
+        return F.ResourceGather(self._handle, indices, dtype=self._dtype, name=name)
 
     def gather_nd(self, indices: Any, name: str | None = None) -> Tensor:
         """Elements of the value by index tuples, read from the variable itself."""
-        return F.ResourceGatherNd(self._handle, indices, dtype=self._dtype, name=name)  # type: ignore[no-any-return]
+        return F.ResourceGatherNd(self._handle, indices, dtype=self._dtype, name=name)
 
     # ---- updates: each returns an `UpdatedVariable`, or the operation if `read_value` is False
 
@@ -194,7 +194,7 @@ class ResourceVariable(Variable):
 
     def count_up_to(self, limit: int) -> Tensor:
         """The value, which then grows by 1; a step fails with OutOfRangeError at `limit`."""
-        return F.ResourceCountUpTo(self._handle, limit=limit, T=self._dtype)  # type: ignore[no-any-return]
+        return F.ResourceCountUpTo(self._handle, limit=limit, T=self._dtype)
 
     def _scatter(self, kind: str, sparse_delta: Any, name: str | None) -> Any:
         delta = as_sparse_delta(sparse_delta)

@@ -13,11 +13,14 @@ which is one call. (An accumulator that is zero, which `AdagradOptimizer` does n
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from flowstone.framework import errors, machine
+from flowstone.framework.containers import Variable
+from flowstone.framework.node import Node
 from flowstone.framework.shape import format_dims, num_elements
 from flowstone.ops.arrays.selection import DISTINCT
 from flowstone.ops.numbers.segment_reductions import sum_rows
@@ -35,7 +38,7 @@ class Repeats(enum.Enum):
     SUMMED = "one step with the sum of the rows"
 
 
-def repeats(node: Any, indices_at: int) -> Repeats:
+def repeats(node: Node, indices_at: int) -> Repeats:
     """What the repeated indices of a sparse update mean; input `indices_at` has them."""
     if node.attributes.get("sum_repeated"):
         return Repeats.SUMMED
@@ -50,12 +53,15 @@ def wrong_shape(var: Any, grad: Any) -> errors.InvalidArgumentError:
     return errors.InvalidArgumentError(None, None, f"var and grad do not have the same shape{shapes}")
 
 
-def on_rows(function: Any, slots: int, grad_at: int, options: dict[str, Any], kind: Repeats) -> Any:
+def on_rows(
+    function: Any, slots: int, grad_at: int, options: dict[str, Any], kind: Repeats
+) -> Callable[..., Variable]:
     """`function` on the rows that the indices behind the gradient name."""
     parts = _PARTS[kind]
 
-    def run(*inputs: Any) -> Any:
-        tensors = [box.tensor for box in inputs[: slots + 1]]
+    def run(*inputs: Any) -> Variable:
+        variables: tuple[Variable, ...] = inputs[: slots + 1]
+        tensors = [variable.tensor for variable in variables]
         places, grad = _checked(tensors[0], inputs[grad_at], inputs[grad_at + 1])
         before, after = inputs[slots + 1 : grad_at], inputs[grad_at + 2 :]
         for here, part in parts(places, grad, tensors[0].shape[0]):
@@ -63,7 +69,7 @@ def on_rows(function: Any, slots: int, grad_at: int, options: dict[str, Any], ki
             function(*rows, *before, part, *after, **options)
             for tensor, row in zip(tensors, rows):
                 tensor.index_copy_(0, here, row)
-        return inputs[0]
+        return variables[0]
 
     return run
 
@@ -103,7 +109,7 @@ _DENSE = 4  # times the elements of the gradient: a pass over so many costs what
 _NO_RATE = torch.finfo(torch.float32).tiny  # added to a root, it changes none but zero
 
 
-def passes_over_all(function: Any, node: Any, dims: Any, grad_at: int, kind: Repeats) -> bool:
+def passes_over_all(function: Any, node: Node, dims: Any, grad_at: int, kind: Repeats) -> bool:
     """Whether a step is one pass over the variable, of static shape `dims`."""
     if function not in (steps.adagrad, steps.adagrad_v2) or not node.attributes["update_slots"]:
         return False
@@ -115,10 +121,10 @@ def passes_over_all(function: Any, node: Any, dims: Any, grad_at: int, kind: Rep
     )
 
 
-def adagrad_over_all(by_rows: Any) -> Any:
+def adagrad_over_all(by_rows: Callable[..., Variable]) -> Callable[..., Variable]:
     """An Adagrad step of rows on all of the variable; `by_rows` where orders in memory differ."""
 
-    def run(variable: Any, slot: Any, lr: Any, *others: Any) -> Any:
+    def run(variable: Variable, slot: Variable, lr: Any, *others: Any) -> Variable:
         *epsilon, grad, indices = others
         var, accum = variable.tensor, slot.tensor
         if not (var.is_contiguous() and accum.is_contiguous()):

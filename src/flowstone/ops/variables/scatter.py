@@ -11,13 +11,20 @@ for the device, additions outside are dropped and rows read there are zeros, as 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import torch
 
 from flowstone.framework import dtypes, errors
-from flowstone.framework.kernel import CPU, GPU
-from flowstone.framework.operation import op
-from flowstone.framework.shape import format_dims, merge
+from flowstone.framework.containers import Variable
+from flowstone.framework.dtypes import DType
+from flowstone.framework.errors import InvalidArgumentError
+from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.node import Node
+from flowstone.framework.operation import OpDeclaration, op
+from flowstone.framework.shape import Dims, format_dims, merge
 from flowstone.ops.variables.stateful import ALL_NUMBERS, check_handle_dtype, handle_dims, locked
 
 _LISTED = 64  # indices above which Python is slower than a sort at finding repetitions
@@ -25,7 +32,7 @@ _LISTED = 64  # indices above which Python is slower than a sort at finding repe
 # ---- rows
 
 
-def outside(indices, limit):
+def outside(indices: torch.Tensor, limit: int) -> InvalidArgumentError:
     """The error for the first of `indices` that is not in [0, limit)."""
     flat = indices.reshape(-1).tolist()
     place = next((i for i, index in enumerate(flat) if not 0 <= index < limit), 0)
@@ -36,7 +43,7 @@ def outside(indices, limit):
     )
 
 
-def check_rows(indices, limit):
+def check_rows(indices: torch.Tensor, limit: int) -> None:
     """Raises InvalidArgumentError unless all `indices` are in [0, limit)."""
     if indices.numel():
         lowest, highest = torch.aminmax(indices)
@@ -44,14 +51,14 @@ def check_rows(indices, limit):
             raise outside(indices, limit)
 
 
-def gather_rows(table, indices):
+def gather_rows(table: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
     """Rows of `table` at `indices`: shape indices.shape + table.shape[1:]."""
     check_rows(indices, table.shape[0])
     rows = torch.index_select(table, 0, indices.reshape(-1))
     return rows if indices.ndim == 1 else rows.reshape(indices.shape + table.shape[1:])
 
 
-def rows_or_zeros(table, indices):
+def rows_or_zeros(table: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
     """As `gather_rows`, with zeros for rows outside, and without a check that would wait for a device."""
     flat = indices.reshape(-1)
     if not table.shape[0]:
@@ -61,13 +68,13 @@ def rows_or_zeros(table, indices):
     return rows.reshape(indices.shape + table.shape[1:])
 
 
-def _outside(flat, table):
+def _outside(flat: torch.Tensor, table: torch.Tensor) -> torch.Tensor:
     """Which of the indices, a vector, are of no row: broadcasts against rows."""
     mask = (flat < 0) | (flat >= table.shape[0])
     return mask.reshape(-1, *[1] * (table.ndim - 1))
 
 
-def rounds(indices):
+def rounds(indices: torch.Tensor) -> list[torch.Tensor] | None:
     """Positions of a vector of indices in groups without repetition, in order of occurrence; None where
     none repeats.
     """
@@ -88,7 +95,7 @@ def rounds(indices):
     return [torch.tensor(group, device=indices.device) for group in groups]
 
 
-def _update(table, indices, updates):
+def _update(table: torch.Tensor, indices: torch.Tensor, updates: torch.Tensor) -> None:
     groups = rounds(indices)
     if groups is None:
         table.index_copy_(0, indices, updates)
@@ -97,26 +104,26 @@ def _update(table, indices, updates):
         table.index_copy_(0, indices[group], updates[group])
 
 
-def _in_rounds(function):
-    def scatter(table, indices, updates):
-        for group in rounds(indices) or [slice(None)]:
+def _in_rounds(function: Callable[..., Any]) -> Callable[..., Any]:
+    def scatter(table: torch.Tensor, indices: torch.Tensor, updates: torch.Tensor) -> None:
+        for group in rounds(indices) or (slice(None),):
             here = indices[group]
             table.index_copy_(0, here, function(table.index_select(0, here), updates[group]))
 
     return scatter
 
 
-def _quotient(x, y):
+def _quotient(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     if x.is_floating_point() or x.is_complex():
         return x / y
     return torch.div(x, y, rounding_mode="trunc")
 
 
-def _add(table, indices, updates):
+def _add(table: torch.Tensor, indices: torch.Tensor, updates: torch.Tensor) -> None:
     table.index_add_(0, indices, updates)
 
 
-def _subtract(table, indices, updates):
+def _subtract(table: torch.Tensor, indices: torch.Tensor, updates: torch.Tensor) -> None:
     table.index_add_(0, indices, updates, alpha=-1)
 
 
@@ -133,10 +140,10 @@ _CHECKED_BY_ATEN = (_add, _subtract)  # on the CPU; an accelerator would be lost
 _SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
 
 
-def _row_scatter(function, drops=False):
+def _row_scatter(function: Callable[..., Any], drops: bool = False) -> Callable[..., Any]:
     """The kernel of a row scatter on a `Variable`; `drops`: additions outside are dropped, not an error."""
 
-    def scatter(variable, indices, updates):
+    def scatter(variable: Variable, indices: torch.Tensor, updates: torch.Tensor) -> Variable | None:
         table = variable.tensor
         if not drops:
             check_rows(indices, table.shape[0])
@@ -164,10 +171,10 @@ def _row_scatter(function, drops=False):
     return scatter
 
 
-def _plain_row_scatter(function):
+def _plain_row_scatter(function: Callable[..., Any]) -> Callable[..., Any]:
     """The same where shapes and types are known to fit; ATen finds indices that are out of range."""
 
-    def scatter(variable, indices, updates):
+    def scatter(variable: Variable, indices: torch.Tensor, updates: torch.Tensor) -> Variable | None:
         table = variable.tensor
         try:
             function(table, indices, updates)
@@ -179,7 +186,7 @@ def _plain_row_scatter(function):
     return scatter
 
 
-def _fits(node):
+def _fits(node: Node) -> bool:
     """Whether a row scatter is sure to have a vector of indices, and a row of updates for each."""
     reference = node.inputs[0].dtype.is_ref
     table = node.static_shape(0) if reference else handle_dims(node)
@@ -189,7 +196,7 @@ def _fits(node):
     return updates == (*indices, *table[1:]) and node.dtype(2).torch not in _SIGNED
 
 
-def _scatter_strings(variable, indices, updates):
+def _scatter_strings(variable: Variable, indices: torch.Tensor, updates: np.ndarray[Any, Any]) -> Variable:
     table = variable.tensor
     check_rows(indices, table.shape[0])
     variable.tensor = table.copy()
@@ -197,7 +204,7 @@ def _scatter_strings(variable, indices, updates):
     return variable
 
 
-def _row_shape(node, dims):
+def _row_shape(node: Node, dims: Dims) -> Dims:
     """Infers a row scatter's result: the variable's shape. ValueError where the updates cannot fit."""
     indices, updates = node.dims(1), node.dims(2)
     if dims is not None and indices is not None and updates is not None and len(updates):
@@ -214,8 +221,9 @@ def _row_shape(node, dims):
 _WITHOUT_GRADIENT = frozenset({"Update", "Max", "Min"})  # of references: TensorFlow has none registered
 
 
-def _declare_row_scatter(kind, function):
-    types, adds = None if kind == "Update" else ALL_NUMBERS, kind in ("Add", "Sub")
+def _declare_row_scatter(kind: str, function: Callable[..., Any]) -> tuple[OpDeclaration, OpDeclaration]:
+    adds = kind in ("Add", "Sub")
+    types: tuple[DType, ...] | None = None if kind == "Update" else ALL_NUMBERS
     if kind in ("Min", "Max"):
         types = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64)
     reference = op(
@@ -240,11 +248,11 @@ def _declare_row_scatter(kind, function):
     )
 
     @resource.infer
-    def _(node):
+    def _(node: Node) -> None:
         check_handle_dtype(node)
         _row_shape(node, handle_dims(node))
 
-    def kernel(node, env):
+    def kernel(node: Node, env: Environment) -> Kernel:
         if node.dtype(2).torch is None:
             run = _scatter_strings
         elif function in _CHECKED_BY_ATEN and env.device.type == "cpu" and _fits(node):
@@ -274,7 +282,7 @@ scatter_max_op, resource_scatter_max = _declare_row_scatter("Max", ROW_FUNCTIONS
 # ---- elements
 
 
-def flat_elements(shape, indices):
+def flat_elements(shape: tuple[int, ...], indices: torch.Tensor) -> torch.Tensor:
     """Row numbers of index tuples in a tensor of `shape` seen as [product of the indexed dimensions, inner
     size].
 
@@ -306,24 +314,24 @@ def flat_elements(shape, indices):
     return flat
 
 
-def as_rows(table, depth):
+def as_rows(table: torch.Tensor, depth: int) -> torch.Tensor:
     """`table` seen as [product of its first `depth` dimensions, size of the others]."""
     return table.view(
         int(np.prod(table.shape[:depth], dtype=np.int64)), int(np.prod(table.shape[depth:], dtype=np.int64))
     )
 
 
-def gather_elements(table, indices):
+def gather_elements(table: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
     """Elements or slices of `table` at index tuples: shape indices.shape[:-1] + table.shape[depth:]."""
     flat, depth = flat_elements(table.shape, indices), indices.shape[-1]
     rows = torch.index_select(as_rows(table.contiguous(), depth), 0, flat)
     return rows.reshape(indices.shape[:-1] + table.shape[depth:])
 
 
-def _element_scatter(function):
+def _element_scatter(function: Callable[..., Any]) -> Callable[..., Any]:
     """The kernel of an element scatter on a `Variable`."""
 
-    def scatter(variable, indices, updates):
+    def scatter(variable: Variable, indices: torch.Tensor, updates: torch.Tensor) -> Variable | None:
         table = variable.tensor
         flat, depth = flat_elements(table.shape, indices), indices.shape[-1]
         wanted = indices.shape[:-1] + table.shape[depth:]
@@ -343,7 +351,7 @@ def _element_scatter(function):
     return scatter
 
 
-def _element_shape(node, dims):
+def _element_shape(node: Node, dims: Dims) -> Dims:
     """Infers an element scatter's result: the variable's shape. ValueError where the updates cannot fit."""
     indices, updates = node.dims(1), node.dims(2)
     if not indices or updates is None or dims is None or indices[-1] is None:
@@ -366,7 +374,7 @@ def _element_shape(node, dims):
     return dims
 
 
-def _declare_element_scatter(kind, function):
+def _declare_element_scatter(kind: str, function: Callable[..., Any]) -> tuple[OpDeclaration, OpDeclaration]:
     later = " ; bad_indices_policy: string = ''"
     reference = op(
         f"ScatterNd{kind}",
@@ -390,11 +398,11 @@ def _declare_element_scatter(kind, function):
     )
 
     @resource.infer
-    def _(node):
+    def _(node: Node) -> None:
         check_handle_dtype(node, attribute="T")
         _element_shape(node, handle_dims(node))
 
-    def kernel(node, env):
+    def kernel(node: Node, env: Environment) -> Kernel:
         run = _element_scatter(function)
         return locked(run) if node.attributes["use_locking"] else run
 

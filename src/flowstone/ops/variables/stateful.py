@@ -13,29 +13,39 @@ FailedPreconditionError. Updates are made in the buffer, so that whoever shares 
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from operator import attrgetter
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 
 from flowstone.framework import dtypes, errors
 from flowstone.framework.containers import Variable
-from flowstone.framework.kernel import CPU, GPU, X0, Call, Value
-from flowstone.framework.operation import op
-from flowstone.framework.shape import format_dims, merge
+from flowstone.framework.graph_operation import Operation
+from flowstone.framework.kernel import CPU, GPU, X0, Call, Environment, Kernel, Value
+from flowstone.framework.node import Node, Output
+from flowstone.framework.operation import Gradients, Known, OpDeclaration, Shapes, op
+from flowstone.framework.shape import Dims, format_dims, merge
+from flowstone.framework.tensor import Tensor
 
 ALL_NUMBERS = (*dtypes.NUMBERS, dtypes.bfloat16, dtypes.qint16, dtypes.quint16)
 _PASS_THROUGH = {"Identity", "Switch", "RefIdentity", "Enter", "NextIteration"}
+_T = TypeVar("_T")
 _SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
 
 
-def find_variable(node, env):
+def find_variable(node: Node, env: Environment) -> Variable:
     """The `Variable` of a variable node, made in its container on first use."""
     name = node.attributes["shared_name"] or node.name
-    return env.resources.look_up_or_create(node.attributes["container"], name, lambda: Variable(name))
+    assert env.resources is not None  # a variable node is not folded
+    found: Variable = env.resources.look_up_or_create(
+        node.attributes["container"], name, lambda: Variable(name)
+    )
+    return found
 
 
-def _variable_kernel(node, env):
+def _variable_kernel(node: Node, env: Environment) -> Kernel:
     variable = find_variable(node, env)
     order = node.attributes.get("memory_order")  # of `lowering/convolutions/filter_layout.py`
     if order is not None and env.device.type == "cpu":
@@ -43,7 +53,7 @@ def _variable_kernel(node, env):
     return Value(variable)
 
 
-def _declare_variable(name, output):
+def _declare_variable(name: str, output: str) -> OpDeclaration:
     declaration = op(
         name,
         f"-> {output}",
@@ -56,9 +66,10 @@ def _declare_variable(name, output):
     return declaration.not_differentiable()
 
 
-def _declared_shape(node):
+def _declared_shape(node: Node) -> Shapes:
     """The shape attribute; an old graph's variable of unknown shape says so with a scalar's."""
-    return node.attributes["shape"]
+    dims: Dims = node.attributes["shape"]
+    return dims
 
 
 variable_v2 = _declare_variable("VariableV2", "ref: Ref(dtype)")
@@ -80,11 +91,11 @@ temporary_variable.not_differentiable()
 
 
 @temporary_variable.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     shape, dtype, device = node.attributes["shape"], node.attributes["dtype"].torch, env.device
     name = node.attributes["var_name"] or node.name
 
-    def make():
+    def make() -> Variable:
         variable = Variable(name)
         variable.tensor = torch.empty(shape, dtype=dtype, device=device)
         return variable
@@ -109,7 +120,7 @@ destroy_temporary_variable.not_differentiable()
 # ---- what a handle stands for
 
 
-def handle_node(output):
+def handle_node(output: Output) -> Node | None:
     """The VarHandleOp that a resource comes from, seen through identities and switches; None if there is
     none.
     """
@@ -119,13 +130,13 @@ def handle_node(output):
     return node if node.type == "VarHandleOp" else None
 
 
-def handle_dims(node, i=0):
+def handle_dims(node: Node, i: int = 0) -> tuple[int, ...] | None:
     """Static shape of the variable whose handle is input `i`, or None."""
     source = handle_node(node.inputs[i])
     return None if source is None else source.attributes["shape"]
 
 
-def check_handle_dtype(node, i=0, attribute="dtype"):
+def check_handle_dtype(node: Node, i: int = 0, attribute: str = "dtype") -> None:
     """Raises ValueError if the variable whose handle is input `i` is of another type than the node's
     attribute says.
     """
@@ -140,7 +151,7 @@ def check_handle_dtype(node, i=0, attribute="dtype"):
 # ---- reads
 
 
-def read_shape(node):
+def read_shape(node: Node) -> Shapes:
     """Infers the shape of the variable whose handle is the first input; ValueError for another dtype."""
     check_handle_dtype(node)
     return handle_dims(node)
@@ -161,7 +172,7 @@ read_variable.kernel(CPU, GPU)(lambda node, env: Call(attrgetter("tensor"), X0))
 
 
 @read_variable.gradient
-def _(op, dy):
+def _(op: Operation, dy: Tensor) -> Gradients:
     return (dy,)
 
 
@@ -179,20 +190,20 @@ variable_shape.not_differentiable()
 
 
 @variable_shape.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     dtype = node.attributes["out_type"].torch
     return lambda variable: torch.tensor(variable.tensor.shape, dtype=dtype)
 
 
 @variable_shape.value()
-def _(node):
+def _(node: Node) -> Known | list[Known]:
     dims = handle_dims(node)
     if dims is None or None in dims:
         return dims
     return np.array(dims, node.attributes["out_type"].as_numpy_dtype)
 
 
-def _whether_initialized(node, env):
+def _whether_initialized(node: Node, env: Environment) -> Kernel:
     return lambda variable: torch.tensor(variable.is_initialized)
 
 
@@ -211,7 +222,7 @@ for _declaration in (is_variable_initialized_op, var_is_initialized):
 # ---- whole assignments
 
 
-def store(variable, value):
+def store(variable: Variable, value: torch.Tensor) -> Variable:
     """Gives `variable` this value, in its own buffer where shape and type allow; never keeps `value`
     itself.
     """
@@ -223,12 +234,12 @@ def store(variable, value):
     return variable
 
 
-def _store_on(device):
+def _store_on(device: torch.device) -> Callable[..., Any]:
     """`store` for variables in the memory of `device`, which is where a host scalar goes too."""
     if device.type == "cpu":
         return store
 
-    def store_there(variable, value):
+    def store_there(variable: Variable, value: torch.Tensor) -> Variable:
         if value.device.type == "cpu":
             value = torch.full(value.shape, value.item(), dtype=value.dtype, device=device)  # does not wait
         return store(variable, value)
@@ -236,14 +247,14 @@ def _store_on(device):
     return store_there
 
 
-def store_strings(variable, value):
+def store_strings(variable: Variable, value: np.ndarray[Any, Any]) -> Variable:
     """As `store`, for an object array of bytes."""
     variable.tensor = value.copy()
     return variable
 
 
-def _checked_store(setter, shape):
-    def store_if_fitting(variable, value):
+def _checked_store(setter: Callable[..., Variable], shape: Dims) -> Callable[..., Any]:
+    def store_if_fitting(variable: Variable, value: torch.Tensor) -> Variable:
         expected = shape if shape is not None else getattr(getattr(variable, "tensor", value), "shape", ())
         if tuple(value.shape) != tuple(expected):
             raise errors.InvalidArgumentError(
@@ -257,11 +268,11 @@ def _checked_store(setter, shape):
     return store_if_fitting
 
 
-def locked(function):
+def locked(function: Callable[..., _T]) -> Callable[..., _T]:
     """`function`, holding the lock of the variable that is its first argument."""
 
     @functools.wraps(function)
-    def run(variable, *arguments):
+    def run(variable: Variable, *arguments: Any) -> _T:
         with variable.lock:
             return function(variable, *arguments)
 
@@ -280,12 +291,12 @@ assign_op = op(
 
 
 @assign_op.infer
-def _(node):
+def _(node: Node) -> Shapes:
     return merge(node.dims(0), node.dims(1)) if node.attributes["validate_shape"] else node.dims(1)
 
 
 @assign_op.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     setter = _store_on(env.device) if node.dtype(1).torch is not None else store_strings
     shape = node.static_shape(0)
     if node.attributes["validate_shape"] and (shape is None or node.dims(1) != shape):
@@ -306,23 +317,23 @@ assign_variable = op(
 
 
 @assign_variable.infer
-def _(node):
+def _(node: Node) -> None:
     check_handle_dtype(node)
     merge(handle_dims(node), node.dims(1))
 
 
 @assign_variable.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     return _store_on(env.device) if node.dtype(1).torch is not None else store_strings
 
 
 assign_variable.not_differentiable()
 
 
-def _adder(in_place, shapes_agree):
+def _adder(in_place: Callable[..., Any], shapes_agree: bool) -> Callable[..., Any]:
     """The kernel of += or -=: wraps around for unsigned integers, refuses a value that would be broadcast."""
 
-    def run(variable, value):
+    def run(variable: Variable, value: torch.Tensor) -> Variable | None:
         buffer = variable.tensor
         if not shapes_agree and buffer.shape != value.shape:
             raise errors.InvalidArgumentError(
@@ -341,7 +352,7 @@ def _adder(in_place, shapes_agree):
     return run
 
 
-def _declare_addition(kind, in_place):
+def _declare_addition(kind: str, in_place: Callable[..., Any]) -> tuple[OpDeclaration, OpDeclaration]:
     reference = op(
         f"Assign{kind}",
         "ref: Ref(T), value: T -> output_ref: Ref(T)",
@@ -354,7 +365,7 @@ def _declare_addition(kind, in_place):
     reference.infer(lambda node: merge(node.dims(0), node.dims(1)))
 
     @reference.kernel(CPU, GPU)
-    def _(node, env):
+    def _(node: Node, env: Environment) -> Kernel:
         known = node.static_shape(0)
         run = _adder(in_place, known is not None and known == node.dims(1))
         return locked(run) if node.attributes["use_locking"] else run
@@ -369,12 +380,12 @@ def _declare_addition(kind, in_place):
     )
 
     @resource.infer
-    def _(node):
+    def _(node: Node) -> None:
         check_handle_dtype(node)
         merge(handle_dims(node), node.dims(1))
 
     @resource.kernel(CPU, GPU)
-    def _(node, env):
+    def _(node: Node, env: Environment) -> Kernel:
         return _adder(in_place, False)
 
     return reference.not_differentiable(), resource.not_differentiable()
@@ -387,12 +398,12 @@ assign_sub_op, assign_sub_variable = _declare_addition("Sub", torch.Tensor.sub_)
 # ---- counting and destroying
 
 
-def _counter(node, env):
+def _counter(node: Node, env: Environment) -> Kernel:
     limit = node.attributes["limit"]
 
-    def count(variable):
+    def count(variable: Variable) -> torch.Tensor | None:
         with variable.lock:
-            before = variable.tensor.clone()
+            before: torch.Tensor = variable.tensor.clone()
             if before.item() >= limit:
                 raise errors.OutOfRangeError(None, None, f"Reached limit of {limit}")
             variable.tensor.add_(1)
@@ -413,13 +424,13 @@ resource_count_up_to = op(
 
 
 @count_up_to_op.infer
-def _(node):
+def _(node: Node) -> Shapes:
     merge(node.dims(0), ())
     return ()
 
 
 @resource_count_up_to.infer
-def _(node):
+def _(node: Node) -> Shapes:
     check_handle_dtype(node, attribute="T")
     merge(handle_dims(node), ())
     return ()
@@ -441,10 +452,10 @@ destroy_resource.not_differentiable()
 
 
 @destroy_resource.kernel(CPU, GPU)
-def _(node, env):
+def _(node: Node, env: Environment) -> Kernel:
     ignore = node.attributes["ignore_lookup_error"]
 
-    def destroy(variable):
+    def destroy(variable: Variable) -> None:
         if variable.is_initialized:
             del variable.tensor
         elif not ignore:

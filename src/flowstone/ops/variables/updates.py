@@ -11,9 +11,16 @@ the device; the functions therefore use only arithmetic that accepts both.
 
 from __future__ import annotations
 
-from flowstone.framework.kernel import CPU, GPU, Call, Input
-from flowstone.framework.operation import op
-from flowstone.framework.shape import merge
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from flowstone.framework.containers import Variable
+from flowstone.framework.kernel import CPU, GPU, Call, Environment, Input, Kernel, KernelFactory
+from flowstone.framework.node import Node
+from flowstone.framework.operation import OpDeclaration, ShapeFunction, Shapes, op
+from flowstone.framework.shape import Dims, merge
 from flowstone.ops.variables import optimizer_steps as steps
 from flowstone.ops.variables import row_steps
 from flowstone.ops.variables.row_steps import wrong_shape
@@ -22,33 +29,35 @@ from flowstone.ops.variables.stateful import ALL_NUMBERS, handle_dims
 # ---- kernels
 
 
-def _dense(function, slots, grad_at, options, checked):
+def _dense(
+    function: Callable[..., Any], slots: int, grad_at: int, options: Any, checked: bool
+) -> Callable[..., Variable]:
     """`function` on `Variable`s: unpacks them, checks the gradient's shape unless `checked` at plan time."""
 
     plain = options.get("update_slots", True) and not options.get("use_nesterov", False)
     if checked and slots < 2 and plain:
         return _DIRECT[slots](function)
 
-    def run(*inputs):
-        var = inputs[0].tensor
-        if not checked and inputs[grad_at].shape != var.shape:
-            raise wrong_shape(var, inputs[grad_at])
-        function(var, *[box.tensor for box in inputs[1 : slots + 1]], *inputs[slots + 1 :], **options)
-        return inputs[0]
+    def run(variable: Variable, *inputs: Any) -> Variable:
+        var, grad = variable.tensor, inputs[grad_at - 1]
+        if not checked and grad.shape != var.shape:
+            raise wrong_shape(var, grad)
+        function(var, *[slot.tensor for slot in inputs[:slots]], *inputs[slots:], **options)
+        return variable
 
     return run
 
 
-def _without_slots(function):
-    def run(variable, *inputs):
+def _without_slots(function: Callable[..., Any]) -> Callable[..., Variable]:
+    def run(variable: Variable, *inputs: float | torch.Tensor) -> Variable:
         function(variable.tensor, *inputs)
         return variable
 
     return run
 
 
-def _with_one_slot(function):
-    def run(variable, slot, *inputs):
+def _with_one_slot(function: Callable[..., Any]) -> Callable[..., Variable]:
+    def run(variable: Variable, slot: Variable, *inputs: float | torch.Tensor) -> Variable:
         function(variable.tensor, slot.tensor, *inputs)
         return variable
 
@@ -58,11 +67,13 @@ def _with_one_slot(function):
 _DIRECT = (_without_slots, _with_one_slot)  # by the number of slots
 
 
-def _held_dims(node):
+def _held_dims(node: Node) -> Dims:
     return node.dims(0) if node.inputs[0].dtype.is_ref else handle_dims(node)
 
 
-def _sparse(node, env, function, slots, grad_at, options):
+def _sparse(
+    node: Node, env: Environment, function: Callable[..., Any], slots: int, grad_at: int, options: Any
+) -> Callable[..., Variable]:
     kind = row_steps.repeats(node, grad_at + 1)
     run = row_steps.on_rows(function, slots, grad_at, options, kind)
     is_host = env.device.type == "cpu"
@@ -71,7 +82,7 @@ def _sparse(node, env, function, slots, grad_at, options):
     return run
 
 
-def _with_numbers(node, env, run, numbers):
+def _with_numbers(node: Node, env: Environment, run: Callable[..., Variable], numbers: list[int]) -> Call:
     """`run` given its hyper-parameters, the inputs in `numbers`, as Python numbers where they
     can be known.
     """
@@ -88,8 +99,8 @@ def _with_numbers(node, env, run, numbers):
     return Call(run, *arguments)
 
 
-def _reading(run, varying):
-    def read(*inputs):
+def _reading(run: Callable[..., Variable], varying: list[int]) -> Callable[..., Variable]:
+    def read(*inputs: Any) -> Variable:
         values = list(inputs)
         for i in varying:
             values[i] = values[i].item()
@@ -98,22 +109,22 @@ def _reading(run, varying):
     return read
 
 
-def _with_lock(run, node):
+def _with_lock(run: Callable[..., Variable], node: Node) -> Callable[..., Variable]:
     if not node.attributes["use_locking"]:
         return run
 
-    def locked(variable, *arguments):
+    def locked(variable: Variable, *arguments: Any) -> Variable:
         with variable.lock:
             return run(variable, *arguments)
 
     return locked
 
 
-def _kernel(function, names, slots, is_sparse):
+def _kernel(function: Callable[..., Any], names: list[str], slots: int, is_sparse: bool) -> KernelFactory:
     grad_at = next(names.index(name) for name in ("grad", "delta") if name in names)
     numbers = [i for i in range(slots + 1, len(names)) if names[i] not in ("grad", "delta", "indices")]
 
-    def kernel(node, env):
+    def kernel(node: Node, env: Environment) -> Kernel:
         options = {
             key: value for key, value in node.attributes.items() if key in ("use_nesterov", "update_slots")
         }
@@ -134,17 +145,18 @@ def _kernel(function, names, slots, is_sparse):
 _RESOURCES_CHECKED_WHEN_BUILT = {"GradientDescent", "ProximalAdagrad"}
 
 
-def _infer(name, names, slots, is_sparse):
+def _infer(name: str, names: list[str], slots: int, is_sparse: bool) -> ShapeFunction:
     grad_at = next(names.index(name) for name in ("grad", "delta") if name in names)
 
-    def infer(node):
+    def infer(node: Node) -> Shapes:
         is_ref = node.inputs[0].dtype.is_ref
         dims = node.dims(0) if is_ref else handle_dims(node)
         for i in range(1, slots + 1):
             dims = merge(dims, node.dims(i) if is_ref else handle_dims(node, i))
         for i in range(slots + 1, len(names)):
-            if names[i] not in ("grad", "delta", "indices") and node.dims(i):
-                raise ValueError(f"Shape must be rank 0 but is rank {len(node.dims(i))}")
+            found = node.dims(i)
+            if names[i] not in ("grad", "delta", "indices") and found:
+                raise ValueError(f"Shape must be rank 0 but is rank {len(found)}")
         grad = node.dims(grad_at)
         if not is_ref and name not in _RESOURCES_CHECKED_WHEN_BUILT:
             return None
@@ -163,7 +175,15 @@ def _infer(name, names, slots, is_sparse):
 # ---- declarations
 
 
-def _declare_one(name, function, arguments, slots, attributes, prefix, is_sparse):
+def _declare_one(
+    name: str,
+    function: Callable[..., Any],
+    arguments: list[str],
+    slots: int,
+    attributes: str,
+    prefix: str,
+    is_sparse: bool,
+) -> OpDeclaration:
     """One of the four ops of an optimiser. `arguments` is the op's list, the gradient rows' indices
     included.
     """
@@ -192,7 +212,15 @@ def _declare_one(name, function, arguments, slots, attributes, prefix, is_sparse
     return declaration.not_differentiable()
 
 
-def _declare(name, function, arguments, slots, attributes="", sparse=True, reference=True):
+def _declare(
+    name: str,
+    function: Callable[..., Any],
+    arguments: str,
+    slots: int,
+    attributes: str = "",
+    sparse: bool = True,
+    reference: bool = True,
+) -> None:
     """The ops of one optimiser: dense and, if `sparse`, for gradient rows; on references unless told not
     to.
     """

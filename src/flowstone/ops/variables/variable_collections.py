@@ -69,7 +69,7 @@ def variables_initializer(var_list: Iterable[Any], name: str = "init") -> Operat
     initializers = [variable.initializer for variable in var_list or ()]
     graph = get_default_graph()
     with graph.control_dependencies(initializers):
-        return F.NoOp(name=name)  # type: ignore[no-any-return]
+        return F.NoOp.operation(name=name)
 
 
 def global_variables_initializer() -> Operation:
@@ -100,7 +100,7 @@ def initialize_local_variables() -> Operation:
 def is_variable_initialized(variable: Any) -> Tensor:
     """A bool scalar: whether the variable (or reference tensor) has been assigned a value."""
     if variable.dtype.is_ref:
-        return F.IsVariableInitialized(variable)  # type: ignore[no-any-return]
+        return F.IsVariableInitialized(variable)
     return variable.is_initialized()  # type: ignore[no-any-return]
 
 
@@ -119,7 +119,7 @@ def assert_variables_initialized(var_list: Iterable[Any] | None = None) -> Tenso
         with graph.colocate_with(variable.op):
             value = F.PlaceholderWithDefault(variable, shape=None)  # of a known rank no value would be read
             ranks.append(F.Rank(value))
-    return F.Pack(ranks, name="stack")  # type: ignore[no-any-return]
+    return F.Pack(ranks, name="stack")
 
 
 def _chosen(var_list: Iterable[Any] | None) -> list[Any]:
@@ -150,4 +150,4 @@ def report_uninitialized_variables(
             if not flags:
                 return constant([], dtype=dtypes.string)
             missing = F.LogicalNot(F.Pack(flags, name="stack"))
-            return boolean_mask(constant([variable.op.name for variable in variables]), missing)  # type: ignore[no-any-return]
+            return boolean_mask(constant([variable.op.name for variable in variables]), missing)

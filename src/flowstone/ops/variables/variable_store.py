@@ -229,7 +229,7 @@ class VariableStore:
         if use_resource is None:
             use_resource = scope_default_use_resource()
         with self._graph.control_dependencies(None):
-            variable = Variable(
+            variable = Variable(  # type: ignore[call-arg]  # the metaclass takes `use_resource`
                 initial_value=initial, name=name, dtype=variable_type, use_resource=use_resource, **keywords
             )
         self._variables[name] = variable

@@ -14,7 +14,7 @@ from __future__ import annotations
 import contextlib
 import enum
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -75,6 +75,9 @@ def variable_creator_scope(variable_creator: Callable[..., Any]) -> Iterator[Non
         stack.pop()
         if not stack:
             _creators.pop(id(scope.get_default_graph()), None)
+
+
+_SliceInfo: TypeAlias = SaveSliceInfo  # which `Variable.SaveSliceInfo` hides
 
 
 class _KindOfVariable(type):
@@ -316,10 +319,10 @@ class Variable(metaclass=_KindOfVariable):
         with self._graph.control_dependencies(None):
             return cond(is_variable_initialized(self), self.read_value, lambda: self.initial_value)  # type: ignore[no-any-return]
 
-    def _set_save_slice_info(self, save_slice_info: SaveSliceInfo | None) -> None:
+    def _set_save_slice_info(self, save_slice_info: _SliceInfo | None) -> None:
         self._save_slice_info = save_slice_info
 
-    def _get_save_slice_info(self) -> SaveSliceInfo | None:
+    def _get_save_slice_info(self) -> _SliceInfo | None:
         return self._save_slice_info
 
     # ---- values
@@ -488,7 +491,7 @@ def _install_operators() -> None:
     from flowstone.ops.numbers.operators import install_operators
 
     install_operators(Variable, lambda variable: variable.value())
-    Variable.__getitem__ = lambda self, index: sliced(self.value(), index, self)  # type: ignore[attr-defined]
+    Variable.__getitem__ = lambda self, index: sliced(self.value(), index, self)
 
 
 _install_operators()
