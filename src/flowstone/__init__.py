@@ -139,8 +139,10 @@ from flowstone.ops.sparse.sparse_to_dense import *
 from flowstone.ops.variables.assignments import *
 from flowstone.ops.variables.initializers import *
 from flowstone.ops.variables.partitioned_variables import *
+from flowstone.ops.variables.scope_defaults import *
 from flowstone.ops.variables.template import *
 from flowstone.ops.variables.variable_collections import *
+from flowstone.ops.variables.variable_creation import *
 from flowstone.ops.variables.variable_scope import *
 from flowstone.ops.variables.variables import *
 

@@ -7,7 +7,7 @@ exception: both kinds exist, and the default can be chosen.
 
 from __future__ import annotations
 
-from flowstone.ops.variables import variables
+from flowstone.ops.variables import variable_creation
 
 __all__ = [
     "control_flow_v2_enabled",
@@ -95,14 +95,14 @@ def executing_eagerly_outside_functions() -> bool:
 
 def enable_resource_variables() -> None:
     """Makes resource variables the default of `Variable` and `get_variable`."""
-    variables.set_default_use_resource(True)
+    variable_creation.set_default_use_resource(True)
 
 
 def disable_resource_variables() -> None:
     """Makes reference variables the default of `Variable` and `get_variable`, as at the start."""
-    variables.set_default_use_resource(False)
+    variable_creation.set_default_use_resource(False)
 
 
 def resource_variables_enabled() -> bool:
     """Whether `Variable` and `get_variable` make resource variables by default."""
-    return bool(variables.default_use_resource())
+    return bool(variable_creation.default_use_resource())

@@ -17,6 +17,7 @@ from flowstone.framework.function_library import FunctionBody, FunctionLibrary
 from flowstone.framework.graph import Graph
 from flowstone.framework.graph_def import _write_node, messages, read_shape
 from flowstone.framework.graph_source import Source, connect, read_nodes, sort, split_name
+from flowstone.framework.import_graph import _create_all
 
 if TYPE_CHECKING:
     from flowstone.framework.graph import Operation
@@ -122,9 +123,10 @@ def read_body(definition: Any, library: FunctionLibrary, attributes: dict[str, A
         raise errors.InvalidArgumentError(None, None, f"Function {name}: {error}") from error
 
 
-def _read(definition: Any, library: FunctionLibrary, attributes: dict[str, Any]) -> FunctionBody:
-    from flowstone.framework.import_graph import _create_all
+FunctionLibrary.read_body = read_body
 
+
+def _read(definition: Any, library: FunctionLibrary, attributes: dict[str, Any]) -> FunctionBody:
     message = messages("graph_pb2").GraphDef()
     arguments = _write_arguments(definition, attributes, message)
     for node in definition.node_def:

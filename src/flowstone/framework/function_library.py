@@ -13,6 +13,7 @@ built it, where a definition does not tell all of it: loops. A definition never 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from flowstone.framework import dtypes, errors
@@ -80,6 +81,8 @@ def _argument_text(argument: Any) -> str:
 
 class FunctionLibrary(dict[str, Any]):
     """A graph's functions: FunctionDef by name; see the module."""
+
+    read_body: Callable[[Any, FunctionLibrary, dict[str, Any]], FunctionBody]  # set by `function_def.py`
 
     def __init__(self) -> None:
         super().__init__()
@@ -157,11 +160,9 @@ class FunctionLibrary(dict[str, Any]):
         return self.built.get(name) or self._read(name, {})
 
     def _read(self, name: str, attributes: dict[str, Any]) -> FunctionBody:
-        from flowstone.framework.function_def import read_body
-
         if name not in self:
             raise errors.NotFoundError(None, None, f"Function {name} is not defined.")
-        return read_body(self[name], self, attributes)
+        return FunctionLibrary.read_body(self[name], self, attributes)
 
     def remember(self, key: Any, body: FunctionBody) -> FunctionBody:
         """Keeps a body made elsewhere, such as a function's gradient."""

@@ -17,6 +17,7 @@ from flowstone.framework import scope
 from flowstone.framework.collections import Collections, GraphKeys
 from flowstone.framework.device_name import DeviceSpec, canonical_name, merge_names
 from flowstone.framework.function_library import FunctionLibrary
+from flowstone.framework.graph_def import graph_def, messages
 from flowstone.framework.graph_operation import Operation, current_frames
 from flowstone.framework.operation import OpDeclaration
 from flowstone.framework.tensor import Tensor
@@ -68,8 +69,6 @@ class Graph(Collections):
     @property
     def graph_def_versions(self) -> Any:
         """The VersionDef of exported graphs."""
-        from flowstone.framework.graph_def import messages
-
         return messages("versions_pb2").VersionDef(producer=_GRAPH_DEF_VERSION)
 
     @property
@@ -263,8 +262,6 @@ class Graph(Collections):
 
     def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> Any:
         """The graph as a GraphDef message; only operations added after `from_version` if it is given."""
-        from flowstone.framework.graph_def import graph_def
-
         return graph_def(self, from_version, add_shapes)
 
     # ---- feeding and fetching
@@ -483,6 +480,9 @@ class Graph(Collections):
     @property
     def _container(self) -> str:
         return self._scopes.container
+
+
+scope.graph_class.append(Graph)
 
 
 def _check_outside(tensor: Tensor, op_type: str, name: str) -> None:

@@ -19,6 +19,7 @@ from flowstone.framework import dtypes
 from flowstone.framework.attributes import REQUIRED, AttributeSpec, as_text
 from flowstone.framework.dtypes import DType
 from flowstone.framework.tensor_proto import array_proto, make_ndarray, messages
+from flowstone.framework.values import to_numpy
 
 if TYPE_CHECKING:
     from flowstone.framework.graph import Graph, Operation
@@ -147,8 +148,6 @@ def _write_shape(dims: tuple[int | None, ...] | None, message: Any) -> None:
 
 def _tensor(value: Any, dtype: Any) -> Any:
     if not isinstance(value, np.ndarray):  # a torch tensor that folding made
-        from flowstone.framework.values import to_numpy
-
         dtype = dtype or dtypes.from_torch(value.dtype)
         value = to_numpy(value, dtype)
     return array_proto(value, dtype if isinstance(dtype, DType) else dtypes.as_dtype(value.dtype))

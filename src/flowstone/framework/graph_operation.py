@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -9,6 +10,7 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from flowstone.framework.device_name import canonical_name
+from flowstone.framework.graph_def import attribute_for_user, attribute_from_proto, node_def, op_def
 from flowstone.framework.node import Node
 from flowstone.framework.tensor import Tensor, evaluating_session
 
@@ -35,22 +37,16 @@ class Operation(Node):
     @property
     def op_def(self) -> Any:
         """The declaration as an OpDef message."""
-        from flowstone.framework.graph_def import op_def
-
         return op_def(self.declaration)
 
     @property
     def node_def(self) -> Any:
         """This node as a NodeDef message."""
-        from flowstone.framework.graph_def import node_def
-
         return node_def(self)
 
     @property
     def traceback(self) -> list[tuple[str, int, str, str | None]]:
         """Where it was created: (file, line, function, source text) a frame, outermost first."""
-        import linecache
-
         frames = []
         for code, instruction in reversed(self._frames):
             line = _line_number(code, instruction)
@@ -74,15 +70,11 @@ class Operation(Node):
         """The value of an attribute: strings as bytes, shapes as TensorShapeProto. ValueError if there is
         none.
         """
-        from flowstone.framework.graph_def import attribute_for_user
-
         if name not in self.attributes:
             raise ValueError(f"Operation '{self.name}' has no attr named '{name}'.")
         return attribute_for_user(self, name)
 
     def _set_attr(self, name: str, value: Any) -> None:
-        from flowstone.framework.graph_def import attribute_from_proto
-
         self.attributes[name] = attribute_from_proto(self.declaration, name, value)
 
     def _set_device(self, device: Any) -> None:

@@ -56,12 +56,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+import torch
 
 from flowstone.framework import dtypes
 from flowstone.framework.attributes import REQUIRED, AttributeSpec, parse_attributes, type_attribute
+from flowstone.framework.building import add_operation
 from flowstone.framework.dtypes import DType
-from flowstone.framework.kernel import CPU, FOLDING, KernelFactory
+from flowstone.framework.kernel import CPU, FOLDING, KernelFactory, Value
 from flowstone.framework.shape import Dims
+from flowstone.framework.values import to_numpy, to_runtime
 
 if TYPE_CHECKING:
     from flowstone.framework.composite import IndexedSlices
@@ -291,8 +294,6 @@ class OpDeclaration:
         """What is known of output `index` of `node` before a step (None: nothing); see
         `node.static_value`.
         """
-        from flowstone.framework.values import to_numpy
-
         if self._value_function is not None:
             value = self._value_function(node)
             return value[index] if isinstance(value, list) else value
@@ -328,8 +329,6 @@ class OpDeclaration:
         ops have, see `several` and `operation`. Raises TypeError or ValueError, naming the op and the
         argument.
         """
-        from flowstone.framework.building import add_operation
-
         return self.result(add_operation(self, arguments, keywords, name))  # type: ignore[no-any-return]
 
     def several(self, *arguments: Any, **keywords: Any) -> Any:
@@ -372,11 +371,6 @@ def evaluate(node: Node, inputs: Sequence[np.ndarray[Any, Any]]) -> list[Any]:
     """Runs the CPU kernel of a pure node on NumPy values, outside any step; returns its outputs as runtime
     values.
     """
-    import torch
-
-    from flowstone.framework.kernel import Value
-    from flowstone.framework.values import to_runtime
-
     with torch.inference_mode():
         kernel = node.declaration.kernels[CPU](node, FOLDING)
         if isinstance(kernel, Value):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -82,6 +82,7 @@ def capturing() -> Iterator[None]:
 graphs = DefaultStack()
 sessions = DefaultStack()
 _global_default: list[Any] = []
+graph_class: list[Callable[[], Graph]] = []  # added by `graph.py`, which is above this file
 _global_lock = threading.Lock()
 
 
@@ -91,11 +92,9 @@ def get_default_graph() -> Graph:
     if items:
         return items[-1]  # type: ignore[no-any-return]
     if not _global_default:
-        from flowstone.framework.graph import Graph
-
         with _global_lock:
             if not _global_default:
-                _global_default.append(Graph())
+                _global_default.append(graph_class[0]())
     return _global_default[0]  # type: ignore[no-any-return]
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import importlib
 import numbers
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -127,8 +128,6 @@ def _from_numpy(value: Any, dtype: DType | None) -> Array:
 
 
 def _quiet_complex() -> Any:
-    import warnings
-
     context = warnings.catch_warnings()
     warnings.simplefilter("ignore", category=getattr(np, "exceptions", np).ComplexWarning)
     return context

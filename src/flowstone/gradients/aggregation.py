@@ -13,6 +13,7 @@ from flowstone.framework import dtypes
 from flowstone.framework.composite import IndexedSlices
 from flowstone.framework.operation import F
 from flowstone.framework.tensor import Tensor
+from flowstone.ops.arrays.constants import constant
 from flowstone.ops.control.control_flow import with_equal_indices
 
 
@@ -75,6 +76,4 @@ def _joined_slices(grads: list[IndexedSlices]) -> IndexedSlices:
 
 
 def _axis() -> Tensor:
-    from flowstone.ops.arrays.constants import constant
-
     return constant(0, dtypes.int32, name="axis")

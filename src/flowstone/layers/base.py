@@ -37,9 +37,10 @@ from flowstone.layers.input_spec import InputSpec
 from flowstone.ops.arrays.shapes import shape as shape_of
 from flowstone.ops.numbers.casts import cast
 from flowstone.ops.variables.partitioned_variables import PartitionedVariable
-from flowstone.ops.variables.variable_scope import VariableScope, get_variable, variable_scope
+from flowstone.ops.variables.scope_defaults import VariableScope
+from flowstone.ops.variables.variable_creation import VariableAggregation, VariableSynchronization
+from flowstone.ops.variables.variable_scope import get_variable, variable_scope
 from flowstone.ops.variables.variable_store import outside_control_flow
-from flowstone.ops.variables.variables import VariableAggregation, VariableSynchronization
 
 __all__ = ["InputSpec", "Layer"]
 

@@ -25,7 +25,8 @@ from flowstone.ops.arrays.slicing import slice as slice_of
 from flowstone.ops.networks.neural_net import dropout
 from flowstone.ops.numbers.functions import floor
 from flowstone.ops.randomness.random import random_uniform
-from flowstone.ops.variables.variable_scope import VariableScope, variable_scope
+from flowstone.ops.variables.scope_defaults import VariableScope
+from flowstone.ops.variables.variable_scope import variable_scope
 
 __all__ = ["DeviceWrapper", "DropoutWrapper", "MultiRNNCell", "ResidualWrapper"]
 

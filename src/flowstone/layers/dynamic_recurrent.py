@@ -31,7 +31,8 @@ from flowstone.ops.numbers.arithmetic import maximum, minimum
 from flowstone.ops.numbers.casts import cast
 from flowstone.ops.numbers.comparisons import equal
 from flowstone.ops.numbers.reductions import reduce_all
-from flowstone.ops.variables.variable_scope import VariableScope, variable_scope
+from flowstone.ops.variables.scope_defaults import VariableScope
+from flowstone.ops.variables.variable_scope import variable_scope
 
 __all__ = ["bidirectional_dynamic_rnn", "dynamic_rnn"]
 

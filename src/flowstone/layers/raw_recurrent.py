@@ -16,7 +16,7 @@ from flowstone.ops.control.loops import while_loop
 from flowstone.ops.lists.tensor_array import TensorArray
 from flowstone.ops.numbers.comparisons import logical_not, logical_or
 from flowstone.ops.numbers.reductions import reduce_all
-from flowstone.ops.variables.variable_scope import VariableScope
+from flowstone.ops.variables.scope_defaults import VariableScope
 
 __all__ = ["raw_rnn"]
 

@@ -22,7 +22,8 @@ from flowstone.ops.arrays.packing import stack, unstack
 from flowstone.ops.arrays.rearranging import reverse_sequence
 from flowstone.ops.arrays.shapes import shape as shape_of
 from flowstone.ops.numbers.casts import cast
-from flowstone.ops.variables.variable_scope import VariableScope, variable_scope
+from flowstone.ops.variables.scope_defaults import VariableScope
+from flowstone.ops.variables.variable_scope import variable_scope
 
 __all__ = ["static_bidirectional_rnn", "static_rnn", "static_state_saving_rnn"]
 

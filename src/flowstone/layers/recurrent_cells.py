@@ -29,7 +29,8 @@ from flowstone.ops.networks.neural_net import bias_add
 from flowstone.ops.numbers.functions import sigmoid, tanh
 from flowstone.ops.variables.initializers import Constant, Zeros
 from flowstone.ops.variables.partitioned_variables import PartitionedVariable
-from flowstone.ops.variables.variable_scope import VariableScope, get_variable_scope, variable_scope
+from flowstone.ops.variables.scope_defaults import VariableScope
+from flowstone.ops.variables.variable_scope import get_variable_scope, variable_scope
 
 __all__ = ["BasicRNNCell", "GRUCell", "RNNCell"]
 

@@ -18,7 +18,8 @@ from flowstone.ops.arrays.shapes import shape as shape_of
 from flowstone.ops.control.conditionals import cond
 from flowstone.ops.control.loop_context import WhileContext
 from flowstone.ops.numbers.reductions import reduce_max, reduce_min
-from flowstone.ops.variables.variable_scope import VariableScope, variable_scope
+from flowstone.ops.variables.scope_defaults import VariableScope
+from flowstone.ops.variables.variable_scope import variable_scope
 
 __all__ = ["Lengths", "batch_size_of", "copied_through", "recurrence_scope", "state_dtype"]
 

@@ -8,6 +8,7 @@ from typing import Any
 from flowstone.framework.composite import IndexedSlices
 from flowstone.framework.operation import F
 from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.ops.variables.initializers import ones_initializer
 from flowstone.training.optimizer import Optimizer, hyperparameter
 
 __all__ = ["FtrlOptimizer"]
@@ -65,8 +66,6 @@ class FtrlOptimizer(Optimizer):
             self._zeros_slot(var, "linear", self._linear_name or self._name)
 
     def _fill(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
-        from flowstone.ops.variables.initializers import ones_initializer
-
         return ones_initializer()(shape, dtype) * self._initial_accumulator_value
 
     def _prepare(self) -> None:

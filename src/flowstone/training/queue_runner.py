@@ -25,6 +25,7 @@ from flowstone.client.repetition import repeat
 from flowstone.client.session import BaseSession
 from flowstone.framework import errors, logging, scope
 from flowstone.framework.graph import GraphKeys
+from flowstone.framework.queue_runner_proto import QueueRunnerDef
 from flowstone.ops.variables.save_slice_info import without_scope
 from flowstone.training.coordinator import Coordinator
 
@@ -198,8 +199,6 @@ class QueueRunner:
 
     def to_proto(self, export_scope: str | None = None) -> Any:
         """A QueueRunnerDef that names its operations; None if the queue lies outside `export_scope`."""
-        from flowstone.framework.queue_runner_proto import QueueRunnerDef
-
         if export_scope is not None and not self.name.startswith(export_scope):
             return None
         return QueueRunnerDef(

@@ -13,6 +13,8 @@ from typing import Any
 from flowstone.framework import scope
 from flowstone.framework.operation import F
 from flowstone.framework.shape import TensorShape
+from flowstone.ops.arrays.constants import constant
+from flowstone.ops.variables.initializers import zeros_initializer
 from flowstone.ops.variables.variable_scope import get_variable, get_variable_scope, variable_scope
 
 __all__ = ["create_slot", "create_slot_with_initializer", "create_zeros_slot"]
@@ -40,8 +42,6 @@ def create_slot_with_initializer(
 
 def create_zeros_slot(primary: Any, name: str, dtype: Any = None, colocate_with_primary: bool = True) -> Any:
     """A slot of `primary` in its shape, filled with zeros of `dtype` (default: its own)."""
-    from flowstone.ops.variables.initializers import zeros_initializer
-
     dtype = (primary.dtype if dtype is None else dtype).base_dtype
     shape = primary.get_shape()
     if shape.is_fully_defined():
@@ -59,8 +59,6 @@ def is_resource(variable: Any) -> bool:
 
 
 def _zero(dtype: Any) -> Any:
-    from flowstone.ops.arrays.constants import constant
-
     return constant(0, dtype)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import flowstone as tf
-from flowstone.ops.variables.variables import variable_creator_scope
+from flowstone.ops.variables.variable_creation import variable_creator_scope
 
 KINDS = pytest.mark.parametrize("resource", [False, True], ids=["reference", "resource"])
 

@@ -12,6 +12,7 @@ from typing import Any, overload
 import torch
 
 from flowstone.framework import dtypes
+from flowstone.framework.composite import SparseTensor
 from flowstone.framework.graph_operation import Operation
 from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
 from flowstone.framework.node import Node
@@ -172,8 +173,6 @@ def identity(input: Tensor, name: str | None = None) -> Tensor: ...
 def identity(input: Any, name: str | None = None) -> Any: ...
 def identity(input: Any, name: str | None = None) -> Any:
     """A tensor with the same value; under `control_dependencies` it is taken after them."""
-    from flowstone.framework.composite import SparseTensor
-
     if isinstance(input, SparseTensor):
         return SparseTensor(input.indices, identity(input.values, name), input.dense_shape)
     return identity_op(input, name=name)

@@ -19,6 +19,7 @@ from flowstone.framework.scope import get_default_graph
 from flowstone.framework.shape import Dimension
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.arrays.constants import constant
+from flowstone.ops.arrays.masks import boolean_mask
 from flowstone.ops.arrays.packing import stack
 from flowstone.ops.arrays.slicing import (
     masks_of,
@@ -113,8 +114,6 @@ def sliced(tensor: Tensor, index: Any, variable: Any = None) -> Tensor:
 
     Raises TypeError for a wrong index, ValueError for one that the static shape forbids.
     """
-    from flowstone.ops.arrays.masks import boolean_mask
-
     if _is_mask(index):
         return boolean_mask(tensor, index)
     spec = _Spec()
@@ -142,11 +141,6 @@ def sliced(tensor: Tensor, index: Any, variable: Any = None) -> Tensor:
 Tensor.overload("__getitem__", sliced)
 
 # ---- assignment to a part of a variable
-
-
-def note_variable(part: Tensor, variable: Any) -> None:
-    """Notes that `part`, made by a StridedSlice, is a part of `variable`."""
-    part._extra = variable
 
 
 def _assign(part: Tensor, value: Any, name: str | None = None) -> Any:

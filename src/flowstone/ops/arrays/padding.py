@@ -13,7 +13,7 @@ from flowstone.framework.kernel import CPU, GPU, X0, Call, Environment, Kernel
 from flowstone.framework.node import Node
 from flowstone.framework.operation import Equal, F, Gradients, Shapes, op
 from flowstone.framework.shape import Dims
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.arrays.arrays import in_signed, invalid, is_text
 from flowstone.ops.arrays.shapes import shape
 
@@ -254,8 +254,6 @@ def _(node: Node) -> Equal:
 
 @tile_op.gradient
 def _(op: Operation, dy: Tensor) -> Gradients:
-    from flowstone.framework.tensor import convert_to_tensor
-
     x, counts = op.inputs
     dims, known, dy = op.static_shape(0), op.constant(1), convert_to_tensor(dy)
     if dims is not None and known is not None:

@@ -16,6 +16,7 @@ from flowstone.framework.operation import F, Gradients, OpDeclaration, Shapes, o
 from flowstone.framework.shape import Dims, is_compatible, merge
 from flowstone.framework.tensor import Tensor
 from flowstone.ops.arrays.arrays import in_signed, invalid, is_text, product
+from flowstone.ops.arrays.shapes import shape
 from flowstone.ops.numbers.elementwise import ALL_NUMBERS
 
 __all__ = ["dynamic_partition", "dynamic_stitch", "setdiff1d", "unique", "unique_with_counts"]
@@ -229,7 +230,6 @@ def _(node: Node, env: Environment) -> Kernel:
 @dynamic_partition_op.gradient
 def _(op: Operation, *dys: Tensor) -> Gradients:
     data, parts = op.inputs
-    from flowstone.ops.arrays.shapes import shape
 
     count = op.attributes["num_partitions"]
     prefix = shape(parts)

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from flowstone.framework import dtypes
+from flowstone.framework.composite import SparseTensor, SparseTensorValue
 from flowstone.framework.graph_operation import Operation
 from flowstone.framework.kernel import CPU, GPU, X0, Call, Environment, Kernel
 from flowstone.framework.node import Node
@@ -342,8 +343,6 @@ def shape(input: Any, name: str | None = None, out_type: Any = None) -> Tensor:
 
 
 def _shape(value: Any, name: str | None, out_type: dtypes.DType) -> Tensor:
-    from flowstone.framework.composite import SparseTensor, SparseTensorValue
-
     with get_default_graph().name_scope(name or "Shape") as scope:
         if isinstance(value, (SparseTensor, SparseTensorValue)):
             return F.Cast(value.dense_shape, DstT=out_type)
@@ -361,8 +360,6 @@ def shape_n(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -
 
 def size(input: Any, name: str | None = None, out_type: Any = None) -> Tensor:
     """The number of elements: an int32 (or `out_type` int64) scalar; a constant if it is known."""
-    from flowstone.framework.composite import SparseTensor, SparseTensorValue
-
     wanted = dtypes.int32 if out_type is None else dtypes.as_dtype(out_type)
     with get_default_graph().name_scope(name or "Size") as scope:
         if isinstance(input, (SparseTensor, SparseTensorValue)):
@@ -376,8 +373,6 @@ def size(input: Any, name: str | None = None, out_type: Any = None) -> Tensor:
 
 def rank(input: Any, name: str | None = None) -> Tensor:
     """The number of dimensions: an int32 scalar; a constant if it is known."""
-    from flowstone.framework.composite import SparseTensor, SparseTensorValue
-
     with get_default_graph().name_scope(name or "Rank") as scope:
         if isinstance(input, (SparseTensor, SparseTensorValue)):
             return size_op(input.dense_shape, name=scope)

@@ -14,11 +14,12 @@ import torch
 from flowstone.framework import dtypes
 from flowstone.framework.graph_operation import Operation
 from flowstone.framework.kernel import CPU, GPU, X0, Call, Environment, Kernel
-from flowstone.framework.node import Node
+from flowstone.framework.node import Node, static_value
 from flowstone.framework.operation import Equal, F, Gradients, Known, Shapes, op
 from flowstone.framework.shape import Dims
 from flowstone.framework.tensor import Tensor
 from flowstone.ops.arrays.arrays import boxed, computed, elements, invalid, is_text
+from flowstone.ops.arrays.constants import ones_like
 from flowstone.ops.arrays.shapes import shape
 from flowstone.ops.arrays.slice_geometry import Masks, PythonSlice, dense_entries, forward, sliced_dims
 
@@ -72,8 +73,6 @@ def _known_entries(node: Node, rank: int, first: int) -> list[Any]:
 
 
 def _known_vector(node: Node, i: int) -> tuple[int | None, ...] | None:
-    from flowstone.framework.node import static_value
-
     found = elements(static_value(node.inputs[i]))
     if found is not None:
         return found
@@ -390,13 +389,10 @@ def strided_slice(
     Bit i of a mask changes entry i: see the module. `var`: the variable of which `input_` is the value; the
     result's ``assign(value)`` then changes that part. ValueError for what static shapes forbid.
     """
-    from flowstone.ops.arrays.constants import ones_like
-    from flowstone.ops.arrays.indexing import note_variable
-
     masks = Masks(begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask)
     if strides is None:
         strides = ones_like(begin)
     result = strided_slice_op(input_, begin, end, strides, name=name, **_as_attributes(masks))
     if var is not None:
-        note_variable(result, var)
+        result._extra = var  # so that `indexing.py` can assign to the part
     return result

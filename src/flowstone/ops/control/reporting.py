@@ -26,6 +26,7 @@ from flowstone.framework.operation import F, op
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.tensor import Tensor
 from flowstone.framework.values import to_numpy
+from flowstone.ops.control.control_flow import group
 
 __all__ = ["Print", "add_check_numerics_ops"]
 
@@ -201,8 +202,6 @@ def add_check_numerics_ops() -> Any:
     It fails with InvalidArgumentError, naming the first tensor found, if an element is NaN or infinite.
     Raises ValueError if the graph has tensors inside a conditional or loop, which cannot be checked from
     outside."""
-    from flowstone.ops.control.control_flow import group
-
     checks: list[Any] = []
     graph = get_default_graph()
     for operation in graph.get_operations():

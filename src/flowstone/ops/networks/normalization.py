@@ -16,7 +16,7 @@ import torch
 from flowstone.framework import dtypes, errors
 from flowstone.framework.graph_operation import Operation
 from flowstone.framework.kernel import CPU, GPU, Environment, Kernel, KernelFactory
-from flowstone.framework.node import Node
+from flowstone.framework.node import Node, static_value
 from flowstone.framework.operation import (
     F,
     GradientFunction,
@@ -340,8 +340,6 @@ def _axis_list(axes: list[int]) -> list[int]:
     if isinstance(axes, int):
         return [axes]
     if isinstance(axes, Tensor):
-        from flowstone.framework.node import static_value
-
         value = static_value(axes)
         if value is None:
             raise ValueError("moments needs axes that are known when the graph is built")

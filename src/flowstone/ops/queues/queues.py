@@ -23,6 +23,8 @@ from flowstone.framework.node import static_value
 from flowstone.framework.operation import F
 from flowstone.framework.shape import TensorShape, as_shape
 from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.ops.arrays.gathering import gather
+from flowstone.ops.arrays.packing import stack
 from flowstone.ops.randomness.random import get_seed
 
 __all__ = ["FIFOQueue", "PaddingFIFOQueue", "PriorityQueue", "QueueBase", "RandomShuffleQueue"]
@@ -69,8 +71,6 @@ class QueueBase:
         if any(q.names != first.names for q in queues):
             raise TypeError("Queues do not have matching component names.")
         shapes = [_common_shape([q.shapes[i] for q in queues]) for i in range(len(first.dtypes))]
-        from flowstone.ops.arrays.gathering import gather
-        from flowstone.ops.arrays.packing import stack
 
         chosen = gather(stack([q.queue_ref for q in queues]), index)
         return QueueBase(first.dtypes, shapes, first.names, chosen)

@@ -8,6 +8,8 @@ from typing import Any
 
 from flowstone.framework.operation import F
 from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.ops.arrays.packing import stack
+from flowstone.ops.arrays.shapes import shape
 from flowstone.ops.variables.variables import Variable
 
 __all__ = [
@@ -168,9 +170,6 @@ def batch_scatter_update(
 
     The leading dimensions of `indices` are those of `ref`; updates: indices.shape + ref.shape[indices.ndim:].
     """
-    from flowstone.ops.arrays.packing import stack
-    from flowstone.ops.arrays.shapes import shape
-
     with (ref.graph if isinstance(ref, (Variable, Tensor)) else ref).name_scope(
         name or "batch_scatter_update"
     ):

@@ -17,6 +17,8 @@ from flowstone.framework.dtypes import DType
 from flowstone.framework.operation import F
 from flowstone.framework.shape import as_shape
 from flowstone.framework.tensor import Tensor
+from flowstone.ops.arrays import constants
+from flowstone.ops.randomness import random
 
 __all__ = [
     "constant_initializer",
@@ -64,9 +66,7 @@ class Zeros(Initializer):
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
         """A tensor of zeros."""
-        from flowstone.ops.arrays.constants import zeros
-
-        return zeros(shape, _own(self, dtype))
+        return constants.zeros(shape, _own(self, dtype))
 
     def get_config(self) -> dict[str, Any]:
         """``dtype``."""
@@ -81,9 +81,7 @@ class Ones(Initializer):
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
         """A tensor of ones."""
-        from flowstone.ops.arrays.constants import ones
-
-        return ones(shape, _own(self, dtype))
+        return constants.ones(shape, _own(self, dtype))
 
     def get_config(self) -> dict[str, Any]:
         """``dtype``."""
@@ -108,10 +106,8 @@ class Constant(Initializer):
         self, shape: Any, dtype: Any = None, partition_info: Any = None, verify_shape: bool | None = None
     ) -> Tensor:
         """A constant of this shape."""
-        from flowstone.ops.arrays.constants import constant
-
         verify = self._verify_shape if verify_shape is None else verify_shape
-        return constant(self.value, _own(self, dtype), shape, verify_shape=verify)
+        return constants.constant(self.value, _own(self, dtype), shape, verify_shape=verify)
 
     def get_config(self) -> dict[str, Any]:
         """``value`` and ``dtype``."""
@@ -128,11 +124,9 @@ class RandomUniform(Initializer):
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
         """A random tensor of this shape."""
-        from flowstone.ops.randomness.random import random_uniform
-
         dtype = _own(self, dtype)
         maxval = 1.0 if self.maxval is None and dtype.is_floating else self.maxval
-        return random_uniform(shape, self.minval, maxval, dtype, seed=self.seed)
+        return random.random_uniform(shape, self.minval, maxval, dtype, seed=self.seed)
 
     def get_config(self) -> dict[str, Any]:
         """``minval``, ``maxval``, ``seed`` and ``dtype``."""
@@ -155,9 +149,7 @@ class RandomNormal(_Normal):
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
         """A random tensor of this shape."""
-        from flowstone.ops.randomness.random import random_normal
-
-        return random_normal(shape, self.mean, self.stddev, _own(self, dtype), seed=self.seed)
+        return random.random_normal(shape, self.mean, self.stddev, _own(self, dtype), seed=self.seed)
 
 
 class TruncatedNormal(_Normal):
@@ -165,9 +157,7 @@ class TruncatedNormal(_Normal):
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
         """A random tensor of this shape."""
-        from flowstone.ops.randomness.random import truncated_normal
-
-        return truncated_normal(shape, self.mean, self.stddev, _own(self, dtype), seed=self.seed)
+        return random.truncated_normal(shape, self.mean, self.stddev, _own(self, dtype), seed=self.seed)
 
 
 class UniformUnitScaling(Initializer):
@@ -180,12 +170,10 @@ class UniformUnitScaling(Initializer):
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
         """A random tensor of this shape."""
-        from flowstone.ops.randomness.random import random_uniform
-
         whole = shape if partition_info is None else partition_info.full_shape
         inputs = max(math.prod(float(size) for size in _sizes(whole)[:-1]), 1.0)
         limit = math.sqrt(3 / inputs) * self.factor
-        return random_uniform(shape, -limit, limit, _own(self, dtype), seed=self.seed)
+        return random.random_uniform(shape, -limit, limit, _own(self, dtype), seed=self.seed)
 
     def get_config(self) -> dict[str, Any]:
         """``factor``, ``seed`` and ``dtype``."""
@@ -228,8 +216,6 @@ class VarianceScaling(Initializer):
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
         """A random tensor of this shape."""
-        from flowstone.ops.randomness import random
-
         fan_in, fan_out = _fans(shape if partition_info is None else partition_info.full_shape)
         units = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2.0}[self.mode]
         variance, dtype = self.scale / max(1.0, units), _own(self, dtype)
@@ -288,11 +274,9 @@ class Orthogonal(Initializer):
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
         """A random tensor of this shape."""
-        from flowstone.ops.randomness.random import random_normal
-
         sizes = _at_least_a_matrix(shape)
         rows, columns = math.prod(sizes[:-1]), sizes[-1]
-        drawn = random_normal(
+        drawn = random.random_normal(
             (max(rows, columns), min(rows, columns)), dtype=_own(self, dtype), seed=self.seed
         )
         q, r = F.Qr(drawn, full_matrices=False)
@@ -315,11 +299,9 @@ class Identity(Initializer):
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
         """The matrix of this shape."""
-        from flowstone.ops.arrays.constants import eye
-
         sizes = _at_least_a_matrix(shape if partition_info is None else partition_info.full_shape)
         rows, columns, *_ = sizes
-        value = eye(rows, columns, dtype=_own(self, dtype))
+        value = constants.eye(rows, columns, dtype=_own(self, dtype))
         if partition_info is not None:
             value = F.Slice(value, list(partition_info.var_offset), list(_sizes(shape)))
         return F.Mul(self.gain, value, name="mul")

@@ -23,7 +23,6 @@ from flowstone.ops.numbers.operators import install_operators
 from flowstone.ops.variables.save_slice_info import SaveSliceInfo
 
 __all__ = [
-    "create_partitioned_variables",
     "fixed_size_partitioner",
     "min_max_variable_partitioner",
     "variable_axis_size_partitioner",
@@ -361,40 +360,3 @@ def _existing(
                 f"partitions {found._get_partitions()}."
             )
     return found
-
-
-def create_partitioned_variables(
-    shape: Sequence[int],
-    slicing: Sequence[int],
-    initializer: Any,
-    dtype: Any = dtypes.float32,
-    trainable: bool = True,
-    collections: Any = None,
-    name: str | None = None,
-    reuse: Any = None,
-) -> list[Any]:
-    """The parts of a new variable of `shape`, cut into `slicing` parts along each dimension; see
-    `get_variable`.
-
-    Raises ValueError if the lengths differ, or more than one dimension is cut.
-    """
-    from flowstone.ops.variables.variable_scope import get_variable, variable_scope
-
-    if len(shape) != len(slicing):
-        raise ValueError(
-            "The 'shape' and 'slicing' of a partitioned Variable must have the length: "
-            f"shape: {shape}, slicing: {slicing}"
-        )
-    if len(shape) < 1:
-        raise ValueError(f"A partitioned Variable must have rank at least 1: shape: {shape}")
-    with variable_scope(name, "PartitionedVariable", reuse=reuse):
-        whole = get_variable(
-            "",
-            shape=shape,
-            dtype=dtype,
-            initializer=initializer,
-            trainable=trainable,
-            partitioner=lambda **_: slicing,
-            collections=collections,
-        )
-        return list(whole)

@@ -13,13 +13,14 @@ from flowstone.framework.operation import F
 from flowstone.framework.shape import TensorShape
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.arrays.identities import identity
-from flowstone.ops.variables.variables import (
-    Variable,
-    as_sparse_delta,
+from flowstone.ops.variables.initial_tensors import (
     check_outside_control_flow,
     colocated_with_name,
     initial_tensor,
 )
+from flowstone.ops.variables.initial_values import replace_variables
+from flowstone.ops.variables.variable_creation import kinds
+from flowstone.ops.variables.variables import Variable, as_sparse_delta
 
 
 class ReferenceVariable(Variable):
@@ -169,6 +170,9 @@ class ReferenceVariable(Variable):
         return F.StridedSliceAssign(self._handle, begin, end, strides, value, name=name, **masks)
 
 
+kinds[False] = ReferenceVariable
+
+
 def _result(reference: Tensor, read_value: bool) -> Any:
     return reference if read_value else reference.op
 
@@ -179,6 +183,4 @@ def initialised_first(graph: Any, node_name: str, value: Tensor) -> Tensor:
     So variables may be initialised in any order, and one ``global_variables_initializer`` serves all. Nodes
     on the way are copied, named after the variable `node_name`.
     """
-    from flowstone.ops.variables.initial_values import replace_variables
-
     return replace_variables(graph, node_name, value)

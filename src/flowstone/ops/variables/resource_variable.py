@@ -19,13 +19,13 @@ from flowstone.framework.scope import get_default_graph
 from flowstone.framework.shape import TensorShape
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.arrays.identities import identity
-from flowstone.ops.variables.variables import (
-    Variable,
-    as_sparse_delta,
+from flowstone.ops.variables.initial_tensors import (
     check_outside_control_flow,
     colocated_with_name,
     initial_tensor,
 )
+from flowstone.ops.variables.variable_creation import kinds
+from flowstone.ops.variables.variables import Variable, as_sparse_delta
 
 
 class ResourceVariable(Variable):
@@ -253,6 +253,9 @@ class ResourceVariable(Variable):
             self._handle, begin, end, strides, tensor, name=name, **masks
         )
         return self._updated(operation)
+
+
+kinds[True] = ResourceVariable
 
 
 class UpdatedVariable(ResourceVariable):

@@ -8,7 +8,8 @@ from typing import Any
 
 from flowstone.framework.graph import GraphKeys
 from flowstone.framework.scope import get_default_graph
-from flowstone.ops.variables.variable_scope import VariableScope, variable_scope
+from flowstone.ops.variables.scope_defaults import VariableScope
+from flowstone.ops.variables.variable_scope import variable_scope
 
 __all__ = ["make_template"]
 

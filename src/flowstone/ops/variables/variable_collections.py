@@ -12,6 +12,8 @@ from flowstone.framework.graph import GraphKeys, Operation
 from flowstone.framework.operation import F
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.tensor import Tensor
+from flowstone.ops.arrays.constants import constant
+from flowstone.ops.arrays.masks import boolean_mask
 
 __all__ = [
     "all_variables",
@@ -139,9 +141,6 @@ def report_uninitialized_variables(
 
     `var_list`: by default the global and the local variables.
     """
-    from flowstone.ops.arrays.constants import constant
-    from flowstone.ops.arrays.masks import boolean_mask
-
     variables = _chosen(var_list)
     graph = get_default_graph()
     with graph.name_scope(name):

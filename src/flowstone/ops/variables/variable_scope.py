@@ -10,25 +10,22 @@ unique although the variables' prefix is not.
 from __future__ import annotations
 
 import contextlib
-import enum
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from flowstone.framework import dtypes
 from flowstone.framework.dtypes import DType
 from flowstone.framework.graph import Graph, GraphKeys
 from flowstone.framework.scope import get_default_graph
-from flowstone.ops.variables.variable_store import VariableStore, store_of
-from flowstone.ops.variables.variables import (
+from flowstone.ops.variables.scope_defaults import AUTO_REUSE, VariableScope
+from flowstone.ops.variables.variable_creation import (
     VariableAggregation,
     VariableSynchronization,
-    default_use_resource,
-    set_default_use_resource,
 )
+from flowstone.ops.variables.variable_store import VariableStore, store_of
 
 __all__ = [
-    "AUTO_REUSE",
-    "VariableScope",
+    "create_partitioned_variables",
     "get_local_variable",
     "get_variable",
     "get_variable_scope",
@@ -36,165 +33,10 @@ __all__ = [
     "variable_op_scope",
     "variable_scope",
 ]
-_SETTINGS = (
-    default_use_resource,
-    set_default_use_resource,
-)  # of this room too: `use_resource` is a scope's matter
-
-
-class _ReuseMode(enum.Enum):
-    AUTO_REUSE = 1
-
-
-AUTO_REUSE = _ReuseMode.AUTO_REUSE
 
 
 def no_regularizer(_: Any) -> None:
     """A regulariser that adds no loss: turns off the scope's for one variable."""
-
-
-class VariableScope:
-    """A name prefix for variables and the defaults that `get_variable` takes inside; see the module."""
-
-    def __init__(
-        self,
-        reuse: Any,
-        name: str = "",
-        initializer: Any = None,
-        regularizer: Any = None,
-        caching_device: Any = None,
-        partitioner: Any = None,
-        custom_getter: Callable[..., Any] | None = None,
-        name_scope: str = "",
-        dtype: Any = dtypes.float32,
-        use_resource: bool | None = None,
-        constraint: Callable[..., Any] | None = None,
-    ) -> None:
-        self._name, self._name_scope, self._reuse = name, name_scope, reuse
-        self._initializer, self._regularizer, self._partitioner = initializer, regularizer, partitioner
-        self._caching_device, self._custom_getter, self._constraint = (
-            caching_device,
-            custom_getter,
-            constraint,
-        )
-        self._dtype, self._use_resource = dtype, use_resource
-
-    name = property(lambda self: self._name, doc="The prefix of variable names, without a final slash.")
-    original_name_scope = property(
-        lambda self: self._name_scope, doc="The name scope entered when it was made."
-    )
-    reuse = property(lambda self: self._reuse, doc="False, True or AUTO_REUSE.")
-    initializer = property(lambda self: self._initializer, doc="The default initialiser.")
-    regularizer = property(lambda self: self._regularizer, doc="The default regulariser.")
-    partitioner = property(lambda self: self._partitioner, doc="The default partitioner.")
-    caching_device = property(lambda self: self._caching_device, doc="The default caching device.")
-    custom_getter = property(
-        lambda self: self._custom_getter, doc="What `get_variable` calls instead, or None."
-    )
-    constraint = property(lambda self: self._constraint, doc="The default constraint.")
-    dtype = property(lambda self: self._dtype, doc="The default element type.")
-    use_resource = property(
-        lambda self: self._use_resource, doc="The kind of variables made; None for the default."
-    )
-
-    def reuse_variables(self) -> None:
-        """From now on `get_variable` finds existing variables only; there is no way back."""
-        self._reuse = True
-
-    def set_initializer(self, initializer: Any) -> None:
-        """Sets the default initialiser."""
-        self._initializer = initializer
-
-    def set_dtype(self, dtype: Any) -> None:
-        """Sets the default element type."""
-        self._dtype = dtype
-
-    def set_use_resource(self, use_resource: bool | None) -> None:
-        """Sets the kind of variables made."""
-        self._use_resource = use_resource
-
-    def set_regularizer(self, regularizer: Any) -> None:
-        """Sets the default regulariser."""
-        self._regularizer = regularizer
-
-    def set_caching_device(self, caching_device: Any) -> None:
-        """Sets the default caching device."""
-        self._caching_device = caching_device
-
-    def set_partitioner(self, partitioner: Any) -> None:
-        """Sets the default partitioner."""
-        self._partitioner = partitioner
-
-    def set_custom_getter(self, custom_getter: Callable[..., Any] | None) -> None:
-        """Sets what `get_variable` calls instead of the store's own."""
-        self._custom_getter = custom_getter
-
-    def get_collection(self, name: Any) -> list[Any]:
-        """The items of a collection whose names lie in this scope."""
-        return get_default_graph().get_collection(name, f"{self._name}/" if self._name else "")
-
-    def trainable_variables(self) -> list[Any]:
-        """The trainable variables of this scope."""
-        return self.get_collection(GraphKeys.TRAINABLE_VARIABLES)
-
-    def global_variables(self) -> list[Any]:
-        """The global variables of this scope."""
-        return self.get_collection(GraphKeys.GLOBAL_VARIABLES)
-
-    def local_variables(self) -> list[Any]:
-        """The local variables of this scope."""
-        return self.get_collection(GraphKeys.LOCAL_VARIABLES)
-
-    def get_variable(
-        self,
-        var_store: VariableStore,
-        name: str,
-        shape: Any = None,
-        dtype: Any = None,
-        initializer: Any = None,
-        regularizer: Any = None,
-        reuse: Any = None,
-        trainable: bool | None = None,
-        collections: Any = None,
-        caching_device: Any = None,
-        partitioner: Any = None,
-        validate_shape: bool = True,
-        use_resource: bool | None = None,
-        custom_getter: Callable[..., Any] | None = None,
-        constraint: Callable[..., Any] | None = None,
-        synchronization: VariableSynchronization = VariableSynchronization.AUTO,
-        aggregation: VariableAggregation = VariableAggregation.NONE,
-    ) -> Any:
-        """The variable `name` of this scope in `var_store`; see `tf.get_variable`."""
-        # Without a name the variable takes the scope's own, "scope/": its node is exactly "scope", as
-        # slots need.
-        full_name = f"{self._name}/{name}" if self._name else name
-        with get_default_graph().name_scope(None):
-            if dtype is not None and initializer is not None and not callable(initializer):
-                value_type = dtypes.as_dtype(getattr(initializer, "dtype", dtype)).base_dtype
-                if hasattr(initializer, "dtype") and value_type != dtypes.as_dtype(dtype).base_dtype:
-                    raise ValueError(
-                        f"Initializer type '{value_type.name}' and explicit dtype "
-                        f"'{dtypes.as_dtype(dtype).name}' don't match."
-                    )
-            return var_store.get_variable(
-                full_name,
-                shape=shape,
-                dtype=self._dtype if dtype is None else dtype,
-                initializer=self._initializer if initializer is None else initializer,
-                regularizer=self._regularizer if regularizer is None else regularizer,
-                reuse=self._reuse if reuse is None else reuse,
-                trainable=trainable,
-                collections=collections,
-                caching_device=self._caching_device if caching_device is None else caching_device,
-                partitioner=self._partitioner if partitioner is None else partitioner,
-                validate_shape=validate_shape,
-                use_resource=self._use_resource if use_resource is None else use_resource,
-                custom_getter=self._custom_getter if custom_getter is None else custom_getter,
-                constraint=self._constraint if constraint is None else constraint,
-                synchronization=synchronization,
-                aggregation=aggregation,
-            )
 
 
 def get_variable_scope() -> VariableScope:
@@ -369,7 +211,8 @@ class variable_scope:
             if self._auxiliary and scope.name:
                 stack.enter_context(graph.name_scope(scope.name.rpartition("/")[2]))
             return stack.enter_context(store.entered(self._again(scope)))
-        name, name_scope = self._name_or_scope, graph.get_name_scope()
+        name: str = self._name_or_scope or ""
+        name_scope = graph.get_name_scope()
         name_scope = name_scope + "/" if name_scope else ""
         if self._auxiliary and name:
             name_scope = stack.enter_context(graph.name_scope(name))
@@ -422,3 +265,38 @@ def variable_op_scope(
     """The older form of `variable_scope`, with `values` first."""
     with variable_scope(name_or_scope, default_name, values, *arguments, **keywords) as scope:
         yield scope
+
+
+def create_partitioned_variables(
+    shape: Sequence[int],
+    slicing: Sequence[int],
+    initializer: Any,
+    dtype: Any = dtypes.float32,
+    trainable: bool = True,
+    collections: Any = None,
+    name: str | None = None,
+    reuse: Any = None,
+) -> list[Any]:
+    """The parts of a new variable of `shape`, cut into `slicing` parts along each dimension; see
+    `get_variable`.
+
+    Raises ValueError if the lengths differ, or more than one dimension is cut.
+    """
+    if len(shape) != len(slicing):
+        raise ValueError(
+            "The 'shape' and 'slicing' of a partitioned Variable must have the length: "
+            f"shape: {shape}, slicing: {slicing}"
+        )
+    if len(shape) < 1:
+        raise ValueError(f"A partitioned Variable must have rank at least 1: shape: {shape}")
+    with variable_scope(name, "PartitionedVariable", reuse=reuse):
+        whole = get_variable(
+            "",
+            shape=shape,
+            dtype=dtype,
+            initializer=initializer,
+            trainable=trainable,
+            partitioner=lambda **_: slicing,
+            collections=collections,
+        )
+        return list(whole)

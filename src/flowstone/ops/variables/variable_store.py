@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -12,7 +13,12 @@ from flowstone.framework.dtypes import DType
 from flowstone.framework.graph import Graph, GraphKeys
 from flowstone.framework.shape import TensorShape, as_shape
 from flowstone.framework.tensor import Tensor
-from flowstone.ops.variables.variables import Variable, scope_default_use_resource
+from flowstone.framework.tensor_proto import constant_array
+from flowstone.ops.variables.initializers import GlorotUniform, Zeros
+from flowstone.ops.variables.partitioned_variables import get_partitioned_variable
+from flowstone.ops.variables.scope_defaults import VariableScope
+from flowstone.ops.variables.variable_creation import scope_default_use_resource
+from flowstone.ops.variables.variables import Variable
 
 
 def store_of(graph: Graph) -> VariableStore:
@@ -36,7 +42,7 @@ def _as_before(**_: Any) -> list[int]:
 
 class _ScopeStack(threading.local):
     def __init__(self) -> None:
-        self.scopes: list[Any] = []
+        self.scopes: list[VariableScope] = []
         self.counts: dict[str, int] = {}  # how often a default name was taken, by full name
 
 
@@ -53,16 +59,14 @@ class VariableStore:
 
     # ---- scopes
 
-    def current_scope(self) -> Any:
+    def current_scope(self) -> VariableScope:
         """The innermost `VariableScope` of this thread; the root one outside all."""
-        from flowstone.ops.variables.variable_scope import VariableScope
-
         if not self._stack.scopes:
             self._stack.scopes.append(VariableScope(False))
         return self._stack.scopes[-1]
 
     @contextlib.contextmanager
-    def entered(self, scope: Any) -> Iterator[Any]:
+    def entered(self, scope: VariableScope) -> Iterator[VariableScope]:
         """Within the context `scope` is the current one."""
         self.current_scope()
         counts = dict(self._stack.counts)
@@ -149,8 +153,6 @@ class VariableStore:
         if reuse is True and partitioner is None and name in self._partitioned:
             partitioner = _as_before
         if partitioner is not None and not is_scalar:
-            from flowstone.ops.variables.partitioned_variables import get_partitioned_variable
-
             if not callable(partitioner):
                 raise ValueError(f"Partitioner must be callable, but received: {partitioner}")
             with self._graph.name_scope(None):
@@ -238,8 +240,6 @@ class VariableStore:
         return variable
 
     def _default_initializer(self, name: str, shape: TensorShape | None, dtype: DType) -> Any:
-        from flowstone.ops.variables.initializers import GlorotUniform, Zeros
-
         if shape is None:
             raise ValueError(
                 f"Variable {name} did not get an initializer, so its `shape` argument must be specified."
@@ -282,7 +282,6 @@ def _type_of_value(value: Any, dtype: DType) -> DType:
     """The type of a Python or NumPy initial value, as TensorFlow would convert it."""
     if isinstance(getattr(value, "dtype", None), DType):
         return value.dtype.base_dtype  # type: ignore[no-any-return]
-    from flowstone.framework.tensor_proto import constant_array
 
     return dtypes.as_dtype(constant_array(value, None, None, False).dtype)
 
@@ -310,8 +309,6 @@ def _initial_value(
 
 
 def _parameters(function: Any) -> list[Any]:
-    import inspect
-
     try:
         return list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):

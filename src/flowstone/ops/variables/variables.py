@@ -2,7 +2,7 @@
 
 ``tf.Variable(…)`` makes one of two kinds: a `ReferenceVariable` (the default, as in TensorFlow 1) or, with
 ``use_resource=True``, a `ResourceVariable`. This file holds what they share: how a variable comes into
-being (its name scope, its initial value outside all control flow, its collections), the conversion to
+being (its name scope, its collections), the conversion to
 tensors, the operators, and the message that describes it. The kinds differ in the nodes they add; see
 `reference_variable` and `resource_variable`.
 
@@ -11,9 +11,7 @@ A variable must be initialised before a step reads it: by its `initializer`, by 
 
 from __future__ import annotations
 
-import contextlib
-import enum
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -23,109 +21,28 @@ from flowstone.framework.composite import IndexedSlices
 from flowstone.framework.dtypes import DType
 from flowstone.framework.graph import Graph, GraphKeys
 from flowstone.framework.shape import TensorShape, as_shape
-from flowstone.framework.tensor import Tensor, convert_to_tensor, register_tensor_conversion_function
+from flowstone.framework.tensor import Tensor, register_tensor_conversion_function
 from flowstone.framework.tensor_proto import messages
+from flowstone.ops.arrays.gathering import gather, gather_nd
+from flowstone.ops.arrays.indexing import sliced
+from flowstone.ops.control.conditionals import cond
+from flowstone.ops.numbers.operators import install_operators
 from flowstone.ops.variables.save_slice_info import SaveSliceInfo, without_scope
+from flowstone.ops.variables.variable_collections import is_variable_initialized
+from flowstone.ops.variables.variable_creation import (
+    KindOfVariable,
+    VariableAggregation,
+    VariableSynchronization,
+    kinds,
+)
 
-__all__ = ["Variable", "VariableAggregation", "VariableSynchronization", "variable_creator_scope"]
-
-
-class VariableSynchronization(enum.Enum):
-    """When copies of a distributed variable are brought together. Kept for programs that name it."""
-
-    AUTO = 0
-    NONE = 1
-    ON_WRITE = 2
-    ON_READ = 3
-
-
-class VariableAggregation(enum.Enum):
-    """How updates of copies of a distributed variable are combined. Kept for programs that name it."""
-
-    NONE = 0
-    SUM = 1
-    MEAN = 2
-    ONLY_FIRST_REPLICA = 3
-
-
-_default_use_resource = [False]
-_creators: dict[int, list[Callable[..., Any]]] = {}
-
-
-def set_default_use_resource(value: bool) -> None:
-    """Makes resource variables (True) or reference variables the default of `Variable` and `get_variable`."""
-    _default_use_resource[0] = bool(value)
-
-
-def default_use_resource() -> bool:
-    """Whether `Variable` and `get_variable` make resource variables by default."""
-    return _default_use_resource[0]
-
-
-@contextlib.contextmanager
-def variable_creator_scope(variable_creator: Callable[..., Any]) -> Iterator[None]:
-    """Within the context `variable_creator(next_creator, **arguments)` makes the default
-    graph's variables.
-    """
-    stack = _creators.setdefault(id(scope.get_default_graph()), [])
-    stack.append(variable_creator)
-    try:
-        yield
-    finally:
-        stack.pop()
-        if not stack:
-            _creators.pop(id(scope.get_default_graph()), None)
+__all__ = ["Variable"]
 
 
 _SliceInfo: TypeAlias = SaveSliceInfo  # which `Variable.SaveSliceInfo` hides
 
 
-class _KindOfVariable(type):
-    """Has ``Variable(…)`` make one of the two kinds, through the creators in scope."""
-
-    def __call__(cls, *arguments: Any, **keywords: Any) -> Any:
-        if cls is not Variable:
-            return super().__call__(*arguments, **keywords)
-        if len(arguments) > len(_PARAMETERS):
-            raise TypeError(
-                f"Variable takes at most {len(_PARAMETERS)} arguments but {len(arguments)} were given"
-            )
-        given = dict(zip(_PARAMETERS, arguments))
-        given.update(keywords)
-        create: Callable[..., Any] = _create_default
-        for creator in _creators.get(id(scope.get_default_graph()), ()):
-            create = _wrapped(creator, create)
-        return create(**given)
-
-
-def _wrapped(creator: Callable[..., Any], following: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda **keywords: creator(following, **keywords)
-
-
-def _create_default(use_resource: bool | None = None, **keywords: Any) -> Any:
-    from flowstone.ops.variables.reference_variable import ReferenceVariable
-    from flowstone.ops.variables.resource_variable import ResourceVariable
-
-    if use_resource is None:
-        use_resource = scope_default_use_resource()
-    return (ResourceVariable if use_resource else ReferenceVariable)(**keywords)
-
-
-def scope_default_use_resource() -> bool:
-    """What the variable scope in force says of `use_resource`, else the default."""
-    store = scope.get_default_graph().variable_store
-    wanted = None if store is None else store.current_scope().use_resource
-    return default_use_resource() if wanted is None else bool(wanted)
-
-
-_PARAMETERS = (
-    "initial_value", "trainable", "collections", "validate_shape", "caching_device", "name", "variable_def",
-    "dtype", "expected_shape", "import_scope", "constraint", "use_resource", "synchronization", "aggregation",
-    "shape",
-)  # fmt: skip
-
-
-class Variable(metaclass=_KindOfVariable):
+class Variable(metaclass=KindOfVariable):
     """A tensor that outlives steps.
 
     Args:
@@ -146,6 +63,7 @@ class Variable(metaclass=_KindOfVariable):
     inside a conditional or loop.
     """
 
+    _stands_for_all_kinds = True
     SaveSliceInfo = SaveSliceInfo
     _dtype: DType
     _graph: Graph
@@ -313,9 +231,6 @@ class Variable(metaclass=_KindOfVariable):
 
     def initialized_value(self) -> Tensor:
         """The value, or the initial value while the variable is not initialised."""
-        from flowstone.ops.control.conditionals import cond
-        from flowstone.ops.variables.variable_collections import is_variable_initialized
-
         with self._graph.control_dependencies(None):
             return cond(is_variable_initialized(self), self.read_value, lambda: self.initial_value)  # type: ignore[no-any-return]
 
@@ -355,15 +270,14 @@ class Variable(metaclass=_KindOfVariable):
 
     def sparse_read(self, indices: Any, name: str | None = None) -> Any:
         """Rows of the value."""
-        from flowstone.ops.arrays.gathering import gather
-
         return gather(self, indices, name=name)
 
     def gather_nd(self, indices: Any, name: str | None = None) -> Any:
         """Elements of the value, by index tuples."""
-        from flowstone.ops.arrays.gathering import gather_nd
-
         return gather_nd(self, indices, name=name)
+
+    def __getitem__(self, index: Any) -> Tensor:
+        return sliced(self.value(), index, self)
 
     def ref(self) -> Any:
         """A hashable that stands for the variable."""
@@ -404,11 +318,7 @@ class Variable(metaclass=_KindOfVariable):
     @staticmethod
     def from_proto(variable_def: Any, import_scope: str | None = None) -> Any:
         """The variable that a VariableDef describes, made of nodes that the default graph already has."""
-        from flowstone.ops.variables.reference_variable import ReferenceVariable
-        from flowstone.ops.variables.resource_variable import ResourceVariable
-
-        kind = ResourceVariable if variable_def.is_resource else ReferenceVariable
-        return kind(variable_def=variable_def, import_scope=import_scope)
+        return kinds[variable_def.is_resource](variable_def=variable_def, import_scope=import_scope)
 
     _snapshot: Tensor | None
 
@@ -424,50 +334,6 @@ def _collection_names(collections: Any, trainable: bool) -> list[Any]:
     if trainable and GraphKeys.TRAINABLE_VARIABLES not in names:
         names.append(GraphKeys.TRAINABLE_VARIABLES)
     return names
-
-
-# ---- making the initial value
-
-
-class _Placed:
-    """Stands for a variable's node, before it exists, in the colocation of its initial value."""
-
-    device = ""
-
-    def __init__(self, name: str) -> None:
-        self._groups = [b"loc:@" + name.encode()]
-
-    def colocation_groups(self) -> list[bytes]:
-        """The colocation class of the node to be."""
-        return self._groups
-
-
-def colocated_with_name(graph: Graph, name: str, **fields: Any) -> contextlib.AbstractContextManager[None]:
-    """Within the context operations carry the colocation class of the node `name`, which need not exist yet.
-
-    An enclosing colocation scope wins: slots of a variable live where it does, under its class alone.
-    """
-    colocation = graph._scopes.colocation or (_Placed(name),)
-    return graph._scopes.having(colocation=colocation, **fields)
-
-
-def initial_tensor(graph: Graph, name: str, initial_value: Any, dtype: DType | None) -> Tensor:
-    """The initial value made in the name scope ``Initializer``, on no device, colocated with the variable
-    `name`.
-    """
-    with graph.name_scope("Initializer"), colocated_with_name(graph, name, devices=()):
-        value = initial_value() if callable(initial_value) else initial_value
-        return convert_to_tensor(value, dtype, name="initial_value")
-
-
-def check_outside_control_flow(name: str, value: Tensor) -> None:
-    """Raises ValueError if the initial value was made inside a conditional or loop."""
-    if value.op._get_control_flow_context() is not None:
-        raise ValueError(
-            f"Initializer for variable {name} is from inside a control-flow construct, such as a "
-            "loop or conditional. "
-            "When creating a variable inside a loop or conditional, use a lambda as the initializer."
-        )
 
 
 def as_sparse_delta(sparse_delta: Any) -> IndexedSlices:
@@ -486,12 +352,4 @@ def _variable_to_tensor(
 register_tensor_conversion_function(Variable, _variable_to_tensor)
 
 
-def _install_operators() -> None:
-    from flowstone.ops.arrays.indexing import sliced
-    from flowstone.ops.numbers.operators import install_operators
-
-    install_operators(Variable, lambda variable: variable.value())
-    Variable.__getitem__ = lambda self, index: sliced(self.value(), index, self)
-
-
-_install_operators()
+install_operators(Variable, lambda variable: variable.value())
