@@ -1,6 +1,7 @@
 """A package of flowstone imports only from the packages below it; what the imports say is read, not run.
 
-Also: one file reads the environment, and TensorFlow is never imported.
+Also: imports stand at the top of a file, but for the few named here; one file reads the environment; and
+TensorFlow is never imported.
 """
 
 from __future__ import annotations
@@ -31,6 +32,16 @@ LAYERS = [
     {"tools"},
 ]
 HEIGHT = {package: height for height, row in enumerate(LAYERS) for package in row}
+
+# Imports inside functions: the module, what it imports there, and why not at the top.
+SLOW = "slow to import and seldom needed"
+IMPORTS_INSIDE_FUNCTIONS = {
+    ("flowstone.framework.shape", "tensorboard.compat.proto.tensor_shape_pb2"): SLOW,
+    ("flowstone.ops.lists.tensor_array_ops", "flowstone.ops.lists.tensor_array"): "gradients make arrays",
+    ("flowstone.placement.placement_report", "matplotlib.figure"): "an optional dependency",
+    ("flowstone.placement.placement_report", "matplotlib.patches"): "an optional dependency",
+    ("flowstone.testing.assertions", "google.protobuf"): SLOW,
+}
 
 # What programs import: `flowstone` itself and the namespaces assembled directly in it (nn.py, train.py, ...).
 PUBLIC = "the public namespaces"
@@ -99,6 +110,19 @@ def environment_reads(path: str, source: str) -> list[str]:
     return lines
 
 
+def inner_imports(path: str, source: str) -> list[tuple[str, str]]:
+    """(importing module, imported module) of every import inside a function of the file."""
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+    found = []
+    for function in (node for node in ast.walk(ast.parse(source)) if isinstance(node, functions)):
+        for node in ast.walk(function):
+            if isinstance(node, ast.Import):
+                found += [(module_name(path), alias.name) for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                found.append((module_name(path), "." * node.level + (node.module or "")))
+    return found
+
+
 def source_files() -> list[tuple[str, str]]:
     return [
         (path.relative_to(SOURCE).as_posix(), path.read_text(encoding="utf-8"))
@@ -115,6 +139,14 @@ def test_every_package_has_its_layer() -> None:
 def test_packages_import_only_from_below() -> None:
     faults = [fault for path, source in source_files() for fault in import_faults(path, source)]
     assert not faults, "\n".join(faults)
+
+
+def test_imports_inside_functions_are_named_here() -> None:
+    found = {pair for path, source in source_files() for pair in inner_imports(path, source)}
+    unnamed = found - set(IMPORTS_INSIDE_FUNCTIONS)
+    assert not unnamed, f"import at the top, or give the reason here: {sorted(unnamed)}"
+    gone = set(IMPORTS_INSIDE_FUNCTIONS) - found
+    assert not gone, f"no longer there: {sorted(gone)}"
 
 
 def test_one_file_reads_the_environment() -> None:
@@ -168,6 +200,20 @@ def test_the_check_sees_a_forbidden_import(path: str, source: str) -> None:
 )
 def test_the_check_allows_imports_from_below(path: str, source: str) -> None:
     assert import_faults(path, source) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "imported"),
+    [
+        ("def f():\n    import torch", ["torch"]),
+        ("class A:\n    def f(self):\n        if self:\n            from torch import nn", ["torch"]),
+        ("async def f():\n    import torch, numpy", ["torch", "numpy"]),
+        ("import torch\nif torch:\n    import numpy", []),
+    ],
+)
+def test_the_check_sees_an_import_inside_a_function(source: str, imported: list[str]) -> None:
+    found = inner_imports("flowstone/nn.py", source)
+    assert found == [("flowstone.nn", name) for name in imported]
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import torch
+
 from flowstone.framework.kernel import GPU
 from flowstone.runtime.device import Device, local_devices
 
@@ -46,8 +48,6 @@ def list_local_devices(session_config: Any = None) -> list[DeviceAttributes]:
 def _description(device: Device) -> str:
     if device.device_type != GPU:
         return ""
-    import torch
-
     properties = torch.cuda.get_device_properties(device.torch)
     capability = f"{properties.major}.{properties.minor}"
     return f"device: {device.number}, name: {properties.name}, compute capability: {capability}"

@@ -285,7 +285,7 @@ class Assertions(unittest.TestCase):
         """
         expected = expected_message_maybe_ascii
         if isinstance(expected, (str, bytes)):
-            from google.protobuf import text_format
+            from google.protobuf import text_format  # slow to import
 
             expected = text_format.Merge(expected, type(message)())
         elif type(expected).__name__ != type(message).__name__:

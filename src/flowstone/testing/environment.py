@@ -14,6 +14,8 @@ import unittest
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import torch
+
 from flowstone.framework.command_line_flags import FLAGS
 from flowstone.testing.benchmark import run_benchmarks
 
@@ -51,15 +53,11 @@ test_src_dir_path.__test__ = False  # type: ignore[attr-defined]  # its name beg
 
 def is_built_with_cuda() -> bool:
     """Whether the kernels were built with CUDA."""
-    import torch
-
     return torch.version.cuda is not None
 
 
 def is_built_with_rocm() -> bool:
     """Whether the kernels were built with ROCm."""
-    import torch
-
     return getattr(torch.version, "hip", None) is not None
 
 
@@ -77,8 +75,6 @@ def is_gpu_available(
     cuda_only: bool = False, min_cuda_compute_capability: tuple[int, int] | None = None
 ) -> bool:
     """Whether there is a GPU, of at least this compute capability ``(major, minor)`` if one is given."""
-    import torch
-
     if not torch.cuda.is_available() or (cuda_only and not is_built_with_cuda()):
         return False
     if min_cuda_compute_capability is None:
