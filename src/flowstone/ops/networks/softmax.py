@@ -115,7 +115,7 @@ def _cross_entropy(
         )
     shape = logits.shape
     if shape != labels.shape:
-        logits, labels = torch.broadcast_tensors(logits, labels)  # type: ignore[no-untyped-call]
+        logits, labels = torch.broadcast_tensors(logits, labels)
     if logits.shape[1] <= FEW_CLASSES:
         labels = labels.t()
         log_probabilities = torch.log_softmax(logits.t(), 0)
@@ -203,9 +203,7 @@ def _(node: Node, env: Environment) -> Kernel:
     return call.or_in_place(0, sparse_cross_entropy_in_place, X0, labels)
 
 
-def _sparse_cross_entropy(
-    logits: torch.Tensor, labels: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor]:
+def _sparse_cross_entropy(logits: torch.Tensor, labels: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     _check_sparse(logits, labels)
     if logits.shape[1] <= FEW_CLASSES:
         return _cross_entropy_by_columns(logits, labels)
