@@ -20,6 +20,17 @@ from flowstone.ops.networks.convolution_layers import (
     conv3d_backprop_filter_v2,
     conv3d_transpose,
     convolution,
+)
+from flowstone.ops.networks.convolution_layers import (
+    conv3d_backprop_filter_v2 as conv3d_backprop_filter,
+)
+from flowstone.ops.networks.cross_entropies import (
+    sigmoid_cross_entropy_with_logits,
+    softmax_cross_entropy_with_logits,
+    softmax_cross_entropy_with_logits_v2,
+    weighted_cross_entropy_with_logits,
+)
+from flowstone.ops.networks.depthwise_layers import (
     depthwise_conv2d,
     depthwise_conv2d_backprop_filter,
     depthwise_conv2d_backprop_input,
@@ -27,9 +38,6 @@ from flowstone.ops.networks.convolution_layers import (
     depthwise_conv2d_native_backprop_filter,
     depthwise_conv2d_native_backprop_input,
     separable_conv2d,
-)
-from flowstone.ops.networks.convolution_layers import (
-    conv3d_backprop_filter_v2 as conv3d_backprop_filter,
 )
 from flowstone.ops.networks.embedding import embedding_lookup, embedding_lookup_sparse
 from flowstone.ops.networks.local_response import local_response_normalization, lrn
@@ -64,15 +72,8 @@ from flowstone.ops.networks.pooling_layers import (
     pool,
 )
 from flowstone.ops.networks.sampled_losses import nce_loss, sampled_softmax_loss
-from flowstone.ops.networks.softmax import (
-    log_softmax,
-    sigmoid_cross_entropy_with_logits,
-    softmax,
-    softmax_cross_entropy_with_logits,
-    softmax_cross_entropy_with_logits_v2,
-    sparse_softmax_cross_entropy_with_logits,
-    weighted_cross_entropy_with_logits,
-)
+from flowstone.ops.networks.softmax import log_softmax, softmax
+from flowstone.ops.networks.sparse_cross_entropies import sparse_softmax_cross_entropy_with_logits
 from flowstone.ops.numbers.functions import sigmoid, tanh
 from flowstone.ops.numbers.ranking import in_top_k, top_k
 from flowstone.ops.randomness.candidate_sampling import (

@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 
 import flowstone  # noqa: F401  (declares the ops)
+from flowstone.framework.arguments import Argument
 from flowstone.framework.attributes import REQUIRED, AttributeSpec
-from flowstone.framework.operation import Argument, OpDeclaration, registry
+from flowstone.framework.operation import OpDeclaration, registry
 
 FOLDER = pathlib.Path(__file__).parents[1] / "golden" / "ops_facts"
 _LINE = re.compile(r"(?P<name>\w+)\((?P<inputs>.*?)\) -> \((?P<outputs>.*?)\)(?P<rest>( ; .*)?)$")

@@ -15,8 +15,9 @@ from flowstone.framework.attributes import REQUIRED
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 
 if TYPE_CHECKING:
+    from flowstone.framework.arguments import Argument
     from flowstone.framework.graph import Graph, Operation
-    from flowstone.framework.operation import Argument, OpDeclaration
+    from flowstone.framework.operation import OpDeclaration
 
 
 def add_operation(

@@ -17,7 +17,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from flowstone.framework import dtypes, errors
-from flowstone.framework.operation import Argument, F, OpDeclaration, registry
+from flowstone.framework.arguments import Argument
+from flowstone.framework.operation import F, OpDeclaration, registry
 
 if TYPE_CHECKING:
     from flowstone.framework.graph import Graph, Operation

@@ -22,8 +22,9 @@ from flowstone.framework.tensor_proto import array_proto, make_ndarray, messages
 from flowstone.framework.values import to_numpy
 
 if TYPE_CHECKING:
+    from flowstone.framework.arguments import Argument
     from flowstone.framework.graph import Graph, Operation
-    from flowstone.framework.operation import Argument, OpDeclaration
+    from flowstone.framework.operation import OpDeclaration
 
 _FIELD = {
     "type": "type",

@@ -14,6 +14,7 @@ from flowstone.ops.arrays import (
     gathering,
     grids,
     identities,
+    image_patches,
     indexing,
     joining,
     masks,
@@ -54,6 +55,7 @@ from flowstone.ops.networks import (
     average_pooling,
     convolution,
     convolution_layers,
+    cross_entropies,
     embedding,
     local_response,
     morphology,
@@ -63,6 +65,7 @@ from flowstone.ops.networks import (
     pooling_layers,
     sampled_losses,
     softmax,
+    sparse_cross_entropies,
     windows,
 )
 from flowstone.ops.numbers import (
@@ -108,6 +111,7 @@ from flowstone.ops.sparse import (
 from flowstone.ops.summaries import summaries
 from flowstone.ops.variables import (
     assignments,
+    counting,
     initial_values,
     initializers,
     partitioned_variables,

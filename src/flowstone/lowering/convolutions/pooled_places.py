@@ -23,16 +23,8 @@ from flowstone.framework.kernel import CPU, GPU, Call, Input
 from flowstone.framework.operation import op
 from flowstone.framework.shape import num_elements
 from flowstone.ops.arrays.untouched import untouched
-from flowstone.ops.networks.pooling import (
-    FLOATS,
-    MAX_BACKWARD,
-    MAX_INDICES,
-    PADDINGS,
-    WINDOW,
-    attribute_window,
-    infer_pooled,
-    spatial_lengths,
-)
+from flowstone.ops.networks.pooling import FLOATS, MAX_BACKWARD, MAX_INDICES, PADDINGS, WINDOW
+from flowstone.ops.networks.pooling_windows import attribute_window, infer_pooled, spatial_lengths
 
 __all__: list[str] = []
 

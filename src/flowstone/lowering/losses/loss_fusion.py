@@ -27,7 +27,7 @@ import numpy as np
 from flowstone.framework import dtypes
 from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
-from flowstone.ops.networks.softmax import FEW_CLASSES
+from flowstone.ops.networks.cross_entropies import FEW_CLASSES
 from flowstone.rewriting.analyses.branches import Liveness
 from flowstone.rewriting.patterns import substitute
 

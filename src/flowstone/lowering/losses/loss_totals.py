@@ -15,7 +15,9 @@ from flowstone.framework import dtypes
 from flowstone.framework.kernel import CPU, GPU, X0, X1, Call
 from flowstone.framework.operation import op
 from flowstone.framework.shape import merge
-from flowstone.ops.networks.softmax import FLOATS, cross_entropy_op, label_error, sparse_cross_entropy_op
+from flowstone.ops.networks.cross_entropies import cross_entropy_op
+from flowstone.ops.networks.softmax import FLOATS
+from flowstone.ops.networks.sparse_cross_entropies import label_error, sparse_cross_entropy_op
 
 __all__: list[str] = []
 

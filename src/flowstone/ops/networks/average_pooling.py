@@ -18,17 +18,12 @@ from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
 from flowstone.framework.node import Node
 from flowstone.framework.operation import F, Gradients, OpDeclaration, op
 from flowstone.framework.tensor import Tensor
-from flowstone.ops.networks.pooling import (
-    LAYOUT,
-    LAYOUT_3D,
-    PADDINGS,
-    WINDOW,
-    WINDOW_3D,
+from flowstone.ops.networks.pooling import LAYOUT, LAYOUT_3D, PADDINGS, WINDOW, WINDOW_3D, shared_attributes
+from flowstone.ops.networks.pooling_windows import (
     Window,
     attribute_window,
     infer_pooled,
     pooling_kernel,
-    shared_attributes,
     spatial_lengths,
 )
 from flowstone.ops.networks.windows import crop_spatial, pad_spatial, require_rank

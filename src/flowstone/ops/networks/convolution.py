@@ -9,8 +9,6 @@ convolution. Padding that is not symmetric is done explicitly. The public functi
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -25,9 +23,9 @@ from flowstone.framework.shape import merge
 from flowstone.framework.tensor import Tensor
 from flowstone.ops.networks import pointwise_convolutions, single_images
 from flowstone.ops.networks.convolution_arrangement import Arrangement, arrange, arrange_gradient
-from flowstone.ops.networks.convolution_geometry import Geometry, shape_only
+from flowstone.ops.networks.convolution_geometry import Geometry
+from flowstone.ops.networks.filter_gradients import filter_gradient_kernel, shape_argument
 from flowstone.ops.networks.pointwise_convolutions import (
-    gradient_by_filter,
     images_of_row,
     row_of_positions,
     spread,
@@ -44,7 +42,6 @@ from flowstone.ops.networks.windows import (
 FLOATS = (*dtypes.FLOATS, dtypes.bfloat16)
 _TRANSPOSED = {1: torch.conv_transpose1d, 2: torch.conv_transpose2d, 3: torch.conv_transpose3d}
 _FORWARD = {2: torch.conv2d, 3: torch.conv3d}
-_backward = torch.ops.aten.convolution_backward.default
 
 IMAGE = (
     "strides: list(int) ; use_cudnn_on_gpu: bool = true ; padding: string in ['SAME', 'VALID', 'EXPLICIT'] ; "
@@ -176,15 +173,6 @@ def _fixed_by_stride(geometry: Geometry, node: Node) -> tuple[None, tuple[int, .
     return None, tuple([n // 2 for n in total]), tuple([n - n // 2 for n in total])
 
 
-# ---- the gradient by the input
-
-
-def _shape_argument(node: Node, i: int) -> tuple[int, ...] | None:
-    """The constant shape input `i` as a tuple, or None."""
-    value = node.constant(i)
-    return None if value is None else tuple(value.tolist())
-
-
 def _full_shape(
     rank: int, sizes: tuple[int, ...], dy: torch.Tensor, kernel: torch.Tensor, last: bool, depthwise: bool
 ) -> tuple[int, ...]:
@@ -198,7 +186,7 @@ def _full_shape(
 def _input_gradient_kernel(depthwise: bool) -> KernelFactory:
     def factory(node: Node, env: Environment) -> Kernel:
         geometry = Geometry(node)
-        constant = _shape_argument(node, 0)
+        constant = shape_argument(node, 0)
         seen = arrange_gradient(geometry, constant, node.static_shape(1), node.static_shape(2), depthwise)
         if seen is not None:
             if pointwise_convolutions.suits(node, env, geometry, seen.kernel, seen.known):
@@ -269,105 +257,6 @@ def _pointwise_input_gradient(seen: Arrangement) -> Call:
     return seen.given_flat_gradient(dx)
 
 
-# ---- the gradient by the filter
-
-
-def _filter_gradient_call(seen: Arrangement, env: Environment, dtype: DType) -> Call:
-    zeros = (0,) * len(seen.strides)
-    assert dtype.torch is not None
-    weights = shape_only(seen.geometry, seen.kernel, dtype.torch, env.device)
-    dy, x = seen.result_of(X2), seen.image_of(X0)
-    if _overruns(seen.kernel, seen.strides, seen.groups):
-        x = Call(_positions_that_count, x, seen.strides, seen.padding)
-        call = Call(
-            _backward, dy, x, weights, None, (1, 1), zeros, (1, 1), False, zeros, 1, (False, True, False)
-        )
-        return seen.given_filter_gradient(Call(operator.getitem, call, 1))
-    if len(zeros) == 3 and single_images.suits(seen, env, dtype, seen.lengths, seen.channels):
-        call = single_images.by_filter(seen, dy, x, weights)
-        return seen.given_filter_gradient(Call(operator.getitem, call, 1))
-    call = Call(
-        _backward, dy, x, weights, None, seen.strides, seen.padding,
-        seen.dilations, False, zeros, seen.groups, (False, True, False),
-    )  # fmt: skip
-    return seen.given_filter_gradient(Call(operator.getitem, call, 1))
-
-
-def _overruns(kernel: tuple[int, ...], strides: Sequence[int], groups: int) -> bool:
-    """Whether oneDNN's gradient by this filter (of [spatial..., in, out]) writes past the end of a buffer.
-
-    Its kernel for 1x1 filters with strides does on processors without AVX-512 (oneDNN 3.12, which comes with
-    torch 2.13) where the channels are no multiple of 8; without strides it does not.
-    """
-    *size, channels, _ = kernel
-    return size == [1, 1] and max(strides) > 1 and groups == 1 and channels % 8 != 0
-
-
-def _positions_that_count(x: torch.Tensor, strides: Sequence[int], padding: Sequence[int]) -> torch.Tensor:
-    """What a 1x1 convolution of images with channels first reads, as it would be with strides of 1."""
-    if any(padding):
-        x = torch.nn.functional.pad(x, [n for n in reversed(padding) for _ in range(2)])
-    return x[:, :, :: strides[0], :: strides[1]]
-
-
-def _filter_gradient_kernel(depthwise: bool) -> KernelFactory:
-    def factory(node: Node, env: Environment) -> Kernel:
-        geometry = Geometry(node)
-        constant = _shape_argument(node, 1)
-        seen = arrange_gradient(geometry, node.static_shape(0), constant, node.static_shape(2), depthwise)
-        if seen is not None:
-            if pointwise_convolutions.suits_product(node, env, geometry, seen.kernel, seen.known):
-                x, dims = seen.flat_image_of(X0), node.static_shape(2)
-                assert dims is not None  # or nothing would have been arranged
-                gradient = gradient_by_filter(x, X2, seen.strides, dims, seen.kernel[2])
-                return seen.given_flat_filter(gradient)
-            return _filter_gradient_call(seen, env, node.dtype(0))
-        n, last, to_first = geometry.rank - 2, geometry.last, geometry.to_first
-        strides, dilations, zeros = list(geometry.strides), list(geometry.dilations), [0] * n
-
-        def run(x: torch.Tensor, sizes: torch.Tensor, dy: torch.Tensor) -> torch.Tensor:
-            shape = constant or tuple(sizes.tolist())
-            before: Sequence[int]
-            counts, before, after = geometry.solve(geometry.sizes_of(x.shape), shape[:n])
-            if counts != geometry.sizes_of(dy.shape):
-                raise errors.InvalidArgumentError(
-                    None, None, f"Size of out_backprop {list(dy.shape)} doesn't match computed {list(counts)}"
-                )
-            if dy.numel() == 0 or x.numel() == 0:
-                return x.new_zeros(shape)
-            if last:
-                x, dy = x.permute(to_first), dy.permute(to_first)
-            if before != after:
-                x, before = pad_spatial(x, before, after), zeros
-            channels = x.shape[1]
-            groups = channels if depthwise else channels // shape[-2]
-            outputs = shape[-1] * channels if depthwise else shape[-1]
-            weights = x.new_empty((1,)).expand(outputs, channels // groups, *shape[:n])
-            steps = strides
-            if _overruns((*shape[:n], channels, outputs), strides, groups):
-                x, steps, before = _positions_that_count(x, strides, before), [1, 1], zeros
-            found: torch.Tensor = _backward(
-                dy,
-                x,
-                weights,
-                None,
-                steps,
-                list(before),
-                dilations,
-                False,
-                zeros,
-                groups,
-                [False, True, False],
-            )[1]
-            if depthwise:
-                return found.permute(2, 3, 1, 0).reshape(shape)
-            return found.permute(geometry.filter_last)
-
-        return run
-
-    return factory
-
-
 # ---- declarations
 
 
@@ -428,7 +317,7 @@ def _convolution_family(
     by_filter.infer(_shape_from(1, rank))
     forward.kernel(CPU, GPU)(_forward_kernel(depthwise))
     by_input.kernel(CPU, GPU)(_input_gradient_kernel(depthwise))
-    by_filter.kernel(CPU, GPU)(_filter_gradient_kernel(depthwise))
+    by_filter.kernel(CPU, GPU)(filter_gradient_kernel(depthwise))
 
     @forward.gradient
     def _(op: Operation, dy: Tensor) -> Gradients:

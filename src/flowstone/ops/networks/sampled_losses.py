@@ -21,11 +21,11 @@ from flowstone.ops.arrays.joining import concat
 from flowstone.ops.arrays.packing import stack
 from flowstone.ops.arrays.shapes import expand_dims, reshape, shape
 from flowstone.ops.arrays.slicing import slice as sliced
-from flowstone.ops.networks.embedding import embedding_lookup
-from flowstone.ops.networks.softmax import (
+from flowstone.ops.networks.cross_entropies import (
     sigmoid_cross_entropy_with_logits,
     softmax_cross_entropy_with_logits_v2,
 )
+from flowstone.ops.networks.embedding import embedding_lookup
 from flowstone.ops.randomness.candidate_sampling import compute_accidental_hits, log_uniform_candidate_sampler
 from flowstone.ops.sparse.sparse_to_dense import sparse_to_dense
 

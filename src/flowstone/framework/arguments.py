@@ -1,0 +1,71 @@
+"""Declared inputs and outputs of operations, read from the text of a signature such as ``x: T``."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from flowstone.framework import dtypes
+from flowstone.framework.attributes import AttributeSpec
+from flowstone.framework.dtypes import DType
+
+if TYPE_CHECKING:
+    pass
+
+__all__ = ["Argument"]
+
+_ARGUMENT = re.compile(
+    r"(?P<name>\w+):\s*(?P<ref>Ref\()?(?:(?P<number>\w+)\*|(?P<list>\*))?(?P<type>\w+)\)?\s*$"
+)
+
+
+class Argument:
+    """One declared input or output.
+
+    `dtype` is fixed, or None and `type_attr` names the attribute that holds it; `number_attr` names the
+    length of an ``N*T`` list, `type_list_attr` the types of a ``*Ts`` list; `is_ref` says that it is a
+    variable's buffer.
+    """
+
+    __slots__ = ("dtype", "is_list", "is_ref", "name", "number_attr", "type_attr", "type_list_attr")
+
+    def __init__(self, text: str, attributes: dict[str, AttributeSpec]) -> None:
+        match = _ARGUMENT.match(text.strip())
+        if match is None:
+            raise ValueError(f"malformed argument {text!r}")
+        self.name, self.is_ref = match["name"], match["ref"] is not None
+        self.dtype: DType | None = None
+        self.type_attr = self.type_list_attr = None
+        self.number_attr = match["number"]
+        if match["list"]:
+            self.type_list_attr = match["type"]
+        elif match["type"] in attributes or not _is_type_name(match["type"]):
+            self.type_attr = match["type"]
+        else:
+            self.dtype = dtypes.as_dtype(match["type"])
+        self.is_list = self.number_attr is not None or self.type_list_attr is not None
+        if self.type_list_attr:
+            attributes.setdefault(
+                self.type_list_attr, AttributeSpec(self.type_list_attr, "type", True, minimum=1)
+            )
+        if self.number_attr:
+            attributes.setdefault(self.number_attr, AttributeSpec(self.number_attr, "int", minimum=1))
+        if self.type_attr:
+            attributes.setdefault(self.type_attr, AttributeSpec(self.type_attr, "type"))
+
+    def types(self, attributes: dict[str, Any]) -> list[DType]:
+        """The element types of this argument's tensors, given a node's attributes."""
+        if self.type_list_attr is not None:
+            return list(attributes[self.type_list_attr])
+        dtype: DType = self.dtype if self.dtype is not None else attributes[self.type_attr or ""]
+        if self.is_ref:
+            dtype = dtype.as_ref
+        return [dtype] if self.number_attr is None else [dtype] * attributes[self.number_attr]
+
+
+def _is_type_name(word: str) -> bool:
+    try:
+        dtypes.as_dtype(word)
+    except TypeError:
+        return False
+    return True
