@@ -34,6 +34,7 @@ from flowstone.compat.text import dimension_at_index, dimension_value
 from flowstone.framework import errors
 from flowstone.framework.composite import IndexedSlices, SparseTensor, SparseTensorValue
 from flowstone.framework.device_name import DeviceSpec
+from flowstone.framework.dimension import Dimension
 from flowstone.framework.dtypes import (
     QUANTIZED_DTYPES,
     DType,
@@ -69,7 +70,7 @@ from flowstone.framework.graph import Graph, GraphKeys, Operation
 from flowstone.framework.graph_functions import *
 from flowstone.framework.import_graph import import_graph_def
 from flowstone.framework.scope import get_default_graph, get_default_session, reset_default_graph
-from flowstone.framework.shape import Dimension, TensorShape
+from flowstone.framework.shape import TensorShape
 from flowstone.framework.tensor import Tensor, convert_to_tensor, register_tensor_conversion_function
 from flowstone.framework.tensor_proto import make_ndarray, make_tensor_proto
 from flowstone.framework.versions import (

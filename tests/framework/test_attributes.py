@@ -16,7 +16,8 @@ from flowstone.framework.attributes import (
     parse_attributes,
     type_attribute,
 )
-from flowstone.framework.shape import Dimension, TensorShape
+from flowstone.framework.dimension import Dimension
+from flowstone.framework.shape import TensorShape
 
 
 def test_examples() -> None:

@@ -7,7 +7,7 @@ import enum
 import pytest
 
 import flowstone.app
-from flowstone.framework import command_line_flags as flags
+from flowstone import flags
 
 
 @pytest.fixture

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from flowstone.framework import shape
-from flowstone.framework.shape import Dimension, TensorShape, as_dimension, as_shape, dimension_value
+from flowstone.framework.dimension import Dimension, as_dimension, dimension_value
+from flowstone.framework.shape import TensorShape, as_shape
 
 UNKNOWN = TensorShape(None)
 SHAPES = [None, (), (0,), (1,), (2,), (None,), (2, 3), (1, 3), (2, None), (None, None), (4, 1, 3)]

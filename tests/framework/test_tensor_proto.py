@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flowstone.framework import dtypes, tensor_proto
-from flowstone.framework.shape import Dimension, TensorShape
+from flowstone.framework.dimension import Dimension
+from flowstone.framework.shape import TensorShape
 from flowstone.framework.tensor_proto import (
     array_proto,
     constant_array,

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework.shape import Dimension, TensorShape, dimension_value
+from flowstone.framework.dimension import Dimension, dimension_value
+from flowstone.framework.shape import TensorShape
 
 __all__ = [
     "as_bytes",

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from flowstone.framework import dtypes
 from flowstone.framework.attributes import AttributeSpec
 from flowstone.framework.dtypes import DType
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["Argument"]
 

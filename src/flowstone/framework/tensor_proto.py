@@ -23,8 +23,9 @@ from typing import Any
 import numpy as np
 
 from flowstone.framework import dtypes
+from flowstone.framework.dimension import Dimension
 from flowstone.framework.dtypes import DType
-from flowstone.framework.shape import Dimension, TensorShape
+from flowstone.framework.shape import TensorShape
 from flowstone.framework.values import as_bytes_array
 
 Array = np.ndarray[Any, Any]

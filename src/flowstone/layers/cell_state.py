@@ -7,8 +7,9 @@ from __future__ import annotations
 from typing import Any
 
 from flowstone.framework import dtypes, nest
+from flowstone.framework.dimension import Dimension
 from flowstone.framework.scope import get_default_graph
-from flowstone.framework.shape import Dimension, TensorShape, as_shape
+from flowstone.framework.shape import TensorShape, as_shape
 from flowstone.framework.tensor import Tensor
 from flowstone.ops.arrays.constants import constant, zeros
 from flowstone.ops.arrays.joining import concat

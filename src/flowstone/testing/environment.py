@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from flowstone.framework.command_line_flags import FLAGS
+from flowstone.framework.flag_values import FLAGS
 from flowstone.testing.benchmark import run_benchmarks
 
 __all__ = [

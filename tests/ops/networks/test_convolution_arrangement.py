@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import flowstone as tf
-from flowstone.ops.networks import convolution
+from flowstone.ops.networks import convolution, convolution_arrangement, filter_gradients
 from flowstone.ops.networks.convolution_arrangement import Arrangement, arrange
 
 RNG = np.random.default_rng(29)
@@ -23,9 +23,13 @@ def values(*dims: int) -> Any:
 def arranged(monkeypatch: Any) -> list[Arrangement]:
     """The arrangements that kernels were made of."""
     found: list[Any] = []
-    for name in ("arrange", "arrange_gradient"):
-        inner = getattr(convolution, name)
-        monkeypatch.setattr(convolution, name, lambda *a, f=inner: found.append(f(*a)) or found[-1])
+    for module, name in (
+        (convolution, "arrange"),
+        (convolution, "arrange_gradient"),
+        (filter_gradients, "arrange_gradient"),
+    ):
+        inner = getattr(convolution_arrangement, name)
+        monkeypatch.setattr(module, name, lambda *a, f=inner: found.append(f(*a)) or found[-1])
     return found
 
 

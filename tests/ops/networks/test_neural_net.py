@@ -8,11 +8,13 @@ import pytest
 import flowstone as tf
 from flowstone.ops.networks import (
     convolution_layers,
+    cross_entropies,
     embedding,
     neural_net,
     normalization,
     pooling_layers,
     softmax,
+    sparse_cross_entropies,
 )
 from flowstone.ops.numbers import ranking
 
@@ -70,14 +72,14 @@ def test_cross_entropies_agree() -> None:
     expected = -np.take_along_axis(log_probabilities, labels[..., None], -1)[..., 0]
     dense = np.eye(4, dtype=np.float32)[labels]
     for make in (
-        lambda: softmax.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits),
-        lambda: softmax.softmax_cross_entropy_with_logits(labels=dense, logits=logits),
-        lambda: softmax.softmax_cross_entropy_with_logits_v2(
+        lambda: sparse_cross_entropies.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits),
+        lambda: cross_entropies.softmax_cross_entropy_with_logits(labels=dense, logits=logits),
+        lambda: cross_entropies.softmax_cross_entropy_with_logits_v2(
             dense.transpose(0, 2, 1), logits.transpose(0, 2, 1), axis=1
         ),
     ):
         np.testing.assert_allclose(run(make), expected, rtol=1e-5)
-    values = run(lambda: softmax.sigmoid_cross_entropy_with_logits(labels=dense, logits=logits))
+    values = run(lambda: cross_entropies.sigmoid_cross_entropy_with_logits(labels=dense, logits=logits))
     chance = 1 / (1 + np.exp(-logits))
     np.testing.assert_allclose(values, -dense * np.log(chance) - (1 - dense) * np.log(1 - chance), rtol=1e-5)
 
@@ -87,17 +89,17 @@ def test_cross_entropies_need_named_arguments() -> None:
     with tf.Graph().as_default():
         x = tf.placeholder(tf.float32, [2, 3])
         with pytest.raises(ValueError, match="named arguments"):
-            softmax.softmax_cross_entropy_with_logits(x, x)
+            cross_entropies.softmax_cross_entropy_with_logits(x, x)
         with pytest.raises(ValueError, match="rank"):
-            softmax.sparse_softmax_cross_entropy_with_logits(labels=[[1]], logits=x)
+            sparse_cross_entropies.sparse_softmax_cross_entropy_with_logits(labels=[[1]], logits=x)
 
 
 def test_gradient_flows_to_labels_only_in_v2() -> None:
     """The first version stops it."""
     with tf.Graph().as_default():
         x, z = (tf.placeholder(tf.float32, [2, 3]) for _ in range(2))
-        old = softmax.softmax_cross_entropy_with_logits(labels=z, logits=x)
-        new = softmax.softmax_cross_entropy_with_logits_v2(labels=z, logits=x)
+        old = cross_entropies.softmax_cross_entropy_with_logits(labels=z, logits=x)
+        new = cross_entropies.softmax_cross_entropy_with_logits_v2(labels=z, logits=x)
         assert tf.gradients(old, z) == [None]
         assert tf.gradients(new, z)[0].shape.as_list() == [2, 3]
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from flowstone.framework import dtypes
+from flowstone.framework.dimension import Dimension
 from flowstone.framework.scope import get_default_graph
-from flowstone.framework.shape import Dimension
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.arrays.constants import constant
 from flowstone.ops.arrays.masks import boolean_mask

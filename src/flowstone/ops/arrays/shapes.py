@@ -13,12 +13,13 @@ import torch
 
 from flowstone.framework import dtypes
 from flowstone.framework.composite import SparseTensor, SparseTensorValue
+from flowstone.framework.dimension import Dimension
 from flowstone.framework.graph_operation import Operation
 from flowstone.framework.kernel import CPU, GPU, X0, Call, Environment, Kernel
 from flowstone.framework.node import Node
 from flowstone.framework.operation import Equal, F, Gradients, Known, OpDeclaration, Shapes, op
 from flowstone.framework.scope import get_default_graph
-from flowstone.framework.shape import Dimension, TensorShape, format_dims, num_elements
+from flowstone.framework.shape import TensorShape, format_dims, num_elements
 from flowstone.framework.tensor import Tensor, convert_to_tensor, register_tensor_conversion_function
 from flowstone.ops.arrays.arrays import (
     as_known,

@@ -16,8 +16,8 @@ from typing import Any
 
 from flowstone.framework import nest
 from flowstone.framework.composite import SparseTensor
+from flowstone.framework.dimension import as_dimension
 from flowstone.framework.scope import get_default_graph
-from flowstone.framework.shape import as_dimension
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.arrays.constants import constant
 from flowstone.ops.arrays.shapes import shape
