@@ -100,7 +100,7 @@ def _relu6_kernel(node: Node) -> Kernel:
     return Call(torch.clamp, X0, 0, 6).or_in_place(0, torch.clamp_, X0, 0, 6)
 
 
-def _relu6_unsigned(x: Any) -> Any:
+def _relu6_unsigned(x: torch.Tensor) -> torch.Tensor:
     return x.to(torch.float64).clamp_(0, 6).to(x.dtype)
 
 
@@ -115,7 +115,7 @@ def _relu_grad_kernel(node: Node) -> Call:
     return call.or_in_place(0, _threshold_backward.grad_input, X0, X1, 0, grad_input=X0)
 
 
-def _pass_where_positive(dy: torch.Tensor, x: Any) -> Any:
+def _pass_where_positive(dy: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     is_wide_unsigned = x.dtype in (torch.uint16, torch.uint32, torch.uint64)
     return torch.where(x != 0 if is_wide_unsigned else x > 0, dy, 0).to(dy.dtype)
 
@@ -127,7 +127,7 @@ def _relu6_grad_kernel(node: Node) -> Call:
     return call.or_in_place(0, _hardtanh_backward.grad_input, X0, X1, 0, 6, grad_input=X0)
 
 
-def _pass_inside_six(dy: torch.Tensor, x: Any) -> Any:
+def _pass_inside_six(dy: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     wide = x.to(torch.float64)
     return torch.where((wide > 0) & (wide < 6), dy, 0).to(dy.dtype)
 

@@ -124,7 +124,7 @@ def _forward_kernel(depthwise: bool) -> KernelFactory:
         strides, dilations, rank = geometry.strides, geometry.dilations, geometry.rank
         to_first, to_last, last = geometry.to_first, geometry.to_last, geometry.last
 
-        def run(x: torch.Tensor, kernel: torch.Tensor) -> torch.Tensor | None:
+        def run(x: torch.Tensor, kernel: torch.Tensor) -> torch.Tensor:
             channels = x.shape[-1] if last else x.shape[1]
             _check_operands(x, kernel, rank, channels, depthwise)
             counts, before, after = fixed or geometry.solve(
@@ -270,7 +270,7 @@ def _shape_from(i: int, rank: int) -> ShapeFunction:
     return infer
 
 
-def _attributes_of(op: Operation) -> Any:
+def _attributes_of(op: Operation) -> dict[str, Any]:
     return {key: op.attributes[key] for key in _COMMON if key in op.attributes}
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import torch
 
 from flowstone.framework import dtypes, errors
@@ -119,9 +118,9 @@ def _(op: Operation, d_loss: Tensor, d_backprop: Tensor) -> Gradients:
 
 def require_named(
     function: str,
-    sentinel: Tensor | None,
-    labels: Tensor | list[list[int]] | np.ndarray[Any, Any],
-    logits: Tensor | np.ndarray[Any, Any] | None,
+    sentinel: Any,
+    labels: Any,
+    logits: Any,
 ) -> None:
     if sentinel is not None:
         raise ValueError(f"Only call `{function}` with named arguments (labels=..., logits=..., ...)")
@@ -130,7 +129,7 @@ def require_named(
             raise ValueError(f"Argument `{argument}` must not be None.")
 
 
-def _as_labels(labels: Tensor | np.ndarray[Any, Any], logits: Tensor) -> Tensor:
+def _as_labels(labels: Any, logits: Tensor) -> Tensor:
     """The labels as a tensor; one that is none already gets the logits' type."""
     return (
         labels if isinstance(labels, Tensor) else convert_to_tensor(labels, logits.dtype.base_dtype, "labels")

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from flowstone.framework import dtypes
 from flowstone.framework.dtypes import DType
 from flowstone.framework.operation import F
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.numbers.division import div_no_nan
-from flowstone.ops.variables.reference_variable import ReferenceVariable
 
 __all__ = ["embedding_lookup", "embedding_lookup_sparse"]
 
@@ -52,9 +49,7 @@ def embedding_lookup(
         return rows if max_norm is None else _clip(rows, ids, max_norm)
 
 
-def _gather(
-    table: Tensor | ReferenceVariable | np.ndarray[Any, Any], ids: Tensor, name: str | None = None
-) -> Tensor:
+def _gather(table: Any, ids: Tensor, name: str | None = None) -> Tensor:
     """Rows of a tensor or variable; one that is read sparsely, if it can be."""
     read = getattr(table, "sparse_read", None)
     return F.GatherV2(table, ids, 0, name=name) if read is None else read(ids, name=name)
@@ -75,9 +70,7 @@ def _clip(rows: Tensor, ids: Tensor, max_norm: float) -> Tensor:
         return F.Identity(clipped, name=scope)
 
 
-def _partitioned(
-    tables: list[ReferenceVariable | Tensor | np.ndarray[Any, Any]], ids: Tensor, strategy: str, scope: str
-) -> Tensor:
+def _partitioned(tables: list[Any], ids: Tensor, strategy: str, scope: str) -> Tensor:
     count, dtype = len(tables), ids.dtype.base_dtype
     flat = F.Reshape(ids, [-1])
     originals = F.Range(0, F.Size(flat), 1, name="range")
@@ -104,9 +97,7 @@ def _partitioned(
     return rows
 
 
-def _cut_runs(
-    tables: list[ReferenceVariable | Tensor | np.ndarray[Any, Any]], flat: Tensor, dtype: DType
-) -> tuple[Tensor, Tensor]:
+def _cut_runs(tables: list[Any], flat: Tensor, dtype: DType) -> tuple[Tensor, Tensor]:
     """(partition, row) of each id where partitions hold runs of ids."""
     count = len(tables)
     sizes = [convert_to_tensor(table).dims for table in tables]

@@ -110,7 +110,7 @@ def _suits_blas(rows: int, columns: int) -> bool:
     return rows >= 4096 and columns is not None and columns <= 32 and columns % 16 != 0
 
 
-def _column_sums(x: Any, ones: Any, columns: Any) -> Any:
+def _column_sums(x: torch.Tensor, ones: torch.Tensor, columns: int) -> torch.Tensor:
     return torch.mv(x.reshape(-1, columns).t(), ones)
 
 

@@ -334,7 +334,7 @@ def moments(
         return (_as_type(mean, x), _as_type(variance, x)) if narrow else (mean, variance)
 
 
-def _axis_list(axes: list[int]) -> list[int]:
+def _axis_list(axes: Any) -> list[int]:
     if axes is None:
         return []  # to squeeze all, as all are 1
     if isinstance(axes, int):

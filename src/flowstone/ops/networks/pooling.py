@@ -28,7 +28,7 @@ from flowstone.framework.operation import (
     Shapes,
     op,
 )
-from flowstone.framework.shape import merge
+from flowstone.framework.shape import Dims, merge
 from flowstone.framework.tensor import Tensor
 from flowstone.ops.arrays.arrays import in_signed
 from flowstone.ops.networks.pooling_windows import (
@@ -174,7 +174,7 @@ def _max_grad_grad_kernel(window: Window, node: Node) -> Callable[..., Any]:
 # ---- declarations of max pooling
 
 
-def _first_shape(node: Node) -> Any:
+def _first_shape(node: Node) -> Dims:
     return node.dims(0)
 
 
@@ -239,12 +239,12 @@ def _infer_grad_grad(find: Callable[..., Any], rank: int) -> ShapeFunction:
     return infer
 
 
-def shared_attributes(op: Operation) -> Any:
+def shared_attributes(op: Operation) -> dict[str, Any]:
     keys = ("ksize", "strides", "padding", "explicit_paddings", "data_format")
     return {key: op.attributes[key] for key in keys if key in op.attributes}
 
 
-def _without_explicit(attributes: Any) -> Any:
+def _without_explicit(attributes: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in attributes.items() if key != "explicit_paddings"}
 
 
@@ -367,7 +367,7 @@ def _(node: Node, env: Environment) -> Kernel:
 def _(node: Node, env: Environment) -> Kernel:
     with_batch = node.attributes["include_batch_in_index"]
 
-    def run(x: Any, ddx: Any, argmax: Any) -> Any:
+    def run(x: torch.Tensor, ddx: torch.Tensor, argmax: torch.Tensor) -> torch.Tensor:
         batch = x.shape[0]
         if with_batch:
             return ddx.reshape(-1)[argmax.to(torch.int64)]

@@ -80,7 +80,7 @@ def _sparse_cross_entropy(logits: torch.Tensor, labels: torch.Tensor) -> tuple[t
 
 def sparse_cross_entropy_in_place(
     logits: torch.Tensor, labels: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor] | None:
+) -> tuple[torch.Tensor, torch.Tensor]:
     """The same, with the gradient in the logits' memory."""
     _check_sparse(logits, labels)
     if logits.shape[1] <= FEW_CLASSES:
@@ -174,7 +174,9 @@ def label_error(labels: torch.Tensor, classes: int) -> InvalidArgumentError:
     )
 
 
-def _sparse_cross_entropy_unchecked(logits: Any, labels: Any) -> Any:
+def _sparse_cross_entropy_unchecked(
+    logits: torch.Tensor, labels: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
     """As on the host, but labels out of range give NaN: raising would have to wait for the device."""
     index = labels.to(torch.int64).unsqueeze(1)
     classes = logits.shape[1]

@@ -11,14 +11,14 @@ import itertools
 import random
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
 from flowstone.framework import dtypes
 from flowstone.framework.kernel import CPU, GPU, AsyncCall, Environment, Value
 from flowstone.framework.node import Node
-from flowstone.framework.operation import OpDeclaration, op
+from flowstone.framework.operation import OpDeclaration, Shapes, op
 from flowstone.framework.shape import Dims
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.queues.queue_state import UNLIMITED, Queue
@@ -38,7 +38,10 @@ _PRIORITY = (
 _numbers = itertools.count()
 
 
-def find_resource(node: Node, env: Environment, family: str, make: Callable[[str], Any]) -> Any:
+_T = TypeVar("_T")
+
+
+def find_resource(node: Node, env: Environment, family: str, make: Callable[[str], _T]) -> _T:
     """The object that a node which makes a queue, barrier or the like stands for.
 
     `make(name)` makes it. With a shared name it is found by that in its container; without, it is the
@@ -48,8 +51,10 @@ def find_resource(node: Node, env: Environment, family: str, make: Callable[[str
     if shared:
         assert env.resources is not None  # making a queue is not folded
         container = node.attributes["container"]
-        return env.resources.look_up_or_create(container, (family, shared), lambda: make(shared))
-    return env.state(node, lambda: make(f"_{next(_numbers)}_{node.name}"))
+        found: _T = env.resources.look_up_or_create(container, (family, shared), lambda: make(shared))
+    else:
+        found = env.state(node, lambda: make(f"_{next(_numbers)}_{node.name}"))
+    return found
 
 
 # ---- making queues
@@ -272,7 +277,7 @@ def _close_kernel(node: Node, env: Environment) -> AsyncCall:
     return AsyncCall(lambda step, done, queue: queue.close(step, done, cancel))
 
 
-def _infer_dequeue(node: Node) -> Any:
+def _infer_dequeue(node: Node) -> Shapes:
     if len(node.inputs) > 1 and "Many" in node.type:
         n = node.constant(1)
         if n is not None and n.ndim == 0 and int(n) < 0:

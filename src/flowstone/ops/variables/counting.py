@@ -18,7 +18,7 @@ __all__: list[str] = []
 def _counter(node: Node, env: Environment) -> Kernel:
     limit = node.attributes["limit"]
 
-    def count(variable: Variable) -> torch.Tensor | None:
+    def count(variable: Variable) -> torch.Tensor:
         with variable.lock:
             before: torch.Tensor = variable.tensor.clone()
             if before.item() >= limit:

@@ -9,13 +9,17 @@ Python numbers only. A gradient may lie in another order in memory than its vari
 from __future__ import annotations
 
 import math
+from typing import Any, TypeAlias
 
 import torch
+
+Number: TypeAlias = "float | torch.Tensor"
+_aten: Any = torch  # whose stubs ask tensors where these steps give Python numbers
 
 # ---- arithmetic on numbers that may be tensors
 
 
-def _add_scaled(x: torch.Tensor, y: torch.Tensor, scale: float) -> None:
+def _add_scaled(x: torch.Tensor, y: torch.Tensor, scale: Number) -> None:
     """x += scale * y, in one call where `scale` is a Python number."""
     if isinstance(scale, torch.Tensor):
         x.add_(y * scale)
@@ -23,7 +27,7 @@ def _add_scaled(x: torch.Tensor, y: torch.Tensor, scale: float) -> None:
         x.add_(y, alpha=scale)
 
 
-def _add_product(x: torch.Tensor, y: torch.Tensor, z: torch.Tensor, scale: float) -> None:
+def _add_product(x: torch.Tensor, y: torch.Tensor, z: torch.Tensor, scale: Number) -> None:
     """x += scale * y * z."""
     if isinstance(scale, torch.Tensor):
         x.add_(y * z * scale)
@@ -31,17 +35,17 @@ def _add_product(x: torch.Tensor, y: torch.Tensor, z: torch.Tensor, scale: float
         x.addcmul_(y, z, value=scale)
 
 
-def _inverse(x: float) -> float:
+def _inverse(x: Number) -> Number:
     """1 / x, of zero as tensors have it."""
     return 1 / x if isinstance(x, torch.Tensor) or x else math.inf
 
 
-def _move_towards(x: torch.Tensor, y: torch.Tensor, share: float) -> None:
+def _move_towards(x: torch.Tensor, y: torch.Tensor, share: Number) -> None:
     """x += share * (y - x)."""
     x.lerp_(y, share) if x.is_floating_point() else x.add_((y - x) * share)
 
 
-def _average_squares(average: torch.Tensor, x: torch.Tensor, rho: float) -> None:
+def _average_squares(average: torch.Tensor, x: torch.Tensor, rho: Number) -> None:
     """average = rho * average + (1 - rho) * x^2."""
     if isinstance(rho, torch.Tensor):
         average.lerp_(x * x, 1 - rho)
@@ -49,29 +53,29 @@ def _average_squares(average: torch.Tensor, x: torch.Tensor, rho: float) -> None
         average.mul_(rho).addcmul_(x, x, value=1 - rho)
 
 
-def _square_root(x: float) -> float:
+def _square_root(x: Number) -> Number:
     return torch.sqrt(x) if isinstance(x, torch.Tensor) else math.sqrt(x)
 
 
-def _soft_threshold(x: torch.Tensor, threshold: float | torch.Tensor) -> torch.Tensor:
+def _soft_threshold(x: torch.Tensor, threshold: Number) -> torch.Tensor:
     """sign(x) * max(|x| - threshold, 0)."""
     return torch.sign(x) * (torch.abs(x) - threshold).clamp_min_(0)
 
 
-def _is_zero(number: float) -> bool:
+def _is_zero(number: Number) -> bool:
     return not isinstance(number, torch.Tensor) and number == 0
 
 
 # ---- optimisers
 
 
-def gradient_descent(var: torch.Tensor, alpha: float, delta: torch.Tensor) -> None:
+def gradient_descent(var: torch.Tensor, alpha: Number, delta: torch.Tensor) -> None:
     """var -= alpha * delta."""
     _add_scaled(var, delta, -alpha)
 
 
 def proximal_gradient_descent(
-    var: torch.Tensor, alpha: float, l1: float, l2: float, delta: torch.Tensor
+    var: torch.Tensor, alpha: Number, l1: Number, l2: Number, delta: torch.Tensor
 ) -> None:
     """A descent step, then shrinkage by alpha * l1 and division by 1 + alpha * l2."""
     stepped = var - delta * alpha
@@ -81,15 +85,15 @@ def proximal_gradient_descent(
 def momentum(
     var: torch.Tensor,
     accum: torch.Tensor,
-    lr: float,
+    lr: Number,
     grad: torch.Tensor,
-    momentum: float,
+    momentum: Number,
     use_nesterov: bool = False,
 ) -> None:
     """accum = momentum * accum + grad; var -= lr * accum, or the step after it (Nesterov)."""
     fused = _for_fused((var, grad, accum), lr, momentum)
     if fused:
-        torch._fused_sgd_(
+        _aten._fused_sgd_(
             *fused, lr=lr, momentum=momentum, nesterov=use_nesterov, weight_decay=0.0, dampening=0.0,
             maximize=False, is_first_step=False,
         )  # fmt: skip
@@ -105,9 +109,9 @@ def momentum(
 def keras_momentum(
     var: torch.Tensor,
     accum: torch.Tensor,
-    lr: float,
+    lr: Number,
     grad: torch.Tensor,
-    momentum: float,
+    momentum: Number,
     use_nesterov: bool = False,
 ) -> None:
     """accum = momentum * accum - lr * grad; var += accum, or the step after it (Nesterov)."""
@@ -121,7 +125,7 @@ def keras_momentum(
 
 
 def adagrad(
-    var: torch.Tensor, accum: torch.Tensor, lr: float, grad: torch.Tensor, update_slots: bool = True
+    var: torch.Tensor, accum: torch.Tensor, lr: Number, grad: torch.Tensor, update_slots: bool = True
 ) -> None:
     """accum += grad^2; var -= lr * grad / sqrt(accum)."""
     fused = _for_fused((var, grad, accum), lr) if update_slots else None
@@ -137,8 +141,8 @@ def adagrad(
 def adagrad_v2(
     var: torch.Tensor,
     accum: torch.Tensor,
-    lr: float,
-    epsilon: float,
+    lr: Number,
+    epsilon: Number,
     grad: torch.Tensor,
     update_slots: bool = True,
 ) -> None:
@@ -157,13 +161,13 @@ def fused_adagrad(
     variables: list[torch.Tensor],
     grads: list[torch.Tensor],
     accums: list[torch.Tensor],
-    lr: float,
-    epsilon: float,
+    lr: Number,
+    epsilon: Number,
     maximize: bool = False,
 ) -> None:
     """`adagrad_v2` on each variable of a list, or with its sign turned, by ATen's fused step."""
     count = [STEP_WITHOUT_BIAS] * len(variables)
-    torch._fused_adagrad_(
+    _aten._fused_adagrad_(
         variables, grads, accums, count, lr=lr, lr_decay=0.0, weight_decay=0.0, eps=epsilon, maximize=maximize
     )
 
@@ -173,9 +177,9 @@ def adagrad_da(
     gradient_accum: torch.Tensor,
     squared_accum: torch.Tensor,
     grad: torch.Tensor,
-    lr: float,
-    l1: float,
-    l2: float,
+    lr: Number,
+    l1: Number,
+    l2: Number,
     global_step: int,
 ) -> None:
     """Dual averaging: the variable from the sums of gradients and of their squares."""
@@ -189,9 +193,9 @@ def adadelta(
     var: torch.Tensor,
     accum: torch.Tensor,
     accum_update: torch.Tensor,
-    lr: float,
-    rho: float,
-    epsilon: float,
+    lr: Number,
+    rho: Number,
+    epsilon: Number,
     grad: torch.Tensor,
 ) -> None:
     """Steps in proportion to the root mean square of earlier steps over that of the gradients."""
@@ -202,7 +206,7 @@ def adadelta(
 
 
 def proximal_adagrad(
-    var: torch.Tensor, accum: torch.Tensor, lr: float, l1: float, l2: float, grad: torch.Tensor
+    var: torch.Tensor, accum: torch.Tensor, lr: Number, l1: Number, l2: Number, grad: torch.Tensor
 ) -> None:
     """An Adagrad step, then shrinkage, both with each element's own rate."""
     accum.addcmul_(grad, grad)
@@ -215,7 +219,7 @@ FUSED_TYPES = frozenset({torch.float32, torch.float64})
 STEP_WITHOUT_BIAS = torch.tensor(1e9)  # at this step _fused_adam_'s own bias corrections are exactly 1
 
 
-def adam_rate(lr: float, beta1_power: float, beta2_power: float) -> float:
+def adam_rate(lr: Number, beta1_power: Number, beta2_power: Number) -> Number:
     """The learning rate corrected for moments that started at zero."""
     return lr * _square_root(1 - beta2_power) / (1 - beta1_power)
 
@@ -224,12 +228,12 @@ def adam(
     var: torch.Tensor,
     m: torch.Tensor,
     v: torch.Tensor,
-    beta1_power: float,
-    beta2_power: float,
-    lr: float,
-    beta1: float,
-    beta2: float,
-    epsilon: float,
+    beta1_power: Number,
+    beta2_power: Number,
+    lr: Number,
+    beta1: Number,
+    beta2: Number,
+    epsilon: Number,
     grad: torch.Tensor,
     use_nesterov: bool = False,
 ) -> None:
@@ -240,7 +244,7 @@ def adam(
     fused = None if use_nesterov else _for_fused((var, grad, m, v), rate, beta1, beta2, epsilon)
     if fused:
         variables, grads, means, squares = fused
-        torch._fused_adam_(
+        _aten._fused_adam_(
             variables, grads, means, squares, [], [STEP_WITHOUT_BIAS], lr=rate, beta1=beta1, beta2=beta2,
             weight_decay=0.0, eps=epsilon, amsgrad=False, maximize=False,
         )  # fmt: skip
@@ -251,7 +255,7 @@ def adam(
     var.sub_(step * rate / torch.sqrt(v).add_(epsilon))
 
 
-def _for_fused(tensors: tuple[torch.Tensor, ...], *numbers: float) -> list[list[torch.Tensor]] | None:
+def _for_fused(tensors: tuple[torch.Tensor, ...], *numbers: Number) -> list[list[torch.Tensor]] | None:
     """The arguments of ATen's fused optimisers for a variable, its gradient and slots: lists of one tensor.
 
     None where they do not suit: accelerators, numbers that are tensors, other types, orders that differ.
@@ -288,12 +292,12 @@ def adam_with_amsgrad(
     m: torch.Tensor,
     v: torch.Tensor,
     vhat: torch.Tensor,
-    beta1_power: float,
-    beta2_power: float,
-    lr: float,
-    beta1: float,
-    beta2: float,
-    epsilon: float,
+    beta1_power: Number,
+    beta2_power: Number,
+    lr: Number,
+    beta1: Number,
+    beta2: Number,
+    epsilon: Number,
     grad: torch.Tensor,
 ) -> None:
     """Adam that divides by the largest second moment so far."""
@@ -308,11 +312,11 @@ def ada_max(
     var: torch.Tensor,
     m: torch.Tensor,
     v: torch.Tensor,
-    beta1_power: float,
-    lr: float,
-    beta1: float,
-    beta2: float,
-    epsilon: float,
+    beta1_power: Number,
+    lr: Number,
+    beta1: Number,
+    beta2: Number,
+    epsilon: Number,
     grad: torch.Tensor,
 ) -> None:
     """Adam with the largest magnitude in place of the second moment."""
@@ -325,10 +329,10 @@ def rms_prop(
     var: torch.Tensor,
     ms: torch.Tensor,
     mom: torch.Tensor,
-    lr: float,
-    rho: float,
-    momentum: float,
-    epsilon: float,
+    lr: Number,
+    rho: Number,
+    momentum: Number,
+    epsilon: Number,
     grad: torch.Tensor,
 ) -> None:
     """ms = mean square; mom = momentum * mom + lr * grad / sqrt(ms + epsilon); var -= mom."""
@@ -352,10 +356,10 @@ def centered_rms_prop(
     mg: torch.Tensor,
     ms: torch.Tensor,
     mom: torch.Tensor,
-    lr: float,
-    rho: float,
-    momentum: float,
-    epsilon: float,
+    lr: Number,
+    rho: Number,
+    momentum: Number,
+    epsilon: Number,
     grad: torch.Tensor,
 ) -> None:
     """As `rms_prop`, divided by the deviation from the mean gradient mg."""
@@ -370,10 +374,10 @@ def ftrl(
     accum: torch.Tensor,
     linear: torch.Tensor,
     grad: torch.Tensor,
-    lr: float,
-    l1: float,
-    l2: float,
-    lr_power: float,
+    lr: Number,
+    l1: Number,
+    l2: Number,
+    lr_power: Number,
 ) -> None:
     """Follow the regularised leader."""
     ftrl_v2(var, accum, linear, grad, lr, l1, l2, 0.0, lr_power)
@@ -384,11 +388,11 @@ def ftrl_v2(
     accum: torch.Tensor,
     linear: torch.Tensor,
     grad: torch.Tensor,
-    lr: float,
-    l1: float,
-    l2: float,
-    l2_shrinkage: float,
-    lr_power: float,
+    lr: Number,
+    l1: Number,
+    l2: Number,
+    l2_shrinkage: Number,
+    lr_power: Number,
 ) -> None:
     """Follow the regularised leader, with shrinkage of the gradient towards the origin."""
     shrunk = grad if _is_zero(l2_shrinkage) else grad + var * (2 * l2_shrinkage)
@@ -400,20 +404,20 @@ def ftrl_v2(
         power.clamp_min_(torch.finfo(power.dtype).tiny)  # what is 0 / 0 is 0 then
     else:
         power.add_(2 * l2 * lr)
-    step, rate = (linear, -lr) if _is_zero(l1) else (torch.clamp(linear, -l1, l1).sub_(linear), lr)
+    step, rate = (linear, -lr) if _is_zero(l1) else (_aten.clamp(linear, -l1, l1).sub_(linear), lr)
     if isinstance(rate, torch.Tensor):
         var.copy_((step * rate).div_(power))
     else:
         var.zero_().addcdiv_(step, power, value=rate)
 
 
-def _ftrl_power(accum: torch.Tensor, lr_power: float) -> torch.Tensor:
+def _ftrl_power(accum: torch.Tensor, lr_power: Number) -> torch.Tensor:
     if not isinstance(lr_power, torch.Tensor) and lr_power == -0.5:
         return torch.sqrt(accum)
     return torch.pow(accum, -lr_power)
 
 
-def _direction_agreement(m: torch.Tensor, beta: float, grad: torch.Tensor) -> torch.Tensor:
+def _direction_agreement(m: torch.Tensor, beta: Number, grad: torch.Tensor) -> torch.Tensor:
     _move_towards(m, grad, 1 - beta)
     return torch.sign(grad).mul_(torch.sign(m))
 
@@ -421,10 +425,10 @@ def _direction_agreement(m: torch.Tensor, beta: float, grad: torch.Tensor) -> to
 def add_sign(
     var: torch.Tensor,
     m: torch.Tensor,
-    lr: float,
-    alpha: float,
-    sign_decay: float,
-    beta: float,
+    lr: Number,
+    alpha: Number,
+    sign_decay: Number,
+    beta: Number,
     grad: torch.Tensor,
 ) -> None:
     """Steps of (alpha + sign_decay * sign(grad) * sign(m)) * grad."""
@@ -435,10 +439,10 @@ def add_sign(
 def power_sign(
     var: torch.Tensor,
     m: torch.Tensor,
-    lr: float,
-    logbase: float,
-    sign_decay: float,
-    beta: float,
+    lr: Number,
+    logbase: Number,
+    sign_decay: Number,
+    beta: Number,
     grad: torch.Tensor,
 ) -> None:
     """Steps of exp(logbase * sign_decay * sign(grad) * sign(m)) * grad."""

@@ -143,7 +143,7 @@ _SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: t
 def _row_scatter(function: Callable[..., Any], drops: bool = False) -> Callable[..., Any]:
     """The kernel of a row scatter on a `Variable`; `drops`: additions outside are dropped, not an error."""
 
-    def scatter(variable: Variable, indices: torch.Tensor, updates: torch.Tensor) -> Variable | None:
+    def scatter(variable: Variable, indices: torch.Tensor, updates: torch.Tensor) -> Variable:
         table = variable.tensor
         if not drops:
             check_rows(indices, table.shape[0])
@@ -174,7 +174,7 @@ def _row_scatter(function: Callable[..., Any], drops: bool = False) -> Callable[
 def _plain_row_scatter(function: Callable[..., Any]) -> Callable[..., Any]:
     """The same where shapes and types are known to fit; ATen finds indices that are out of range."""
 
-    def scatter(variable: Variable, indices: torch.Tensor, updates: torch.Tensor) -> Variable | None:
+    def scatter(variable: Variable, indices: torch.Tensor, updates: torch.Tensor) -> Variable:
         table = variable.tensor
         try:
             function(table, indices, updates)
@@ -331,7 +331,7 @@ def gather_elements(table: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
 def _element_scatter(function: Callable[..., Any]) -> Callable[..., Any]:
     """The kernel of an element scatter on a `Variable`."""
 
-    def scatter(variable: Variable, indices: torch.Tensor, updates: torch.Tensor) -> Variable | None:
+    def scatter(variable: Variable, indices: torch.Tensor, updates: torch.Tensor) -> Variable:
         table = variable.tensor
         flat, depth = flat_elements(table.shape, indices), indices.shape[-1]
         wanted = indices.shape[:-1] + table.shape[depth:]

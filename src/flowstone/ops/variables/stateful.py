@@ -333,7 +333,7 @@ assign_variable.not_differentiable()
 def _adder(in_place: Callable[..., Any], shapes_agree: bool) -> Callable[..., Any]:
     """The kernel of += or -=: wraps around for unsigned integers, refuses a value that would be broadcast."""
 
-    def run(variable: Variable, value: torch.Tensor) -> Variable | None:
+    def run(variable: Variable, value: torch.Tensor) -> Variable:
         buffer = variable.tensor
         if not shapes_agree and buffer.shape != value.shape:
             raise errors.InvalidArgumentError(
