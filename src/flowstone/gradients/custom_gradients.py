@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from flowstone.framework import nest
+from flowstone.framework.graph_operation import Operation
 from flowstone.framework.operation import F
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.tensor import convert_to_tensor
@@ -68,7 +69,7 @@ def _variables_used(graph: Any, before: int, arguments: list[Any]) -> list[Any]:
 
 
 def _gradient(grad_fn: Any, results: int, arguments: int, variables: list[Any]) -> Callable[..., Any]:
-    def gradient(op: Any, *dys: Any) -> list[Any]:
+    def gradient(op: Operation, *dys: Any) -> list[Any]:
         given = dys[:results]
         if variables:
             found, by_variable = grad_fn(*given, variables=variables)

@@ -20,6 +20,7 @@ from typing import Any
 from flowstone.framework import collector, dtypes, scope
 from flowstone.framework.building import graph_of
 from flowstone.framework.composite import IndexedSlices
+from flowstone.framework.graph_operation import Operation
 from flowstone.framework.operation import F
 from flowstone.framework.shape import TensorShape, merge
 from flowstone.framework.tensor import Tensor, convert_to_tensor
@@ -313,7 +314,7 @@ def _zeros(x: Any) -> Any:
     return zeros_like(x)
 
 
-def _check_shape(op: Any, i: int, x: Tensor, gradient: Any) -> None:
+def _check_shape(op: Operation, i: int, x: Tensor, gradient: Any) -> None:
     """Tells the gradient its input's shape; they must agree."""
     if (
         type(gradient) is not Tensor

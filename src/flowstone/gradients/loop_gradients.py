@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
+from flowstone.framework.graph_operation import Operation
 from flowstone.framework.tensor import Tensor
 from flowstone.gradients.loop_gradient import LoopGradient, dense, zeros_of
 from flowstone.ops.control.control_flow import colocated_switch
@@ -157,12 +158,12 @@ class LoopGradients:
         return [loop.context.exit(dense(gradients[0]))]
 
 
-def _loop_left(op: Any) -> Any:
+def _loop_left(op: Operation) -> Any:
     """The loop that an Exit leads out of."""
     return op.inputs[0].op._control_flow_context
 
 
-def leaves_a_gradient(op: Any) -> bool:
+def leaves_a_gradient(op: Operation) -> bool:
     """Whether `op` is the result of a loop that is itself a gradient: nothing before it is visited."""
     if op.type != "Exit":
         return False
@@ -170,7 +171,7 @@ def leaves_a_gradient(op: Any) -> bool:
     return forward is not None and forward.history is not None
 
 
-def is_loop_primitive(op: Any) -> bool:
+def is_loop_primitive(op: Operation) -> bool:
     """Whether `op` is part of a loop variable's ring or brings a value in."""
     kind = op.type
     if kind in ("Enter", "RefEnter", "Exit", "NextIteration"):
@@ -180,7 +181,7 @@ def is_loop_primitive(op: Any) -> bool:
     return kind in ("Merge", "RefMerge") and any(x.op.type == "NextIteration" for x in op.inputs)
 
 
-def _gradient_in_the_body(op: Any, gradients: list[Any]) -> list[Any]:
+def _gradient_in_the_body(op: Operation, gradients: list[Any]) -> list[Any]:
     """Of a loop whose body asks for gradients itself: those by what comes from outside are as they are."""
     if is_constant_enter(op):
         return [gradients[0]]

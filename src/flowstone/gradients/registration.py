@@ -15,7 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flowstone.framework.operation import registry
+from flowstone.framework.graph_operation import Operation
+from flowstone.framework.operation import OpDeclaration, registry
 
 GradientFunction = Callable[..., Any]
 
@@ -66,16 +67,17 @@ def register(name: str, function: GradientFunction) -> None:
     _registered[name] = function
 
 
-def gradient_function(op: Any) -> GradientFunction | None:
+def gradient_function(op: Operation) -> GradientFunction | None:
     """The gradient function of an operation; None if no gradient flows through it. LookupError if it has
     none.
     """
     attributes = op.attributes
     name = attributes.get("_gradient_op_type") if attributes else None
+    declaration: OpDeclaration | None
     if name is None:
         declaration = op.declaration
         if declaration.gradient_kind == "function":
-            return declaration.gradient_function  # type: ignore[no-any-return]
+            return declaration.gradient_function
         if declaration.gradient_kind == "not differentiable":
             return None
         name = declaration.name
@@ -84,7 +86,7 @@ def gradient_function(op: Any) -> GradientFunction | None:
     if name in _registered:
         return _registered[name]
     if declaration is not None and declaration.gradient_kind != "none":
-        return declaration.gradient_function  # type: ignore[no-any-return]
+        return declaration.gradient_function
     raise LookupError(
         f"No gradient defined for operation '{op.name}' (op type: {op.type}). To treat it as a constant, use "
         "tf.stop_gradient or tf.NotDifferentiable; to give it a gradient, tf.RegisterGradient."

@@ -7,6 +7,7 @@ with the least load so far.
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -14,7 +15,9 @@ from typing import Any
 import numpy as np
 
 from flowstone.framework.device_name import DeviceSpec
+from flowstone.framework.graph_operation import Operation
 from flowstone.framework.logging import warning
+from flowstone.framework.shape import fully_known
 
 __all__ = ["GreedyLoadBalancingStrategy", "RandomStrategy", "byte_size_load_fn", "replica_device_setter"]
 
@@ -71,13 +74,14 @@ class RandomStrategy:
         return self._random.randrange(self._num_tasks)
 
 
-def byte_size_load_fn(op: Any) -> int:
+def byte_size_load_fn(op: Operation) -> int:
     """The bytes of a variable, as the load of its operation; one element's where the shape is not known."""
     output = op.outputs[0]
     dtype, dims = output.dtype.base_dtype, output.dims
     if op.type == "VarHandleOp":
         dtype, dims = op.attributes["dtype"], op.attributes["shape"]
-    count = 1 if dims is None or None in dims else int(np.prod(dims, dtype=np.int64))
+    sizes = fully_known(dims)
+    count = 1 if sizes is None else math.prod(sizes)
     return count * int(dtype.size)
 
 

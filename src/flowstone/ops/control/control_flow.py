@@ -15,12 +15,12 @@ both
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from flowstone.framework import dtypes, nest
 from flowstone.framework.composite import IndexedSlices, SparseTensor
-from flowstone.framework.graph import Operation
+from flowstone.framework.graph_operation import Operation
 from flowstone.framework.kernel import CPU, GPU, Environment, Kernel, Value
 from flowstone.framework.node import Node, static_value
 from flowstone.framework.operation import F, Gradients, op
@@ -236,10 +236,11 @@ ref_switch_op.gradient(_switch_gradient)
 
 
 @merge_op.gradient
-def _merge_gradient(op: Any, dy: Any, _: Any) -> Any:
+def _merge_gradient(op: Operation, dy: Tensor, _: Any) -> Gradients:
     context = op.inputs[0].op._control_flow_context
     if hasattr(context, "branch"):
-        return colocated_switch(dy, context.pred, name="cond_grad")
+        branches: Sequence[Tensor] = colocated_switch(dy, context.pred, name="cond_grad")
+        return branches
     chosen = [F.Equal(op.outputs[1], i) for i in range(len(op.inputs))]
     return [colocated_switch(dy, test)[1] for test in chosen]
 
@@ -247,7 +248,7 @@ def _merge_gradient(op: Any, dy: Any, _: Any) -> Any:
 ref_merge_op.gradient(_merge_gradient)
 
 
-def zeros_for_gradient(op: Any, output: Tensor) -> Tensor:
+def zeros_for_gradient(op: Operation, output: Tensor) -> Tensor:
     """The gradient by an output that no gradient arrived at, while one arrived at another output of `op`.
 
     For a branch's Switch the zeros are made on the branch that was not taken.

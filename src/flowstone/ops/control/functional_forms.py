@@ -179,7 +179,7 @@ def _(op: Operation, *dys: Tensor) -> Gradients:
     return symbolic_gradient(op, name, list(op.inputs), list(op.outputs), dys)
 
 
-def _loop_function(op: Any) -> str:
+def _loop_function(op: Operation) -> str:
     """The name of a function that is but this loop."""
     message = messages("function_pb2").FunctionDef()
     message.signature.name = f"{op.attributes['body']}_loop"
@@ -198,7 +198,9 @@ def _loop_function(op: Any) -> str:
     return _add_distinct(op.graph._functions, message)
 
 
-def _branch_gradients(op: Any, names: Any, dys: Any) -> tuple[list[Any], list[str], list[Any], list[Any]]:
+def _branch_gradients(
+    op: Operation, names: Any, dys: Any
+) -> tuple[list[Any], list[str], list[Any], list[Any]]:
     """What the conditional of the branches' gradients takes: inputs, functions, gradients by the results,
     result types.
     """

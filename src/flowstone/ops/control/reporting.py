@@ -20,9 +20,10 @@ from typing import Any
 import numpy as np
 
 from flowstone.framework import dtypes, errors
+from flowstone.framework.graph_operation import Operation
 from flowstone.framework.kernel import CPU, Environment
 from flowstone.framework.node import Node
-from flowstone.framework.operation import F, op
+from flowstone.framework.operation import F, Gradients, op
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.tensor import Tensor
 from flowstone.framework.values import to_numpy
@@ -139,7 +140,7 @@ def _(node: Node, env: Environment) -> Callable[..., Any]:
 
 
 @print_op.gradient
-def _(op: Any, dy: Any) -> Any:
+def _(op: Operation, dy: Tensor) -> Gradients:
     return (dy, *[None] * (len(op.inputs) - 1))
 
 

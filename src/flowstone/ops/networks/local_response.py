@@ -17,9 +17,10 @@ from typing import Any
 import torch
 
 from flowstone.framework import errors, onednn
+from flowstone.framework.graph_operation import Operation
 from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
 from flowstone.framework.node import Node
-from flowstone.framework.operation import F, op
+from flowstone.framework.operation import F, Gradients, op
 from flowstone.framework.shape import merge
 from flowstone.framework.tensor import Tensor
 from flowstone.ops.networks.windows import require_rank
@@ -152,7 +153,7 @@ def _(node: Node, env: Environment) -> Kernel:
 
 
 @lrn_op.gradient
-def _(op: Any, dy: Any) -> Any:
+def _(op: Operation, dy: Tensor) -> Gradients:
     attributes = {key: op.attributes[key] for key in ("depth_radius", "bias", "alpha", "beta")}
     return (F.LRNGrad(dy, op.inputs[0], op.outputs[0], **attributes),)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from flowstone.framework.graph import Graph, GraphKeys
+from flowstone.framework.graph_operation import Operation
 from flowstone.framework.operation import registry
 from flowstone.framework.tensor import Tensor
 
@@ -35,7 +36,7 @@ def replace_variables(graph: Graph, node_name: str, value: Tensor) -> Tensor:
     return _copied(graph, node_name, value, by_name, {}, 0)
 
 
-def _operations_above(op: Any) -> set[Any]:
+def _operations_above(op: Operation) -> set[Any]:
     found, pending = set(), [op]
     while pending:
         current = pending.pop()
