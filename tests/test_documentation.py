@@ -1,0 +1,213 @@
+"""Documentation that is run: every block of code in README and `docs`, and every example in a docstring.
+
+A Python block is run, in the namespace of the document's blocks before it; one that begins with ``>>>`` is a
+doctest. A shell block is run line by line. A comment before a block says what else it is:
+
+- ``<!-- not run: REASON -->``: it is only read;
+- ``<!-- part of: FILE -->``: lines of this file, in their order; ``…`` stands for others between them;
+- ``<!-- printed -->``: lines that the Python block before it printed, in the same notation;
+- ``<!-- file: NAME -->``: the contents of this file, for the commands after it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import doctest
+import importlib
+import io
+import os
+import re
+import shlex
+import subprocess
+import sys
+import textwrap
+import types
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+import flowstone as tf
+from flowstone.framework.operation import F, OpDeclaration, registry
+
+ROOT = Path(__file__).parents[1]
+DOCUMENTS = sorted(path.relative_to(ROOT).as_posix() for path in [ROOT / "README.md", *ROOT.glob("docs/*.md")])
+SOURCES = ROOT / "src"
+EXAMPLES = sorted(
+    path.relative_to(SOURCES).with_suffix("").as_posix().replace("/", ".")
+    for path in SOURCES.rglob("*.py")
+    if ">>>" in path.read_text()
+)
+_BLOCK = re.compile(
+    r"^(?:<!-- (?P<marker>[^:\n]+?)(?:: (?P<detail>(?:[^-]|-(?!->))+?))? -->\n+)?"
+    r"```(?P<language>python|sh)\n(?P<text>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
+_DECLARED = re.compile(r"\bop\((?:\s*#[^\n]*)?\s*\"(\w+)\"")
+_LINK = re.compile(r"\]\((?!https?:)(?P<path>[^)#]+)(?:#(?P<anchor>[^)]+))?\)")
+
+
+class Block(NamedTuple):
+    """A block of a document: the line that it begins at, `marker` and `detail` of the comment before it."""
+
+    language: str
+    text: str
+    marker: str
+    detail: str
+    line: int
+
+
+def blocks_of(text: str) -> list[Block]:
+    return [
+        Block(
+            match["language"],
+            match["text"],
+            match["marker"] or "",
+            match["detail"] or "",
+            text.count("\n", 0, match.start("text")) + 1,
+        )
+        for match in _BLOCK.finditer(text)
+    ]
+
+
+class Document:
+    """The state of a document that is being run: the blocks' namespace, and what the last one printed."""
+
+    def __init__(self, name: str, folder: Path) -> None:
+        self.name, self.folder, self.printed = name, folder, ""
+        self.module = types.ModuleType("document")
+
+    def run(self, block: Block) -> None:
+        """Runs or checks one block; AssertionError names it if it is not what it says."""
+        where = f"{self.name}:{block.line}"
+        if block.marker == "part of":
+            assert_lines(block.text, (ROOT / block.detail).read_text(), where)
+        elif block.marker == "printed":
+            assert_lines(block.text, self.printed, where)
+        elif block.marker == "file":
+            (self.folder / block.detail).write_text(block.text)
+        elif block.marker == "not run":
+            assert len(block.detail.split()) > 2, f"{where} says no reason"
+        else:
+            assert not block.marker, f"{where}: {block.marker}"
+            {"sh": self._run_commands, "python": self._run_python}[block.language](block, where)
+
+    def _run_python(self, block: Block, where: str) -> None:
+        if block.text.startswith(">>>"):
+            test = doctest.DocTestParser().get_doctest(block.text, vars(self.module), where, where, 0)
+            assert doctest.DocTestRunner().run(test, clear_globs=False).failed == 0
+            return
+        output = io.StringIO()
+        code = compile("\n" * (block.line - 1) + block.text, str(ROOT / self.name), "exec")
+        with contextlib.redirect_stdout(output):
+            exec(code, vars(self.module))
+        self.printed = output.getvalue()
+
+    def _run_commands(self, block: Block, where: str) -> None:
+        python = shlex.quote(sys.executable)
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(SOURCES), str(ROOT)])}
+        for line in block.text.splitlines():
+            command = re.sub(r"^flowstone\b", f"{python} -m flowstone", line.partition("#")[0])
+            command = re.sub(r"^python\b", python, command)
+            folder = ROOT if "examples/" in line else self.folder
+            result = subprocess.run(
+                command, shell=True, cwd=folder, env=environment, capture_output=True, text=True, timeout=300
+            )
+            assert result.returncode == 0, f"{where}: {line}\n{result.stderr}"
+            self.printed = result.stdout
+
+
+def assert_lines(shown: str, text: str, where: str) -> None:
+    """The lines of `shown` are in `text`, one after the other except where `…` is; indentation aside."""
+    lines = [line.strip() for line in text.splitlines()]
+    start = 0
+    for piece in re.split(r"^\s*…\n", shown, flags=re.MULTILINE):
+        wanted = [line.partition("  #")[0].strip() for line in piece.splitlines() if line.strip()]
+        places = range(start, len(lines) - len(wanted) + 1)
+        at = next((i for i in places if lines[i : i + len(wanted)] == wanted), None)
+        assert at is not None, f"{where} is not there:\n{piece}\n--- in\n{text}"
+        start = at + len(wanted)
+
+
+@pytest.fixture
+def document(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Gives a `Document` of its own graph and folder; ops that it declares are gone afterwards."""
+
+    def begin(name: str) -> Document:
+        code = "".join(block.text for block in blocks_of((ROOT / name).read_text()))
+        declared = set(_DECLARED.findall(code))
+        others = {key: registry[key] for key in registry if key not in declared}
+        monkeypatch.setattr(registry, "_declarations", others)
+        monkeypatch.setattr(F, "__dict__", {k: v for k, v in vars(F).items() if k not in declared})
+        return Document(name, tmp_path)
+
+    monkeypatch.chdir(tmp_path)
+    with tf.Graph().as_default():
+        yield begin
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_blocks(name: str, document: Any) -> None:
+    """Python and commands run, and what is shown of files and of output is there."""
+    running = document(name)
+    for block in blocks_of((ROOT / name).read_text()):
+        running.run(block)
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_links(name: str) -> None:
+    """Links lead to files and headings that exist."""
+    path = ROOT / name
+    for match in _LINK.finditer(path.read_text()):
+        target = path.parent / match["path"]
+        assert target.exists(), match[0]
+        if match["anchor"]:
+            headings = re.findall(r"^#+ (.*)$", target.read_text(), re.MULTILINE)
+            assert match["anchor"] in [re.sub(r"[^\w -]", "", h).lower().replace(" ", "-") for h in headings]
+
+
+def test_files_that_are_named_exist() -> None:
+    """`framework/node.py` and `tests/ops/test_table.py` are where the documents say."""
+    folders = [ROOT, SOURCES / "flowstone", *(SOURCES / "flowstone").glob("*/")]
+    missing = [
+        f"{name}: {path}"
+        for name in DOCUMENTS
+        for path in re.findall(r"`([\w/]+/\w+\.(?:py|md|sh))`", (ROOT / name).read_text())
+        if not any((folder / path).exists() for folder in folders)
+    ]
+    assert missing == []
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_examples_in_docstrings(name: str) -> None:
+    module = importlib.import_module(name.removesuffix(".__init__"))
+    with tf.Graph().as_default():
+        results = doctest.testmod(module)
+    assert results.failed == 0 and results.attempted > 0
+
+
+def test_every_part_of_a_declaration_is_explained() -> None:
+    """`docs/adding_an_op.md` has every trait and every part that a declaration may have."""
+    text = (ROOT / "docs/adding_an_op.md").read_text()
+    code = OpDeclaration.__init__.__code__
+    traits = set(code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount])
+    questions = {"is_capturable", "static_value", "static_value_inputs", "result", "check_complete"}
+    parts = {name for name in vars(OpDeclaration) if not name.startswith("_")} - questions
+    missing = {name for name in traits | parts if not re.search(rf"`{name}\b", text)}
+    assert traits >= {"stateful", "mutates"} and parts >= {"infer", "kernel"} and missing == set()
+
+
+def test_lines_are_compared() -> None:
+    """What is not there is seen, and so are markers."""
+    with pytest.raises(AssertionError, match="page:3"):
+        assert_lines("a\nc\n", "a\nb\nc\n", "page:3")
+    assert_lines("a\n…\nc\n", "a\nb\n  c\n", "page:3")
+    text = textwrap.dedent(
+        """
+        <!-- not run: needs a GPU -->
+        ```python
+        1
+        ```
+        """
+    )
+    assert blocks_of(text) == [Block("python", "1\n", "not run", "needs a GPU", 4)]
