@@ -14,9 +14,9 @@ same profile gives the same plan. Which profile is taken:
 Limits that bound memory, or weigh Python's own work, do not depend on the machine: they stay where they are
 used. Questions about products are about float32 on a host.
 
->>> machine = Machine(Profile("example", product_by_onednn=500_000))
+>>> machine = Machine(Profile("example", product_by_onednn=500_000, block_by_onednn=2_000_000))
 >>> machine.prefers_onednn(100, 784, 10), machine.prefers_onednn(512, 512, 512)
-(True, True)
+(False, True)
 >>> Machine(Profile("plain")).prefers_onednn(512, 512, 512)
 False
 """

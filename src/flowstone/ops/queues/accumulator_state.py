@@ -6,6 +6,7 @@ gradients have come, first come, first served (`waiting.py`); taking it empties 
 time step on by one. So workers may be late, and yet no update mixes gradients of different parameters.
 
 >>> from types import SimpleNamespace
+>>> from flowstone.framework import dtypes
 >>> step = SimpleNamespace(on_cancel=lambda callback: lambda: None)
 >>> accumulator = DenseAccumulator("a", dtypes.float32, (2,))
 >>> accumulator.take(step, lambda outputs, error: print(*outputs), 2)

@@ -17,6 +17,8 @@ An attempt whose step is cancelled leaves its line, and puts back what it had ta
 element is in the queue, or in the outputs of exactly one finished step.
 
 >>> from types import SimpleNamespace
+>>> from flowstone.framework import dtypes
+>>> from flowstone.ops.queues.queue_storage import BlockStorage
 >>> step = SimpleNamespace(on_cancel=lambda callback: lambda: None)
 >>> queue = Queue("FIFOQueue", "letters", (dtypes.int32,), ((),), 10, BlockStorage())
 >>> queue.dequeue_many(step, lambda outputs, error: print("got", outputs), 2)
