@@ -29,11 +29,18 @@ def ops(lines: list[str]) -> list[str]:
 
 
 def agree(
-    monkeypatch: Any, fetches: Any, feed: Any, *names: str, setup: Any = None, tolerance: float = 1e-4
+    monkeypatch: Any,
+    fetches: Any,
+    feed: Any,
+    *names: str,
+    fires: int | tuple[int, ...],
+    setup: Any = None,
+    tolerance: float = 1e-4,
 ) -> str:
     """Computes with and without the passes, which must agree; returns how the plan with them came about.
 
-    `setup` is run first in each session.
+    `fires`: how many entries the pass has in that plan's log, of several passes in their order; 0 says that
+    the program is one that it must leave alone. `setup` is run first in each session.
     """
     everything = flags.DISABLED_PASSES
     results, logs = [], []
@@ -48,8 +55,15 @@ def agree(
         for x, y in zip(a, b):
             if x is not None:
                 np.testing.assert_allclose(x, y, rtol=tolerance, atol=tolerance)
-    assert not any(f"{name}:" in logs[1] for name in names)
+    expected = (fires,) if isinstance(fires, int) else fires
+    assert tuple(entries(logs[0], name) for name in names) == expected, logs[0]
+    assert not any(entries(logs[1], name) for name in names)
     return logs[0]
+
+
+def entries(explanation: str, name: str) -> int:
+    """How many entries the pass has in the log at the top of a plan's explanation."""
+    return sum(line.startswith(f"{name}: ") for line in explanation.splitlines())
 
 
 def _with(disabled: frozenset[str]) -> Any:

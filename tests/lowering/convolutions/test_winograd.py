@@ -147,7 +147,7 @@ def test_a_small_filter_is_not_packed(everywhere) -> None:
 def test_constant_filters_are_packed_too(everywhere, monkeypatch) -> None:
     x = tf.placeholder(tf.float32, [2, 9, 8, 3])
     y = tf.nn.conv2d(x, tf.constant(values(3, 3, 3, 5)), [1, 1, 1, 1], "VALID")
-    log = agree(monkeypatch, [y], {x: values(2, 9, 8, 3)}, NAME)
+    log = agree(monkeypatch, [y], {x: values(2, 9, 8, 3)}, NAME, fires=1)
     assert "_PackedConstant" in log
 
 
@@ -166,7 +166,9 @@ def test_results_and_gradients_agree(monkeypatch, everywhere, padding, window, s
     y = tf.nn.relu(tf.nn.bias_add(convolved, b))
     weights = tf.constant(values(*y.shape.as_list()))
     fetches = [y, *tf.gradients(convolved * weights, [x, w])]
-    log = agree(monkeypatch, fetches, {x: values(3, *size, 4)}, NAME, setup=tf.global_variables_initializer())
+    log = agree(
+        monkeypatch, fetches, {x: values(3, *size, 4)}, NAME, fires=3, setup=tf.global_variables_initializer()
+    )
     for name in ("_WinogradConv2D(", "_WinogradConv2DBackpropInput(", "_WinogradConv2DBackpropFilter("):
         assert name in log
 
@@ -177,7 +179,14 @@ def test_many_images_are_taken_in_pieces(monkeypatch, set_profile, everywhere) -
     w = tf.Variable(values(3, 3, 4, 6))
     y = tf.nn.conv2d(x, w, [1, 1, 1, 1], "SAME")
     fetches = [y, *tf.gradients(y * y, [x, w])]
-    agree(monkeypatch, fetches, {x: values(7, 10, 10, 4)}, NAME, setup=tf.global_variables_initializer())
+    agree(
+        monkeypatch,
+        fetches,
+        {x: values(7, 10, 10, 4)},
+        NAME,
+        fires=3,
+        setup=tf.global_variables_initializer(),
+    )
 
 
 @pytest.mark.needs_onednn
@@ -192,6 +201,7 @@ def test_training_agrees(monkeypatch, everywhere) -> None:
         [loss, train],
         {x: values(4, 8, 8, 3)},
         NAME,
+        fires=5,
         setup=tf.global_variables_initializer(),
     )
     assert log.count(f"{NAME}: ") == 5  # the images of the first layer want no gradient

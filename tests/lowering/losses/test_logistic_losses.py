@@ -54,7 +54,7 @@ def test_losses_and_gradients_agree(monkeypatch, labels, constant, weighted, fet
     gradient = tf.gradients(total, x)[0]
     feed = {x: values(3, 4), weights: values(3, 4), **({} if constant else {z: value})}
     fetches = {"both": [loss, gradient], "loss": [loss], "gradient": [gradient]}[fetched]
-    log = agree(monkeypatch, fetches, feed, NAME, tolerance=1e-6)
+    log = agree(monkeypatch, fetches, feed, NAME, fires=len(fetches), tolerance=1e-6)
     assert f"{NAME}:" in log
     lines = text(fetches, list(feed), *EVERYTHING)
     assert not INSIDE & set(ops(lines))
@@ -91,7 +91,7 @@ def test_infinite_logits_and_gradients_are_as_spelled_out(monkeypatch, labels) -
     special = [np.inf, -np.inf, np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-40, 3e38, -3e38, 1.0, -np.inf]
     for number in (1.0, np.inf, np.nan):
         feed = {x: np.float32(special).reshape(3, 4), dy: number}
-        log = agree(monkeypatch, [loss, gradient], feed, NAME, tolerance=1e-6)
+        log = agree(monkeypatch, [loss, gradient], feed, NAME, fires=2, tolerance=1e-6)
     assert f"{NAME}:" in log
 
 
@@ -125,7 +125,7 @@ def test_two_losses_of_the_same_logits(monkeypatch) -> None:
     losses = [tf.reduce_mean(loss_of(logits, f(logits))) for f in (tf.zeros_like, tf.ones_like)]
     fetches = [*losses, *[tf.gradients(loss, v)[0] for loss in losses for v in (x, w)]]
     feed = {x: values(5, 1), w: values(5, 1)}
-    assert agree(monkeypatch, fetches, feed, NAME, tolerance=1e-6).count(f"{NAME}:") == 4
+    assert agree(monkeypatch, fetches, feed, NAME, fires=4, tolerance=1e-6).count(f"{NAME}:") == 4
     assert not INSIDE & set(ops(text(fetches, [x, w], *EVERYTHING)))
 
 
@@ -134,14 +134,14 @@ def test_logits_with_other_uses_and_labels_with_gradients(monkeypatch) -> None:
     total = tf.reduce_sum(loss_of(x, tf.sigmoid(v))) + tf.reduce_sum(x * x * v)
     fetches = [total, *tf.gradients(total, [x, v])]
     feed = {x: values(3, 4), v: values(3, 4)}
-    assert f"{NAME}:" in agree(monkeypatch, fetches, feed, NAME, tolerance=1e-5)
+    assert f"{NAME}:" in agree(monkeypatch, fetches, feed, NAME, fires=2, tolerance=1e-5)
 
 
 def test_fed_batches_of_any_size(monkeypatch) -> None:
     x, z = tf.placeholder(tf.float32, [None, 2]), tf.placeholder(tf.float32, [None, 2])
     loss = tf.reduce_mean(loss_of(x, z))
     feed = {x: values(3, 2), z: np.eye(3, 2, dtype="f")}
-    log = agree(monkeypatch, [loss, tf.gradients(loss, x)[0]], feed, NAME, tolerance=1e-6)
+    log = agree(monkeypatch, [loss, tf.gradients(loss, x)[0]], feed, NAME, fires=2, tolerance=1e-6)
     assert log.count(f"{NAME}:") == 2
 
 
@@ -152,7 +152,7 @@ def test_in_conditionals_and_loops_the_values_stay(monkeypatch) -> None:
     total = tf.reduce_sum(chosen) + tf.reduce_sum(looped)
     for sign in (1, -1):
         feed = {x: np.abs(values(3, 4)) * sign}
-        agree(monkeypatch, [total, tf.gradients(total, x)[0]], feed, NAME, tolerance=1e-4)
+        agree(monkeypatch, [total, tf.gradients(total, x)[0]], feed, NAME, fires=0, tolerance=1e-4)
 
 
 @pytest.mark.parametrize("what", ["Exp", "GreaterEqual", "Log1p"])

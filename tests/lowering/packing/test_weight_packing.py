@@ -72,7 +72,12 @@ def test_activations_stay_in_the_product(monkeypatch, activation) -> None:
     x, _, y = layer()
     z = activation(tf.nn.bias_add(y, tf.Variable(tf.ones([COLUMNS]))))
     log = agree(
-        monkeypatch, [z], {x: values(ROWS, TERMS)}, "pack_weights", setup=tf.global_variables_initializer()
+        monkeypatch,
+        [z],
+        {x: values(ROWS, TERMS)},
+        "pack_weights",
+        fires=1,
+        setup=tf.global_variables_initializer(),
     )
     assert "pack_weights: " in log and "_PackedMatMul" in log
 
@@ -245,7 +250,7 @@ def test_filters_are_packed(monkeypatch, resource, window, stride, padding) -> N
         assert np.abs(changed - first).max() > 0.1
         run_often(s, y, feed)
         np.testing.assert_allclose(s.run(y, feed), changed, rtol=1e-4, atol=1e-4)
-    log = agree(monkeypatch, [y], feed, "pack_filters", setup=setup)
+    log = agree(monkeypatch, [y], feed, "pack_filters", fires=1, setup=setup)
     assert "pack_filters: " in log and "packed=True" in log
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import flowstone as tf
-from agreement import agree, ops, text
+from agreement import agree, entries, ops, text
 from flowstone.framework import flags
 from flowstone.lowering.products import joined_products
 
@@ -44,7 +44,7 @@ def test_independent_products_by_one_matrix_are_one_product(monkeypatch) -> None
         "%10 = Tanh(%9:1) : float32[2,5]",
         "return %10, %9, %9:1, %9:2, %9:3",
     ]
-    agree(monkeypatch, products, {**fed(x), w: values(3, 5)}, NAME)
+    agree(monkeypatch, products, {**fed(x), w: values(3, 5)}, NAME, fires=4)
 
 
 def recurrence(count: int, labels: Any) -> tuple[Any, list[Any], list[Any]]:
@@ -78,7 +78,9 @@ def test_all_of_a_recurrent_network_that_does_not_recur(monkeypatch, total) -> N
     assert kinds.count("SparseSoftmaxCrossEntropyWithLogits") == kinds.count("Relu") == 1
     assert kinds.count("ReluGrad") == 1 and kinds.count("Tanh") == kinds.count("TanhGrad") == 6
     assert kinds.count("Split") == 2  # of the inputs' products, and of the gradients by the states
-    assert NAME in agree(monkeypatch, fetches, fed(x), NAME, setup=tf.global_variables_initializer())
+    assert NAME in agree(
+        monkeypatch, fetches, fed(x), NAME, fires=48, setup=tf.global_variables_initializer()
+    )
 
 
 def test_products_that_wait_for_one_another_stay() -> None:
@@ -96,7 +98,7 @@ def test_of_joins_that_would_wait_for_one_another_one_is_made(monkeypatch) -> No
     by_w += [tf.matmul(each, w) for each in by_both[2:]]
     lines = text([*by_w, *by_both], [*x, v, w], NAME)
     assert ops(lines).count("MatMul") == 5
-    agree(monkeypatch, [*by_w, *by_both], fed([*x, v, w]), NAME)
+    agree(monkeypatch, [*by_w, *by_both], fed([*x, v, w]), NAME, fires=4)
 
 
 def test_no_product_moves_across_a_change_of_its_matrix(monkeypatch) -> None:
@@ -107,7 +109,7 @@ def test_no_product_moves_across_a_change_of_its_matrix(monkeypatch) -> None:
     with tf.control_dependencies([change]):
         after = [tf.matmul(each, w) for each in x[2:]]
     assert ops(text([*before, *after], x, NAME)).count("MatMul") == 4
-    agree(monkeypatch, [*before, *after], fed(x), NAME, setup=tf.global_variables_initializer())
+    agree(monkeypatch, [*before, *after], fed(x), NAME, fires=0, setup=tf.global_variables_initializer())
 
 
 def test_unordered_change_comes_where_it_was(monkeypatch) -> None:
@@ -117,7 +119,7 @@ def test_unordered_change_comes_where_it_was(monkeypatch) -> None:
         change = tf.assign_add(w, tf.ones([3, 3]))
     lines = text([*products, change], x, NAME)
     assert ops(lines).count("MatMul") in (1, 4)
-    agree(monkeypatch, products, fed(x), NAME, setup=tf.global_variables_initializer())
+    agree(monkeypatch, products, fed(x), NAME, fires=4, setup=tf.global_variables_initializer())
 
 
 def test_a_concatenation_that_is_there_gives_the_order(monkeypatch) -> None:
@@ -126,7 +128,7 @@ def test_a_concatenation_that_is_there_gives_the_order(monkeypatch) -> None:
     products = [tf.matmul(each, w) for each in x]
     lines = text([joined, tf.concat(products[::-1], 0)], [*x, w], NAME)
     assert ops(lines).count("ConcatV2") == 1 and "Split" not in ops(lines)
-    agree(monkeypatch, [joined, tf.stack(products), tf.stack(products[::-1])], fed([*x, w]), NAME)
+    agree(monkeypatch, [joined, tf.stack(products), tf.stack(products[::-1])], fed([*x, w]), NAME, fires=4)
 
 
 def test_operands_that_differ_from_row_to_row_are_not_shared(monkeypatch) -> None:
@@ -144,7 +146,7 @@ def test_operands_that_differ_from_row_to_row_are_not_shared(monkeypatch) -> Non
         results = [factor * each for each in products]
         kinds = ops(text(results, [*x, w], *BEFORE, NAME))
         assert kinds.count("Mul") == (1 if joined else 4), factor
-        agree(monkeypatch, results, fed([*x, w]), NAME)
+        agree(monkeypatch, results, fed([*x, w]), NAME, fires=8 if joined else 4)
 
 
 def test_what_goes_by_rows_follows(monkeypatch) -> None:
@@ -163,7 +165,7 @@ def test_what_goes_by_rows_follows(monkeypatch) -> None:
     }.items():
         results = [follow(i, y) for i, y in enumerate(products)]
         assert ops(text(results, [*x, *p, w], *BEFORE, NAME)).count(kind) == 1, kind
-        agree(monkeypatch, results, fed([*x, *p, w]), NAME)
+        agree(monkeypatch, results, fed([*x, *p, w]), NAME, fires=12 if kind == "Sum" else 8)
     for kind, follow in {
         "Sum": lambda i, y: tf.reduce_sum(y, 0),
         "Cumsum": lambda i, y: tf.cumsum(y),
@@ -171,7 +173,7 @@ def test_what_goes_by_rows_follows(monkeypatch) -> None:
     }.items():
         results = [follow(i, y) for i, y in enumerate(products)]
         assert ops(text(results, [*x, *p, w], *BEFORE, NAME)).count(kind) == 4, kind
-        agree(monkeypatch, results, fed([*x, *p, w]), NAME)
+        agree(monkeypatch, results, fed([*x, *p, w]), NAME, fires=4)
 
 
 def test_large_products_and_those_among_conditionals_stay(monkeypatch) -> None:
@@ -239,21 +241,21 @@ class _Unrolled:
             return [tf.identity(each) for each in x]
 
 
+# How much is joined in the network of each seed.
+JOINED = (24, 0, 0, 42, 48, 36, 0, 18, 12, 40, 12, 16, 0, 12, 8, 0, 0, 84, 0, 15, 12, 0, 24, 36, 0)
+
+
+def joined(network: _Unrolled, feed: Any) -> int:
+    """How much is joined in a network beyond the table, as its plan says."""
+    with tf.Session() as s:
+        return entries(s.explain(network.wanted, feed), NAME)
+
+
 @pytest.mark.parametrize("seed", range(int(os.environ.get("EXTRA_SEEDS", "0")) + 25))
 def test_random_unrolled_networks(monkeypatch, seed: int) -> None:
     network = _Unrolled(seed)
     feed = {x: network.rng.standard_normal((2, 3)) for x in network.x}
     monkeypatch.setattr(flags, "CHECK", 1)
     setup = tf.global_variables_initializer()
-    agree(monkeypatch, network.wanted, feed, NAME, "stack_products", setup=setup, tolerance=1e-7)
-
-
-def test_random_networks_have_products_to_join(monkeypatch) -> None:
-    joined = 0
-    for seed in range(10):
-        with tf.Graph().as_default():
-            network = _Unrolled(seed)
-            feed = {x: network.rng.standard_normal((2, 3)) for x in network.x}
-            with tf.Session() as s:
-                joined += f"{NAME}:" in s.explain(network.wanted, feed)
-    assert joined >= 5
+    fires = (JOINED[seed] if seed < len(JOINED) else joined(network, feed), 0)
+    agree(monkeypatch, network.wanted, feed, NAME, "stack_products", fires=fires, setup=setup, tolerance=1e-7)

@@ -80,10 +80,12 @@ def count(lines: list[str]) -> tuple[int, int, int]:
     return found.count("_LSTMSequence"), found.count("_LSTMSequenceGradient"), len(others)
 
 
-def same(monkeypatch: Any, fetches: Any, feed: Any, layers: int, gradients: int) -> str:
+def same(
+    monkeypatch: Any, fetches: Any, feed: Any, layers: int, gradients: int, fires: tuple[int, int]
+) -> str:
     """That there are so many kernels and no loop, and that results are the same without."""
     assert count(text(fetches, list(feed), *UP_TO_IT)) == (layers, gradients, 0)
-    return agree(monkeypatch, fetches, feed, *NAMES, setup=assigned())
+    return agree(monkeypatch, fetches, feed, *NAMES, fires=fires, setup=assigned())
 
 
 @pytest.mark.needs_onednn
@@ -95,10 +97,10 @@ def test_a_loop_and_its_gradient_are_kernels(monkeypatch, layers: int, swap_memo
     outputs, _ = looped(x, zeros(layers), parameters, swap_memory=swap_memory)
     loss = weighed(outputs[-1])
     fetches = [loss, *tf.gradients(loss, flat(parameters))]
-    log = same(monkeypatch, fetches, feed, layers, layers)
+    log = same(monkeypatch, fetches, feed, layers, layers, fires=(1, 3))
     assert f"{layers} layers of LSTM cells, 9 steps, and their gradients" in log
     assert not any("training=True" in line for line in text([outputs[-1]], [x], *UP_TO_IT))
-    same(monkeypatch, [outputs[-1]], feed, layers, 0)
+    same(monkeypatch, [outputs[-1]], feed, layers, 0, fires=(1, 2))
 
 
 @pytest.mark.needs_onednn
@@ -119,19 +121,26 @@ def test_states_and_inputs_have_gradients(monkeypatch, layers: int) -> None:
     parameters = variables(layers)
     first = [tf.Variable(values(ROWS, UNITS)) for _ in range(2 * layers)]
     outputs, last = looped(tf.tanh(x), first, parameters)
-    for loss in (weighed(*outputs, *last), weighed(*last), weighed(last[-1]), weighed(outputs[0], last[0])):
+    arrays = 2 * layers + 2  # with the outputs, of each of which gradients come
+    for loss, taken in (
+        (weighed(*outputs, *last), arrays),
+        (weighed(*last), 2),
+        (weighed(last[-1]), 2),
+        (weighed(outputs[0], last[0]), 4),
+    ):
         wanted = [x, *flat(parameters), *first]
         gradients = [g for g in tf.gradients(loss, wanted) if g is not None]
-        agree(monkeypatch, [loss, *last, *gradients], feed, *NAMES, setup=assigned())
+        agree(monkeypatch, [loss, *last, *gradients], feed, *NAMES, fires=(1, taken), setup=assigned())
     loss = weighed(*outputs, *last)
-    same(monkeypatch, [loss, *tf.gradients(loss, [x, *flat(parameters), *first])], feed, layers, layers)
+    fetches = [loss, *tf.gradients(loss, [x, *flat(parameters), *first])]
+    same(monkeypatch, fetches, feed, layers, layers, fires=(1, arrays))
 
 
 @pytest.mark.needs_onednn
 def test_all_states_are_fetched_without_gradients(monkeypatch) -> None:
     x, feed = fed(STEPS, ROWS, SIZE)
     _, last = looped(x, zeros(2), variables(2))
-    same(monkeypatch, list(last), feed, 2, 0)
+    same(monkeypatch, list(last), feed, 2, 0, fires=(1, 1))
 
 
 @pytest.mark.needs_onednn
@@ -140,7 +149,7 @@ def test_some_of_the_outputs_are_used(monkeypatch) -> None:
     parameters = variables(2)
     outputs, _ = looped(x, zeros(2), parameters)
     loss = weighed(outputs[-1][-1], outputs[-1][2])
-    same(monkeypatch, [loss, *tf.gradients(loss, flat(parameters))], feed, 2, 2)
+    same(monkeypatch, [loss, *tf.gradients(loss, flat(parameters))], feed, 2, 2, fires=(1, 3))
 
 
 @pytest.mark.needs_onednn
@@ -151,7 +160,7 @@ def test_gradients_that_end_between_layers(monkeypatch) -> None:
     above = variables(2)[1:]
     outputs, _ = looped(tf.stop_gradient(below[0]), zeros(1), above)
     loss = weighed(outputs[0])
-    same(monkeypatch, [loss, *tf.gradients(loss, flat(above))], feed, 2, 1)
+    same(monkeypatch, [loss, *tf.gradients(loss, flat(above))], feed, 2, 1, fires=(2, 5))
 
 
 @pytest.mark.needs_onednn
@@ -161,7 +170,7 @@ def test_weights_that_two_loops_share(monkeypatch) -> None:
     (forwards,), _ = looped(x, zeros(1), parameters)
     (backwards,), _ = looped(tf.reverse(x, [0]), zeros(1), parameters)
     loss = weighed(forwards * backwards) + tf.nn.l2_loss(parameters[0][0])
-    same(monkeypatch, [loss, *tf.gradients(loss, flat(parameters))], feed, 2, 2)
+    same(monkeypatch, [loss, *tf.gradients(loss, flat(parameters))], feed, 2, 2, fires=(2, 6))
 
 
 @pytest.mark.needs_onednn
@@ -173,10 +182,10 @@ def test_dynamic_rnn(monkeypatch, layers: int, time_major: bool) -> None:
     cell = cells[0] if layers == 1 else tf.nn.rnn_cell.MultiRNNCell(cells)
     outputs, state = tf.nn.dynamic_rnn(cell, x, dtype=tf.float32, time_major=time_major)
     c, h = state if layers == 1 else state[-1]
-    same(monkeypatch, [outputs, c, h], feed, layers, 0)
-    for loss in (weighed(outputs), weighed(h), weighed(outputs, c, h)):
+    same(monkeypatch, [outputs, c, h], feed, layers, 0, fires=(1, 2))
+    for loss, taken in ((weighed(outputs), 4), (weighed(h), 2), (weighed(outputs, c, h), 4)):
         fetches = [loss, *tf.gradients(loss, [x, *tf.trainable_variables()])]
-        same(monkeypatch, fetches, feed, layers, layers)
+        same(monkeypatch, fetches, feed, layers, layers, fires=(1, taken))
 
 
 @pytest.mark.needs_onednn
@@ -185,7 +194,7 @@ def test_bidirectional_dynamic_rnn(monkeypatch) -> None:
     cells = [tf.nn.rnn_cell.BasicLSTMCell(UNITS) for _ in range(2)]
     outputs, _ = tf.nn.bidirectional_dynamic_rnn(*cells, x, dtype=tf.float32)
     loss = weighed(*outputs)
-    same(monkeypatch, [loss, *tf.gradients(loss, [x, *tf.trainable_variables()])], feed, 2, 2)
+    same(monkeypatch, [loss, *tf.gradients(loss, [x, *tf.trainable_variables()])], feed, 2, 2, fires=(2, 8))
 
 
 @pytest.mark.needs_onednn
@@ -198,7 +207,7 @@ def test_training_steps(monkeypatch) -> None:
     with tf.control_dependencies([train]):
         after = [tf.identity(v.read_value()) for v in flat(parameters)]
     assert count(text([loss, *after], [x], *UP_TO_IT)) == (2, 2, 0)
-    agree(monkeypatch, [loss, *after], feed, *NAMES, setup=assigned())
+    agree(monkeypatch, [loss, *after], feed, *NAMES, fires=(1, 3), setup=assigned())
 
 
 def test_rows_and_steps_that_are_known_when_they_are_fed(monkeypatch) -> None:
@@ -217,7 +226,7 @@ def test_rows_and_steps_that_are_known_when_they_are_fed(monkeypatch) -> None:
                 c = c / (1 + np.exp(-f - 1)) + np.tanh(j) / (1 + np.exp(-i))
                 h = np.tanh(c) / (1 + np.exp(-o))
             np.testing.assert_allclose(session.run(fetches, feed)[1][:, -1], h, atol=1e-5)
-    agree(monkeypatch, fetches, {x: values(3, 9, SIZE)}, *NAMES, setup=assigned())
+    agree(monkeypatch, fetches, {x: values(3, 9, SIZE)}, *NAMES, fires=(1, 3), setup=assigned())
 
 
 def stays(fetches: Any, feeds: Any) -> bool:
@@ -232,7 +241,7 @@ def test_what_is_more_than_cells_stays(monkeypatch) -> None:
     loss = weighed(outputs[-1])
     fetches = [loss, *tf.gradients(loss, flat(parameters))]
     assert stays(fetches, [x]) and stays([loss], [x])
-    agree(monkeypatch, fetches, feed, *NAMES, setup=assigned())
+    agree(monkeypatch, fetches, feed, *NAMES, fires=(0, 0), setup=assigned())
 
 
 def test_few_steps_and_sequence_lengths_stay() -> None:
@@ -257,7 +266,7 @@ def test_gradients_of_gradients_stay(monkeypatch) -> None:
     (slope,) = tf.gradients(weighed(outputs[0]), [x])
     fetches = [slope, last[0], *tf.gradients(weighed(last[0]), flat(parameters))]
     assert stays(fetches, [x])  # two loops of gradients pop what one loop pushes
-    agree(monkeypatch, fetches, feed, *NAMES, setup=assigned())
+    agree(monkeypatch, fetches, feed, *NAMES, fires=(0, 0), setup=assigned())
 
 
 def test_a_session_goes_on_after_an_error() -> None:

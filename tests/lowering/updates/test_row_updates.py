@@ -34,7 +34,7 @@ def test_descent_of_gathered_rows(monkeypatch, rate, negated) -> None:
     with tf.control_dependencies([train]):
         after = tf.identity(v)
     setup = tf.global_variables_initializer()
-    log = agree(monkeypatch, [after], {ids: [1, 3, 1, 0, 1]}, NAME, setup=setup, tolerance=0)
+    log = agree(monkeypatch, [after], {ids: [1, 3, 1, 0, 1]}, NAME, fires=1, setup=setup, tolerance=0)
     assert f"{NAME}:" in log
 
 
@@ -45,7 +45,7 @@ def test_who_waits_for_the_update_waits_for_the_new_one(monkeypatch) -> None:
     with tf.control_dependencies([update]):
         after = v.read_value() + 0.0
     setup = tf.global_variables_initializer()
-    assert f"{NAME}:" in agree(monkeypatch, [after], {ids: [1, 3]}, NAME, setup=setup, tolerance=0)
+    assert f"{NAME}:" in agree(monkeypatch, [after], {ids: [1, 3]}, NAME, fires=1, setup=setup, tolerance=0)
 
 
 def test_rows_that_others_take_are_subtracted_as_they_are() -> None:
@@ -86,7 +86,7 @@ def test_repeated_rows_are_summed_by_the_update(monkeypatch, optimizer, use_reso
     setup = tf.global_variables_initializer()
     feed = {ids: [1, 3, 1, 0, 1, 3]}
     assert "sum_repeated_rows:" in agree(
-        monkeypatch, [after], feed, "sum_repeated_rows", setup=setup, tolerance=1e-6
+        monkeypatch, [after], feed, "sum_repeated_rows", fires=1, setup=setup, tolerance=1e-6
     )
 
 

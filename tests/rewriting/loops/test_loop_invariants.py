@@ -50,16 +50,18 @@ def test_a_variable_that_is_used_afterwards_or_changes_stays() -> None:
 
 def test_a_loop_of_which_nothing_changes_but_its_counter(monkeypatch) -> None:
     x, n = tf.placeholder(tf.float32, [3]), tf.placeholder(tf.int32, [])
-    i, _, _ = tf.while_loop(lambda i, k, m: i < n, lambda i, k, m: (i + tf.size(k), k, m), [0, x, n])
-    agree(monkeypatch, [i], {x: values(3), n: 7}, "hold_invariants")
+    i, _, _ = tf.while_loop(
+        lambda i, k, m: i < n, lambda i, k, m: (i + m // 4 + tf.cast(k[0] > 9, tf.int32), k, m), [0, x, n]
+    )
+    agree(monkeypatch, [i], {x: values(3), n: 7}, "hold_invariants", fires=2)
 
 
-@pytest.mark.parametrize("steps", [0, 1, 4])
-def test_gradients_of_arrays(monkeypatch, steps) -> None:
+@pytest.mark.parametrize(("steps", "fires"), [(0, (2, 2)), (1, (2, 2)), (4, (4, 3))])
+def test_gradients_of_arrays(monkeypatch, steps, fires) -> None:
     x, n = tf.placeholder(tf.float32, [4, 3]), tf.placeholder(tf.int32, [])
     outputs, h = running_sums(x, n)
     y = tf.reduce_sum(tf.square(outputs.stack())) if steps == 4 else tf.reduce_sum(tf.square(h))
-    log = agree(monkeypatch, [y, *tf.gradients(y, x)], {x: values(4, 3), n: steps}, *PASSES)
+    log = agree(monkeypatch, [y, *tf.gradients(y, x)], {x: values(4, 3), n: steps}, *PASSES, fires=fires)
     for reason in ("looked up before the loop", "hands its flow", "counted back"):
         assert reason in log
 
@@ -83,7 +85,7 @@ def test_two_reads_of_one_array(monkeypatch) -> None:
     inputs = tf.TensorArray(tf.float32, 4, clear_after_read=False).unstack(x)
     body = lambda t, y: (t + 1, y * inputs.read(t) + inputs.read(3 - t))  # noqa: E731
     _, y = tf.while_loop(lambda t, _: t < 4, body, [0, tf.ones([3])])
-    agree(monkeypatch, [y, *tf.gradients(y, x)], {x: values(4, 3)}, "hold_invariants")
+    agree(monkeypatch, [y, *tf.gradients(y, x)], {x: values(4, 3)}, "hold_invariants", fires=2)
 
 
 def test_loops_in_loops(monkeypatch) -> None:
@@ -95,7 +97,14 @@ def test_loops_in_loops(monkeypatch) -> None:
         return i + 1, y + tf.while_loop(lambda t, _: t < 4, body, [0, y])[1]
 
     _, y = tf.while_loop(lambda i, _: i < 3, outer, [0, tf.ones([3])])
-    agree(monkeypatch, [y, *tf.gradients(y, x)], {x: values(4, 3)}, "hold_invariants", "drop_stacks")
+    agree(
+        monkeypatch,
+        [y, *tf.gradients(y, x)],
+        {x: values(4, 3)},
+        "hold_invariants",
+        "drop_stacks",
+        fires=(3, 0),
+    )
 
 
 def test_in_a_conditional(monkeypatch) -> None:
@@ -103,7 +112,7 @@ def test_in_a_conditional(monkeypatch) -> None:
     y = tf.cond(p, lambda: running_sums(x, 4)[1], lambda: x[0])
     for choice in (True, False):
         feed = {x: values(4, 3), p: choice}
-        agree(monkeypatch, [y, *tf.gradients(y, x)], feed, "hold_invariants", "drop_stacks")
+        agree(monkeypatch, [y, *tf.gradients(y, x)], feed, "hold_invariants", "drop_stacks", fires=(1, 0))
 
 
 def test_effects_of_what_the_body_hands_on(monkeypatch) -> None:
@@ -118,5 +127,5 @@ def test_effects_of_what_the_body_hands_on(monkeypatch) -> None:
     i, _ = tf.while_loop(lambda i, k: i < 5, body, [0, x])
     with tf.control_dependencies([i]):
         after = total.read_value()
-    log = agree(monkeypatch, [after], {x: 2.0}, "hold_invariants", setup=total.initializer)
+    log = agree(monkeypatch, [after], {x: 2.0}, "hold_invariants", fires=1, setup=total.initializer)
     assert "the same in every iteration" in log

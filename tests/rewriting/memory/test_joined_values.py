@@ -56,7 +56,7 @@ def rewritten(fetches: Any, feeds: Any) -> Any:
 @pytest.mark.parametrize("axis", [0, 1, -1])
 def test_gradients_read_the_joined_value(monkeypatch, axis) -> None:
     feed, fetches, joins = joined(tf.nn.relu, tf.tanh, tf.sigmoid, axis=axis)
-    log = agree(monkeypatch, fetches, feed, NAME, tolerance=0)
+    log = agree(monkeypatch, fetches, feed, NAME, fires=6, tolerance=0)
     assert log.count(f"{NAME}: ") == 6
     _, changed = rewritten(fetches, feed)
     taken = [
