@@ -15,16 +15,24 @@ from torch.utils._pytree import tree_leaves
 
 import flowstone as tf
 import op_cases
+import training_programs
 from flowstone.framework.containers import ResourceStore, Variable
 from flowstone.framework.kernel import GPU, Environment
 from flowstone.framework.operation import registry
+from flowstone.framework.subgraph import Subgraph
+from flowstone.lowering.passes import LOWERING, passes_for
+from flowstone.rewriting.invariants import check
 from flowstone.runtime.cuda_graph import obstacle
 from flowstone.runtime.device import Device
 from flowstone.runtime.plan import placed_subgraph
 from flowstone.runtime.plan_options import PlanOptions
 from flowstone.runtime.segments import compile_segment
 from flowstone.runtime.step import Step
+from pattern_programs import PROGRAMS
+from pattern_variants import Program
+from state_sessions import lower_sizes
 
+assert training_programs  # which adds to PROGRAMS
 META = torch.device("meta")
 DEVICE = Device("/job:localhost/replica:0/task:0/device:GPU:0", GPU, META)
 
@@ -52,7 +60,11 @@ class _OneMemory(TorchDispatchMode):
 
 def run(fetches: list[Any], feeds: list[Any]) -> str:
     """Runs the fetches with the kernels of a GPU; returns why the step cannot be recorded."""
-    subgraph, _ = placed_subgraph(fetches, [], feeds, PlanOptions([DEVICE]))
+    return run_planned(placed_subgraph(fetches, [], feeds, PlanOptions([DEVICE]))[0])
+
+
+def run_planned(subgraph: Subgraph) -> str:
+    """Runs what a GPU was planned to; returns why the step cannot be recorded."""
     # torch has no generators for this device, and takes the host's
     states = {node.name: torch.Generator() for node in subgraph.nodes if "seed2" in node.attributes}
     environment = Environment(GPU, META, ResourceStore(), states)
@@ -169,6 +181,56 @@ def test_variables_live_on_the_device():
         with torch.inference_mode():
             segment = compile_segment(subgraph, environment, feeds_are_there=True)
             assert segment.function(Step())[0].device == META
+
+
+# ---- what lowering makes
+
+MADE = [each.name for each in passes_for(GPU, in_part=False) if not each.follows]
+LOOKS = {  # what the host has to do in a step with it
+    "mask_accidental_hits": "Cannot copy out of meta tensor",  # SparseToDense has a kernel for hosts only
+    "sum_repeated_rows": "item",  # updates of rows look at their indices
+}
+
+
+@pytest.fixture
+def small_gains(monkeypatch: Any) -> None:
+    """Has passes change programs whose tensors are small."""
+    lower_sizes(monkeypatch.setattr)
+
+
+def planned(program: Program) -> Subgraph:
+    """The program's plan for a GPU."""
+    built = program.drafted()
+    targets = [x.op if hasattr(x, "op") else x for x in built.draft.targets]
+    subgraph, _ = placed_subgraph(built.fetches, targets, list(built.draft.feeds), PlanOptions([DEVICE]))
+    check(subgraph)
+    return subgraph
+
+
+def fires(program: Program, subgraph: Subgraph) -> bool:
+    return any(name == program.name for name, _, _ in subgraph.log)
+
+
+@pytest.mark.usefixtures("small_gains")
+@pytest.mark.parametrize("name", MADE)
+def test_what_a_pass_of_lowering_makes_runs_on_a_gpu(name: str) -> None:
+    subgraphs = [(p, planned(p)) for p in PROGRAMS if p.name == name and p.applies]
+    fired = [subgraph for program, subgraph in subgraphs if fires(program, subgraph)]
+    assert fired, f"no program's plan for a GPU has what {name} makes"
+    for subgraph in fired:
+        if name in LOOKS:
+            with pytest.raises((RuntimeError, NotImplementedError), match=LOOKS[name]):
+                run_planned(subgraph)
+        else:
+            run_planned(subgraph)
+
+
+@pytest.mark.usefixtures("small_gains")
+@pytest.mark.parametrize("name", [each.name for each in LOWERING if each.hosts])
+def test_what_is_for_hosts_is_not_planned_for_a_gpu(name: str) -> None:
+    for program in PROGRAMS:
+        if program.name == name:
+            assert not fires(program, planned(program))
 
 
 # ---- all ops
