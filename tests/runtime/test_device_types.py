@@ -1,4 +1,4 @@
-"""Devices of this process: CPUs, and a device type from outside with buffers that CPU kernels cannot read."""
+"""Device types from outside, with buffers that CPU kernels cannot read."""
 
 from __future__ import annotations
 
@@ -59,21 +59,6 @@ def on_arena(index=0):
 
 
 # ---- which there are
-
-
-def test_as_many_cpus_as_asked_for():
-    names = [device.name for device in local_devices({"CPU": 3}) if device.device_type == "CPU"]
-    assert names == [f"{TASK}/device:CPU:{i}" for i in range(3)]
-    assert default_device(local_devices()).device_type in ("CPU", "GPU")
-
-
-def test_what_is_known_of_a_cpu():
-    cpu = local_devices()[0]
-    held = cpu.statistics()
-    assert cpu.memory_limit is None, "nobody counts a CPU's memory"
-    assert 0 < held.bytes_in_use <= held.peak_bytes <= cpu.memory_limit_bytes == held.limit_bytes
-    assert held.allocations is None
-    assert cpu.incarnation == local_devices()[0].incarnation > 0
 
 
 def test_a_registered_type_is_among_the_devices(arena):

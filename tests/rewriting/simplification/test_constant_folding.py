@@ -1,0 +1,82 @@
+"""What is computed once a plan, and what ops' own identities replace."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import flowstone as tf
+from agreement import agree, ops, text
+from flowstone.rewriting.simplification.constant_folding import LARGEST_CONSTANT_BYTES
+
+
+def folded(fetches, feeds=()):
+    return ops(text(fetches, feeds, "fold_constants", "remove_unneeded"))
+
+
+def test_what_takes_only_constants_is_one(monkeypatch) -> None:
+    x = tf.placeholder(tf.float32, [2])
+    y = x * (tf.exp(tf.constant([1.0, 2.0])) + tf.constant(3.0))
+    assert folded([y], [x]) == ["_Arg", "Const", "Mul"]
+    agree(monkeypatch, [y], {x: [1.0, 5.0]}, "fold_constants", fires=2)
+
+
+def test_a_static_shape_is_known_without_its_input() -> None:
+    x = tf.placeholder(tf.float32, [2, 3])
+    assert folded([tf.shape(x)], [x])[1:] == ["Const"]
+    unknown = tf.placeholder(tf.float32, [None, 3])
+    assert folded([tf.shape(unknown)], [unknown])[1:] == ["Shape"]
+
+
+def test_a_default_that_is_not_fed_is_known() -> None:
+    x = tf.placeholder_with_default(tf.constant(2.0), [])
+    assert folded([x + 1.0]) == ["Const"]
+    assert folded([x + 1.0], [x]) == ["_Arg", "Const", "AddV2"]
+
+
+@pytest.mark.parametrize(("elements", "kept"), [(0, False), (1, True)])
+def test_a_plan_does_not_hold_large_values(elements, kept) -> None:
+    size = LARGEST_CONSTANT_BYTES // 4 + elements
+    assert ("Fill" in folded([tf.fill([size], 1.0)])) is kept
+
+
+def test_random_numbers_and_variables_are_the_steps() -> None:
+    v = tf.Variable([1.0])
+    assert "RandomUniform" in folded([tf.random_uniform([2])])
+    assert "Exp" in folded([tf.exp(v)])
+
+
+def test_an_error_is_left_to_the_step() -> None:
+    y = tf.constant(1) // tf.constant(0)
+    assert "FloorDiv" in folded([y])
+    with tf.Session() as s, pytest.raises(tf.errors.InvalidArgumentError, match="floordiv"):
+        s.run(y)
+
+
+def test_constants_wait_for_what_their_inputs_waited_for() -> None:
+    x = tf.placeholder(tf.float32, [])
+    with tf.control_dependencies([tf.sin(x)]):
+        one = tf.constant(1.0)
+    lines = text([tf.exp(one)], [x], "fold_constants", "remove_unneeded")
+    assert "Exp" not in ops(lines) and "^" in lines[-2]
+
+
+IDENTITIES = {
+    "sum": lambda x: x + 0.0,
+    "product": lambda x: x * 1.0,
+    "identity": tf.identity,
+    "transpose": lambda x: tf.transpose(x, [0, 1]),
+}
+
+
+@pytest.mark.parametrize("name", IDENTITIES)
+def test_identities(monkeypatch, name) -> None:
+    x = tf.placeholder(tf.float32, [2, 3])
+    y = tf.exp(IDENTITIES[name](x))
+    assert ops(text([y], [x], "apply_identities", "remove_unneeded")) == ["_Arg", "Exp"]
+    agree(monkeypatch, [y], {x: np.ones([2, 3])}, "apply_identities", fires=1)
+
+
+def test_an_identity_that_broadcasts_stays() -> None:
+    x = tf.placeholder(tf.float32, [3])
+    assert "AddV2" in ops(text([x + tf.zeros([2, 3])], [x], "fold_constants", "apply_identities"))
