@@ -96,30 +96,6 @@ def test_a_control_edge_becomes_a_constant_that_waits():
     )
 
 
-def test_a_loop_gets_control_nodes_on_each_device():
-    x = tf.placeholder(tf.float32, [], name="x")
-    r = tf.while_loop(lambda r: r < 3, lambda r: tf.square(r, name="t"), [x])
-    shown = text(parts_of(prune([r], [], [x]), {"while/t": DEVICES[1]}))
-    here, there = shown.split("\n\n")
-    assert there == (
-        "# CPU:1\n"
-        "%0 = Const() value=0. : float32[]  # while/while_context/control/Const\n"
-        "%1 = Enter(%0) frame_name='while/while_context' : float32[]  # while/while_context/control/Enter\n"
-        "%2 = Merge(%1, %7) : float32[], int32[]  # while/while_context/control/Merge\n"
-        "%3 = _Recv(^%2) while/Less:0 CPU:0->CPU:1 tensor_type=bool : bool[]  # while/Less/receive\n"
-        "%4 = LoopCond(%3) : bool[]  # while/while_context/control/LoopCond\n"
-        "%5 = Switch(%2, %4) : float32[], float32[]  # while/while_context/control/Switch\n"
-        "%6 = Identity(%5:1) : float32[]  # while/while_context/control/Identity\n"
-        "%7 = NextIteration(%6) : float32[]  # while/while_context/control/NextIteration\n"
-        "%8 = _Recv(^%6) while/Identity:0 CPU:0->CPU:1 tensor_type=float32 : float32[]"
-        "  # while/Identity/receive\n"
-        "%9 = Square(%8) : float32[]  # while/t\n"
-        "%10 = _Send(%9) while/t:0 CPU:1->CPU:0  # while/t/send\n"
-        "return "
-    )
-    assert re.search(r"_Recv\(\^%(\d+)\) while/t:0 CPU:1->CPU:0", here), "the loop's variable comes back"
-
-
 def test_other_memories_get_feeds_and_give_fetches_by_the_host():
     x = tf.placeholder(tf.float32, [2], name="x")
     y = tf.negative(x, name="y")
@@ -136,14 +112,6 @@ def test_other_memories_get_feeds_and_give_fetches_by_the_host():
         "%2 = _Send(%1) y:0 LANE:0->CPU:0  # y/send\n"
         "return "
     )
-
-
-def test_what_steers_control_flow_stays_in_host_memory():
-    x = tf.placeholder(tf.float32, [], name="x")
-    r = tf.while_loop(lambda r: r < 3, lambda r: tf.square(r, name="t"), [x])
-    shown = text(parts_of(prune([r], [], [x]), {"while/t": LANE}, host=DEVICES[0]))
-    assert "_HostSend" in shown and "while/Less:0/host CPU:0->LANE:0" in shown
-    assert shown.count("_HostRecv") == 1
 
 
 def test_a_gpu_receives_shapes_in_host_memory():

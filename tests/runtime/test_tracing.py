@@ -99,40 +99,6 @@ def test_every_node_has_its_times_its_thread_and_its_label():
     assert not metadata.partition_graphs and not metadata.cost_graph.node
 
 
-def test_outputs_are_described_and_memory_is_counted_once():
-    x = tf.placeholder(tf.float32, [2, 4], name="x")
-    y = tf.exp(x, name="y")
-    r = tf.reshape(y, [8], name="r")
-    n = tf.negative(x, name="n")
-    words = tf.placeholder(tf.string, [3], name="words")
-    _, metadata = traced([y, r, n, words], {x: np.ones((2, 4), np.float32), words: ["a", "b", "c"]})
-    found = by_name(metadata)
-    (output,) = found["y"].output
-    description = output.tensor_description
-    assert (output.slot, description.dtype) == (0, tf.float32.as_datatype_enum)
-    assert [dim.size for dim in description.shape.dim] == [2, 4]
-    assert description.allocation_description.requested_bytes == 32
-    assert description.allocation_description.allocated_bytes >= 32
-    assert description.allocation_description.allocator_name == "cpu"
-    (memory,) = found["y"].memory
-    assert memory.allocator_name == "cpu" and memory.total_bytes >= 32
-    assert not found["r"].memory
-    ids = {
-        name: found[name].output[0].tensor_description.allocation_description.allocation_id for name in "yrn"
-    }
-    assert ids["y"] == ids["r"] != ids["n"]
-    assert [dim.size for dim in found["words"].output[0].tensor_description.shape.dim] == [3]
-
-
-def test_what_overwrites_its_input_takes_no_memory():
-    x = tf.placeholder(tf.float32, [64], name="x")
-    y = tf.negative(tf.exp(x, name="e"), name="n")
-    value, metadata = traced(y, {x: np.zeros(64, np.float32)})
-    found = by_name(metadata)
-    assert found["e"].memory and not found["n"].memory
-    np.testing.assert_array_equal(value, -np.ones(64))
-
-
 def test_state_is_there_from_the_beginning_and_its_update_is_a_run():
     v = tf.Variable([1.0, 2.0], name="v")
     r = tf.get_variable("r", [3], use_resource=True, initializer=tf.zeros_initializer())
@@ -169,20 +135,6 @@ def test_a_loop_in_a_segment_has_a_run_an_iteration():
 
 
 # ---- units and devices
-
-
-def test_queues_and_what_is_between_them():
-    q = tf.FIFOQueue(3, tf.float32, name="q")
-    with tf.control_dependencies([q.enqueue(tf.exp(tf.constant(0.0), name="e"), name="in")]):
-        y = tf.negative(q.dequeue(name="out"), name="y")
-    value, metadata = traced(y)
-    assert value == -1.0
-    found = by_name(metadata)
-    assert found["out"].timeline_label == "out = QueueDequeueV2(q, ^in)"
-    order = [found[name].all_start_nanos for name in ("in", "out", "y")]
-    assert order == sorted(order)
-    assert found["q"].all_end_rel_nanos == 0
-    assert found["out"].output[0].tensor_description.allocation_description.requested_bytes == 4
 
 
 def test_waiting_for_a_queue_is_a_run_until_there_is_an_element():
@@ -228,23 +180,6 @@ def test_devices_send_and_receive():
     assert not received.memory  # the devices share the host's
     assert received.output[0].tensor_description.allocation_description.requested_bytes == 16
     assert first["a"].thread_id != second["b"].thread_id
-
-
-def test_a_loop_over_devices_has_a_run_of_its_control_flow_an_iteration():
-    def body(i, u):
-        with tf.device("/cpu:1"):
-            v = tf.tanh(u, name="tanh")
-        return i + 1, v
-
-    with tf.device("/cpu:0"):
-        x = tf.placeholder(tf.float32, [], name="x")
-        _, y = tf.while_loop(lambda i, u: i < 3, body, [0, x])
-    value, metadata = traced(y, {x: 1.0}, devices=2)
-    np.testing.assert_allclose(value, np.tanh(np.tanh(np.tanh(1.0))), rtol=1e-6)
-    assert names(metadata, 1).count("while/tanh") == 3
-    assert names(metadata, 0).count("while/Less") == 4
-    assert names(metadata, 0).count("while/Exit_1") == 1
-    assert sum(name.endswith("/receive") and "anh" in name for name in names(metadata, 0)) == 3
 
 
 def test_partition_graphs_are_what_each_device_runs():

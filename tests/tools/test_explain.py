@@ -13,10 +13,8 @@ import pytest
 
 import flowstone as tf
 from flowstone.client.step_observation import StepObserver, current_observer
-from flowstone.runtime.explanation import explanation_text, group_rewrites, rewrite_text
-from flowstone.runtime.explanation_summary import summary_text
+from flowstone.runtime.explanation import explanation_text, rewrite_text
 from flowstone.tools.command_line import build_parser
-from flowstone.tools.explain import chosen
 
 PROGRAM = """\
 import sys
@@ -234,28 +232,6 @@ def test_what_failed_at_once_has_rewrites_but_no_times() -> None:
 # ---- Session.explain
 
 
-def test_a_session_explains_without_a_step_unless_asked_to_measure() -> None:
-    v = tf.Variable(0.0, name="v")
-    x = tf.placeholder(tf.float32, [None, 4], name="x")
-    add = tf.assign_add(v, tf.reduce_sum(tf.square(x, name="squares")), name="add")
-    value = np.ones((3, 4), np.float32)
-    with tf.Session() as session:
-        session.run(v.initializer)
-        plain = session.explain(add, {x: value})
-        assert "the machine" not in plain and session.run(v) == 0.0
-        text = session.explain(add, {x: value}, measure=True, steps=2)
-        steps = session.run(v) / 12
-        assert text.startswith("in short\n  [1] add") and text.endswith(plain)
-        assert steps == 8
-        assert "where the time goes (median of 2 traced steps)" in text
-        assert re.search(r"squares\(float32\[3,4\]\) -> float32\[3,4\]", text)
-        assert "1 intra-op thread" in text or "intra-op threads" in text
-        for feeds, count in (([x], 5), ({x: value}, 0)):
-            with pytest.raises(ValueError, match="needs the values of all feeds"):
-                session.explain(add, feeds, measure=True, steps=count)
-        assert session.run(v) == 12 * 8
-
-
 def test_a_closed_session_measures_nothing() -> None:
     y = tf.exp([1.0])
     session = tf.Session()
@@ -280,43 +256,7 @@ def test_steps_on_several_devices_are_explained() -> None:
     assert "CPU:0, CPU:1, 1 intra-op thread\n" in text
 
 
-def test_what_took_hardly_any_time_is_explained_only_on_request() -> None:
-    observer = StepObserver(5)
-    x = tf.Variable(tf.ones([500, 500]), name="x")
-    with tf.Session() as session, observer.watching():
-        session.run(x.initializer)
-        for _ in range(60):
-            session.run(tf.matmul(x, x, name="square") if _ == 0 else "square:0")
-        session.run(tf.no_op("nothing"))
-    kinds = observer.kinds()
-    square, *others = kinds
-    assert square.fetches == ("square",) and len(others) == 2
-    assert chosen(kinds, 2) == kinds[:2]
-    assert chosen([square, kinds[-1]], None) == [square]
-    gist = summary_text([square.explanation()])
-    assert re.search(
-        r"^  \[1\] square\n      60 steps of .*\n      time      MatMul \d+% ", gist, re.MULTILINE
-    )
-
-
 # ---- the log
-
-
-def test_like_rewrites_are_one_line() -> None:
-    log = [
-        ("fold", "a/x", "known before the step"),
-        ("merge", "b", "same as a/x"),
-        ("fold", "b", "known before the step"),
-        ("merge", "c", "same as b"),
-        ("merge", "d", "same as b"),
-        ("shrink", "e", "3 of 7 columns"),
-        ("shrink", "f", "3 of 7 columns"),
-    ]
-    assert group_rewrites(log) == [
-        ("fold", "known before the step", ("a/x", "b")),
-        ("merge", "same as …", ("b", "c", "d")),
-        ("shrink", "3 of 7 columns", ("e", "f")),
-    ]
 
 
 def test_long_lists_of_names_fit_into_a_line() -> None:

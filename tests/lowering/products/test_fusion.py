@@ -65,53 +65,6 @@ def test_a_product_or_a_sum_that_others_take_stays():
     assert of_rows[0] == of_rows[1]
 
 
-def updates_of(optimizer, count, use_resource=False):
-    variables = [
-        tf.get_variable(
-            f"v{i}", [3, 2], initializer=tf.constant_initializer(i + 1.0), use_resource=use_resource
-        )
-        for i in range(count)
-    ]
-    loss = tf.add_n([tf.reduce_sum(tf.square(v)) * (i + 1) for i, v in enumerate(variables)])
-    return variables, optimizer.minimize(loss)
-
-
-@pytest.mark.parametrize("use_resource", [False, True])
-def test_small_updates_with_the_same_numbers_are_one_call(use_resource):
-    _, train = updates_of(tf.train.MomentumOptimizer(0.1, 0.9), 5, use_resource)
-    before, after = types([], [], *[p.name for p in EVERY], targets=[train])
-    name = "ResourceApplyMomentum" if use_resource else "ApplyMomentum"
-    grouped = "_GroupedResourceUpdate" if use_resource else "_GroupedUpdate"
-    assert before.count(name) == 5 and name not in after and after.count(grouped) == 1
-
-
-def test_joined_variables_fit_in_a_cache() -> None:
-    values = [tf.Variable(tf.ones([4096])) for _ in range(10)] + [
-        tf.Variable(tf.ones([4097])),
-        tf.Variable(0.5),
-    ]
-    optimizer = tf.train.RMSPropOptimizer(0.1)
-    train = optimizer.apply_gradients([(tf.ones(x.shape), x) for x in values])
-    _, after = types([], [], *[p.name for p in EVERY], targets=[train])
-    assert after.count("_GroupedUpdate") == 1 and after.count("ApplyRMSProp") == 4
-    optimizer = tf.train.AdagradOptimizer(0.1)
-    train = optimizer.apply_gradients([(tf.ones(x.shape), x) for x in values])
-    _, after = types([], [], *[p.name for p in EVERY], targets=[train])
-    assert after.count("_GroupedUpdate") == 1 and "ApplyAdagrad" not in after
-
-
-def test_an_update_that_somebody_waits_for_runs_before_him():
-    v = [tf.Variable(tf.ones([2]), name=f"v{i}") for i in range(5)]
-    first = [tf.assign_sub(v[0], [0.0, 0.0])]
-    optimizer = tf.train.GradientDescentOptimizer(1.0)
-    applied = optimizer.apply_gradients([(tf.ones([2]), x) for x in v])
-    with tf.control_dependencies([applied]):
-        after = tf.add_n([x + 0.0 for x in v])
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        np.testing.assert_array_equal(session.run([after, first])[0], [0, 0])
-
-
 OPTIMIZERS = {
     "sgd": lambda: tf.train.GradientDescentOptimizer(0.01),
     "momentum": lambda: tf.train.MomentumOptimizer(0.01, 0.9),
@@ -164,27 +117,6 @@ def test_a_model_trains_the_same_without_the_passes(name, use_resource, dtype):
         assert trained[False][0][-1] < trained[False][0][0]
 
 
-@pytest.mark.parametrize("activation", [None, tf.nn.relu, tf.tanh, tf.sigmoid])
-@pytest.mark.parametrize("layout", ["NHWC", "NCHW"])
-@pytest.mark.parametrize("padding", ["SAME", "VALID"])
-@pytest.mark.parametrize("dtype", [tf.float32, tf.float64])
-def test_a_convolution_takes_its_bias_and_activation(activation, layout, padding, dtype):
-    x = tf.placeholder(dtype, [2, 7, 6, 3] if layout == "NHWC" else [2, 3, 7, 6])
-    w, b = tf.placeholder(dtype, [3, 2, 3, 4]), tf.placeholder(dtype, [4])
-    strides = [1, 2, 1, 1] if layout == "NHWC" else [1, 1, 2, 1]
-    y = tf.nn.conv2d(x, w, strides, padding, data_format=layout)
-    y = tf.nn.bias_add(y, b, data_format=layout)
-    if activation is not None:
-        y = activation(y)
-    lines = text([y], [x, w, b], "fuse_biases")
-    assert "_BiasedConv2D" in lines[3] and len(lines) == 5
-    feed = {p: RNG.standard_normal(p.shape.as_list()) for p in (x, w, b)}
-    with tf.Session() as s:
-        fused = s.run(y, feed)
-        plain = s.run([y, y.op.inputs[0], tf.identity(y.op.inputs[0])], feed)[0]
-    np.testing.assert_allclose(fused, plain, rtol=1e-5, atol=1e-5)
-
-
 @pytest.mark.parametrize("activation", [tf.tanh, tf.sigmoid])
 def test_a_product_takes_its_activation(activation):
     x, w = tf.placeholder(tf.float32, [64, 128]), tf.placeholder(tf.float32, [128, 96])
@@ -218,26 +150,3 @@ def test_narrow_and_low_products_are_not_added_to_matrices():
     added = [narrow + tf.placeholder(tf.float32, [64, 3]), low + tf.placeholder(tf.float32, [8, 50])]
     feeds = [op.outputs[0] for op in tf.get_default_graph().get_operations() if op.type == "Placeholder"]
     assert "_AddedMatMul" not in types(added, feeds, "fuse_biases")[1]
-
-
-@pytest.mark.needs_onednn
-@pytest.mark.parametrize("special", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("where", range(3))
-def test_rectifiers_of_large_products_and_convolutions_keep_nan(monkeypatch, special, where):
-    """oneDNN's own rectifier makes zeros of them."""
-    layers = {
-        "product": ([64, 512], [512, 256], tf.matmul),
-        "more results than images": ([2, 24, 24, 8], [3, 3, 8, 40], strided(1)),
-        "fewer": ([2, 24, 24, 40], [3, 3, 40, 8], strided(2)),
-    }
-    for dims, kernel, apply in layers.values():
-        operands = [RNG.standard_normal(n).astype("f") for n in (dims, kernel, kernel[-1:])]
-        operands[where].flat[operands[where].size // 2] = special
-        x, w, b = (tf.placeholder(tf.float32, each.shape) for each in operands)
-        y = tf.nn.relu(tf.nn.bias_add(apply(x, w), b))
-        log = agree(monkeypatch, [y], dict(zip((x, w, b), operands)), "fuse_biases", fires=2)
-        assert "fuse_biases: " in log
-
-
-def strided(stride):
-    return lambda x, w: tf.nn.conv2d(x, w, [1, stride, stride, 1], "SAME")
