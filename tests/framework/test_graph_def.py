@@ -105,10 +105,17 @@ _OPS: list[tuple[str, str, str, Any]] = [
     ("Types", "x: *Ts -> y: *Ts", "names: list(string) = [] ; sizes: list(shape) = []", _unknown),
     ("Fragile", "x: T -> y: T", "", lambda node: node.dims(0)[7]),
 ]
+_ROLES = {
+    "Switch": "switch",
+    "Merge": "merge",
+    "Enter": "enter",
+    "Exit": "exit",
+    "NextIteration": "next_iteration",
+}
 
 
 def _declare(name: str, signature: str, attributes: str, infer: Any) -> OpDeclaration:
-    declaration = OpDeclaration(name, signature, attributes)
+    declaration = OpDeclaration(name, signature, attributes, role=_ROLES.get(name, ""))
     declaration.infer_function = infer
     return declaration
 

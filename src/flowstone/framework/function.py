@@ -253,7 +253,7 @@ class DefinedFunction:
         if self._python_grad_func is not None and declaration is not None:
             declaration.gradient_function = self._python_grad_func
         graph = self._built
-        if any(op.type in ("Enter", "RefEnter") for op in graph.get_operations()):
+        if any(op.declaration.role == "enter" for op in graph.get_operations()):
             library.built[self.name] = FunctionBody(self.name, graph, self._inputs, self._results, [])
         for function in graph.called:
             if function is not self:

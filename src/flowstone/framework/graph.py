@@ -28,7 +28,7 @@ __all__ = ["Graph", "GraphKeys", "Operation"]
 _VALID_OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
 _VALID_SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\\/>-]*$")
 _GRAPH_DEF_VERSION = 24  # TensorFlow 1.4's
-_BETWEEN_CONTEXTS = frozenset({"Enter", "RefEnter", "Exit", "RefExit", "Switch", "RefSwitch"})
+_BETWEEN_CONTEXTS = frozenset({"enter", "exit", "switch"})  # roles
 
 
 class _Controller:
@@ -111,7 +111,7 @@ class Graph(GraphElements):
             if context is None:
                 for tensor in inputs:
                     if tensor.op._control_flow_context is not None:
-                        _check_outside(tensor, declaration.name, full_name)
+                        _check_outside(tensor, declaration.role, full_name)
             else:
                 context = context.context_for(declaration, inputs)
                 with self.name_scope(full_name + "/"):
@@ -380,9 +380,9 @@ class Graph(GraphElements):
 scope.graph_class.append(Graph)
 
 
-def _check_outside(tensor: Tensor, op_type: str, name: str) -> None:
+def _check_outside(tensor: Tensor, role: str, name: str) -> None:
     """ValueError if `tensor` belongs to a loop. (What leads into contexts and out of loops may take it.)"""
-    if tensor.op._control_flow_context.loop is not None and op_type not in _BETWEEN_CONTEXTS:
+    if tensor.op._control_flow_context.loop is not None and role not in _BETWEEN_CONTEXTS:
         raise ValueError(
             f"Cannot use '{tensor.op.name}' as input to '{name}' because '{tensor.op.name}' is in a while "
             "loop. See info log for more details."

@@ -23,8 +23,6 @@ from flowstone.framework.operation import OpDeclaration, registry
 from flowstone.framework.shape import Dims
 from flowstone.framework.tensor import Tensor
 
-_MERGES = frozenset(("Merge", "RefMerge"))
-_NEXT_ITERATIONS = frozenset(("NextIteration", "RefNextIteration"))
 _LIST_LIMIT = 2**20  # tensors in one list: more is a corrupt number
 
 
@@ -72,7 +70,7 @@ class Source:
 
     def is_back_edge(self, source: Any) -> bool:
         """Whether the data edge from `source` to this node closes a loop's cycle."""
-        return self.declaration.name in _MERGES and source.declaration.name in _NEXT_ITERATIONS
+        return self.declaration.role == "merge" and source.declaration.role == "next_iteration"
 
 
 def split_name(name: str) -> tuple[str, int]:
@@ -263,7 +261,7 @@ def sort(sources: dict[str, Source]) -> list[Source]:
     if len(order) < len(sources):
         raise ValueError(_describe_cycle([source for source in sources.values() if waiting[source.name]]))
     for source in order:
-        if source.declaration.name in _MERGES and all(closes_loop(source, given) for given in source.inputs):
+        if source.declaration.role == "merge" and all(closes_loop(source, given) for given in source.inputs):
             raise ValueError(f"Node '{source.name}': every input of this Merge closes a loop; none enters it")
     return order
 

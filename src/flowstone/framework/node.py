@@ -169,7 +169,7 @@ def _known_where_alive(x: Any) -> Any:
     """The static value of an input, or of what a branch gets from outside: a Switch itself has none, since it
     may be dead."""
     value = static_value(x)
-    while value is None and x.op.declaration.name == "Switch":
+    while value is None and x.op.declaration.role == "switch":
         x = x.op.inputs[0]
         value = static_value(x)
     return value

@@ -31,6 +31,7 @@ gradient  ``f(op, *dys)`` -> gradients by the inputs; or `not_differentiable()` 
 fold      ``f(node)`` -> an Output that equals the node's, an array (a constant), None  no
 value     ``f(node)`` -> what is known before the step, see `node.static_value`         no
 number    the arithmetic on Python numbers, for scalars in loops: ``"{0} + {1}"``        no
+cost      ``f(node)`` -> floating-point operations of a run; or how many an element      no
 ========  ============================================================================  ==========
 
 Traits: `stateful` (has effects or hidden state: never folded, merged, or dropped in favour of another),
@@ -45,6 +46,14 @@ inputs that broadcast against each other), `overlapping`
 take as Python numbers), `capturable` (whether a GPU's work for it can be recorded once and repeated without
 the host: its kernel reads no value of the device and no state of the host. Pure ops can unless they say
 False, others only if they say True).
+
+Traits that say what a run is worth, which placement, threads and passes ask: `cost` (see the parts; one
+operation an element where nothing is said, none for a view), `free` (hands on what is there: a constant, a
+variable, a feed), `by_element` (does a little for every element of what it takes and gives, and no more),
+`rows` (``f(node)`` -> an output with as many elements as the rows of one table that a run takes or changes,
+where it leaves the other rows alone), `holds_state` (its value stays in memory between steps). `role` is what
+a primitive of control flow does: "switch", "merge", "enter", "exit", "next_iteration" or "loop_condition"; ''
+for all other ops. Computed from these: `is_pure`, `is_view` (the output usually shares its input's memory).
 """
 
 from __future__ import annotations
@@ -64,6 +73,7 @@ from flowstone.framework.dtypes import DType
 from flowstone.framework.kernel import CPU, FOLDING, KernelFactory, Value
 from flowstone.framework.shape import Dims
 from flowstone.framework.values import to_numpy, to_runtime
+from flowstone.framework.work import per_element
 
 if TYPE_CHECKING:
     from flowstone.framework.composite import IndexedSlices
@@ -111,6 +121,12 @@ class OpDeclaration:
         host: Iterable[str] = (),
         numbers: Iterable[str] = (),
         capturable: bool | None = None,
+        cost: CostFunction | float | None = None,
+        free: bool = False,
+        by_element: bool = False,
+        rows: Callable[[Node], Output] | None = None,
+        holds_state: bool = False,
+        role: str = "",
         **types: tuple[DType, ...] | None,
     ) -> None:
         self.name = name
@@ -133,7 +149,11 @@ class OpDeclaration:
         self.gradient_function: GradientFunction | None = None
         self.gradient_kind: str = ""  # "function", "not differentiable" or "none"
         self.fold_function: FoldFunction | None = None
-        self.cost_function: CostFunction | None = None
+        self.cost_function = per_element(cost) if isinstance(cost, (int, float)) else cost
+        self.is_view = bool(self.aliases) and self.is_pure and not broadcasts
+        self.by_element = by_element or broadcasts or self.is_view
+        self.is_free, self.role = free or bool(role), role
+        self.rows_function, self.holds_state = rows, holds_state
         self.held_function: Callable[[Node], int] | None = None
         self._value_function: ValueFunction | None = None
         self._value_inputs: tuple[int, ...] | None = None
@@ -351,6 +371,10 @@ class Registry:
 
     def __len__(self) -> int:
         return len(self._declarations)
+
+    def with_role(self, *roles: str) -> frozenset[str]:
+        """The names of the declared operations with one of these roles in control flow."""
+        return frozenset([name for name, each in self._declarations.items() if each.role in roles])
 
     def check_complete(self) -> None:
         """Raises TypeError if any declaration, but that of a plan's feeds, lacks an obligatory part."""

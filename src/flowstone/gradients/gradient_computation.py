@@ -130,7 +130,7 @@ class _Computation:
         self.loops: LoopGradients | None = None
         self.has_loops = False
         for op in self.between:
-            if op.type in ("Enter", "RefEnter", "Exit"):
+            if op.declaration.role in ("enter", "exit"):
                 self.has_loops = True
             for x in op.inputs:
                 if x.op in self.pending:
@@ -161,7 +161,7 @@ class _Computation:
                     pending[source] -= 1
                     if not pending[source]:
                         ready.extend(loops.offer(source) if loops else (source,))
-                    elif op.type == "Exit":  # the Switch of a loop is visited twice
+                    elif op.declaration.role == "exit":  # the Switch of a loop is visited twice
                         ready.append(source)
         if loops:
             loops.close()

@@ -36,7 +36,7 @@ class LoopGradients:
         self._deferred: dict[Any, list[Any]] = {}
         pending = computation.pending
         for op in list(pending):
-            if op.type == "Exit":
+            if op.declaration.role == "exit":
                 forward = _loop_left(op)
                 if forward is not None and forward.history is None:
                     self._waiting[forward] = self._waiting.get(forward, 0) + 1
@@ -78,7 +78,7 @@ class LoopGradients:
         """The operations to visit now that `op` has all its gradients: itself, unless it is the result of a
         loop of which others are still to come.
         """
-        forward = _loop_left(op) if op.type == "Exit" else None
+        forward = _loop_left(op) if op.declaration.role == "exit" else None
         if forward not in self._waiting:
             return [op]
         self._waiting[forward] -= 1
@@ -111,7 +111,7 @@ class LoopGradients:
         if loop is None:
             return None
         branch = op._control_flow_context
-        if branch is loop.forward or op.type not in ("Switch", "RefSwitch"):
+        if branch is loop.forward or op.declaration.role != "switch":
             return loop.zeros_like(output)
         zeros = loop.zeros_like(op.inputs[0])
         return colocated_switch(zeros, branch.pred)[1 - branch.branch]  # type: ignore[no-any-return]
@@ -125,8 +125,8 @@ class LoopGradients:
 
     def gradient(self, op: Any, gradients: list[Any]) -> list[Any]:
         """The gradients by the inputs of a loop primitive, given those by its outputs (or None)."""
-        kind = op.type
-        if kind == "Exit":
+        role = op.declaration.role
+        if role == "exit":
             forward = _loop_left(op)
             if forward is None:
                 raise ValueError(
@@ -147,11 +147,11 @@ class LoopGradients:
         loop = self._gradient_of(op._control_flow_context)
         if loop is None:
             return _gradient_in_the_body(op, gradients)
-        if kind in ("Switch", "RefSwitch"):
+        if role == "switch":
             return loop.visit_switch(op, gradients)
-        if kind in ("Merge", "RefMerge"):
+        if role == "merge":
             return loop.visit_merge(gradients[0])
-        if kind == "NextIteration":
+        if role == "next_iteration":
             return [gradients[0]]
         if is_constant_enter(op):
             return [loop.accumulate(op, gradients[0])]
@@ -165,7 +165,7 @@ def _loop_left(op: Operation) -> Any:
 
 def leaves_a_gradient(op: Operation) -> bool:
     """Whether `op` is the result of a loop that is itself a gradient: nothing before it is visited."""
-    if op.type != "Exit":
+    if op.declaration.role != "exit":
         return False
     forward = _loop_left(op)
     return forward is not None and forward.history is not None
@@ -173,12 +173,12 @@ def leaves_a_gradient(op: Operation) -> bool:
 
 def is_loop_primitive(op: Operation) -> bool:
     """Whether `op` is part of a loop variable's ring or brings a value in."""
-    kind = op.type
-    if kind in ("Enter", "RefEnter", "Exit", "NextIteration"):
+    role = op.declaration.role
+    if role in ("enter", "exit", "next_iteration"):
         return True
-    if kind in ("Switch", "RefSwitch"):
-        return bool(op.inputs[1].op.type == "LoopCond")
-    return kind in ("Merge", "RefMerge") and any(x.op.type == "NextIteration" for x in op.inputs)
+    if role == "switch":
+        return op.inputs[1].op.declaration.role == "loop_condition"
+    return role == "merge" and any(x.op.declaration.role == "next_iteration" for x in op.inputs)
 
 
 def _gradient_in_the_body(op: Operation, gradients: list[Any]) -> list[Any]:
@@ -188,7 +188,7 @@ def _gradient_in_the_body(op: Operation, gradients: list[Any]) -> list[Any]:
     context = op._control_flow_context
     if context is not None and context is op.graph._scopes.control_flow_context:
         source = op.inputs[0].op
-        while source.type in ("Merge", "Switch", "Enter"):
+        while source.declaration.role in ("merge", "switch", "enter"):
             source = source.inputs[0].op
         raise ValueError(
             f"Cannot compute gradient inside while loop with respect to op '{source.name}'. We do not "

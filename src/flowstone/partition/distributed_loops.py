@@ -47,7 +47,7 @@ class ControlLoops:
         self._made: list[PlanNode] = []
         for node in subgraph.nodes:
             frame = frames.home(node)
-            if frame is not None and node.type == "LoopCond":
+            if frame is not None and node.declaration.role == "loop_condition":
                 self._predicates[frame] = node
             elif frame is not None and node.type in ENTERS:
                 self._enters.setdefault(frame, node)

@@ -118,7 +118,11 @@ class _Partitioner:
         for i, x in enumerate(node.inputs):
             if self.device_of[x.op] is not device:
                 node.inputs[i] = self._brought(x, device, node, i)
-            elif device.device_type not in (CPU, GPU) and _steers(node, i) and x.op.type != "LoopCond":
+            elif (
+                device.device_type not in (CPU, GPU)
+                and _steers(node, i)
+                and x.op.declaration.role != "loop_condition"
+            ):
                 node.inputs[i] = self._received(x, device, True)
         for i, control in enumerate(node.control_inputs):
             if self.device_of[control] is not device:
@@ -282,7 +286,7 @@ def _is_plain_constant(node: PlanNode) -> bool:
 
 def _steers(node: PlanNode, place: int) -> bool:
     """Whether the executor asks for the value of this input."""
-    return node.type == "LoopCond" or (node.type in SWITCHES and place == 1)
+    return node.declaration.role == "loop_condition" or (node.type in SWITCHES and place == 1)
 
 
 def _can_convert(source: Any, target: Any) -> bool:

@@ -27,7 +27,7 @@ from flowstone.framework.node import Output
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.framework.tensor_proto import messages
 from flowstone.placement.devices import PlacementDevice
-from flowstone.placement.operation_cost import STATE, Work, state_size, tensor_size, work
+from flowstone.placement.operation_cost import Work, state_size, tensor_size, work
 
 
 class Rates(NamedTuple):
@@ -157,7 +157,7 @@ class CostModel:
             measured = self.measured_us(node.name, device.name)
             entry.inaccurate = measured is None
             entry.compute_cost = round(self.time_us(node, device) if measured is None else measured)
-            if node.type in STATE:
+            if node.declaration.holds_state:
                 entry.persistent_memory_size = state_size(node)
             for x in node.inputs:
                 entry.input_info.add(preceding_node=number[x.op], preceding_port=x.value_index)

@@ -19,11 +19,9 @@ from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.placement.cost_model import CostModel
 from flowstone.placement.device_constraints import Constraints
 from flowstone.placement.devices import Link, Links, PlacementDevice, default_link
-from flowstone.placement.operation_cost import FREE, STATE, Work, is_view, state_size, work
+from flowstone.placement.operation_cost import Work, state_size, work
 
 ASSUMED_ITERATIONS = 10
-_PRIMITIVES = ("Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond")
-_FOLLOWERS = frozenset((*_PRIMITIVES, *("Ref" + name for name in _PRIMITIVES)))
 
 
 @dataclass
@@ -158,11 +156,10 @@ class _Packing:
         for control in node.control_inputs:
             if control in first:
                 inputs.append(first[control] + len(control.outputs))
-        kind = node.declaration.name
-        free = kind in FREE
+        free = node.declaration.is_free
         self.works.append(_NOTHING if free else work(node))
         self.light.append(free and all([self.light[self.producer[t]] for t in inputs]))
-        if kind in _FOLLOWERS:
+        if node.declaration.role:
             self.has_loops = True
             if data:
                 self.follows[i] = self.producer[inputs[0]]
@@ -173,10 +170,10 @@ class _Packing:
         start = len(self.size)
         self.first[node] = start
         self.outputs.append(range(start, start + len(node.outputs) + 1))
-        held = node.declaration.name in STATE
+        held = node.declaration.holds_state
         if held:
             self.resident[i] = state_size(node)
-        shares = bool(data) and (free or is_view(node.declaration))
+        shares = bool(data) and (free or node.declaration.is_view)
         for x in node.outputs:
             size = self.costs.output_size(x)
             self.size.append(size)
@@ -198,9 +195,9 @@ def _frames(nodes: Sequence[PlanNode], packing: _Packing) -> dict[int, int]:
     for i, node in enumerate(nodes):
         sources = [inside[p] for t in packing.inputs[i] if (p := packing.producer[t]) in inside]
         loop, depth = max(sources, key=lambda each: each[1], default=(-1, 0))
-        if node.type in ("Exit", "RefExit"):
+        if node.declaration.role == "exit":
             depth -= 1
-        elif node.type in ("Enter", "RefEnter"):
+        elif node.declaration.role == "enter":
             if depth == 0:
                 loop = loops.setdefault(node.attributes["frame_name"], len(loops))
             depth += 1

@@ -13,11 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.branches import MERGES, SWITCHES
 from flowstone.rewriting.analyses.frames import LOOP_TYPES
 
-_DECISIONS = SWITCHES | {"LoopCond"}
+_DECISIONS = registry.with_role("switch", "loop_condition")
 
 
 def undecided(subgraph: Subgraph) -> PlanNode | None:

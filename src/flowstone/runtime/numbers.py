@@ -145,7 +145,11 @@ class Numbers:
 
     def _takes(self, node: PlanNode, i: int) -> bool:
         """Whether input `i` of `node` may be a number."""
-        if node.type == "LoopCond" or node.type in EXITS or (node.type in SWITCHES and i == 1):
+        if (
+            node.declaration.role == "loop_condition"
+            or node.type in EXITS
+            or (node.type in SWITCHES and i == 1)
+        ):
             return True
         if node.type in ENTERS:
             return True

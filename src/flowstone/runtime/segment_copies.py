@@ -39,7 +39,9 @@ class SegmentCopies:
 
     def add(self, node: PlanNode) -> None:
         """A copy of a member. What a loop's head takes from the next iteration is copied after it."""
-        if node.type == "LoopCond" and self._dynamic:  # the mark of what the executor's Switches ask
+        if (
+            node.declaration.role == "loop_condition" and self._dynamic
+        ):  # the mark of what the executor's Switches ask
             self.of_output[node.outputs[0]] = self.of_output.get(node.inputs[0], node.inputs[0])
             return
         controls = [copy for c in node.control_inputs if (copy := self.of_node.get(c)) is not None]

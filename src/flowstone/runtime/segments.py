@@ -153,7 +153,7 @@ class _Writer:
 
     def _write_computation(self, node: PlanNode, i: int) -> None:
         depth = self.blocks.enter(node)
-        if node.type == "LoopCond":
+        if node.declaration.role == "loop_condition":
             condition = self.loops.number(node.inputs[0]) or self.names.expression(node, 0)
             self.code.line(depth, f"if not {condition}: break", node)
             return

@@ -21,7 +21,7 @@ import numpy as np
 from flowstone.framework.node import Node, Output
 from flowstone.framework.shape import Dims, format_dims
 from flowstone.framework.subgraph import PlanNode, PlanOutput
-from flowstone.placement.operation_cost import FREE, Work, work
+from flowstone.placement.operation_cost import Work, work
 from flowstone.rewriting.analyses.memory_estimate import peak_memory
 from flowstone.runtime.floors import Floor, Floors
 from flowstone.runtime.plan import Plan
@@ -159,7 +159,7 @@ def _node_profile(
     node = shapes.node(event)
     waits = node.declaration.asynchronous
     done, floor = Work(0.0, 0), Floor(0.0, "")
-    if node.type not in FREE and not waits:
+    if not node.declaration.is_free and not waits:
         done = work(node)
         if floors is not None:
             floor = floors.floor(done.operations, done.size, "Conv" in node.type)

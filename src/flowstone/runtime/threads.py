@@ -27,7 +27,7 @@ import torch
 from flowstone.framework.node import Output
 from flowstone.framework.shape import num_elements
 from flowstone.framework.subgraph import PlanNode, Subgraph
-from flowstone.placement.operation_cost import FREE, is_by_element, touched_rows, work
+from flowstone.placement.operation_cost import touched_rows, work
 from flowstone.rewriting.analyses.frames import Frames
 
 _ITERATIONS = 16  # of a loop, as far as is known here
@@ -75,7 +75,7 @@ def _work(node: PlanNode, element_cost: float, rows: int | None) -> float | None
     if touched is not None:
         count = _elements(touched, rows)
         return None if count is None else element_cost * count
-    if not node.inputs or not node.outputs or node.type in FREE:
+    if not node.inputs or not node.outputs or node.declaration.is_free:
         return 0.0
     if node.type in _SEQUENCES:
         return work(node).operations / 2
@@ -85,7 +85,7 @@ def _work(node: PlanNode, element_cost: float, rows: int | None) -> float | None
         if size is None:
             return None
         sizes.append(size)
-    if is_by_element(node):
+    if node.declaration.by_element:
         is_known = all([num_elements(x.dims) is not None for x in (*node.inputs, *node.outputs)])
         return element_cost * (work(node).operations if is_known else max(sizes))
     sizes.sort(reverse=True)

@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from flowstone.framework import dtypes, machine, onednn
+from flowstone.framework import dtypes, machine, onednn, work
 from flowstone.framework.kernel import CPU, GPU, X1, X2, Call
 from flowstone.framework.operation import op
 from flowstone.framework.shape import num_elements
@@ -32,6 +32,7 @@ biased_conv2d_op = op(
     "input: T, filter: T, bias: T -> output: T",
     f"{IMAGE} ; activation: string = '' ; packed: bool = false",
     T=FLOATS,
+    cost=work.convolution(work.first_output, work.input_at(1)),
 )
 biased_conv2d_op.infer(infer_convolution(4, depthwise=False))
 biased_conv2d_op.not_differentiable()

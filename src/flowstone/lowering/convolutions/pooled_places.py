@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from flowstone.framework import dtypes, machine
+from flowstone.framework import dtypes, machine, work
 from flowstone.framework.dtypes import DType
 from flowstone.framework.kernel import CPU, GPU, Call, Input
 from flowstone.framework.operation import op
@@ -65,7 +65,9 @@ def _arguments(window: Any, shape: Any) -> Any:
     return window.sizes, window.strides, padding, (1,) * window.n, ceil
 
 
-pool_op = op("_MaxPoolWithPlaces", "input: T -> output: T, places: Tplaces", _ATTRIBUTES, T=FLOATS)
+pool_op = op(
+    "_MaxPoolWithPlaces", "input: T -> output: T, places: Tplaces", _ATTRIBUTES, T=FLOATS, cost=work.pooling
+)
 pool_op.infer(lambda node: [infer_pooled(attribute_window, len(node.attributes["ksize"]))(node)] * 2)
 pool_op.not_differentiable()
 
@@ -131,6 +133,7 @@ grad_op = op(
     "places: Tplaces, grad: T -> output: T",
     f"{_ATTRIBUTES} ; shape: shape",
     T=FLOATS,
+    cost=4,
 )
 grad_op.infer(lambda node: node.attributes["shape"])
 grad_op.not_differentiable()

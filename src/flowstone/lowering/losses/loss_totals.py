@@ -23,13 +23,19 @@ __all__: list[str] = []
 
 _ATTRIBUTES = "divisor: int ; scale: float = 1 ; turned: bool = false"
 total_op = op(
-    "_SoftmaxCrossEntropyTotal", "features: T, labels: T -> total: T, backprop: T", _ATTRIBUTES, T=FLOATS
+    "_SoftmaxCrossEntropyTotal",
+    "features: T, labels: T -> total: T, backprop: T",
+    _ATTRIBUTES,
+    T=FLOATS,
+    by_element=True,
+    cost=15,
 )
 sparse_total_op = op(
     "_SparseSoftmaxCrossEntropyTotal",
     "features: T, labels: Tlabels -> total: T, backprop: T",
     f"{_ATTRIBUTES} ; Tlabels: type in [int32, int64] = int64",
     T=FLOATS,
+    cost=15,
 )
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from flowstone.framework import dtypes, onednn
+from flowstone.framework import dtypes, onednn, work
 from flowstone.framework.kernel import CPU, GPU, X0, X1, X2, Call
 from flowstone.framework.operation import op
 from flowstone.lowering.packing.packed_weights import FORMS, Dims, Form
@@ -50,6 +50,7 @@ _product = op(
     "a: T, weights: T, bias: NB*T -> product: T",
     "NB: int >= 0 ; activation: string = ''",
     T=[dtypes.float32],
+    cost=work.product,
 )
 _product.infer(lambda node: (node.known_dims(0)[0], node.known_dims(1)[0]))
 

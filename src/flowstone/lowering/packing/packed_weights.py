@@ -132,6 +132,7 @@ _weights = op(
     T=[dtypes.float32],
     aliases=[0],
     snapshot=True,
+    free=True,
 )
 _resource_weights = op(
     "_PackedResourceWeights",
@@ -143,9 +144,16 @@ _resource_weights = op(
     aliases=[0],
     snapshot=True,
     capturable=True,  # on GPUs nothing is packed
+    free=True,
 )
 _constant = op(
-    "_PackedConstant", "value: T -> weights: N*T", _ATTRIBUTES, T=[dtypes.float32], aliases=[0], snapshot=True
+    "_PackedConstant",
+    "value: T -> weights: N*T",
+    _ATTRIBUTES,
+    T=[dtypes.float32],
+    aliases=[0],
+    snapshot=True,
+    free=True,
 )
 
 

@@ -18,6 +18,7 @@ from typing import Any
 
 import torch
 
+from flowstone.framework import work
 from flowstone.framework.kernel import CPU, GPU, X0, X1, X2, Call, Input
 from flowstone.framework.machine import Machine
 from flowstone.framework.operation import op
@@ -118,6 +119,7 @@ add_op = op(
     capturable=True,
     mutates=[0],
     keeps=[1, 2],
+    cost=work.added_product,
 )
 add_op.infer(lambda node: ())
 add_op.not_differentiable()

@@ -26,7 +26,7 @@ from typing import Any
 
 import torch
 
-from flowstone.framework import dtypes, onednn
+from flowstone.framework import dtypes, onednn, work
 from flowstone.framework.kernel import CPU, GPU, Call, Input
 from flowstone.framework.machine import Machine
 from flowstone.framework.operation import op
@@ -157,7 +157,7 @@ def _rate(node: Any, env: Any) -> Any:
     return Call(torch.Tensor.item, Input(1)) if env.device.type == "cpu" else Input(1)
 
 
-def _declare(name: Any, operands: Any, attributes: Any, kernel: Any) -> Any:
+def _declare(name: Any, operands: Any, attributes: Any, kernel: Any, cost: work.Cost) -> Any:
     """The ops on a reference and on a resource."""
     for prefix, held, out in (("_", "Ref(T)", "out: Ref(T)"), ("_Resource", "resource", "")):
         declaration = op(
@@ -169,6 +169,7 @@ def _declare(name: Any, operands: Any, attributes: Any, kernel: Any) -> Any:
             aliases=[0] if out else [],
             stateful=not out,
             capturable=True,
+            cost=cost,
         )
         declaration.infer(_held_dims if out else _nothing)
         declaration.kernel(CPU, GPU)(kernel)
@@ -184,6 +185,10 @@ def _nothing(node: Any) -> Any:
 
 
 _declare(
-    "ApplyProduct", "a: T, b: T", "transpose_a: bool = false ; transpose_b: bool = false", _product_kernel
+    "ApplyProduct",
+    "a: T, b: T",
+    "transpose_a: bool = false ; transpose_b: bool = false",
+    _product_kernel,
+    work.product_update,
 )
-_declare("ApplySum", "matrix: T", "axis: int", _sum_kernel)
+_declare("ApplySum", "matrix: T", "axis: int", _sum_kernel, work.per_element_of(work.input_at(2), 2))

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import torch
 
-from flowstone.framework import dtypes
+from flowstone.framework import dtypes, work
 from flowstone.framework.dtypes import DType
 from flowstone.framework.graph_operation import Operation
 from flowstone.framework.kernel import CPU, GPU, X0, X1, Call, Environment, Input, Kernel
@@ -21,9 +21,11 @@ from flowstone.ops.algebra.matrices import SIGNED_TYPES, TYPES, call_of, product
 from flowstone.ops.numbers.elementwise import sum_to
 
 _BATCH_ATTRIBUTES = "adj_x: bool = false ; adj_y: bool = false ; grad_x: bool = false ; grad_y: bool = false"
-batch_matmul_op = op("BatchMatMul", "x: T, y: T -> output: T", _BATCH_ATTRIBUTES, T=SIGNED_TYPES)
+batch_matmul_op = op(
+    "BatchMatMul", "x: T, y: T -> output: T", _BATCH_ATTRIBUTES, T=SIGNED_TYPES, cost=work.product
+)
 batch_matmul_v2_op = op(
-    "BatchMatMulV2", "x: T, y: T -> output: T", _BATCH_ATTRIBUTES, T=(*TYPES, dtypes.int16)
+    "BatchMatMulV2", "x: T, y: T -> output: T", _BATCH_ATTRIBUTES, T=(*TYPES, dtypes.int16), cost=work.product
 )
 
 

@@ -11,7 +11,7 @@ from typing import Any, NoReturn, TypeAlias
 
 import torch
 
-from flowstone.framework import dtypes, errors, onednn
+from flowstone.framework import dtypes, errors, onednn, work
 from flowstone.framework.building import graph_of
 from flowstone.framework.dtypes import DType
 from flowstone.framework.graph_operation import Operation
@@ -157,6 +157,7 @@ matmul_op = op(
     "a: T, b: T -> product: T",
     "transpose_a: bool = false ; transpose_b: bool = false ; grad_a: bool = false ; grad_b: bool = false",
     T=TYPES,
+    cost=work.product,
 )
 
 
@@ -228,6 +229,7 @@ fused_matmul_op = op(
     "a: T, b: T, bias: T -> product: T",
     "transpose_a: bool = false ; transpose_b: bool = false ; activation: string = ''",
     T=FLOATS_AND_COMPLEX,
+    cost=work.product,
 )
 fused_matmul_op.infer(_infer_product)
 fused_matmul_op.not_differentiable()

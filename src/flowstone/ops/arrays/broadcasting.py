@@ -29,6 +29,7 @@ broadcast_to_op = op(
     snapshot=True,
     overlapping=True,
     host=["shape"],
+    by_element=True,
 )
 
 

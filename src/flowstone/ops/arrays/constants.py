@@ -43,7 +43,7 @@ __all__ = [
 
 _SMALL = 1000  # elements: below, zeros and ones are constants
 
-const = op("Const", "-> output: dtype", "value: tensor", dtype=None)
+const = op("Const", "-> output: dtype", "value: tensor", dtype=None, free=True)
 const.infer(lambda node: tuple(node.attributes["value"].shape))
 const.not_differentiable()
 
@@ -101,12 +101,16 @@ def _unfed(node: Node, env: Environment) -> Kernel:
     return fail
 
 
-placeholder_op = op("Placeholder", "-> output: dtype", "shape: shape = ?", dtype=None, stateful=True)
+placeholder_op = op(
+    "Placeholder", "-> output: dtype", "shape: shape = ?", dtype=None, stateful=True, free=True
+)
 placeholder_op.infer(lambda node: node.attributes["shape"])
 placeholder_op.kernel(CPU, GPU)(_unfed)
 placeholder_op.not_differentiable()
 
-placeholder_v2_op = op("PlaceholderV2", "-> output: dtype", "shape: shape", dtype=None, stateful=True)
+placeholder_v2_op = op(
+    "PlaceholderV2", "-> output: dtype", "shape: shape", dtype=None, stateful=True, free=True
+)
 placeholder_v2_op.infer(lambda node: node.attributes["shape"])
 placeholder_v2_op.kernel(CPU, GPU)(_unfed)
 placeholder_v2_op.not_differentiable()
@@ -130,6 +134,7 @@ fill_op = op(
     "index_type: type in [int32, int64] = int32",
     T=None,
     host=["dims"],
+    by_element=True,
 )
 
 
@@ -174,7 +179,7 @@ def _(op: Operation, dy: Tensor) -> Gradients:
 
 
 def _like(name: str, types: Any, function: Any) -> OpDeclaration:
-    declaration = op(name, "x: T -> y: T", T=types)
+    declaration = op(name, "x: T -> y: T", T=types, by_element=True)
     declaration.infer(lambda node: node.dims(0))
     declaration.not_differentiable()
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework import dtypes
+from flowstone.framework import dtypes, work
 from flowstone.framework.composite import IndexedSlices
 from flowstone.framework.graph_operation import Operation
 from flowstone.framework.kernel import CPU, GPU, X0, X1, Call, Environment, Kernel
@@ -42,6 +42,7 @@ gather_v1_op = op(
     "validate_indices: bool = true",
     Tparams=None,
     Tindices=_INDEX,
+    rows=work.first_output,
 )
 
 
@@ -71,6 +72,7 @@ gather_op = op(
     Tindices=(dtypes.int16, *_INDEX),
     Taxis=_INDEX,
     host=["axis"],
+    rows=work.first_output,
 )
 
 
@@ -213,6 +215,7 @@ gather_nd_op = op(
     "params: Tparams, indices: Tindices -> output: Tparams",
     Tparams=None,
     Tindices=(dtypes.int16, *_INDEX),
+    rows=work.first_output,
 )
 
 

@@ -48,17 +48,19 @@ def _pass_on(op: Operation, dy: Tensor) -> Gradients:
     return (dy,)
 
 
-identity_op = _identity("Identity", "input: T -> output: T", T=None)
+identity_op = _identity("Identity", "input: T -> output: T", T=None, free=True)
 identity_op.gradient(_pass_on)
 identity_op.fold(lambda node: node.inputs[0])
 identity_op.value(0)(lambda node: node.inputs[0]._static_value)
 
-stop_gradient_op = _identity("StopGradient", "input: T -> output: T", T=None)
+stop_gradient_op = _identity("StopGradient", "input: T -> output: T", T=None, free=True)
 stop_gradient_op.not_differentiable()
 stop_gradient_op.fold(lambda node: node.inputs[0])
 stop_gradient_op.value(0)(lambda node: node.inputs[0]._static_value)
 
-prevent_gradient_op = _identity("PreventGradient", "input: T -> output: T", "message: string = ''", T=None)
+prevent_gradient_op = _identity(
+    "PreventGradient", "input: T -> output: T", "message: string = ''", T=None, free=True
+)
 prevent_gradient_op.fold(lambda node: node.inputs[0])
 
 
@@ -70,7 +72,7 @@ def _(op: Operation, dy: Tensor) -> Gradients:
 value_op = _identity("_Value", "ref: T -> value: T", T=None, snapshot=True)  # of a reference, as it is now
 value_op.not_differentiable()
 
-snapshot_op = _identity("Snapshot", "input: T -> output: T", T=None)
+snapshot_op = _identity("Snapshot", "input: T -> output: T", T=None, free=True)
 snapshot_op.no_gradient()
 snapshot_op.fold(lambda node: node.inputs[0])
 
@@ -81,7 +83,7 @@ debug_gradient_identity_op = _identity("DebugGradientIdentity", "input: T -> out
 debug_gradient_identity_op.gradient(_pass_on)
 
 placeholder_with_default_op = _identity(
-    "PlaceholderWithDefault", "input: dtype -> output: dtype", "shape: shape", dtype=None
+    "PlaceholderWithDefault", "input: dtype -> output: dtype", "shape: shape", dtype=None, free=True
 )
 placeholder_with_default_op.gradient(_pass_on)
 placeholder_with_default_op.value()(lambda node: None)  # it may be fed

@@ -94,6 +94,7 @@ concat_v2_op = op(
     "N: int >= 2 ; Tidx: type in [int32, int64] = int32",
     T=None,
     host=["axis"],
+    by_element=True,
 )
 concat_v2_op.infer(lambda node: _concat_dims(node, node.inputs[:-1], len(node.inputs) - 1))
 concat_v2_op.kernel(CPU, GPU)(
@@ -101,7 +102,12 @@ concat_v2_op.kernel(CPU, GPU)(
 )
 
 concat_op = op(
-    "Concat", "concat_dim: int32, values: N*T -> output: T", "N: int >= 2", T=None, host=["concat_dim"]
+    "Concat",
+    "concat_dim: int32, values: N*T -> output: T",
+    "N: int >= 2",
+    T=None,
+    host=["concat_dim"],
+    by_element=True,
 )
 concat_op.infer(lambda node: _concat_dims(node, node.inputs[1:], 0))
 concat_op.kernel(CPU, GPU)(lambda node, env: _concat_kernel(node, 1, len(node.inputs) - 1, 0))
@@ -193,6 +199,7 @@ split_op = op(
     aliases=[1],
     snapshot=True,
     host=["split_dim"],
+    by_element=True,
 )
 
 
@@ -252,6 +259,7 @@ split_v_op = op(
     aliases=[0],
     snapshot=True,
     host=["size_splits", "split_dim"],
+    by_element=True,
 )
 
 

@@ -37,7 +37,7 @@ __all__ = ["parallel_stack", "stack", "unstack"]
 
 # ---- Pack and Unpack
 
-pack_op = op("Pack", "values: N*T -> output: T", "axis: int = 0", T=None)
+pack_op = op("Pack", "values: N*T -> output: T", "axis: int = 0", T=None, by_element=True)
 
 
 @pack_op.infer
@@ -75,7 +75,13 @@ def _(node: Node) -> Known | list[Known]:
 
 
 unpack_op = op(
-    "Unpack", "value: T -> output: num*T", "num: int >= 0 ; axis: int = 0", T=None, aliases=[0], snapshot=True
+    "Unpack",
+    "value: T -> output: num*T",
+    "num: int >= 0 ; axis: int = 0",
+    T=None,
+    aliases=[0],
+    snapshot=True,
+    by_element=True,
 )
 
 

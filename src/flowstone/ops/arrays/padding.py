@@ -103,7 +103,9 @@ def _unpadded(op: Operation, dy: Tensor) -> Tensor:
     return F.Slice(dy, begin, shape(x, out_type=kind))
 
 
-pad_op = op("Pad", "input: T, paddings: Tpaddings -> output: T", _PADDINGS, T=None, host=["paddings"])
+pad_op = op(
+    "Pad", "input: T, paddings: Tpaddings -> output: T", _PADDINGS, T=None, host=["paddings"], by_element=True
+)
 pad_op.infer(_padded_dims)
 pad_op.kernel(CPU, GPU)(lambda node, env: _pad_kernel(node, None))
 pad_op.gradient(lambda op, dy: (_unpadded(op, dy), None))
@@ -202,6 +204,7 @@ tile_op = op(
     "Tmultiples: type in [int32, int64] = int32",
     T=None,
     host=["multiples"],
+    by_element=True,
 )
 
 

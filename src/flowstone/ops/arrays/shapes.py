@@ -49,7 +49,7 @@ _INDEX = "[int32, int64]"
 
 
 def _question(name: str, attributes: str, result: str) -> OpDeclaration:
-    declaration = op(name, f"input: T -> output: {result}", attributes, T=None, host=["output"])
+    declaration = op(name, f"input: T -> output: {result}", attributes, T=None, host=["output"], free=True)
     declaration.not_differentiable()
     return declaration
 
@@ -81,6 +81,7 @@ shape_n_op = op(
     f"out_type: type in {_INDEX} = int32",
     T=None,
     host=["output"],
+    free=True,
 )
 shape_n_op.infer(lambda node: [(None if x.dims is None else len(x.dims),) for x in node.inputs])
 shape_n_op.not_differentiable()

@@ -91,6 +91,7 @@ strided_slice_op = op(
     aliases=[0],
     snapshot=True,
     host=["begin", "end", "strides"],
+    by_element=True,
 )
 
 
@@ -291,6 +292,7 @@ slice_op = op(
     aliases=[0],
     snapshot=True,
     host=["begin", "size"],
+    by_element=True,
 )
 
 

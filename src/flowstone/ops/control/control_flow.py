@@ -31,7 +31,7 @@ from flowstone.ops.arrays.constants import constant
 
 __all__ = ["group", "no_op", "tuple"]
 
-no_op_declaration = op("NoOp", "->")
+no_op_declaration = op("NoOp", "->", free=True)
 no_op_declaration.infer(lambda node: None)
 no_op_declaration.kernel(CPU, GPU)(lambda node, env: Value(None))
 no_op_declaration.not_differentiable()
@@ -44,13 +44,26 @@ def no_op(name: str | None = None) -> Operation:
 
 # ---- Switch and Merge: a plan knows when each output is alive, so their kernels serve node-by-node runs only
 
-switch_op = op("Switch", "data: T, pred: bool -> output_false: T, output_true: T", T=None, aliases=[0])
-ref_switch_op = op(
-    "RefSwitch", "data: Ref(T), pred: bool -> output_false: Ref(T), output_true: Ref(T)", T=None, aliases=[0]
+switch_op = op(
+    "Switch", "data: T, pred: bool -> output_false: T, output_true: T", T=None, aliases=[0], role="switch"
 )
-merge_op = op("Merge", "inputs: N*T -> output: T, value_index: int32", "N: int >= 1", T=None, aliases=[0])
+ref_switch_op = op(
+    "RefSwitch",
+    "data: Ref(T), pred: bool -> output_false: Ref(T), output_true: Ref(T)",
+    T=None,
+    aliases=[0],
+    role="switch",
+)
+merge_op = op(
+    "Merge", "inputs: N*T -> output: T, value_index: int32", "N: int >= 1", T=None, aliases=[0], role="merge"
+)
 ref_merge_op = op(
-    "RefMerge", "inputs: Ref(N*T) -> output: Ref(T), value_index: int32", "N: int >= 1", T=None, aliases=[0]
+    "RefMerge",
+    "inputs: Ref(N*T) -> output: Ref(T), value_index: int32",
+    "N: int >= 1",
+    T=None,
+    aliases=[0],
+    role="merge",
 )
 
 
@@ -83,14 +96,16 @@ def _no_kernel(node: Node, env: Environment) -> Kernel:
 
 
 _FRAME = "frame_name: string ; is_constant: bool = false ; parallel_iterations: int = 10"
-enter_op = op("Enter", "data: T -> output: T", _FRAME, T=None, aliases=[0])
-ref_enter_op = op("RefEnter", "data: Ref(T) -> output: Ref(T)", _FRAME, T=None, aliases=[0])
-exit_op = op("Exit", "data: T -> output: T", T=None, aliases=[0])
-ref_exit_op = op("RefExit", "data: Ref(T) -> output: Ref(T)", T=None, aliases=[0])
-next_iteration_op = op("NextIteration", "data: T -> output: T", T=None, aliases=[0])
-ref_next_iteration_op = op("RefNextIteration", "data: Ref(T) -> output: Ref(T)", T=None, aliases=[0])
-loop_cond_op = op("LoopCond", "input: bool -> output: bool")
-control_trigger_op = op("ControlTrigger", "->")
+enter_op = op("Enter", "data: T -> output: T", _FRAME, T=None, aliases=[0], role="enter")
+ref_enter_op = op("RefEnter", "data: Ref(T) -> output: Ref(T)", _FRAME, T=None, aliases=[0], role="enter")
+exit_op = op("Exit", "data: T -> output: T", T=None, aliases=[0], role="exit")
+ref_exit_op = op("RefExit", "data: Ref(T) -> output: Ref(T)", T=None, aliases=[0], role="exit")
+next_iteration_op = op("NextIteration", "data: T -> output: T", T=None, aliases=[0], role="next_iteration")
+ref_next_iteration_op = op(
+    "RefNextIteration", "data: Ref(T) -> output: Ref(T)", T=None, aliases=[0], role="next_iteration"
+)
+loop_cond_op = op("LoopCond", "input: bool -> output: bool", role="loop_condition")
+control_trigger_op = op("ControlTrigger", "->", free=True)
 
 for _declaration in (enter_op, ref_enter_op):
     _declaration.infer(lambda node: node.dims(0))

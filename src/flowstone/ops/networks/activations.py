@@ -57,10 +57,10 @@ def _has_equal_shapes(node: Node) -> bool:
 
 
 def activation(
-    name: str, types: tuple[DType, ...], make: Callable[..., Any], attributes: str = ""
+    name: str, types: tuple[DType, ...], make: Callable[..., Any], attributes: str = "", **traits: Any
 ) -> OpDeclaration:
     """Declares an activation; `make(node)` gives its kernel."""
-    declaration = op(name, "features: T -> activations: T", attributes, T=types)
+    declaration = op(name, "features: T -> activations: T", attributes, T=types, by_element=True, **traits)
     declaration.infer(_same_shape)
     declaration.kernel(CPU, GPU)(lambda node, env: make(node))
     return declaration
@@ -72,9 +72,12 @@ def activation_gradient(
     make: Callable[..., Any],
     second: str = "features",
     attributes: str = "",
+    **traits: Any,
 ) -> OpDeclaration:
     """Declares the op of an activation's gradient; `make(node)` gives its `Call` on equal shapes."""
-    declaration = op(name, f"gradients: T, {second}: T -> backprops: T", attributes, T=types)
+    declaration = op(
+        name, f"gradients: T, {second}: T -> backprops: T", attributes, T=types, by_element=True, **traits
+    )
     declaration.infer(_merged_shape)
 
     @declaration.kernel(CPU, GPU)
@@ -166,6 +169,7 @@ leaky_relu_op = op(
     "LeakyRelu",
     "features: T -> activations: T",
     "alpha: float = 0.2 ; T: type in [half, bfloat16, float, double] = float",
+    by_element=True,
 )
 leaky_relu_op.infer(_same_shape)
 leaky_relu_op.kernel(CPU, GPU)(lambda node, env: _leaky_relu_kernel(node))
@@ -173,6 +177,7 @@ leaky_relu_grad = op(
     "LeakyReluGrad",
     "gradients: T, features: T -> backprops: T",
     "alpha: float = 0.2 ; T: type in [half, bfloat16, float, double] = float",
+    by_element=True,
 )
 leaky_relu_grad.infer(_merged_shape)
 
@@ -225,12 +230,12 @@ def _elu_grad_gradient(again: OpDeclaration) -> GradientFunction:
     return gradient
 
 
-elu_op = activation("Elu", FLOATS, _elu_kernel(1.0, 1.0))
+elu_op = activation("Elu", FLOATS, _elu_kernel(1.0, 1.0), cost=8)
 elu_op.gradient(lambda op, dy: (F.EluGrad(dy, op.outputs[0]),))
 elu_grad = activation_gradient("EluGrad", FLOATS, _elu_grad_kernel, "outputs")
 elu_grad.gradient(_elu_grad_gradient(elu_grad))
 
-selu_op = activation("Selu", FLOATS, _elu_kernel(_SELU_ALPHA, _SELU_SCALE))
+selu_op = activation("Selu", FLOATS, _elu_kernel(_SELU_ALPHA, _SELU_SCALE), cost=8)
 selu_op.gradient(lambda op, dy: (F.SeluGrad(dy, op.outputs[0]),))
 selu_grad = activation_gradient("SeluGrad", FLOATS, lambda node: Call(_selu_grad, X0, X1), "outputs")
 selu_grad.gradient(_elu_grad_gradient(selu_grad))
@@ -248,7 +253,7 @@ def _softsign_grad(dy: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     return dy / torch.abs(x).add_(1).square_()
 
 
-softplus_op = activation("Softplus", FLOATS, lambda node: Call(torch._C._nn.softplus, X0, 1, 40))
+softplus_op = activation("Softplus", FLOATS, lambda node: Call(torch._C._nn.softplus, X0, 1, 40), cost=8)
 softplus_op.gradient(lambda op, dy: (F.Mul(dy, F.Sigmoid(op.inputs[0]), name="mul"),))
 softplus_grad = activation_gradient("SoftplusGrad", FLOATS, lambda node: Call(_softplus_grad, X0, X1))
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from flowstone.framework import dtypes, errors
+from flowstone.framework import dtypes, errors, work
 from flowstone.framework.dtypes import DType
 from flowstone.framework.graph_operation import Operation
 from flowstone.framework.kernel import CPU, GPU, X0, X1, X2, Call, Environment, Kernel, KernelFactory
@@ -297,13 +297,21 @@ def _convolution_family(
 ) -> tuple[OpDeclaration, OpDeclaration, OpDeclaration]:
     """Declares a convolution and its two gradient ops, each the other's gradients."""
     forward_name, input_name, filter_name = names
-    forward = op(forward_name, "input: T, filter: T -> output: T", attributes, T=types)
+    formula = work.depthwise_convolution if depthwise else work.convolution
+    forward = op(
+        forward_name,
+        "input: T, filter: T -> output: T",
+        attributes,
+        T=types,
+        cost=formula(work.first_output, work.input_at(1)),
+    )
     by_input = op(
         input_name,
         f"input_sizes: {'Tshape' if rank == 5 else 'int32'}, filter: T, out_backprop: T -> output: T",
         attributes + (" ; Tshape: type in [int32, int64] = int32" if rank == 5 else ""),
         T=types,
         host=["input_sizes"],
+        cost=formula(work.input_at(2), work.input_at(1)),
     )
     by_filter = op(
         filter_name,
@@ -311,6 +319,7 @@ def _convolution_family(
         attributes,
         T=types,
         host=["filter_sizes"],
+        cost=formula(work.input_at(2), work.first_output),
     )
     forward.infer(infer_convolution(rank, depthwise))
     by_input.infer(_infer_input_gradient(rank, knows_batch=rank == 4 and not depthwise))

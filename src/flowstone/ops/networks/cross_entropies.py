@@ -29,7 +29,11 @@ __all__ = [
 ]
 
 cross_entropy_op = op(
-    "SoftmaxCrossEntropyWithLogits", "features: T, labels: T -> loss: T, backprop: T", T=FLOATS
+    "SoftmaxCrossEntropyWithLogits",
+    "features: T, labels: T -> loss: T, backprop: T",
+    T=FLOATS,
+    by_element=True,
+    cost=15,
 )
 
 

@@ -31,9 +31,9 @@ _ATTRIBUTES = (
     "depth_radius: int = 5 ; bias: float = 1 ; alpha: float = 1 ; beta: float = 0.5 ; "
     "T: type in [half, bfloat16, float] = float"
 )
-lrn_op = op("LRN", "input: T -> output: T", _ATTRIBUTES)
+lrn_op = op("LRN", "input: T -> output: T", _ATTRIBUTES, cost=20)
 lrn_op.infer(lambda node: require_rank(node.dims(0), 4))
-lrn_grad = op("LRNGrad", "input_grads: T, input_image: T, output_image: T -> output: T", _ATTRIBUTES)
+lrn_grad = op("LRNGrad", "input_grads: T, input_image: T, output_image: T -> output: T", _ATTRIBUTES, cost=20)
 lrn_grad.infer(lambda node: merge(merge(require_rank(node.dims(0), 4), node.dims(1)), node.dims(2)))
 lrn_grad.no_gradient()
 

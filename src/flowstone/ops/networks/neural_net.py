@@ -80,9 +80,9 @@ def _bias_add_kernel(node: Node, env: Environment) -> Kernel:
     return modular(dtype, add)
 
 
-bias_add_op = op("BiasAdd", "value: T, bias: T -> output: T", _LAYOUT, T=NUMBERS)
+bias_add_op = op("BiasAdd", "value: T, bias: T -> output: T", _LAYOUT, T=NUMBERS, by_element=True)
 bias_add_v1 = op("BiasAddV1", "value: T, bias: T -> output: T", T=NUMBERS)
-bias_add_grad = op("BiasAddGrad", "out_backprop: T -> output: T", _LAYOUT, T=NUMBERS)
+bias_add_grad = op("BiasAddGrad", "out_backprop: T -> output: T", _LAYOUT, T=NUMBERS, by_element=True)
 for _declaration in (bias_add_op, bias_add_v1):
     _declaration.infer(_infer_bias_add)
     _declaration.kernel(CPU, GPU)(_bias_add_kernel)

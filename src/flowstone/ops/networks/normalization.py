@@ -182,6 +182,7 @@ def _batch_norm_family(version: str) -> tuple[OpDeclaration, OpDeclaration]:
         f"x: T, scale: {unit}, offset: {unit}, mean: {unit}, variance: {unit} -> y: T, batch_mean: {unit}, "
         f"batch_variance: {unit}, reserve_space_1: {unit}, reserve_space_2: {unit}{third[0]}",
         _SETTINGS + _FACTOR + layouts + _X_TYPES[version],
+        cost=8,
     )
     reserves = (3, 4) if version != "V3" else (4, 5)
     grad = op(
@@ -191,6 +192,7 @@ def _batch_norm_family(version: str) -> tuple[OpDeclaration, OpDeclaration]:
         f"offset_backprop: {unit}, "
         f"reserve_space_{reserves[0]}: {unit}, reserve_space_{reserves[1]}: {unit}",
         _SETTINGS + layouts + _X_TYPES[version].replace("U: type in [bfloat16, float]", "U: type in [float]"),
+        cost=12,
     )
     forward.infer(_infer_batch_norm(6 if version == "V3" else 5))
     forward.kernel(CPU, GPU)(_batch_norm_kernel(version == "V3"))

@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from flowstone.framework import dtypes
+from flowstone.framework import dtypes, work
 from flowstone.framework.dtypes import DType
 from flowstone.framework.graph_operation import Operation
 from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
@@ -207,11 +207,11 @@ def _max_family(
         name + suffix, f"input: T{sizes} -> output: T",
         window + (padding if not first_input else PADDINGS) + (_LAYOUT_VECTOR if rank == 4 else layout)
         + typing[0],
-        host=host,
+        host=host, cost=work.pooling,
     )  # fmt: skip
     grad = op(
         f"{name}Grad{suffix}", f"{grad_signature}{sizes} -> output: T",
-        window + padding + layout + typing[1], host=host,
+        window + padding + layout + typing[1], host=host, cost=4,
     )  # fmt: skip
     grad_grad = op(
         f"{name}GradGrad{suffix}", f"orig_input: T, orig_output: T, grad: T{sizes} -> output: T",
@@ -301,7 +301,11 @@ _ARGMAX = (
     WINDOW + "Targmax: type in [int32, int64]{} ; " + PADDINGS + " ; include_batch_in_index: bool = false"
 )
 max_pool_with_argmax_op = op(
-    "MaxPoolWithArgmax", "input: T -> output: T, argmax: Targmax", _ARGMAX.format(" = int64"), T=REAL
+    "MaxPoolWithArgmax",
+    "input: T -> output: T, argmax: Targmax",
+    _ARGMAX.format(" = int64"),
+    T=REAL,
+    cost=work.pooling,
 )
 max_pool_with_argmax_op.infer(lambda node: [infer_pooled(attribute_window, 4)(node)] * 2)
 

@@ -36,6 +36,8 @@ sparse_cross_entropy_op = op(
     "features: T, labels: Tlabels -> loss: T, backprop: T",
     "Tlabels: type in [int32, int64] = int64",
     T=FLOATS,
+    by_element=True,
+    cost=15,
 )
 
 

@@ -182,7 +182,7 @@ def _sign(x: torch.Tensor) -> torch.Tensor:
     return torch.where(torch.isnan(x), x, torch.sign(x))
 
 
-sign_op = op("Sign", "x: T -> y: T", T=SIGNED)
+sign_op = op("Sign", "x: T -> y: T", T=SIGNED, by_element=True)
 sign_op.infer(same_shape)
 
 
@@ -201,7 +201,7 @@ def _(op: Operation, dy: Tensor) -> Gradients:
 
 # ---- powers
 
-pow_op = op("Pow", "x: T, y: T -> z: T", T=SIGNED)
+pow_op = op("Pow", "x: T, y: T -> z: T", T=SIGNED, cost=8)
 pow_op.infer(broadcast_shape)
 
 

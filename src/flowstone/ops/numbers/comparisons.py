@@ -151,8 +151,8 @@ logical_not_op.fold(undone)
 
 # ---- choice
 
-select_op = op("Select", "condition: bool, t: T, e: T -> output: T", T=None)
-select_v2_op = op("SelectV2", "condition: bool, t: T, e: T -> output: T", T=None)
+select_op = op("Select", "condition: bool, t: T, e: T -> output: T", T=None, by_element=True)
+select_v2_op = op("SelectV2", "condition: bool, t: T, e: T -> output: T", T=None, by_element=True)
 
 
 @select_op.infer

@@ -61,13 +61,14 @@ def unary(
     complex_function: _Function | None = None,
     adapter: _Adapter | None = None,
     result: str = "T",
+    **traits: Any,
 ) -> OpDeclaration:
     """Declares ``y = function(x)``.
 
     `in_place(x)` leaves the result in x; `complex_function` serves complex numbers where ATen's name differs;
     `adapter(dtype, function)` serves the unsigned integers; `result` is the output's type.
     """
-    declaration = op(name, f"x: T -> y: {result}", T=types)
+    declaration = op(name, f"x: T -> y: {result}", T=types, by_element=True, **traits)
     declaration.infer(same_shape)
 
     @declaration.kernel(CPU, GPU)

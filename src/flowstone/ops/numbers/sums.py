@@ -85,7 +85,9 @@ def _all_merged(node: Node) -> Dims:
     return dims
 
 
-add_n_op = op("AddN", "inputs: N*T -> sum: T", T=(*ALL_NUMBERS, dtypes.variant), commutative=True)
+add_n_op = op(
+    "AddN", "inputs: N*T -> sum: T", T=(*ALL_NUMBERS, dtypes.variant), commutative=True, by_element=True
+)
 add_n_op.infer(_all_merged)
 add_n_op.kernel(CPU, GPU)(_sum_kernel)
 accumulate_n_op = op(

@@ -156,6 +156,7 @@ def _filled(name: str, function: Callable[..., torch.Tensor]) -> OpDeclaration:
         stateful=True,
         host=["shape"],
         capturable=True,
+        cost=10,
     )
     declaration.infer(_shape_from_input)
     declaration.kernel(CPU, GPU)(_filled_kernel(function))

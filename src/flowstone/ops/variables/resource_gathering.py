@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flowstone.framework import dtypes
+from flowstone.framework import dtypes, work
 from flowstone.framework.composite import IndexedSlices
 from flowstone.framework.graph_operation import Operation
 from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
@@ -30,6 +30,7 @@ resource_gather = op(
     stateful=True,
     reads=[0],
     capturable=True,
+    rows=work.first_output,
 )
 
 
@@ -62,6 +63,7 @@ resource_gather_nd = op(
     Tindices=dtypes.INDICES,
     stateful=True,
     reads=[0],
+    rows=work.first_output,
 )
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework import dtypes, errors
+from flowstone.framework import dtypes, errors, work
 from flowstone.framework.containers import Variable
 from flowstone.framework.dtypes import DType
 from flowstone.framework.errors import InvalidArgumentError
@@ -235,6 +235,7 @@ def _declare_row_scatter(kind: str, function: Callable[..., Any]) -> tuple[OpDec
         mutates=[0],
         aliases=[0],
         capturable=adds,
+        rows=work.input_at(2),
     )
     reference.infer(lambda node: _row_shape(node, node.dims(0)))
     resource = op(
@@ -245,6 +246,7 @@ def _declare_row_scatter(kind: str, function: Callable[..., Any]) -> tuple[OpDec
         stateful=True,
         mutates=[0],
         capturable=adds,
+        rows=work.input_at(2),
     )
 
     @resource.infer
@@ -385,6 +387,7 @@ def _declare_element_scatter(kind: str, function: Callable[..., Any]) -> tuple[O
         Tindices=dtypes.INDICES,
         mutates=[0],
         aliases=[0],
+        rows=work.input_at(2),
     )
     reference.infer(lambda node: _element_shape(node, node.dims(0)))
     resource = op(
@@ -395,6 +398,7 @@ def _declare_element_scatter(kind: str, function: Callable[..., Any]) -> tuple[O
         Tindices=dtypes.INDICES,
         stateful=True,
         mutates=[0],
+        rows=work.input_at(2),
     )
 
     @resource.infer

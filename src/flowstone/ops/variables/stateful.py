@@ -61,6 +61,8 @@ def _declare_variable(name: str, output: str) -> OpDeclaration:
         dtype=None,
         stateful=True,
         capturable=True,
+        free=True,
+        holds_state=True,
     )
     declaration.kernel(CPU, GPU)(_variable_kernel)
     return declaration.not_differentiable()
@@ -166,6 +168,7 @@ read_variable = op(
     aliases=[0],
     snapshot=True,
     capturable=True,
+    free=True,
 )
 read_variable.infer(read_shape)
 read_variable.kernel(CPU, GPU)(lambda node, env: Call(attrgetter("tensor"), X0))

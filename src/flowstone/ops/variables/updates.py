@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 
+from flowstone.framework import work
 from flowstone.framework.containers import Variable
 from flowstone.framework.kernel import CPU, GPU, Call, Environment, Input, Kernel, KernelFactory
 from flowstone.framework.node import Node
@@ -206,6 +207,8 @@ def _declare_one(
         aliases=() if is_resource else (0,),
         capturable=not is_sparse,
         **types,
+        cost=None if is_sparse else _COSTS.get(name),
+        rows=work.input_at(arguments.index("grad")) if is_sparse else None,
     )
     declaration.infer(_infer(name, arguments, slots, is_sparse))
     declaration.kernel(CPU, GPU)(_kernel(function, arguments, slots, is_sparse))
@@ -235,6 +238,7 @@ def _declare(
 
 _NESTEROV = " ; use_nesterov: bool = false"
 _SLOTS = " ; update_slots: bool = true"
+_COSTS = {"Momentum": 4, "KerasMomentum": 4, "Adam": 12, "RMSProp": 12}  # of a dense update, by element
 _ADAM = "beta1_power beta2_power lr beta1 beta2 epsilon grad"
 
 _declare("GradientDescent", steps.gradient_descent, "var alpha delta", 0, sparse=False)

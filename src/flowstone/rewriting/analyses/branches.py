@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.frames import is_head, is_loop_switch
 
@@ -32,8 +33,8 @@ TRUE: Condition[Any] = frozenset([frozenset()])
 FALSE: Condition[Any] = frozenset()
 _RECEIVES = frozenset({"_Recv", "_HostRecv"})
 ALIVE_AT_TIMES = "_alive_at_times"  # attribute of receives from a branch on another device
-SWITCHES = frozenset({"Switch", "RefSwitch"})
-MERGES = frozenset({"Merge", "RefMerge"})
+SWITCHES = registry.with_role("switch")
+MERGES = registry.with_role("merge")
 
 
 def literal(predicate: Any, wanted: bool) -> Condition[Any]:

@@ -17,15 +17,16 @@ import heapq
 from collections.abc import Iterable
 
 from flowstone.framework import errors
+from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import PlanNode, Subgraph
 
-ENTERS = frozenset({"Enter", "RefEnter"})
-EXITS = frozenset({"Exit", "RefExit"})
-NEXT_ITERATIONS = frozenset({"NextIteration", "RefNextIteration"})
-LOOP_TYPES = ENTERS | EXITS | NEXT_ITERATIONS | {"LoopCond"}
+ENTERS = registry.with_role("enter")
+EXITS = registry.with_role("exit")
+NEXT_ITERATIONS = registry.with_role("next_iteration")
+LOOP_TYPES = registry.with_role("enter", "exit", "next_iteration", "loop_condition")
 _BORDERS = ENTERS | EXITS
-_MERGES = frozenset({"Merge", "RefMerge"})
-_SWITCHES = frozenset({"Switch", "RefSwitch"})
+_MERGES = registry.with_role("merge")
+_SWITCHES = registry.with_role("switch")
 
 
 class Frame:
@@ -110,7 +111,7 @@ def is_head(node: PlanNode) -> bool:
 
 def is_loop_switch(node: PlanNode) -> bool:
     """Whether this Switch asks a loop's predicate."""
-    return node.type in _SWITCHES and node.inputs[1].op.type == "LoopCond"
+    return node.type in _SWITCHES and node.inputs[1].op.declaration.role == "loop_condition"
 
 
 def order_by_frames(subgraph: Subgraph) -> Frames:

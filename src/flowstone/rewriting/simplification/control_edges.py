@@ -106,6 +106,6 @@ def _says_nothing(node: PlanNode, control: PlanNode, liveness: Liveness) -> bool
 def _matters(node: PlanNode, access: StateAccess) -> bool:
     """Whether something must not move from one side of the node to the other."""
     declaration = node.declaration
-    if is_head(node) or node.type == "LoopCond":
+    if is_head(node) or node.declaration.role == "loop_condition":
         return True
     return node in access.reads or not declaration.is_pure or bool(declaration.reads)
