@@ -10,6 +10,7 @@ import flowstone.lowering.passes  # noqa: F401  (declares the ops)
 from flowstone.framework import dtypes, work
 from flowstone.framework.node import Node, Output
 from flowstone.framework.operation import registry
+from flowstone.rewriting.analyses import branches, frames
 
 PRODUCTS = ["MatMul", "BatchMatMul", "BatchMatMulV2", "_FusedMatMul", "_PackedMatMul"]
 
@@ -77,8 +78,14 @@ def test_roles_and_what_is_free():
     assert not registry["Add"].is_free and not registry["Add"].role
 
 
+def test_the_roles_that_passes_ask_for():
+    assert {"Enter", "RefEnter"} == frames.ENTERS and {"Exit", "RefExit"} == frames.EXITS
+    assert frames.ENTERS | frames.EXITS | frames.NEXT_ITERATIONS | {"LoopCond"} == frames.LOOP_TYPES
+    assert {"Switch", "RefSwitch"} == branches.SWITCHES and {"Merge", "RefMerge"} == branches.MERGES
+
+
 def test_traits_that_follow_from_others():
-    assert registry["Add"].by_element or registry["AddV2"].by_element
+    assert registry["AddV2"].by_element and registry["Floor"].by_element
     assert registry["Reshape"].is_view and not registry["MatMul"].is_view
     assert not registry["MatMul"].by_element
 
