@@ -43,7 +43,7 @@ __all__ = [
 
 _SMALL = 1000  # elements: below, zeros and ones are constants
 
-const = op("Const", "-> output: dtype", "value: tensor", dtype=None, free=True)
+const = op("Const", "-> output: dtype", "value: tensor", dtype=None, free=True, holds_state=True)
 const.infer(lambda node: tuple(node.attributes["value"].shape))
 const.not_differentiable()
 
