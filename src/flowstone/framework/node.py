@@ -128,7 +128,7 @@ class Node:
 
     def constant(self, i: int) -> np.ndarray[Any, Any] | None:
         """Value of input `i` as a NumPy array if it is known before the step, else None."""
-        value = _known_where_alive(self.inputs[i])
+        value = value_where_alive(self.inputs[i])
         if value is None or isinstance(value, np.ndarray):
             return value
         return None
@@ -139,7 +139,7 @@ class Node:
 
         None if not even its length is known.
         """
-        value = _known_where_alive(self.inputs[i])
+        value = value_where_alive(self.inputs[i])
         if value is not None:
             return tuple([None if n is None or n < 0 else int(n) for n in value])
         dims = self.inputs[i].dims
@@ -165,7 +165,7 @@ class Node:
         return self.inputs[start : start + self.group_sizes[argument]]
 
 
-def _known_where_alive(x: Any) -> Any:
+def value_where_alive(x: Any) -> Any:
     """The static value of an input, or of what a branch gets from outside: a Switch itself has none, since it
     may be dead."""
     value = static_value(x)
