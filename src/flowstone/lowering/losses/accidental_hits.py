@@ -12,12 +12,64 @@ logits get the weight where they are equal.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from flowstone.framework import dtypes
 from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.rewriting.matching import Number, Op, Pattern, Rules, Surroundings, Through, Value
 from flowstone.rewriting.patterns import Replacement, remove_unneeded, rewrite
 
-_ADDITIONS = ("Add", "AddV2")
+
+class _Masked(NamedTuple):
+    """Logits and what is added to them where sampled classes are true ones."""
+
+    logits: PlanOutput
+    dense: PlanOutput
+    true: PlanOutput
+    sampled: PlanOutput
+    hits: PlanNode
+    root: PlanNode
+
+
+def _hits(part: int) -> Op:
+    return Op("ComputeAccidentalHits", Value("true"), Value("sampled"), node="hits", part=part, waits=False)
+
+
+def _column(part: int) -> Through:
+    """Places as a column, in a type that holds them."""
+    return Through("Reshape|ExpandDims|Cast", _hits(part), lambda x: x.dtype in (dtypes.int32, dtypes.int64))
+
+
+def _joins_columns(node: PlanNode) -> bool:
+    return all(x.dims is not None and len(x.dims) == 2 and x.dims[1] == 1 for x in node.inputs[:2])
+
+
+_PLACES = Op(
+    "ConcatV2", _column(0), _column(1), Number(where=lambda axis: axis in (1, -1)), where=_joins_columns
+)
+_DENSE = Op(
+    "SparseToDense",
+    _PLACES,
+    Value(),
+    _hits(2),
+    Number(where=lambda default: default == 0),
+    name="dense",
+    waits=False,
+    validate_indices=False,  # which may fail: hits have no order
+    where=lambda node: node.outputs[0].dtype.base_dtype is dtypes.float32,
+)
+
+
+def _fit(found: _Masked) -> bool:
+    """Whether there is a row for each example and a column for each candidate."""
+    dims = found.logits.dims
+    if dims is None or dims != found.dense.dims:
+        return False
+    return (found.true.dims, found.sampled.dims) == ((dims[0], found.hits.attributes["num_true"]), dims[1:])
+
+
+_MASKED = Pattern(Op("Add|AddV2", Value("logits"), _DENSE), _Masked, _fit)
 
 
 def mask_accidental_hits(subgraph: Subgraph) -> None:
@@ -25,51 +77,11 @@ def mask_accidental_hits(subgraph: Subgraph) -> None:
     if not any(node.type == "ComputeAccidentalHits" for node in subgraph.nodes):
         return
 
-    def rule(node: PlanNode) -> Replacement | None:
-        if node.type not in _ADDITIONS:
-            return None
-        for x, dense in (node.inputs, node.inputs[::-1]):
-            hits = _hits(dense)
-            if hits is None or x.dims is None or x.dims != dense.dims:
-                continue
-            true, sampled = hits.inputs
-            if (true.dims, sampled.dims) != ((x.dims[0], hits.attributes["num_true"]), x.dims[1:]):
-                continue
-            attributes = {"T": x.dtype.base_dtype}
-            new = subgraph.new_node(registry["_MaskAccidentalHits"], [x, true, sampled], attributes, node)
-            return Replacement([new.outputs[0]], "compares classes instead of listing hits", (new,))
-        return None
+    def masked(found: _Masked) -> Replacement:
+        x = found.logits
+        inputs, attributes = [x, found.true, found.sampled], {"T": x.dtype.base_dtype}
+        new = subgraph.new_node(registry["_MaskAccidentalHits"], inputs, attributes, found.root)
+        return Replacement([new.outputs[0]], "compares classes instead of listing hits", (new,))
 
-    rewrite(subgraph, "mask_accidental_hits", rule)
+    rewrite(subgraph, "mask_accidental_hits", Rules(Surroundings({}), (_MASKED, masked)))
     remove_unneeded(subgraph)
-
-
-def _hits(dense: PlanOutput) -> PlanNode | None:
-    """The node that finds the hits of which `dense` has the weights, and zeros elsewhere."""
-    node: PlanNode = dense.op
-    if node.type != "SparseToDense" or node.control_inputs or dense.dtype.base_dtype is not dtypes.float32:
-        return None
-    if node.attributes["validate_indices"]:
-        return None  # which may fail: hits have no order
-    default, weights, indices = node.constant(3), node.inputs[2], node.inputs[0].op
-    hits: PlanNode = weights.op
-    if default is None or default != 0 or hits.type != "ComputeAccidentalHits" or weights.value_index != 2:
-        return None
-    if indices.type != "ConcatV2" or len(indices.inputs) != 3 or hits.control_inputs:
-        return None
-    axis = indices.constant(2)
-    columns = [_source(x, hits) for x in indices.inputs[:2]]
-    return hits if axis is not None and axis in (1, -1) and columns == hits.outputs[:2] else None
-
-
-def _source(column: PlanOutput, hits: PlanNode) -> PlanOutput | None:
-    """The output of `hits` that `column` shows as a column."""
-    x, is_column = column, False
-    while x.op is not hits:
-        if x.op.type not in ("Reshape", "ExpandDims", "Cast") or x.op.control_inputs:
-            return None
-        if x.dtype not in (dtypes.int32, dtypes.int64):
-            return None  # which may not hold the place
-        is_column = is_column or (x.dims is not None and len(x.dims) == 2 and x.dims[1] == 1)
-        x = x.op.inputs[0]
-    return x if is_column and column.dims is not None and column.dims[1:] == (1,) else None

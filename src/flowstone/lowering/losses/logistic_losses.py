@@ -32,204 +32,16 @@ import numpy as np
 
 from flowstone.framework import dtypes
 from flowstone.framework.operation import registry
-from flowstone.framework.subgraph import Consumers, PlanNode, PlanOutput, Subgraph
+from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.branches import Liveness
+from flowstone.rewriting.matching import Either, Number, Op, Pattern, Surroundings, Value
 from flowstone.rewriting.patterns import remove_unneeded, substitute
 
+_SELECT, _ADD = "Select|SelectV2", "Add|AddV2"
 _TYPES = (dtypes.float32, dtypes.float64)
-_SELECTS = ("Select", "SelectV2")
-_ADDITIONS = ("Add", "AddV2")
-
-
-class _Loss(NamedTuple):
-    """The node of a loss, its labels (None: ones, of which the product is not there), and what is inside."""
-
-    node: PlanNode
-    labels: PlanOutput | None
-    inside: tuple[PlanNode, ...]
-
-
-class _Gradient(NamedTuple):
-    """A sum with the gradient's terms: dy, the three positions that are dy sigmoid(x), and what is inside."""
-
-    node: PlanNode
-    dy: PlanOutput
-    terms: tuple[int, int, int]
-    inside: tuple[PlanNode, ...]
-
-
-class _Site:
-    """Logits x, ``x >= 0`` and exp(-|x|), and the losses and gradients that are made of these."""
-
-    def __init__(
-        self, x: PlanOutput, positive: PlanNode, exponential: PlanNode, inside: list[PlanNode]
-    ) -> None:
-        self.x, self.positive, self.exponential, self.inside = x, positive, exponential, inside
-        self.losses: list[_Loss] = []
-        self.gradients: list[_Gradient] = []
-
-    @property
-    def found(self) -> list[_Loss | _Gradient]:
-        return [*self.losses, *self.gradients]
-
-    @property
-    def ends(self) -> list[PlanNode]:
-        return [each.node for each in self.found]
-
-    def is_closed(self, subgraph: Subgraph, consumers: Consumers) -> bool:
-        """Whether nobody else takes what is inside, and nothing inside waits."""
-        inside = {*self.inside, *(n for each in self.found for n in each.inside)}
-        known = inside.union(self.ends)
-        return not any(
-            node.control_inputs
-            or node.outputs[0] in subgraph.fetches
-            or any(taker not in known and taker.type != "ZerosLike" for taker in consumers[node.outputs[0]])
-            for node in inside
-        )
-
-
-def simplify_logistic_losses(subgraph: Subgraph) -> None:
-    """Puts softplus and sigmoid in the places of logistic losses and their gradients."""
-    sites = {site.exponential: site for node in subgraph.nodes if (site := _site(node)) is not None}
-    if not sites:
-        return
-    for node in subgraph.nodes:
-        if node.type in _ADDITIONS:
-            _find_loss(node, sites)
-        elif node.type == "AddN":
-            _find_gradient(node, sites)
-    consumers, liveness = subgraph.consumers(), subgraph.analysis(Liveness)
-    places: dict[PlanNode, list[PlanNode]] = {}
-    replaced: dict[PlanOutput, PlanOutput] = {}
-    for site in sites.values():
-        alive = liveness.node(site.positive)
-        if site.ends and site.is_closed(subgraph, consumers):
-            if all(liveness.node(node) == alive for node in site.ends):
-                _Simplified(subgraph, site, places, replaced)
-    if places:
-        stand_ins = {old.op: [new.op] for old, new in replaced.items()}
-        substitute(subgraph, places, replaced, stand_ins)
-        remove_unneeded(subgraph)
 
 
 # ---- what is there
-
-
-def _site(node: PlanNode) -> _Site | None:
-    """The site whose exponential is `node`."""
-    if node.type != "Exp" or node.inputs[0].dtype not in _TYPES:
-        return None
-    chosen = node.inputs[0].op
-    if chosen.type not in _SELECTS:
-        return None
-    positive, negated = chosen.inputs[0].op, chosen.inputs[1].op
-    x = chosen.inputs[2]
-    if positive.type != "GreaterEqual" or negated.type != "Neg" or negated.inputs[0] is not x:
-        return None
-    if positive.inputs[0] is not x or not _is_zero(positive.inputs[1]):
-        return None
-    shapes = {y.static_shape for y in (x, positive.outputs[0], chosen.outputs[0])}
-    if len(shapes) != 1 or None in shapes:
-        return None
-    return _Site(x, positive, node, [positive, negated, chosen, node])
-
-
-def _find_loss(node: PlanNode, sites: dict[PlanNode, _Site]) -> None:
-    """Notes `node` if it is the loss of a site."""
-    for linear, logarithm in (node.inputs, node.inputs[::-1]):
-        if logarithm.op.type != "Log1p" or linear.op.type != "Sub":
-            continue
-        site = sites.get(logarithm.op.inputs[0].op)
-        if site is None:
-            continue
-        rectified, product = linear.op.inputs
-        if not _is_selection(rectified, site, lambda y, site=site: y is site.x, _is_zero):
-            continue
-        if product is site.x:
-            labels = None
-        elif product.op.type == "Mul" and site.x in product.op.inputs:
-            labels = _other(product.op, site.x)
-            if labels.dims != site.x.dims:
-                continue
-        else:
-            continue
-        site.losses.append(_Loss(node, labels, (logarithm.op, linear.op, rectified.op)))
-        return
-
-
-def _find_gradient(node: PlanNode, sites: dict[PlanNode, _Site]) -> None:
-    """Notes `node` if it adds up the terms of a site's gradient."""
-    for i, term in enumerate(node.inputs):
-        if term.op.type != "Neg" or term.op.inputs[0].op.type not in _SELECTS:
-            continue
-        negated = term.op.inputs[0]
-        product = negated.op.inputs[1]
-        found = _quotient(product, sites)
-        if found is None or not _is_selection(negated, found[0], lambda y, b=product: y is b, _is_zero):
-            continue
-        site, dy, inside = found
-        tests = (
-            (_is_one if dy is None else lambda y, dy=dy: _same(y, dy), _is_zero),
-            (_is_zero, lambda y, b=product: y is b),
-        )
-        others = [
-            next((j for j, x in enumerate(node.inputs) if j != i and _is_selection(x, site, *test)), None)
-            for test in tests
-        ]
-        if None not in others:
-            selected = [node.inputs[j].op for j in others]  # type: ignore[index]
-            inside = (*inside, product.op, negated.op, term.op, *selected)
-            dy = _unrepeated(selected[0].inputs[1])
-            site.gradients.append(_Gradient(node, dy, (i, *others), inside))  # type: ignore[arg-type]
-            return
-
-
-_Quotient = tuple[_Site, "PlanOutput | None", tuple[PlanNode, ...]]
-
-
-def _quotient(b: PlanOutput, sites: dict[PlanNode, _Site]) -> _Quotient | None:
-    """Of ``b = dy (1 / (1 + e)) e``: the site of e, dy (None: ones, of which the product is not there), and
-    the nodes between."""
-    if b.op.type != "Mul":
-        return None
-    for e in b.op.inputs:
-        site = sites.get(e.op)
-        if site is None:
-            continue
-        rest = _other(b.op, e)
-        if _is_reciprocal(rest, e):
-            return site, None, (rest.op, rest.op.inputs[0].op)
-        for reciprocal in rest.op.inputs if rest.op.type == "Mul" else ():
-            if _is_reciprocal(reciprocal, e):
-                inside = (rest.op, reciprocal.op, reciprocal.op.inputs[0].op)
-                return site, _other(rest.op, reciprocal), inside
-    return None
-
-
-def _is_reciprocal(x: PlanOutput, e: PlanOutput) -> bool:
-    """Whether it is 1 / (1 + e)."""
-    if x.op.type not in ("Reciprocal", "Inv"):
-        return False
-    increased = x.op.inputs[0].op
-    return increased.type in _ADDITIONS and e in increased.inputs and _is_one(_other(increased, e))
-
-
-def _is_selection(x: PlanOutput, site: _Site, first: Any, second: Any) -> bool:
-    """Whether `x` is one of two values, of which the tests hold, by the sign of the site's logits."""
-    node = x.op
-    return (
-        node.type in _SELECTS
-        and node.inputs[0].op is site.positive
-        and first(node.inputs[1])
-        and second(node.inputs[2])
-    )
-
-
-def _other(node: PlanNode, x: PlanOutput) -> PlanOutput:
-    first: PlanOutput
-    second: PlanOutput
-    first, second = node.inputs
-    return second if first is x else first
 
 
 def _constant(x: PlanOutput) -> Any:
@@ -237,14 +49,63 @@ def _constant(x: PlanOutput) -> Any:
     return node.attributes["value"] if node.type == "Const" else None
 
 
-def _is_zero(x: PlanOutput) -> bool:
-    value = _constant(x)
-    return x.op.type == "ZerosLike" or (value is not None and not np.any(value))
-
-
 def _is_one(x: PlanOutput) -> bool:
     value = _constant(x)
     return value is not None and bool(np.all(value == 1))
+
+
+def _have_one_shape(node: PlanNode) -> bool:
+    """Whether a choice, its condition and its operands have the same known shape."""
+    shapes = {x.static_shape for x in (node.inputs[0], node.inputs[2], node.outputs[0])}
+    return len(shapes) == 1 and None not in shapes
+
+
+_X = Value("x")
+_ZERO = Either(
+    Number(where=lambda value: not np.any(value), read=_constant),
+    Value(where=lambda x: x.op.type == "ZerosLike"),
+)
+_ONE = Value(where=_is_one)
+_POSITIVE = Op("GreaterEqual", _X, _ZERO, name="positive")
+_EXPONENTIAL = Op(
+    "Exp",
+    Op(_SELECT, _POSITIVE, Op("Neg", _X), _X, where=_have_one_shape),
+    where=lambda node: node.inputs[0].dtype in _TYPES,
+    name="exponential",
+)
+_RECIPROCAL = Op("Reciprocal|Inv", Op(_ADD, _EXPONENTIAL, _ONE))
+_B = Op("Mul", _EXPONENTIAL, Either(_RECIPROCAL, Op("Mul", _RECIPROCAL, Value("factor"))), name="b")
+
+
+class _Loss(NamedTuple):
+    """The loss of logits x, with ``x >= 0``, exp(-|x|) and its labels (None: ones, whose product is not
+    there)."""
+
+    x: PlanOutput
+    positive: PlanOutput
+    exponential: PlanOutput
+    labels: PlanOutput | None
+    root: PlanNode
+    nodes: tuple[PlanNode, ...]
+
+
+class _Gradient(NamedTuple):
+    """A sum with the three terms that are dy sigmoid(x), and the `rest`. dy is what `factor` repeats or is
+    repeated from (None: ones, of which the product is not there); `given` is it as the first term has it."""
+
+    x: PlanOutput
+    positive: PlanOutput
+    exponential: PlanOutput
+    factor: PlanOutput | None
+    given: PlanOutput
+    rest: tuple[PlanOutput, ...]
+    root: PlanNode
+    nodes: tuple[PlanNode, ...]
+
+    @property
+    def dy(self) -> PlanOutput:
+        """The gradient by the loss."""
+        return _unrepeated(self.given)
 
 
 def _unrepeated(x: PlanOutput) -> PlanOutput:
@@ -262,6 +123,67 @@ def _same(x: PlanOutput, y: PlanOutput) -> bool:
     return all(value is not None for value in values) and np.array_equal(*values)
 
 
+_CHOSEN = Value("positive")
+_LOSS = Pattern(
+    Op(
+        _ADD,
+        Op("Log1p", _EXPONENTIAL),
+        Op("Sub", Op(_SELECT, _CHOSEN, _X, _ZERO), Either(_X, Op("Mul", _X, Value("labels"), kept=True))),
+    ),
+    _Loss,
+    where=lambda loss: loss.labels is None or loss.labels.dims == loss.x.dims,
+)
+_GRADIENT = Pattern(
+    Op(
+        "AddN",
+        Op("Neg", Op(_SELECT, _CHOSEN, _B, _ZERO)),
+        Op(_SELECT, _CHOSEN, Value("given"), _ZERO),
+        Op(_SELECT, _CHOSEN, _ZERO, Value("b")),
+        others="rest",
+    ),
+    _Gradient,
+    where=lambda found: _is_one(found.given) if found.factor is None else _same(found.given, found.factor),
+)
+
+
+def simplify_logistic_losses(subgraph: Subgraph) -> None:
+    """Puts softplus and sigmoid in the places of logistic losses and their gradients."""
+    sites = _sites(subgraph)
+    if not sites:
+        return
+    around, liveness = Surroundings(subgraph.consumers(), subgraph.fetches), subgraph.analysis(Liveness)
+    places: dict[PlanNode, list[PlanNode]] = {}
+    replaced: dict[PlanOutput, PlanOutput] = {}
+    for site in sites:
+        alive = liveness.node(site[0].positive.op)
+        if _is_closed(site, around) and all(liveness.node(each.root) == alive for each in site):
+            _Simplified(subgraph, site, places, replaced)
+    if places:
+        stand_ins = {old.op: [new.op] for old, new in replaced.items()}
+        substitute(subgraph, places, replaced, stand_ins)
+        remove_unneeded(subgraph)
+
+
+def _sites(subgraph: Subgraph) -> list[list[_Loss | _Gradient]]:
+    """What is made of each exp(-|x|): losses, then gradients."""
+    exponentials = [node.outputs[0] for node in subgraph.nodes if node.type == "Exp"]
+    if not exponentials:
+        return []
+    found: dict[PlanOutput, list[_Loss | _Gradient]] = {}
+    for loss in _LOSS.find(subgraph.nodes):
+        found.setdefault(loss.exponential, []).append(loss)
+    for gradient in _GRADIENT.find(subgraph.nodes):
+        found.setdefault(gradient.exponential, []).append(gradient)
+    return [found[x] for x in exponentials if x in found]
+
+
+def _is_closed(site: list[_Loss | _Gradient], around: Surroundings) -> bool:
+    """Whether nobody else takes what is inside, and nothing inside waits."""
+    ends = {each.root for each in site}
+    inside = {node for each in site for node in each.nodes} - ends
+    return around.are_closed(inside, ends, ("ZerosLike",)) and not any(node.control_inputs for node in inside)
+
+
 # ---- what is made
 
 
@@ -271,26 +193,26 @@ class _Simplified:
     def __init__(
         self,
         subgraph: Subgraph,
-        site: _Site,
+        found: list[_Loss | _Gradient],
         places: dict[PlanNode, list[PlanNode]],
         replaced: dict[PlanOutput, PlanOutput],
     ) -> None:
-        self.subgraph, self.site = subgraph, site
+        self.subgraph, self.x, site = subgraph, found[0].x, found[0].positive.op
         self.first: list[PlanNode] = []  # where the site begins
         self.nodes: list[PlanNode] = []  # where the loss or gradient was
-        self.like = site.positive
+        self.like = site
         self.signed: dict[bytes, PlanOutput] = {}
-        for each in site.found:
-            self.nodes, self.like = [], each.node
+        for each in found:
+            self.nodes, self.like = [], each.root
             new = self.loss(each.labels) if isinstance(each, _Loss) else self.gradient(each)
-            new.op.control_inputs = list(each.node.control_inputs)
-            places[each.node], replaced[each.node.outputs[0]] = self.nodes, new
+            new.op.control_inputs = list(each.root.control_inputs)
+            places[each.root], replaced[each.root.outputs[0]] = self.nodes, new
             reason = "softplus of the logits" if isinstance(each, _Loss) else "the sigmoid of the logits"
-            subgraph.log.append(("simplify_logistic_losses", each.node.name, reason))
-        places[site.positive] = [*self.first, site.positive]
+            subgraph.log.append(("simplify_logistic_losses", each.root.name, reason))
+        places[site] = [*self.first, site]
 
     def loss(self, labels: PlanOutput | None) -> PlanOutput:
-        x, value = self.site.x, self.label_values(labels)
+        x, value = self.x, self.label_values(labels)
         if value is not None:
             signed = self.with_signs(1 - 2 * value)
             return self.add("AddV2", self.add("Softplus", signed), self.infinities(signed, value))
@@ -305,13 +227,12 @@ class _Simplified:
         return self.add("Mul", signed, self.constant(np.zeros((), labels.dtype)))
 
     def gradient(self, each: _Gradient) -> PlanOutput:
-        inputs, dy = each.node.inputs, each.dy
-        rest = [i for i in range(len(inputs)) if i not in each.terms]
+        dy, rest = each.dy, list(each.rest)
         value = labels = None
-        for i in rest:
-            value, labels = self.labels_of(inputs[i], dy)
+        for term in rest:
+            value, labels = self.labels_of(term, dy)
             if value is not None or labels is not None:
-                rest.remove(i)
+                rest.remove(term)
                 break
         dy = self.without_infinities(dy)
         if value is not None:
@@ -319,12 +240,12 @@ class _Simplified:
             sigmoid = self.add("Sigmoid", self.with_signs(signs))
             result = self.times_signs(sigmoid, dy, signs)
         else:
-            factor = self.add("Sigmoid", self.site.x)
+            factor = self.add("Sigmoid", self.x)
             if labels is not None:
                 factor = self.add("Sub", factor, labels)
             result = self.times(factor, dy)
         if rest:
-            result = self.add("AddN", result, *(inputs[i] for i in rest))
+            result = self.add("AddN", result, *rest)
         return result
 
     def without_infinities(self, dy: PlanOutput) -> PlanOutput:
@@ -342,12 +263,12 @@ class _Simplified:
             return self.label_values(None), None
         if node.type == "Mul" and not node.control_inputs:
             for factor in node.inputs:
-                labels = _other(node, factor)
-                if self.is_negated(factor, dy) and labels.dims == self.site.x.dims:
+                labels = node.inputs[1] if factor is node.inputs[0] else node.inputs[0]
+                if self.is_negated(factor, dy) and labels.dims == self.x.dims:
                     value = self.label_values(labels)
                     return value, None if value is not None else labels
         given = _constant(dy)
-        if constant is not None and given is not None and constant.shape == self.site.x.dims:
+        if constant is not None and given is not None and constant.shape == self.x.dims:
             is_one = constant != 0
             if np.array_equal(np.where(is_one, -given, 0), constant):
                 return is_one.astype(constant.dtype), None
@@ -361,9 +282,9 @@ class _Simplified:
 
     def label_values(self, labels: PlanOutput | None) -> Any:
         """The labels if they are constants, each zero or one."""
-        dtype = self.site.x.dtype.base_dtype.as_numpy_dtype
+        dtype = self.x.dtype.base_dtype.as_numpy_dtype
         if labels is None:
-            return np.ones(self.site.x.dims, dtype)
+            return np.ones(self.x.dims, dtype)
         value = _constant(labels)
         return value if value is not None and np.isin(value, (0, 1)).all() else None
 
@@ -372,7 +293,7 @@ class _Simplified:
         key = signs.tobytes()
         if key not in self.signed:
             nodes, self.nodes = self.nodes, []
-            self.signed[key] = self.times(self.site.x, self.constant(signs))
+            self.signed[key] = self.times(self.x, self.constant(signs))
             self.first += self.nodes
             self.nodes = nodes
         return self.signed[key]
@@ -399,7 +320,7 @@ class _Simplified:
 
     def add(self, kind: str, *inputs: Any) -> PlanOutput:
         """A node of this op that takes these outputs."""
-        attributes: dict[str, Any] = {"T": self.site.x.dtype.base_dtype}
+        attributes: dict[str, Any] = {"T": self.x.dtype.base_dtype}
         sizes: tuple[int, ...] | None = None
         if kind == "AddN":
             attributes["N"], sizes = len(inputs), (len(inputs),)

@@ -6,13 +6,60 @@ that; or the addition of a matrix to a product that BLAS makes.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.ops.algebra.matrices import accumulates
+from flowstone.rewriting.matching import Op, Pattern, Rules, Surroundings, Value
 from flowstone.rewriting.patterns import Replacement, remove_unneeded, rewrite
 
 _FUSED = {"MatMul": "_FusedMatMul", "Conv2D": "_BiasedConv2D"}
-_ACTIVATIONS = frozenset(("Relu", "Tanh", "Sigmoid"))
+
+
+class _Sum(NamedTuple):
+    """A product or a convolution, and what is added to it."""
+
+    product: PlanOutput
+    added: PlanOutput
+    root: PlanNode
+
+    @property
+    def is_of_matrices(self) -> bool:
+        """Whether a matrix is added, where the product can be added up there."""
+        x, node = self.product, self.product.op
+        if x.static_shape is None or self.added.dims != x.dims or node.type != "MatMul":
+            return False
+        return bool(accumulates(node))
+
+    @property
+    def is_of_vector(self) -> bool:
+        """Whether a vector is added to the columns or channels."""
+        layout = self.product.op.attributes.get("data_format", "NHWC")
+        if self.root.type == "AddN" or layout != self.root.attributes.get("data_format", "NHWC"):
+            return False
+        channels = (self.product.dims or ())[1 if layout == "NCHW" else -1]
+        return channels is not None and self.added.dims == (channels,)
+
+
+class _Activated(NamedTuple):
+    """An activation."""
+
+    x: PlanOutput
+    root: PlanNode
+
+
+_PRODUCT = Op("MatMul|Conv2D", Value(), Value(), name="product")
+_SUM = Pattern(
+    Op("Add|AddN|AddV2|BiasAdd", _PRODUCT, Value("added")),
+    _Sum,
+    lambda found: (
+        found.product.dtype.is_floating
+        and found.product.dims is not None
+        and (found.is_of_matrices or found.is_of_vector)
+    ),
+)
+_ACTIVATION = Pattern(Op("Relu|Sigmoid|Tanh", Value("x")), _Activated)
 
 
 def fuse_biases(subgraph: Subgraph) -> None:
@@ -20,60 +67,34 @@ def fuse_biases(subgraph: Subgraph) -> None:
     and the activation after it."""
     if not any(node.type in _FUSED for node in subgraph.nodes):
         return
-    consumers = subgraph.consumers()
-    wanted = set(subgraph.fetches)
+    around = Surroundings(subgraph.consumers(), subgraph.fetches)
+    sums: dict[PlanNode, PlanOutput] = {}  # fused nodes, and the sums that they stand for
 
-    def is_alone(x: PlanOutput) -> bool:
-        return len(consumers.get(x, ())) == 1 and x not in wanted
+    def summed(found: _Sum) -> Replacement | None:
+        product = found.product.op
+        if not around.is_alone(found.product):
+            return None
+        declaration = registry["_AddedMatMul" if found.is_of_matrices else _FUSED[product.type]]
+        known = declaration.attributes.keys() | {"T"}
+        attributes = {key: value for key, value in product.attributes.items() if key in known}
+        if not found.is_of_matrices:
+            attributes["activation"] = ""
+        new = subgraph.new_node(declaration, [*product.inputs, found.added], attributes, like=found.root)
+        new.control_inputs = list(product.control_inputs)
+        if not found.is_of_matrices:
+            sums[new] = found.root.outputs[0]
+        what = "a product to a matrix" if found.is_of_matrices else "a vector to the rows of a product"
+        return Replacement([new.outputs[0]], f"adds {what}", (new,))
 
-    def rule(node: PlanNode) -> Replacement | None:
-        if node.type in _ACTIVATIONS:
-            inner = node.inputs[0].op
-            if inner not in added or inner.attributes["activation"] or not is_alone(added[inner]):
-                return None
-            declaration = inner.declaration
-            inputs, attributes = inner.inputs, {**inner.attributes, "activation": node.type}
-            controls, reason = inner.control_inputs, "the activation of nothing else"
-        else:
-            found = _product_and_bias(node)
-            if found is None or not is_alone(found[0]):
-                return None
-            product, bias = found[0].op, found[1]
-            is_matrix = bias.dims == found[0].dims
-            declaration = registry["_AddedMatMul" if is_matrix else _FUSED[product.type]]
-            inputs = [*product.inputs, bias]
-            known = declaration.attributes.keys() | {"T"}
-            attributes = {key: value for key, value in product.attributes.items() if key in known}
-            if not is_matrix:
-                attributes["activation"] = ""
-            what = "a product to a matrix" if is_matrix else "a vector to the rows of a product"
-            controls, reason = product.control_inputs, f"adds {what}"
-        new = subgraph.new_node(declaration, list(inputs), attributes, like=node)
-        new.control_inputs = list(controls)
-        if "activation" in attributes:
-            added[new] = node.outputs[0]
-        return Replacement([new.outputs[0]], reason, (new,))
+    def activated(found: _Activated) -> Replacement | None:
+        inner, node = found.x.op, found.root
+        if inner not in sums or inner.attributes["activation"] or not around.is_alone(sums[inner]):
+            return None
+        attributes = {**inner.attributes, "activation": node.type}
+        new = subgraph.new_node(inner.declaration, list(inner.inputs), attributes, like=node)
+        new.control_inputs = list(inner.control_inputs)
+        sums[new] = node.outputs[0]
+        return Replacement([new.outputs[0]], "the activation of nothing else", (new,))
 
-    added: dict[PlanNode, PlanOutput] = {}  # fused nodes, and the sums that they stand for
-    rewrite(subgraph, "fuse_biases", rule)
+    rewrite(subgraph, "fuse_biases", Rules(around, (_SUM, summed), (_ACTIVATION, activated)))
     remove_unneeded(subgraph)
-
-
-def _product_and_bias(node: PlanNode) -> tuple[PlanOutput, PlanOutput] | None:
-    """The output of the product, and the vector, of a node that adds the latter to the rows of the former; or
-    the matrix that it adds, where the product can be added up there."""
-    if node.type not in ("Add", "AddV2", "AddN", "BiasAdd") or len(node.inputs) != 2:
-        return None
-    for x, other in (node.inputs, node.inputs[::-1]):
-        product = x.op
-        if product.type not in _FUSED or not x.dtype.is_floating or x.dims is None:
-            continue
-        layout = product.attributes.get("data_format", "NHWC")
-        channels = x.dims[1 if layout == "NCHW" else -1]
-        if other.dims == x.dims and None not in x.dims and product.type == "MatMul" and accumulates(product):
-            return x, other
-        if node.type == "AddN" or layout != node.attributes.get("data_format", "NHWC"):
-            continue
-        if channels is not None and other.dims == (channels,):
-            return x, other
-    return None

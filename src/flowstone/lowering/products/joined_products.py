@@ -20,7 +20,7 @@ reads. Steps with loops or conditionals are left alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,6 +33,7 @@ from flowstone.rewriting.analyses.arrivals import arrivals, is_in_pieces
 from flowstone.rewriting.analyses.branches import Liveness
 from flowstone.rewriting.analyses.frames import is_head
 from flowstone.rewriting.analyses.state_access import order_edges
+from flowstone.rewriting.matching import Op, Pattern, Value
 from flowstone.rewriting.memory.memory_schedule import arrange
 from flowstone.rewriting.patterns import in_order
 from flowstone.rewriting.simplification.common_subexpression import attribute_key
@@ -41,9 +42,6 @@ from flowstone.rewriting.simplification.transposes import ELEMENTWISE
 _FEWEST = 4  # nodes worth joining
 _MOST_ROWS = 256  # of one of them: more fill the machine alone
 _LARGEST = 1 << 22  # elements of a joined result
-_LOSSES = frozenset({"SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits"})
-_OF_ROWS = frozenset({"Softmax", "LogSoftmax"})
-_REDUCTIONS = frozenset({"Sum", "Mean", "Max", "Min", "Prod", "ArgMax", "ArgMin"})
 
 
 class _Place(NamedTuple):
@@ -80,16 +78,40 @@ def join_products(subgraph: Subgraph) -> None:
             _Change(subgraph, joins).make()
 
 
+class _Product(NamedTuple):
+    """A product of few rows."""
+
+    weights: PlanOutput
+    root: PlanNode
+
+
+def _is_product_of_few_rows(node: PlanNode) -> bool:
+    rows = node.static_shape(0)
+    return rows is not None and 0 < rows[0] <= _MOST_ROWS and _is_known(node.outputs[0])
+
+
+def _is_known(x: PlanOutput) -> bool:
+    return x.static_shape is not None
+
+
+_PRODUCT = Pattern(
+    Op(
+        "MatMul",
+        Value(where=lambda x: not x.dtype.base_dtype.is_complex),
+        Value("weights"),
+        transpose_a=False,
+        where=_is_product_of_few_rows,
+    ),
+    _Product,
+)
+
+
 def _candidates(subgraph: Subgraph) -> list[list[PlanNode]]:
     """Products of as many rows by the same matrix."""
     groups: dict[Any, list[PlanNode]] = {}
-    for node in subgraph.nodes:
-        if node.type != "MatMul" or node.attributes["transpose_a"] or node.dtype(0).is_complex:
-            continue
-        rows = node.static_shape(0)
-        if rows is not None and 0 < rows[0] <= _MOST_ROWS and _is_known(node.outputs[0]):
-            key = node.inputs[1], node.attributes["transpose_b"], rows, node.device
-            groups.setdefault(key, []).append(node)
+    for weights, node in _PRODUCT.find(subgraph.nodes):
+        key = weights, node.attributes["transpose_b"], node.static_shape(0), node.device
+        groups.setdefault(key, []).append(node)
     return [nodes for nodes in groups.values() if len(nodes) >= _FEWEST]
 
 
@@ -206,21 +228,46 @@ def goes_by_rows(node: PlanNode, shared: list[bool]) -> bool:
     result: Any = node.outputs[0].dims
     if not rows or not all(rows) or not result or any(dims[0] != result[0] for dims in rows):
         return False
-    if node.type in _LOSSES:
-        return not any(shared) and rows[0][: len(rows[1])] == rows[1]
-    if node.type in _OF_ROWS:
-        return len(result) == 2
-    if node.type == "BiasAdd":
-        return shared == [False, True] and node.attributes["data_format"] != "NCHW"
-    if node.type in _REDUCTIONS:
-        axes = node.constant(1)
-        return shared == [False, True] and axes is not None and not np.any(axes % len(rows[0]) == 0)
+    return _ROW_WISE.get(node.type, _broadcasts_rows)(node, shared, rows, result)
+
+
+_Dims = tuple[int, ...]
+
+
+def _broadcasts_rows(node: PlanNode, shared: list[bool], rows: list[_Dims], result: _Dims) -> bool:
     if node.type not in ELEMENTWISE and not node.declaration.broadcasts:
         return False
     if any(len(dims) != len(result) for dims in rows) or (any(shared) and not node.declaration.broadcasts):
         return False
     operands = [x for x, is_shared in zip(node.inputs, shared) if is_shared]
     return all(_is_same_for_rows(x, result) or _one_number(x) is not None for x in operands)
+
+
+def _adds_to_rows(node: PlanNode, shared: list[bool], *_: Any) -> bool:
+    return shared == [False, True] and node.attributes["data_format"] != "NCHW"
+
+
+def _reduces_rows(node: PlanNode, shared: list[bool], rows: list[_Dims], _: _Dims) -> bool:
+    axes = node.constant(1)
+    return shared == [False, True] and axes is not None and not np.any(axes % len(rows[0]) == 0)
+
+
+def _compares_rows(_: PlanNode, shared: list[bool], rows: list[_Dims], result: _Dims) -> bool:
+    return not any(shared) and rows[0][: len(rows[1])] == rows[1]
+
+
+def _is_of_matrices(_node: PlanNode, _shared: list[bool], _rows: list[_Dims], result: _Dims) -> bool:
+    return len(result) == 2
+
+
+_ROW_WISE: dict[
+    str, Callable[..., bool]
+] = {  # what a node's rows need, by its type; of others, `_broadcasts_rows`
+    "BiasAdd": _adds_to_rows,
+    **dict.fromkeys(("LogSoftmax", "Softmax"), _is_of_matrices),
+    **dict.fromkeys(("SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits"), _compares_rows),
+    **dict.fromkeys(("ArgMax", "ArgMin", "Max", "Mean", "Min", "Prod", "Sum"), _reduces_rows),
+}
 
 
 def _is_same_for_rows(x: PlanOutput, dims: Any) -> bool:
@@ -236,10 +283,6 @@ def _one_number(x: PlanOutput) -> Any:
         return None
     number = np.array(value.flat[0])
     return number if value.tobytes() == number.tobytes() * value.size else None  # 0.0 is not -0.0
-
-
-def _is_known(x: PlanOutput) -> bool:
-    return x.dims is not None and None not in x.dims
 
 
 class _Change:

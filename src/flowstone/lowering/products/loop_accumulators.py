@@ -10,7 +10,6 @@ product must be larger than its operands.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +18,8 @@ from flowstone.framework import dtypes, machine
 from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.frames import is_head
-from flowstone.rewriting.analyses.loop_variables import LoopVariable, Takers, loop_variables
+from flowstone.rewriting.analyses.loop_variables import LoopVariable, loop_variables
+from flowstone.rewriting.matching import Op, Pattern, Surroundings, Value
 from flowstone.rewriting.patterns import remove_unneeded, substitute
 
 _CALLS = 0.25  # that a pass over a product of unknown operands has to take
@@ -39,14 +39,14 @@ def stack_accumulators(subgraph: Subgraph) -> None:
     if not any(is_head(node) for node in subgraph.nodes):
         return
     consumers = subgraph.consumers()
-    variables = loop_variables(subgraph, consumers)
+    around, variables = Surroundings(consumers), loop_variables(subgraph, consumers)
     waited = {control for node in subgraph.nodes for control in node.control_inputs} | set(subgraph.targets)
     fetched = set(subgraph.fetches)
     before: dict[PlanNode, list[PlanNode]] = {}  # nodes of the loop: what takes their places
     replaced: dict[PlanOutput, PlanOutput] = {}
     stand_ins: dict[PlanNode, list[PlanNode]] = {}  # of nodes that others wait for
     for variable in variables:
-        found = _accumulator(variable, consumers)
+        found = _accumulator(variable, around)
         if found is None or any(node in waited for node in variable[:4]):
             continue
         inside = (*variable[:4], found.product, found.add)
@@ -59,20 +59,28 @@ def stack_accumulators(subgraph: Subgraph) -> None:
         remove_unneeded(subgraph)
 
 
-def _accumulator(variable: LoopVariable, consumers: Takers) -> _Accumulator | None:
-    def takers(x: PlanOutput) -> Sequence[PlanNode]:
-        return consumers.get(x, [])
+class _Sum(NamedTuple):
+    """A product added to what was before."""
 
-    add: PlanNode = variable.next_value.op
-    if variable.exit is None or add.type not in ("Add", "AddV2", "AddN") or len(add.inputs) != 2:
+    product: PlanOutput
+    before: PlanOutput
+    root: PlanNode
+
+
+_PRODUCT = Op("MatMul", Value(), Value(), name="product", alone=True)
+_SUM = Pattern(Op("Add|AddN|AddV2", _PRODUCT, Value("before")), _Sum)
+
+
+def _accumulator(variable: LoopVariable, around: Surroundings) -> _Accumulator | None:
+    takers, add = around.consumers, variable.next_value.op
+    found = _SUM.match(add, around, before=variable.value)
+    if found is None or variable.exit is None or found.product.dtype.base_dtype.is_complex:
         return None
-    if takers(variable.value) != [add] or takers(variable.merge.outputs[0]) != [variable.switch]:
+    if takers[variable.value] != [add] or takers[variable.merge.outputs[0]] != [variable.switch]:
         return None
-    product: PlanNode = next(x.op for x in add.inputs if x is not variable.value)
-    alone = takers(product.outputs[0]) == [add] and takers(add.outputs[0]) == [variable.next]
-    if product.type != "MatMul" or not alone or product.dtype(0).is_complex:
+    if takers[add.outputs[0]] != [variable.next]:
         return None
-    return _Accumulator(variable, product, add, variable.exit)
+    return _Accumulator(variable, found.product.op, add, variable.exit)
 
 
 def _saves_work(found: _Accumulator) -> bool:

@@ -15,33 +15,38 @@ from typing import Any, NamedTuple
 from flowstone.framework import machine
 from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
-from flowstone.lowering.recurrences.lstm_cells import SUMS, Cell, CellGradient, find_cell, find_gradient
+from flowstone.lowering.recurrences.cell_patterns import layers_without_kernel
+from flowstone.lowering.recurrences.lstm_cells import SUMS, Cell, CellGradient, find_cells, find_gradient
 from flowstone.rewriting.analyses.frames import is_head
 from flowstone.rewriting.analyses.loop_variables import Takers
 from flowstone.rewriting.patterns import in_order, remove_unneeded, substitute_in_order
 
 
 def join_lstm_layers(subgraph: Subgraph) -> None:
-    """Replaces layers of cells, and their gradients."""
-    if not any(node.type == "Split" for node in subgraph.nodes) or not subgraph.machine.has_onednn:
-        return
-    if any(is_head(node) or node.type == "Switch" for node in subgraph.nodes):
-        return
+    """Replaces layers of cells, and their gradients; the log also has layers of cells that no kernel runs."""
+    if any(node.type == "Split" for node in subgraph.nodes) and subgraph.machine.has_onednn:
+        if not any(is_head(node) or node.type == "Switch" for node in subgraph.nodes):
+            _join_layers(subgraph)
+    for name, cells in layers_without_kernel(subgraph.nodes, subgraph.machine.runs_layers):
+        subgraph.log.append(("join_lstm_layers", name, f"{cells} stay: no kernel runs a layer of them"))
+
+
+def _join_layers(subgraph: Subgraph) -> None:
     tried: set[PlanNode] = set()
     while True:
         takers = subgraph.consumers()
-        found = [cell for node in subgraph.nodes if (cell := find_cell(node, takers)) is not None]
-        chains = (cells for cells in _chains(found) if cells[0].nodes[0] not in tried)
+        found = find_cells(subgraph.nodes, takers)
+        chains = (cells for cells in _chains(found) if cells[0].rows.op not in tried)
         layer = None
         while layer is None:
             cells = next(chains, None)
             if cells is None:
                 return
-            tried.add(cells[0].nodes[0])
+            tried.add(cells[0].rows.op)
             layer = _layer(subgraph, cells, takers)
         _replace(subgraph, layer)
         reason = f"{len(cells)} cells in one kernel" + ", and their gradients" * bool(layer.gradients)  # type: ignore[arg-type]
-        subgraph.log.append(("join_lstm_layers", cells[0].nodes[1].name, reason))  # type: ignore[index]
+        subgraph.log.append(("join_lstm_layers", cells[0].product.op.name, reason))  # type: ignore[index]
 
 
 def _chains(cells: list[Cell]) -> Iterator[list[Cell]]:
@@ -178,16 +183,12 @@ def _comes_first(subgraph: Subgraph, layer: _Layer) -> bool:
         inner = set(nodes)
         reached = set(nodes)
         for node in subgraph.nodes:
-            if any(source in reached for source in _sources(node)):
+            if not reached.isdisjoint(node.sources()):
                 reached.add(node)
-        if any(source in reached and source not in inner for node in nodes for source in _sources(node)):
+        outside = reached - inner
+        if not all(outside.isdisjoint(node.sources()) for node in nodes):
             return False
     return True
-
-
-def _sources(node: PlanNode) -> Iterator[PlanNode]:
-    yield from (x.op for x in node.inputs)
-    yield from node.control_inputs
 
 
 # ---- the new nodes
@@ -202,19 +203,19 @@ def _replace(subgraph: Subgraph, layer: _Layer) -> None:
         registry["_LSTMLayer"],
         inputs,
         {**attributes, "training": bool(layer.gradients)},
-        first.nodes[1],
+        first.product.op,
         (count, 1, 1, 1, 1),
     )
     kernel.control_inputs = _waits(layer.forward)
     replaced = {cell.output: y for cell, y in zip(cells, kernel.outputs)}
     replaced[cells[-1].state] = kernel.outputs[count]
     places: dict[PlanNode, list[PlanNode]] = {node: [] for node in (*layer.forward, *layer.backward)}
-    places[first.nodes[0]] = [kernel]
+    places[first.rows.op] = [kernel]
     stand_ins = {node: [kernel] for node in layer.forward}
     if layer.gradients:
         gradient = _gradient(subgraph, layer, kernel, attributes)
         stand_ins.update({node: [gradient] for node in layer.backward})
-        places[layer.gradients[-1].nodes[0]] = [gradient]
+        places[layer.gradients[-1].first.op] = [gradient]
         totals = _totals(subgraph, layer, gradient, replaced)
         places.update(totals)
         stand_ins.update(totals)
@@ -229,7 +230,7 @@ def _replace(subgraph: Subgraph, layer: _Layer) -> None:
 def _gradient(subgraph: Subgraph, layer: _Layer, kernel: PlanNode, attributes: dict[str, Any]) -> PlanNode:
     cells, count = layer.cells, len(layer.cells)
     first: Any = cells[0]
-    last = layer.gradients[-1].nodes[0]
+    last = layer.gradients[-1].first.op
     sizes = {"units": first.h.dims[1], "size": first.x.dims[1]}
     given = [x for _, x in layer.given]
     gradient = subgraph.new_node(

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from flowstone.framework import machine
 from flowstone.framework.shape import num_elements
 from flowstone.framework.subgraph import PlanNode, PlanOutput
-from flowstone.lowering.recurrences.lstm_cells import SUMS, Cell, CellGradient, find_cell, find_gradient
+from flowstone.lowering.recurrences.lstm_cells import SUMS, Cell, CellGradient, find_cells, find_gradient
 from flowstone.rewriting.analyses.counted_loops import (
     PUSH,
     READ,
@@ -33,7 +33,8 @@ from flowstone.rewriting.analyses.counted_loops import (
     same_constants,
     steps_of,
 )
-from flowstone.rewriting.analyses.loop_variables import LoopVariable, Takers, entered
+from flowstone.rewriting.analyses.loop_variables import LoopVariable, entered
+from flowstone.rewriting.matching import Op, Pattern, Value
 
 
 class Layer(NamedTuple):
@@ -71,61 +72,63 @@ def find_layers(loop: Loop, loops: Loops) -> Match | None:
     pops = pops_of(loop, loops.takers)
     if pops is None:
         return None
-    known: dict[PlanOutput, PlanOutput] = {}
-    copies = copied(loop.nodes, known)
-    backward = None
-    if pops:
-        frames = {loops.frames.of[pop] for pop in pops}
-        backward = loops.by_frame.get(frames.pop())  # type: ignore[arg-type]
-        if frames or backward is None or backward is loop or not is_complete(backward, loops):
-            return None
-        known.update((pop.outputs[0], known.get(x, x)) for pop, x in pops.items())
-        known.update(same_constants(loop.nodes, backward.nodes))
-        copies += copied(backward.nodes, known)
-    takers: dict[PlanOutput, list[PlanNode]] = {}
-    for copy in copies:
-        for x in copy.inputs:
-            takers.setdefault(x, []).append(copy)
-    layers = _layers(loop, steps, copies, takers, known)
-    if layers is None:
+    backward = _gradient_loop(loop, loops, pops)
+    if pops and backward is None:
         return None
-    explained: set[PlanNode] = {node for layer in layers for node in layer.cell.nodes}
-    explained |= {known[x].op for x in arithmetic(loop)}
-    if backward is not None:
-        with_gradients = _with_gradients(layers, loop, backward, takers, known, explained)
-        if with_gradients is None:
-            return None
-        layers = with_gradients
-    if not explained.issuperset(copies):
+    iteration = _Iteration(loop, backward, pops)
+    layers = _layers(loop, steps, iteration)
+    if layers is not None and backward is not None:
+        layers = _Gradients(loop, backward, iteration).of(layers)
+    if layers is None or not iteration.explained.issuperset(iteration.copies):
         return None
     handles: list[Any] = [entered(node.inputs[0]) for node in loop.nodes if node.type == PUSH]
     stacks = [x.op for x in handles if x.op.type == "StackV2"]
-    return Match(steps, layers, loop, backward, known, stacks)
+    return Match(steps, layers, loop, backward, iteration.known, stacks)
 
 
-def _layers(
-    loop: Loop, steps: int, copies: list[PlanNode], takers: Takers, known: dict[PlanOutput, PlanOutput]
-) -> list[Layer] | None:
+def _gradient_loop(loop: Loop, loops: Loops, pops: dict[PlanNode, PlanOutput]) -> Loop | None:
+    """The one loop that pops what a loop pushes."""
+    frames = {loops.frames.of[pop] for pop in pops}
+    backward = loops.by_frame.get(frames.pop()) if len(frames) == 1 else None  # type: ignore[arg-type]
+    if backward is None or backward is loop or not is_complete(backward, loops):
+        return None
+    return backward
+
+
+class _Iteration:
+    """One iteration of a loop and that of its gradient, without stacks: `copies` of the nodes that compute,
+    what each value of the loops is in them (`known`), `takers` among them, and which are `explained`.
+    """
+
+    def __init__(self, forward: Loop, backward: Loop | None, pops: dict[PlanNode, PlanOutput]) -> None:
+        known = self.known = dict[PlanOutput, PlanOutput]()
+        self.copies = copied(forward.nodes, known)
+        if backward is not None:
+            known.update((pop.outputs[0], known.get(x, x)) for pop, x in pops.items())
+            known.update(same_constants(forward.nodes, backward.nodes))
+            self.copies += copied(backward.nodes, known)
+        self.takers: dict[PlanOutput, list[PlanNode]] = {}
+        for copy in self.copies:
+            for x in copy.inputs:
+                self.takers.setdefault(x, []).append(copy)
+        self.explained = {known[x].op for x in arithmetic(forward)}
+
+
+def _layers(loop: Loop, steps: int, iteration: _Iteration) -> list[Layer] | None:
     """The layers from the lowest on, if all variables are theirs, counters or the flows of arrays."""
-    pays = machine.current().runs_layers
-    cells = [cell for copy in copies if (cell := find_cell(copy, takers)) is not None]
-    counters = loop.counters()
+    known, counters = iteration.known, loop.counters()
     indices = {each.value for each in counters}
     variables = {each.value: each for each in loop.variables}
     reads = {node.outputs[0] for node in loop.nodes if node.type == READ and _is_at(node, indices)}
     outputs: set[PlanOutput] = set()
     layers = []
-    for cell in cells:
-        h, c = variables.pop(cell.h, None), variables.pop(cell.c, None)
-        if h is None or c is None or cell.x not in reads | outputs:
-            return None
-        if known.get(h.next_value) is not cell.output or known.get(c.next_value) is not cell.state:
-            return None
-        size = num_elements(cell.weights.dims) or 0
-        if entered(cell.weights) is None or entered(cell.bias) is None or not pays(steps, size):
+    for cell in find_cells(iteration.copies, iteration.takers):
+        layer = _layer(cell, steps, variables, known)
+        if layer is None or cell.x not in reads | outputs:
             return None
         outputs.add(cell.output)
-        layers.append(Layer(cell, h, c))
+        layers.append(layer)
+        iteration.explained.update(cell.nodes)
     for each in counters:
         variables.pop(each.value)
     writes = [node for node in loop.nodes if node.type == WRITE]
@@ -133,6 +136,24 @@ def _layers(
     if not layers or not written <= outputs or not all(_is_at(node, indices) for node in writes):
         return None
     return layers if _are_flows(variables, writes) and len(reads) == _count(loop, READ) else None
+
+
+def _layer(
+    cell: Cell,
+    steps: int,
+    variables: dict[PlanOutput, LoopVariable],
+    known: dict[PlanOutput, PlanOutput],
+) -> Layer | None:
+    """The layer of a cell that hands its output and state on, which are no longer among `variables` then."""
+    h, c = variables.pop(cell.h, None), variables.pop(cell.c, None)
+    if h is None or c is None:
+        return None
+    if known.get(h.next_value) is not cell.output or known.get(c.next_value) is not cell.state:
+        return None
+    pays = machine.current().runs_layers(steps, num_elements(cell.weights.dims) or 0)
+    if entered(cell.weights) is None or entered(cell.bias) is None or not pays:
+        return None
+    return Layer(cell, h, c)
 
 
 def _count(loop: Loop, op_type: str) -> int:
@@ -156,88 +177,94 @@ def _are_flows(variables: dict[PlanOutput, LoopVariable], writes: list[PlanNode]
 # ---- the loop of gradients
 
 
-def _with_gradients(
-    layers: list[Layer],
-    forward: Loop,
-    backward: Loop,
-    takers: Takers,
-    known: dict[PlanOutput, PlanOutput],
-    explained: set[PlanNode],
-) -> list[Layer] | None:
-    """The layers with their gradients, whose nodes become `explained`; None if there is more in the loop."""
-    variables = {each.value: each for each in backward.variables}
-    countdown = countdown_of(forward, backward)
-    if countdown is None:
-        return None
-    variables.pop(countdown.value)
-    compared = [node.outputs[0] for node in conditions(backward)]
-    explained |= {known[x].op for x in (countdown.next_value, *compared)}
-    reads = {node.outputs[0] for node in backward.nodes if node.type == READ}
-    indices = {countdown.next_value}
-    arrays = [node for node in backward.nodes if node.type in (READ, WRITE)]
-    if not all(_is_at(node, indices) for node in arrays):
-        return None
-    found: list[Layer] = []
-    slopes: dict[PlanOutput, set[PlanOutput | None]] = {}  # by the output of the layer below
-    by_x: set[PlanOutput | None] = set()
-    for layer in reversed(layers):
-        gradient = find_gradient(layer.cell, takers)
-        if gradient is not None:
-            from_above = slopes.get(layer.cell.output, set())
-            complete = _with_gradient(layer, gradient, variables, known, reads | from_above, explained)
-            if complete is None or not from_above <= {None, *complete.dy}:
-                return None
-            slopes.setdefault(layer.cell.x, set()).add(gradient.dx)
-            by_x.add(gradient.dx)
-            layer = complete
-        found.append(layer)
-    taken = [x for layer in found for x in layer.dy]
-    writes = [node for node in arrays if node.type == WRITE]
-    if not reads <= set(taken) or not {known.get(node.inputs[2]) for node in writes} <= by_x - {None}:
-        return None
-    return found[::-1] if _are_flows(variables, writes) else None
+class _Gradients:
+    """Finds the gradients of layers in the loop that counts the iterations down; what is found is explained,
+    and its variables are no longer among `variables`.
+    """
 
+    def __init__(self, forward: Loop, backward: Loop, iteration: _Iteration) -> None:
+        self.forward, self.backward, self.iteration = forward, backward, iteration
+        self.variables = {each.value: each for each in backward.variables}
+        self.reads = {node.outputs[0] for node in backward.nodes if node.type == READ}
+        self.slopes: dict[PlanOutput, set[PlanOutput | None]] = {}  # by the output of the layer below
+        self.by_x: set[PlanOutput | None] = set()
 
-def _with_gradient(
-    layer: Layer,
-    gradient: CellGradient,
-    variables: dict[PlanOutput, LoopVariable],
-    known: dict[PlanOutput, PlanOutput],
-    elsewhere: set[Any],
-    explained: set[PlanNode],
-) -> Layer | None:
-    """The layer with this gradient, whose variables are taken from `variables`; None if it is not whole."""
-    nodes = list(gradient.nodes)
-    dh = _continued(variables, known, gradient.dh)
-    dc = _continued(variables, known, gradient.before)
-    if dh is None or dc is None or gradient.dc is gradient.through:
-        return None
-    if sorted(map(id, gradient.dc.op.inputs)) != sorted(map(id, [dc.value, gradient.through])):
-        return None
-    terms: list[PlanOutput] = [gradient.dy]
-    if gradient.dy is not dh.value and gradient.dy.op.type in SUMS:
-        terms = list(gradient.dy.op.inputs)
-        nodes.append(gradient.dy.op)
-    if terms.count(dh.value) != 1:
-        return None
-    terms.remove(dh.value)
-    if not set(terms) <= elsewhere or len(set(terms)) != len(terms):
-        return None
-    if any(x.dims not in (None, layer.cell.h.dims) for x in terms):
-        return None  # one number for several elements
-    sums: dict[str, Any] = {}
-    for name in ("weights", "bias"):
-        term = getattr(gradient, name)
-        if term is None:
-            continue
-        total = next((v for v in variables.values() if _adds(v, term, known)), None)
-        if total is None:
+    def of(self, layers: list[Layer]) -> list[Layer] | None:
+        """The layers with their gradients; None if there is more in the loop."""
+        known = self.iteration.known
+        countdown = countdown_of(self.forward, self.backward)
+        if countdown is None:
             return None
-        sums[name] = total
-        nodes.append(known[total.next_value].op)
-        del variables[total.value]
-    explained.update(nodes)
-    return layer._replace(gradient=gradient, dh=dh, dc=dc, dy=tuple(terms), **sums)
+        self.variables.pop(countdown.value)
+        counting = [countdown.next_value, *(node.outputs[0] for node in conditions(self.backward))]
+        self.iteration.explained |= {known[x].op for x in counting}
+        arrays = [node for node in self.backward.nodes if node.type in (READ, WRITE)]
+        if not all(_is_at(node, {countdown.next_value}) for node in arrays):
+            return None
+        found: list[Layer] = []
+        for layer in reversed(layers):
+            complete = self._complete(layer)
+            if complete is None:
+                return None
+            found.append(complete)
+        taken = {x for layer in found for x in layer.dy}
+        writes = [node for node in arrays if node.type == WRITE]
+        if not self.reads <= taken or not {known.get(x.inputs[2]) for x in writes} <= self.by_x - {None}:
+            return None
+        return found[::-1] if _are_flows(self.variables, writes) else None
+
+    def _complete(self, layer: Layer) -> Layer | None:
+        """The layer with its gradient, if it has one; None if that is not whole."""
+        gradient = find_gradient(layer.cell, self.iteration.takers)
+        if gradient is None:
+            return layer
+        from_above = self.slopes.get(layer.cell.output, set())
+        complete = self._with_gradient(layer, gradient, self.reads | from_above)
+        if complete is None or not from_above <= {None, *complete.dy}:
+            return None
+        self.slopes.setdefault(layer.cell.x, set()).add(gradient.dx)
+        self.by_x.add(gradient.dx)
+        return complete
+
+    def _with_gradient(self, layer: Layer, gradient: CellGradient, elsewhere: set[Any]) -> Layer | None:
+        known = self.iteration.known
+        dh = _continued(self.variables, known, gradient.dh)
+        dc = _continued(self.variables, known, gradient.before)
+        if dh is None or dc is None or gradient.dc is gradient.through:
+            return None
+        if not _are_terms(gradient.dc, dc.value, gradient.through):
+            return None
+        is_sum = gradient.dy is not dh.value and gradient.dy.op.type in SUMS
+        terms = list(gradient.dy.op.inputs) if is_sum else [gradient.dy]
+        if terms.count(dh.value) != 1:
+            return None
+        terms.remove(dh.value)
+        if not set(terms) <= elsewhere or len(set(terms)) != len(terms):
+            return None
+        if any(x.dims not in (None, layer.cell.h.dims) for x in terms):
+            return None  # one number for several elements
+        sums = self._sums(gradient)
+        if sums is None:
+            return None
+        added = [gradient.dy.op] if is_sum else []
+        self.iteration.explained.update([*gradient.nodes, *added])
+        return layer._replace(gradient=gradient, dh=dh, dc=dc, dy=tuple(terms), **sums)
+
+    def _sums(self, gradient: CellGradient) -> dict[str, Any] | None:
+        """The variables that add up the gradients by weights and bias, as far as these are wanted."""
+        known, sums = self.iteration.known, dict[str, Any]()
+        for name in ("weights", "bias"):
+            term = getattr(gradient, name)
+            if term is None:
+                continue
+            totals = ((each, known.get(each.next_value)) for each in self.variables.values())
+            found = [each for each, x in totals if x is not None and _are_terms(x, each.value, term)]
+            if not found:
+                return None
+            sums[name] = found[0]
+            self.iteration.explained.add(known[found[0].next_value].op)
+            del self.variables[found[0].value]
+        return sums
 
 
 def _continued(
@@ -250,9 +277,16 @@ def _continued(
     return None
 
 
-def _adds(variable: LoopVariable, term: PlanOutput, known: dict[PlanOutput, PlanOutput]) -> bool:
-    """Whether the variable is the sum of this term over all iterations."""
-    total = known.get(variable.next_value)
-    if total is None or total.op.type not in SUMS:
-        return False
-    return sorted(map(id, total.op.inputs)) == sorted(map(id, [variable.value, term]))
+class _Terms(NamedTuple):
+    """Of a sum of two."""
+
+    x: PlanOutput
+    y: PlanOutput
+
+
+_SUM = Pattern(Op("Add|AddN|AddV2", Value("x"), Value("y")), _Terms)
+
+
+def _are_terms(total: PlanOutput, x: PlanOutput, y: PlanOutput) -> bool:
+    """Whether `total` is the sum of these two."""
+    return _SUM.match(total.op, x=x, y=y) is not None

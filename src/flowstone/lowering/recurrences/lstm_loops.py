@@ -90,7 +90,7 @@ class _Replacement:
                 "_LSTMSequence",
                 [self._stacked[cell.x], *first, *constants],
                 {**self._attributes(cell), "training": layer.gradient is not None},
-                name=cell.nodes[1].name,
+                name=cell.product.op.name,
             )
             self._stacked[cell.output] = kernel.outputs[0]
             self._leave(layer.h, kernel.outputs[1])

@@ -19,7 +19,7 @@ and the gradient that nobody else takes is negated where it lies.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from flowstone.framework import dtypes
 from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.branches import Liveness
+from flowstone.rewriting.matching import Number, Op, Pattern, Value
 from flowstone.rewriting.patterns import remove_unneeded, substitute
 
 _APPLYING = ("SparseApply", "ResourceSparseApply")
@@ -45,10 +46,10 @@ def sum_repeated_rows(subgraph: Subgraph) -> None:
     for node in updates:
         at = [argument.name for argument in node.declaration.inputs].index("indices")
         gradient, indices = node.inputs[at - 1 : at + 1]
-        if consumers[gradient] != [node] or not _sums_by_index(gradient.op, indices):
+        found = _SUMMED.match(gradient.op, indices=indices)
+        if found is None or consumers[gradient] != [node]:
             continue
-        total, distinct = gradient.op, indices.op
-        rows, repeated = total.inputs[0], distinct.inputs[0]
+        total, distinct, rows, repeated = found.root, found.distinct, found.rows, found.repeated
         if any(liveness.node(each) != liveness.node(node) for each in (total, distinct)):
             continue
         inputs = [*node.inputs[: at - 1], rows, repeated, *node.inputs[at + 1 :]]
@@ -64,22 +65,30 @@ def sum_repeated_rows(subgraph: Subgraph) -> None:
         remove_unneeded(subgraph)
 
 
-def _sums_by_index(total: PlanNode, indices: PlanOutput) -> bool:
-    """Whether `total` sums the rows of equal indices, of which `indices` are the distinct ones."""
-    distinct = indices.op
-    if total.type != "UnsortedSegmentSum" or distinct.type != "Unique" or indices.value_index != 0:
-        return False
-    positions, count = total.inputs[1:3]
-    return positions is distinct.outputs[1] and _is_length(count.op, indices)
+class _Summed(NamedTuple):
+    """Rows that are summed where their indices, which may be `repeated`, are equal."""
+
+    rows: PlanOutput
+    indices: PlanOutput
+    repeated: PlanOutput
+    distinct: PlanNode
+    root: PlanNode
 
 
-def _is_length(node: PlanNode, vector: PlanOutput) -> bool:
-    """Whether `node` is ``Shape(vector)[0]``."""
-    shape = node.inputs[0].op if node.type == "StridedSlice" else node
-    if shape is node or shape.type != "Shape" or shape.inputs[0] is not vector:
-        return False
-    begin = node.constant(1)
-    return begin is not None and begin.tolist() == [0] and node.attributes["shrink_axis_mask"] == 1
+_LENGTH = Op(
+    "StridedSlice",
+    Op("Shape", Value("indices")),
+    Number(where=lambda begin: begin.tolist() == [0]),
+    Value(),
+    Value(),
+    shrink_axis_mask=1,
+)
+_PLACES = Op("Unique", Value("repeated"), node="distinct", part=1)
+_SUMMED = Pattern(
+    Op("UnsortedSegmentSum", Value("rows"), _PLACES, _LENGTH),
+    _Summed,
+    lambda found: found.indices is found.distinct.outputs[0],
+)
 
 
 def add_negated_rows(subgraph: Subgraph) -> None:

@@ -12,37 +12,72 @@ faster.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
-from flowstone.framework import dtypes
-from flowstone.framework.machine import Machine
+from flowstone.framework import dtypes, machine
 from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.branches import Liveness
+from flowstone.rewriting.matching import Either, Number, Op, Pattern, Surroundings, Value
 from flowstone.rewriting.patterns import remove_unneeded, substitute
 
 _FUSED = {"ApplyGradientDescent": "_", "ResourceApplyGradientDescent": "_Resource"}  # prefixes
 _TYPES = (dtypes.float32, dtypes.float64)
 
 
+def _is_fusible(product: PlanNode) -> bool:
+    """Whether BLAS accumulates a product of these sizes as fast as any kernel makes it."""
+    a, b = product.static_shape(0), product.static_shape(1)
+    if product.dtype(0) not in _TYPES or a is None or b is None:
+        return False
+    rows, terms = a[::-1] if product.attributes["transpose_a"] else a
+    columns = b[0] if product.attributes["transpose_b"] else b[1]
+    host, sizes = machine.current(), (rows, terms, columns)
+    if product.dtype(0) is not dtypes.float32 or host.accumulates_by_blas(*sizes):
+        return True
+    return bool(host.rows_of_a_block(*sizes)) or host.adds_narrow_products(*sizes)
+
+
+def _is_small_matrix(x: PlanOutput) -> bool:
+    dims = x.static_shape
+    if dims is None or len(dims) != 2 or x.dtype.base_dtype not in _TYPES:
+        return False
+    return 0 < dims[0] * dims[1] < machine.current().elements(16)
+
+
+class _Update(NamedTuple):
+    """A step of descent by a product, or by the sum of a matrix along `axes`."""
+
+    gradient: PlanOutput
+    root: PlanNode
+    axes: Any = None
+
+
+_PRODUCT = Op("MatMul", Value(), Value(), name="gradient", alone=True, where=_is_fusible)
+_SUM = Op(
+    "Sum",
+    Value(where=_is_small_matrix),
+    Number("axes", lambda axes: axes.size == 1),
+    name="gradient",
+    alone=True,
+    keep_dims=False,
+)
+_UPDATE = Pattern(Op("|".join(_FUSED), Value(), Value(), Either(_PRODUCT, _SUM), use_locking=False), _Update)
+
+
 def fuse_updates(subgraph: Subgraph) -> None:
     """Lets descent steps accumulate the products and sums that only they take."""
-    updates = [node for node in subgraph.nodes if node.type in _FUSED]
-    if not updates:
+    if not any(node.type in _FUSED for node in subgraph.nodes):
         return
-    consumers = subgraph.consumers()
+    around = Surroundings(subgraph.consumers(), subgraph.fetches)
     liveness = subgraph.analysis(Liveness)
     places: dict[PlanNode, list[PlanNode]] = {}
     replaced: dict[PlanOutput, PlanOutput] = {}
-    for node in updates:
-        gradient = node.inputs[2]
-        product = gradient.op
-        accumulated = _accumulated(product, subgraph.machine)
-        if accumulated is None or consumers[gradient] != [node] or gradient in subgraph.fetches:
+    for found in _UPDATE.find(subgraph.nodes, around):
+        node, product = found.root, found.gradient.op
+        if liveness.node(node) != liveness.node(product):
             continue
-        if node.attributes["use_locking"] or liveness.node(node) != liveness.node(product):
-            continue
-        kind, operands, attributes = accumulated
+        kind, operands, attributes = _accumulated(product, found.axes)
         inputs = [*node.inputs[:2], *operands]
         new = subgraph.new_node(registry[_FUSED[node.type] + kind], inputs, attributes, like=node)
         new.control_inputs = list(dict.fromkeys([*product.control_inputs, *node.control_inputs]))
@@ -54,37 +89,9 @@ def fuse_updates(subgraph: Subgraph) -> None:
         remove_unneeded(subgraph)
 
 
-def _accumulated(product: PlanNode, machine: Machine) -> tuple[str, list[PlanOutput], dict[str, Any]] | None:
+def _accumulated(product: PlanNode, axes: Any) -> tuple[str, list[PlanOutput], dict[str, Any]]:
     """The kind, the operands and the attributes of the node that accumulates a product or a sum."""
-    if product.type == "MatMul" and _is_fusible(product, machine):
+    if product.type == "MatMul":
         attributes = {key: product.attributes[key] for key in ("transpose_a", "transpose_b", "T")}
         return "ApplyProduct", list(product.inputs), attributes
-    axis = _summed_axis(product, machine) if product.type == "Sum" else None
-    if axis is None:
-        return None
-    return "ApplySum", product.inputs[:1], {"T": product.dtype(0), "axis": axis}
-
-
-def _summed_axis(node: PlanNode, machine: Machine) -> int | None:
-    """The axis along which a Sum makes a vector of a small matrix."""
-    dims, axes = node.static_shape(0), node.constant(1)
-    if dims is None or len(dims) != 2 or axes is None or node.attributes["keep_dims"]:
-        return None
-    size = dims[0] * dims[1]
-    if node.dtype(0) not in _TYPES or not size or size >= machine.elements(16) or axes.size != 1:
-        return None
-    return int(axes.flat[0]) % 2
-
-
-def _is_fusible(product: PlanNode, machine: Machine) -> bool:
-    if product.dtype(0) not in _TYPES:
-        return False
-    a, b = product.static_shape(0), product.static_shape(1)
-    if a is None or b is None:
-        return False
-    rows, terms = a[::-1] if product.attributes["transpose_a"] else a
-    columns = b[0] if product.attributes["transpose_b"] else b[1]
-    sizes = rows, terms, columns
-    if product.dtype(0) is not dtypes.float32 or machine.accumulates_by_blas(*sizes):
-        return True
-    return bool(machine.rows_of_a_block(*sizes)) or machine.adds_narrow_products(*sizes)
+    return "ApplySum", product.inputs[:1], {"T": product.dtype(0), "axis": int(axes.flat[0]) % 2}
