@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 import flowstone as tf
+from flowstone import lowering
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.matching import Either, Number, Op, Pattern, Rules, Surroundings, Through, Value
 from flowstone.rewriting.simplification.partial_execution import prune
@@ -226,7 +229,19 @@ def test_a_match_is_found_from_an_operand_upwards() -> None:
 
 def test_a_field_that_no_term_captures_is_an_error() -> None:
     with pytest.raises(ValueError, match=r"Pair has fields that the pattern does not capture: \['y'\]"):
-        Pattern(Op("Neg", X), Pair)
+        Pattern(Op("Neg", X), Pair).compile()
+
+
+def test_all_patterns_capture_what_their_records_have() -> None:
+    patterns = [
+        value
+        for _, name, _ in pkgutil.walk_packages(lowering.__path__, "flowstone.lowering.")
+        for value in vars(importlib.import_module(name)).values()
+        if isinstance(value, Pattern)
+    ]
+    assert len(patterns) > 15
+    for pattern in patterns:
+        assert callable(pattern.compile())
 
 
 def test_terms_are_data() -> None:

@@ -1,7 +1,7 @@
 """Patterns as data: what part of a graph a pass looks for, and what it wants to know of it.
 
-A pattern is a tree of terms, from the node that ends it towards its inputs. It is compiled once, when its
-module is imported, and gives a record for each place where it matches:
+A pattern is a tree of terms, from the node that ends it towards its inputs. It is compiled once, when it is
+first matched, and gives a record for each place where it matches:
 
     class _Scaled(NamedTuple):
         x: PlanOutput
@@ -36,7 +36,14 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
 from flowstone.framework.subgraph import PlanNode, PlanOutput
-from flowstone.rewriting.match_compilation import SURROUNDINGS, Compiler, Registers, Surroundings, suits
+from flowstone.rewriting.match_compilation import (
+    SURROUNDINGS,
+    Check,
+    Compiler,
+    Registers,
+    Surroundings,
+    suits,
+)
 from flowstone.rewriting.match_terms import Either, Number, Op, Term, Through, Value
 
 __all__ = ["Either", "Number", "Op", "Pattern", "Rules", "Surroundings", "Term", "Through", "Value"]
@@ -62,10 +69,16 @@ class Pattern(Generic[_Record]):
         closed: bool = False,
         waits: bool = True,
     ) -> None:
-        compiler = Compiler()
         self.term, self.types = term, term.types
-        self._where, self._closed, self._waits = where, closed, waits
-        self._own, self._record = compiler.register(), record
+        self._where, self._closed, self._waits, self._record = where, closed, waits, record
+        self._check: Check | None = None
+
+    def compile(self) -> Check:
+        """Makes the closures, which the first match does otherwise. ValueError for a field of the record that
+        no term captures.
+        """
+        compiler, term, record = Compiler(), self.term, self._record
+        self._own = compiler.register()
         self._check = compiler.node(term, self._own, self._is_found)
         if term.name:
             compiler.capture(term.name)
@@ -80,6 +93,7 @@ class Pattern(Generic[_Record]):
         self._paths = {name: _path(term, name)[::-1] for name in self._captures}
         self._fields = self._known_fields(record)
         self._wants_root, self._wants_nodes = (key in _fields(record) for key in _SPECIAL)
+        return self._check
 
     def _known_fields(self, record: Any) -> list[tuple[str, int, Any]]:
         """Of the record's fields that are captures: name, register, and value where there is none."""
@@ -96,13 +110,14 @@ class Pattern(Generic[_Record]):
         """
         if node.declaration.name not in self.types:
             return None
+        check = self._check or self.compile()
         held: Registers = [None] * (self._size + 1)
         held[SURROUNDINGS], held[self._own] = around, node
         for name, value in known.items():
             held[self._captures[name]] = value
         if self.term.name and node.outputs:
             held[self._captures[self.term.name]] = node.outputs[0]
-        return held[-1] if self._check(held) else None
+        return held[-1] if check(held) else None
 
     def find(self, nodes: Iterable[PlanNode], around: Surroundings = _NOWHERE) -> Iterator[_Record]:
         """The matches that end in these nodes, in their order."""
@@ -120,6 +135,8 @@ class Pattern(Generic[_Record]):
     def find_above(self, name: str, around: Surroundings, **known: PlanOutput) -> Iterator[_Record]:
         """The matches in which this capture, of an operand, is the one that is `known`."""
         values, nodes = [known[name]], dict[PlanNode, None]()
+        if self._check is None:
+            self.compile()
         for types in self._paths[name]:
             takers = [node for x in values for node in around.consumers.get(x, ())]
             nodes = dict.fromkeys(node for node in takers if node.declaration.name in types)

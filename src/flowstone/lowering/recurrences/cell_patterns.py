@@ -106,7 +106,10 @@ _PRODUCT = Op("MatMul", _ROWS, Value("weights"), name="product")
 _SUMS = Either(Op(f"BiasAdd|{ADD}", _PRODUCT, Value()), _PRODUCT, name="gates")
 
 
-def _part(name: str, sums: Term = Value("gates")) -> Op:  # noqa: B008
+_SAME_SUMS = Value("gates")
+
+
+def _part(name: str, sums: Term = _SAME_SUMS) -> Op:
     return Op("Split", _AXIS, sums, num_split=4, node="split", part=name)
 
 

@@ -66,7 +66,10 @@ _PRODUCT = Op("MatMul", _ROWS, Value("weights"), name="product", transpose_a=Fal
 BIASED = Op(f"BiasAdd|{ADD}", _PRODUCT, Value("bias"), data_format=lambda key: key in (None, "NHWC"))
 
 
-def _part(name: str, sums: Term = Value("sums")) -> Op:  # noqa: B008
+_SAME_SUMS = Value("sums")
+
+
+def _part(name: str, sums: Term = _SAME_SUMS) -> Op:
     """A part of what the sums are split into, which only one node takes."""
     axis = Number(where=lambda axis: axis == 1, read=constant_of)
     return Op("Split", axis, sums, num_split=4, node="split", part=name, alone=True)
