@@ -24,6 +24,11 @@ ELSEWHERE = {
         "lowering/recurrences/test_lstm_loops.py",
         "layers of loops are found for loops, and seen only there",
     ),
+    "rewriting/match_compilation.py": (
+        "rewriting/test_matching.py",
+        "closures that patterns are compiled to, and seen only through them",
+    ),
+    "rewriting/match_terms.py": ("rewriting/test_matching.py", "what patterns are made of"),
     "runtime/plan_options.py": ("runtime/test_plan.py", "fields that planning reads"),
     "runtime/unit_program.py": ("runtime/test_reliability.py", "drives units for sessions' steps"),
 }

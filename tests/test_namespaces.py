@@ -41,7 +41,7 @@ def test_messages_are_found_when_asked_for(name: str) -> None:
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
-    with pytest.raises(AttributeError, match="flowstone .*nonsense"):
+    with pytest.raises(AttributeError, match=r"flowstone .*nonsense"):
         tf.nonsense  # noqa: B018
 
 

@@ -20,15 +20,9 @@ from typing import NamedTuple
 
 from flowstone.framework import dtypes
 from flowstone.framework.node import Node, Output
-from flowstone.framework.work import by_element, element_count, recurrent_layer, recurrent_layer_gradient
+from flowstone.framework.work import by_element, element_count
 
 _HANDLE_SIZE = 8  # bytes: strings, resources and variants count as pointers
-_LAYERS = {
-    "_LSTMLayer": recurrent_layer,
-    "_LSTMSequence": recurrent_layer,
-    "_LSTMLayerGradient": recurrent_layer_gradient,
-    "_LSTMSequenceGradient": recurrent_layer_gradient,
-}
 
 
 class Work(NamedTuple):
@@ -68,7 +62,7 @@ def work(node: Node) -> Work:
     if rows is not None:
         size = 2 * tensor_size(rows) * max(len(declaration.mutates), 1)
         return Work(size / 4, size)
-    cost = declaration.cost_function or _LAYERS.get(declaration.name)
+    cost = declaration.cost_function
     if cost is None and declaration.is_view:
         return Work(0.0, _HANDLE_SIZE)
     size = written + sum([tensor_size(x) for x in node.inputs])

@@ -10,9 +10,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from flowstone.framework.node import value_where_alive
+from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import PlanNode, PlanOutput
 
-COMMUTATIVE = frozenset({"Add", "AddN", "AddV2", "BiasAdd", "LogicalAnd", "Maximum", "Minimum", "Mul"})
+_COMMUTE_TOO = frozenset({"Add", "BiasAdd"})  # but for text, and for images, which no pattern is of
 
 _T = TypeVar("_T", bound="Term")
 
@@ -71,7 +72,6 @@ class Op(Term):
     alone: bool
     kept: bool
     waits: bool
-    commutes: bool
     where: Callable[[PlanNode], bool] | None
     attributes: Mapping[str, Any]
 
@@ -93,10 +93,15 @@ class Op(Term):
         fields = {
             "name": name, "types": names, "inputs": inputs, "others": others, "node": node, "part": part,
             "alone": alone, "kept": kept, "waits": waits, "where": where, "attributes": attributes,
-            "commutes": len(inputs) == 2 and names <= COMMUTATIVE,
         }  # fmt: skip
         for key, value in fields.items():
             object.__setattr__(self, key, value)
+
+    @property
+    def commutes(self) -> bool:
+        """Whether its two terms are tried in either order."""
+        each_does = (name in _COMMUTE_TOO or registry[name].commutative for name in self.types)
+        return len(self.inputs) == 2 and all(each_does)
 
 
 @dataclasses.dataclass(frozen=True, init=False)

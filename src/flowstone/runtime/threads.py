@@ -27,13 +27,12 @@ import torch
 from flowstone.framework.node import Output
 from flowstone.framework.shape import num_elements
 from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.work import recurrent_layer, recurrent_layer_gradient
 from flowstone.placement.operation_cost import touched_rows, work
 from flowstone.rewriting.analyses.frames import Frames
 
 _ITERATIONS = 16  # of a loop, as far as is known here
-_SEQUENCES = frozenset(
-    {"_LSTMLayer", "_LSTMLayerGradient", "_LSTMSequence", "_LSTMSequenceGradient"}
-)  # of products
+_LAYERS = (recurrent_layer, recurrent_layer_gradient)  # costs of what is a sequence of products
 
 
 def wants_one_thread(subgraph: Subgraph) -> bool:
@@ -77,7 +76,7 @@ def _work(node: PlanNode, element_cost: float, rows: int | None) -> float | None
         return None if count is None else element_cost * count
     if not node.inputs or not node.outputs or node.declaration.is_free:
         return 0.0
-    if node.type in _SEQUENCES:
+    if node.declaration.cost_function in _LAYERS:
         return work(node).operations / 2
     sizes: list[int] = []
     for x in (*node.inputs, *node.outputs):

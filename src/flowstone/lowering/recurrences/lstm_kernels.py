@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from flowstone.framework import onednn
+from flowstone.framework import onednn, work
 from flowstone.framework.kernel import CPU, Call, Input
 from flowstone.framework.operation import op
 
@@ -62,6 +62,7 @@ layer_op = op(
     "_LSTMLayer",
     "x: N*T, h: T, c: T, weights: T, bias: T -> y: N*T, last_c: T, saved: resource",
     _ATTRIBUTES + " ; training: bool = false",
+    cost=work.recurrent_layer,
     T=None,
 )
 layer_op.holds(saved_bytes)
@@ -118,6 +119,7 @@ gradient_op = op(
     "_LSTMLayerGradient",
     "y: N*T, last_c: T, h: T, c: T, saved: resource, dy: M*T -> dx: N*T, dh: T, dc: T, weights: T, bias: T",
     _ATTRIBUTES + " ; steps: list(int) ; units: int ; size: int",
+    cost=work.recurrent_layer_gradient,
     T=None,
 )
 gradient_op.not_differentiable()
@@ -177,6 +179,7 @@ sequence_op = op(
     "_LSTMSequence",
     "x: T, h: T, c: T, weights: T, bias: T -> y: T, last_h: T, last_c: T, saved: resource",
     _ATTRIBUTES + " ; training: bool = false",
+    cost=work.recurrent_layer,
     T=None,
 )
 sequence_op.holds(saved_bytes)
@@ -200,6 +203,7 @@ sequence_gradient_op = op(
     "x: T, y: T, last_h: T, last_c: T, h: T, c: T, saved: resource, dh: T, dc: T, dy: M*T"
     " -> dx: T, first_dh: T, first_dc: T, weights: T, bias: T",
     _ATTRIBUTES + " ; units: int ; size: int",
+    cost=work.recurrent_layer_gradient,
     T=None,
 )
 sequence_gradient_op.not_differentiable()
