@@ -285,7 +285,7 @@ class Program:
                 self.slopes = tf.gradients(first, self.xs)
 
     def flow(self) -> Any:
-        """A gradient by a y: none is given, a constant, or a value of the program."""
+        """A gradient with respect to a y: none is given, a constant, or a value of the program."""
         kind = self.random.choice(["none", "none", "constant", "value"])
         if kind == "none":
             return None

@@ -335,7 +335,8 @@ class Subject:
         return {holder: value for holder, value in self.feed.items() if holder in set(operation.inputs)}
 
     def gradients(self, session: Any, wanted: Sequence[str]) -> list[np.ndarray | None]:
-        """The gradients by the inputs at these positions, given the case's gradients of the outputs."""
+        """The gradients with respect to the inputs at these positions, given the case's gradients of the
+        outputs."""
         operation = self.built["placeholders"]
         outputs, flows = [], []
         for index, (output, value) in enumerate(zip(operation.outputs, self.run(session), strict=True)):

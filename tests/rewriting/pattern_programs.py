@@ -124,20 +124,20 @@ def _(d: Draft) -> list[Any]:
 @program("cancel_transposes")
 def _(d: Draft) -> list[Any]:
     x = d.fed(2, 3, 4)
-    turned = tf.transpose(x, [0, 2, 1])
-    y = tf.transpose(tf.square(turned) * d.values(3) + d.values(4, 1), [0, 2, 1])
-    joined = tf.concat([turned, tf.transpose(d.fed(2, 3, 4), [0, 2, 1])], -1)
+    transposed = tf.transpose(x, [0, 2, 1])
+    y = tf.transpose(tf.square(transposed) * d.values(3) + d.values(4, 1), [0, 2, 1])
+    joined = tf.concat([transposed, tf.transpose(d.fed(2, 3, 4), [0, 2, 1])], -1)
     return [y, tf.transpose(joined, [0, 2, 1])]
 
 
 @program("cancel_transposes")
 def _(d: Draft) -> list[Any]:
     x = d.fed(2, 3, 4, 5)
-    turned = tf.transpose(x, [0, 3, 1, 2])
-    sums = [tf.reduce_sum(turned, axes) for axes in ([0, 2, 3], [2, 3], [-1], [1])]
+    transposed = tf.transpose(x, [0, 3, 1, 2])
+    sums = [tf.reduce_sum(transposed, axes) for axes in ([0, 2, 3], [2, 3], [-1], [1])]
     bias = tf.nn.bias_add(tf.transpose(d.fed(2, 3, 4, 5), [0, 3, 1, 2]), d.fed(4))
-    grad = F.BiasAddGrad(turned, data_format="NCHW")
-    return [*sums, bias, grad, tf.reduce_max(turned, [2, 3]) if not d.dtype.is_complex else None]
+    grad = F.BiasAddGrad(transposed, data_format="NCHW")
+    return [*sums, bias, grad, tf.reduce_max(transposed, [2, 3]) if not d.dtype.is_complex else None]
 
 
 @program("cancel_transposes")

@@ -264,7 +264,7 @@ def infer_again(subgraph: Subgraph) -> None:
 
 
 def _add(subgraph: Subgraph, i: int, kind: str, inputs: list[Any], attributes: Any) -> Any:
-    node = subgraph.new_node(registry[kind], inputs, attributes, subgraph.nodes[i], name=f"taker/{kind}")
+    node = subgraph.new_node(registry[kind], inputs, attributes, subgraph.nodes[i], name=f"consumer/{kind}")
     subgraph.nodes.append(node)
     return node
 
@@ -276,8 +276,8 @@ def _fetched(i: int, k: int) -> Callable[[Subgraph], None]:
 def _taken(i: int, k: int) -> Callable[[Subgraph], None]:
     def apply(subgraph: Subgraph) -> None:
         x = subgraph.nodes[i].outputs[k]
-        taker = _add(subgraph, i, "Mul", [x, x], {"T": x.dtype.base_dtype})
-        subgraph.fetches.append(taker.outputs[0])
+        consumer = _add(subgraph, i, "Mul", [x, x], {"T": x.dtype.base_dtype})
+        subgraph.fetches.append(consumer.outputs[0])
 
     return apply
 

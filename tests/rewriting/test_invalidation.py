@@ -93,8 +93,8 @@ def test_a_replacement_invalidates() -> None:
     x, y = named(subgraph, "x"), named(subgraph, "y")
     rewrite(subgraph, "skip", lambda n: Replacement([x.outputs[0]], "as it is") if n is y else None)
     assert not are_kept(subgraph, before)
-    takers = [node.name for node in subgraph.consumers()[x.outputs[0]]]
-    assert sorted(takers) == ["idle", "unused", "unused", "z"]
+    consumers = [node.name for node in subgraph.consumers()[x.outputs[0]]]
+    assert sorted(consumers) == ["idle", "unused", "unused", "z"]
 
 
 def test_a_rule_asks_about_the_graph_as_it_is_by_then(monkeypatch: Any) -> None:

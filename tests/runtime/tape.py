@@ -1,4 +1,4 @@
-"""A stand-in for a CUDA graph, on the CPU: it notes ATen's calls, undoes them, and makes them again.
+"""A simulated CUDA graph, on the CPU: it notes ATen's calls, undoes them, and makes them again.
 
 As on a GPU, what is noted are operations and addresses: a replay reads and writes the very tensors of the
 recording, so that a feed that is not copied there, or a variable that has another buffer by now, gives wrong

@@ -1,4 +1,4 @@
-"""Steps as recordings, with a stand-in for CUDA graphs on the CPU (`tape.py`); and on a GPU, where there is
+"""Steps as recordings, with simulated CUDA graphs on the CPU (`tape.py`); and on a GPU, where there is
 one.
 """
 

@@ -164,17 +164,17 @@ def outputs_of(unit, arguments):
 
 
 def test_a_dead_value_stops_units_up_to_a_merge():
-    source, taker, merge = Unit(SEGMENT, "source"), Unit(SEGMENT, "taker"), Unit(MERGE, "merge")
-    source.outputs, taker.inputs, taker.outputs = [0, 1], [0], [2]
+    source, consumer, merge = Unit(SEGMENT, "source"), Unit(SEGMENT, "taker"), Unit(MERGE, "merge")
+    source.outputs, consumer.inputs, consumer.outputs = [0, 1], [0], [2]
     merge.inputs, merge.outputs = [2, 1], [3, 4]
-    executor = Executor(UnitGraph([source, taker, merge], 5, [], [3]), [])
+    executor = Executor(UnitGraph([source, consumer, merge], 5, [], [3]), [])
     executor.start([])
     unit, iteration, _ = executor.ready.popleft()
     executor.finish(unit, iteration, (DEAD, "alive"))
     assert {unit.name for unit, *_ in executor.ready} == {"taker", "merge"}
     while executor.ready:
         unit, iteration, arguments = executor.ready.popleft()
-        assert (arguments is None) == (unit is taker)
+        assert (arguments is None) == (unit is consumer)
         executor.finish(unit, iteration, arguments)
     assert executor.results() == ["alive"] and executor.story("taker") == ["step: dead"]
 

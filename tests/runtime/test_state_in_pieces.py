@@ -108,10 +108,10 @@ def test_values_of_one_name_are_sent_apart() -> None:
         x = tf.placeholder_with_default(tf.constant(MATRIX), [4, 4])
 
         def taken() -> Any:
-            turned = tf.nn.relu(tf.transpose(x))
+            transposed = tf.nn.relu(tf.transpose(x))
             with tf.control_dependencies([v.assign_add(MATRIX)]):
-                product = tf.multiply(x, turned)
-            return tf.add(turned, tf.transpose(product))
+                product = tf.multiply(x, transposed)
+            return tf.add(transposed, tf.transpose(product))
 
         with tf.device(device):
             return tf.cond(p > 0, taken, lambda: tf.square(v.read_value()))
@@ -120,7 +120,7 @@ def test_values_of_one_name_are_sent_apart() -> None:
     np.testing.assert_array_equal(there, here)
 
 
-def test_a_value_does_not_become_a_reference_where_nothing_orders_its_takers() -> None:
+def test_a_value_does_not_become_a_reference_where_nothing_orders_its_consumers() -> None:
     v = variable("v", MATRIX, resource=False)
     queue = tf.FIFOQueue(10, [tf.float64], [[]])
     enqueue = queue.enqueue(1.0)

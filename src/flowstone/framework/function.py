@@ -376,7 +376,8 @@ class Defun:
     Args:
         input_types: the arguments' types; without any, each call decides them.
         func_name: the function's name; by default the Python function's with a hash.
-        grad_func: a function of the arguments and the gradients by the results, that returns the gradients
+        grad_func: a function of the arguments and the gradients with respect to the results, that returns the
+        gradients
             by the arguments.
         python_grad_func: the same as a Python function of the calling operation and the gradients, which
             adds nodes to the graph that is differentiated.

@@ -7,8 +7,9 @@ made here and functions of an imported GraphDef are one thing. A call has no ker
 the body (`rewriting/functions/function_inlining.py`).
 
 `FunctionLibrary` maps names to definitions. `gradients[name]` is the function that computes another one's
-gradient (of the arguments, then the gradients by the results). `built[name]` is a body as the user's program
-built it, where a definition does not tell all of it: loops. A definition never changes once it is there.
+gradient (of the arguments, then the gradients with respect to the results). `built[name]` is a body as the
+user's program built it, where a definition does not tell all of it: loops. A definition never changes once it
+is there.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ def check_method(method: int | None) -> int:
 
 
 def aggregate(grads: list[Any], method: int, target: str) -> Any:
-    """The sum of two or more gradients by the op named `target`: a Tensor if any is one, else
+    """The sum of two or more gradients with respect to the op named `target`: a Tensor if any is one, else
     IndexedSlices.
     """
     if not any(isinstance(grad, Tensor) for grad in grads):

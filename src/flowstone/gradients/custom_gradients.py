@@ -21,8 +21,8 @@ _numbers = itertools.count(1)
 
 
 def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator for ``f(*tensors)`` that returns ``(results, grad_fn)``; gradients by its results come from
-    `grad_fn`.
+    """Decorator for ``f(*tensors)`` that returns ``(results, grad_fn)``; gradients with respect to its
+    results come from `grad_fn`.
 
     ``grad_fn(*dys)`` gives a gradient (or None) for each argument; if `f` uses resource variables,
     ``grad_fn(*dys, variables=[...])`` gives ``(gradients by arguments, gradients by variables)``. Raises

@@ -1,14 +1,14 @@
 """`tf.gradients`: adds to the graph the nodes that compute derivatives (white paper 4.1).
 
-The operations between `xs` and `ys` are visited backwards, each once all gradients by its outputs have
-arrived. What has arrived at one output is added up (`aggregation.py`); the op's gradient function
-(`registration.py`) turns the sums into gradients by its inputs, in a name scope ``gradients/<op name>_grad``.
-Outputs without a gradient count as zeros if another output has one. Both passes are linear in the number of
-operations.
+The operations between `xs` and `ys` are visited backwards, each once all gradients with respect to its
+outputs have arrived. What has arrived at one output is added up (`aggregation.py`); the op's gradient
+function (`registration.py`) turns the sums into gradients with respect to its inputs, in a name scope
+``gradients/<op name>_grad``. Outputs without a gradient count as zeros if another output has one. Both passes
+are linear in the number of operations.
 
-State of one computation (`_Computation`): `pending[op]`, how many gradients by the op's outputs are still to
-come; `arrived[tensor]`, those that came (after its op was visited: their sum, alone in the list); `stops`,
-operations that gradients do not flow through."""
+State of one computation (`_Computation`): `pending[op]`, how many gradients with respect to the op's outputs
+are still to come; `arrived[tensor]`, those that came (after its op was visited: their sum, alone in the
+list); `stops`, operations that gradients do not flow through."""
 
 from __future__ import annotations
 
@@ -70,10 +70,10 @@ def gradients(
 ) -> list[Any]:
     """The derivatives of the sum of `ys` by each of `xs`: a list of Tensors, IndexedSlices or None (no path).
 
-    `ys`, `xs`: a tensor or variable, or a list of them. `grad_ys`: the gradients by the ys, of their shapes
-    (None, or None entries: ones). `gate_gradients`: each op's gradients by its inputs become available
-    together. `aggregation_method`: see `AggregationMethod`. `stop_gradients`: tensors that count as constants
-    here.
+    `ys`, `xs`: a tensor or variable, or a list of them. `grad_ys`: the gradients with respect to the ys, of
+    their shapes (None, or None entries: ones). `gate_gradients`: each op's gradients with respect to its
+    inputs become available together. `aggregation_method`: see `AggregationMethod`. `stop_gradients`: tensors
+    that count as constants here.
 
     Raises LookupError for an op without a gradient, ValueError for lists of unequal lengths or gradients of
     wrong number or shape, TypeError for gradients of a type that does not fit."""
@@ -265,7 +265,7 @@ def _between(targets: Iterable[Any], sources: Iterable[Any]) -> dict[Any, None]:
 
 
 def _first_gradient(y: Any, flow: Any, i: int) -> Any:
-    """The gradient by y: ones, or what the caller gave, as a node of its own."""
+    """The gradient with respect to y: ones, or what the caller gave, as a node of its own."""
     dtype = y.dtype.base_dtype
     if flow is None:
         if dtype.is_complex:

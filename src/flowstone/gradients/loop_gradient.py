@@ -8,9 +8,9 @@ they are pushed. The ring of a loop variable becomes a ring of its gradient:
     forward   Enter -> Merge -> Switch -> Exit          Switch -> body -> NextIteration -> Merge
     gradient  Exit <- Switch <- Merge <- Enter          Merge <- NextIteration <- body's gradient <- Switch
 
-and the gradient by a value that the loop takes from outside is a sum over the iterations, a ring of its own.
-Pushes come after the forward counter's increment, which is not handed on before them; pops after the
-decrement likewise: so iterations under way at once keep the order of the stacks.
+and the gradient with respect to a value that the loop takes from outside is a sum over the iterations, a ring
+of its own. Pushes come after the forward counter's increment, which is not handed on before them; pops after
+the decrement likewise: so iterations under way at once keep the order of the stacks.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ class LoopGradient:
         return [None, None]
 
     def visit_merge(self, gradient: Tensor) -> list[Any]:
-        """The gradients by a variable's first value, and by the one from the iteration before."""
+        """The gradients with respect to a variable's first value, and the one from the iteration before."""
         return list(colocated_switch(gradient, self.context.pivot))
 
     def close_rings(self) -> None:
@@ -210,7 +210,7 @@ class LoopGradient:
         self.open_rings.clear()
 
     def accumulate(self, enter: Any, gradient: Any) -> Any:
-        """The sum over all iterations of the gradient by what a constant Enter takes."""
+        """The sum over all iterations of the gradient with respect to what a constant Enter takes."""
         source = enter.inputs[0]
         if isinstance(gradient, IndexedSlices):
             return self._accumulate_slices(source, gradient)

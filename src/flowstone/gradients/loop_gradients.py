@@ -2,10 +2,11 @@
 
 A loop's gradient (`loop_gradient.py`) begins when the gradients by all its results are there; what has none
 counts as zeros, and so does a result that is a constant of this call (``stop_gradients``). A Switch is
-visited twice: when the gradient by its Exit arrives, which begins the ring of the variable's gradient, and
-when that by its Identity does, which closes it. Loops without ``back_prop`` are passed through without a
-gradient; a loop that is itself a gradient has none. Inside a body that calls `tf.gradients` itself, gradients
-by what comes from outside are taken as they are; those by a loop variable's first value are not defined."""
+visited twice: when the gradient with respect to its Exit arrives, which begins the ring of the variable's
+gradient, and when that by its Identity does, which closes it. Loops without ``back_prop`` are passed through
+without a gradient; a loop that is itself a gradient has none. Inside a body that calls `tf.gradients` itself,
+gradients by what comes from outside are taken as they are; those by a loop variable's first value are not
+defined."""
 
 from __future__ import annotations
 
@@ -124,7 +125,8 @@ class LoopGradients:
     # ---- the primitives
 
     def gradient(self, op: Any, gradients: list[Any]) -> list[Any]:
-        """The gradients by the inputs of a loop primitive, given those by its outputs (or None)."""
+        """The gradients with respect to the inputs of a loop primitive, given those by its outputs (or
+        None)."""
         role = op.declaration.role
         if role == "exit":
             forward = _loop_left(op)

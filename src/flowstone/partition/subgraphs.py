@@ -136,20 +136,22 @@ class _Partitioner:
             return self._repeat(x.op, self.host).outputs[0]
         return self._received(x, self.host, False)
 
-    def _brought(self, x: PlanOutput, device: Any, taker: PlanNode, place: int) -> PlanOutput:
-        """The value of `x` on `device`, for input `place` of `taker`."""
+    def _brought(self, x: PlanOutput, device: Any, consumer: PlanNode, place: int) -> PlanOutput:
+        """The value of `x` on `device`, for input `place` of `consumer`."""
         source = x.op
         if _is_plain_constant(source) or (source.type == "_Arg" and device.device_type == CPU):
             return self._repeat(source, device).outputs[x.value_index]
-        if x.dtype is dtypes.resource or (x.dtype.is_ref and taker.input_argument(place).is_ref):
+        if x.dtype is dtypes.resource or (x.dtype.is_ref and consumer.input_argument(place).is_ref):
             raise errors.InvalidArgumentError(
-                lambda: taker.origin.node_def,
-                taker.origin,
-                f"{taker.name} on {device.name} takes a reference or handle of {source.name}, which is on "
+                lambda: consumer.origin.node_def,
+                consumer.origin,
+                f"{consumer.name} on {device.name} takes a reference or handle of {source.name}, which is on "
                 f"{self.device_of[source].name}; they must be on one device",
             )
-        wants_host = device.device_type == GPU and taker.input_argument(place).name in taker.declaration.host
-        in_host_memory = wants_host or (_steers(taker, place) and device.device_type != CPU)
+        wants_host = (
+            device.device_type == GPU and consumer.input_argument(place).name in consumer.declaration.host
+        )
+        in_host_memory = wants_host or (_steers(consumer, place) and device.device_type != CPU)
         return self._received(x, device, in_host_memory)
 
     def _received(self, x: PlanOutput, device: Any, in_host_memory: bool) -> PlanOutput:

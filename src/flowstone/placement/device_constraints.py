@@ -92,8 +92,8 @@ def runs_everything(nodes: Iterable[PlanNode], device: PlacementDevice) -> bool:
 class _Groups:
     """Union-find over the positions of nodes, with what joined them.
 
-    `parent`: the forest; `joined`: positions in groups of several; `takers`: position -> the kinds of what a
-    node takes that lives elsewhere, "reference" or "resource"; `free`: positions of stacks that need not be
+    `parent`: the forest; `joined`: positions in groups of several; `consumers`: position -> the kinds of what
+    a node takes that lives elsewhere, "reference" or "resource"; `free`: positions of stacks that need not be
     where the gradient asked for them, because some type here has no stacks.
     """
 
@@ -101,7 +101,7 @@ class _Groups:
         self.nodes = nodes
         self.free: set[int] = set()
         self.parent = list(range(len(nodes)))
-        self.takers: dict[int, str] = {}
+        self.consumers: dict[int, str] = {}
         index = {node: i for i, node in enumerate(nodes)}
         first_of_class: dict[str, int] = {}
         for i, node in enumerate(nodes):
@@ -113,7 +113,7 @@ class _Groups:
             has_references = node.declaration.has_references
             for k, x in enumerate(node.inputs):
                 if x.dtype is dtypes.resource or (has_references and node.input_argument(k).is_ref):
-                    self.takers[i] = "resource" if x.dtype is dtypes.resource else "reference"
+                    self.consumers[i] = "resource" if x.dtype is dtypes.resource else "reference"
                     if x.op in index:
                         self.join(index[x.op], i)
         if first_of_class:
@@ -272,17 +272,17 @@ class _Finder:
 
     def _request(self, members: list[int]) -> _Request | None:
         """What the members ask for together; None if nobody asks."""
-        takers = self.groups.takers
+        consumers = self.groups.consumers
         request: _Request | None = None
         if self.groups.free and not self.groups.free.isdisjoint(members):
             return None
         for member in members:
             device = self.nodes[member].device
-            if device and (len(members) == 1 or member not in takers):
+            if device and (len(members) == 1 or member not in consumers):
                 request = self._merged(members, request, member, DeviceSpec.from_string(device))
         for member in members if request is None else ():
             device = self.nodes[member].device
-            if device and takers[member] == "resource":
+            if device and consumers[member] == "resource":
                 spec = DeviceSpec.from_string(device)
                 if request is None or not _conflict(request.spec, spec):
                     request = self._merged(members, request, member, spec)

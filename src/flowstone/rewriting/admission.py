@@ -1,4 +1,4 @@
-"""Whether new nodes may take the place of old ones: only if they read the same versions of state.
+"""Admission: decides whether new nodes may replace old ones. They must read the same versions of state.
 
 What led to an old output and comes after what the new nodes take is *absorbed*: the new nodes do its work.
 The versions that absorbed nodes read (`state_versions.py`) must be those that the new nodes read where they
@@ -89,7 +89,7 @@ class Admission:
     # ---- several at a time
 
     def refused(
-        self, places: Places, replaced: dict[PlanOutput, PlanOutput], stand_ins: Places
+        self, places: Places, replaced: dict[PlanOutput, PlanOutput], replacements: Places
     ) -> set[PlanNode]:
         """The old nodes whose changes may not be made. Changes that share a node stand or fall together."""
         involved = {*places, *[x.op for x in replaced]}
@@ -103,7 +103,7 @@ class Admission:
             for new in new_nodes:
                 self.versions.add(new, old)
         refused: set[PlanNode] = set()
-        groups = _groups(involved, places, replaced, stand_ins)
+        groups = _groups(involved, places, replaced, replacements)
         for group in groups:
             pairs = [(old, replaced[old]) for node in group for old in node.outputs if old in replaced]
             new_nodes = [new for node in group for new in places.get(node, ()) if new is not node]
@@ -289,7 +289,10 @@ def _absorbed(ends: Iterable[PlanNode], taken: Collection[PlanOutput]) -> set[Pl
 
 
 def _groups(
-    involved: Collection[PlanNode], places: Places, replaced: dict[PlanOutput, PlanOutput], stand_ins: Places
+    involved: Collection[PlanNode],
+    places: Places,
+    replaced: dict[PlanOutput, PlanOutput],
+    replacements: Places,
 ) -> list[set[PlanNode]]:
     """The old nodes in groups that share new nodes, directly or through what these take of each other."""
     leader: dict[PlanNode, PlanNode] = {}
@@ -312,7 +315,7 @@ def _groups(
     for old, new_output in replaced.items():
         if new_output.op in made or new_output.op in places:
             join(old.op, new_output.op)
-    for node, stands in stand_ins.items():
+    for node, stands in replacements.items():
         for new in stands:
             if new in made:
                 join(node, new)

@@ -138,8 +138,8 @@ class Pattern(Generic[_Record]):
         if self._check is None:
             self.compile()
         for types in self._paths[name]:
-            takers = [node for x in values for node in around.consumers.get(x, ())]
-            nodes = dict.fromkeys(node for node in takers if node.declaration.name in types)
+            consumers = [node for x in values for node in around.consumers.get(x, ())]
+            nodes = dict.fromkeys(node for node in consumers if node.declaration.name in types)
             values = [x for node in nodes for x in node.outputs]
         for node in nodes:
             found = self.match(node, around, **known)

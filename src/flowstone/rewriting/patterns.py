@@ -71,9 +71,9 @@ def rewrite(subgraph: Subgraph, pass_name: str, rule: Rule) -> None:
             replaced[old] = new_output
             if result.controls:
                 carried[old] = result.controls
-        stand_ins = [*dict.fromkeys(output.op for output in result.outputs), *node.control_inputs]
-        if liveness.trivial or _runs_where(liveness, stand_ins[:1], node):
-            gone[node] = stand_ins
+        replacements = [*dict.fromkeys(output.op for output in result.outputs), *node.control_inputs]
+        if liveness.trivial or _runs_where(liveness, replacements[:1], node):
+            gone[node] = replacements
         else:
             nodes.append(node)
         subgraph.log.append((pass_name, node.name, result.reason))
@@ -117,9 +117,9 @@ def _alive_together(liveness: Liveness, node: PlanNode, result: Replacement) -> 
     return all(liveness.output(old) == liveness.output(new) for old, new in zip(node.outputs, result.outputs))
 
 
-def _runs_where(liveness: Liveness, stand_ins: list[PlanNode], node: PlanNode) -> bool:
+def _runs_where(liveness: Liveness, replacements: list[PlanNode], node: PlanNode) -> bool:
     """Whether these nodes run where `node` does. A loop's Switch also runs when its body does not."""
-    return all(liveness.node(x) == liveness.node(node) and not is_loop_switch(x) for x in stand_ins)
+    return all(liveness.node(x) == liveness.node(node) and not is_loop_switch(x) for x in replacements)
 
 
 def _redirected(controls: list[PlanNode], gone: dict[PlanNode, list[PlanNode]]) -> list[PlanNode]:
@@ -127,8 +127,8 @@ def _redirected(controls: list[PlanNode], gone: dict[PlanNode, list[PlanNode]]) 
         return controls
     result: dict[PlanNode, None] = {}
     for control in controls:
-        for stand_in in gone.get(control, (control,)):
-            result[stand_in] = None
+        for replacement in gone.get(control, (control,)):
+            result[replacement] = None
     return list(result)
 
 
@@ -136,19 +136,19 @@ def substitute(
     subgraph: Subgraph,
     places: dict[PlanNode, list[PlanNode]],
     replaced: dict[PlanOutput, PlanOutput],
-    stand_ins: dict[PlanNode, list[PlanNode]] | None = None,
+    replacements: dict[PlanNode, list[PlanNode]] | None = None,
 ) -> None:
     """Puts new nodes in the places of old ones, for rewrites that see more than one node at a time.
 
     `places`: what comes where each old node was (maybe nothing); `replaced`: what stands for old outputs;
-    `stand_ins`: what those who waited for an old node wait for, by default the last node in its place.
+    `replacements`: what those who waited for an old node wait for, by default the last node in its place.
     Of changes that have nothing to do with each other, those that are not admitted are left out.
     """
     if not places:
         return
-    if stand_ins is None:
-        stand_ins = {node: new[-1:] for node, new in places.items() if new}
-    refused = Admission(subgraph).refused(places, replaced, stand_ins)
+    if replacements is None:
+        replacements = {node: new[-1:] for node, new in places.items() if new}
+    refused = Admission(subgraph).refused(places, replaced, replacements)
     for node, new_nodes in places.items():
         for new in new_nodes:
             if new is not node:
@@ -156,21 +156,21 @@ def substitute(
     if refused:
         places = {node: new for node, new in places.items() if node not in refused}
         replaced = {old: new for old, new in replaced.items() if old.op not in refused}
-        stand_ins = {node: new for node, new in stand_ins.items() if node not in refused}
+        replacements = {node: new for node, new in replacements.items() if node not in refused}
     subgraph.nodes = [new for node in subgraph.nodes for new in places.get(node, [node])]
     for node in subgraph.nodes:
         node.inputs[:] = [replaced.get(x, x) for x in node.inputs]
         if node.control_inputs:
-            node.control_inputs = _redirected(node.control_inputs, stand_ins)
+            node.control_inputs = _redirected(node.control_inputs, replacements)
     subgraph.fetches = [replaced.get(x, x) for x in subgraph.fetches]
-    subgraph.targets = _redirected(subgraph.targets, stand_ins)
+    subgraph.targets = _redirected(subgraph.targets, replacements)
 
 
 def substitute_in_order(
     subgraph: Subgraph,
     places: dict[PlanNode, list[PlanNode]],
     replaced: dict[PlanOutput, PlanOutput],
-    stand_ins: dict[PlanNode, list[PlanNode]],
+    replacements: dict[PlanNode, list[PlanNode]],
     arranged: Callable[[], None],
 ) -> bool:
     """`substitute` for new nodes that take what comes later: `arranged` then puts the nodes in order. Changes
@@ -180,7 +180,7 @@ def substitute_in_order(
     before = {node: versions.read_by(node) for node in subgraph.nodes} if versions.changes else {}
     edges = [(node, list(node.inputs), list(node.control_inputs)) for node in subgraph.nodes]
     lists = subgraph.nodes, subgraph.fetches, subgraph.targets
-    substitute(subgraph, places, replaced, stand_ins)
+    substitute(subgraph, places, replaced, replacements)
     arranged()
     if before:
         after = StateVersions(subgraph)

@@ -1,3 +1,3 @@
-"""From a rewritten subgraph to a step: memory analysis, generated code, plans, failures (DESIGN: the life of
-a step).
+"""From a rewritten subgraph to a step: memory analysis, generated code, plans, failures
+(docs/architecture.md: the life of a step).
 """

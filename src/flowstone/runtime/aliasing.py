@@ -1,4 +1,4 @@
-"""Whose memory is it: what generated code may overwrite, and what it must copy.
+"""Aliasing: whose memory each value is in, so what generated code may overwrite and what it must copy.
 
 Every value has *roots*: the buffers it may share memory with. A kernel's result is its own root; an op that
 declares ``aliases`` hands on the roots of those inputs; a feed, a constant and a variable's buffer are roots
@@ -227,11 +227,11 @@ class Aliasing:
         sharers = {x for x in self._sharers[root] if x is output or self.roots[x] >= mine}
         if any(x in self._kept or self.last_use.get(x) == FOREVER for x in sharers):
             return True
-        takers = [each for each in self._nodes if not sharers.isdisjoint(each.inputs)]
+        consumers = [each for each in self._nodes if not sharers.isdisjoint(each.inputs)]
         return any(
-            until_used if taker is change else taker not in self._come_before(change)
+            until_used if consumer is change else consumer not in self._come_before(change)
             for change in changes
-            for taker in takers
+            for consumer in consumers
         )
 
     def _come_before(self, node: PlanNode) -> set[PlanNode]:

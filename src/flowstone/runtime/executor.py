@@ -8,7 +8,7 @@ ControlTrigger runs all the same.
 for nothing and knows no thread. Who drives it (`unit_program.py`) pops a ready unit with its arguments, runs
 it, and reports what came out.
 
-A value that arrives goes straight to who takes it. The plan knows each taker and the place among its
+A value that arrives goes straight to who takes it. The plan knows each consumer and the place among its
 arguments (`UnitGraph.arrivals`), so a unit that waits for nothing else is ready there and then; any other has
 a list of arguments in the iteration's `gathered`, a copy of its `blank`, whose last element counts what is
 still to come. No value is kept for longer than the units that take it.
@@ -104,7 +104,7 @@ waits) and its `blank`; and the Merges, each with the place among its inputs and
 
 
 class UnitGraph:
-    """The units of a program and who takes what.
+    """The units of a program and the consumers of their outputs.
 
     `arrivals[endpoint]`: where its values go; `enters[frame]`: how many Enter units a frame has; `feeds`,
     `fetches`: endpoints, in order; `sources`: the units that wait for nothing; `sink`: takes the fetches, and
@@ -140,11 +140,11 @@ class UnitGraph:
             pending = size - len(fixed) + len(unit.waits_for)
             unit.blank = [*(fixed.get(i) for i in range(size)), pending]
         for i, (endpoint, place) in enumerate(zip(unit.inputs, free)):
-            takers, merges = self.arrivals[endpoint]
+            consumers, merges = self.arrivals[endpoint]
             if unit.kind == MERGE or unit.names_place:
                 merges.append((unit, i, ([(unit, 0, unit.blank)], [])))
             else:
-                takers.append((unit, place, unit.blank))
+                consumers.append((unit, place, unit.blank))
         for endpoint in unit.waits_for:
             self.arrivals[endpoint][0].append((unit, -1, unit.blank))
         if unit.kind == ENTER:
@@ -238,10 +238,10 @@ class Executor:
     # ---- arrivals
 
     def _arrive(self, iteration: Iteration, arrivals: Iterable[tuple[Arrival, Any]]) -> None:
-        """Hands values to all who take them, and makes ready those that have all."""
+        """Passes values to their consumers, and makes ready the units that have all inputs."""
         ready, gathered = self.ready, iteration.gathered
-        for (takers, merges), value in arrivals:
-            for unit, place, blank in takers:
+        for (consumers, merges), value in arrivals:
+            for unit, place, blank in consumers:
                 if blank is None:
                     arguments = unit.if_dead if value is DEAD else [value]
                 else:

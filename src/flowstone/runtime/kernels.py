@@ -10,14 +10,14 @@ from flowstone.framework.subgraph import PlanNode
 from flowstone.runtime.failures import located
 
 
-def make_kernel(node: PlanNode, environment: Environment, stand_in: str = "") -> Any:
-    """The kernel for the environment's device type or, if there is none, for the type `stand_in`.
+def make_kernel(node: PlanNode, environment: Environment, fallback: str = "") -> Any:
+    """The kernel for the environment's device type or, if there is none, for the type `fallback`.
 
     Raises InvalidArgumentError if there is neither, and what the factory raises, with the node's name and the
     user's line.
     """
     kernels = node.declaration.kernels
-    factory = kernels.get(environment.device_type) or kernels.get(stand_in)
+    factory = kernels.get(environment.device_type) or kernels.get(fallback)
     if factory is None:
         raise errors.InvalidArgumentError(
             lambda: node.origin.node_def,

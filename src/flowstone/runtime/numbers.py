@@ -47,7 +47,7 @@ class Numbers:
         self.entered: set[PlanOutput] = set()
         self.constants: dict[PlanOutput, str] = {}
         self.decisions: set[PlanOutput] = set()
-        self._takers: dict[PlanOutput, list[tuple[PlanNode, int]]] = {}
+        self._consumers: dict[PlanOutput, list[tuple[PlanNode, int]]] = {}
         self._changed: dict[Any, set[Frame]] = {}
         self._references = References()
         if not asked and not any(node.type in SWITCHES for node in subgraph.nodes):
@@ -57,7 +57,7 @@ class Numbers:
         for node in subgraph.nodes:
             self._consider(node)
             for i, x in enumerate(node.inputs):
-                self._takers.setdefault(x, []).append((node, i))
+                self._consumers.setdefault(x, []).append((node, i))
         fetched = set(subgraph.fetches)
         self.outputs -= fetched
         for node in reversed(subgraph.nodes):
@@ -66,7 +66,7 @@ class Numbers:
         while self._drop_unfit():
             pass
         self.entered = {x for x in self.outputs if self._is_constant_enter(x.op)}
-        idle = {x for x in self.entered if not any(self._takes(*t) for t in self._takers.get(x, ()))}
+        idle = {x for x in self.entered if not any(self._takes(*t) for t in self._consumers.get(x, ()))}
         self.outputs -= idle
         self.entered -= idle
 
@@ -109,7 +109,7 @@ class Numbers:
         if node.type in ENTERS or is_head(node):
             return _is_scalar(node.outputs[0])
         if node.type in MERGES:
-            return all(x in self for x in node.inputs) and not self._takers.get(node.outputs[1])
+            return all(x in self for x in node.inputs) and not self._consumers.get(node.outputs[1])
         if node.type in _CARRIERS:
             return node.inputs[0] in self
         declaration = node.declaration
@@ -120,7 +120,7 @@ class Numbers:
     # ---- which are
 
     def _drop_unfit(self) -> bool:
-        """Drops outputs whose maker or takers do not fit; whether there were any."""
+        """Drops outputs whose maker or consumers do not fit; whether there were any."""
         unfit = [x for x in self.outputs if not self._fits(x)]
         self.outputs.difference_update(unfit)
         return bool(unfit)
@@ -132,7 +132,7 @@ class Numbers:
         else:
             makes = self._could_be(node)
         return makes and (
-            self._is_constant_enter(node) or all(self._takes(*t) for t in self._takers.get(x, ()))
+            self._is_constant_enter(node) or all(self._takes(*t) for t in self._consumers.get(x, ()))
         )
 
     def _could_enter(self, y: PlanOutput) -> bool:
@@ -166,17 +166,19 @@ class Numbers:
         (output,) = node.outputs
         if output.dtype is not dtypes.bool or not all(_is_scalar(x, _COMPARED) for x in node.inputs):
             return False
-        takers = self._takers.get(output, [])
-        return bool(takers or output in self._asked) and all(self._asks(taker, i) for taker, i in takers)
+        consumers = self._consumers.get(output, [])
+        return bool(consumers or output in self._asked) and all(
+            self._asks(consumer, i) for consumer, i in consumers
+        )
 
-    def _asks(self, taker: PlanNode, i: int) -> bool:
+    def _asks(self, consumer: PlanNode, i: int) -> bool:
         """Whether input `i` only decides: nobody takes the value that a Switch hands on."""
-        if taker.type not in SWITCHES:
-            return bool(taker.outputs) and taker.outputs[0] in self.decisions
+        if consumer.type not in SWITCHES:
+            return bool(consumer.outputs) and consumer.outputs[0] in self.decisions
         if i == 1:
             return True
-        pivots = [pivot for x in taker.outputs for pivot, _ in self._takers.get(x, [])]
-        return all(pivot.type == "Identity" and not self._takers.get(pivot.outputs[0]) for pivot in pivots)
+        pivots = [pivot for x in consumer.outputs for pivot, _ in self._consumers.get(x, [])]
+        return all(pivot.type == "Identity" and not self._consumers.get(pivot.outputs[0]) for pivot in pivots)
 
     # ---- as text
 

@@ -254,10 +254,10 @@ class _Cutter:
 
     def _is_only_asked(self, x: PlanOutput) -> bool:
         """Whether nothing but Switches of the executor takes this value, to decide."""
-        takers = self.consumers.get(x, ())
+        consumers = self.consumers.get(x, ())
         if x in self.subgraph.fetches or not self.boundary:
             return False
-        return bool(takers) and all(t.type in SWITCHES and t.inputs[0] is not x for t in takers)
+        return bool(consumers) and all(t.type in SWITCHES and t.inputs[0] is not x for t in consumers)
 
     def _waits(self, nodes: list[PlanNode], group: Any) -> list[int]:
         """Endpoints of the units outside the group that these nodes wait for by control edges."""
@@ -314,7 +314,7 @@ class _Cutter:
         return self.aliasing.must_copy_kept(node, i)
 
     def _asynchronous_kernel(self, node: PlanNode) -> AsyncCall:
-        kernel = make_kernel(node, self.environment, stand_in=CPU)
+        kernel = make_kernel(node, self.environment, fallback=CPU)
         assert isinstance(kernel, AsyncCall), f"the kernel of {node.type} is not asynchronous"
         return kernel
 

@@ -71,7 +71,7 @@ def _update_by_few(size: int) -> Program:
 
 
 def _convolution(images: Sequence[int], window: int, outputs: int, trains: bool = False) -> Program:
-    """A rectified layer; `trains`: the gradients by its images and its filter, too."""
+    """A rectified layer; `trains`: the gradients with respect to its images and its filter, too."""
 
     def program() -> Any:
         x, w = _variable(*images), _variable(window, window, images[-1], outputs)

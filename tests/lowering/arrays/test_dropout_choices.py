@@ -48,7 +48,7 @@ def test_loops_push_the_difference(monkeypatch) -> None:
     lines = text(fetches, [x, keep], *BEFORE, PASS)
     assert ops(lines).count("_KeptByMargin") == 4 and "SelectV2" not in ops(lines)
     assert not any("elem_type=bool" in line for line in lines if "Stack" in line)
-    assert "kept or zero by a difference" in agree(
+    assert "chooses by a difference instead of a mask" in agree(
         monkeypatch, fetches, {x: values(6, 5), keep: 0.7}, PASS, fires=2, tolerance=0
     )
 

@@ -81,7 +81,7 @@ def test_results_agree(monkeypatch, activation, stride, biases, resources) -> No
 
 
 def test_a_gradient_that_others_take_is_concatenated(monkeypatch) -> None:
-    """The gradients by the results of the convolutions are fetched, too."""
+    """The gradients with respect to the results of the convolutions are fetched, too."""
     block = Block()
     by_results = tf.gradients(block.loss, [convolution.op.outputs[0] for convolution in block.convolutions])
     gradients = tf.gradients(block.loss, [*block.filters, block.x, *block.convolutions])

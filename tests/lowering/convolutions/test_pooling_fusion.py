@@ -103,8 +103,8 @@ def test_what_was_pooled_is_let_go(monkeypatch) -> None:
     for names in ((), ("keep_places",)):
         subgraph = prune(gradients, [], [x])
         run_passes(subgraph, EVERY, {each.name for each in EVERY if each.name not in names})
-        takers = subgraph.consumers()[next(n for n in subgraph.nodes if n.type == "Conv2D").outputs[0]]
-        held.append([node.type for node in takers])
+        consumers = subgraph.consumers()[next(n for n in subgraph.nodes if n.type == "Conv2D").outputs[0]]
+        held.append([node.type for node in consumers])
     assert held == [["MaxPool", "MaxPoolGrad"], ["_MaxPoolWithPlaces"]]
     feed, setup = {x: images(2, 16, 16, 4)}, tf.global_variables_initializer()
     agree(monkeypatch, gradients, feed, "keep_places", fires=1, setup=setup)

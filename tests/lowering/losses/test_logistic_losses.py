@@ -44,7 +44,8 @@ LABELS = {
 @pytest.mark.parametrize("weighted", [True, False])
 @pytest.mark.parametrize("fetched", ["both", "loss", "gradient"])
 def test_losses_and_gradients_agree(monkeypatch, labels, constant, weighted, fetched) -> None:
-    """Whatever is known of the labels and of the gradient by the loss, and whichever of the two is wanted."""
+    """Whatever is known of the labels and of the gradient with respect to the loss, and whichever of the two
+    is wanted."""
     x = tf.placeholder(tf.float32, [3, 4], name="x")
     value = LABELS[labels]
     z = tf.constant(value) if constant else tf.placeholder(tf.float32, [3, 4])

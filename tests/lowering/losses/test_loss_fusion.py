@@ -81,7 +81,7 @@ def test_products_and_sums_take_a_gradient_with_an_example_a_column(bias) -> Non
     gradients = tf.gradients(loss, variables)
     lines = text([loss, *gradients], [x, y], *FOLDING, "fuse_losses")
     (total,) = [line for line in lines if "CrossEntropyTotal" in line]
-    assert "divisor=6" in total and "turned=True : float32[], float32[5,6]" in total
+    assert "divisor=6" in total and "transposed=True : float32[], float32[5,6]" in total
     assert "scale=0.1666" in total and "Mul" not in ops(lines)
     number = total.split(" = ")[0]
     product = next(line for line in lines if "= MatMul(%0," in line and "transpose_a=True" in line)
@@ -112,7 +112,7 @@ def test_gradients_are_the_same_without_the_pass(monkeypatch, bias, sparse, redu
     assert "gradient with an example a column" in log
 
 
-def test_a_gradient_that_others_want_is_not_turned(monkeypatch) -> None:
+def test_a_gradient_that_others_want_is_not_transposed(monkeypatch) -> None:
     x, y, loss, (w, _) = classifier()
     gradient = tf.gradients(loss, w)[0]
     of_logits = tf.gradients(loss, loss.op.inputs[0].op.inputs[0])[0]

@@ -22,18 +22,18 @@ def expected(divisor: int, scale: float) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize(("divisor", "scale"), [(1, 1.0), (4, 0.25), (4, 1.0)])
 @pytest.mark.parametrize("sparse", [False, True])
-def test_totals_and_gradients(sparse: bool, divisor: int, scale: float, turned: bool) -> None:
+def test_totals_and_gradients(sparse: bool, divisor: int, scale: float, transposed: bool) -> None:
     declaration = sparse_total_op if sparse else total_op
     labels = LABELS if sparse else np.eye(3, dtype="f")[LABELS]
-    options = {"divisor": divisor, "scale": scale, "turned": turned, "name": "total"}
+    options = {"divisor": divisor, "scale": scale, "turned": transposed, "name": "total"}
     results = declaration(tf.constant(LOGITS), tf.constant(labels), **options)
     total, gradient = expected(divisor, scale)
     assert results[0].shape.as_list() == []
-    assert results[1].shape.as_list() == ([3, 4] if turned else [4, 3])
+    assert results[1].shape.as_list() == ([3, 4] if transposed else [4, 3])
     with tf.Session() as s:
         found = s.run(results)
     np.testing.assert_allclose(found[0], total, rtol=1e-6)
-    np.testing.assert_allclose(found[1], gradient.T if turned else gradient, atol=1e-6)
+    np.testing.assert_allclose(found[1], gradient.T if transposed else gradient, atol=1e-6)
 
 
 def test_a_label_out_of_range_is_named() -> None:

@@ -23,11 +23,11 @@ def values(*dims: int) -> Any:
     return RNG.standard_normal(dims).astype("f")
 
 
-def layer(resource: bool = False, turned: bool = False, rows: int = ROWS) -> tuple[Any, Any, Any]:
+def layer(resource: bool = False, transposed: bool = False, rows: int = ROWS) -> tuple[Any, Any, Any]:
     x = tf.placeholder(tf.float32, [rows, TERMS], name="x")
     initial = tf.random_normal([TERMS, COLUMNS], seed=3)
     w = tf.get_variable("w", initializer=initial, use_resource=resource)
-    return x, w, tf.matmul(x, w, transpose_b=turned)
+    return x, w, tf.matmul(x, w, transpose_b=transposed)
 
 
 @pytest.mark.needs_onednn

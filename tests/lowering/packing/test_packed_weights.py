@@ -25,11 +25,11 @@ def values(*dims: int) -> Any:
     return RNG.standard_normal(dims).astype("f")
 
 
-def layer(resource: bool = False, turned: bool = False, rows: int = ROWS) -> tuple[Any, Any, Any]:
+def layer(resource: bool = False, transposed: bool = False, rows: int = ROWS) -> tuple[Any, Any, Any]:
     x = tf.placeholder(tf.float32, [rows, TERMS], name="x")
     initial = tf.random_normal([TERMS, COLUMNS], seed=3)
     w = tf.get_variable("w", initializer=initial, use_resource=resource)
-    return x, w, tf.matmul(x, w, transpose_b=turned)
+    return x, w, tf.matmul(x, w, transpose_b=transposed)
 
 
 def held(session: Any, name: str = "w") -> Variable:
@@ -121,15 +121,15 @@ def test_uninitialised_weights_are_an_error() -> None:
 
 @pytest.mark.needs_onednn
 @pytest.mark.parametrize("turned", [False, True])
-def test_constants_are_packed_once_for_all_plans(turned) -> None:
+def test_constants_are_packed_once_for_all_plans(transposed) -> None:
     x = tf.placeholder(tf.float32, [None, TERMS])
     weights = values(TERMS, COLUMNS)
-    y = tf.matmul(x, tf.constant(weights), transpose_b=turned)
+    y = tf.matmul(x, tf.constant(weights), transpose_b=transposed)
     z = tf.nn.relu(y)
     feeds = [{x: values(rows, TERMS)} for rows in (2, 3)]
     with tf.Session() as s:
         for feed in feeds * ENOUGH:
-            expected = feed[x] @ (weights.T if turned else weights)
+            expected = feed[x] @ (weights.T if transposed else weights)
             np.testing.assert_allclose(s.run(y, feed), expected, rtol=1e-3, atol=1e-3)
             np.testing.assert_allclose(s.run(z, feed), np.maximum(expected, 0), rtol=1e-3, atol=1e-3)
         assert "_PackedConstant" in s.explain(y, feeds[0])

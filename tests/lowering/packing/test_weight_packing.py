@@ -21,11 +21,11 @@ def values(*dims: int) -> Any:
     return RNG.standard_normal(dims).astype("f")
 
 
-def layer(resource: bool = False, turned: bool = False, rows: int = ROWS) -> tuple[Any, Any, Any]:
+def layer(resource: bool = False, transposed: bool = False, rows: int = ROWS) -> tuple[Any, Any, Any]:
     x = tf.placeholder(tf.float32, [rows, TERMS], name="x")
     initial = tf.random_normal([TERMS, COLUMNS], seed=3)
     w = tf.get_variable("w", initializer=initial, use_resource=resource)
-    return x, w, tf.matmul(x, w, transpose_b=turned)
+    return x, w, tf.matmul(x, w, transpose_b=transposed)
 
 
 def held(session: Any, name: str = "w") -> Variable:
@@ -46,10 +46,10 @@ def run_often(session: Any, fetch: Any, feed: Any) -> None:
 
 @pytest.mark.needs_onednn
 @pytest.mark.parametrize("rows", [1, 3, 64])
-@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("transposed", [False, True])
 @pytest.mark.parametrize("resource", [False, True])
-def test_products_take_packed_weights(resource, turned, rows) -> None:
-    x, w, y = layer(resource, turned, rows)
+def test_products_take_packed_weights(resource, transposed, rows) -> None:
+    x, w, y = layer(resource, transposed, rows)
     bias = tf.Variable(tf.ones([COLUMNS]))
     z = tf.nn.tanh(tf.nn.bias_add(y, bias) * 0.01)
     lines = ops(text([z], [x], "apply_identities", "fuse_biases", "pack_weights"))
@@ -58,7 +58,7 @@ def test_products_take_packed_weights(resource, turned, rows) -> None:
     feed = {x: values(rows, TERMS)}
     with tf.Session() as s:
         s.run(tf.global_variables_initializer())
-        weights = s.run(w).T if turned else s.run(w)
+        weights = s.run(w).T if transposed else s.run(w)
         expected = np.tanh((feed[x] @ weights + 1) * 0.01)
         for _ in range(ENOUGH):
             np.testing.assert_allclose(s.run(z, feed), expected, rtol=1e-4, atol=1e-4)

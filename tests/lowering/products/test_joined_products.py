@@ -216,8 +216,8 @@ class _Unrolled:
             "product", "product", "product", "bias", "rows", "two", "chain", "one", "change", "order"
         )
         if kind == "product":
-            turned = bool(self.rng.integers(2))
-            return [tf.matmul(each, w, transpose_b=turned) for each in x]
+            transposed = bool(self.rng.integers(2))
+            return [tf.matmul(each, w, transpose_b=transposed) for each in x]
         if kind == "bias":
             return [tf.tanh(each + w[0]) * self.pick(2.0, np.ones((2, 1))) for each in x]
         if kind == "rows":

@@ -134,5 +134,5 @@ def test_basic_cells_have_a_bias_and_one_product() -> None:
     assert len(list(BASIC.find(simplified(tf.tanh(total + np.ones(UNITS, "f"))).nodes))) == 1
     for other in (tf.tanh(total), tf.exp(total + np.ones(UNITS, "f"))):
         assert not list(BASIC.find(simplified(other).nodes))
-    turned = tf.matmul(tf.concat([x, h], 1), tf.Variable(np.ones((4, 7), "f")), transpose_b=True)
-    assert not list(BASIC.find(simplified(tf.tanh(turned + np.ones(UNITS, "f"))).nodes))
+    transposed = tf.matmul(tf.concat([x, h], 1), tf.Variable(np.ones((4, 7), "f")), transpose_b=True)
+    assert not list(BASIC.find(simplified(tf.tanh(transposed + np.ones(UNITS, "f"))).nodes))

@@ -23,13 +23,13 @@ def by_onednn(set_profile: Any, request: pytest.FixtureRequest) -> bool:
 
 
 @pytest.mark.needs_onednn
-@pytest.mark.parametrize("turned_a", [False, True])
-@pytest.mark.parametrize("turned_b", [False, True])
-def test_all_arrangements_of_all_sizes(by_onednn, turned_a, turned_b):
+@pytest.mark.parametrize("transposed_a", [False, True])
+@pytest.mark.parametrize("transposed_b", [False, True])
+def test_all_arrangements_of_all_sizes(by_onednn, transposed_a, transposed_b):
     a, b = tf.placeholder(tf.float32, [None, None]), tf.placeholder(tf.float32, [None, None])
     bias = tf.placeholder(tf.float32, [None])
-    product = tf.matmul(a, b, turned_a, turned_b)
-    results = [product, tf.nn.relu(tf.matmul(a, b, turned_a, turned_b) + bias), product + product]
+    product = tf.matmul(a, b, transposed_a, transposed_b)
+    results = [product, tf.nn.relu(tf.matmul(a, b, transposed_a, transposed_b) + bias), product + product]
     numbers = np.random.default_rng(1)
     with tf.Session() as s:
         run = s.make_callable(results, [a, b, bias])
@@ -40,7 +40,7 @@ def test_all_arrangements_of_all_sizes(by_onednn, turned_a, turned_b):
             x = numbers.standard_normal((rows, inner), "f")
             y = numbers.standard_normal((inner, columns), "f")
             z = numbers.standard_normal(columns, "f")
-            got = run(x.T.copy() if turned_a else x, y.T.copy() if turned_b else y, z)
+            got = run(x.T.copy() if transposed_a else x, y.T.copy() if transposed_b else y, z)
             wanted = x @ y, np.maximum(x @ y + z, 0), 2 * (x @ y)
             for one, other in zip(got, wanted):
                 np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-3)

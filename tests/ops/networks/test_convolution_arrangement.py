@@ -34,7 +34,7 @@ def arranged(monkeypatch: Any) -> list[Arrangement]:
 
 
 def expected(x: Any, w: Any, strides: tuple[int, ...], padding: str, direction: Any) -> tuple[Any, Any, Any]:
-    """Result, gradient by x and gradient by w, channels last, from the definition."""
+    """Result, gradient with respect to x and gradient by w, channels last, from the definition."""
     n = len(strides)
     lengths, sizes = x.shape[1:-1], w.shape[:n]
     if padding == "SAME":

@@ -62,7 +62,7 @@ def test_gradients_of_arrays(monkeypatch, steps, fires) -> None:
     outputs, h = running_sums(x, n)
     y = tf.reduce_sum(tf.square(outputs.stack())) if steps == 4 else tf.reduce_sum(tf.square(h))
     log = agree(monkeypatch, [y, *tf.gradients(y, x)], {x: values(4, 3), n: steps}, *PASSES, fires=fires)
-    for reason in ("looked up before the loop", "hands its flow", "counted back"):
+    for reason in ("looked up before the loop", "passes its flow", "counts down"):
         assert reason in log
 
 

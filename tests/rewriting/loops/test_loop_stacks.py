@@ -13,7 +13,7 @@ from flowstone.framework.operation import F
 
 RNG = np.random.default_rng(12)
 BEFORE = ("fold_constants", "apply_identities", "drop_waits")
-COUNTED = "the counter is counted back"
+COUNTED = "the gradient counts down instead of popping"
 
 
 def values(*dims: int) -> Any:

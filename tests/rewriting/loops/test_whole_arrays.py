@@ -27,7 +27,7 @@ def test_a_whole_array_and_its_gradient_are_tensors(monkeypatch) -> None:
     y = array.stack()
     fetches = [y, *tf.gradients(tf.sin(y), x)]
     assert arrays(fetches, [x]) == 0
-    assert "what was written as a whole" in agree(
+    assert "is the tensor that was written as a whole" in agree(
         monkeypatch, fetches, {x: X}, "forward_whole_arrays", fires=2
     )
 

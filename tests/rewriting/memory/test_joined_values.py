@@ -69,11 +69,13 @@ def test_gradients_read_the_joined_value(monkeypatch, axis) -> None:
     assert set(taken) == {(kind, "SplitV", name, i) for name in names for i, kind in enumerate(kinds)}
 
 
-def test_operands_that_go_have_no_other_taker() -> None:
+def test_operands_that_go_have_no_other_consumer() -> None:
     feed, fetches, _ = joined(tf.nn.relu, tf.tanh)
     subgraph, _ = rewritten(fetches, feed)
-    takers = subgraph.consumers()
-    kinds = [node.type for each in subgraph.nodes if each.type == "Relu" for node in takers[each.outputs[0]]]
+    consumers = subgraph.consumers()
+    kinds = [
+        node.type for each in subgraph.nodes if each.type == "Relu" for node in consumers[each.outputs[0]]
+    ]
     assert kinds == ["ConcatV2"] * 2
 
 

@@ -86,7 +86,7 @@ def test_deep_chains_need_about_the_square_root():
     products = [node.name for node in subgraph.nodes if node.type == "MatMul" and "recomputed" in node.name]
     assert 20 < len(products) < 36 and len(set(products)) == len(products)
     (reason,) = [entry[2] for entry in subgraph.log if entry[0] == "recompute_activations"]
-    assert "nodes again in" in reason and f"instead of {before:,}" in reason
+    assert "nodes recomputed in" in reason and f"instead of {before:,}" in reason
 
 
 def test_clones_run_before_the_first_gradient_that_takes_them():
@@ -95,17 +95,19 @@ def test_clones_run_before_the_first_gradient_that_takes_them():
     recompute_activations(subgraph)
     place = {node.name: i for i, node in enumerate(subgraph.nodes)}
     assert [node.order for node in subgraph.nodes] == list(range(len(subgraph.nodes)))
-    takers = {}
+    consumers = {}
     for node in subgraph.nodes:
         for taken in node.inputs:
-            takers.setdefault(taken.op.name, []).append(node.name)
+            consumers.setdefault(taken.op.name, []).append(node.name)
     clones = [name for name in place if name.endswith("/recomputed")]
     assert clones
     for name in clones:
         original = name.removesuffix("/recomputed")
-        assert place[original] < place[takers[name][0]]
-        assert all("gradients/" in taker or taker.endswith("/recomputed") for taker in takers[name])
-        assert not any("gradients/" in taker for taker in takers.get(original, ()))
+        assert place[original] < place[consumers[name][0]]
+        assert all(
+            "gradients/" in consumer or consumer.endswith("/recomputed") for consumer in consumers[name]
+        )
+        assert not any("gradients/" in consumer for consumer in consumers.get(original, ()))
 
 
 @pytest.mark.parametrize("kind", [RECOMPUTATION, HEURISTICS])

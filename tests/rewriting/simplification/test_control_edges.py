@@ -158,7 +158,7 @@ def test_effects_in_a_body_happen_once_an_iteration(effects, device) -> None:
 
 
 def test_beside_a_conditional_what_is_only_waited_for_does_not_run():
-    """The gradient by the input, for which that by the weights waits, is needed by nobody."""
+    """The gradient with respect to the input, for which that by the weights waits, is needed by nobody."""
     x, w = tf.placeholder(tf.float32, [5, 4]), tf.get_variable("w", [4, 3])
     mean = tf.cond(tf.placeholder(tf.bool, []), lambda: tf.constant(1.0), lambda: tf.constant(2.0))
     y = tf.matmul(x * 2.0, w) * mean

@@ -36,7 +36,7 @@ def test_a_default_that_is_not_fed_decides(monkeypatch) -> None:
     is_training = tf.placeholder_with_default(False, [], name="is_training")
     y = tf.cond(tf.logical_not(is_training), lambda: x * 2.0, lambda: tf.exp(x))
     log = agree(monkeypatch, [y], {x: VALUES}, NAME, fires=1)
-    assert "is_training: is not fed" in log and "Switch(" not in log
+    assert "is_training: is its default, since it is not fed" in log and "Switch(" not in log
     fed = agree(monkeypatch, [y], {x: VALUES, is_training: True}, NAME, fires=0)
     assert "Switch(" in fed and "is never alive" not in fed
 

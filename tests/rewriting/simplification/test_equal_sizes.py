@@ -99,8 +99,8 @@ def test_shapes_are_followed_through_shape_arithmetic():
     batch, steps = tf.shape(x)[0], tf.shape(x)[1]
     flat = tf.reshape(x, [-1, 4])
     again = tf.reshape(tf.tanh(flat), [batch, steps, 4])
-    turned = tf.transpose(tf.reshape(again, tf.stack([batch, steps, 2, 2])), [0, 2, 1, 3])
-    loss = tf.reduce_sum(tf.reshape(tf.transpose(turned, [0, 2, 1, 3]), tf.shape(x)) * x)
+    transposed = tf.transpose(tf.reshape(again, tf.stack([batch, steps, 2, 2])), [0, 2, 1, 3])
+    loss = tf.reduce_sum(tf.reshape(tf.transpose(transposed, [0, 2, 1, 3]), tf.shape(x)) * x)
     gradients = tf.gradients(loss, x)
     assert "BroadcastGradientArgs" in types(gradients, [x], None)
     assert "BroadcastGradientArgs" not in types(gradients, [x], ((N, M, 4),))

@@ -59,9 +59,9 @@ def test_variables_are_read_when_they_were(monkeypatch, use_resource) -> None:
         tf.transpose(tf.transpose(v, order), other)
         for order, other in (([2, 0, 1], [1, 2, 0]), ([2, 1, 0],) * 2)
     ]
-    turned = tf.transpose(tf.transpose(v, [1, 0, 2]), [2, 0, 1])
+    transposed = tf.transpose(tf.transpose(v, [1, 0, 2]), [2, 0, 1])
     product = tf.matmul(tf.transpose(v[0]), tf.transpose(values(5, 3)))
-    before = [*twice, turned, product, tf.exp(twice[0])]
+    before = [*twice, transposed, product, tf.exp(twice[0])]
     with tf.control_dependencies(before):
         after = tf.assign_add(v, tf.ones([2, 3, 4]))
     assert "cancel_transposes: " in agree(

@@ -1,1 +1,1 @@
-"""Elements chosen and tensors cut by fewer calls."""
+"""Passes that choose elements and slice tensors by fewer calls."""

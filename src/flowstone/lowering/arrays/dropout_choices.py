@@ -1,4 +1,4 @@
-"""Dropout chooses by how far a random number is from the rate, not by whether it reaches it.
+"""Dropout choices: chooses by the difference between random number and rate, without making a mask.
 
     SelectV2(GreaterEqual(RandomUniform, rate), x, 0)   →   _KeptByMargin(x, Sub(RandomUniform, rate))
 
@@ -18,9 +18,8 @@ import numpy as np
 from flowstone.framework import dtypes
 from flowstone.framework.operation import registry
 from flowstone.framework.shape import num_elements
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.subgraph import Consumers, PlanNode, PlanOutput, Subgraph
 from flowstone.ops.arrays.choosing import is_zero
-from flowstone.rewriting.analyses.loop_variables import Takers
 from flowstone.rewriting.loops.loop_stacks import Stack, find_stack
 from flowstone.rewriting.patterns import substitute
 
@@ -42,14 +41,14 @@ def choose_by_margins(subgraph: Subgraph) -> None:
     comparisons = [node for node in subgraph.nodes if _is_of_random_numbers(node)]
     if not comparisons:
         return
-    takers, fetched = subgraph.consumers(), set(subgraph.fetches)
+    consumers, fetched = subgraph.consumers(), set(subgraph.fetches)
     places: dict[PlanNode, list[PlanNode]] = {}
     replaced: dict[PlanOutput, PlanOutput] = {}
     for node in comparisons:
-        found = _dropout(node, takers, fetched)
+        found = _dropout(node, consumers, fetched)
         if found is not None:
-            _replace(subgraph, found, takers, places, replaced)
-            subgraph.log.append(("choose_by_margins", node.name, "kept or zero by a difference"))
+            _replace(subgraph, found, consumers, places, replaced)
+            subgraph.log.append(("choose_by_margins", node.name, "chooses by a difference instead of a mask"))
     substitute(subgraph, places, replaced)
 
 
@@ -63,24 +62,24 @@ def _is_of_random_numbers(node: PlanNode) -> bool:
     return node.inputs[0].dims == dims and size <= _MOST
 
 
-def _dropout(node: PlanNode, takers: Takers, fetched: set[PlanOutput]) -> _Dropout | None:
+def _dropout(node: PlanNode, consumers: Consumers, fetched: set[PlanOutput]) -> _Dropout | None:
     condition = node.outputs[0]
     if condition in fetched:
         return None
     found = _Dropout(node, [], [])
-    for taker in takers.get(condition, ()):
-        if taker.type == "StackPushV2":
-            stack = find_stack(_creation(taker), takers)
-            if stack is None or stack.pushes != [taker]:
+    for consumer in consumers.get(condition, ()):
+        if consumer.type == "StackPushV2":
+            stack = find_stack(_creation(consumer), consumers)
+            if stack is None or stack.pushes != [consumer]:
                 return None
             popped = [x for pop in stack.pops for x in pop.outputs]
             if fetched.intersection(popped) or not all(
-                _is_choice(each, x, condition.dims) for x in popped for each in takers.get(x, ())
+                _is_choice(each, x, condition.dims) for x in popped for each in consumers.get(x, ())
             ):
                 return None
             found.stacks.append(stack)
-        elif _is_choice(taker, condition, condition.dims):
-            found.choices.append(taker)
+        elif _is_choice(consumer, condition, condition.dims):
+            found.choices.append(consumer)
         else:
             return None
     return found
@@ -103,7 +102,7 @@ def _is_choice(node: PlanNode, condition: PlanOutput, dims: object) -> bool:
 def _replace(
     subgraph: Subgraph,
     found: _Dropout,
-    takers: Takers,
+    consumers: Consumers,
     places: dict[PlanNode, list[PlanNode]],
     replaced: dict[PlanOutput, PlanOutput],
 ) -> None:
@@ -133,7 +132,7 @@ def _replace(
             old = pop.outputs[0]
             popped = put("StackPopV2", list(pop.inputs), {**pop.attributes, **elements}, pop)
             popped.dims = margin.dims
-            for node in takers.get(old, ()):
+            for node in consumers.get(old, ()):
                 put("_KeptByMargin", [node.inputs[1], popped], {**kind}, node)
 
 

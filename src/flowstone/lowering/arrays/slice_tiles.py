@@ -1,4 +1,4 @@
-"""Slices that together make a tensor are the parts of one split: one call instead of one a slice."""
+"""Slice tiles: replaces slices that together make up a tensor by one split."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def split_slices(subgraph: Subgraph) -> None:
         split = subgraph.new_node(registry["SplitV"], inputs, attributes, like=first)
         for node, part in zip(ordered, split.outputs):
             places[node], replaced[node.outputs[0]] = [], part
-            subgraph.log.append(("split_slices", node.name, "one of the slices that make a tensor"))
+            subgraph.log.append(("split_slices", node.name, "one of the slices that make up a tensor"))
         places[first] = [*constants, split]
     substitute(subgraph, places, replaced, {old.op: [new.op] for old, new in replaced.items()})
 

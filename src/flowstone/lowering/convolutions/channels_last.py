@@ -1,4 +1,4 @@
-"""On a host, images with channels first are computed with channels last.
+"""Channels last: has hosts compute images with channels first in the other layout.
 
 oneDNN's kernels want the channels of a position beside each other; images with channels first are copied into
 that order and back, or computed by slower kernels. So where there are convolutions of such images,
@@ -98,7 +98,7 @@ def _rewritten(subgraph: Subgraph, node: PlanNode, images: _Images) -> Replaceme
         nodes = transpose(subgraph, node, outputs[i], to_first, f"{node.name}/output_{i}")
         outputs[i] = nodes[-1].outputs[0]
         added += nodes
-    return Replacement(outputs, "channels beside each other", tuple(added))
+    return Replacement(outputs, "with channels last", tuple(added))
 
 
 def _permuted(attributes: dict[str, Any], order: Sequence[int]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Filters are kept in the order of memory that their convolution's kernel reads.
+"""Filter layout: stores filters in the order that their convolutions' kernels read.
 
 TensorFlow's filters are [height, width, in, out]. ATen's kernels want the filter of each output channel in
 one piece: [out, height, width, in] in memory for images with channels last, [out, in, height, width] for
@@ -26,7 +26,7 @@ _ORDERS = {"NHWC": (3, 0, 1, 2), "NCHW": (3, 2, 0, 1)}
 
 
 def lay_out_filters(subgraph: Subgraph) -> None:
-    """Marks variables that are filters, and their slots, with the order of memory that they shall have."""
+    """Marks filters, and their optimiser's slots, with the memory order that kernels read."""
     orders: dict[PlanNode, tuple[int, ...]] = {}
     for node in subgraph.nodes:
         if node.type in _FILTER_AT:

@@ -1,7 +1,8 @@
-"""Gradients of convolutions of the same images as those of one convolution with all their filters.
+"""Joined convolutions: computes gradients of convolutions of the same images as those of one convolution.
 
-Blocks of Inception convolve the same images by several 1x1 filters. Each gradient by a filter reads the
-images again, and the gradients by the images are added up. With the filters side by side, both are one:
+Blocks of Inception convolve the same images by several 1x1 filters. Each gradient with respect to a filter
+reads the images again, and the gradients with respect to the images are added up. With the filters side by
+side, both are one:
 
     %4 = ReluGrad(%0, %1)                               %4 = _JoinedReluGrad(%0, %2, %1, %3)
     %5 = ReluGrad(%2, %3)                               %5 = Conv2DBackpropFilter(x, shape, %4)
@@ -11,9 +12,9 @@ images again, and the gradients by the images are added up. With the filters sid
     %9 = Conv2DBackpropFilter(x, shape, %4)             %10 = AddN(%9, …)
     %10 = Conv2DBackpropFilter(x, shape, %5)
 
-and the gradients by the biases likewise. Each filter's gradient lies in one piece in the joint one. Gradients
-that do not come from relus alone are concatenated. It is done where what need not be read and added exceeds
-what is copied. Steps with loops or conditionals are left alone.
+and the gradients with respect to the biases likewise. Each filter's gradient lies in one piece in the joint
+one. Gradients that do not come from relus alone are concatenated. It is done where what need not be read and
+added exceeds what is copied. Steps with loops or conditionals are left alone.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ _GAIN = 2  # times as many bytes are to be saved as copied
 
 
 class _Branch(NamedTuple):
-    """Of a convolution: the gradients by its input and its filter; that by its bias, if there is one."""
+    """Of a convolution: the gradients with respect to its input and its filter; that by its bias, if there is
+    one."""
 
     by_input: PlanNode
     by_filter: PlanNode
@@ -56,7 +58,7 @@ class _Walk(NamedTuple):
     """`place` of each node in the order; who takes each value; who waits for a node; what is fetched."""
 
     place: dict[PlanNode, int]
-    takers: Consumers
+    consumers: Consumers
     waiting: dict[PlanNode, list[PlanNode]]
     fetched: set[PlanOutput]
 
@@ -103,17 +105,17 @@ def _key(node: PlanNode) -> Any:
 
 
 def _branches(nodes: list[PlanNode], walk: _Walk) -> list[_Branch]:
-    """Those of the convolutions whose gradients by the images are terms of the same sum."""
+    """Those of the convolutions whose gradients with respect to the images are terms of the same sum."""
     found: dict[Any, list[_Branch]] = {}
     for node in nodes:
-        takers = walk.takers[node.inputs[2]]
-        images = [x for x in takers if x.type == _BY_INPUT]
-        filters = [x for x in takers if x.type == _BY_FILTER]
-        biases = [x for x in takers if x.type == _BY_BIAS and x.attributes["data_format"] == "NHWC"]
+        consumers = walk.consumers[node.inputs[2]]
+        images = [x for x in consumers if x.type == _BY_INPUT]
+        filters = [x for x in consumers if x.type == _BY_FILTER]
+        biases = [x for x in consumers if x.type == _BY_BIAS and x.attributes["data_format"] == "NHWC"]
         if len(images) != 1 or len(filters) != 1 or len(biases) > 1 or _differs(images[0], node):
             continue
         dx = images[0].outputs[0]
-        sums = walk.takers.get(dx, [])
+        sums = walk.consumers.get(dx, [])
         if len(sums) == 1 and sums[0].type == "AddN" and dx not in walk.fetched:
             branch = _Branch(images[0], node, biases[0] if biases else None)
             found.setdefault((sums[0], bool(biases)), []).append(branch)
@@ -148,12 +150,13 @@ def _elements(node: PlanNode) -> int:
 
 
 def _are_relus(branches: list[_Branch], walk: _Walk) -> bool:
-    """Whether the gradients by the results are those of relus that nothing but the branches takes."""
+    """Whether the gradients with respect to the results are those of relus that nothing but the branches
+    takes."""
     for branch in branches:
         x, node = branch.gradient, branch.gradient.op
         if node.type != "ReluGrad" or node.control_inputs or walk.waiting.get(node):
             return False
-        if x in walk.fetched or set(walk.takers[x]) != set(branch.nodes()):
+        if x in walk.fetched or set(walk.consumers[x]) != set(branch.nodes()):
             return False
         if node.device != branch.by_filter.device or any(y.dims != x.dims for y in node.inputs):
             return False
@@ -167,7 +170,9 @@ def _can_wait(subgraph: Subgraph, branches: list[_Branch], walk: _Walk) -> bool:
     if any(node in subgraph.targets for node in members):
         return False
     for node in members:
-        users = [user for x in node.outputs for user in walk.takers.get(x, ())] + walk.waiting.get(node, [])
+        users = [user for x in node.outputs for user in walk.consumers.get(x, ())] + walk.waiting.get(
+            node, []
+        )
         if any(walk.place[user] < last for user in users if user not in members):
             return False
     return True
@@ -180,7 +185,7 @@ class _Joining:
         self.subgraph, self.members, self.like = subgraph, members, like
         self.nodes: list[PlanNode] = []
         self.replaced: dict[PlanOutput, PlanOutput] = {}
-        self.stand_ins: dict[PlanNode, list[PlanNode]] = {}
+        self.replacements: dict[PlanNode, list[PlanNode]] = {}
 
     def add(
         self,
@@ -206,7 +211,7 @@ class _Joining:
         controls = dict.fromkeys(x for node in old for x in node.control_inputs)
         whole.control_inputs = [x for x in controls if x not in self.members]
         for node, part in zip(old, parts):
-            self.replaced[node.outputs[0]], self.stand_ins[node] = part, [whole]
+            self.replaced[node.outputs[0]], self.replacements[node] = part, [whole]
 
     def parts(self, x: PlanOutput, like: list[PlanNode]) -> list[PlanOutput]:
         """The parts of a joint result, along its last dimension, of which old nodes made each one."""
@@ -227,9 +232,9 @@ def _join(subgraph: Subgraph, branches: list[_Branch], walk: _Walk) -> None:
     if biases := [branch.by_bias for branch in branches if branch.by_bias is not None]:
         _join_by_bias(joining, biases, gradient)
     by_input = _join_by_input(joining, branches, gradient)
-    places: dict[PlanNode, list[PlanNode]] = {node: [] for node in members if node in joining.stand_ins}
+    places: dict[PlanNode, list[PlanNode]] = {node: [] for node in members if node in joining.replacements}
     places[last] = joining.nodes
-    total = walk.takers[branches[0].by_input.outputs[0]][0]
+    total = walk.consumers[branches[0].by_input.outputs[0]][0]
     old = {branch.by_input.outputs[0] for branch in branches}
     terms = [by_input.outputs[0], *[x for x in total.inputs if x not in old]]
     places[total] = []
@@ -241,10 +246,10 @@ def _join(subgraph: Subgraph, branches: list[_Branch], walk: _Walk) -> None:
         new.control_inputs = list(total.control_inputs)
         places[total].append(new)
         joining.replaced[total.outputs[0]] = new.outputs[0]
-        joining.stand_ins[total] = [new]
+        joining.replacements[total] = [new]
     names = ", ".join(branch.by_filter.name for branch in branches)
     subgraph.log.append(("join_convolutions", last.name, f"of the same images: {names}"))
-    substitute(subgraph, places, joining.replaced, joining.stand_ins)
+    substitute(subgraph, places, joining.replaced, joining.replacements)
 
 
 def _joint_gradient(joining: _Joining, branches: list[_Branch], are_relus: bool) -> PlanOutput:
@@ -284,5 +289,5 @@ def _join_by_input(joining: _Joining, branches: list[_Branch], gradient: PlanOut
     whole = joining.add(_BY_INPUT, [old[0].inputs[0], joint, gradient], old[0].attributes, old[0])
     joining.stands_for(whole, old, [])
     for node in old:
-        joining.stand_ins[node] = [whole]
+        joining.replacements[node] = [whole]
     return whole

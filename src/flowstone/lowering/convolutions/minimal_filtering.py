@@ -100,8 +100,8 @@ class Sizes(NamedTuple):
 
 
 def pays(sizes: Sizes, by_filter: bool = False, sums_filter: bool = True) -> bool:
-    """Whether a convolution, or its gradient by the images, or that by the filter, is expected to be faster
-    so. `sums_filter`: the sums over the filter are made in every step.
+    """Whether a convolution, or its gradient with respect to the images, or that by the filter, is expected
+    to be faster so. `sums_filter`: the sums over the filter are made in every step.
     """
     taps, across, count, positions, inputs, outputs = sizes
     profile = machine.current().profile

@@ -1,4 +1,4 @@
-"""Normalisation by known moments goes into the convolution before it.
+"""Normalisation fusion: folds a normalisation by known moments into the convolution before it.
 
     FusedBatchNorm(Conv2D(x, w) [+ b], scale, offset, mean, variance), not in training, becomes
     BiasAdd(Conv2D(x, w * s), offset + (b - mean) * s)   with   s = scale / sqrt(variance + epsilon)
@@ -38,7 +38,7 @@ class _Source(NamedTuple):
 
 
 def fold_normalizations(subgraph: Subgraph) -> None:
-    """Scales filters instead of what the convolutions give, where nobody else takes that."""
+    """Scales filters instead of the convolutions' results, where these have no other consumers."""
     if not any(node.type in _CONVOLUTIONS for node in subgraph.nodes):
         return
     before = len(subgraph.log)
@@ -59,7 +59,7 @@ class _Rule:
         self.added: list[PlanNode] = []
 
     def __call__(self, node: PlanNode) -> Replacement | None:
-        """What stands for `node`."""
+        """The replacement of `node`, or None."""
         self.added = []
         if node.type in _NORMALIZATIONS:
             return self._normalized(node)

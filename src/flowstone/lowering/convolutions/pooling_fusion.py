@@ -1,4 +1,4 @@
-"""Max pooling beside its neighbours.
+"""Pooling fusion: max pooling together with the activation before it and the gradients.
 
 - An activation that never decreases may come after the pooling of its input: the maxima are the same, and
   there are fewer of them. In a training step its gradient moves along, before the pooling's.
@@ -45,7 +45,7 @@ class _Site(NamedTuple):
 
 
 def pool_first(subgraph: Subgraph) -> None:
-    """Moves activations behind the pooling that alone takes them."""
+    """Moves activations after the pooling that is their only consumer."""
     candidates = [node for node in subgraph.nodes if node.type in _NEVER_DECREASING]
     if not candidates or not any(node.type in _GRADIENTS for node in subgraph.nodes):
         return
@@ -64,11 +64,11 @@ def pool_first(subgraph: Subgraph) -> None:
 
 def _site(activation: PlanNode, consumers: Consumers) -> _Site | None:
     y = activation.outputs[0]
-    takers = {node.type: node for node in consumers.get(y, [])}
-    kind = next((kind for kind in takers if kind in _GRADIENTS), None)
-    if len(takers) != len(consumers.get(y, [])) or kind is None or not y.dtype.is_floating:
+    by_type = {node.type: node for node in consumers.get(y, [])}
+    kind = next((kind for kind in by_type if kind in _GRADIENTS), None)
+    if len(by_type) != len(consumers.get(y, [])) or kind is None or not y.dtype.is_floating:
         return None
-    pool = takers.pop(kind)
+    pool = by_type.pop(kind)
     if pool.attributes["padding"] == "EXPLICIT":
         return None  # a window of nothing but padding has its lowest number, whatever the activation
     before, after = _elements_an_image(y), _elements_an_image(pool.outputs[0])
@@ -77,11 +77,11 @@ def _site(activation: PlanNode, consumers: Consumers) -> _Site | None:
     size, least = num_elements(pool.outputs[0].dims) or 0, machine.current().profile.tanh_by_onednn
     if activation.type == "Tanh" and size < least < NEVER:  # exponentials round in either direction
         return None
-    if not takers:
+    if not by_type:
         return _Site(activation, pool, None, None)
-    pool_gradient = takers.pop(_GRADIENTS[kind], None)
-    gradient = takers.pop(_NEVER_DECREASING[activation.type], None)
-    if pool_gradient is None or gradient is None or takers or not _have_same_windows(pool, pool_gradient):
+    pool_gradient = by_type.pop(_GRADIENTS[kind], None)
+    gradient = by_type.pop(_NEVER_DECREASING[activation.type], None)
+    if pool_gradient is None or gradient is None or by_type or not _have_same_windows(pool, pool_gradient):
         return None
     taken = {pool_gradient.outputs[0], y}  # in either order
     fits = pool_gradient.inputs[:2] == [y, pool.outputs[0]] and set(gradient.inputs) == taken
@@ -134,7 +134,7 @@ def _move(
 
 
 def keep_places(subgraph: Subgraph) -> None:
-    """Lets a MaxPool tell its gradient where the maxima were."""
+    """Has MaxPool keep the places of the maxima for its gradient."""
     gradients: dict[PlanOutput, list[PlanNode]] = {}
     for node in subgraph.nodes:
         if node.type in _GRADIENTS.values():
@@ -144,17 +144,17 @@ def keep_places(subgraph: Subgraph) -> None:
     places: dict[PlanNode, list[PlanNode]] = {}
     replaced: dict[PlanOutput, PlanOutput] = {}
     for pool in subgraph.nodes:
-        takers = gradients.get(pool.outputs[0], []) if pool.type in _GRADIENTS else []
-        takers = [node for node in takers if node.inputs[0] is pool.inputs[0]]
-        if not takers or not suits(pool):
+        consumers = gradients.get(pool.outputs[0], []) if pool.type in _GRADIENTS else []
+        consumers = [node for node in consumers if node.inputs[0] is pool.inputs[0]]
+        if not consumers or not suits(pool):
             continue
-        if not all(_have_same_windows(pool, node) for node in takers):
+        if not all(_have_same_windows(pool, node) for node in consumers):
             continue
         attributes = {**{key: pool.attributes[key] for key in _WINDOW}, "Tplaces": places_type(pool)}
         new = subgraph.new_node(registry["_MaxPoolWithPlaces"], list(pool.inputs), attributes, like=pool)
         new.control_inputs = list(pool.control_inputs)
         places[pool], replaced[pool.outputs[0]] = [new], new.outputs[0]
-        for node in takers:
+        for node in consumers:
             inputs = [new.outputs[1], node.inputs[2]]
             shaped = {**attributes, "shape": node.inputs[0].dims}
             gradient = subgraph.new_node(registry["_MaxPoolGradAtPlaces"], inputs, shaped, like=node)

@@ -3,9 +3,9 @@
     %2 = _BiasedConv2D(%0, W, b)     becomes     %1 = _WinogradFilter(W)
                                                  %2 = _WinogradConv2D(%0, W, %1, b)
 
-and the gradients by the images and by the filter likewise. A convolution and its gradient by the images share
-the sums over the filter. Windows that skip positions, groups of channels, channels that come first and
-activations that oneDNN does not add stay as they are.
+and the gradients with respect to the images and the filter likewise. A convolution and its gradient with
+respect to the images share the sums over the filter. Windows that skip positions, groups of channels,
+channels that come first and activations that oneDNN does not add stay as they are.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ _MASKED = Pattern(Op("Add|AddV2", Value("logits"), _DENSE), _Masked, _fit)
 
 
 def mask_accidental_hits(subgraph: Subgraph) -> None:
-    """Adds the hits' weights without making a list of the hits."""
+    """Adds the weights of hits to the logits without listing the hits."""
     if not any(node.type == "ComputeAccidentalHits" for node in subgraph.nodes):
         return
 

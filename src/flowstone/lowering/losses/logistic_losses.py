@@ -4,7 +4,8 @@ For logits x and labels z, ``tf.nn.sigmoid_cross_entropy_with_logits`` builds, w
 
     loss = (Select(p, x, 0) - x z) + log1p(e)        where e = exp(Select(p, -x, x)) = exp(-|x|)
 
-and ``tf.gradients`` the gradient by x, from the gradient dy by the loss, as the sum of four terms,
+and ``tf.gradients`` the gradient with respect to x, from the gradient dy by the loss, as the sum of four
+terms,
 
     Select(p, dy, 0), Select(p, 0, b), -Select(p, b, 0), -dy z        where b = dy (1 / (1 + e)) e
 
@@ -104,7 +105,7 @@ class _Gradient(NamedTuple):
 
     @property
     def dy(self) -> PlanOutput:
-        """The gradient by the loss."""
+        """The gradient with respect to the loss."""
         return _unrepeated(self.given)
 
 
@@ -147,7 +148,7 @@ _GRADIENT = Pattern(
 
 
 def simplify_logistic_losses(subgraph: Subgraph) -> None:
-    """Puts softplus and sigmoid in the places of logistic losses and their gradients."""
+    """Replaces logistic losses by softplus, and their gradients by sigmoid."""
     sites = _sites(subgraph)
     if not sites:
         return
@@ -159,8 +160,8 @@ def simplify_logistic_losses(subgraph: Subgraph) -> None:
         if _is_closed(site, around) and all(liveness.node(each.root) == alive for each in site):
             _Simplified(subgraph, site, places, replaced)
     if places:
-        stand_ins = {old.op: [new.op] for old, new in replaced.items()}
-        substitute(subgraph, places, replaced, stand_ins)
+        replacements = {old.op: [new.op] for old, new in replaced.items()}
+        substitute(subgraph, places, replaced, replacements)
         remove_unneeded(subgraph)
 
 

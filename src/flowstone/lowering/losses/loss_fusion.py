@@ -1,7 +1,7 @@
 """Fusion of losses: the mean or sum of the soft-max cross entropies of a batch, over few classes, at once.
 
-The losses of the examples, which nobody else wants, are never made. The gradient by the logits, the second
-result, is made as it is wanted:
+The losses of the examples, which nobody else wants, are never made. The gradient with respect to the logits,
+the second result, is made as it is wanted:
 
 - times a number, where it is only multiplied by that: 1/n, for the mean of n losses;
 - with an example a column, which is how it is computed, where only products and sums over the examples take
@@ -14,7 +14,7 @@ result, is made as it is wanted:
 
 becomes
 
-    %2 = _SparseSoftmaxCrossEntropyTotal(%0, %1) divisor=6 scale=0.16667 turned=True : float32[], float32[5,6]
+    %2 = _SparseSoftmaxCrossEntropyTotal(%0, %1) divisor=6 scale=… transposed=True : float32[], float32[5,6]
     %4 = MatMul(%3, %2:1) transpose_a=True transpose_b=True : float32[4,5]
 """
 
@@ -39,7 +39,7 @@ _MOST_EXAMPLES = 4096  # so many terms at once are added as exactly as in two st
 
 
 def fuse_losses(subgraph: Subgraph) -> None:
-    """Gives a soft-max cross entropy whose losses are only averaged or summed its average or sum."""
+    """Fuses a soft-max cross entropy with the mean or sum that alone consumes its losses."""
     candidates = [node for node in subgraph.nodes if _has_few_classes(node)]
     if candidates:
         fusion = _Fusion(subgraph)
@@ -55,27 +55,27 @@ class _Fusion:
         self.subgraph, self.liveness = subgraph, subgraph.analysis(Liveness)
         self.consumers, self.fetched = subgraph.consumers(), set(subgraph.fetches)
         self.places: dict[PlanNode, list[PlanNode]] = {}
-        self.stand_ins: dict[PlanNode, list[PlanNode]] = {}
+        self.replacements: dict[PlanNode, list[PlanNode]] = {}
         self.replaced: dict[PlanOutput, PlanOutput] = {}
 
     def finish(self) -> None:
         """Changes the subgraph."""
-        substitute(self.subgraph, self.places, self.replaced, self.stand_ins)
+        substitute(self.subgraph, self.places, self.replaced, self.replacements)
 
     def add(self, node: PlanNode) -> None:
         """Fuses a cross entropy with what takes its results, if it can be."""
         loss, backprop = node.outputs
-        takers = self.consumers.get(loss, [])
-        if len(takers) != 1 or loss in self.fetched or not _is_total(takers[0]):
+        consumers = self.consumers.get(loss, [])
+        if len(consumers) != 1 or loss in self.fetched or not _is_total(consumers[0]):
             return
-        total = takers[0]
+        total = consumers[0]
         if self.liveness.node(total) != self.liveness.node(node):
             return
         divisor = (loss.dims or (None,))[0] if total.type == "Mean" else 1
         product, scale = self._multiplied(backprop)
         gradient = backprop if product is None else product.outputs[0]
-        turned = self._may_be_turned(gradient)
-        own = {"divisor": divisor, "scale": scale, "turned": turned}
+        transposed = self._may_be_transposed(gradient)
+        own = {"divisor": divisor, "scale": scale, "transposed": transposed}
         attributes = {**node.attributes, "T": loss.dtype, **own}
         kind = registry[_TOTALS[node.type]]
         fused = self.subgraph.new_node(kind, list(node.inputs), attributes, like=node)
@@ -85,28 +85,28 @@ class _Fusion:
         if product is not None:
             self._put(product, [], [fused])
         self.replaced[total.outputs[0]], self.replaced[gradient] = fused.outputs
-        if turned:
-            for taker in dict.fromkeys(self.consumers.get(gradient, ())):
-                self._take_turned(taker, gradient, fused.outputs[1])
-        self._log(node, total, product, turned)
+        if transposed:
+            for consumer in dict.fromkeys(self.consumers.get(gradient, ())):
+                self._take_transposed(consumer, gradient, fused.outputs[1])
+        self._log(node, total, product, transposed)
 
-    def _put(self, old: PlanNode, new: list[PlanNode], stand_ins: list[PlanNode]) -> None:
-        self.places[old], self.stand_ins[old] = new, stand_ins
+    def _put(self, old: PlanNode, new: list[PlanNode], replacements: list[PlanNode]) -> None:
+        self.places[old], self.replacements[old] = new, replacements
 
-    def _log(self, node: PlanNode, total: PlanNode, product: PlanNode | None, turned: bool) -> None:
+    def _log(self, node: PlanNode, total: PlanNode, product: PlanNode | None, transposed: bool) -> None:
         reason = f"only {total.name} takes the losses"
         if product is not None:
             reason += f", {product.name} the gradient"
-        if turned:
+        if transposed:
             reason += "; gradient with an example a column"
         self.subgraph.log.append(("fuse_losses", node.name, reason))
 
     def _multiplied(self, backprop: PlanOutput) -> tuple[PlanNode | None, float]:
         """The product of the gradient with one number, if nobody else takes the gradient, and the number."""
-        takers = self.consumers.get(backprop, [])
-        if len(takers) != 1 or backprop in self.fetched or takers[0].type != "Mul":
+        consumers = self.consumers.get(backprop, [])
+        if len(consumers) != 1 or backprop in self.fetched or consumers[0].type != "Mul":
             return None, 1.0
-        product = takers[0]
+        product = consumers[0]
         if product.control_inputs or product.outputs[0].dims != backprop.dims:
             return None, 1.0
         if self.liveness.node(product) != self.liveness.node(backprop.op):
@@ -117,29 +117,29 @@ class _Fusion:
         scale = float(factor.flat[0])
         return (product, scale) if scale and math.isfinite(scale) else (None, 1.0)
 
-    def _may_be_turned(self, gradient: PlanOutput) -> bool:
-        takers = self.consumers.get(gradient, [])
-        if not takers or gradient in self.fetched:
+    def _may_be_transposed(self, gradient: PlanOutput) -> bool:
+        consumers = self.consumers.get(gradient, [])
+        if not consumers or gradient in self.fetched:
             return False
-        return all(taker not in self.places and _takes_transposes(taker) for taker in takers)
+        return all(consumer not in self.places and _takes_transposes(consumer) for consumer in consumers)
 
-    def _take_turned(self, taker: PlanNode, gradient: PlanOutput, turned: PlanOutput) -> None:
-        """Puts in the place of a taker of the gradient one of its transpose."""
-        inputs = [turned if x is gradient else x for x in taker.inputs]
+    def _take_transposed(self, consumer: PlanNode, gradient: PlanOutput, transposed: PlanOutput) -> None:
+        """Puts in the place of a consumer of the gradient one of its transpose."""
+        inputs = [transposed if x is gradient else x for x in consumer.inputs]
         constants: list[PlanNode] = []
-        if taker.type == "MatMul":
-            declaration, attributes = taker.declaration, dict(taker.attributes)
+        if consumer.type == "MatMul":
+            declaration, attributes = consumer.declaration, dict(consumer.attributes)
             for i, key in enumerate(("transpose_a", "transpose_b")):
-                attributes[key] = bool(attributes[key]) != (inputs[i] is turned)
+                attributes[key] = bool(attributes[key]) != (inputs[i] is transposed)
         else:
-            axes = self.subgraph.new_constant(np.array([1], np.int32), taker, "axes")
+            axes = self.subgraph.new_constant(np.array([1], np.int32), consumer, "axes")
             declaration, constants = registry["Sum"], [axes]
-            inputs = [turned, axes.outputs[0]]
-            attributes = {"T": turned.dtype, "Tidx": dtypes.int32, "keep_dims": False}
-        new = self.subgraph.new_node(declaration, inputs, attributes, like=taker)
-        new.control_inputs = list(taker.control_inputs)
-        self._put(taker, [*constants, new], [new])
-        self.replaced[taker.outputs[0]] = new.outputs[0]
+            inputs = [transposed, axes.outputs[0]]
+            attributes = {"T": transposed.dtype, "Tidx": dtypes.int32, "keep_dims": False}
+        new = self.subgraph.new_node(declaration, inputs, attributes, like=consumer)
+        new.control_inputs = list(consumer.control_inputs)
+        self._put(consumer, [*constants, new], [new])
+        self.replaced[consumer.outputs[0]] = new.outputs[0]
 
 
 def _has_few_classes(node: PlanNode) -> bool:

@@ -1,8 +1,8 @@
 """The soft-max cross entropies of a batch over few classes, added up or averaged at once.
 
 Plans only: `loss_fusion.py` makes these of the losses of examples that only a Sum or a Mean takes.
-Their second output is the gradient by the logits of the losses' sum, as the single ops have it, times
-`scale`; `turned`: with an example a column. That is how all is computed here, as in `softmax`.
+Their second output is the gradient with respect to the logits of the losses' sum, as the single ops have it,
+times `scale`; `transposed`: with an example a column. That is how all is computed here, as in `softmax`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from flowstone.ops.networks.sparse_cross_entropies import label_error, sparse_cr
 
 __all__: list[str] = []
 
-_ATTRIBUTES = "divisor: int ; scale: float = 1 ; turned: bool = false"
+_ATTRIBUTES = "divisor: int ; scale: float = 1 ; transposed: bool = false"
 total_op = op(
     "_SoftmaxCrossEntropyTotal",
     "features: T, labels: T -> total: T, backprop: T",
@@ -42,13 +42,13 @@ sparse_total_op = op(
 @total_op.infer
 def _(node: Any) -> Any:
     dims = merge(node.dims(0), node.dims(1))
-    return [(), dims[::-1] if node.attributes["turned"] and dims else dims]
+    return [(), dims[::-1] if node.attributes["transposed"] and dims else dims]
 
 
 @sparse_total_op.infer
 def _(node: Any) -> Any:
     dims = node.dims(0)
-    return [(), dims[::-1] if node.attributes["turned"] and dims else dims]
+    return [(), dims[::-1] if node.attributes["transposed"] and dims else dims]
 
 
 total_op.not_differentiable()
@@ -58,7 +58,7 @@ sparse_total_op.not_differentiable()
 @total_op.kernel(CPU)
 def _(node: Any, env: Any) -> Any:
     """The losses' sum over `divisor`: one product of all elements."""
-    divisor, turned = -node.attributes["divisor"], node.attributes["turned"]
+    divisor, transposed = -node.attributes["divisor"], node.attributes["transposed"]
     scale = None if node.attributes["scale"] == 1 else _number(node, node.attributes["scale"])
 
     def cross_entropy_total(logits: Any, labels: Any) -> Any:
@@ -68,7 +68,7 @@ def _(node: Any, env: Any) -> Any:
         gradient = log_probabilities.exp_().sub_(labels)
         if scale is not None:
             gradient.mul_(scale)
-        return total, gradient if turned else gradient.t()
+        return total, gradient if transposed else gradient.t()
 
     return cross_entropy_total
 
@@ -85,7 +85,7 @@ def _(node: Any, env: Any) -> Any:
     label, which ATen picks faster than it adds numbers in scattered places.
     """
     reduction = _SUM if node.attributes["divisor"] == 1 else _MEAN
-    scale, turned = node.attributes["scale"], node.attributes["turned"]
+    scale, transposed = node.attributes["scale"], node.attributes["transposed"]
     table = torch.eye(node.static_shape(0)[1], dtype=node.dtype(0).torch).mul_(_number(node, -scale))
 
     def cross_entropy_total(logits: Any, labels: Any) -> Any:
@@ -96,7 +96,7 @@ def _(node: Any, env: Any) -> Any:
         except (RuntimeError, IndexError):
             raise label_error(labels, logits.shape[1]) from None
         gradient = table.index_select(1, labels).add_(log_probabilities.exp_(), alpha=scale)
-        return total, gradient if turned else gradient.t()
+        return total, gradient if transposed else gradient.t()
 
     labels = X1 if node.dtype(1) is dtypes.int64 else Call(torch.Tensor.long, X1)
     return Call(cross_entropy_total, X0, labels)
@@ -111,13 +111,13 @@ def _by_losses(single: Any) -> Any:
 
     def factory(node: Any, env: Any) -> Any:
         losses, divisor = single.kernels[GPU](node, env), node.attributes["divisor"]
-        scale, turned = node.attributes["scale"], node.attributes["turned"]
+        scale, transposed = node.attributes["scale"], node.attributes["transposed"]
 
         def total(logits: Any, labels: Any) -> Any:
             found, gradient = losses(logits, labels)
             if scale != 1:
                 gradient.mul_(scale)
-            return found.sum().div_(divisor), gradient.t() if turned else gradient
+            return found.sum().div_(divisor), gradient.t() if transposed else gradient
 
         return total
 

@@ -79,7 +79,7 @@ def may_be_packed(x: PlanOutput) -> bool:
 
 
 def unpack(holder: Any) -> None:
-    """Lets go the packed copy of a variable; other resources have none."""
+    """Frees the packed copy of a variable; other resources have none."""
     if type(holder) is Variable:
         holder.packed = None
 

@@ -1,5 +1,4 @@
-"""Weights that a plan does not change are read packed: variables that no node of the plan changes, and
-constants.
+"""Weight packing: reads in packed form the weights that a plan does not change, variables and constants.
 
     %2 = _FusedMatMul(%0, W, b)     becomes     %1 = _PackedWeights(W)     for products of few rows
                                                 %2 = _PackedMatMul(%0, %1, b)
@@ -50,11 +49,11 @@ def pack_weights(subgraph: Subgraph) -> None:
             return None
         if is_product:
             return _product(subgraph, node, handle)
-        takers = [taker for x in node.outputs for taker in consumers().get(x, ())]
-        if any(taker.type != "_WinogradConv2D" for taker in takers):
+        readers = [reader for x in node.outputs for reader in consumers().get(x, ())]
+        if any(reader.type != "_WinogradConv2D" for reader in readers):
             return None
-        read = _read(subgraph, node, handle, "winograd", numbers_of(takers[0]), len(node.outputs))
-        return Replacement(read.outputs, "a filter that stays", (read,))
+        read = _read(subgraph, node, handle, "winograd", numbers_of(readers[0]), len(node.outputs))
+        return Replacement(read.outputs, "a filter that nothing changes", (read,))
 
     _pack(subgraph, "pack_weights", lambda node: _gains(node) or node.type == "_WinogradFilter", rule)
 
@@ -70,7 +69,7 @@ def pack_filters(subgraph: Subgraph) -> None:
         read = _read(subgraph, node, handle, "filter", numbers, 1)
         inputs = [node.inputs[0], read.outputs[0], node.inputs[2]]
         new = subgraph.new_node(node.declaration, inputs, {**node.attributes, "packed": True}, like=node)
-        return Replacement(list(new.outputs), "a filter that stays", (read, new))
+        return Replacement(list(new.outputs), "a filter that nothing changes", (read, new))
 
     _pack(subgraph, "pack_filters", lambda node: node.type == "_BiasedConv2D", rule)
 
@@ -99,11 +98,11 @@ def _gains(node: PlanNode) -> bool:
     a, b = node.static_shape(0), node.static_shape(1)
     if a is None or b is None:
         return False
-    turned = node.attributes["transpose_b"]
-    terms, columns = b[::-1] if turned else b
+    transposed = node.attributes["transpose_b"]
+    terms, columns = b[::-1] if transposed else b
     if node.dtype(1) is not dtypes.float32:
         return False
-    return machine.current().gains_by_packing(a[0], terms, columns, turned)
+    return machine.current().gains_by_packing(a[0], terms, columns, transposed)
 
 
 def _handle(x: PlanOutput) -> PlanOutput | None:
@@ -127,7 +126,7 @@ def _product(subgraph: Subgraph, node: PlanNode, handle: PlanOutput) -> Replacem
         like=node,
         group_sizes=(1, 1, len(bias)),
     )
-    return Replacement([product.outputs[0]], "few rows, weights that stay", (read, product))
+    return Replacement([product.outputs[0]], "few rows, weights that nothing changes", (read, product))
 
 
 def _read(

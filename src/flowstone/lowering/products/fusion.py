@@ -63,8 +63,8 @@ _ACTIVATION = Pattern(Op("Relu|Sigmoid|Tanh", Value("x")), _Activated)
 
 
 def fuse_biases(subgraph: Subgraph) -> None:
-    """Gives a product or convolution whose only taker adds a vector to its columns or channels that vector,
-    and the activation after it."""
+    """Fuses a product or convolution with the vector that its only consumer adds to it, and with the
+    activation after it."""
     if not any(node.type in _FUSED for node in subgraph.nodes):
         return
     around = Surroundings(subgraph.consumers(), subgraph.fetches)
@@ -94,7 +94,7 @@ def fuse_biases(subgraph: Subgraph) -> None:
         new = subgraph.new_node(inner.declaration, list(inner.inputs), attributes, like=node)
         new.control_inputs = list(inner.control_inputs)
         sums[new] = node.outputs[0]
-        return Replacement([new.outputs[0]], "the activation of nothing else", (new,))
+        return Replacement([new.outputs[0]], "is the product's only consumer, an activation", (new,))
 
     rewrite(subgraph, "fuse_biases", Rules(around, (_SUM, summed), (_ACTIVATION, activated)))
     remove_unneeded(subgraph)

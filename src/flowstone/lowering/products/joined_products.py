@@ -1,4 +1,4 @@
-"""Products by one matrix that do not wait for one another become one product of their rows.
+"""Joined products: computes independent products by the same matrix as one product of all their rows.
 
 An unrolled network multiplies each time step's inputs, and what it makes of each time step's state, by the
 same weights; so do their gradients. Each of these small products reads all weights, and none fills the
@@ -121,7 +121,7 @@ class _Joins:
     def __init__(self, subgraph: Subgraph) -> None:
         self.found: list[_Join] = []
         self.places: dict[PlanOutput, _Place] = {}
-        self.takers = subgraph.consumers()
+        self.consumers = subgraph.consumers()
         self.order = order_edges(subgraph.nodes)
         self._arrivals = arrivals(subgraph) if is_in_pieces(subgraph) else None
         self._of: dict[PlanNode, _Join] = {}
@@ -162,9 +162,9 @@ class _Joins:
             rows = first.join.parts(first.output)
             if by_rows.keys() == set(rows):
                 return [by_rows[x] for x in rows]
-        for taker in self.takers[products[0].inputs[0]]:
-            if is_joining_rows(taker) and by_rows.keys() == set(taker.inputs[:-1]):
-                return [by_rows[x] for x in taker.inputs[:-1]]
+        for consumer in self.consumers[products[0].inputs[0]]:
+            if is_joining_rows(consumer) and by_rows.keys() == set(consumer.inputs[:-1]):
+                return [by_rows[x] for x in consumer.inputs[:-1]]
         return products
 
     def _wait_for_one_another(self, members: list[PlanNode]) -> bool:
@@ -186,9 +186,9 @@ class _Joins:
         kinds: list[dict[Any, list[PlanNode]]] = []
         for x in outputs:
             kinds.append({})
-            for taker in dict.fromkeys(self.takers.get(x, ())):
-                if taker not in self._of and taker.type != "MatMul":
-                    kinds[-1].setdefault(self._kind(taker, x), []).append(taker)
+            for consumer in dict.fromkeys(self.consumers.get(x, ())):
+                if consumer not in self._of and consumer.type != "MatMul":
+                    kinds[-1].setdefault(self._kind(consumer, x), []).append(consumer)
         for kind in kinds[0]:
             alike = [each.get(kind, []) for each in kinds]
             if kind is None or any(len(nodes) != 1 for nodes in alike):
@@ -347,7 +347,7 @@ class _Change:
         join.results = node.outputs
         for member in members:
             self.instead[member] = [node]
-        reason = f"one of {len(members)} that do not wait for one another"
+        reason = f"one of {len(members)} independent nodes, joined"
         self.subgraph.log += [("join_products", member.name, reason) for member in members]
 
     def _shared(self, join: _Join, x: PlanOutput) -> PlanOutput:
@@ -383,31 +383,41 @@ class _Change:
         """Gives those who take joined outputs the result, or their part of it."""
         for index, result in enumerate(join.results):
             parts = join.parts(index)
-            takers = dict.fromkeys(taker for x in parts for taker in self.joins.takers.get(x, ()))
-            left = [taker for taker in takers if taker not in self.instead]
-            left = [taker for taker in left if not self._take_whole(join, taker, parts, result)]
+            consumers = dict.fromkeys(consumer for x in parts for consumer in self.joins.consumers.get(x, ()))
+            left = [consumer for consumer in consumers if consumer not in self.instead]
+            left = [consumer for consumer in left if not self._take_whole(join, consumer, parts, result)]
             if left or not self.fetched.isdisjoint(parts):
                 attributes = {"num_split": len(parts), "T": result.dtype}
                 own = self._add(join, "Split", [self._axis(join), result], attributes, (1, 1))
                 self.replaced.update(zip(parts, own))
 
-    def _take_whole(self, join: _Join, taker: PlanNode, parts: list[PlanOutput], result: PlanOutput) -> bool:
+    def _take_whole(
+        self, join: _Join, consumer: PlanNode, parts: list[PlanOutput], result: PlanOutput
+    ) -> bool:
         """Puts what is made of the whole result in the place of what joins or adds up all parts."""
         dims: Any = (len(parts), *parts[0].dims)  # type: ignore[misc]
-        if taker.control_inputs:
+        if consumer.control_inputs:
             return False
-        if is_joining_rows(taker) and taker.inputs[:-1] == parts:
+        if is_joining_rows(consumer) and consumer.inputs[:-1] == parts:
             new = result
-        elif taker.type == "Pack" and taker.inputs == parts and taker.attributes["axis"] in (0, -len(dims)):
+        elif (
+            consumer.type == "Pack"
+            and consumer.inputs == parts
+            and consumer.attributes["axis"] in (0, -len(dims))
+        ):
             new = self._reshaped(join, result, dims)
-        elif taker.type == "AddN" and len(parts) == len(taker.inputs) and set(parts) == set(taker.inputs):
+        elif (
+            consumer.type == "AddN"
+            and len(parts) == len(consumer.inputs)
+            and set(parts) == set(consumer.inputs)
+        ):
             attributes = {"T": result.dtype, "Tidx": dtypes.int32, "keep_dims": False}
             inputs = [self._reshaped(join, result, dims), self._axis(join)]
             new = self._add(join, "Sum", inputs, attributes, (1, 1))[0]
         else:
             return False
-        self.replaced[taker.outputs[0]] = new
-        self.instead[taker] = [new.op]
+        self.replaced[consumer.outputs[0]] = new
+        self.instead[consumer] = [new.op]
         return True
 
     def _reshaped(self, join: _Join, x: PlanOutput, dims: tuple[int, ...]) -> PlanOutput:

@@ -35,7 +35,7 @@ class _Accumulator(NamedTuple):
 
 
 def stack_accumulators(subgraph: Subgraph) -> None:
-    """Gives loops that add up products a handle to add to."""
+    """Replaces sums of products in loops by one product of stacked operands afterwards."""
     if not any(is_head(node) for node in subgraph.nodes):
         return
     consumers = subgraph.consumers()
@@ -44,7 +44,7 @@ def stack_accumulators(subgraph: Subgraph) -> None:
     fetched = set(subgraph.fetches)
     before: dict[PlanNode, list[PlanNode]] = {}  # nodes of the loop: what takes their places
     replaced: dict[PlanOutput, PlanOutput] = {}
-    stand_ins: dict[PlanNode, list[PlanNode]] = {}  # of nodes that others wait for
+    replacements: dict[PlanNode, list[PlanNode]] = {}  # of nodes that others wait for
     for variable in variables:
         found = _accumulator(variable, around)
         if found is None or any(node in waited for node in variable[:4]):
@@ -52,9 +52,9 @@ def stack_accumulators(subgraph: Subgraph) -> None:
         inside = (*variable[:4], found.product, found.add)
         if any(x in fetched for node in inside for x in node.outputs) or not _saves_work(found):
             continue
-        stand_ins.update(_replace(subgraph, found, before, replaced))
+        replacements.update(_replace(subgraph, found, before, replaced))
         subgraph.log.append(("stack_accumulators", found.add.name, "multiplies stacked operands"))
-    substitute(subgraph, before, replaced, stand_ins)
+    substitute(subgraph, before, replaced, replacements)
     if before:
         remove_unneeded(subgraph)
 
@@ -72,13 +72,13 @@ _SUM = Pattern(Op("Add|AddN|AddV2", _PRODUCT, Value("before")), _Sum)
 
 
 def _accumulator(variable: LoopVariable, around: Surroundings) -> _Accumulator | None:
-    takers, add = around.consumers, variable.next_value.op
+    consumers_of, add = around.consumers, variable.next_value.op
     found = _SUM.match(add, around, before=variable.value)
     if found is None or variable.exit is None or found.product.dtype.base_dtype.is_complex:
         return None
-    if takers[variable.value] != [add] or takers[variable.merge.outputs[0]] != [variable.switch]:
+    if consumers_of[variable.value] != [add] or consumers_of[variable.merge.outputs[0]] != [variable.switch]:
         return None
-    if takers[add.outputs[0]] != [variable.next]:
+    if consumers_of[add.outputs[0]] != [variable.next]:
         return None
     return _Accumulator(variable, found.product.op, add, variable.exit)
 

@@ -1,8 +1,8 @@
-"""Sums of many terms that are better computed otherwise; gradients of unrolled recurrences are full of them.
+"""Sums of many terms, as gradients of unrolled recurrences have them, computed from stacked operands.
 
-- A sum of products ``X₁ᵀD₁ + X₂ᵀD₂ + …`` (the gradient by a weight that every time step uses) is one product
-  of the stacked operands, where the stacks are smaller than the products. A sum of sums of small matrices'
-  rows (the gradient by a bias) is one sum of the rows of their stack.
+- A sum of products ``X₁ᵀD₁ + X₂ᵀD₂ + …`` (the gradient with respect to a weight that every time step uses) is
+  one product of the stacked operands, where the stacks are smaller than the products. A sum of sums of small
+  matrices' rows (the gradient with respect to a bias) is one sum of the rows of their stack.
 - A sum of gradients of slices that tile a tensor, or of tensors with zeros around them that do, is their
   concatenation.
 """
@@ -260,7 +260,7 @@ def _padded_place(node: PlanNode) -> _Place | None:
 def _joined(
     subgraph: Subgraph, node: PlanNode, parts: list[PlanOutput], axis: int, shrunk: bool
 ) -> Replacement:
-    reason = "the slices make the whole"
+    reason = "the slices tile the tensor"
     if not shrunk:
         added: list[PlanNode] = []
         return Replacement([concatenation(subgraph, node, parts, axis, added)], reason, tuple(added))

@@ -1,4 +1,4 @@
-"""LSTM cells in a graph, and the gradients of one: which nodes they are, and what comes in and goes out.
+"""Finds LSTM cells and their gradients in a graph: their nodes, inputs and outputs.
 
     ConcatV2(x, h) → MatMul(·, weights) → BiasAdd → Split in four → c' = sigmoid(forget + bias) c +
     sigmoid(input) tanh(candidate) → h' = sigmoid(output) tanh(c')
@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from flowstone.framework import dtypes
-from flowstone.framework.subgraph import PlanNode, PlanOutput
-from flowstone.rewriting.analyses.loop_variables import Takers, constant_of
+from flowstone.framework.subgraph import Consumers, PlanNode, PlanOutput
+from flowstone.rewriting.analyses.loop_variables import constant_of
 from flowstone.rewriting.matching import Either, Number, Op, Pattern, Surroundings, Term, Value
 
 SUMS = frozenset({"Add", "AddV2", "AddN"})
@@ -99,11 +99,11 @@ def _suits(cell: Cell) -> bool:
 _CELL = Pattern(Op("Mul", Op("Tanh", _STATE, name="squashed"), _OUTPUT_GATE, name="output"), Cell, _suits)
 
 
-def find_cells(nodes: Iterable[PlanNode], takers: Takers) -> list[Cell]:
+def find_cells(nodes: Iterable[PlanNode], consumers: Consumers) -> list[Cell]:
     """The cells among these nodes, by where the parts of their gates are made."""
     found: dict[PlanNode, Cell] = {}
     nodes = list(nodes)
-    for cell in _CELL.find(nodes, Surroundings(takers)):
+    for cell in _CELL.find(nodes, Surroundings(consumers)):
         found.setdefault(cell.split, cell)
     return [found[node] for node in nodes if node in found] if found else []
 
@@ -183,9 +183,9 @@ _BY_X_AND_H = Pattern(Op("SplitV", _BY_ROWS, Number("sizes"), COLUMNS), _Parts)
 _BY_STATE = Pattern(Op("Mul", Value("forget_gate"), Value("dc")), _Result)
 
 
-def find_gradient(cell: Cell, takers: Takers) -> CellGradient | None:
+def find_gradient(cell: Cell, consumers: Consumers) -> CellGradient | None:
     """The gradient of a cell, None if there is none in full."""
-    around = Surroundings(takers)
+    around = Surroundings(consumers)
     names = ("input_gate", "forget_gate", "candidate", "output_gate", "squashed", "c")
     known = {name: getattr(cell, name) for name in names}
     slopes = next(_slopes(cell.order).find_above("candidate", around, **known), None)

@@ -135,9 +135,9 @@ def _(node: Any) -> Any:
 
 @gradient_op.kernel(CPU)
 def _(node: Any, env: Any) -> Any:
-    """`dy` are gradients by the outputs of `steps`, added up where there are several of one; those of step N,
-    after the last, are by the last state. `y` and `last_c` are inputs only so that nobody overwrites them
-    before: they are among what is saved."""
+    """`dy` are gradients with respect to the outputs of `steps`, added up where there are several of one;
+    those of step N, after the last, are by the last state. `y` and `last_c` are inputs only so that nobody
+    overwrites them before: they are among what is saved."""
     count, steps, by_all = node.attributes["N"], node.attributes["steps"], _gradients(node)
     first = {step: i for i, step in reversed(list(enumerate(steps)))}
     places = [first.get(step) for step in range(count)]
@@ -158,8 +158,8 @@ def _(node: Any, env: Any) -> Any:
 
 
 def _gradients(node: Any) -> Any:
-    """What computes the gradients by x of all steps, first output and state, weights and bias from those by
-    the outputs of all steps and the last output and state."""
+    """What computes the gradients with respect to x of all steps, first output and state, weights and bias
+    from those by the outputs of all steps and the last output and state."""
     units, order = node.attributes["units"], np.argsort(node.attributes["gates"]).tolist()
 
     def gradients(h: Any, c: Any, saved: Any, dy: Any, dh: Any, dc: Any) -> Any:

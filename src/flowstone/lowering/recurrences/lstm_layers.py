@@ -14,11 +14,10 @@ from typing import Any, NamedTuple
 
 from flowstone.framework import machine
 from flowstone.framework.operation import registry
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.subgraph import Consumers, PlanNode, PlanOutput, Subgraph
 from flowstone.lowering.recurrences.cell_patterns import layers_without_kernel
 from flowstone.lowering.recurrences.lstm_cells import SUMS, Cell, CellGradient, find_cells, find_gradient
 from flowstone.rewriting.analyses.frames import is_head
-from flowstone.rewriting.analyses.loop_variables import Takers
 from flowstone.rewriting.patterns import in_order, remove_unneeded, substitute_in_order
 
 
@@ -34,8 +33,8 @@ def join_lstm_layers(subgraph: Subgraph) -> None:
 def _join_layers(subgraph: Subgraph) -> None:
     tried: set[PlanNode] = set()
     while True:
-        takers = subgraph.consumers()
-        found = find_cells(subgraph.nodes, takers)
+        consumers = subgraph.consumers()
+        found = find_cells(subgraph.nodes, consumers)
         chains = (cells for cells in _chains(found) if cells[0].rows.op not in tried)
         layer = None
         while layer is None:
@@ -43,7 +42,7 @@ def _join_layers(subgraph: Subgraph) -> None:
             if cells is None:
                 return
             tried.add(cells[0].rows.op)
-            layer = _layer(subgraph, cells, takers)
+            layer = _layer(subgraph, cells, consumers)
         _replace(subgraph, layer)
         reason = f"{len(cells)} cells in one kernel" + ", and their gradients" * bool(layer.gradients)  # type: ignore[arg-type]
         subgraph.log.append(("join_lstm_layers", cells[0].product.op.name, reason))  # type: ignore[index]
@@ -67,8 +66,8 @@ def _chains(cells: list[Cell]) -> Iterator[list[Cell]]:
 
 class _Layer(NamedTuple):
     """The cells of a layer and their gradients, as far as they have some; the sums of the gradients by
-    weights and bias, and the gradients by outputs that come from outside, with their steps (the number of
-    steps for those by the last state)."""
+    weights and bias, and the gradients with respect to outputs that come from outside, with their steps (the
+    number of steps for those by the last state)."""
 
     cells: list[Cell]
     gradients: list[CellGradient]
@@ -78,28 +77,28 @@ class _Layer(NamedTuple):
     backward: list[PlanNode]
 
 
-def _layer(subgraph: Subgraph, cells: list[Cell], takers: Takers) -> _Layer | None:
+def _layer(subgraph: Subgraph, cells: list[Cell], consumers: Consumers) -> _Layer | None:
     gradients: list[CellGradient] = []
     for cell in cells:
-        found = find_gradient(cell, takers)
+        found = find_gradient(cell, consumers)
         if found is None:
             break
         gradients.append(found)
     forward = list(dict.fromkeys(node for cell in cells for node in cell.nodes))
     backward = [node for each in gradients for node in each.nodes]
-    given = _given(cells, gradients, takers, backward)
+    given = _given(cells, gradients, consumers, backward)
     if given is None:
         return None
-    sums = _sums(gradients, takers)
+    sums = _sums(gradients, consumers)
     if sums is None:
         return None
     backward += [node for _, node, terms in sums if len(terms) == len(node.inputs)]
     layer = _Layer(cells, gradients, sums, given, forward, list(dict.fromkeys(backward)))
-    return layer if _is_closed(subgraph, layer, takers) and _comes_first(subgraph, layer) else None
+    return layer if _is_closed(subgraph, layer, consumers) and _comes_first(subgraph, layer) else None
 
 
 def _given(
-    cells: list[Cell], gradients: list[CellGradient], takers: Takers, nodes: list[PlanNode]
+    cells: list[Cell], gradients: list[CellGradient], consumers: Consumers, nodes: list[PlanNode]
 ) -> list[tuple[int, PlanOutput]] | None:
     """The gradients that come from outside, None if those between the cells are not what they should be."""
     given: list[tuple[int, PlanOutput]] = []
@@ -137,15 +136,16 @@ def _without(terms: Iterable[PlanOutput], some: list[PlanOutput]) -> list[PlanOu
 
 
 def _sums(
-    gradients: list[CellGradient], takers: Takers
+    gradients: list[CellGradient], consumers: Consumers
 ) -> list[tuple[int, PlanNode, list[PlanOutput]]] | None:
-    """What adds up the gradients by the weights (0), and by the bias (1), and the terms of each."""
+    """What adds up the gradients with respect to the weights (0), and by the bias (1), and the terms of
+    each."""
     found = []
     for which, name in enumerate(("weights", "bias")):
         terms = [getattr(each, name) for each in gradients]
         if all(x is None for x in terms):
             continue
-        after = [takers.get(x, []) for x in terms]
+        after = [consumers.get(x, []) for x in terms]
         if any(len(nodes) != 1 or nodes != after[0] or nodes[0].type not in SUMS for nodes in after):
             return None
         if any(x.dims != terms[0].dims for x in after[0][0].inputs):
@@ -165,13 +165,13 @@ def _exposed(layer: _Layer) -> set[PlanOutput | None]:
     return set(values)
 
 
-def _is_closed(subgraph: Subgraph, layer: _Layer, takers: Takers) -> bool:
+def _is_closed(subgraph: Subgraph, layer: _Layer, consumers: Consumers) -> bool:
     inner = {*layer.forward, *layer.backward}
     exposed, fetched = _exposed(layer), set(subgraph.fetches)
     if inner.intersection(subgraph.targets):
         return False
     return all(
-        x in exposed or (x not in fetched and inner.issuperset(takers.get(x, ())))
+        x in exposed or (x not in fetched and inner.issuperset(consumers.get(x, ())))
         for node in inner
         for x in node.outputs
     )
@@ -211,19 +211,19 @@ def _replace(subgraph: Subgraph, layer: _Layer) -> None:
     replaced[cells[-1].state] = kernel.outputs[count]
     places: dict[PlanNode, list[PlanNode]] = {node: [] for node in (*layer.forward, *layer.backward)}
     places[first.rows.op] = [kernel]
-    stand_ins = {node: [kernel] for node in layer.forward}
+    replacements = {node: [kernel] for node in layer.forward}
     if layer.gradients:
         gradient = _gradient(subgraph, layer, kernel, attributes)
-        stand_ins.update({node: [gradient] for node in layer.backward})
+        replacements.update({node: [gradient] for node in layer.backward})
         places[layer.gradients[-1].first.op] = [gradient]
         totals = _totals(subgraph, layer, gradient, replaced)
         places.update(totals)
-        stand_ins.update(totals)
+        replacements.update(totals)
 
     def arrange() -> None:
         subgraph.nodes = in_order(subgraph.nodes)
 
-    substitute_in_order(subgraph, places, replaced, stand_ins, arrange)
+    substitute_in_order(subgraph, places, replaced, replacements, arrange)
     remove_unneeded(subgraph)
 
 

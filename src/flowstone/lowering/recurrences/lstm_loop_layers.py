@@ -1,4 +1,4 @@
-"""Layers of LSTM cells in a loop, and their gradients in the loop of its gradient: which they are.
+"""Finds layers of LSTM cells in a loop, and their gradients in the loop of its gradient.
 
 A loop is a chain of layers if in its body there is nothing else: a cell reads x from a TensorArray at the
 loop's counter or takes the output of the layer below, its output and state are loop variables, and outputs
@@ -7,7 +7,7 @@ may be written to arrays at the counter:
     x ← read(array, t);  h, c ← cell(x, h, c);  write(outputs, t, h);  t ← t + 1,  while t < T
 
 The gradient's loop may have nothing but the gradients of the cells, reads of arrays at its counter, writes to
-them, and sums over all iterations of the gradients by weights and bias.
+them, and sums over all iterations of the gradients with respect to weights and bias.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from flowstone.rewriting.matching import Op, Pattern, Value
 
 class Layer(NamedTuple):
     """A cell in its loop: the variables that are its output and its state, and, if there is a gradient, that
-    with its variables, and what is added up of gradients by the output from elsewhere."""
+    with its variables, and what is added up of gradients with respect to the output from elsewhere."""
 
     cell: Cell
     h: LoopVariable
@@ -69,7 +69,7 @@ def find_layers(loop: Loop, loops: Loops) -> Match | None:
     steps = steps_of(loop)
     if steps is None or not is_complete(loop, loops):
         return None
-    pops = pops_of(loop, loops.takers)
+    pops = pops_of(loop, loops.consumers)
     if pops is None:
         return None
     backward = _gradient_loop(loop, loops, pops)
@@ -97,7 +97,7 @@ def _gradient_loop(loop: Loop, loops: Loops, pops: dict[PlanNode, PlanOutput]) -
 
 class _Iteration:
     """One iteration of a loop and that of its gradient, without stacks: `copies` of the nodes that compute,
-    what each value of the loops is in them (`known`), `takers` among them, and which are `explained`.
+    what each value of the loops is in them (`known`), `consumers` among them, and which are `explained`.
     """
 
     def __init__(self, forward: Loop, backward: Loop | None, pops: dict[PlanNode, PlanOutput]) -> None:
@@ -107,10 +107,10 @@ class _Iteration:
             known.update((pop.outputs[0], known.get(x, x)) for pop, x in pops.items())
             known.update(same_constants(forward.nodes, backward.nodes))
             self.copies += copied(backward.nodes, known)
-        self.takers: dict[PlanOutput, list[PlanNode]] = {}
+        self.consumers: dict[PlanOutput, list[PlanNode]] = {}
         for copy in self.copies:
             for x in copy.inputs:
-                self.takers.setdefault(x, []).append(copy)
+                self.consumers.setdefault(x, []).append(copy)
         self.explained = {known[x].op for x in arithmetic(forward)}
 
 
@@ -122,7 +122,7 @@ def _layers(loop: Loop, steps: int, iteration: _Iteration) -> list[Layer] | None
     reads = {node.outputs[0] for node in loop.nodes if node.type == READ and _is_at(node, indices)}
     outputs: set[PlanOutput] = set()
     layers = []
-    for cell in find_cells(iteration.copies, iteration.takers):
+    for cell in find_cells(iteration.copies, iteration.consumers):
         layer = _layer(cell, steps, variables, known)
         if layer is None or cell.x not in reads | outputs:
             return None
@@ -215,7 +215,7 @@ class _Gradients:
 
     def _complete(self, layer: Layer) -> Layer | None:
         """The layer with its gradient, if it has one; None if that is not whole."""
-        gradient = find_gradient(layer.cell, self.iteration.takers)
+        gradient = find_gradient(layer.cell, self.iteration.consumers)
         if gradient is None:
             return layer
         from_above = self.slopes.get(layer.cell.output, set())
@@ -251,7 +251,8 @@ class _Gradients:
         return layer._replace(gradient=gradient, dh=dh, dc=dc, dy=tuple(terms), **sums)
 
     def _sums(self, gradient: CellGradient) -> dict[str, Any] | None:
-        """The variables that add up the gradients by weights and bias, as far as these are wanted."""
+        """The variables that add up the gradients with respect to weights and bias, as far as these are
+        wanted."""
         known, sums = self.iteration.known, dict[str, Any]()
         for name in ("weights", "bias"):
             term = getattr(gradient, name)

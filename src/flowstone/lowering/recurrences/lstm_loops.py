@@ -58,7 +58,7 @@ class _Replacement:
         """Puts them into the subgraph."""
         match = self._match
         places: dict[PlanNode, list[PlanNode]] = {stack: [] for stack in match.stacks}
-        stand_ins = {stack: list(stack.control_inputs) for stack in match.stacks}
+        replacements = {stack: list(stack.control_inputs) for stack in match.stacks}
         loops = [(match.forward, self._make_forward)]
         if match.backward is not None:
             loops.append((match.backward, self._make_backward))
@@ -70,10 +70,10 @@ class _Replacement:
             last = make(loop)
             places.update({node: [] for node in loop.nodes})
             places[loop.nodes[-1]] = self._new
-            stand_ins.update({node: [last] for node in loop.nodes})
+            replacements.update({node: [last] for node in loop.nodes})
         for new in (node for nodes in places.values() for node in nodes):
-            new.control_inputs = [y for x in new.control_inputs for y in stand_ins.get(x, [x])]
-        substitute_in_order(self._subgraph, places, self._replaced, stand_ins, self._arrange)
+            new.control_inputs = [y for x in new.control_inputs for y in replacements.get(x, [x])]
+        substitute_in_order(self._subgraph, places, self._replaced, replacements, self._arrange)
         remove_unneeded(self._subgraph)
 
     def _arrange(self) -> None:

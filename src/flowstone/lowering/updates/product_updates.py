@@ -62,9 +62,9 @@ def _update_narrow(transpose_a: bool, transpose_b: bool) -> Any:
     product = onednn.product
 
     def descend_narrow(variable: Any, alpha: Any, a: Any, b: Any) -> Any:
-        turned_b, a = b if transpose_b else b.t(), a.t() if transpose_a else a
-        turned_product = product(turned_b, a, None, "none", (), "")
-        _by_columns(variable).t().sub_(turned_product, alpha=alpha)
+        transposed_b, a = b if transpose_b else b.t(), a.t() if transpose_a else a
+        transposed_product = product(transposed_b, a, None, "none", (), "")
+        _by_columns(variable).t().sub_(transposed_product, alpha=alpha)
         return variable
 
     return descend_narrow
@@ -103,9 +103,9 @@ def _update_in_blocks(transpose_a: bool, transpose_b: bool, rows: int, block: in
 
     def descend(variable: Any, alpha: Any, a: Any, b: Any) -> Any:
         tensor = variable.tensor
-        a, turned_b = a.t() if transpose_a else a, b if transpose_b else b.t()
+        a, transposed_b = a.t() if transpose_a else a, b if transpose_b else b.t()
         for start, end in ends:
-            tensor[start:end].sub_(product(a[start:end], turned_b, None, "none", (), ""), alpha=alpha)
+            tensor[start:end].sub_(product(a[start:end], transposed_b, None, "none", (), ""), alpha=alpha)
         return variable
 
     return descend
@@ -128,9 +128,9 @@ def _product_kernel(node: Any, env: Any) -> Any:
     return Call(update, Input(0), _rate(node, env), Input(2), Input(3))
 
 
-def _sum_update(turned: bool, ones: Any) -> Any:
+def _sum_update(transposed: bool, ones: Any) -> Any:
     def descend_by_sum(variable: Any, alpha: Any, matrix: Any) -> Any:
-        columns = matrix if turned else matrix.t()
+        columns = matrix if transposed else matrix.t()
         if isinstance(alpha, torch.Tensor):
             variable.tensor.addmv_(columns, ones * -alpha)
         elif 0 < abs(alpha) < math.inf:
@@ -143,10 +143,10 @@ def _sum_update(turned: bool, ones: Any) -> Any:
 
 
 def _sum_kernel(node: Any, env: Any) -> Any:
-    turned = node.attributes["axis"] == 1
-    terms = node.static_shape(2)[1 if turned else 0]
+    transposed = node.attributes["axis"] == 1
+    terms = node.static_shape(2)[1 if transposed else 0]
     ones = torch.ones(terms, dtype=node.dtype(2).torch, device=env.device)
-    return Call(_sum_update(turned, ones), Input(0), _rate(node, env), Input(2))
+    return Call(_sum_update(transposed, ones), Input(0), _rate(node, env), Input(2))
 
 
 def _rate(node: Any, env: Any) -> Any:

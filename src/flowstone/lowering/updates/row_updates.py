@@ -1,4 +1,4 @@
-"""Updates of rows: repeated ones are summed where they are applied, and subtracted ones are added.
+"""Updates of rows: sums repeated rows where they are applied, and adds negated rows.
 
 `sum_repeated_rows`: an optimiser sums the rows of each index before its update of rows:
 
@@ -35,7 +35,7 @@ _ADDING = {"ScatterSub": "ScatterAdd", "ResourceScatterSub": "ResourceScatterAdd
 
 
 def sum_repeated_rows(subgraph: Subgraph) -> None:
-    """Lets updates of rows sum those that repeat themselves."""
+    """Has updates of rows sum repeated rows themselves."""
     updates = [node for node in subgraph.nodes if node.type.startswith(_APPLYING)]
     if not updates:
         return
@@ -92,7 +92,7 @@ _SUMMED = Pattern(
 
 
 def add_negated_rows(subgraph: Subgraph) -> None:
-    """Lets scatters add what they subtracted."""
+    """Replaces scatters that subtract rows by scatters that add the negated rows."""
     scatters = [node for node in subgraph.nodes if node.type in _ADDING]
     if not scatters:
         return

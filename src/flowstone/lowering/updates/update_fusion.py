@@ -1,4 +1,4 @@
-"""Fusion of updates: a weight gradient that only its own descent step takes goes straight into the weight.
+"""Fusion of updates: computes a weight's gradient into the weight, if only its descent step consumes it.
 
     ApplyGradientDescent(var, alpha, MatMul(a, b))      becomes   _ApplyProduct(var, alpha, a, b)
     ApplyGradientDescent(var, alpha, Sum(matrix, [0]))  becomes   _ApplySum(var, alpha, matrix) axis=0
@@ -66,7 +66,7 @@ _UPDATE = Pattern(Op("|".join(_FUSED), Value(), Value(), Either(_PRODUCT, _SUM),
 
 
 def fuse_updates(subgraph: Subgraph) -> None:
-    """Lets descent steps accumulate the products and sums that only they take."""
+    """Fuses descent steps with the products and sums that only they consume."""
     if not any(node.type in _FUSED for node in subgraph.nodes):
         return
     around = Surroundings(subgraph.consumers(), subgraph.fetches)

@@ -53,7 +53,7 @@ class _Collector:
         self.references = References(memory=True)
         self.changed: dict[Any, set[Any]] = {}  # keys of put-off updates by the states that they change
         self.taken: dict[Any, set[Any]] = {}  # the same by states of which they take something
-        self.stand_ins: dict[PlanNode, PlanNode] = {}
+        self.replacements: dict[PlanNode, PlanNode] = {}
 
     def add(self, node: PlanNode) -> None:
         slots, numbers = _slots(node), _numbers(node)
@@ -82,8 +82,8 @@ class _Collector:
             changed = changed_by(node, self.references)
             for key in [*_keys(used, self.changed), *_keys(changed, self.taken)]:
                 self._end(key)
-        if self.stand_ins:
-            controls = [self.stand_ins.get(control, control) for control in node.control_inputs]
+        if self.replacements:
+            controls = [self.replacements.get(control, control) for control in node.control_inputs]
             node.control_inputs = list(dict.fromkeys(controls))
 
     def end_all(self) -> None:
@@ -92,7 +92,7 @@ class _Collector:
         subgraph = self.subgraph
         if self.nodes != subgraph.nodes:
             subgraph.nodes = self.nodes
-        subgraph.targets = list(dict.fromkeys(self.stand_ins.get(node, node) for node in subgraph.targets))
+        subgraph.targets = list(dict.fromkeys(self.replacements.get(node, node) for node in subgraph.targets))
 
     def _end(self, key: Any) -> None:
         members = self.groups.pop(key, [])
@@ -133,7 +133,7 @@ class _Collector:
         controls = [control for node in members for control in node.control_inputs]
         group.control_inputs = list(dict.fromkeys(controls))
         for node in members:
-            self.stand_ins[node] = group
+            self.replacements[node] = group
             self.subgraph.log.append(("group_updates", node.name, f"one of {len(members)} equal updates"))
         self.nodes.append(group)
 

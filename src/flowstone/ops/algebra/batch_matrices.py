@@ -85,16 +85,16 @@ def _(node: Node, env: Environment) -> Kernel:
 
 
 def _batch_gradients(
-    product: OpDeclaration, x: Tensor, y: Tensor, turned_x: bool, turned_y: bool, dz: Tensor
+    product: OpDeclaration, x: Tensor, y: Tensor, transposed_x: bool, transposed_y: bool, dz: Tensor
 ) -> tuple[Tensor, Tensor]:
-    if not turned_x:
-        dx = product(dz, y, adj_x=False, adj_y=not turned_y)
+    if not transposed_x:
+        dx = product(dz, y, adj_x=False, adj_y=not transposed_y)
     else:
-        dx = product(y, dz, adj_x=turned_y, adj_y=True)
-    if not turned_y:
-        dy = product(x, dz, adj_x=not turned_x, adj_y=False)
+        dx = product(y, dz, adj_x=transposed_y, adj_y=True)
+    if not transposed_y:
+        dy = product(x, dz, adj_x=not transposed_x, adj_y=False)
     else:
-        dy = product(dz, x, adj_x=True, adj_y=turned_x)
+        dy = product(dz, x, adj_x=True, adj_y=transposed_x)
     return dx, dy
 
 

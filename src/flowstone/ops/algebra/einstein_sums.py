@@ -149,8 +149,8 @@ def _input_gradient(op: Operation, dy: Tensor, terms: list[str], output: str, at
     before = len(term.partition("...")[0])
     leading = "..." + "".join(letters)
     target = "".join(letters[:before]) + "..." + "".join(letters[before:])
-    turned = x if leading == target else F.Einsum([x], equation=f"{target}->{leading}")
-    flow = sum_to(_sum_of(factors, leading), turned)
+    transposed = x if leading == target else F.Einsum([x], equation=f"{target}->{leading}")
+    flow = sum_to(_sum_of(factors, leading), transposed)
     return flow if leading == target else F.Einsum([flow], equation=f"{leading}->{target}")
 
 

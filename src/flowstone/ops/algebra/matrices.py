@@ -78,7 +78,7 @@ def _with_leaf(side: Operand, change: Callable[[Input], Call]) -> Call:
 _SHORT = 64  # rows
 
 
-def _turned(side: Operand) -> Operand:
+def _transposed(side: Operand) -> Operand:
     """The transpose of an operand's expression."""
     if isinstance(side, Input):
         return Call(torch.t, side)
@@ -101,28 +101,30 @@ def _shaped_product(
     oneDNN's product takes half MKL's time in float32. Measured in docs/design/007.
     """
     if env.device.type == "cpu" and dtype is dtypes.float32:
-        is_turned, by_onednn = env.machine.product_kernel(rows, inner, columns, type(a) is Call)
-        if is_turned:
-            turned = _onednn(_turned(b), a) if by_onednn else Call(torch.mm, _turned(b), _turned(a))
-            return Call(torch.t, turned)
+        is_transposed, by_onednn = env.machine.product_kernel(rows, inner, columns, type(a) is Call)
+        if is_transposed:
+            transposed = (
+                _onednn(_transposed(b), a) if by_onednn else Call(torch.mm, _transposed(b), _transposed(a))
+            )
+            return Call(torch.t, transposed)
         if by_onednn:
-            return _onednn(a, _turned(b))
+            return _onednn(a, _transposed(b))
     return call_of(torch.mm, a, b, dtype, env)
 
 
-def _chosen_in_step(machine: Machine, a_is_turned: bool) -> Callable[[Any, Any], Any]:
+def _chosen_in_step(machine: Machine, a_is_transposed: bool) -> Callable[[Any, Any], Any]:
     """The product of two matrices whose sizes only the step knows, by the kernel that suits them."""
     by_blas, by_onednn, choose = torch.mm, onednn.product, machine.product_kernel
 
     def product(a: Any, b: Any) -> Any:
         rows, inner = a.shape
-        is_turned, is_large = choose(rows, inner, b.shape[1], a_is_turned)
-        if not (is_turned or is_large) or b.shape[0] != inner:
+        is_transposed, is_large = choose(rows, inner, b.shape[1], a_is_transposed)
+        if not (is_transposed or is_large) or b.shape[0] != inner:
             return by_blas(a, b)
-        if not is_turned:
+        if not is_transposed:
             return by_onednn(a, b.t(), None, "none", (), "")
-        turned = by_onednn(b.t(), a, None, "none", (), "") if is_large else by_blas(b.t(), a.t())
-        return turned.t()
+        transposed = by_onednn(b.t(), a, None, "none", (), "") if is_large else by_blas(b.t(), a.t())
+        return transposed.t()
 
     return product
 
@@ -140,16 +142,16 @@ def product_of_operands(machine: Machine) -> Callable[[Any, Any], Any]:
     return product if machine.multiplies_by_onednn() else torch.mm
 
 
-def _onednn(x: Operand, turned_y: Operand, bias: Input | None = None, activation: str = "none") -> Call:
-    """x times the transpose of `turned_y`, by oneDNN."""
-    return Call(onednn.product, x, turned_y, bias, activation, (), "")
+def _onednn(x: Operand, transposed_y: Operand, bias: Input | None = None, activation: str = "none") -> Call:
+    """x times the transpose of `transposed_y`, by oneDNN."""
+    return Call(onednn.product, x, transposed_y, bias, activation, (), "")
 
 
-def activated_by_onednn(x: Operand, turned_y: Operand, bias: Input | None, activation: str) -> Call:
+def activated_by_onednn(x: Operand, transposed_y: Operand, bias: Input | None, activation: str) -> Call:
     """The same and an activation, by the op's name. oneDNN's own relu makes 0 of NaN."""
     if activation == "Relu":
-        return Call(torch.relu_, _onednn(x, turned_y, bias))
-    return _onednn(x, turned_y, bias, activation.lower() or "none")
+        return Call(torch.relu_, _onednn(x, transposed_y, bias))
+    return _onednn(x, transposed_y, bias, activation.lower() or "none")
 
 
 matmul_op = op(
@@ -206,15 +208,15 @@ matmul_op.kernel(CPU, GPU)(_product_call)
 @matmul_op.gradient
 def _(op: Operation, dz: Tensor) -> Gradients:
     a, b = (conjugate(x) for x in op.inputs)
-    turned_a, turned_b = op.attributes["transpose_a"], op.attributes["transpose_b"]
-    if not turned_a:
-        da = F.MatMul(dz, b, transpose_b=not turned_b)
+    transposed_a, transposed_b = op.attributes["transpose_a"], op.attributes["transpose_b"]
+    if not transposed_a:
+        da = F.MatMul(dz, b, transpose_b=not transposed_b)
     else:
-        da = F.MatMul(b, dz, transpose_a=turned_b, transpose_b=True)
-    if not turned_b:
-        db = F.MatMul(a, dz, transpose_a=not turned_a)
+        da = F.MatMul(b, dz, transpose_a=transposed_b, transpose_b=True)
+    if not transposed_b:
+        db = F.MatMul(a, dz, transpose_a=not transposed_a)
     else:
-        db = F.MatMul(dz, a, transpose_a=True, transpose_b=turned_a)
+        db = F.MatMul(dz, a, transpose_a=True, transpose_b=transposed_a)
     return da, db
 
 
@@ -240,8 +242,8 @@ def _(node: Node, env: Environment) -> Kernel:
     """activation(a b + bias): by oneDNN in the product's own pass, elsewhere in place after it."""
     product, activation = _product_call(node, env), node.attributes["activation"]
     if type(product) is Call and product.function is onednn.product:
-        x, turned_y = product.arguments[:2]
-        return activated_by_onednn(x, turned_y, X2, activation)
+        x, transposed_y = product.arguments[:2]
+        return activated_by_onednn(x, transposed_y, X2, activation)
     activate = ACTIVATED[activation]
     if type(product) is not Call:
         return lambda a, b, bias: activate(product(a, b).add_(bias))
@@ -298,8 +300,8 @@ def matmul(
     operand has many zeros. ValueError for inner dimensions that differ and for both a transpose and an
     adjoint of one operand.
     """
-    for side, turned, adjoint in (("a", transpose_a, adjoint_a), ("b", transpose_b, adjoint_b)):
-        if turned and adjoint:
+    for side, transposed, adjoint in (("a", transpose_a, adjoint_a), ("b", transpose_b, adjoint_b)):
+        if transposed and adjoint:
             raise ValueError(f"Only one of `transpose_{side}` and `adjoint_{side}` can be True.")
     if type(a) is Tensor and type(b) is Tensor and a.ndim == 2 == b.ndim and not (adjoint_a or adjoint_b):
         return matmul_op(a, b, transpose_a=transpose_a, transpose_b=transpose_b, name=name)
@@ -318,6 +320,6 @@ def matmul(
         )
 
 
-def _as_adjoint(x: Tensor, turned: bool, adjoint: bool) -> tuple[Tensor, bool]:
+def _as_adjoint(x: Tensor, transposed: bool, adjoint: bool) -> tuple[Tensor, bool]:
     """An operand for BatchMatMul, whose adjoint is a transpose only of real numbers."""
-    return (conjugate(x), True) if turned else (x, adjoint)
+    return (conjugate(x), True) if transposed else (x, adjoint)

@@ -84,7 +84,7 @@ def in_signed(dtype: Any, function: Callable[..., Any], *positions: int) -> Call
 
 
 def inputs_from(first: int, count: int) -> list[Input]:
-    """`count` stand-ins for consecutive inputs, to be one argument of a `Call`."""
+    """`count` placeholders for consecutive inputs, to be one argument of a `Call`."""
     return [Input(first + i) for i in range(count)]
 
 

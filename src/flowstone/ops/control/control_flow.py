@@ -264,7 +264,8 @@ ref_merge_op.gradient(_merge_gradient)
 
 
 def zeros_for_gradient(op: Operation, output: Tensor) -> Tensor:
-    """The gradient by an output that no gradient arrived at, while one arrived at another output of `op`.
+    """The gradient with respect to an output that no gradient arrived at, while one arrived at another output
+    of `op`.
 
     For a branch's Switch the zeros are made on the branch that was not taken.
     """

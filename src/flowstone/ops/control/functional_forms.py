@@ -201,8 +201,8 @@ def _loop_function(op: Operation) -> str:
 def _branch_gradients(
     op: Operation, names: Any, dys: Any
 ) -> tuple[list[Any], list[str], list[Any], list[Any]]:
-    """What the conditional of the branches' gradients takes: inputs, functions, gradients by the results,
-    result types.
+    """What the conditional of the branches' gradients takes: inputs, functions, gradients with respect to the
+    results, result types.
     """
     inputs, outputs = list(op.group(1)), list(op.outputs)
     flows = [F.ZerosLike(y) if dy is None else convert_to_tensor(dy) for y, dy in zip(outputs, dys)]

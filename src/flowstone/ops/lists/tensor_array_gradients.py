@@ -41,7 +41,8 @@ def gradient_array(op: Operation, dy: Tensor, flow: Tensor) -> TensorArray:
 def gradients_written(op: Operation, flow: Tensor) -> tuple[TensorArray, Tensor]:
     """As `gradient_array`, for an `op` that writes: (the array, its flow), available once `op` has run.
 
-    `flow` is the gradient by the flow that `op` hands on: all gradients by what was read later are there.
+    `flow` is the gradient with respect to the flow that `op` hands on: all gradients with respect to what was
+    read later are there.
     """
     done = F.Identity(op.outputs[0], name="flow_out")
     with flow.graph.control_dependencies([done]):

@@ -44,18 +44,18 @@ def _scalar(value: Any) -> Any:
     return value
 
 
-def _index(node: Node, i: int, stand_in: Any) -> Any:
+def _index(node: Node, i: int, argument: Any) -> Any:
     """The index argument of a call: a Python number where the plan knows it."""
     known = node.constant(i)
     if known is not None and known.shape == ():
         return int(known)
-    return stand_in if node.dims(i) == () else Call(_scalar, stand_in)
+    return argument if node.dims(i) == () else Call(_scalar, argument)
 
 
-def _places(node: Node, i: int, stand_in: Any) -> Any:
+def _places(node: Node, i: int, argument: Any) -> Any:
     """The indices argument of a call, a list."""
     known = node.constant(i)
-    return known.tolist() if known is not None and known.ndim == 1 else Call(torch.Tensor.tolist, stand_in)
+    return known.tolist() if known is not None and known.ndim == 1 else Call(torch.Tensor.tolist, argument)
 
 
 def _declare(

@@ -48,16 +48,16 @@ def known_dims(node: Node, i: int) -> Dims:
     return node.constant_dims(i) if node.dims(i) != () else None
 
 
-def dims_argument(node: Node, i: int, stand_in: Any) -> Any:
+def dims_argument(node: Node, i: int, argument: Any) -> Any:
     """That as an argument of a call."""
     known = node.constant(i)
-    return parsed(known) if known is not None else Call(parsed, stand_in)
+    return parsed(known) if known is not None else Call(parsed, argument)
 
 
-def numbers_argument(node: Node, i: int, stand_in: Any) -> Any:
+def numbers_argument(node: Node, i: int, argument: Any) -> Any:
     """The vector of numbers that is input `i` as an argument of a call, a list."""
     known = node.constant(i)
-    return known.tolist() if known is not None else Call(torch.Tensor.tolist, stand_in)
+    return known.tolist() if known is not None else Call(torch.Tensor.tolist, argument)
 
 
 def list_argument() -> Call:

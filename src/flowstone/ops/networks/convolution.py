@@ -2,9 +2,9 @@
 
 Kernels see every layout as channels first: a channels-last tensor is permuted to that view (no copy: ATen's
 channels-last format), so the result is channels last in memory as well. Filters are [spatial..., in, out],
-and [height, width, in, multiplier] for the depthwise ones. The gradient by the input is a transposed
-convolution. Padding that is not symmetric is done explicitly. The public functions over these ops are in
-`convolution_layers`.
+and [height, width, in, multiplier] for the depthwise ones. The gradient with respect to the input is a
+transposed convolution. Padding that is not symmetric is done explicitly. The public functions over these ops
+are in `convolution_layers`.
 """
 
 from __future__ import annotations

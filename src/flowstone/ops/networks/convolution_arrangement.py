@@ -69,7 +69,7 @@ class Arrangement(NamedTuple):
         return tuple([b + n + a for b, n, a in zip(self.extra[0], lengths, self.extra[1])])
 
     def _result_dims(self, counts: tuple[int, ...]) -> tuple[int, ...]:
-        return (self.image[0], *counts, self.kernel[-1])  # only images with channels last are ever turned
+        return (self.image[0], *counts, self.kernel[-1])  # only images with channels last are ever transposed
 
     # ---- on the way in: each takes an input or a call, and returns what ATen is given
 
@@ -110,7 +110,8 @@ class Arrangement(NamedTuple):
         return Call(torch.reshape, y, self._result_dims(self.given_counts))
 
     def given_image_gradient(self, dx: Any) -> Call:
-        """The gradient by the image, of the node's shape and layout, from that by the padded one."""
+        """The gradient with respect to the image, of the node's shape and layout, from that by the padded
+        one."""
         if self.extra is not None:
             dx = Call(_cut_back, dx, self.extra[0], self.geometry.sizes_of(self.image), self.geometry.last)
         dx = Call(torch.permute, dx, self.geometry.to_last) if self.geometry.last else dx
@@ -121,7 +122,8 @@ class Arrangement(NamedTuple):
         return dx if self.image == self.given_image else Call(torch.reshape, dx, self.given_image)
 
     def given_filter_gradient(self, gradient: Any) -> Call:
-        """The gradient by the filter, of the node's shape, from [out, in of a group, spatial...]."""
+        """The gradient with respect to the filter, of the node's shape, from [out, in of a group,
+        spatial...]."""
         return self.given_flat_filter(Call(torch.permute, gradient, self.geometry.filter_last))
 
     def given_flat_filter(self, gradient: Any) -> Call:
@@ -155,7 +157,7 @@ def arrange(geometry: Geometry, image: Any, kernel: Any, depthwise: bool) -> Arr
     counts, before, after = solved
     filters = (*kernel[:-2], 1, kernel[-2] * kernel[-1]) if depthwise else kernel
     seen = _Seen(image, filters, geometry.strides, geometry.dilations, counts, before, after)
-    seen = _turned(_merged(seen)) if geometry.last and geometry.rank == 4 else seen
+    seen = _transposed(_merged(seen)) if geometry.last and geometry.rank == 4 else seen
     padding = tuple([min(pair) for pair in zip(seen.before, seen.after)])
     extra = None
     if seen.before != seen.after:
@@ -199,7 +201,7 @@ def _merged(seen: _Seen) -> _Seen:
     return seen._replace(image=(batch, height, 1, merged), kernel=(rows, 1, merged, seen.kernel[3]))
 
 
-def _turned(seen: _Seen) -> _Seen:
+def _transposed(seen: _Seen) -> _Seen:
     """With columns as rows."""
     if seen.image[2] != 1 or seen.kernel[1] != 1 or seen.image[1] == 1:
         return seen

@@ -67,7 +67,7 @@ class Geometry:
 def shape_only(
     geometry: Geometry, kernel: tuple[int, ...], dtype: torch.dtype, device: torch.device
 ) -> torch.Tensor:
-    """A stand-in for a filter of which ATen reads only shape and strides.
+    """A placeholder for a filter of which ATen reads only shape and strides.
 
     On a host ATen would first copy one whose strides are not those of the images' layout; so it has them,
     over memory that is never touched and hence never given to the process.

@@ -150,7 +150,7 @@ def conv2d_transpose(
     filters: Any = None,
     dilations: Any = None,
 ) -> Tensor:
-    """The transpose (gradient by the input) of `conv2d`:
+    """The transpose (gradient with respect to the input) of `conv2d`:
 
     images [batch, height, width, in], filter [.., out, in].
     """
@@ -232,7 +232,7 @@ def conv3d_transpose(
     filters: Any = None,
     dilations: Any = None,
 ) -> Tensor:
-    """The transpose (gradient by the input) of `conv3d`; the filter is [.., .., .., out, in]."""
+    """The transpose (gradient with respect to the input) of `conv3d`; the filter is [.., .., .., out, in]."""
     with get_default_graph().name_scope(name or "conv3d_transpose") as scope:
         return conv3d_backprop_input_op(
             convert_to_tensor(output_shape, name="input_sizes"),

@@ -203,7 +203,8 @@ def softmax_cross_entropy_with_logits(
     name: str | None = None,
     axis: int | None = None,
 ) -> Tensor:
-    """As `softmax_cross_entropy_with_logits_v2`, without a gradient by the labels. Named arguments only."""
+    """As `softmax_cross_entropy_with_logits_v2`, without a gradient with respect to the labels. Named
+    arguments only."""
     require_named("softmax_cross_entropy_with_logits", _sentinel, labels, logits)
     with get_default_graph().name_scope(name or "softmax_cross_entropy_with_logits_sg") as scope:
         labels = F.StopGradient(labels, name="labels_stop_gradient")

@@ -28,7 +28,7 @@ __all__: list[str] = []
 _backward = torch.ops.aten.convolution_backward.default
 
 
-# ---- the gradient by the input
+# ---- the gradient with respect to the input
 
 
 def shape_argument(node: Node, i: int) -> tuple[int, ...] | None:
@@ -37,7 +37,7 @@ def shape_argument(node: Node, i: int) -> tuple[int, ...] | None:
     return None if value is None else tuple(value.tolist())
 
 
-# ---- the gradient by the filter
+# ---- the gradient with respect to the filter
 
 
 def _filter_gradient_call(seen: Arrangement, env: Environment, dtype: DType) -> Call:
@@ -62,7 +62,8 @@ def _filter_gradient_call(seen: Arrangement, env: Environment, dtype: DType) -> 
 
 
 def _overruns(kernel: tuple[int, ...], strides: Sequence[int], groups: int) -> bool:
-    """Whether oneDNN's gradient by this filter (of [spatial..., in, out]) writes past the end of a buffer.
+    """Whether oneDNN's gradient with respect to this filter (of [spatial..., in, out]) writes past the end of
+    a buffer.
 
     Its kernel for 1x1 filters with strides does on processors without AVX-512 (oneDNN 3.12, which comes with
     torch 2.13) where the channels are no multiple of 8; without strides it does not.

@@ -4,12 +4,12 @@ Such a convolution is a product of all positions of all images with the filter. 
 one image into blocks, of which a 7 x 7 image leaves some half empty, and reads every second position of every
 second row slowly. So the positions that count are gathered, and all images become one of a single row.
 
-    [4, 14, 14, 1024] to [4, 7, 7, 2048], stride 2: 3.2 ms, so 2.4; its gradient by the input 3.5 and 2.2
-    [4, 7, 7, 2048] to [4, 7, 7, 512]: 1.6 ms, so 1.1
+    [4, 14, 14, 1024] to [4, 7, 7, 2048], stride 2: 3.2 ms, so 2.4; its gradient with respect to the input 3.5
+    and 2.2 [4, 7, 7, 2048] to [4, 7, 7, 512]: 1.6 ms, so 1.1
 
-Large images and stride 1 gain nothing. The gradient by the filter gains nothing from a row either; but where
-all images together have few positions, the matrix product of the two is faster than the convolution's
-gradient, which is made in blocks and copied out of them twice:
+Large images and stride 1 gain nothing. The gradient with respect to the filter gains nothing from a row
+either; but where all images together have few positions, the matrix product of the two is faster than the
+convolution's gradient, which is made in blocks and copied out of them twice:
 
     [4, 7, 7, 2048] to [4, 7, 7, 512]: 2.2 ms, so 1.1; one such image 1.4 and 0.25
     [4, 14, 14, 1024] to [4, 7, 7, 2048], stride 2: 4.5 ms, so 2.4
@@ -33,7 +33,7 @@ _product = onednn.product
 
 
 def suits(node: Node, env: Environment, geometry: Any, kernel: tuple[int, ...], known: Any) -> bool:
-    """Whether this convolution, or gradient by the input, of known shapes is computed so.
+    """Whether this convolution, or gradient with respect to the input, of known shapes is computed so.
 
     `known`: groups, the result's spatial lengths, and the padding.
     """
@@ -46,7 +46,8 @@ def suits(node: Node, env: Environment, geometry: Any, kernel: tuple[int, ...], 
 
 
 def suits_product(node: Node, env: Environment, geometry: Any, kernel: tuple[int, ...], known: Any) -> bool:
-    """Whether the gradient by this filter is computed as a matrix product; arguments as for `suits`."""
+    """Whether the gradient with respect to this filter is computed as a matrix product; arguments as for
+    `suits`."""
     if not _is_product(node.dtype(0), env, geometry, kernel, known) or not env.machine.has_onednn:
         return False
     positions = node.known_dims(0)[0] * math.prod(known[1])

@@ -4,7 +4,7 @@ Both compare the logits of an example's true classes with those of `num_sampled`
 shares (`flowstone.ops.randomness.candidate_sampling`), each less the logarithm of how often the sampler is
 expected to give the class: noise-contrastive estimation (Gutmann and Hyvärinen 2010) by logistic regression,
 the sampled softmax (Jean et al. 2014) by cross entropy. Only the rows of the classes looked at are read, so
-the gradients by weights and biases are IndexedSlices. Public names here belong to ``tf.nn``.
+the gradients with respect to weights and biases are IndexedSlices. Public names here belong to ``tf.nn``.
 """
 
 from __future__ import annotations

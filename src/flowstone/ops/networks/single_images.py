@@ -2,11 +2,11 @@
 
 ATen leaves batches of one with few elements (and filters of at most three rows and columns) to kernels of its
 own, which unfold the image, know only channels first, and give all that follows this layout. Asked directly,
-oneDNN convolves them, and makes the gradient by them. For the gradient by the filter there is no such way; of
-a volume that is made by its two halves, as of a batch of two.
+oneDNN convolves them, and makes the gradient by them. For the gradient with respect to the filter there is no
+such way; of a volume that is made by its two halves, as of a batch of two.
 
     [1, 32, 32, 32, 8] to 16 channels, 3 x 3 x 3: 6.6 ms, so 0.6; its gradients 8.2 and 5.5, so 1.1 and 0.8
-    [1, 16, 16, 64] to 64, 3 x 3: 0.11 ms, so 0.08; its gradient by the image 0.13, so 0.08
+    [1, 16, 16, 64] to 64, 3 x 3: 0.11 ms, so 0.08; its gradient with respect to the image 0.13, so 0.08
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ def forward(seen: Arrangement, x: Any, kernel: Any) -> Call:
 
 
 def by_input(seen: Arrangement, dy: Any, kernel: Any, rest: tuple[int, ...]) -> Call:
-    """The call that makes the gradient by the image, channels first; `rest`: what the result has more."""
+    """The call that makes the gradient with respect to the image, channels first; `rest`: what the result has
+    more."""
     call = Call(
         _transpose, dy, kernel, None, seen.padding, rest, seen.strides, seen.dilations, seen.groups,
         "none", (), "",
@@ -63,7 +64,7 @@ def _with_channels_last(seen: Arrangement, call: Call) -> Call:
 
 
 def by_filter(seen: Arrangement, dy: Any, x: Any, weights: Any) -> Call:
-    """The call that makes the gradient by the filter of a volume, channels first."""
+    """The call that makes the gradient with respect to the filter of a volume, channels first."""
     zeros, (margin, *padding) = (0,) * len(seen.strides), seen.padding
     count = seen.counts[0]
     if count % 2:

@@ -106,7 +106,7 @@ is_inf_op = unary("IsInf", torch.isinf, FLOATS, result="bool")
 is_finite_op = unary("IsFinite", torch.isfinite, FLOATS, result="bool")
 
 
-# ---- gradients by the argument
+# ---- gradients with respect to the argument
 
 
 def _gradient(declaration: OpDeclaration, derivative: Callable[..., Tensor]) -> None:
@@ -158,7 +158,7 @@ def _(op: Operation, dy: Tensor) -> Gradients:
     return (F.RealDiv(dy, F.Sinh(conjugate(op.outputs[0]))),)
 
 
-# ---- gradients by the result
+# ---- gradients with respect to the result
 
 
 def _gradient_given_output(

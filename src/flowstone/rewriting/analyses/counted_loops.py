@@ -1,4 +1,4 @@
-"""Loops that count their iterations, and what such a loop and that of its gradient do in one of them.
+"""Counted loops: their number of iterations, and what they and their gradients do in one iteration.
 
     t ← 0;  while t < T:  …;  t ← t + 1
 
@@ -14,16 +14,10 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from flowstone.framework import dtypes
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.subgraph import Consumers, PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.branches import TRUE, Liveness
 from flowstone.rewriting.analyses.frames import ENTERS, LOOP_TYPES, Frame, Frames
-from flowstone.rewriting.analyses.loop_variables import (
-    LoopVariable,
-    Takers,
-    constant_of,
-    entered,
-    loop_variables,
-)
+from flowstone.rewriting.analyses.loop_variables import LoopVariable, constant_of, entered, loop_variables
 
 READ, WRITE, PUSH, POP = "TensorArrayReadV3", "TensorArrayWriteV3", "StackPushV2", "StackPopV2"
 _NOT_COPIED = LOOP_TYPES | {"Merge", "Switch", "ControlTrigger", "NoOp", READ, WRITE, PUSH, POP}
@@ -45,7 +39,7 @@ class Loops:
     """The innermost loops of a subgraph that are in no other (`by_frame`), and who takes each output."""
 
     def __init__(self, subgraph: Subgraph) -> None:
-        self.subgraph, self.takers = subgraph, subgraph.consumers()
+        self.subgraph, self.consumers = subgraph, subgraph.consumers()
         self.frames, self.liveness = subgraph.analysis(Frames), subgraph.analysis(Liveness)
         homes: dict[Frame, list[PlanNode]] = {}
         for node in subgraph.nodes:
@@ -54,7 +48,7 @@ class Loops:
                 homes.setdefault(frame, []).append(node)
         inner = {frame.parent for frame in homes}
         variables: dict[Frame, list[LoopVariable]] = {}
-        for each in loop_variables(subgraph, self.takers):
+        for each in loop_variables(subgraph, self.consumers):
             variables.setdefault(self.frames.of[each.merge], []).append(each)  # type: ignore[arg-type]
         self.by_frame = {
             frame: Loop(frame, nodes, variables[frame])
@@ -77,7 +71,7 @@ def is_complete(loop: Loop, loops: Loops) -> bool:
         if node.type == "Exit":
             if node not in exits:
                 return False
-        elif any(taker not in inner for x in node.outputs for taker in loops.takers.get(x, ())):
+        elif any(consumer not in inner for x in node.outputs for consumer in loops.consumers.get(x, ())):
             return False
     fetched = {x.op for x in loops.subgraph.fetches}
     return not any(node in fetched and node not in exits for node in loop.nodes)
@@ -134,18 +128,18 @@ def countdown_of(forward: Loop, backward: Loop) -> LoopVariable | None:
     return None
 
 
-def pops_of(loop: Loop, takers: Takers) -> dict[PlanNode, PlanOutput] | None:
+def pops_of(loop: Loop, consumers: Consumers) -> dict[PlanNode, PlanOutput] | None:
     """What is pushed, by the nodes that pop it; None if a stack has other users."""
     found: dict[PlanNode, PlanOutput] = {}
     for push in loop.nodes:
         if push.type != PUSH:
             continue
         handle = entered(push.inputs[0])
-        if handle is None or takers.get(push.outputs[0]):
+        if handle is None or consumers.get(push.outputs[0]):
             return None
-        users = [user for enter in takers[handle] for user in takers.get(enter.outputs[0], ())]
+        users = [user for enter in consumers[handle] for user in consumers.get(enter.outputs[0], ())]
         pops = [user for user in users if user.type == POP]
-        if any(node.type not in ENTERS for node in takers[handle]) or len(users) != 2 or len(pops) != 1:
+        if any(node.type not in ENTERS for node in consumers[handle]) or len(users) != 2 or len(pops) != 1:
             return None
         found[pops[0]] = push.inputs[1]
     return found

@@ -10,8 +10,6 @@ from typing import NamedTuple
 from flowstone.framework.subgraph import Consumers, PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.frames import ENTERS, EXITS, NEXT_ITERATIONS, is_head, is_loop_switch
 
-Takers = Consumers
-
 
 class LoopVariable(NamedTuple):
     """The nodes of one variable; `exit` is None where its last value is not used."""
@@ -35,24 +33,24 @@ class LoopVariable(NamedTuple):
         return value
 
 
-def loop_variables(subgraph: Subgraph, takers: Takers) -> list[LoopVariable]:
+def loop_variables(subgraph: Subgraph, consumers: Consumers) -> list[LoopVariable]:
     """All variables of all loops of the usual form; two that begin alike may share their Enter.
 
-    `takers`: who takes each output.
+    `consumers`: who takes each output.
     """
-    found = (_variable(node, takers) for node in subgraph.nodes if is_head(node))
+    found = (_variable(node, consumers) for node in subgraph.nodes if is_head(node))
     return [variable for variable in found if variable is not None]
 
 
-def _variable(head: PlanNode, takers: Takers) -> LoopVariable | None:
+def _variable(head: PlanNode, consumers: Consumers) -> LoopVariable | None:
     ends: dict[bool, PlanNode] = {x.op.type in NEXT_ITERATIONS: x.op for x in head.inputs}
     enter, following = ends.get(False), ends.get(True)
-    switches = [node for node in takers.get(head.outputs[0], ()) if is_loop_switch(node)]
+    switches = [node for node in consumers.get(head.outputs[0], ()) if is_loop_switch(node)]
     if enter is None or following is None or enter.type not in ENTERS or len(switches) != 1:
         return None
-    if takers.get(head.outputs[1]):
+    if consumers.get(head.outputs[1]):
         return None
-    leaving = takers.get(switches[0].outputs[0], [])
+    leaving = consumers.get(switches[0].outputs[0], [])
     if len(leaving) > 1 or any(node.type not in EXITS for node in leaving):
         return None
     return LoopVariable(enter, head, switches[0], following, leaving[0] if leaving else None)

@@ -1,4 +1,4 @@
-"""What stacks and arrays of tensors hand out: what is put in.
+"""Stored values: what is known of the values read from stacks and tensor arrays, by what is put in.
 
 A pop gives what some push to the same stack put there, a read what some write to the same array did; so all
 that the shapes of what goes in have in common is true of what comes out. An array of gradients holds tensors

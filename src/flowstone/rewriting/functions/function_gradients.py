@@ -1,9 +1,10 @@
 """The gradient of a function as a function: what a SymbolicGradient node stands for in a plan.
 
 `gradient_body(library, name)` has the function's arguments and then one gradient for each result as its
-inputs, and the gradients by the arguments as its outputs. It is the library's own gradient function, if one
-was given for `name`; else the function's nodes with those that `gradients` adds to them. Its forward nodes
-have the same names as the function's, so a plan can take them from a call that it computes anyway.
+inputs, and the gradients with respect to the arguments as its outputs. It is the library's own gradient
+function, if one was given for `name`; else the function's nodes with those that `gradients` adds to them. Its
+forward nodes have the same names as the function's, so a plan can take them from a call that it computes
+anyway.
 
 Two kinds of function are differentiated in another form, since their nodes do not tell enough: one that is
 but the gradient of another (as that one's body with its gradient) and one that is but a While (as
@@ -28,7 +29,7 @@ from flowstone.rewriting.simplification.partial_execution import _in_order, _nee
 
 
 def gradient_body(library: FunctionLibrary, name: str, types: Any) -> FunctionBody:
-    """The gradient of function `name`; `types` are those of the gradients by its arguments.
+    """The gradient of function `name`; `types` are those of the gradients with respect to its arguments.
 
     InvalidArgumentError if a node of it has no gradient, NotFoundError if the function is not defined.
     """

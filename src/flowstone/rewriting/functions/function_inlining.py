@@ -67,25 +67,25 @@ class Inliner:
         waited = {control for node in subgraph.nodes for control in node.control_inputs}
         waited.update(subgraph.targets)
         replaced: dict[PlanOutput, PlanOutput] = {}
-        stand_ins: dict[PlanNode, list[PlanNode]] = {}
+        replacements: dict[PlanNode, list[PlanNode]] = {}
         for node in subgraph.nodes:
             node.inputs[:] = [replaced.get(x, x) for x in node.inputs]
-            if stand_ins and node.control_inputs:
-                node.control_inputs = _substituted(node.control_inputs, stand_ins)
+            if replacements and node.control_inputs:
+                node.control_inputs = _substituted(node.control_inputs, replacements)
             if not is_call(node):
                 self.nodes.append(node)
                 continue
             expansion = self.expand(node, (), node.origin.graph._functions, self._pivot(node))
             replaced.update(zip(node.outputs, expansion.outputs))
             if node in waited:
-                stand_ins[node] = [self.done(node, expansion)]
+                replacements[node] = [self.done(node, expansion)]
             subgraph.log.append(("inline_functions", node.name, f"the nodes of {node.type}"))
         for node in self.nodes:
             if node.type in MERGES:  # what a loop's head takes from the iteration before comes after it
                 node.inputs[:] = [replaced.get(x, x) for x in node.inputs]
         subgraph.nodes = self.nodes
         subgraph.fetches = [replaced.get(x, x) for x in subgraph.fetches]
-        subgraph.targets = _substituted(subgraph.targets, stand_ins)
+        subgraph.targets = _substituted(subgraph.targets, replacements)
         for i, node in enumerate(self.nodes):
             node.order = i
 
@@ -203,7 +203,7 @@ def _argument_count(name: str, site: Site) -> int:
 
 
 class _Copied:
-    """The copy of one operation of a body: its `outputs`, and what to wait for in its stead."""
+    """The copy of one operation of a body: its `outputs`, and what to wait for instead of it."""
 
     __slots__ = ("outputs", "waits")
 
@@ -406,9 +406,9 @@ def _prefixed(text: str, prefix: str, body: FunctionBody) -> str:
     return f"loc:@{prefix}/{text[5:]}" if text[5:] in body.graph._by_name else ""
 
 
-def _substituted(nodes: list[PlanNode], stand_ins: dict[PlanNode, list[PlanNode]]) -> list[PlanNode]:
+def _substituted(nodes: list[PlanNode], replacements: dict[PlanNode, list[PlanNode]]) -> list[PlanNode]:
     found: dict[PlanNode, None] = {}
     for node in nodes:
-        for stand_in in stand_ins.get(node, (node,)):
-            found[stand_in] = None
+        for replacement in replacements.get(node, (node,)):
+            found[replacement] = None
     return list(found)

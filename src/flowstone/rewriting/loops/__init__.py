@@ -1,1 +1,1 @@
-"""Loops and conditionals with less in them."""
+"""Passes that take work out of loops and conditionals."""

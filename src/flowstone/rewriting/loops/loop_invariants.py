@@ -1,4 +1,4 @@
-"""What is the same in every iteration of a loop is brought in, or taken, once.
+"""Loop invariants: brings in once, or looks up once, what every iteration of a loop has the same.
 
 - A variable that the body hands on unchanged, as it does the flow of an array that it only reads, is a
   constant of the loop.
@@ -21,7 +21,7 @@ _FLOW_INPUTS = {"TensorArrayWriteV3": 3, "TensorArrayScatterV3": 3, "TensorArray
 
 
 def hold_invariants(subgraph: Subgraph) -> None:
-    """Moves out of loops what need not be in them."""
+    """Moves out of loops what is the same in all their iterations."""
     if not any(node.type in ENTERS for node in subgraph.nodes):
         return
     _chain_flows(subgraph)
@@ -34,12 +34,12 @@ def hold_invariants(subgraph: Subgraph) -> None:
 
 
 def _bring_in_once(subgraph: Subgraph) -> None:
-    takers = subgraph.consumers()
+    consumers = subgraph.consumers()
     waited = {c for node in subgraph.nodes for c in node.control_inputs} | set(subgraph.targets)
     replaced: dict[PlanOutput, PlanOutput] = {}
     places: dict[PlanNode, list[PlanNode]] = {}
-    stand_ins: dict[PlanNode, list[PlanNode]] = {}
-    variables = loop_variables(subgraph, takers)
+    replacements: dict[PlanNode, list[PlanNode]] = {}
+    variables = loop_variables(subgraph, consumers)
     unchanged = [each for each in variables if _is_unchanged(each) and each.next not in waited]
     for each in unchanged:
         heir = next((v for v in variables if v not in unchanged and _same_loop(v, each)), None)
@@ -49,12 +49,12 @@ def _bring_in_once(subgraph: Subgraph) -> None:
         places.update({each.merge: [constant], each.switch: [], each.next: []})
         replaced[each.value] = replaced[each.merge.outputs[0]] = constant.outputs[0]
         _wait(heir.next, each.next.control_inputs)
-        for taker in takers[each.value]:
-            _wait(taker, [heir.switch])  # a constant is there before it is known that the loop goes on
-        stand_ins[each.switch], stand_ins[each.merge] = [heir.switch], [heir.merge]
+        for consumer in consumers[each.value]:
+            _wait(consumer, [heir.switch])  # a constant is there before it is known that the loop goes on
+        replacements[each.switch], replacements[each.merge] = [heir.switch], [heir.merge]
         subgraph.log.append(("hold_invariants", each.merge.name, "the same in every iteration"))
     subgraph.invalidate()
-    substitute(subgraph, places, replaced, stand_ins)
+    substitute(subgraph, places, replaced, replacements)
     if places:
         order_by_frames(subgraph)
         remove_unneeded(subgraph)
@@ -86,33 +86,33 @@ def _wait(node: PlanNode, controls: list[PlanNode]) -> None:
 
 
 def _take_arrays_once(subgraph: Subgraph) -> bool:
-    """Whether there were any."""
+    """Looks arrays up before the loop instead of in each iteration; whether there were any."""
     found = [node for node in subgraph.nodes if _is_brought_in(node)]
     if not found:
         return False
     liveness = subgraph.analysis(Liveness)
-    takers = subgraph.consumers()
+    consumers = subgraph.consumers()
     place = {node: i for i, node in enumerate(subgraph.nodes)}
     places: dict[PlanNode, list[PlanNode]] = {}
     replaced: dict[PlanOutput, PlanOutput] = {}
-    stand_ins: dict[PlanNode, list[PlanNode]] = {}
+    replacements: dict[PlanNode, list[PlanNode]] = {}
     for node in found:
         last = max((x.op for x in node.inputs), key=place.__getitem__)
         if liveness.node(last) != liveness.node(node):
             continue
         sources = [x.op.inputs[0] for x in node.inputs]
         lookup = subgraph.new_node(node.declaration, sources, node.attributes, node)
-        enters = [_enter(subgraph, last, x) for x, y in zip(lookup.outputs, node.outputs) if y in takers]
-        replaced.update(zip([y for y in node.outputs if y in takers], [x.outputs[0] for x in enters]))
+        enters = [_enter(subgraph, last, x) for x, y in zip(lookup.outputs, node.outputs) if y in consumers]
+        replaced.update(zip([y for y in node.outputs if y in consumers], [x.outputs[0] for x in enters]))
         for x in node.outputs:
-            for taker in takers.get(x, ()):
-                _wait(taker, node.control_inputs)
+            for consumer in consumers.get(x, ()):
+                _wait(consumer, node.control_inputs)
         places.setdefault(last, [last]).extend([lookup, *enters])
         places[node] = []
-        stand_ins[node] = [*enters, *node.control_inputs]
+        replacements[node] = [*enters, *node.control_inputs]
         subgraph.log.append(("hold_invariants", node.name, "looked up before the loop"))
     subgraph.invalidate()
-    substitute(subgraph, places, replaced, stand_ins)
+    substitute(subgraph, places, replaced, replacements)
     return bool(places)
 
 
@@ -126,25 +126,25 @@ def _is_brought_in(node: PlanNode) -> bool:
 def _chain_flows(subgraph: Subgraph) -> None:
     if not any(node.type in _FLOW_INPUTS for node in subgraph.nodes):
         return
-    takers = subgraph.consumers()
+    consumers = subgraph.consumers()
     places: dict[PlanNode, list[PlanNode]] = {}
-    for variable in loop_variables(subgraph, takers):
+    for variable in loop_variables(subgraph, consumers):
         total = variable.next_value.op
-        if total.type not in _SUMS or len(total.inputs) != 2 or takers.get(variable.value) != [total]:
+        if total.type not in _SUMS or len(total.inputs) != 2 or consumers.get(variable.value) != [total]:
             continue
         flow = next((x for x in total.inputs if x is not variable.value), None)
         if flow is None or flow.op.type not in _FLOW_INPUTS or constant_of(variable.enter.outputs[0]) != 0:
             continue
         write, index = flow.op, _FLOW_INPUTS[flow.op.type]
         before = entered(write.inputs[index])
-        if before is None or takers[flow] != [total]:
+        if before is None or consumers[flow] != [total]:
             continue
         first = _enter(subgraph, variable.enter, before, is_constant=False)
         variable.merge.inputs[:] = [first.outputs[0], variable.next.outputs[0]]
         places[variable.merge] = [first, variable.merge]
         write.inputs[index] = variable.value
         variable.next.inputs[0] = flow
-        subgraph.log.append(("hold_invariants", write.name, "hands its flow to the next iteration's"))
+        subgraph.log.append(("hold_invariants", write.name, "passes its flow on to the next iteration's"))
     subgraph.invalidate()
     substitute(subgraph, places, {}, {})
     if places:

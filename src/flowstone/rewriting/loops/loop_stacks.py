@@ -1,4 +1,4 @@
-"""Stacks between a loop and its gradient that need not be (`ops/lists/stacks.py`).
+"""Removes needless stacks between a loop and its gradient (`ops/lists/stacks.py`).
 
 A loop's gradient counts its iterations down: where its counter is s the value on top of each stack is the one
 that the loop pushed when it had made s iterations. So the loop's own counter, `first + step s`, need not be
@@ -8,7 +8,8 @@ pushed: it may be a Python number then (`runtime/numbers.py`), and so is what is
     gradient:  Enter(that Exit) → Merge → Switch → s = Sub(·, 1) → NextIteration, while GreaterEqual(Merge, 1)
 
 A stack from which nothing is popped that anything uses goes as well, with what is computed from it and only
-waited for: the gradient by a number that a loop divides by, say, which comes with that by the dividend.
+waited for: the gradient with respect to a number that a loop divides by, say, which comes with that by the
+dividend.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ import numpy as np
 
 from flowstone.framework import dtypes
 from flowstone.framework.operation import registry
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.subgraph import Consumers, PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.branches import MERGES, SWITCHES, TRUE, Liveness
 from flowstone.rewriting.analyses.frames import ENTERS, EXITS, LOOP_TYPES, Frames
-from flowstone.rewriting.analyses.loop_variables import LoopVariable, Takers, constant_of, loop_variables
+from flowstone.rewriting.analyses.loop_variables import LoopVariable, constant_of, loop_variables
 from flowstone.rewriting.patterns import substitute
 
 _INTEGERS = (dtypes.int32, dtypes.int64)
@@ -50,9 +51,9 @@ def drop_stacks(subgraph: Subgraph) -> None:
     creations = [node for node in subgraph.nodes if node.type == "StackV2"]
     if not creations:
         return
-    takers = subgraph.consumers()
-    stacks = [stack for node in creations if (stack := find_stack(node, takers)) is not None]
-    _Counters(subgraph, takers).take_off(stacks)
+    consumers = subgraph.consumers()
+    stacks = [stack for node in creations if (stack := find_stack(node, consumers)) is not None]
+    _Counters(subgraph, consumers).take_off(stacks)
     _drop_idle(subgraph, {stack.pops[0] for stack in stacks if len(stack.pops) == 1})
     used = {*subgraph.consumers(), *subgraph.fetches}
     for stack in stacks:
@@ -60,18 +61,18 @@ def drop_stacks(subgraph: Subgraph) -> None:
             _drop(subgraph, stack)
 
 
-def find_stack(creation: PlanNode, takers: Takers) -> Stack | None:
+def find_stack(creation: PlanNode, consumers: Consumers) -> Stack | None:
     """The stack that this node makes; None if it is bounded, or others than pushes and pops take it."""
     if (constant_of(creation.inputs[0]) or 0) >= 0:
         return None
     found = Stack(creation, [], [], [])
-    waiting = list(takers.get(creation.outputs[0], ()))
+    waiting = list(consumers.get(creation.outputs[0], ()))
     while waiting:
         node = waiting.pop()
         if node.type in ENTERS and node.attributes["is_constant"]:
             found.enters.append(node)
-            waiting += takers.get(node.outputs[0], ())
-        elif node.type == "StackPushV2" and node.outputs[0] not in takers:
+            waiting += consumers.get(node.outputs[0], ())
+        elif node.type == "StackPushV2" and node.outputs[0] not in consumers:
             found.pushes.append(node)
         elif node.type == "StackPopV2" and node.control_inputs:
             found.pops.append(node)
@@ -83,18 +84,18 @@ def find_stack(creation: PlanNode, takers: Takers) -> Stack | None:
 def _drop(subgraph: Subgraph, stack: Stack) -> None:
     places: dict[PlanNode, list[PlanNode]] = {node: [] for node in (stack.creation, *stack.enters)}
     replaced: dict[PlanOutput, PlanOutput] = {}
-    stand_ins: dict[PlanNode, list[PlanNode]] = {}
+    replacements: dict[PlanNode, list[PlanNode]] = {}
     for push in stack.pushes:
         value = push.inputs[1]
         places[push] = []
         replaced[push.outputs[0]] = value
-        stand_ins[push] = list(push.control_inputs)
+        replacements[push] = list(push.control_inputs)
         if value.op.type not in SWITCHES:  # which runs when its iteration, or branch, does not
-            stand_ins[push].append(value.op)
+            replacements[push].append(value.op)
     for pop in stack.pops:
         places[pop] = []
-        stand_ins[pop] = list(pop.control_inputs)
-    substitute(subgraph, places, replaced, stand_ins)
+        replacements[pop] = list(pop.control_inputs)
+    substitute(subgraph, places, replaced, replacements)
     subgraph.log.append(("drop_stacks", stack.creation.name, "nothing that is popped is used"))
 
 
@@ -128,21 +129,21 @@ def _drop_idle(subgraph: Subgraph, pops: set[PlanNode]) -> None:
             stack += [x.op for x in node.inputs]
     if pops <= needed:
         return
-    stand_ins: dict[PlanNode, list[PlanNode]] = {}
+    replacements: dict[PlanNode, list[PlanNode]] = {}
     for node in subgraph.nodes:
         if node not in needed:
-            waits = [y for x in before(node) for y in stand_ins.get(x, (x,))]
-            stand_ins[node] = list(dict.fromkeys(waits))
-    substitute(subgraph, {node: [] for node in stand_ins}, {}, stand_ins)
+            waits = [y for x in before(node) for y in replacements.get(x, (x,))]
+            replacements[node] = list(dict.fromkeys(waits))
+    substitute(subgraph, {node: [] for node in replacements}, {}, replacements)
 
 
 class _Counters:
     """The counters among the loop variables of a subgraph."""
 
-    def __init__(self, subgraph: Subgraph, takers: Takers) -> None:
-        self._subgraph, self._takers = subgraph, takers
+    def __init__(self, subgraph: Subgraph, consumers: Consumers) -> None:
+        self._subgraph, self._consumers = subgraph, consumers
         self._fetched = set(subgraph.fetches)
-        variables = loop_variables(subgraph, takers)
+        variables = loop_variables(subgraph, consumers)
         self._steps = {each.value: step for each in variables if (step := _step(each)) is not None}
         self._variables = {each.value: each for each in variables if each.value in self._steps}
         self._countdowns = self._find_countdowns()
@@ -180,7 +181,7 @@ class _Counters:
                     if computed is not None:
                         places[pop] = [*computed, pop]
                         replaced[popped] = computed[-1].outputs[0] if computed else each.left
-                        name, reason = stack.creation.name, "the counter is counted back"
+                        name, reason = stack.creation.name, "the gradient counts down instead of popping"
                         self._subgraph.log.append(("drop_stacks", name, reason))
         substitute(self._subgraph, places, replaced, {})
 

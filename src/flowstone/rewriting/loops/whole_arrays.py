@@ -1,4 +1,4 @@
-"""TensorArrays that are filled by one tensor and read as a whole are that tensor.
+"""Replaces TensorArrays that are filled by one tensor, and read as a whole, by that tensor.
 
     Gather(array, [0, …, n - 1], Scatter(array, [0, …, n - 1], value, flow))  =  value
 
@@ -11,10 +11,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from flowstone.framework.shape import is_compatible
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.subgraph import Consumers, PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.branches import SWITCHES, Liveness
 from flowstone.rewriting.analyses.frames import Frames
-from flowstone.rewriting.analyses.loop_variables import Takers, constant_of
+from flowstone.rewriting.analyses.loop_variables import constant_of
 from flowstone.rewriting.patterns import remove_unneeded, substitute
 
 
@@ -33,12 +33,12 @@ def forward_whole_arrays(subgraph: Subgraph) -> None:
     creations = [node for node in subgraph.nodes if node.type == "TensorArrayV3"]
     if not creations:
         return
-    takers, frames, liveness = subgraph.consumers(), subgraph.analysis(Frames), subgraph.analysis(Liveness)
+    consumers, frames, liveness = subgraph.consumers(), subgraph.analysis(Frames), subgraph.analysis(Liveness)
     places: dict[PlanNode, list[PlanNode]] = {}
     replaced: dict[PlanOutput, PlanOutput] = {}
-    stand_ins: dict[PlanNode, list[PlanNode]] = {}
+    replacements: dict[PlanNode, list[PlanNode]] = {}
     for creation in creations:
-        arrays = _arrays(creation, takers)
+        arrays = _arrays(creation, consumers)
         if arrays is None:
             continue
         users = [node for each in arrays for node in (*each.lookups, *each.scatters, *each.gathers)]
@@ -52,12 +52,14 @@ def forward_whole_arrays(subgraph: Subgraph) -> None:
                 continue  # who waits for it would run in the other branch, too
             (gather,) = each.gathers
             places[gather], replaced[gather.outputs[0]] = [], value
-            stand_ins[gather] = [value.op, *gather.control_inputs]
-            subgraph.log.append(("forward_whole_arrays", gather.name, "what was written as a whole"))
+            replacements[gather] = [value.op, *gather.control_inputs]
+            subgraph.log.append(
+                ("forward_whole_arrays", gather.name, "is the tensor that was written as a whole")
+            )
         if all(gather in places for each in arrays for gather in each.gathers):
-            _drop(subgraph, creation, users, takers, places, stand_ins)
-    _resolve(replaced, places, stand_ins)
-    substitute(subgraph, places, replaced, stand_ins)
+            _drop(subgraph, creation, users, consumers, places, replacements)
+    _resolve(replaced, places, replacements)
+    substitute(subgraph, places, replaced, replacements)
     if places:
         remove_unneeded(subgraph)
 
@@ -65,26 +67,26 @@ def forward_whole_arrays(subgraph: Subgraph) -> None:
 def _resolve(
     replaced: dict[PlanOutput, PlanOutput],
     places: dict[PlanNode, list[PlanNode]],
-    stand_ins: dict[PlanNode, list[PlanNode]],
+    replacements: dict[PlanNode, list[PlanNode]],
 ) -> None:
-    """Follows what stands for something to what is still there."""
+    """Follows replacements that are replaced themselves to nodes that stay."""
     for x, y in replaced.items():
         while y in replaced:
             y = replaced[y]
         replaced[x] = y
-    for node in stand_ins:
+    for node in replacements:
         found: dict[PlanNode, None] = {}
-        waiting = list(stand_ins[node])
+        waiting = list(replacements[node])
         while waiting:
             each = waiting.pop()
             if each in places:
-                waiting += stand_ins[each]
+                waiting += replacements[each]
             else:
                 found[each] = None
-        stand_ins[node] = list(found)
+        replacements[node] = list(found)
 
 
-def _arrays(creation: PlanNode, takers: Takers) -> list[_Array] | None:
+def _arrays(creation: PlanNode, consumers: Consumers) -> list[_Array] | None:
     """The array made here and those of its gradients; None if something else is done with one of them."""
     size = constant_of(creation.inputs[0])
     if size is None or creation.attributes["dynamic_size"]:
@@ -94,7 +96,7 @@ def _arrays(creation: PlanNode, takers: Takers) -> list[_Array] | None:
     while waiting:
         key, source = waiting.pop()
         each = found.setdefault(key, _Array(int(size), source, [], [], []))
-        for node in takers.get(source.outputs[0], ()):
+        for node in consumers.get(source.outputs[0], ()):
             if node.type == "TensorArrayGradV3":
                 each.lookups.append(node)
                 waiting.append(((*key, node.attributes["source"]), node))
@@ -133,21 +135,21 @@ def _drop(
     subgraph: Subgraph,
     creation: PlanNode,
     users: list[PlanNode],
-    takers: Takers,
+    consumers: Consumers,
     places: dict[PlanNode, list[PlanNode]],
-    stand_ins: dict[PlanNode, list[PlanNode]],
+    replacements: dict[PlanNode, list[PlanNode]],
 ) -> None:
     """Drops an array and all its users, unless somebody takes a flow or waits as a step's target."""
     gone = {creation, *users}
     wanted = {*(x.op for x in subgraph.fetches), *subgraph.targets} & gone - places.keys()
     if wanted or any(
-        taker not in gone and node not in places
+        consumer not in gone and node not in places
         for node in gone
         for x in node.outputs
-        for taker in takers.get(x, ())
+        for consumer in consumers.get(x, ())
     ):
         return
     for node in gone - places.keys():
         places[node] = []
         sources = dict.fromkeys(node.sources())
-        stand_ins[node] = [x for x in sources if x.type not in SWITCHES]
+        replacements[node] = [x for x in sources if x.type not in SWITCHES]

@@ -1,1 +1,1 @@
-"""Orders and recomputation that need less memory."""
+"""Passes that lower a step's memory: order, recomputation, swapping."""

@@ -1,4 +1,4 @@
-"""What a concatenation holds as well is read there, so that its operands can be let go.
+"""Reads activations from the concatenation that holds them, so that its operands can be freed.
 
 The gradient of an activation takes the activation's result. Where that is an operand of a concatenation
 which is held for a gradient, too, both wait. The gradient of the activation then takes its part of the
@@ -46,7 +46,7 @@ class _Walk(NamedTuple):
     """`place` of each node in the order, and who takes each value."""
 
     place: dict[PlanNode, int]
-    takers: Consumers
+    consumers: Consumers
 
 
 class _Parts(NamedTuple):
@@ -57,7 +57,7 @@ class _Parts(NamedTuple):
 
 
 def read_joined_values(subgraph: Subgraph) -> None:
-    """Gives gradients of activations the parts of concatenations that hold the same."""
+    """Lets gradients of activations read the parts of concatenations that hold the same values."""
     joins = [node for node in subgraph.nodes if node.type == "ConcatV2"]
     if not joins or not subgraph.analysis(Liveness).trivial:
         return
@@ -86,7 +86,7 @@ def _gradients(subgraph: Subgraph, join: PlanNode, walk: _Walk) -> Uses:
         return {}
     found: Uses = {}
     for i, x in enumerate(operands):
-        others = [node for node in walk.takers[x] if node is not join]
+        others = [node for node in walk.consumers[x] if node is not join]
         fits = all(node.type in _RESULT and _position(node, x) is not None for node in others)
         here = all(node.device == join.device for node in (x.op, *others))
         later = all(walk.place[node] > walk.place[join] for node in others)
@@ -105,7 +105,7 @@ def _position(node: PlanNode, x: PlanOutput) -> int | None:
 def _pays(join: PlanNode, uses: Uses, walk: _Walk) -> bool:
     start = walk.place[join]
     first = min(walk.place[node] for nodes in uses.values() for node in nodes)
-    last = max([walk.place[node] for node in walk.takers.get(join.outputs[0], [])], default=start)
+    last = max([walk.place[node] for node in walk.consumers.get(join.outputs[0], [])], default=start)
     return 2 * (last - start) >= first - start and sum(size_of(join.inputs[i]) for i in uses) >= WORTHWHILE
 
 
@@ -127,4 +127,6 @@ def _read(subgraph: Subgraph, join: PlanNode, uses: Uses, walk: _Walk, parts: _P
             at = _position(node, operands[i])
             assert at is not None
             parts.taken.setdefault(node, {})[at] = split.outputs[i]
-            subgraph.log.append(("read_joined_values", node.name, f"its value is part of {join.name}"))
+            subgraph.log.append(
+                ("read_joined_values", node.name, f"is read from the concatenation {join.name}")
+            )

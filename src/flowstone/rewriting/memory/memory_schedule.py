@@ -56,7 +56,7 @@ def lower_peak(subgraph: Subgraph) -> None:
 
 
 def arrange(subgraph: Subgraph, nodes: list[PlanNode]) -> None:
-    """Makes this the order of the subgraph, also for those who order its parts by `order` later."""
+    """Makes this the order of the subgraph, and numbers its nodes by it."""
     subgraph.nodes = nodes
     for i, node in enumerate(nodes):
         node.order = i

@@ -78,13 +78,15 @@ def _recompute(subgraph: Subgraph, hinted: bool) -> None:
         [(peak, plan) for peak, plan in good if peak <= enough], key=lambda each: (each[1].cost(), each[0])
     )
     plan.apply()
-    reason = f"{len(plan.clones)} nodes again in {plan.count} segments: an estimated peak of {peak:,} bytes"
+    reason = (
+        f"{len(plan.clones)} nodes recomputed in {plan.count} segments: an estimated peak of {peak:,} bytes"
+    )
     name = "recompute_hinted" if hinted else "recompute_activations"
     subgraph.log.append((name, "the step", f"{reason} instead of {before:,}"))
 
 
 def _paying(plans: list[tuple[int, _Plan]], before: int) -> list[tuple[int, _Plan]]:
-    """The plans, by their peaks, without those whose products cost more than they save."""
+    """The plans whose products cost less than they save, by their peaks."""
     lowest = min([peak for peak, plan in plans if plan.cheap], default=before)
 
     def pays(peak: int, plan: _Plan) -> bool:

@@ -143,7 +143,7 @@ class _Swap:
                     node.inputs[i] = self._view(x, views, stash.late)
 
     def _view(self, x: PlanOutput, views: dict[PlanOutput, PlanOutput], before: int) -> PlanOutput:
-        """The same view of what came back as `x` is of what went."""
+        """The view of the returned copy that corresponds to `x`, a view of the original."""
         if x not in views:
             node = x.op
             inputs = list(node.inputs)

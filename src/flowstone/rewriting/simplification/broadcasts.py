@@ -1,4 +1,4 @@
-"""Broadcasts: an operand that was only repeated need not be, where the operation repeats it itself.
+"""Broadcasts: drops those of operands that the operation itself would broadcast.
 
 - ``op(BroadcastTo(x), y)`` is ``op(x, y)`` where y alone already has the result's shape;
 - ``op(BroadcastTo(x), scalar)`` is ``BroadcastTo(op(x, scalar))``, so that the arithmetic is done once an

@@ -38,7 +38,7 @@ def fold_constants(subgraph: Subgraph) -> None:
         if node.type in ENTERS and node.inputs[0].op.control_inputs:
             return None  # inside the loop, a constant cannot wait for what is outside
         if node.type == "PlaceholderWithDefault" and node.inputs[0].op.type == "Const":
-            return Replacement([node.inputs[0]], "is not fed")
+            return Replacement([node.inputs[0]], "is its default, since it is not fed")
         if declaration._value_function is not None:
             known = [static_value(output) for output in node.outputs]
             if all([isinstance(value, np.ndarray) for value in known]):

@@ -1,4 +1,4 @@
-"""Control edges that say nothing: gradients and optimisers add many, and they keep other passes from moving.
+"""Idle control edges: gradients and optimisers add many, and they keep other passes from moving nodes.
 
 A node that waits for another has to only for what that one does, or follows: a change or a use of state, or
 another effect. Where all of these come before the node anyway, through what it takes, the edge is dropped.
@@ -42,7 +42,7 @@ def drop_waits(subgraph: Subgraph) -> None:
 
 
 def _free_constants(subgraph: Subgraph) -> None:
-    """Has the takers of a constant wait in its stead, where they are in its frame without it.
+    """Lets consumers of a constant wait instead of it, where they are in its frame without it.
 
     Those who wait for one wait for what it waits for."""
     for node in subgraph.nodes:
@@ -57,21 +57,21 @@ def _free_constants(subgraph: Subgraph) -> None:
         return
     frames, consumers = subgraph.analysis(Frames), subgraph.consumers()
 
-    def is_there_anyway(taker: PlanNode, constant: PlanNode) -> bool:
-        if taker.type in MERGES or taker.type in LOOP_TYPES:
+    def is_there_anyway(consumer: PlanNode, constant: PlanNode) -> bool:
+        if consumer.type in MERGES or consumer.type in LOOP_TYPES:
             return False
-        others = (x.op for x in taker.inputs if x.op not in tied)
+        others = (x.op for x in consumer.inputs if x.op not in tied)
         return any(frames.of.get(other) is frames.of.get(constant) for other in others)
 
     for constant in [node for node in subgraph.nodes if node in tied]:
-        takers = consumers.get(constant.outputs[0], [])
-        if all(is_there_anyway(taker, constant) for taker in takers):
-            for taker in takers:
-                waits = [*taker.control_inputs, *constant.control_inputs]
-                taker.control_inputs = list(dict.fromkeys(waits))
+        waiting = consumers.get(constant.outputs[0], [])
+        if all(is_there_anyway(consumer, constant) for consumer in waiting):
+            for consumer in waiting:
+                waits = [*consumer.control_inputs, *constant.control_inputs]
+                consumer.control_inputs = list(dict.fromkeys(waits))
             constant.control_inputs = []
             subgraph.invalidate()
-            subgraph.log.append(("drop_waits", constant.name, "what takes the constant waits in its stead"))
+            subgraph.log.append(("drop_waits", constant.name, "its consumers wait instead of the constant"))
 
 
 def _without_idle_waits(
@@ -104,7 +104,7 @@ def _says_nothing(node: PlanNode, control: PlanNode, liveness: Liveness) -> bool
 
 
 def _matters(node: PlanNode, access: StateAccess) -> bool:
-    """Whether something must not move from one side of the node to the other."""
+    """Whether effects or state must stay on their side of the node."""
     declaration = node.declaration
     if is_head(node) or node.declaration.role == "loop_condition":
         return True

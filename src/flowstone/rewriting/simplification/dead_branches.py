@@ -1,4 +1,4 @@
-"""Conditionals whose predicate is known before the step: only the branch that is taken stays.
+"""Dead branches: of a conditional whose predicate is known before the step, keeps the branch that is taken.
 
     Merge(f(Switch(x, false):0), g(Switch(x, false):1))   becomes   f(x)
 
@@ -29,7 +29,7 @@ def _is_decided(node: PlanNode) -> bool:
 
 
 def _prune(subgraph: Subgraph) -> bool:
-    """Drops what is never alive; False where it is asked for, or nothing is."""
+    """Drops what is never alive; False if there is nothing, or it is fetched."""
     dead, empty = _never_alive(subgraph)
     if empty.intersection(subgraph.fetches) or dead.intersection(subgraph.targets):
         return False  # the step will say that it has no value
@@ -131,11 +131,11 @@ def _apply(
     subgraph: Subgraph, places: dict[PlanNode, list[PlanNode]], replaced: dict[PlanOutput, PlanOutput]
 ) -> None:
     gone = {node for node, new in places.items() if not new}
-    stand_in = {node: new[0] for node, new in places.items() if new}
+    replacement = {node: new[0] for node, new in places.items() if new}
     subgraph.nodes = [new for node in subgraph.nodes for new in places.get(node, [node])]
     for node in subgraph.nodes:
         node.inputs[:] = [replaced.get(x, x) for x in node.inputs]
         controls = [control for control in node.control_inputs if control not in gone]
-        node.control_inputs = [stand_in.get(control, control) for control in controls]
+        node.control_inputs = [replacement.get(control, control) for control in controls]
     subgraph.fetches = [replaced.get(x, x) for x in subgraph.fetches]
-    subgraph.targets = [stand_in.get(target, target) for target in subgraph.targets]
+    subgraph.targets = [replacement.get(target, target) for target in subgraph.targets]

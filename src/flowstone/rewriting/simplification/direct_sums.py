@@ -1,4 +1,4 @@
-"""Sums that programs spell as products, or take twice.
+"""Direct sums: replaces products with ones, and sums of sums, by one sum.
 
 - A product with a column of ones is the sum of each row, one with a row of ones the sum of each column.
 - A product of a column and a row of ones repeats the column, one of a column of ones and a row the row.
@@ -24,21 +24,21 @@ _RESHAPES = frozenset({"Reshape", "ExpandDims", "Squeeze"})
 
 
 def sum_directly(subgraph: Subgraph) -> None:
-    """Applies the rules."""
+    """Replaces products with ones, and sums of sums, by one sum."""
     if any(node.type == "MatMul" or _is_total(node) for node in subgraph.nodes):
         rewrite(subgraph, "sum_directly", _Rules(subgraph))
 
 
 class _Rules:
-    """The rules, over a subgraph of whose outputs they know the `takers`, and which are `fetched`."""
+    """The rules, over a subgraph of whose outputs they know the `consumers`, and which are `fetched`."""
 
     def __init__(self, subgraph: Subgraph) -> None:
         self.subgraph = subgraph
-        self.takers = {x: len(nodes) for x, nodes in subgraph.consumers().items()}
+        self.consumers = {x: len(nodes) for x, nodes in subgraph.consumers().items()}
         self.fetched = set(subgraph.fetches)
 
     def __call__(self, node: PlanNode) -> Replacement | None:
-        """What stands for `node`."""
+        """The replacement of `node`, or None."""
         if node.type == "MatMul" and node.dtype(0) in _TYPES:
             return self._product(node)
         return self._total(node) if _is_total(node) else None
@@ -65,7 +65,7 @@ class _Rules:
         attributes = {"T": x.dtype.base_dtype, "Tidx": dtypes.int32, "keep_dims": keep}
         new = self.subgraph.new_node(registry["Sum"], [x, where.outputs[0]], attributes, node)
         old, output = node.outputs[0], new.outputs[0]
-        self.takers[output] = self.takers.get(old, 0)
+        self.consumers[output] = self.consumers.get(old, 0)
         if old in self.fetched:
             self.fetched.add(output)
         return Replacement([output], reason, (where, new))
@@ -74,7 +74,7 @@ class _Rules:
         shape = self._constant(node, list(dims), "shape")
         attributes = {"T": x.dtype.base_dtype, "Tidx": dtypes.int32}
         new = self.subgraph.new_node(registry["BroadcastTo"], [x, shape.outputs[0]], attributes, node)
-        return Replacement([new.outputs[0]], "the product with ones repeats", (shape, new))
+        return Replacement([new.outputs[0]], "repeats rows instead of multiplying by ones", (shape, new))
 
     def _constant(self, node: PlanNode, value: Any, name: str) -> PlanNode:
         return self.subgraph.new_constant(np.array(value, np.int32), node, name)
@@ -99,7 +99,7 @@ class _Rules:
 
     def _inner(self, x: PlanOutput) -> PlanNode | None:
         """The sum whose elements, in whatever shape, `x` alone shows."""
-        while self.takers.get(x) == 1 and x not in self.fetched and not x.op.control_inputs:
+        while self.consumers.get(x) == 1 and x not in self.fetched and not x.op.control_inputs:
             node: PlanNode = x.op
             if node.type == "Sum":
                 return node

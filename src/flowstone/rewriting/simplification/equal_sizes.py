@@ -258,17 +258,19 @@ def _decided(subgraph: Subgraph, node: PlanNode, known: _Known) -> Replacement |
     if value is not None and not any([isinstance(n, Size) for n in value.ravel().tolist()]):
         array = value.astype(node.outputs[0].dtype.as_numpy_dtype)
         constant = subgraph.new_constant(array, node, "sizes")
-        return Replacement([constant.outputs[0]], "is the same, however large sizes are", (constant,))
+        return Replacement([constant.outputs[0]], "is the same for all sizes", (constant,))
     if node.type == "BroadcastGradientArgs":
         shadow = _shadow(node, known)
         axes = [_tried(lambda i=i: node.declaration.static_value(shadow, i)) for i in (0, 1)]  # type: ignore[misc]
         if not all([isinstance(value, np.ndarray) for value in axes]):
             return None
         new = [subgraph.new_constant(value, node, f"r{i}") for i, value in enumerate(axes)]
-        return Replacement([each.outputs[0] for each in new], "for equal sizes, and none is 1", tuple(new))
+        return Replacement(
+            [each.outputs[0] for each in new], "given that sizes are equal and none is 1", tuple(new)
+        )
     if node.type in ("Reshape", "BroadcastTo") and not node.inputs[0].dtype.is_ref:
         if _is_same(known, node.inputs[0], node.outputs[0]):
-            return Replacement([node.inputs[0]], "has this shape, however large")
+            return Replacement([node.inputs[0]], "has this shape for all sizes")
     if node.declaration.broadcasts and len(node.inputs) == 2:
         for i in (0, 1):
             other = node.inputs[1 - i]
@@ -277,7 +279,7 @@ def _decided(subgraph: Subgraph, node: PlanNode, known: _Known) -> Replacement |
                 inputs = [source, other] if i == 0 else [other, source]
                 narrow = subgraph.new_node(node.declaration, inputs, node.attributes, like=node)
                 known.add(narrow)
-                reason = "the other operand has the result's shape, however large"
+                reason = "the other operand has the result's shape for all sizes"
                 return Replacement([narrow.outputs[0]], reason, (narrow,))
     return None
 

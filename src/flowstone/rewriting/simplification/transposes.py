@@ -1,4 +1,4 @@
-"""Transposes and reshapes that meet.
+"""Transposes and reshapes: moves them towards each other, and cancels those that meet.
 
 - Of two transposes in a row one is enough, or none. The same for Reshape, ExpandDims and Squeeze, also with
   an element-wise op between them, where they only add and drop axes of size 1.
@@ -34,21 +34,21 @@ _Permutation = tuple[int, ...]
 
 
 def cancel_transposes(subgraph: Subgraph) -> None:
-    """Joins transposes and reshapes that meet, and lets transposes meet."""
+    """Moves transposes past other nodes, and joins or cancels transposes and reshapes that meet."""
     if any(node.type == "Transpose" or node.type in RESHAPES for node in subgraph.nodes):
         rewrite(subgraph, "cancel_transposes", _Rules(subgraph))
 
 
 class _Rules:
-    """The rules, over a subgraph of whose outputs they know the `takers`, and which are `fetched`."""
+    """The rules, over a subgraph of whose outputs they know the `consumers`, and which are `fetched`."""
 
     def __init__(self, subgraph: Subgraph) -> None:
         self.subgraph = subgraph
-        self.takers = dict(subgraph.consumers())
+        self.consumers = dict(subgraph.consumers())
         self.fetched = set(subgraph.fetches)
 
     def __call__(self, node: PlanNode) -> Replacement | None:
-        """What stands for `node`."""
+        """The replacement of `node`, or None."""
         if node.type in RESHAPES:
             return self._reshaped(node)
         if not any(x.op.type == "Transpose" for x in node.inputs):
@@ -77,7 +77,7 @@ class _Rules:
         """A transpose of `x` that takes the place of `like`, after its constant."""
         nodes = transpose(self.subgraph, like, x, order, like.name)
         y, new = like.outputs[0], nodes[-1].outputs[0]
-        self.takers[new] = self.takers.get(y, [])
+        self.consumers[new] = self.consumers.get(y, [])
         if y in self.fetched:
             self.fetched.add(new)
         return nodes
@@ -121,8 +121,8 @@ class _Rules:
                 sources.append(x.op.inputs[0])
             elif added or x.dims == ():
                 sources.append(x)
-            elif (turned := self._turned(node, x, order, views)) is not None:
-                sources.append(turned)
+            elif (before := self._before_transpose(node, x, order, views)) is not None:
+                sources.append(before)
             else:
                 return None
         new = self._node(node, sources, attributes)
@@ -130,7 +130,7 @@ class _Rules:
         reason = "before the transpose of its input"
         return Replacement([transposes[-1].outputs[0]], reason, (*added, *views, new, *transposes))
 
-    def _turned(
+    def _before_transpose(
         self, node: PlanNode, x: PlanOutput, order: _Permutation, views: list[PlanNode]
     ) -> PlanOutput | None:
         """A vector along one axis, or a single element, for operands as they were before a transpose; None of
@@ -162,8 +162,9 @@ class _Rules:
         if x in self.fetched:
             return False
         return all(
-            taker is node or (taker.type == "Transpose" and permutation(taker.outputs[0]) is not None)
-            for taker in self.takers.get(x, [])
+            consumer is node
+            or (consumer.type == "Transpose" and permutation(consumer.outputs[0]) is not None)
+            for consumer in self.consumers.get(x, [])
         )
 
     def _concatenated(self, node: PlanNode) -> Replacement | None:
@@ -187,7 +188,7 @@ class _Rules:
         attributes = {**node.attributes, "data_format": layout}
         if node.type == "BiasAddGrad":
             new = self._node(node, [x.op.inputs[0]], attributes)
-            return Replacement([new.outputs[0]], "the sum of what is transposed", (new,))
+            return Replacement([new.outputs[0]], "sums before the transpose", (new,))
         if node.inputs[1].op.type == "Transpose" or not self._is_alone(x, node):
             return None
         new = self._node(node, [x.op.inputs[0], node.inputs[1]], attributes)
@@ -207,7 +208,7 @@ class _Rules:
         where = self._constant(node, sorted(order[axis] for axis in over), "axes")
         inputs = [node.inputs[0].op.inputs[0], where.outputs[0]]
         new = self._node(node, inputs, {**node.attributes, "Tidx": dtypes.int32})
-        return Replacement([new.outputs[0]], "reduces what is transposed", (where, new))
+        return Replacement([new.outputs[0]], "reduces before the transpose", (where, new))
 
     def _multiplied(self, node: PlanNode) -> Replacement | None:
         inputs, attributes = list(node.inputs), dict(node.attributes)
@@ -228,7 +229,7 @@ class _Rules:
         if x is None or dims is None or not _is_safe(inner) or not _is_safe(node):
             return None
         if dims == x.dims:
-            return Replacement([x], "the shape before both")
+            return Replacement([x], "two reshapes that cancel")
         shape = [-1 if n is None else n for n in dims]
         constant = self._constant(node, shape, "shape")
         attributes = {"T": x.dtype.base_dtype, "Tshape": dtypes.int32}
@@ -244,7 +245,7 @@ class _Rules:
             return None
         if inner.device != node.device:
             return None
-        if len(self.takers.get(inner.outputs[0], ())) != 1:
+        if len(self.consumers.get(inner.outputs[0], ())) != 1:
             return None
         inputs: list[PlanOutput] = []
         for x in inner.inputs:
