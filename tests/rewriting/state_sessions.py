@@ -11,7 +11,7 @@ from flowstone.lowering.convolutions import (
     joined_convolutions,
 )
 from flowstone.lowering.passes import NAMES
-from flowstone.lowering.products import joined_products, sums
+from flowstone.lowering.products import sums
 from flowstone.rewriting.memory import joined_values, memory_schedule, recomputation, swapping
 from flowstone.rewriting.passes import run_passes
 from flowstone.runtime import plan
@@ -45,6 +45,7 @@ SMALL = {
     "convolution_by_onednn": 1,
     "filter_elements": 1,
     "grouped_updates": 2,
+    "joined_products": 2,
     "layer_cells": 2,
     "packed_weights": 1,
     "scaled_images": 1,
@@ -55,7 +56,6 @@ SMALL = {
 """Of a machine that gains by small tensors what others gain by large ones."""
 _SIZES: list[tuple[Any, str, Any]] = [
     (joined_convolutions, "_GAIN", 0),
-    (joined_products, "_FEWEST", 2),
     (joined_values, "WORTHWHILE", 1),
     (memory_schedule, "WORTHWHILE", 1),
     (memory_schedule, "_LEAST_SAVING", 0.0),

@@ -11,7 +11,6 @@ import pytest
 
 import flowstone as tf
 from flowstone.framework import flags
-from flowstone.lowering.products import joined_products
 
 MATRIX = np.arange(16.0).reshape(4, 4) / 10
 
@@ -137,8 +136,8 @@ def test_a_value_does_not_become_a_reference_where_nothing_orders_its_consumers(
         np.testing.assert_allclose(running.run(left), MATRIX.T)
 
 
-def test_an_early_product_does_not_wait_for_a_late_one(monkeypatch: Any) -> None:
-    monkeypatch.setattr(joined_products, "_FEWEST", 2)
+def test_an_early_product_does_not_wait_for_a_late_one(set_profile: Any) -> None:
+    set_profile(joined_products=2)
     w = variable("w", MATRIX)
     x = tf.placeholder(tf.float64, [4, 4])
     early, late = tf.matmul(w, w), tf.matmul(x, w)

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from flowstone.framework import dtypes
+from flowstone.framework import dtypes, machine
 from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.lowering.products.sums import concatenation
@@ -39,9 +39,7 @@ from flowstone.rewriting.patterns import in_order
 from flowstone.rewriting.simplification.common_subexpression import attribute_key
 from flowstone.rewriting.simplification.transposes import ELEMENTWISE
 
-_FEWEST = 4  # nodes worth joining
-_MOST_ROWS = 256  # of one of them: more fill the machine alone
-_LARGEST = 1 << 22  # elements of a joined result
+_LARGEST = 1 << 22  # elements of a joined result: a bound of memory
 
 
 class _Place(NamedTuple):
@@ -87,7 +85,11 @@ class _Product(NamedTuple):
 
 def _is_product_of_few_rows(node: PlanNode) -> bool:
     rows = node.static_shape(0)
-    return rows is not None and 0 < rows[0] <= _MOST_ROWS and _is_known(node.outputs[0])
+    return (
+        rows is not None
+        and 0 < rows[0] <= machine.current().profile.joined_rows
+        and _is_known(node.outputs[0])
+    )
 
 
 def _is_known(x: PlanOutput) -> bool:
@@ -112,7 +114,7 @@ def _candidates(subgraph: Subgraph) -> list[list[PlanNode]]:
     for weights, node in _PRODUCT.find(subgraph.nodes):
         key = weights, node.attributes["transpose_b"], node.static_shape(0), node.device
         groups.setdefault(key, []).append(node)
-    return [nodes for nodes in groups.values() if len(nodes) >= _FEWEST]
+    return [nodes for nodes in groups.values() if len(nodes) >= machine.current().profile.joined_products]
 
 
 class _Joins:
