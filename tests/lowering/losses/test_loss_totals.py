@@ -19,13 +19,13 @@ def expected(divisor: int, scale: float) -> tuple[np.ndarray, np.ndarray]:
     return total, scale * (probabilities - np.eye(3)[LABELS])
 
 
-@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("transposed", [False, True])
 @pytest.mark.parametrize(("divisor", "scale"), [(1, 1.0), (4, 0.25), (4, 1.0)])
 @pytest.mark.parametrize("sparse", [False, True])
 def test_totals_and_gradients(sparse: bool, divisor: int, scale: float, transposed: bool) -> None:
     declaration = sparse_total_op if sparse else total_op
     labels = LABELS if sparse else np.eye(3, dtype="f")[LABELS]
-    options = {"divisor": divisor, "scale": scale, "turned": transposed, "name": "total"}
+    options = {"divisor": divisor, "scale": scale, "transposed": transposed, "name": "total"}
     results = declaration(tf.constant(LOGITS), tf.constant(labels), **options)
     total, gradient = expected(divisor, scale)
     assert results[0].shape.as_list() == []

@@ -120,7 +120,7 @@ def test_uninitialised_weights_are_an_error() -> None:
 
 
 @pytest.mark.needs_onednn
-@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("transposed", [False, True])
 def test_constants_are_packed_once_for_all_plans(transposed) -> None:
     x = tf.placeholder(tf.float32, [None, TERMS])
     weights = values(TERMS, COLUMNS)
