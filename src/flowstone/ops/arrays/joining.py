@@ -77,7 +77,7 @@ def _concat_kernel(node: Node, first: int, count: int, axis_at: int) -> Kernel:
     return lambda *xs: join(xs[first : first + count], int(xs[axis_at]))
 
 
-def _join(tensors: Sequence[Any], axis: int) -> Any:
+def _join(tensors: list[Any] | tuple[Any, ...], axis: int) -> Any:
     """`torch.cat`, which by itself leaves out empty vectors of any company."""
     for i, x in enumerate(tensors):
         if x.ndim != tensors[0].ndim:
@@ -85,7 +85,7 @@ def _join(tensors: Sequence[Any], axis: int) -> Any:
                 f"Ranks of all input tensors should match: shape[0] = {list(tensors[0].shape)} vs. "
                 f"shape[{i}] = {list(x.shape)}"
             )
-    return torch.cat(list(tensors), axis)
+    return torch.cat(tensors, axis)
 
 
 concat_v2_op = op(

@@ -142,7 +142,8 @@ class Queue:
             return False
         first: Any = next(iter(self._dequeues))
         size: int = self._storage.size
-        return bool(size - self._spare >= first.wanted - first.taken or size >= self.capacity)
+        is_ready: bool = size - self._spare >= first.wanted - first.taken or size >= self.capacity
+        return is_ready
 
     def _put(self, done: Done, components: tuple[Any, ...], start: int, stop: int) -> Any:
         """The attempt that must wait, or None, and those that this one finishes."""
