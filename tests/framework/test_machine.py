@@ -139,7 +139,8 @@ def test_narrow_products_are_transposed_unless_onednn_sums_long() -> None:
     assert here.product_kernel(100, 100, 10) == (True, False)
     assert here.product_kernel(1000, 100, 10) == (True, True)
     assert here.product_kernel(8, 100, 10) == (False, False)
-    assert Machine(ARM).product_kernel(100, 100, 10) == (False, False)
+    assert Machine(ARM).product_kernel(1000, 784, 10) == (True, False)
+    assert Machine(Profile("none")).product_kernel(1000, 784, 10) == (False, False)
 
 
 def test_the_plain_profiles_choose_atens_kernels() -> None:

@@ -95,10 +95,12 @@ class Profile(NamedTuple):
     element_cost: float = 6  # of an element-wise operation, in multiplications of a product
 
 
-ARM = Profile("arm")
+# torch's own linear layers keep weights column by column, and so do these.
+ARM = Profile("arm", narrow_columns=32)
 
 X86 = Profile(
     "x86",
+    narrow_columns=32,  # 007
     convolution_by_onednn=1_000_000,  # ATen calls oneDNN as well, and adds the bias in another pass
     layer_cells=8,  # oneDNN compiles layers for all of x86; elsewhere it has a plain reference
 )
@@ -116,7 +118,6 @@ AMD = X86._replace(
 ZEN5 = AMD._replace(
     name="amd-zen5",
     processors=("AuthenticAMD 26",),
-    narrow_columns=32,  # 007
     packed_rows=64,  # 017
     updates_by_rows=1 << 19,  # 024
     pointwise_positions=64,  # 021

@@ -28,8 +28,8 @@ from flowstone.ops.variables.variable_collections import global_variables_initia
 from flowstone.tools.calibration_programs import CHOICES, Choice, Program, Rung
 
 GAIN = 0.97
-"""Of the other way's time, on average: what a choice must not exceed to be taken."""
-_ROUNDS = 15
+"""Of the other way's time: from here on a choice gains."""
+_ROUNDS = 25
 _SECONDS = 0.015  # of a round of one of two programs
 
 
@@ -84,15 +84,11 @@ def _decided(choice: Choice, profile: Profile, show: Callable[[str], None]) -> d
 
 
 def first_taken(seen: Sequence[Comparison]) -> int:
-    """The index from which on taking the choice gains most over all programs, each by its own measure.
-
-    The length where it gains nothing, or too little to be sure of.
-    """
-    gains = [math.log(each.left / each.taken) for each in seen]
-    totals = [sum(gains[i:]) for i in range(len(gains))]
-    best = max(range(len(gains)), key=totals.__getitem__, default=0)
-    sure = totals[best] >= -math.log(GAIN) * (len(gains) - best) if gains else False
-    return best if sure else len(seen)
+    """The index from which on taking the choice gains most over all programs, beyond what one cannot be sure
+    of; the length if it gains nothing."""
+    gains = [math.log(GAIN * each.left / each.taken) for each in seen]
+    totals = [*[sum(gains[i:]) for i in range(len(gains))], 0.0]
+    return max(range(len(totals) - 1, -1, -1), key=totals.__getitem__)
 
 
 def _ms(seconds: float) -> str:
