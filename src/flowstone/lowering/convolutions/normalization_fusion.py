@@ -23,81 +23,117 @@ import numpy as np
 from flowstone.framework import dtypes, machine
 from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.rewriting.matching import Either, Op, Pattern, Rules, Surroundings, Value
 from flowstone.rewriting.patterns import Replacement, remove_unneeded, rewrite
 from flowstone.rewriting.simplification.constant_folding import fold_constants
 
-_NORMALIZATIONS = frozenset({"FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"})
-_CONVOLUTIONS = frozenset({"Conv2D", "DepthwiseConv2dNative"})
 
-
-class _Source(NamedTuple):
-    """A convolution, and the bias that is added to it, if any."""
+class _Site(NamedTuple):
+    """A convolution, the bias that is added to its result, if any, and the `result`, which the root
+    normalises or scales."""
 
     convolution: PlanNode
-    bias: PlanOutput | None
+    result: PlanOutput
+    root: PlanNode
+    bias: PlanOutput | None = None
+
+    @property
+    def factor(self) -> PlanOutput:
+        """What the root multiplies the result by."""
+        x, y = self.root.inputs
+        return y if x is self.result else x
+
+    @property
+    def is_normalized(self) -> bool:
+        """Whether the root normalises the channels, by numbers that are finite, and that pays."""
+        layout, epsilon = self.root.attributes["data_format"], self.root.attributes["epsilon"]
+        if self.convolution.attributes["data_format"] != layout:
+            return False
+        variance = self.root.constant(4)
+        is_finite = variance is None or bool((variance + epsilon > 0).all())
+        return is_finite and _pays(self.convolution, self.root.inputs[1:])
+
+    @property
+    def is_scaled(self) -> bool:
+        """Whether the factor is a vector over the channels, which come last, and that pays."""
+        if self.result.dims is None or self.factor.dims != self.result.dims[-1:]:
+            return False
+        return self.convolution.attributes["data_format"] == "NHWC" and _pays(self.convolution, [self.factor])
+
+
+def _have_one_layout(node: PlanNode) -> bool:
+    layout = node.attributes["data_format"]
+    return bool(node.inputs[0].op.attributes.get("data_format") == layout)
+
+
+_CONVOLUTION = Op(
+    "Conv2D|DepthwiseConv2dNative",
+    Value(),
+    Value(),
+    node="convolution",
+    alone=True,
+    waits=False,
+    where=lambda node: node.outputs[0].dtype is dtypes.float32,
+)
+_BIASED = Op("BiasAdd", _CONVOLUTION, Value("bias"), alone=True, waits=False, where=_have_one_layout)
+_RESULT = Either(_BIASED, _CONVOLUTION, name="result")
+_NORMALIZATION = Pattern(
+    Op(
+        "FusedBatchNorm|FusedBatchNormV2|FusedBatchNormV3",
+        _RESULT,
+        *[Value()] * 4,
+        is_training=False,
+    ),
+    _Site,
+    lambda found: found.is_normalized,
+)
+_SCALING = Pattern(Op("Mul", _RESULT, Value()), _Site, lambda found: found.is_scaled)
 
 
 def fold_normalizations(subgraph: Subgraph) -> None:
     """Scales filters instead of the convolutions' results, where these have no other consumers."""
-    if not any(node.type in _CONVOLUTIONS for node in subgraph.nodes):
+    if not any(node.type in _CONVOLUTION.types for node in subgraph.nodes):
         return
     before = len(subgraph.log)
-    rewrite(subgraph, "fold_normalizations", _Rule(subgraph))
+    around = Surroundings(subgraph.consumers(), subgraph.fetches)
+    folding = _Folding(subgraph, around)
+    rules = Rules(around, (_NORMALIZATION, folding.normalized), (_SCALING, folding.scaled))
+    rewrite(subgraph, "fold_normalizations", rules)
     if len(subgraph.log) > before:
         remove_unneeded(subgraph)
         fold_constants(subgraph)
         remove_unneeded(subgraph)
 
 
-class _Rule:
-    """The rule, over a subgraph whose consumers it knows."""
+class _Folding:
+    """Makes what stands for the matches in a subgraph."""
 
-    def __init__(self, subgraph: Subgraph) -> None:
-        self.subgraph = subgraph
-        self.consumers = subgraph.consumers()
-        self.fetched = set(subgraph.fetches)
+    def __init__(self, subgraph: Subgraph, around: Surroundings) -> None:
+        self.subgraph, self.around = subgraph, around
         self.added: list[PlanNode] = []
 
-    def __call__(self, node: PlanNode) -> Replacement | None:
-        """The replacement of `node`, or None."""
-        self.added = []
-        if node.type in _NORMALIZATIONS:
-            return self._normalized(node)
-        return self._scaled(node) if node.type == "Mul" else None
-
-    def _normalized(self, node: PlanNode) -> Replacement | None:
-        if node.attributes["is_training"] or any(self._is_wanted(x) for x in node.outputs[1:]):
-            return None
-        source = self._source(node, node.inputs[0], node.inputs[1:])
-        layout = node.attributes["data_format"]
-        if source is None or source.convolution.attributes["data_format"] != layout:
+    def normalized(self, found: _Site) -> Replacement | None:
+        """The replacement of a normalisation, of which nobody may want the moments."""
+        node, self.added = found.root, []
+        if any(self.around.consumers.get(x) or x in self.around.fetched for x in node.outputs[1:]):
             return None
         scale, offset, mean, variance = node.inputs[1:]
-        known = node.constant(4)
-        if known is not None and not (known + node.attributes["epsilon"] > 0).all():
-            return None
         epsilon = self._constant(node, np.array(node.attributes["epsilon"], np.float32), "epsilon")
         inverse = self._new(node, "Rsqrt", [self._new(node, "AddV2", [variance, epsilon])])
         factor = self._new(node, "Mul", [inverse, scale], "/factor")
-        shift = mean if source.bias is None else self._new(node, "Sub", [mean, source.bias])
+        shift = mean if found.bias is None else self._new(node, "Sub", [mean, found.bias])
         bias = self._new(node, "Sub", [offset, self._new(node, "Mul", [shift, factor])], "/bias")
-        return self._folded(node, source, factor, bias)
+        return self._folded(found, factor, bias)
 
-    def _scaled(self, node: PlanNode) -> Replacement | None:
-        for x, factor in (node.inputs, node.inputs[::-1]):
-            source = self._source(node, x, [factor])
-            if source is None or x.dims is None or factor.dims != (x.dims[-1],):
-                continue
-            if source.convolution.attributes["data_format"] != "NHWC" or factor.op is source.convolution:
-                continue
-            bias = None if source.bias is None else self._new(node, "Mul", [source.bias, factor], "/bias")
-            return self._folded(node, source, factor, bias)
-        return None
+    def scaled(self, found: _Site) -> Replacement:
+        """The replacement of a product with a vector over the channels."""
+        node, bias, self.added = found.root, found.bias, []
+        if bias is not None:
+            bias = self._new(node, "Mul", [bias, found.factor], "/bias")
+        return self._folded(found, found.factor, bias)
 
-    def _folded(
-        self, node: PlanNode, source: _Source, factor: PlanOutput, bias: PlanOutput | None
-    ) -> Replacement:
-        convolution = source.convolution
+    def _folded(self, found: _Site, factor: PlanOutput, bias: PlanOutput | None) -> Replacement:
+        node, convolution = found.root, found.convolution
         x, kernel = convolution.inputs
         if convolution.type != "Conv2D":  # channel i * multiplier + j is that of filter [:, :, i, j]
             _, _, *channels = convolution.static_shape(1) or ()
@@ -110,33 +146,6 @@ class _Rule:
             attributes = {"T": y.dtype, "data_format": convolution.attributes["data_format"]}
             y = self._add("BiasAdd", [y, bias], attributes, node)
         return Replacement([y], f"scales the filter of {convolution.name}", tuple(self.added))
-
-    # ---- what is found
-
-    def _is_wanted(self, x: PlanOutput) -> bool:
-        return bool(self.consumers.get(x)) or x in self.fetched
-
-    def _source(self, node: PlanNode, x: PlanOutput, factors: list[PlanOutput]) -> _Source | None:
-        """The convolution whose result, perhaps with a bias, is `x`, if only `node` asks for it and a filter
-        scaled by `factors` is worth its making."""
-        bias, last = None, node
-        if x.op.type == "BiasAdd" and self._is_only_for(node, x):
-            last = x.op
-            x, bias = last.inputs
-        convolution: PlanNode = x.op
-        if convolution.type not in _CONVOLUTIONS or not self._is_only_for(last, x):
-            return None
-        if bias is not None and last.attributes["data_format"] != convolution.attributes["data_format"]:
-            return None
-        if x.dtype is not dtypes.float32 or not _pays(convolution, factors):
-            return None
-        return _Source(convolution, bias)
-
-    def _is_only_for(self, node: PlanNode, x: PlanOutput) -> bool:
-        """Whether nobody else takes `x`."""
-        return self.consumers.get(x) == [node] and x not in self.fetched and not x.op.control_inputs
-
-    # ---- what is made
 
     def _add(
         self,
