@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.ops.arrays.slice_geometry import PythonSlice, dense_entries
 from flowstone.ops.arrays.slicing import masks_of
 from flowstone.rewriting.analyses.branches import Liveness
+from flowstone.rewriting.matching import Number, Op, Pattern, Value
 from flowstone.rewriting.patterns import Replacement, remove_unneeded, rewrite
 
 _FEWEST = 3  # terms for which stacking is worth while
@@ -189,72 +190,87 @@ def join_slices(subgraph: Subgraph) -> None:
     def rule(node: PlanNode) -> Replacement | None:
         if node.type != "AddN" or len(node.inputs) < 2:
             return None
-        places = [_place(x.op) for x in node.inputs]
-        if any(place is None for place in places):
+        found = [_SLICED.match(x.op) or _PADDED.match(x.op) for x in node.inputs]
+        parts = [(place, part.dy) for part in found if part and (place := part.place)]
+        if len(parts) < len(found) or len({(place.axis, place.shrunk) for place, _ in parts}) != 1:
             return None
-        ordered: list[Any] = sorted(zip(places, node.inputs), key=lambda item: item[0])
-        (axis, _, _, shrunk), _ = ordered[0]
-        if len({(place[0], place[3]) for place, _ in ordered}) != 1:
+        parts.sort(key=lambda part: part[0])
+        (axis, _, last, shrunk), dims = parts[-1][0], node.outputs[0].dims
+        ends = [0, *[place.last for place, _ in parts]]
+        if [place.first for place, _ in parts] != ends[:-1] or dims is None or last != dims[axis]:
             return None
-        dims = node.outputs[0].dims
-        end = 0
-        for (_, first, last, _), _ in ordered:
-            if first != end:
-                return None
-            end = last
-        if dims is None or end != dims[axis]:
-            return None
-        parts = [x.op.inputs[4 if x.op.type == "StridedSliceGrad" else 0] for _, x in ordered]
-        return _joined(subgraph, node, parts, axis, shrunk)
+        return _joined(subgraph, node, [dy for _, dy in parts], axis, shrunk)
 
     rewrite(subgraph, "join_slices", rule)
     remove_unneeded(subgraph)
 
 
-_Place = tuple[int, int, int, bool]
+class _Place(NamedTuple):
+    """The one axis that is sliced, from where to where, and whether it is gone."""
+
+    axis: int
+    first: int
+    last: int
+    shrunk: bool
 
 
-def _place(node: PlanNode) -> _Place | None:
-    """Of a slice's gradient: the one axis that is sliced, from where to where, and whether it is gone."""
-    if node.type == "Pad" and not node.control_inputs:
-        return _padded_place(node)
-    if node.type != "StridedSliceGrad" or node.control_inputs:
-        return None
-    known = [node.constant(i) for i in range(4)]
-    if any(value is None for value in known):
-        return None
-    sizes, begin, end, strides = [np.asarray(value).tolist() for value in known]
-    entries = dense_entries(len(sizes), begin, end, strides, masks_of(node))
-    if len(entries) != len(sizes):
-        return None
-    found = None
-    for axis, (entry, size) in enumerate(zip(entries, sizes)):
-        if type(entry) is PythonSlice:
-            first, last, step = entry.indices(size)
-            shrunk = False
-        else:
-            first, shrunk, step = entry + size if entry < 0 else entry, True, 1
-            last = first + 1
-        if step != 1:
+class _Sliced(NamedTuple):
+    """The gradient of a strided slice, from that of the slice."""
+
+    dy: PlanOutput
+    sizes: Any
+    begin: Any
+    end: Any
+    strides: Any
+    root: PlanNode
+
+    @property
+    def place(self) -> _Place | None:
+        """Where the slice is, if it is along one axis."""
+        sizes, begin, end, strides = (x.tolist() for x in (self.sizes, self.begin, self.end, self.strides))
+        entries = dense_entries(len(sizes), begin, end, strides, masks_of(self.root))
+        if len(entries) != len(sizes):
             return None
-        if (first, last) == (0, size) and not shrunk:
-            continue
-        if found is not None:
+        found = None
+        for axis, (entry, size) in enumerate(zip(entries, sizes)):
+            if type(entry) is PythonSlice:
+                first, last, step = entry.indices(size)
+                shrunk = False
+            else:
+                first, shrunk, step = entry + size if entry < 0 else entry, True, 1
+                last = first + 1
+            if step != 1:
+                return None
+            if (first, last) == (0, size) and not shrunk:
+                continue
+            if found is not None:
+                return None
+            found = _Place(axis, first, last, shrunk)
+        return found
+
+
+class _Padded(NamedTuple):
+    """Zeros around a tensor, as the gradient of Slice has them."""
+
+    dy: PlanOutput
+    paddings: Any
+    root: PlanNode
+
+    @property
+    def place(self) -> _Place | None:
+        """Where the tensor is, if there are zeros along one axis."""
+        dims = self.root.outputs[0].static_shape
+        padded = [axis for axis, around in enumerate(self.paddings.tolist()) if any(around)]
+        if dims is None or len(padded) != 1:
             return None
-        found = axis, first, last, shrunk
-    return found
+        (axis,) = padded
+        before, after = self.paddings[axis].tolist()
+        return _Place(axis, before, dims[axis] - after, False)
 
 
-def _padded_place(node: PlanNode) -> _Place | None:
-    """The same of zeros around one axis, as the gradient of Slice has them."""
-    paddings, dims = node.constant(1), node.outputs[0].dims
-    if paddings is None or dims is None or None in dims:
-        return None
-    padded = [axis for axis, (before, after) in enumerate(paddings.tolist()) if before or after]
-    if len(padded) != 1:
-        return None
-    before, after = paddings[padded[0]].tolist()
-    return padded[0], before, dims[padded[0]] - after, False
+_NUMBERS = [Number(name) for name in ("sizes", "begin", "end", "strides")]
+_SLICED = Pattern(Op("StridedSliceGrad", *_NUMBERS, Value("dy"), waits=False), _Sliced)
+_PADDED = Pattern(Op("Pad", Value("dy"), Number("paddings"), waits=False), _Padded)
 
 
 def _joined(
