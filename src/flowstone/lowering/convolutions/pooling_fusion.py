@@ -18,8 +18,9 @@ from flowstone.framework import machine
 from flowstone.framework.machine_profiles import NEVER
 from flowstone.framework.operation import registry
 from flowstone.framework.shape import num_elements
-from flowstone.framework.subgraph import Consumers, PlanNode, PlanOutput, Subgraph
+from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.lowering.convolutions.pooled_places import places_type, suits
+from flowstone.rewriting.matching import Op, Pattern, Surroundings, Value
 from flowstone.rewriting.patterns import substitute
 
 _NEVER_DECREASING = {
@@ -35,58 +36,37 @@ _GRADIENTS = {"MaxPool": "MaxPoolGrad", "MaxPool3D": "MaxPool3DGrad"}
 _WINDOW = ("ksize", "strides", "padding", "data_format", "T")
 
 
-class _Site(NamedTuple):
-    """An activation that is only pooled, and in training the gradients of both."""
+class _Pooled(NamedTuple):
+    """An activation that is only pooled."""
 
     activation: PlanNode
     pool: PlanNode
-    pool_gradient: PlanNode | None
-    activation_gradient: PlanNode | None
+    root: PlanNode
 
 
-def pool_first(subgraph: Subgraph) -> None:
-    """Moves activations after the pooling that is their only consumer."""
-    candidates = [node for node in subgraph.nodes if node.type in _NEVER_DECREASING]
-    if not candidates or not any(node.type in _GRADIENTS for node in subgraph.nodes):
-        return
-    consumers = subgraph.consumers()
-    waited = {control for node in subgraph.nodes for control in node.control_inputs} | set(subgraph.targets)
-    places: dict[PlanNode, list[PlanNode]] = {}
-    replaced: dict[PlanOutput, PlanOutput] = {}
-    for node in candidates:
-        site = _site(node, consumers)
-        if site is None or not _is_free(site, waited, subgraph):
-            continue
-        _move(subgraph, site, places, replaced)
-        subgraph.log.append(("pool_first", node.name, f"after {site.pool.name}: fewer elements"))
-    substitute(subgraph, places, replaced)
+class _Trained(NamedTuple):
+    """The same, and the gradients of both, of which the root is the activation's."""
+
+    activation: PlanNode
+    pool: PlanNode
+    pool_gradient: PlanNode
+    root: PlanNode
 
 
-def _site(activation: PlanNode, consumers: Consumers) -> _Site | None:
-    y = activation.outputs[0]
-    by_type = {node.type: node for node in consumers.get(y, [])}
-    kind = next((kind for kind in by_type if kind in _GRADIENTS), None)
-    if len(by_type) != len(consumers.get(y, [])) or kind is None or not y.dtype.is_floating:
-        return None
-    pool = by_type.pop(kind)
-    if pool.attributes["padding"] == "EXPLICIT":
-        return None  # a window of nothing but padding has its lowest number, whatever the activation
-    before, after = _elements_an_image(y), _elements_an_image(pool.outputs[0])
-    if before is None or after is None or after >= before:
-        return None
-    size, least = num_elements(pool.outputs[0].dims) or 0, machine.current().profile.tanh_by_onednn
-    if activation.type == "Tanh" and size < least < NEVER:  # exponentials round in either direction
-        return None
-    if not by_type:
-        return _Site(activation, pool, None, None)
-    pool_gradient = by_type.pop(_GRADIENTS[kind], None)
-    gradient = by_type.pop(_NEVER_DECREASING[activation.type], None)
-    if pool_gradient is None or gradient is None or by_type or not _have_same_windows(pool, pool_gradient):
-        return None
-    taken = {pool_gradient.outputs[0], y}  # in either order
-    fits = pool_gradient.inputs[:2] == [y, pool.outputs[0]] and set(gradient.inputs) == taken
-    alone = len(consumers[pool_gradient.outputs[0]]) == 1
-    return _Site(activation, pool, pool_gradient, gradient) if fits and alone else None
+def _has_fewer_maxima(site: _Pooled | _Trained) -> bool:
+    """Whether there are fewer maxima than elements, and activations of them have the same bits."""
+    y, pooled = site.activation.outputs[0], site.pool.outputs[0]
+    before, after = _elements_an_image(y), _elements_an_image(pooled)
+    if not y.dtype.is_floating or before is None or after is None or after >= before:
+        return False
+    size, least = num_elements(pooled.dims) or 0, machine.current().profile.tanh_by_onednn
+    return site.activation.type != "Tanh" or not size < least < NEVER  # exponentials round either way
+
+
+def _is_of_one_kind(site: _Trained) -> bool:
+    """Whether the gradients are of this activation and this pooling."""
+    fits = site.root.type == _NEVER_DECREASING[site.activation.type]
+    return fits and _have_same_windows(site.pool, site.pool_gradient)
 
 
 def _elements_an_image(x: PlanOutput) -> int | None:
@@ -95,23 +75,48 @@ def _elements_an_image(x: PlanOutput) -> int | None:
 
 
 def _have_same_windows(pool: PlanNode, gradient: PlanNode) -> bool:
-    return all(pool.attributes[key] == gradient.attributes[key] for key in _WINDOW)
+    fits = gradient.type == _GRADIENTS[pool.type]
+    return fits and all(pool.attributes[key] == gradient.attributes[key] for key in _WINDOW)
 
 
-def _is_free(site: _Site, waited: set[PlanNode], subgraph: Subgraph) -> bool:
-    """Whether nobody else looks at what the nodes make, or waits for them."""
-    nodes = [node for node in site if node is not None]
-    hidden = {site.activation.outputs[0]}
-    if site.pool_gradient is not None:
-        hidden.add(site.pool_gradient.outputs[0])
-    return not hidden.intersection(subgraph.fetches) and not any(
-        node in waited or node.control_inputs for node in nodes
-    )
+_Y = Value("y")
+_POOL = Op(
+    "|".join(_GRADIENTS),
+    Op("|".join(_NEVER_DECREASING), Value(), node="activation", name="y", waits=False),
+    node="pool",
+    kept=True,
+    waits=False,
+    padding=lambda kind: kind != "EXPLICIT",  # a window of nothing but padding has its lowest number
+)
+_POOL_GRADIENT = Op("|".join(_GRADIENTS.values()), _Y, _POOL, Value(), node="pool_gradient", waits=False)
+_GRADIENT = Op("|".join(_NEVER_DECREASING.values()), _POOL_GRADIENT, _Y, others="none", waits=False)
+_SITES: tuple[Pattern[_Pooled] | Pattern[_Trained], ...] = (
+    Pattern(_POOL, _Pooled, closed=True),
+    Pattern(_GRADIENT, _Trained, _is_of_one_kind, closed=True),
+)
+
+
+def pool_first(subgraph: Subgraph) -> None:
+    """Moves activations after the pooling that is their only consumer."""
+    candidates = [node for node in subgraph.nodes if node.type in _NEVER_DECREASING]
+    if not candidates or not any(node.type in _GRADIENTS for node in subgraph.nodes):
+        return
+    around = Surroundings.of(subgraph)
+    places: dict[PlanNode, list[PlanNode]] = {}
+    replaced: dict[PlanOutput, PlanOutput] = {}
+    for node in candidates:
+        for pattern in _SITES:
+            for site in pattern.find_above("y", around, y=node.outputs[0]):  # at most one
+                if _has_fewer_maxima(site) and not around.waiting.keys() & {site.pool, site.root}:
+                    _move(subgraph, site, places, replaced)
+                    reason = f"after {site.pool.name}: fewer elements"
+                    subgraph.log.append(("pool_first", node.name, reason))
+    substitute(subgraph, places, replaced)
 
 
 def _move(
     subgraph: Subgraph,
-    site: _Site,
+    site: _Pooled | _Trained,
     places: dict[PlanNode, list[PlanNode]],
     replaced: dict[PlanOutput, PlanOutput],
 ) -> None:
@@ -123,42 +128,50 @@ def _move(
     activation = like(site.activation, pool.outputs[0])
     places[site.activation], places[site.pool] = [], [pool, activation]
     replaced[site.pool.outputs[0]] = activation.outputs[0]
-    if site.pool_gradient is not None and site.activation_gradient is not None:
+    if isinstance(site, _Trained):
         dy = site.pool_gradient.inputs[2]
         y = site.activation.outputs[0]
         takes = {y: activation.outputs[0], site.pool_gradient.outputs[0]: replaced.get(dy, dy)}
-        first = like(site.activation_gradient, *[takes[x] for x in site.activation_gradient.inputs])
+        first = like(site.root, *[takes[x] for x in site.root.inputs])
         second = like(site.pool_gradient, pool.inputs[0], pool.outputs[0], first.outputs[0])
-        places[site.pool_gradient], places[site.activation_gradient] = [], [first, second]
-        replaced[site.activation_gradient.outputs[0]] = second.outputs[0]
+        places[site.pool_gradient], places[site.root] = [], [first, second]
+        replaced[site.root.outputs[0]] = second.outputs[0]
+
+
+class _Gradient(NamedTuple):
+    """A gradient of a pooling, from that of the maxima."""
+
+    pool: PlanNode
+    dy: PlanOutput
+    root: PlanNode
+
+
+_POOLED = Op("|".join(_GRADIENTS), Value("x"), node="pool", where=suits)
+_FROM_MAXIMA = Pattern(Op("|".join(_GRADIENTS.values()), Value("x"), _POOLED, Value("dy")), _Gradient)
 
 
 def keep_places(subgraph: Subgraph) -> None:
     """Has MaxPool keep the places of the maxima for its gradient."""
-    gradients: dict[PlanOutput, list[PlanNode]] = {}
-    for node in subgraph.nodes:
-        if node.type in _GRADIENTS.values():
-            gradients.setdefault(node.inputs[1], []).append(node)
+    gradients: dict[PlanNode, list[_Gradient]] = {}
+    for gradient in _FROM_MAXIMA.find(subgraph.nodes):
+        gradients.setdefault(gradient.pool, []).append(gradient)
     if not gradients:
         return
     places: dict[PlanNode, list[PlanNode]] = {}
     replaced: dict[PlanOutput, PlanOutput] = {}
     for pool in subgraph.nodes:
-        consumers = gradients.get(pool.outputs[0], []) if pool.type in _GRADIENTS else []
-        consumers = [node for node in consumers if node.inputs[0] is pool.inputs[0]]
-        if not consumers or not suits(pool):
-            continue
-        if not all(_have_same_windows(pool, node) for node in consumers):
+        found = gradients.get(pool, [])
+        if not found or not all(_have_same_windows(pool, each.root) for each in found):
             continue
         attributes = {**{key: pool.attributes[key] for key in _WINDOW}, "Tplaces": places_type(pool)}
         new = subgraph.new_node(registry["_MaxPoolWithPlaces"], list(pool.inputs), attributes, like=pool)
         new.control_inputs = list(pool.control_inputs)
         places[pool], replaced[pool.outputs[0]] = [new], new.outputs[0]
-        for node in consumers:
-            inputs = [new.outputs[1], node.inputs[2]]
+        for _, dy, node in found:
             shaped = {**attributes, "shape": node.inputs[0].dims}
-            gradient = subgraph.new_node(registry["_MaxPoolGradAtPlaces"], inputs, shaped, like=node)
-            gradient.control_inputs = list(node.control_inputs)
-            places[node], replaced[node.outputs[0]] = [gradient], gradient.outputs[0]
+            inputs = [new.outputs[1], dy]
+            at_places = subgraph.new_node(registry["_MaxPoolGradAtPlaces"], inputs, shaped, like=node)
+            at_places.control_inputs = list(node.control_inputs)
+            places[node], replaced[node.outputs[0]] = [at_places], at_places.outputs[0]
         subgraph.log.append(("keep_places", pool.name, "its gradient need not find the maxima again"))
     substitute(subgraph, places, replaced)
