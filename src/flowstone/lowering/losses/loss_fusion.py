@@ -21,6 +21,7 @@ becomes
 from __future__ import annotations
 
 import math
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,6 +30,7 @@ from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.ops.networks.cross_entropies import FEW_CLASSES
 from flowstone.rewriting.analyses.branches import Liveness
+from flowstone.rewriting.matching import Number, Op, Pattern, Surroundings, Value
 from flowstone.rewriting.patterns import substitute
 
 _TOTALS = {
@@ -38,22 +40,69 @@ _TOTALS = {
 _MOST_EXAMPLES = 4096  # so many terms at once are added as exactly as in two stages
 
 
+class _Total(NamedTuple):
+    """The mean or sum of the losses of few classes, which nobody else takes."""
+
+    entropy: PlanNode
+    root: PlanNode
+
+
+class _Scaled(NamedTuple):
+    """The gradient with respect to the logits times a number, where nobody else takes it."""
+
+    backprop: PlanOutput
+    factor: Any
+    root: PlanNode
+
+
+def _has_few_classes(node: PlanNode) -> bool:
+    logits, labels = node.static_shape(0), node.static_shape(1)
+    if logits is None or labels is None or logits[: len(labels)] != labels:
+        return False
+    if node.dtype(0).name not in ("float32", "float64"):
+        return False
+    return logits[0] <= _MOST_EXAMPLES and logits[1] <= FEW_CLASSES and logits[0] > 0
+
+
+def _is_one_number(factor: Any) -> bool:
+    """Whether all elements are the same finite number, which is not zero."""
+    number = factor.flat[0] if factor.size else 0
+    return bool(number and math.isfinite(number) and (factor == number).all())
+
+
+_ENTROPIES = "|".join(_TOTALS)
+_LOSSES = Op(_ENTROPIES, Value(), Value(), node="entropy", part=0, alone=True, where=_has_few_classes)
+_TOTAL = Pattern(
+    Op("Mean|Sum", _LOSSES, Value(), waits=False, where=lambda node: node.outputs[0].dims == ()), _Total
+)
+_BACKPROP = Op(_ENTROPIES, Value(), Value(), name="backprop", part=1, alone=True)
+_SCALED = Pattern(
+    Op("Mul", _BACKPROP, Number("factor", _is_one_number), waits=False),
+    _Scaled,
+    lambda found: found.root.outputs[0].dims == found.backprop.dims,
+)
+
+
 def fuse_losses(subgraph: Subgraph) -> None:
     """Fuses a soft-max cross entropy with the mean or sum that alone consumes its losses."""
-    candidates = [node for node in subgraph.nodes if _has_few_classes(node)]
-    if candidates:
-        fusion = _Fusion(subgraph)
-        for node in candidates:
-            fusion.add(node)
+    if not any(node.type in _TOTALS for node in subgraph.nodes):
+        return
+    around = Surroundings(subgraph.consumers(), subgraph.fetches)
+    totals = {found.entropy: found.root for found in _TOTAL.find(subgraph.nodes, around)}
+    if totals:
+        fusion = _Fusion(subgraph, around)
+        for node in subgraph.nodes:
+            if node in totals:
+                fusion.add(node, totals[node])
         fusion.finish()
 
 
 class _Fusion:
     """What is to stand for which nodes and outputs of a subgraph, as `substitute` wants it."""
 
-    def __init__(self, subgraph: Subgraph) -> None:
-        self.subgraph, self.liveness = subgraph, subgraph.analysis(Liveness)
-        self.consumers, self.fetched = subgraph.consumers(), set(subgraph.fetches)
+    def __init__(self, subgraph: Subgraph, around: Surroundings) -> None:
+        self.subgraph, self.around, self.liveness = subgraph, around, subgraph.analysis(Liveness)
+        self.scaled = {found.backprop: found for found in _SCALED.find(subgraph.nodes, around)}
         self.places: dict[PlanNode, list[PlanNode]] = {}
         self.replacements: dict[PlanNode, list[PlanNode]] = {}
         self.replaced: dict[PlanOutput, PlanOutput] = {}
@@ -62,18 +111,18 @@ class _Fusion:
         """Changes the subgraph."""
         substitute(self.subgraph, self.places, self.replaced, self.replacements)
 
-    def add(self, node: PlanNode) -> None:
-        """Fuses a cross entropy with what takes its results, if it can be."""
+    def add(self, node: PlanNode, total: PlanNode) -> None:
+        """Fuses a cross entropy with the total of its losses and what takes the gradient, if it can be."""
         loss, backprop = node.outputs
-        consumers = self.consumers.get(loss, [])
-        if len(consumers) != 1 or loss in self.fetched or not _is_total(consumers[0]):
-            return
-        total = consumers[0]
         if self.liveness.node(total) != self.liveness.node(node):
             return
         divisor = (loss.dims or (None,))[0] if total.type == "Mean" else 1
-        product, scale = self._multiplied(backprop)
-        gradient = backprop if product is None else product.outputs[0]
+        scaled = self.scaled.get(backprop)
+        if scaled is not None and self.liveness.node(scaled.root) == self.liveness.node(node):
+            product, scale = scaled.root, float(scaled.factor.flat[0])
+            gradient = product.outputs[0]
+        else:
+            product, scale, gradient = None, 1.0, backprop
         transposed = self._may_be_transposed(gradient)
         own = {"divisor": divisor, "scale": scale, "transposed": transposed}
         attributes = {**node.attributes, "T": loss.dtype, **own}
@@ -86,7 +135,7 @@ class _Fusion:
             self._put(product, [], [fused])
         self.replaced[total.outputs[0]], self.replaced[gradient] = fused.outputs
         if transposed:
-            for consumer in dict.fromkeys(self.consumers.get(gradient, ())):
+            for consumer in dict.fromkeys(self.around.consumers.get(gradient, ())):
                 self._take_transposed(consumer, gradient, fused.outputs[1])
         self._log(node, total, product, transposed)
 
@@ -101,25 +150,9 @@ class _Fusion:
             reason += "; gradient with an example a column"
         self.subgraph.log.append(("fuse_losses", node.name, reason))
 
-    def _multiplied(self, backprop: PlanOutput) -> tuple[PlanNode | None, float]:
-        """The product of the gradient with one number, if nobody else takes the gradient, and the number."""
-        consumers = self.consumers.get(backprop, [])
-        if len(consumers) != 1 or backprop in self.fetched or consumers[0].type != "Mul":
-            return None, 1.0
-        product = consumers[0]
-        if product.control_inputs or product.outputs[0].dims != backprop.dims:
-            return None, 1.0
-        if self.liveness.node(product) != self.liveness.node(backprop.op):
-            return None, 1.0
-        factor = product.constant(1 if product.inputs[0] is backprop else 0)
-        if factor is None or not factor.size or not (factor == factor.flat[0]).all():
-            return None, 1.0
-        scale = float(factor.flat[0])
-        return (product, scale) if scale and math.isfinite(scale) else (None, 1.0)
-
     def _may_be_transposed(self, gradient: PlanOutput) -> bool:
-        consumers = self.consumers.get(gradient, [])
-        if not consumers or gradient in self.fetched:
+        consumers = self.around.consumers.get(gradient, [])
+        if not consumers or gradient in self.around.fetched:
             return False
         return all(consumer not in self.places and _takes_transposes(consumer) for consumer in consumers)
 
@@ -140,22 +173,6 @@ class _Fusion:
         new.control_inputs = list(consumer.control_inputs)
         self._put(consumer, [*constants, new], [new])
         self.replaced[consumer.outputs[0]] = new.outputs[0]
-
-
-def _has_few_classes(node: PlanNode) -> bool:
-    if node.type not in _TOTALS:
-        return False
-    logits, labels = node.static_shape(0), node.static_shape(1)
-    if logits is None or labels is None or logits[: len(labels)] != labels:
-        return False
-    if node.dtype(0).name not in ("float32", "float64"):
-        return False
-    return logits[0] <= _MOST_EXAMPLES and logits[1] <= FEW_CLASSES and logits[0] > 0
-
-
-def _is_total(node: PlanNode) -> bool:
-    """Whether it averages or sums a vector and waits for nothing else."""
-    return node.type in ("Mean", "Sum") and node.outputs[0].dims == () and not node.control_inputs
 
 
 def _takes_transposes(node: PlanNode) -> bool:
