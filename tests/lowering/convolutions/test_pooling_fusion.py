@@ -124,6 +124,14 @@ def test_what_others_look_at_stays() -> None:
     assert ops(text([same], [x], "pool_first")) == ["_Arg", "Relu", "MaxPool"]
 
 
+def test_what_others_wait_for_stays() -> None:
+    for waited in ("pool", "activation"):
+        x, y = pooled(tf.nn.relu)
+        with tf.control_dependencies([y if waited == "pool" else y.op.inputs[0]]):
+            later = tf.assign(tf.Variable(0.0), 1.0)
+        assert ops(text([y, later], [x], "pool_first"))[1:3] == ["Relu", "MaxPool"]
+
+
 def test_second_derivatives_and_unknown_shapes_find_the_maxima_as_before(monkeypatch) -> None:
     x = tf.placeholder(tf.float32, [None, 6, 6, 2])
     y = tf.nn.max_pool(tf.nn.relu(x), [1, 2, 2, 1], [1, 2, 2, 1], "VALID")
