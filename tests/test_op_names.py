@@ -19,7 +19,7 @@ from flowstone.framework.operation import registry
 
 REASONS = {
     "lowering/": "matches patterns of ops and builds the private ones that replace them",
-    "rewriting/": "matches and builds ops; facts left: transposes, recomputation, stored_values",
+    "rewriting/": "matches patterns of ops and builds nodes",
     "partition/": "builds the control of loops on other devices",
     "gradients/": "builds gradients of loops",
     "framework/": "builds placeholders and constants; words of messages",

@@ -47,6 +47,16 @@ take as Python numbers), `capturable` (whether a GPU's work for it can be record
 the host: its kernel reads no value of the device and no state of the host. Pure ops can unless they say
 False, others only if they say True).
 
+Traits that say what an op does, which rewriting asks; where nothing is said, nothing is known: `elementwise`
+(an element of the output depends on those at its place alone, so that transposes may move past the op),
+`moves` (the output's elements are elements of the first argument), `adds` (the output is the sum of all
+inputs), `multiplies` (the output is made of sums of products: a "product" of matrices, "contraction",
+"convolution" or "depthwise", and of the latter two "convolution gradient" and "depthwise gradient"),
+`takes_result` (of a gradient's op, the argument that is the result whose gradient it computes), `shape_only`
+(the output depends on the inputs' shapes, not on their elements), `container` (what is done with a stack, an
+array of tensors or a sum that lives in a step: "create", "push", "pop", "write", "read", "close" …;
+"gradient" looks up the array of an array's gradients).
+
 Traits that say what a run is worth, which placement, threads and passes ask: `cost` (see the parts; one
 operation an element where nothing is said, none for a view), `free` (hands on what is there: a constant, a
 variable, a feed), `by_element` (does a little for every element of what it takes and gives, and no more),
@@ -117,6 +127,13 @@ class OpDeclaration:
         overlapping: bool = False,
         snapshot: bool = False,
         broadcasts: bool = False,
+        elementwise: bool = False,
+        moves: bool = False,
+        adds: bool = False,
+        multiplies: str = "",
+        takes_result: int | None = None,
+        shape_only: bool = False,
+        container: str = "",
         asynchronous: bool = False,
         host: Iterable[str] = (),
         numbers: Iterable[str] = (),
@@ -140,7 +157,9 @@ class OpDeclaration:
         self.broadcasts, self.reads, self.keeps = broadcasts, frozenset(reads), frozenset(keeps)
         self.mutates, self.aliases, self.overlapping = frozenset(mutates), frozenset(aliases), overlapping
         self.is_pure = not (stateful or self.mutates or asynchronous)
-        self.snapshot = snapshot
+        self.snapshot, self.elementwise, self.moves, self.adds = snapshot, elementwise, moves, adds
+        self.takes_result = takes_result
+        self.multiplies, self.shape_only, self.container = multiplies, shape_only, container
         self.host, self.numbers = frozenset(host), frozenset(numbers)
         self._capturable = capturable
         self.number_text, self.number_overflows, self.number_integers_only = "", False, False

@@ -11,7 +11,6 @@ import flowstone as tf
 from flowstone.framework.operation import F
 from flowstone.rewriting.analyses.stored_values import (
     StoredValues,
-    is_handed_out,
     is_pop,
     is_put,
     is_step_storage,
@@ -79,8 +78,6 @@ def test_nodes_are_told_by_what_they_do() -> None:
     _, pop = popped(tf.constant(1.0))
     (push,), stack = pop.control_inputs, storage_of(pop)[0]
     assert stack is not None and storage_of(push) == (stack, False)
-    kinds = [
-        [f(n) for n in (stack, push, pop)] for f in (is_step_storage, is_put, is_taken, is_pop, is_handed_out)
-    ]
-    assert kinds == [[True, False, False], [False, True, False], *[[False, False, True]] * 3]
+    kinds = [[f(n) for n in (stack, push, pop)] for f in (is_step_storage, is_put, is_taken, is_pop)]
+    assert kinds == [[True, False, False], [False, True, False], *[[False, False, True]] * 2]
     assert lives_in_a_step(push) and not lives_in_a_step(push.inputs[1].op)

@@ -33,6 +33,7 @@ biased_conv2d_op = op(
     f"{IMAGE} ; activation: string = '' ; packed: bool = false",
     T=FLOATS,
     cost=work.convolution(work.first_output, work.input_at(1)),
+    multiplies="convolution",
 )
 biased_conv2d_op.infer(infer_convolution(4, depthwise=False))
 biased_conv2d_op.not_differentiable()

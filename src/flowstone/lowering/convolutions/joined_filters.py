@@ -46,6 +46,7 @@ relu_gradient_op = op(
     "gradients: N*T, features: N*T -> backprops: T",
     "N: int >= 2",
     T=[dtypes.float32],
+    takes_result=1,
 )
 relu_gradient_op.infer(lambda node: _side_by_side([x.dims for x in node.inputs[: node.attributes["N"]]]))
 relu_gradient_op.not_differentiable()

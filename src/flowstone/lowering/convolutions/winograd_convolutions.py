@@ -126,6 +126,7 @@ _forward = op(
     "input: T, filter: T, parts: P*T, bias: NB*T -> output: T",
     f"{_GEOMETRY} ; P: int >= 3 ; NB: int >= 0 ; activation: string = ''",
     T=[dtypes.float32],
+    multiplies="convolution",
 )
 _forward.cost(_cost)
 _forward.infer(lambda node: tuple(node.attributes["results"]))

@@ -51,6 +51,7 @@ _product = op(
     "NB: int >= 0 ; activation: string = ''",
     T=[dtypes.float32],
     cost=work.product,
+    multiplies="product",
 )
 _product.infer(lambda node: (node.known_dims(0)[0], node.known_dims(1)[0]))
 

@@ -37,7 +37,6 @@ from flowstone.rewriting.matching import Op, Pattern, Value
 from flowstone.rewriting.memory.memory_schedule import arrange
 from flowstone.rewriting.patterns import in_order
 from flowstone.rewriting.simplification.common_subexpression import attribute_key
-from flowstone.rewriting.simplification.transposes import ELEMENTWISE
 
 _LARGEST = 1 << 22  # elements of a joined result: a bound of memory
 
@@ -237,7 +236,7 @@ _Dims = tuple[int, ...]
 
 
 def _broadcasts_rows(node: PlanNode, shared: list[bool], rows: list[_Dims], result: _Dims) -> bool:
-    if node.type not in ELEMENTWISE and not node.declaration.broadcasts:
+    if not (node.declaration.elementwise or node.declaration.broadcasts):
         return False
     if any(len(dims) != len(result) for dims in rows) or (any(shared) and not node.declaration.broadcasts):
         return False

@@ -101,6 +101,7 @@ product_sum_op = op(
     stateful=True,
     capturable=True,
     keeps=[0],
+    container="create",
 )
 product_sum_op.infer(lambda node: ())
 product_sum_op.not_differentiable()
@@ -119,6 +120,7 @@ add_op = op(
     capturable=True,
     mutates=[0],
     keeps=[1, 2],
+    container="add",
     cost=work.added_product,
 )
 add_op.infer(lambda node: ())
@@ -131,6 +133,7 @@ total_op = op(
     "T: type ; shape: shape ; from_zero: bool = false",
     stateful=True,
     capturable=True,
+    container="total",
 )
 total_op.infer(lambda node: node.attributes["shape"])
 total_op.not_differentiable()

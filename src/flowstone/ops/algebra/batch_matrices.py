@@ -22,10 +22,20 @@ from flowstone.ops.numbers.elementwise import sum_to
 
 _BATCH_ATTRIBUTES = "adj_x: bool = false ; adj_y: bool = false ; grad_x: bool = false ; grad_y: bool = false"
 batch_matmul_op = op(
-    "BatchMatMul", "x: T, y: T -> output: T", _BATCH_ATTRIBUTES, T=SIGNED_TYPES, cost=work.product
+    "BatchMatMul",
+    "x: T, y: T -> output: T",
+    _BATCH_ATTRIBUTES,
+    T=SIGNED_TYPES,
+    cost=work.product,
+    multiplies="product",
 )
 batch_matmul_v2_op = op(
-    "BatchMatMulV2", "x: T, y: T -> output: T", _BATCH_ATTRIBUTES, T=(*TYPES, dtypes.int16), cost=work.product
+    "BatchMatMulV2",
+    "x: T, y: T -> output: T",
+    _BATCH_ATTRIBUTES,
+    T=(*TYPES, dtypes.int16),
+    cost=work.product,
+    multiplies="product",
 )
 
 

@@ -30,7 +30,7 @@ from flowstone.framework.tensor import Tensor
 from flowstone.ops.numbers.elementwise import conjugate, sum_to
 from flowstone.ops.numbers.unsigned_integers import modular
 
-einsum_op = op("Einsum", "inputs: N*T -> output: T", "equation: string", T=None)
+einsum_op = op("Einsum", "inputs: N*T -> output: T", "equation: string", T=None, multiplies="contraction")
 
 
 def split_equation(equation: str) -> tuple[list[str], str]:

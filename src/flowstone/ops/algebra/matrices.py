@@ -160,6 +160,7 @@ matmul_op = op(
     "transpose_a: bool = false ; transpose_b: bool = false ; grad_a: bool = false ; grad_b: bool = false",
     T=TYPES,
     cost=work.product,
+    multiplies="product",
 )
 
 
@@ -232,6 +233,7 @@ fused_matmul_op = op(
     "transpose_a: bool = false ; transpose_b: bool = false ; activation: string = ''",
     T=FLOATS_AND_COMPLEX,
     cost=work.product,
+    multiplies="product",
 )
 fused_matmul_op.infer(_infer_product)
 fused_matmul_op.not_differentiable()
@@ -256,6 +258,7 @@ added_matmul_op = op(
     "a: T, b: T, sum: T -> total: T",
     "transpose_a: bool = false ; transpose_b: bool = false",
     T=FLOATS_AND_COMPLEX,
+    multiplies="product",
 )
 added_matmul_op.infer(_infer_product)
 added_matmul_op.not_differentiable()

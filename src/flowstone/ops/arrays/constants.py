@@ -179,7 +179,7 @@ def _(op: Operation, dy: Tensor) -> Gradients:
 
 
 def _like(name: str, types: Any, function: Any) -> OpDeclaration:
-    declaration = op(name, "x: T -> y: T", T=types, by_element=True)
+    declaration = op(name, "x: T -> y: T", T=types, by_element=True, shape_only=True)
     declaration.infer(lambda node: node.dims(0))
     declaration.not_differentiable()
 

@@ -71,6 +71,7 @@ gather_op = op(
     Tparams=None,
     Tindices=(dtypes.int16, *_INDEX),
     Taxis=_INDEX,
+    moves=True,
     host=["axis"],
     rows=work.first_output,
 )

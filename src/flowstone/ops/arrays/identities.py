@@ -48,7 +48,7 @@ def _pass_on(op: Operation, dy: Tensor) -> Gradients:
     return (dy,)
 
 
-identity_op = _identity("Identity", "input: T -> output: T", T=None, free=True)
+identity_op = _identity("Identity", "input: T -> output: T", T=None, free=True, moves=True)
 identity_op.gradient(_pass_on)
 identity_op.fold(lambda node: node.inputs[0])
 identity_op.value(0)(lambda node: node.inputs[0]._static_value)

@@ -94,6 +94,7 @@ concat_v2_op = op(
     T=None,
     host=["axis"],
     by_element=True,
+    moves=True,
 )
 concat_v2_op.infer(lambda node: _concat_dims(node, node.inputs[:-1], len(node.inputs) - 1))
 concat_v2_op.kernel(CPU, GPU)(

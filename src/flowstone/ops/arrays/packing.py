@@ -37,7 +37,7 @@ __all__ = ["parallel_stack", "stack", "unstack"]
 
 # ---- Pack and Unpack
 
-pack_op = op("Pack", "values: N*T -> output: T", "axis: int = 0", T=None, by_element=True)
+pack_op = op("Pack", "values: N*T -> output: T", "axis: int = 0", T=None, by_element=True, moves=True)
 
 
 @pack_op.infer

@@ -49,7 +49,9 @@ _INDEX = "[int32, int64]"
 
 
 def _question(name: str, attributes: str, result: str) -> OpDeclaration:
-    declaration = op(name, f"input: T -> output: {result}", attributes, T=None, host=["output"], free=True)
+    declaration = op(
+        name, f"input: T -> output: {result}", attributes, T=None, host=["output"], free=True, shape_only=True
+    )
     declaration.not_differentiable()
     return declaration
 
@@ -82,6 +84,7 @@ shape_n_op = op(
     T=None,
     host=["output"],
     free=True,
+    shape_only=True,
 )
 shape_n_op.infer(lambda node: [(None if x.dims is None else len(x.dims),) for x in node.inputs])
 shape_n_op.not_differentiable()
@@ -138,6 +141,7 @@ reshape_op = op(
     f"Tshape: type in {_INDEX} = int32",
     T=None,
     aliases=[0],
+    moves=True,
     host=["shape"],
 )
 
@@ -247,6 +251,7 @@ expand_dims_op = op(
     f"Tdim: type in {_INDEX} = int32",
     T=None,
     aliases=[0],
+    moves=True,
     host=["dim"],
 )
 
@@ -287,7 +292,9 @@ def _(node: Node) -> Known | list[Known]:
     return computed(node)
 
 
-squeeze_op = op("Squeeze", "input: T -> output: T", "squeeze_dims: list(int) >= 0 = []", T=None, aliases=[0])
+squeeze_op = op(
+    "Squeeze", "input: T -> output: T", "squeeze_dims: list(int) >= 0 = []", T=None, aliases=[0], moves=True
+)
 
 
 @squeeze_op.infer

@@ -90,6 +90,7 @@ strided_slice_op = op(
     Index=_INDEX_TYPES,
     aliases=[0],
     snapshot=True,
+    moves=True,
     host=["begin", "end", "strides"],
     by_element=True,
 )
@@ -291,6 +292,7 @@ slice_op = op(
     Index=(dtypes.int32, dtypes.int64),
     aliases=[0],
     snapshot=True,
+    moves=True,
     host=["begin", "size"],
     by_element=True,
 )

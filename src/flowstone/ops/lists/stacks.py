@@ -60,6 +60,7 @@ def _declare(generation: str, handle: str) -> None:
         "elem_type: type ; stack_name: string = ''",
         capturable=True,
         stateful=True,
+        container="create",
         host=["max_size"] if generation else [],
     )
     creation.infer(lambda node: (2,))
@@ -76,6 +77,7 @@ def _declare(generation: str, handle: str) -> None:
         stateful=stateful,
         mutates=[0],
         keeps=[1],
+        container="push",
         aliases=[1],
     )
     push.infer(lambda node: node.dims(1))
@@ -90,6 +92,7 @@ def _declare(generation: str, handle: str) -> None:
         capturable=True,
         stateful=stateful,
         mutates=[0],
+        container="pop",
         overlapping=True,  # others may hold the same tensor: not to be overwritten
     )
     pop.infer(lambda node: None)
@@ -98,7 +101,12 @@ def _declare(generation: str, handle: str) -> None:
     pop.no_gradient()
 
     close = op(
-        "StackClose" + generation, f"handle: {handle} ->", stateful=stateful, mutates=[0], capturable=True
+        "StackClose" + generation,
+        f"handle: {handle} ->",
+        stateful=stateful,
+        mutates=[0],
+        container="close",
+        capturable=True,
     )
     close.infer(lambda node: None)
     close.kernel(CPU, GPU)(lambda node, env: Call(Stack.close, X0))

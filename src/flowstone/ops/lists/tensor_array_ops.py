@@ -59,16 +59,18 @@ def _places(node: Node, i: int, argument: Any) -> Any:
 
 
 def _declare(
-    name: str, generation: str, signature: str, attributes: str = "", **traits: Any
+    container: str, generation: str, signature: str, attributes: str = "", **traits: Any
 ) -> OpDeclaration:
-    """An op of one generation; its first input is the handle, and it is what the op changes."""
+    """An op of one generation that does this with an array; its first input is the handle, and it is what the
+    op changes."""
     return op(
-        name + generation,
+        f"TensorArray{container.capitalize()}{generation}",
         f"handle: {GENERATIONS[generation]}{signature}",
         attributes,
         mutates=[0],
         stateful=generation == "V3",
         capturable=True,
+        container=container,
         **traits,
     )
 
@@ -86,6 +88,7 @@ def _declare_creation(generation: str) -> None:
         stateful=True,
         host=["size"],
         capturable=True,
+        container="create",
     )
 
     @declaration.infer
@@ -136,6 +139,7 @@ def _declare_gradient_arrays(generation: str) -> None:
         stateful=True,
         mutates=[0],
         capturable=True,
+        container="gradient",
     )
     declaration.infer(lambda node: [(2,), ()] if generation == "V3" else (2,))
     declaration.kernel(CPU, GPU)(_gradient_arrays)
@@ -148,6 +152,7 @@ gradient_with_shape = op(
     "source: string",
     stateful=True,
     mutates=[0],
+    container="create",
     host=["shape_to_prepend"],
 )
 gradient_with_shape.infer(lambda node: [(2,), ()])
@@ -165,7 +170,7 @@ def _(node: Node, env: Environment) -> Kernel:
 
 def _declare_write(generation: str) -> None:
     declaration = _declare(
-        "TensorArrayWrite",
+        "write",
         generation,
         ", index: int32, value: T, flow_in: float -> flow_out: float",
         "T: type",
@@ -201,7 +206,7 @@ def _declared_dims(handle: Any) -> Dims:
 
 def _declare_read(generation: str) -> None:
     declaration = _declare(
-        "TensorArrayRead",
+        "read",
         generation,
         ", index: int32, flow_in: float -> value: dtype",
         "dtype: type",
@@ -253,7 +258,7 @@ def _is_whole(node: Node) -> bool:
 
 def _declare_gather(generation: str) -> None:
     declaration = _declare(
-        "TensorArrayGather",
+        "gather",
         generation,
         ", indices: int32, flow_in: float -> value: dtype",
         "dtype: type ; element_shape: shape = ?",
@@ -279,7 +284,7 @@ def _declare_gather(generation: str) -> None:
 
 def _declare_scatter(generation: str) -> None:
     declaration = _declare(
-        "TensorArrayScatter",
+        "scatter",
         generation,
         ", indices: int32, value: T, flow_in: float -> flow_out: float",
         "T: type",
@@ -308,7 +313,7 @@ def _declare_scatter(generation: str) -> None:
 
 def _declare_concat(generation: str) -> None:
     declaration = _declare(
-        "TensorArrayConcat",
+        "concat",
         generation,
         ", flow_in: float -> value: dtype, lengths: int64",
         "dtype: type ; element_shape_except0: shape = ?",
@@ -333,7 +338,7 @@ def _declare_concat(generation: str) -> None:
 
 def _declare_split(generation: str) -> None:
     declaration = _declare(
-        "TensorArraySplit",
+        "split",
         generation,
         ", value: T, lengths: int64, flow_in: float -> flow_out: float",
         "T: type",
@@ -361,7 +366,7 @@ def _declare_split(generation: str) -> None:
 
 
 def _declare_size(generation: str) -> None:
-    declaration = _declare("TensorArraySize", generation, ", flow_in: float -> size: int32", host=["size"])
+    declaration = _declare("size", generation, ", flow_in: float -> size: int32", host=["size"])
     declaration.infer(lambda node: ())
     declaration.kernel(CPU, GPU)(lambda node, env: Call(ArrayElements.size, X0))
     declaration.not_differentiable()
@@ -377,7 +382,7 @@ def _declare_size(generation: str) -> None:
 
 
 def _declare_close(generation: str) -> None:
-    declaration = _declare("TensorArrayClose", generation, " ->")
+    declaration = _declare("close", generation, " ->")
     declaration.infer(lambda node: None)
     declaration.kernel(CPU, GPU)(lambda node, env: Call(ArrayElements.close, X0))
     declaration.not_differentiable()
@@ -395,9 +400,7 @@ for _generation in GENERATIONS:
     _declare_size(_generation)
     _declare_close(_generation)
 
-pack_op = _declare(
-    "TensorArrayPack", "", ", flow_in: float -> value: dtype", "dtype: type ; element_shape: shape = ?"
-)
+pack_op = _declare("pack", "", ", flow_in: float -> value: dtype", "dtype: type ; element_shape: shape = ?")
 pack_op.infer(lambda node: None if (dims := _element_dims(node)) is None else (None, *dims))
 pack_op.kernel(CPU, GPU)(
     lambda node, env: Call(ArrayElements.gather, X0, None, node.attributes["dtype"], _element_dims(node))
@@ -405,7 +408,7 @@ pack_op.kernel(CPU, GPU)(
 pack_op.no_gradient()
 
 unpack_op = _declare(
-    "TensorArrayUnpack",
+    "unpack",
     "",
     ", value: T, flow_in: float -> flow_out: float",
     "T: type",

@@ -60,7 +60,15 @@ def activation(
     name: str, types: tuple[DType, ...], make: Callable[..., Any], attributes: str = "", **traits: Any
 ) -> OpDeclaration:
     """Declares an activation; `make(node)` gives its kernel."""
-    declaration = op(name, "features: T -> activations: T", attributes, T=types, by_element=True, **traits)
+    declaration = op(
+        name,
+        "features: T -> activations: T",
+        attributes,
+        T=types,
+        by_element=True,
+        elementwise=True,
+        **traits,
+    )
     declaration.infer(_same_shape)
     declaration.kernel(CPU, GPU)(lambda node, env: make(node))
     return declaration
@@ -76,7 +84,13 @@ def activation_gradient(
 ) -> OpDeclaration:
     """Declares the op of an activation's gradient; `make(node)` gives its `Call` on equal shapes."""
     declaration = op(
-        name, f"gradients: T, {second}: T -> backprops: T", attributes, T=types, by_element=True, **traits
+        name,
+        f"gradients: T, {second}: T -> backprops: T",
+        attributes,
+        T=types,
+        by_element=True,
+        elementwise=True,
+        **traits,
     )
     declaration.infer(_merged_shape)
 
@@ -136,14 +150,14 @@ def _pass_inside_six(dy: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
 
 
 relu_op = activation("Relu", REAL, _relu_kernel)
-relu_grad = activation_gradient("ReluGrad", REAL, _relu_grad_kernel)
+relu_grad = activation_gradient("ReluGrad", REAL, _relu_grad_kernel, takes_result=1)
 relu_op.gradient(lambda op, dy: (F.ReluGrad(dy, op.outputs[0]),))
 relu_grad.gradient(
     lambda op, dy: (F.ReluGrad(dy, op.inputs[1]), F.ZerosLike(op.inputs[1], name="zeros_like"))
 )
 
 relu6_op = activation("Relu6", REAL, _relu6_kernel)
-relu6_grad = activation_gradient("Relu6Grad", REAL, _relu6_grad_kernel)
+relu6_grad = activation_gradient("Relu6Grad", REAL, _relu6_grad_kernel, takes_result=1)
 relu6_op.gradient(lambda op, dy: (F.Relu6Grad(dy, op.outputs[0]),))
 relu6_grad.gradient(
     lambda op, dy: (F.Relu6Grad(dy, op.inputs[1]), F.ZerosLike(op.inputs[1], name="zeros_like"))
@@ -170,6 +184,7 @@ leaky_relu_op = op(
     "features: T -> activations: T",
     "alpha: float = 0.2 ; T: type in [half, bfloat16, float, double] = float",
     by_element=True,
+    elementwise=True,
 )
 leaky_relu_op.infer(_same_shape)
 leaky_relu_op.kernel(CPU, GPU)(lambda node, env: _leaky_relu_kernel(node))
@@ -178,6 +193,7 @@ leaky_relu_grad = op(
     "gradients: T, features: T -> backprops: T",
     "alpha: float = 0.2 ; T: type in [half, bfloat16, float, double] = float",
     by_element=True,
+    elementwise=True,
 )
 leaky_relu_grad.infer(_merged_shape)
 
@@ -232,12 +248,14 @@ def _elu_grad_gradient(again: OpDeclaration) -> GradientFunction:
 
 elu_op = activation("Elu", FLOATS, _elu_kernel(1.0, 1.0), cost=8)
 elu_op.gradient(lambda op, dy: (F.EluGrad(dy, op.outputs[0]),))
-elu_grad = activation_gradient("EluGrad", FLOATS, _elu_grad_kernel, "outputs")
+elu_grad = activation_gradient("EluGrad", FLOATS, _elu_grad_kernel, "outputs", takes_result=1)
 elu_grad.gradient(_elu_grad_gradient(elu_grad))
 
 selu_op = activation("Selu", FLOATS, _elu_kernel(_SELU_ALPHA, _SELU_SCALE), cost=8)
 selu_op.gradient(lambda op, dy: (F.SeluGrad(dy, op.outputs[0]),))
-selu_grad = activation_gradient("SeluGrad", FLOATS, lambda node: Call(_selu_grad, X0, X1), "outputs")
+selu_grad = activation_gradient(
+    "SeluGrad", FLOATS, lambda node: Call(_selu_grad, X0, X1), "outputs", takes_result=1
+)
 selu_grad.gradient(_elu_grad_gradient(selu_grad))
 
 

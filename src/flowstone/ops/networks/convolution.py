@@ -298,12 +298,14 @@ def _convolution_family(
     """Declares a convolution and its two gradient ops, each the other's gradients."""
     forward_name, input_name, filter_name = names
     formula = work.depthwise_convolution if depthwise else work.convolution
+    kind = "depthwise" if depthwise else "convolution"
     forward = op(
         forward_name,
         "input: T, filter: T -> output: T",
         attributes,
         T=types,
         cost=formula(work.first_output, work.input_at(1)),
+        multiplies=kind,
     )
     by_input = op(
         input_name,
@@ -312,6 +314,7 @@ def _convolution_family(
         T=types,
         host=["input_sizes"],
         cost=formula(work.input_at(2), work.input_at(1)),
+        multiplies=f"{kind} gradient",
     )
     by_filter = op(
         filter_name,
@@ -320,6 +323,7 @@ def _convolution_family(
         T=types,
         host=["filter_sizes"],
         cost=formula(work.input_at(2), work.first_output),
+        multiplies=f"{kind} gradient",
     )
     forward.infer(infer_convolution(rank, depthwise))
     by_input.infer(_infer_input_gradient(rank, knows_batch=rank == 4 and not depthwise))

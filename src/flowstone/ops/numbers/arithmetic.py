@@ -55,7 +55,11 @@ __all__ = [
 # ---- sums, differences and products
 
 add_op = op(
-    "Add", "x: T, y: T -> z: T", T=(*FLOATS_AND_COMPLEX, *SIGNED_INTEGERS, dtypes.uint8, dtypes.string)
+    "Add",
+    "x: T, y: T -> z: T",
+    T=(*FLOATS_AND_COMPLEX, *SIGNED_INTEGERS, dtypes.uint8, dtypes.string),
+    elementwise=True,
+    adds=True,
 )
 add_op.infer(broadcast_shape)
 add_op.number("{0} + {1}", overflows=True)
@@ -72,7 +76,9 @@ def _join_strings(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.asarray(np.add(x, y), dtype=object)
 
 
-add_v2 = binary("AddV2", torch.add, torch.Tensor.add_, adapter=modular, commutative=True)
+add_v2 = binary(
+    "AddV2", torch.add, torch.Tensor.add_, adapter=modular, commutative=True, elementwise=True, adds=True
+)
 add_v2.number("{0} + {1}", overflows=True)
 
 
@@ -109,7 +115,7 @@ def _unless(node: Node, number: int, is_neutral: Callable[[np.ndarray | None], b
     return None
 
 
-sub_op = binary("Sub", torch.sub, torch.Tensor.sub_, adapter=modular)
+sub_op = binary("Sub", torch.sub, torch.Tensor.sub_, adapter=modular, elementwise=True)
 sub_op.number("{0} - {1}", overflows=True)
 
 
@@ -124,7 +130,7 @@ def _(node: Node) -> Equal:
     return same_as(node, 0) if is_constant(node.constant(1), 0) else None
 
 
-mul_op = binary("Mul", torch.mul, torch.Tensor.mul_, adapter=modular, commutative=True)
+mul_op = binary("Mul", torch.mul, torch.Tensor.mul_, adapter=modular, commutative=True, elementwise=True)
 mul_op.number("{0} * {1}", overflows=True)
 
 
@@ -144,6 +150,7 @@ squared_difference_op = op(
     "x: T, y: T -> z: T",
     T=(*FLOATS_AND_COMPLEX, dtypes.int32, dtypes.int64),
     commutative=True,
+    elementwise=True,
 )
 squared_difference_op.infer(broadcast_shape)
 
@@ -169,12 +176,14 @@ def _(op: Operation, dz: Tensor) -> Gradients:
 
 # ---- signs and squares
 
-neg_op = unary("Neg", torch.neg, SIGNED, in_place=torch.Tensor.neg_)
+neg_op = unary("Neg", torch.neg, SIGNED, in_place=torch.Tensor.neg_, elementwise=True)
 neg_op.gradient(lambda op, dy: (F.Neg(dy),))
 neg_op.fold(undone)
-abs_op = unary("Abs", torch.abs, (*FLOATS, *SIGNED_INTEGERS), in_place=torch.Tensor.abs_)
+abs_op = unary("Abs", torch.abs, (*FLOATS, *SIGNED_INTEGERS), in_place=torch.Tensor.abs_, elementwise=True)
 abs_op.gradient(lambda op, dy: (F.Mul(dy, F.Sign(op.inputs[0])),))
-square_op = unary("Square", torch.square, ARITHMETIC, in_place=torch.Tensor.square_, adapter=modular)
+square_op = unary(
+    "Square", torch.square, ARITHMETIC, in_place=torch.Tensor.square_, adapter=modular, elementwise=True
+)
 square_op.gradient(lambda op, dy: (F.Mul(dy, F.Mul(constant_like(2, dy), conjugate(op.inputs[0]))),))
 
 
@@ -248,8 +257,8 @@ def _exponent_gradient(dz: Tensor, z: Tensor, base: Tensor, x: Tensor, y: Tensor
 
 # ---- extremes
 
-maximum_op = binary("Maximum", torch.maximum, types=REAL, adapter=ordered, commutative=True)
-minimum_op = binary("Minimum", torch.minimum, types=REAL, adapter=ordered, commutative=True)
+maximum_op = binary("Maximum", torch.maximum, types=REAL, adapter=ordered, commutative=True, elementwise=True)
+minimum_op = binary("Minimum", torch.minimum, types=REAL, adapter=ordered, commutative=True, elementwise=True)
 
 
 def _extreme_gradient(wins: Callable[[Tensor, Tensor], Tensor]) -> GradientFunction:

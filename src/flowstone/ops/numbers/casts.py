@@ -20,7 +20,15 @@ from flowstone.ops.numbers.elementwise import ALL_NUMBERS, same_shape
 
 __all__ = ["bitcast", "cast", "saturate_cast", "to_bfloat16", "to_double", "to_float", "to_int32", "to_int64"]
 
-cast_op = op("Cast", "x: SrcT -> y: DstT", "Truncate: bool = false", SrcT=None, DstT=None, by_element=True)
+cast_op = op(
+    "Cast",
+    "x: SrcT -> y: DstT",
+    "Truncate: bool = false",
+    SrcT=None,
+    DstT=None,
+    by_element=True,
+    elementwise=True,
+)
 cast_op.infer(same_shape)
 
 

@@ -68,10 +68,14 @@ def _floored_remainder(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
 
 
 def _quotient(
-    name: str, types: tuple[DType, ...], for_integers: Callable[..., Any], for_floats: Callable[..., Any]
+    name: str,
+    types: tuple[DType, ...],
+    for_integers: Callable[..., Any],
+    for_floats: Callable[..., Any],
+    **traits: Any,
 ) -> OpDeclaration:
     """Declares a quotient or remainder whose integers and floats take different ways."""
-    declaration = op(name, "x: T, y: T -> z: T", T=types)
+    declaration = op(name, "x: T, y: T -> z: T", T=types, **traits)
     declaration.infer(broadcast_shape)
 
     @declaration.kernel(CPU, GPU)
@@ -94,7 +98,7 @@ def _truncated(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Ten
 
 _FLOORED = Call(torch.floor, Call(torch.div, X0, X1))
 div_op = _quotient("Div", ARITHMETIC, _truncated_quotient, torch.div)
-real_div_op = _quotient("RealDiv", ARITHMETIC, _truncated_quotient, torch.div)
+real_div_op = _quotient("RealDiv", ARITHMETIC, _truncated_quotient, torch.div, elementwise=True)
 truncate_div_op = _quotient(
     "TruncateDiv", ARITHMETIC, _truncated_quotient, Call(torch.trunc, Call(torch.div, X0, X1))
 )

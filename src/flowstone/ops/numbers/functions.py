@@ -72,12 +72,12 @@ def _digamma(x: torch.Tensor) -> torch.Tensor:
 
 _WITH_INTEGERS = SIGNED  # TensorFlow's declarations admit them, though it computes floating types alone
 
-exp_op = unary("Exp", torch.exp, FLOATS_AND_COMPLEX, in_place=_T.exp_, cost=8)
-expm1_op = unary("Expm1", torch.expm1, FLOATS_AND_COMPLEX, in_place=_T.expm1_, cost=8)
-log_op = unary("Log", torch.log, FLOATS_AND_COMPLEX, in_place=_T.log_, cost=8)
-log1p_op = unary("Log1p", torch.log1p, FLOATS_AND_COMPLEX, in_place=_T.log1p_, cost=8)
-sqrt_op = unary("Sqrt", torch.sqrt, FLOATS_AND_COMPLEX, in_place=_T.sqrt_, cost=8)
-rsqrt_op = unary("Rsqrt", torch.rsqrt, FLOATS_AND_COMPLEX, in_place=_T.rsqrt_, cost=8)
+exp_op = unary("Exp", torch.exp, FLOATS_AND_COMPLEX, in_place=_T.exp_, cost=8, elementwise=True)
+expm1_op = unary("Expm1", torch.expm1, FLOATS_AND_COMPLEX, in_place=_T.expm1_, cost=8, elementwise=True)
+log_op = unary("Log", torch.log, FLOATS_AND_COMPLEX, in_place=_T.log_, cost=8, elementwise=True)
+log1p_op = unary("Log1p", torch.log1p, FLOATS_AND_COMPLEX, in_place=_T.log1p_, cost=8, elementwise=True)
+sqrt_op = unary("Sqrt", torch.sqrt, FLOATS_AND_COMPLEX, in_place=_T.sqrt_, cost=8, elementwise=True)
+rsqrt_op = unary("Rsqrt", torch.rsqrt, FLOATS_AND_COMPLEX, in_place=_T.rsqrt_, cost=8, elementwise=True)
 reciprocal_op = unary("Reciprocal", torch.reciprocal, SIGNED)
 inv_op = unary("Inv", torch.reciprocal, SIGNED)
 sin_op = unary("Sin", torch.sin, FLOATS_AND_COMPLEX, in_place=_T.sin_, cost=8)
@@ -88,11 +88,13 @@ acos_op = unary("Acos", torch.acos, FLOATS_AND_COMPLEX)
 atan_op = unary("Atan", torch.atan, FLOATS_AND_COMPLEX)
 sinh_op = unary("Sinh", torch.sinh, FLOATS_AND_COMPLEX)
 cosh_op = unary("Cosh", torch.cosh, FLOATS_AND_COMPLEX)
-tanh_op = unary("Tanh", torch.tanh, FLOATS_AND_COMPLEX, in_place=_T.tanh_, cost=8)
+tanh_op = unary("Tanh", torch.tanh, FLOATS_AND_COMPLEX, in_place=_T.tanh_, cost=8, elementwise=True)
 asinh_op = unary("Asinh", torch.asinh, FLOATS_AND_COMPLEX)
 acosh_op = unary("Acosh", torch.acosh, FLOATS_AND_COMPLEX)
 atanh_op = unary("Atanh", torch.atanh, FLOATS_AND_COMPLEX)
-sigmoid_op = unary("Sigmoid", torch.sigmoid, FLOATS_AND_COMPLEX, in_place=_T.sigmoid_, cost=8)
+sigmoid_op = unary(
+    "Sigmoid", torch.sigmoid, FLOATS_AND_COMPLEX, in_place=_T.sigmoid_, cost=8, elementwise=True
+)
 erf_op = unary("Erf", torch.erf, FLOATS, in_place=_T.erf_, cost=8)
 erfc_op = unary("Erfc", torch.erfc, FLOATS, cost=8)
 lgamma_op = unary("Lgamma", torch.lgamma, FLOATS, cost=8)
@@ -166,12 +168,13 @@ def _gradient_given_output(
     declarations: list[OpDeclaration],
     call: Callable[[DType], Call],
     conjugates: bool = True,
+    **traits: Any,
 ) -> OpDeclaration:
     """Declares ``name(y, dy)``, the gradient of `declarations` told from their output.
 
     `conjugates`: the op conjugates a complex y itself; else whoever uses it does.
     """
-    declaration = op(name, "y: T, dy: T -> z: T", T=FLOATS_AND_COMPLEX, by_element=True)
+    declaration = op(name, "y: T, dy: T -> z: T", T=FLOATS_AND_COMPLEX, by_element=True, **traits)
     declaration.infer(lambda node: node.dims(0))
     declaration.kernel(CPU, GPU)(lambda node, env: call(node.dtype(0)))
     for forward in declarations:
@@ -220,10 +223,14 @@ def _call_reciprocal_gradient(dtype: DType) -> Call:
     return Call(torch.mul, Call(torch.neg, X1), Call(torch.square, _conj_y(dtype)))
 
 
-sigmoid_grad = _gradient_given_output("SigmoidGrad", [sigmoid_op], _call_sigmoid_gradient, False)
-tanh_grad = _gradient_given_output("TanhGrad", [tanh_op], _call_tanh_gradient, False)
-sqrt_grad = _gradient_given_output("SqrtGrad", [sqrt_op], _call_sqrt_gradient)
-rsqrt_grad = _gradient_given_output("RsqrtGrad", [rsqrt_op], _call_rsqrt_gradient)
+sigmoid_grad = _gradient_given_output(
+    "SigmoidGrad", [sigmoid_op], _call_sigmoid_gradient, False, elementwise=True, takes_result=0
+)
+tanh_grad = _gradient_given_output(
+    "TanhGrad", [tanh_op], _call_tanh_gradient, False, elementwise=True, takes_result=0
+)
+sqrt_grad = _gradient_given_output("SqrtGrad", [sqrt_op], _call_sqrt_gradient, elementwise=True)
+rsqrt_grad = _gradient_given_output("RsqrtGrad", [rsqrt_op], _call_rsqrt_gradient, elementwise=True)
 reciprocal_grad = _gradient_given_output("ReciprocalGrad", [reciprocal_op], _call_reciprocal_gradient)
 inv_grad = _gradient_given_output("InvGrad", [inv_op], _call_reciprocal_gradient)
 

@@ -86,7 +86,13 @@ def _all_merged(node: Node) -> Dims:
 
 
 add_n_op = op(
-    "AddN", "inputs: N*T -> sum: T", T=(*ALL_NUMBERS, dtypes.variant), commutative=True, by_element=True
+    "AddN",
+    "inputs: N*T -> sum: T",
+    T=(*ALL_NUMBERS, dtypes.variant),
+    commutative=True,
+    by_element=True,
+    elementwise=True,
+    adds=True,
 )
 add_n_op.infer(_all_merged)
 add_n_op.kernel(CPU, GPU)(_sum_kernel)

@@ -21,9 +21,7 @@ from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.state_versions import StateVersions, changed_by
 from flowstone.rewriting.analyses.stored_values import is_put, is_taken, storage_of
 
-_SUMS = frozenset(("Add", "AddV2", "AddN"))
 _ZEROS = frozenset(("Const", "ZerosLike", "Fill"))  # what a pass may see to add nothing
-_SHAPES = frozenset(("Shape", "ShapeN", "Size", "Rank", "ZerosLike", "OnesLike"))
 
 
 class Dependences(NamedTuple):
@@ -40,7 +38,7 @@ def dependences(subgraph: Subgraph, before: Dependences | None = None) -> Depend
     terms = {
         ("term", x.op.name)
         for node in subgraph.nodes
-        if node.type in _SUMS
+        if node.declaration.adds
         for x in node.inputs
         if x.dtype.is_floating and x.op.type not in _ZEROS and not x.op.declaration.reads
     }
@@ -52,7 +50,7 @@ def _only_shapes(feed: PlanNode) -> bool:
     origin = feed.origin
     while origin.type == "Identity":
         origin = origin.inputs[0].op
-    return bool(feed.outputs[0].dtype.is_integer) or origin.type.startswith("TensorArray")
+    return bool(feed.outputs[0].dtype.is_integer) or origin.declaration.container not in ("", "push", "pop")
 
 
 class _Walk:
@@ -76,7 +74,7 @@ class _Walk:
             return 0 if _only_shapes(node) else self._bit(("feed", node.attributes["index"]))
         term = "term", node.name
         found = self._bit(term) if term in self.terms else 0
-        if node.type not in _SHAPES:
+        if not node.declaration.shape_only:
             for state, version in self.versions.read_by(node):
                 found |= self._bit((state, version))
         declaration = node.declaration
@@ -105,7 +103,7 @@ class _Walk:
 
     def _taken(self, node: PlanNode) -> int:
         found = self._own[node]
-        if node.type not in _SHAPES:
+        if not node.declaration.shape_only:
             for x in node.inputs:
                 found |= self.of.get(x, 0)
         if is_taken(node):

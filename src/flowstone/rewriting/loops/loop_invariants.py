@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+from flowstone.framework import dtypes
 from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.branches import Liveness
@@ -16,8 +17,8 @@ from flowstone.rewriting.analyses.frames import ENTERS, order_by_frames
 from flowstone.rewriting.analyses.loop_variables import LoopVariable, constant_of, entered, loop_variables
 from flowstone.rewriting.patterns import remove_unneeded, substitute
 
-_SUMS = frozenset({"Add", "AddV2", "AddN"})
-_FLOW_INPUTS = {"TensorArrayWriteV3": 3, "TensorArrayScatterV3": 3, "TensorArraySplitV3": 3}
+_WRITES = frozenset({"write", "scatter", "split"})
+_FLOW = 3  # where these take their flow
 
 
 def hold_invariants(subgraph: Subgraph) -> None:
@@ -117,32 +118,39 @@ def _take_arrays_once(subgraph: Subgraph) -> bool:
 
 
 def _is_brought_in(node: PlanNode) -> bool:
-    return node.type == "TensorArrayGradV3" and all(entered(x) is not None for x in node.inputs)
+    declaration = node.declaration
+    looks_up = declaration.container == "gradient" and len(node.outputs) == 2  # a handle and a flow
+    return looks_up and all(entered(x) is not None for x in node.inputs)
 
 
 # ---- flows
 
 
+def _is_write(node: PlanNode) -> bool:
+    """Whether the node writes into an array by a handle that is a resource."""
+    return node.declaration.container in _WRITES and node.inputs[0].dtype is dtypes.resource
+
+
 def _chain_flows(subgraph: Subgraph) -> None:
-    if not any(node.type in _FLOW_INPUTS for node in subgraph.nodes):
+    if not any(_is_write(node) for node in subgraph.nodes):
         return
     consumers = subgraph.consumers()
     places: dict[PlanNode, list[PlanNode]] = {}
     for variable in loop_variables(subgraph, consumers):
         total = variable.next_value.op
-        if total.type not in _SUMS or len(total.inputs) != 2 or consumers.get(variable.value) != [total]:
+        if not total.declaration.adds or len(total.inputs) != 2 or consumers.get(variable.value) != [total]:
             continue
         flow = next((x for x in total.inputs if x is not variable.value), None)
-        if flow is None or flow.op.type not in _FLOW_INPUTS or constant_of(variable.enter.outputs[0]) != 0:
+        if flow is None or not _is_write(flow.op) or constant_of(variable.enter.outputs[0]) != 0:
             continue
-        write, index = flow.op, _FLOW_INPUTS[flow.op.type]
-        before = entered(write.inputs[index])
+        write = flow.op
+        before = entered(write.inputs[_FLOW])
         if before is None or consumers[flow] != [total]:
             continue
         first = _enter(subgraph, variable.enter, before, is_constant=False)
         variable.merge.inputs[:] = [first.outputs[0], variable.next.outputs[0]]
         places[variable.merge] = [first, variable.merge]
-        write.inputs[index] = variable.value
+        write.inputs[_FLOW] = variable.value
         variable.next.inputs[0] = flow
         subgraph.log.append(("hold_invariants", write.name, "passes its flow on to the next iteration's"))
     subgraph.invalidate()

@@ -29,15 +29,6 @@ from flowstone.rewriting.analyses.state_access import input_positions
 from flowstone.rewriting.patterns import substitute
 
 WORTHWHILE = 1 << 20  # bytes of operands that are let go
-_RESULT = {  # of an activation: its position among the arguments of the gradient
-    "ReluGrad": 1,
-    "_JoinedReluGrad": 1,
-    "Relu6Grad": 1,
-    "EluGrad": 1,
-    "SeluGrad": 1,
-    "TanhGrad": 0,
-    "SigmoidGrad": 0,
-}
 
 Uses = dict[int, list[PlanNode]]
 
@@ -87,7 +78,7 @@ def _gradients(subgraph: Subgraph, join: PlanNode, walk: _Walk) -> Uses:
     found: Uses = {}
     for i, x in enumerate(operands):
         others = [node for node in walk.consumers[x] if node is not join]
-        fits = all(node.type in _RESULT and _position(node, x) is not None for node in others)
+        fits = all(_position(node, x) is not None for node in others)
         here = all(node.device == join.device for node in (x.op, *others))
         later = all(walk.place[node] > walk.place[join] for node in others)
         if others and fits and here and later and operands.count(x) == 1 and x not in subgraph.fetches:
@@ -97,7 +88,8 @@ def _gradients(subgraph: Subgraph, join: PlanNode, walk: _Walk) -> Uses:
 
 def _position(node: PlanNode, x: PlanOutput) -> int | None:
     """Where the gradient of an activation takes `x` as its result; None if it takes it otherwise, too."""
-    positions = input_positions(node, (_RESULT[node.type],))
+    argument = node.declaration.takes_result
+    positions = [] if argument is None else input_positions(node, (argument,))
     found = [i for i, taken in enumerate(node.inputs) if taken is x]
     return found[0] if len(found) == 1 and found[0] in positions else None
 

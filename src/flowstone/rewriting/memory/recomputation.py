@@ -41,10 +41,6 @@ _AS_GOOD_AS_LOWEST = 1.05
 _LEAST_EFFICIENCY = 0.25  # bytes saved an operation, of the average, for which a product is computed again
 _LEAST_GAIN = 0.7  # of the peak's share that products save, over that of the step's operations that they add
 _BYTE = 10  # operations while a byte of an operand comes from memory: what products of few rows wait for
-_PRODUCTS = frozenset(
-    {"MatMul", "_FusedMatMul", "_AddedMatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "Einsum"}
-)
-_CONVOLUTIONS = frozenset({"Conv2D", "_BiasedConv2D", "_WinogradConv2D", "Conv3D", "DepthwiseConv2dNative"})
 
 
 def recompute_activations(subgraph: Subgraph) -> None:
@@ -354,10 +350,11 @@ def _products_behind(node: PlanNode, inside: set[PlanNode]) -> list[PlanNode]:
 
 def _operations(node: PlanNode) -> float:
     """What a product or a convolution takes, in floating-point operations; 0 for all else, which is cheap."""
-    if node.type in _PRODUCTS:
+    kind = node.declaration.multiplies
+    if kind in ("product", "contraction"):
         counts: Any = [_count(x) for x in (*node.inputs[:2], node.outputs[0])]
         return float(2.0 * math.sqrt(math.prod(counts)) + _BYTE * 4 * sum(counts))
-    if node.type in _CONVOLUTIONS:
+    if kind in ("convolution", "depthwise"):
         return 2.0 * _count(node.outputs[0]) * _count(node.inputs[1]) / _channels(node)
     return 0.0
 

@@ -26,14 +26,9 @@ from flowstone.framework.node import static_value
 from flowstone.framework.shape import Dims, num_elements
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.frames import is_head
+from flowstone.rewriting.analyses.state_access import input_positions
 from flowstone.rewriting.patterns import Replacement, rewrite
 
-_FIRST_OF = ("ExpandDims", "GatherV2", "Identity", "Reshape", "Slice", "Squeeze", "StridedSlice")
-_MOVING: dict[str, int | None] = {  # ops that put integers elsewhere: those of how many inputs
-    **dict.fromkeys(_FIRST_OF, 1),
-    "ConcatV2": -1,
-    "Pack": None,
-}
 _ARITHMETIC = {"Mul": np.multiply, "FloorDiv": np.floor_divide, "Maximum": np.maximum}
 _REPEATING = frozenset(("BroadcastTo", "ExpandDims", "Reshape", "Squeeze"))
 _FIRST_CODE = 1 << 30  # numbers that stand for sizes while they are moved
@@ -166,7 +161,7 @@ class _Known:
             dims: Any = shadow.dims(0)
             return None if dims is None or None in dims else np.array(math.prod(dims), object)
         values = [self.values.get(x) for x in node.inputs]
-        if node.type in _MOVING:
+        if node.declaration.moves:
             return _moved(shadow, values, index)
         if node.type in _ARITHMETIC and any([value is not None for value in values]):
             a, b = [static_value(x) if value is None else value for x, value in zip(node.inputs, values)]
@@ -228,7 +223,7 @@ def _array(sizes: Any) -> np.ndarray[Any, Any]:
 def _moved(shadow: PlanNode, values: list[Any], index: int) -> Any:
     """The value of an op that only moves integers, computed with numbers in the places of sizes."""
     coded: list[Any] = []
-    moved = values[: _MOVING[shadow.type]]
+    moved = values[: len(input_positions(shadow, (0,)))]
     if any([value is not None for value in values[len(moved) :]]):
         return None  # a size says where to
     for x, value in zip(shadow.inputs, moved):

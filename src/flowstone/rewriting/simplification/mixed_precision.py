@@ -22,19 +22,7 @@ from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.patterns import Replacement, rewrite
 
-_PRODUCTS = frozenset(
-    {
-        "MatMul",
-        "BatchMatMul",
-        "BatchMatMulV2",
-        "Conv2D",
-        "Conv2DBackpropInput",
-        "Conv2DBackpropFilter",
-        "Conv3D",
-        "Conv3DBackpropInputV2",
-        "Conv3DBackpropFilterV2",
-    }
-)
+_PRODUCTS = frozenset(("product", "convolution", "convolution gradient"))
 
 
 def multiply_in_bfloat16(subgraph: Subgraph) -> None:
@@ -45,7 +33,7 @@ def multiply_in_bfloat16(subgraph: Subgraph) -> None:
         return subgraph.new_node(registry["Cast"], [x], attributes, like, name=f"{like.name}/{word}")
 
     def rule(node: PlanNode) -> Replacement | None:
-        if node.type not in _PRODUCTS or node.attributes["T"] is not dtypes.float32:
+        if node.declaration.multiplies not in _PRODUCTS or node.attributes["T"] is not dtypes.float32:
             return None
         inputs, casts = list(node.inputs), []
         for i, x in enumerate(inputs):

@@ -17,7 +17,7 @@ from __future__ import annotations
 from flowstone.framework.shape import Dims, merge
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.frames import NEXT_ITERATIONS, is_head
-from flowstone.rewriting.analyses.stored_values import StoredValues, is_handed_out, is_pop
+from flowstone.rewriting.analyses.stored_values import StoredValues, is_pop, is_taken
 
 _ATTEMPTS = 8  # then nothing is believed of loop variables any more
 
@@ -49,10 +49,10 @@ def refine_shapes(subgraph: Subgraph) -> None:
 
 def _infer_again(subgraph: Subgraph, believed: dict[PlanNode, set[int] | None]) -> None:
     refined: set[PlanOutput] = set(subgraph.feeds)
-    stored = StoredValues(subgraph) if any([is_handed_out(node) for node in subgraph.nodes]) else None
+    stored = StoredValues(subgraph) if any([is_taken(node) for node in subgraph.nodes]) else None
     for node in subgraph.nodes:
         infer = node.declaration.infer_function
-        is_stored = stored is not None and is_handed_out(node)
+        is_stored = stored is not None and is_taken(node)
         if infer is None or not node.outputs or not (is_stored or any([x in refined for x in node.inputs])):
             continue
         inferred = infer(node)

@@ -23,13 +23,6 @@ from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.patterns import Replacement, rewrite
 from flowstone.rewriting.simplification.broadcasts import RESHAPES, kept_axes, with_axes
 
-ELEMENTWISE = frozenset({
-    "Abs", "Cast", "Elu", "Exp", "Expm1", "LeakyRelu", "Log", "Log1p", "Neg", "Relu", "Relu6", "Rsqrt",
-    "Selu", "Sigmoid", "Softplus", "Softsign", "Sqrt", "Square", "Tanh",
-    "Add", "AddN", "AddV2", "Maximum", "Minimum", "Mul", "RealDiv", "SquaredDifference", "Sub",
-    "EluGrad", "LeakyReluGrad", "Relu6Grad", "ReluGrad", "RsqrtGrad", "SeluGrad", "SigmoidGrad",
-    "SoftplusGrad", "SoftsignGrad", "SqrtGrad", "TanhGrad",
-})  # fmt: skip
 _Permutation = tuple[int, ...]
 
 
@@ -55,7 +48,7 @@ class _Rules:
             return None
         if node.type == "Transpose":
             return self._composed(node)
-        if node.type in ELEMENTWISE:
+        if node.declaration.elementwise:
             return self._moved(node, list(node.inputs), node.attributes)
         if node.type == "ConcatV2":
             return self._concatenated(node)
