@@ -44,14 +44,13 @@ __all__ = [
 ]
 
 _INDEX = "[int32, int64]"
+_QUESTION: dict[str, Any] = {"T": None, "host": ["output"], "free": True, "shape_only": True}
 
 # ---- questions
 
 
 def _question(name: str, attributes: str, result: str) -> OpDeclaration:
-    declaration = op(
-        name, f"input: T -> output: {result}", attributes, T=None, host=["output"], free=True, shape_only=True
-    )
+    declaration = op(name, f"input: T -> output: {result}", attributes, **_QUESTION)
     declaration.not_differentiable()
     return declaration
 
@@ -78,13 +77,7 @@ def _(node: Node) -> Known | list[Known]:
 
 
 shape_n_op = op(
-    "ShapeN",
-    "input: N*T -> output: N*out_type",
-    f"out_type: type in {_INDEX} = int32",
-    T=None,
-    host=["output"],
-    free=True,
-    shape_only=True,
+    "ShapeN", "input: N*T -> output: N*out_type", f"out_type: type in {_INDEX} = int32", **_QUESTION
 )
 shape_n_op.infer(lambda node: [(None if x.dims is None else len(x.dims),) for x in node.inputs])
 shape_n_op.not_differentiable()
