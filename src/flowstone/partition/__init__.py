@@ -1,4 +1,4 @@
-"""One subgraph a device, joined by Sends and Receives (white paper 3.2.2, 4.4)."""
+"""Splits a plan into one subgraph for each device, joined by Sends and Receives (white paper 3.2.2, 4.4)."""
 
 from flowstone.framework.operation import registry
 from flowstone.partition import send_receive

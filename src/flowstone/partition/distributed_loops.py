@@ -1,14 +1,14 @@
 """Loops across devices: each device gets its own control loop (white paper 4.4).
 
-A Receive inside a loop must run once in every iteration, but the loop's predicate, and so the knowledge that
-there is another iteration, is on one device only. So every device that takes part in a frame gets a small
-loop of its own in the same frame:
+A Receive inside a loop must run once in every iteration, but only one device computes the loop's predicate
+and so knows whether there is another iteration. So every device that takes part in a frame gets a small loop
+of its own in the same frame:
 
     Enter(a constant) -> Merge -> Switch(LoopCond(the predicate, received)) -> pivot -> NextIteration
 
-What is received before the predicate is known waits for that Merge; what is received in the body waits for
-the pivot, and is dead with it. A frame inside another one is entered once in each iteration of that, so its
-control loop's constant waits for the outer one's Merge or pivot in turn.
+A Receive of a value from before the predicate waits for that Merge. A Receive of a value of the body waits
+for the pivot, and is dead if the pivot is. An inner frame is entered once in each iteration of the outer one,
+so the constant of its control loop waits for the Merge or pivot of the outer control loop.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from flowstone.rewriting.analyses.frames import ENTERS, EXITS, Frame, Frames, is
 
 
 class _ControlLoop:
-    """A frame's control nodes on one device: its head's `merge`, what is `asked`, and the body's `pivot`."""
+    """A frame's control nodes on one device: the `merge` at its head, the LoopCond that is `asked`, and the
+    body's `pivot`."""
 
     def __init__(self, merge: PlanNode, asked: PlanNode, pivot: PlanNode) -> None:
         self.merge, self.asked, self.pivot = merge, asked, pivot
@@ -34,8 +35,8 @@ class ControlLoops:
     """The control loops of a subgraph whose nodes are in frame order.
 
     `add` makes them for all frames that lie on several devices and returns the new nodes, which join
-    `device_of` and `frames`; `trigger` says what a Receive of a value of a frame must wait for. First, what
-    brings a loop's variables in, round and out is put on the devices of their Merges and Switches.
+    `device_of` and `frames`; `trigger` says what a Receive of a value of a frame must wait for. First it
+    moves the Enter, NextIteration and Exit of each loop variable to the devices of its Merge and Switch.
     """
 
     def __init__(self, subgraph: Subgraph, frames: Frames, device_of: dict[PlanNode, Any]) -> None:
@@ -72,9 +73,10 @@ class ControlLoops:
         return self._made
 
     def _gather_variables(self) -> None:
-        """A value that exists in the first iteration alone, or in the last, cannot be received in each."""
+        """Moves Enters, NextIterations and Exits to the devices of their variables' Merges and Switches.
+        Their values do not exist in every iteration, so they cannot be received in a loop."""
         device_of = self._device_of
-        taken: set[PlanNode] = set()  # what brings a variable in or round, that has its device
+        taken: set[PlanNode] = set()  # Enters and NextIterations that have been moved
         for node in list(self._subgraph.nodes):
             if is_head(node):
                 for i, x in enumerate(node.inputs):
@@ -87,7 +89,7 @@ class ControlLoops:
                 device_of[node] = device_of[node.inputs[0].op]
 
     def _repeated(self, node: PlanNode, device: Any) -> PlanNode:
-        """An Enter or NextIteration that two variables share, once more on another device."""
+        """A copy, on another device, of an Enter or NextIteration that two variables share."""
         copy = self._subgraph.new_node(node.declaration, list(node.inputs), node.attributes, node)
         copy.control_inputs = list(node.control_inputs)
         self._device_of[copy] = device
@@ -97,7 +99,7 @@ class ControlLoops:
         return copy
 
     def stand_beside(self, node: PlanNode, other: PlanNode) -> None:
-        """Takes notice of a node that was made to run where `other` does."""
+        """Gives a new node the position of `other`, beside which it runs."""
         self._position[node] = self._position.get(other, -1)
 
     def trigger(self, frame: Frame, source: PlanNode, device: Any) -> PlanNode:

@@ -1,18 +1,18 @@
 """When Receives start: as late as the step allows (white paper 5.2).
 
-A Receive waits for nothing on its own device, so without precautions all start with the step, and what
-they fetch lies in memory until it is used. The paper schedules them by an as-soon-as-possible and
+A Receive depends on nothing on its own device. Without further control edges all start with the step, and
+what they receive occupies memory until it is used. The paper schedules them by an as-soon-as-possible and
 as-late-as-possible (ASAP/ALAP) calculation over the critical paths and inserts control edges that delay each
 until just before its result is needed.
 
-`delay_receives` takes all parts together, a Send being before its Receive. The longest path from the start to
-each node is its ASAP time, the makespan less the longest path from it to the end its ALAP time, by the cost
-model. A Receive gets a control edge from the last node of its device that ends, as late as possible, before
-the Receive must begin. In the order of ALAP times every edge leads forwards, those that are added too, so
-there is no cycle and the critical path does not grow.
+`delay_receives` takes all parts together, with an edge from each Send to its Receive. By the cost model, a
+node's ASAP time is the longest path from the start to it; its ALAP time is the makespan less the longest path
+from it to the end. A Receive gets a control edge from a node of its device: the one that ends last, but
+before the Receive must begin, if all nodes start at their ALAP times. In the order of ALAP times all edges
+lead forwards, the added ones too. So there is no cycle, and the critical path does not grow.
 
-Delayed are Receives that make a copy, so not those between CPU devices, which share memory; that run once a
-step; and of tensors that are worth it. What such a Receive waits for runs once in every step, too.
+A Receive is delayed if it makes a copy (CPU devices share memory, so none is made between them), runs once in
+every step, and receives at least `SMALLEST` bytes. The node that it waits for runs once in every step, too.
 
 `simulate_parts` gives the times and the memory of the parts in the cluster simulator, where a Receive is a
 task of its device that makes its tensor.
@@ -34,7 +34,7 @@ from flowstone.rewriting.analyses.frames import NEXT_ITERATIONS
 
 SENDS = frozenset({"_Send", "_HostSend"})
 RECEIVES = frozenset({"_Recv", "_HostRecv"})
-SMALLEST = 4096  # bytes: what is smaller may lie about
+SMALLEST = 4096  # bytes: smaller tensors may wait in memory
 _SOURCES = frozenset({"_Arg", "Const"})
 
 
@@ -47,7 +47,7 @@ class Window(NamedTuple):
 
 
 def way(node: PlanNode) -> tuple[str, str, str]:
-    """What a Send and its Receive have in common."""
+    """The key that a Send and its Receive have in common."""
     attributes = node.attributes
     return attributes["tensor_name"], attributes["send_device"], attributes["recv_device"]
 
@@ -90,7 +90,7 @@ def delay_receives(
     costs: CostModel | None = None,
     links: Links = default_link,
 ) -> int:
-    """Adds control edges to Receives on devices that are no CPUs; returns how many.
+    """Adds control edges to Receives on devices other than CPUs; returns how many.
 
     `nodes`: by device. `steady`: those that run exactly once in every step.
     """
@@ -152,7 +152,7 @@ def _sources(device_of: Mapping[PlanNode, Any]) -> dict[PlanNode, list[PlanNode]
 
 
 def _in_order(sources: Mapping[PlanNode, Sequence[PlanNode]]) -> list[PlanNode]:
-    """Sources first."""
+    """The nodes in topological order."""
     waiting = {node: len(those) for node, those in sources.items()}
     dependants: dict[PlanNode, list[PlanNode]] = {}
     for node, those in sources.items():

@@ -1,15 +1,15 @@
-"""Partition: a placed subgraph as one subgraph a device (white paper 3.2.2).
+"""Partition: splits a placed subgraph into one subgraph for each device (white paper 3.2.2).
 
 An edge from one device to another becomes a Send here and a Receive there, one pair for each tensor and
-destination, however many nodes take it. A control edge becomes such a pair for a constant that waits for its
-source. Constants are simply repeated on every device that uses them, and so are fed values on CPUs: other
-devices receive them from the host. In a loop, a Receive must run once in each iteration, so it waits for the
-loop's control nodes on its device (`distributed_loops.py`). What only steers control flow, and what a GPU's
-kernel wants on the host, is received in host memory (``_HostRecv``). Receives that copy are delayed until
-shortly before their values are needed (`receive_scheduling.py`).
+destination, however many consumers it has. A control edge becomes such a pair for a constant that waits for
+its source. Constants are repeated on every device that uses them. So are fed values on CPUs; other devices
+receive them from the host. In a loop, a Receive must run once in each iteration, so it waits for the loop's
+control nodes on its device (`distributed_loops.py`). Values that only steer control flow, and inputs that a
+GPU's kernel reads on the host, are received in host memory (``_HostRecv``). Receives that copy are delayed
+until shortly before their values are needed (`receive_scheduling.py`).
 
-With `compresses`, 32-bit floats cross as their upper 16 bits, conversion nodes doing that on either side
-(white paper 5.5): the lower bits of the mantissa are cut off here and filled with zeros there.
+With `compresses`, 32-bit floats are sent as their upper 16 bits (white paper 5.5): a conversion node before
+the Send cuts off the lower bits of the mantissa, and one after the Receive fills them with zeros.
 
 `show` prints the parts as text, as the tests and `Plan.explain` do.
 """
@@ -33,8 +33,8 @@ from flowstone.rewriting.analyses.frames import NEXT_ITERATIONS, Frames, order_b
 
 
 class Part(NamedTuple):
-    """What one device runs: its `subgraph`; which of the whole's feeds it takes, and which of the whole's
-    fetches are its own, by position."""
+    """What one device runs: its `subgraph`; which of the whole subgraph's feeds it takes, and which of the
+    fetches it computes, by position."""
 
     device: Any
     subgraph: Subgraph
@@ -49,11 +49,11 @@ def partition(
     compresses: bool = False,
     delays: bool = True,
 ) -> list[Part]:
-    """The parts, in the order of the devices' names. Nodes of `subgraph` are changed and handed on.
+    """The parts, in the order of the devices' names. They take over the nodes of `subgraph`, and change them.
 
-    `host`: the device by which feeds enter and fetches leave where the others do not share its memory (the
-    first CPU in use if None). `compresses`: floats cross in 16 bits. `delays`: Receives that copy wait until
-    they are needed.
+    `host`: the device through which devices that do not share its memory get feeds and give fetches (the
+    first CPU in use if None). `compresses`: floats are sent in 16 bits. `delays`: Receives that copy wait
+    until they are needed.
 
     Raises InvalidArgumentError for a reference or a handle that would leave its device.
     """
@@ -83,7 +83,7 @@ class _Partitioner:
         if not self.liveness.trivial:
             outputs = [x for node in subgraph.nodes for x in node.outputs]
             self.alive_at_times.update(x for x in outputs if self.liveness.output(x) != TRUE)
-        self.rank: dict[Any, int] = {}  # the place of each node and, for those made beside one, by its order
+        self.rank: dict[Any, int] = {}  # each node's position, also by its `order` for nodes made beside it
         for i, node in enumerate(subgraph.nodes):
             self.rank[node] = i
             self.rank.setdefault(node.order, i)
@@ -113,7 +113,7 @@ class _Partitioner:
     # ---- edges
 
     def _connect(self, node: PlanNode) -> None:
-        """Replaces what the node takes or waits for on other devices by what is received on its own."""
+        """Replaces inputs and control inputs from other devices by what is received on the node's own."""
         device = self.device_of[node]
         for i, x in enumerate(node.inputs):
             if self.device_of[x.op] is not device:
@@ -129,7 +129,7 @@ class _Partitioner:
                 node.control_inputs[i] = self._awaited(control, device)
 
     def _fetched(self, x: PlanOutput) -> PlanOutput:
-        """A fetch as the session takes it: in memory that it can read."""
+        """The output that the session fetches for `x`: in memory that it can read."""
         if self.device_of[x.op].device_type in (CPU, GPU) or self.host is None:
             return x
         if _is_plain_constant(x.op):
@@ -168,7 +168,7 @@ class _Partitioner:
         return self._received(signal, device, False).op
 
     def _signal(self, control: PlanNode) -> PlanNode:
-        """A constant that waits for `control`, next to it; one for all that wait elsewhere."""
+        """A constant on the device of `control` that waits for it; one for all devices."""
         key = (control, None, False)
         if key not in self.received:
             node = self.subgraph.new_constant(np.zeros((), np.float32), control, "ran")
@@ -219,7 +219,7 @@ class _Partitioner:
         return self._conversion(received, dtypes.float32, source, device, "fill") if compressed else received
 
     def _name_of(self, x: PlanOutput) -> str:
-        """What the value is sent as. Nodes that rewriting made may share a name with another."""
+        """The name that the value is sent under, made unique: nodes that rewriting made may share a name."""
         named = self.named.setdefault(x.name, {})
         number = named.setdefault(x, len(named))
         return f"{x.name}/{number}" if number else x.name
@@ -227,7 +227,7 @@ class _Partitioner:
     def _conversion(
         self, x: PlanOutput, dtype: dtypes.DType, like: PlanNode, device: Any, word: str
     ) -> PlanOutput:
-        """A 32-bit float without the lower half of its bits, or such a one with zeros in their place."""
+        """A node that cuts off the lower half of a 32-bit float, or fills it with zeros."""
         attributes = {"SrcT": x.dtype.base_dtype, "DstT": dtype, "Truncate": True}
         node = self.subgraph.new_node(
             registry["Cast"], [x], attributes, like=like, name=f"{like.name}/{word}"
@@ -241,7 +241,7 @@ class _Partitioner:
         return node.outputs[0]
 
     def _repeat(self, node: PlanNode, device: Any) -> PlanNode:
-        """The same constant or fed value on another device."""
+        """A copy of a constant or fed value on another device."""
         key = (node, device)
         if key not in self.repeated:
             copy = PlanNode(node.declaration, node.name, [], node.attributes, (), [], "", node.order)
@@ -319,8 +319,8 @@ def _is_used(node: PlanNode, nodes: list[PlanNode], whole: Subgraph) -> bool:
 
 
 def _in_order(nodes: list[PlanNode], rank: Mapping[Any, int]) -> list[PlanNode]:
-    """Topological order, otherwise the whole subgraph's; edges from NextIteration lead back and do not
-    count."""
+    """The nodes in topological order, otherwise in that of the whole subgraph. Edges from NextIteration lead
+    back and do not count."""
 
     def key(node: PlanNode) -> tuple[int, int, PlanNode]:
         return rank[node] if node in rank else rank.get(node.order, 0), place[node], node

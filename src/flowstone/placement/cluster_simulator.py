@@ -1,12 +1,12 @@
-"""A cluster in simulation: how long a step takes and how much memory it needs on a placement.
+"""A simulated cluster: how long a step takes on a placement, and how much memory it needs.
 
 Each device runs one task at a time, in the order in which tasks become ready (ties: in graph order). A tensor
-that tasks on another device need is sent there once, when it is made; a link between two devices carries one
-tensor at a time, of which `Link.us_per_byte` is the time that it occupies the link. A buffer lives from the
-start of its task (or transfer) to the end of the last task on that device that uses it.
+that tasks on another device need is sent there once, when it is made. A link between two devices carries one
+tensor at a time, which occupies it for `Link.us_per_byte` a byte. A buffer lives from the start of its task
+(or transfer) to the end of the last task on that device that uses it.
 
-Also the placements that a good one is compared with: random, round-robin, all on the best single device, and
-the best of all (exhaustive; for small graphs).
+The module also makes the placements that a good one is compared with: random, round-robin, all on the best
+single device, and the best of all (exhaustive; for small graphs).
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def simulate(tasks: TaskGraph, device_of_group: Sequence[int]) -> Simulation:
 
 
 class _Run:
-    """One simulated step. Tasks are taken off a heap by the time at which they became ready; as a task's
-    end is never before that, times only grow, and one pass suffices.
+    """One simulated step. A heap orders tasks by the time at which they became ready. No task ends before
+    that time, so times only grow and one pass is enough.
     """
 
     def __init__(self, tasks: TaskGraph, device_of_group: Sequence[int]) -> None:
@@ -116,7 +116,7 @@ class _Run:
         return peaks
 
     def _buffers(self) -> dict[tuple[int, int], tuple[int, float, float]]:
-        """(storage, device) -> its size, the time it begins to be, the end of its last use."""
+        """(storage, device) -> the buffer's size, when it is allocated, when its last use ends."""
         tasks, device, finish = self.tasks, self.device, self.finish
         storage, size, kept = tasks.storage, tasks.size, tasks.kept
         end_of_step = max(finish, default=0.0)
@@ -142,7 +142,7 @@ class _Run:
 
 
 def excess_bytes(tasks: TaskGraph, peak_bytes: Sequence[int]) -> int:
-    """By how much peaks exceed the devices' limits, in all; 0 where the placement fits."""
+    """By how many bytes the peaks exceed the devices' limits in total; 0 if the placement fits."""
     limits = [device.memory_limit for device in tasks.devices]
     return sum(max(0, peak - limit) for peak, limit in zip(peak_bytes, limits) if limit is not None)
 
@@ -162,15 +162,15 @@ def cost(tasks: TaskGraph, device_of_group: Sequence[int]) -> Cost:
 
 
 def on_device(tasks: TaskGraph, device: int) -> list[int]:
-    """Everything on one device that may be there, the rest on what each group prefers."""
+    """Puts each group that may use `device` there, each other one on the device that it prefers."""
     return [device if device in feasible else feasible[0] for feasible in tasks.feasible]
 
 
 def best_single_device(tasks: TaskGraph) -> list[int]:
     """The best placement of those that put all they can on one device.
 
-    Only devices that have the memory count, if any has. Asks the simulation no more than needed: the busiest
-    device's time is a bound.
+    If any device has enough memory, only such devices count. The busiest device's time is a lower bound of
+    the makespan, so placements whose bound is too high are not simulated.
     """
 
     def bound(groups: list[int]) -> float:

@@ -1,13 +1,14 @@
-"""How long a node takes on a device: measured in earlier steps where it was, else estimated from its shapes.
+"""How long a node takes on a device: as measured in earlier steps, else estimated from its shapes.
 
 White paper 3.2.1: "This cost model is either statically estimated based on heuristics associated with
 different operation types, or is measured based on an actual set of placement decisions for earlier executions
 of the graph."
 
-The estimate is the launch of a kernel plus the longer of arithmetic and memory traffic at the rates of the
-device's type, over its relative speed. Measurements are averaged for each node (by name) and device; one on
-another device of the same type counts, scaled by the speeds. They travel as CostGraphDef
-(`compute_cost` in whole microseconds, sizes of outputs in bytes), also from TensorFlow's RunMetadata.
+The estimate is the time of a kernel launch plus the longer of arithmetic and memory traffic, at the rates of
+the device's type, divided by its relative speed. Measurements are averaged for each node (by name) and
+device. A measurement on another device of the same type counts too, scaled by the speeds. Costs are written
+and read as CostGraphDef (`compute_cost` in whole microseconds, sizes of outputs in bytes), also that of
+TensorFlow's RunMetadata.
 
 >>> costs = CostModel()
 >>> costs.record("x", "/device:CPU:0", 10.0)
@@ -31,7 +32,7 @@ from flowstone.placement.operation_cost import Work, state_size, tensor_size, wo
 
 
 class Rates(NamedTuple):
-    """What a usual device of a type does: `launch_us` a kernel, operations and bytes in a microsecond."""
+    """Rates of a usual device of a type: `launch_us` for a kernel, operations and bytes per microsecond."""
 
     launch_us: float
     operations_per_us: float
@@ -42,7 +43,7 @@ _GPU_RATES = Rates(6.0, 10e6, 800e3)
 
 
 def default_rates() -> dict[str, Rates]:
-    """By device type: this machine's of its CPU."""
+    """The rates by device type; those of CPUs are this machine's."""
     profile = machine.current().profile
     cpu = Rates(profile.call_us, profile.operations_per_us, profile.bytes_per_us)
     return {CPU: cpu, GPU: _GPU_RATES}
@@ -64,7 +65,7 @@ class _Mean:
 class CostModel:
     """Static and measured costs; see the module.
 
-    `rates`: by device type, beside the defaults; types without an entry count as CPUs.
+    `rates`: by device type, in place of the defaults; types without an entry count as CPUs.
     """
 
     def __init__(self, rates: Mapping[str, Rates] | None = None) -> None:
@@ -75,7 +76,8 @@ class CostModel:
     # ---- measured
 
     def record(self, name: str, device: str, time_us: float, sizes: Mapping[int, int] | None = None) -> None:
-        """Adds one measurement of the node `name` on the device of that full name; `sizes`: bytes by output.
+        """Adds one measurement of the node `name` on the device of that full name; `sizes`: bytes of each
+        output.
 
         ValueError for a negative time or size.
         """
@@ -109,7 +111,7 @@ class CostModel:
     def times_us(
         self, nodes: Sequence[PlanNode], works: Sequence[Work], devices: Sequence[PlacementDevice]
     ) -> list[list[float]]:
-        """Microseconds of each node on each device: a list a device. `works`: the nodes' `work`."""
+        """Microseconds of each node on each device: one list for each device. `works`: the nodes' `work`."""
         kinds: dict[tuple[str, float], list[float]] = {}
         for device in devices:
             kind = (device.device_type, device.relative_speed)

@@ -1,17 +1,19 @@
 """Where each node may run: requested devices, kernels and colocation (white paper 4.3).
 
-Nodes that must share a device form a *group*, found by union-find. They are those that name each other in
-``_class`` (``loc:@name``; the name need not be in the subgraph), and those that hand a variable's buffer or a
-resource's handle to each other. A group may run on the devices that
+Nodes that must share a device form a *group*, found by union-find. Two nodes must share one if one names the
+other in ``_class`` (``loc:@name``), if both name the same node there (it need not be in the subgraph), or if
+one passes a variable's buffer or a resource's handle to the other. A group may run on the devices that
 
-- all its requests match, each a name with any of its parts left out;
+- match all its requests (a request is a device's name with any of its parts left out);
 - have a kernel for every member (strings live on the host: only CPUs have kernels for them);
 - an earlier plan of the session chose, if one did: state does not move.
 
-A node that takes a buffer or handle goes where that is. Its own request counts only where the handle, a
-resource, has none. With *soft placement* a device that does not exist or has no kernel gives way to the best
-one in the requested task that has, and requests that contradict each other lose the index, or type and index.
-A stack that the gradient of a loop wants beside a value may be elsewhere if not all types here have stacks.
+A node that takes a buffer or handle is placed where that is. Its own request counts only if it takes a
+resource's handle and nothing requests a device for the resource. With *soft placement*, a requested device
+that does not exist or has no kernel is replaced by the best one of the requested task that has one. Of
+requests that contradict each other, soft placement ignores the index, or type and index. The gradient of a
+loop asks for a stack on the device of the value that it keeps; this is ignored unless all device types here
+have stacks.
 
     constraints = find_constraints(subgraph.nodes, devices, soft_placement=False)
     constraints.feasible[constraints.group[i]]     # indices into devices, preferred first
@@ -76,7 +78,8 @@ def find_constraints(
 
 
 def runs_everything(nodes: Iterable[PlanNode], device: PlacementDevice) -> bool:
-    """Whether `device`, the only one, satisfies every request and has every kernel: asked a kind of node."""
+    """Whether `device`, the only one, satisfies every request and has every kernel; asks once for each kind
+    of node."""
     spec = DeviceSpec.from_string(device.name)
     kinds = {(node.device, node.declaration) for node in nodes}
     return all(
@@ -90,11 +93,11 @@ def runs_everything(nodes: Iterable[PlanNode], device: PlacementDevice) -> bool:
 
 
 class _Groups:
-    """Union-find over the positions of nodes, with what joined them.
+    """Union-find over the positions of nodes.
 
-    `parent`: the forest; `joined`: positions in groups of several; `consumers`: position -> the kinds of what
-    a node takes that lives elsewhere, "reference" or "resource"; `free`: positions of stacks that need not be
-    where the gradient asked for them, because some type here has no stacks.
+    `parent`: the forest; `joined`: positions in groups of several; `consumers`: position of a node that takes
+    another node's state -> its kind, "reference" or "resource"; `free`: positions of stacks that may be on
+    any device, because some type here has no stacks.
     """
 
     def __init__(self, nodes: Sequence[PlanNode], types: frozenset[str]) -> None:
@@ -123,8 +126,9 @@ class _Groups:
         self._join_readers(index, types)
 
     def _join_readers(self, index: dict[PlanNode, int], types: frozenset[str]) -> None:
-        """Those who take a reference that a node changes see it as it is when they run: on its device, unless
-        they ask for another. To others a copy goes at some time."""
+        """Puts nodes that take a reference, which another node changes, on its device unless they request
+        another. There they see its value at the time they run; on other devices they get a copy of an earlier
+        time."""
         references = References()
         changed: set[Any] = set()
         for node in self.nodes:
@@ -136,7 +140,7 @@ class _Groups:
             if node.device or index[node] in grouped or not types.issubset(node.declaration.kernels):
                 continue
             shown = [x for x in node.inputs if x.op in index and not changed.isdisjoint(references[x])]
-            if shown:  # of several variables that of the first
+            if shown:  # the first one's device, if there are several
                 self.join(index[shown[0].op], index[node])
 
     def root(self, i: int) -> int:
@@ -167,8 +171,8 @@ class _Groups:
 
 
 class _Request:
-    """What a group asks for: the merged spec, who asked first for it, and whether a contradiction was given
-    up.
+    """What a group asks for: the merged spec, the member that asked first, and whether a contradiction was
+    ignored.
     """
 
     __slots__ = ("gave_way", "member", "spec")
@@ -178,7 +182,7 @@ class _Request:
 
 
 class _Finder:
-    """One search for feasible devices: devices by preference, and what is remembered of kinds of nodes."""
+    """One search for feasible devices; results of nodes without a group are remembered by kind of node."""
 
     def __init__(
         self,
@@ -250,14 +254,14 @@ class _Finder:
     def _types(self, node: PlanNode) -> frozenset[str]:
         """The types of the devices here that have a kernel for `node`."""
         kernels = node.declaration.kernels
-        if not kernels:  # a feed: the session brings it wherever it is wanted
+        if not kernels:  # a feed: the session can bring it to any device
             able = self.types
         else:
             able = self.types.intersection(kernels)
         return able if self.only_cpus or not _has_strings(node) else able & {CPU}
 
     def _assigned(self, members: list[int]) -> int | None:
-        """The device that an earlier plan put a member on, if it is still there."""
+        """The device on which an earlier plan placed a member, if that device still exists."""
         found: dict[int, int] = {}
         for member in members:
             name = self.assigned.get(self.nodes[member].name)
@@ -271,7 +275,7 @@ class _Finder:
     # ---- requests
 
     def _request(self, members: list[int]) -> _Request | None:
-        """What the members ask for together; None if nobody asks."""
+        """The merged request of the members; None if none has a request."""
         consumers = self.groups.consumers
         request: _Request | None = None
         if self.groups.free and not self.groups.free.isdisjoint(members):
@@ -331,7 +335,8 @@ class _Finder:
         )
 
     def _refuse_types(self, members: list[int]) -> NoReturn:
-        """No type of device has kernels for all members: names a pair that cannot agree."""
+        """Raises because no device type has kernels for all members; names two members without a common
+        type."""
         able = self.types
         earlier = members[0]
         for member in members:
@@ -362,7 +367,7 @@ class _Finder:
         _raise(self.nodes[a], f"Cannot colocate nodes {names}{joint}{reason}\n{self._listing(members)}")
 
     def _listing(self, members: list[int]) -> str:
-        """The whole group: the kernels of its ops, and its members with what they ask for."""
+        """Describes the whole group: the kernels of its ops, and its members with their requests."""
         kinds = {
             self.nodes[i].type: " ".join(
                 sorted({self.devices[d].device_type for d in self.order} & self._types(self.nodes[i]))
@@ -394,7 +399,7 @@ def _has_strings(node: PlanNode) -> bool:
 
 
 def _matches(want: DeviceSpec, have: DeviceSpec) -> bool:
-    """Whether a full name has everything that a request says."""
+    """Whether a full device name has all the parts that a request gives."""
     return all(getattr(want, f) in (None, getattr(have, f)) for f in _FIELDS)
 
 

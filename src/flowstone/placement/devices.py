@@ -1,10 +1,10 @@
-"""What placement asks of a device, and of the way between two.
+"""What placement needs to know of a device, and of the link between two.
 
-A device is anything with the four attributes of `PlacementDevice`. Where several could run a node and nothing
-else speaks for one, GPUs come first and CPUs last; devices of one type keep their order. A `Link` says how
-long a tensor takes from one device to another; `default_link` guesses it from the devices' names: inside one
-process CPU devices share memory, so that only the hand-over costs; other devices copy; tasks have a network
-between them.
+A device is anything with the four attributes of `PlacementDevice`. Among devices that suit a node equally,
+GPUs come first and CPUs last; devices of one type keep their order. A `Link` says how long a tensor takes
+from one device to another. `default_link` guesses it from the devices' names: CPU devices of one process
+share memory, so only the hand-over to another thread takes time; other devices copy over a bus; different
+tasks are connected by a network.
 
 >>> cpu = SimulatedDevice("/job:w/replica:0/task:0/device:CPU:0", "CPU")
 >>> gpu = SimulatedDevice("/job:w/replica:0/task:0/device:GPU:0", "GPU", memory_limit=2**34)
@@ -26,8 +26,8 @@ from flowstone.framework.kernel import CPU, GPU
 class PlacementDevice(Protocol):
     """A device as placement sees it.
 
-    `name` is its full name; `device_type` that of its kernels; `memory_limit` the bytes it may hold, None
-    where nobody counts; `relative_speed` how much faster it is than a usual device of its type (1.0).
+    `name` is its full name; `device_type` that of its kernels; `memory_limit` the bytes it may hold, None for
+    no limit; `relative_speed` how much faster it is than a usual device of its type (1.0).
     """
 
     @property
@@ -44,7 +44,7 @@ class PlacementDevice(Protocol):
 
     @property
     def relative_speed(self) -> float:
-        """Its speed beside a usual device of its type."""
+        """Its speed relative to a usual device of its type."""
 
 
 class SimulatedDevice(NamedTuple):
@@ -57,13 +57,13 @@ class SimulatedDevice(NamedTuple):
 
 
 class Link(NamedTuple):
-    """The way from one device to another: `latency_us`, and `us_per_byte` that occupy it."""
+    """The connection of two devices: its `latency_us`, and the `us_per_byte` that a tensor occupies it."""
 
     latency_us: float
     us_per_byte: float
 
     def time_us(self, size: int) -> float:
-        """Microseconds from the sender's start to the receiver's having all of `size` bytes."""
+        """Microseconds from when `size` bytes begin to be sent until the receiver has all of them."""
         return self.latency_us + size * self.us_per_byte
 
 
@@ -75,7 +75,7 @@ _NETWORK = Link(100.0, 1.0 / 1_000)
 
 
 def default_link(source: PlacementDevice, target: PlacementDevice) -> Link:
-    """The way between two devices, as far as their names tell."""
+    """The link between two devices, guessed from their names."""
     at, to = DeviceSpec.from_string(source.name), DeviceSpec.from_string(target.name)
     if (at.job, at.replica, at.task) != (to.job, to.replica, to.task):
         return _NETWORK

@@ -1,9 +1,9 @@
 """The greedy walk of the white paper (3.2.1): a simulated execution that chooses devices as it goes.
 
 Tasks are taken in the order in which they become ready, or by their rank. Of the devices that a task may use
-and that have the room for it, it gets the one where it would finish first: after its inputs have arrived over
-the links, and after what the device was given before. Light tasks wait until somebody wants them; those that
-control flow ties to another, or to a loop, go where that is.
+and that have enough memory left, it gets the one where it would finish first. It can start when its inputs
+have arrived over the links and the device has finished its earlier tasks. Light tasks are placed when one of
+their consumers is. Tasks that control flow ties to another task, or to a loop, go to the device of that.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from flowstone.placement.task_graph import TaskGraph
 
 
 def ranks(tasks: TaskGraph) -> list[float]:
-    """Of each task, the microseconds from its start to the end of the step on the longest path, with the mean
-    times of its devices and the mean transfers (the upward rank of Topcuoglu, Hariri and Wu's HEFT).
+    """The rank of each task: the microseconds from its start to the end of the step on the longest path, with
+    times averaged over devices and transfers over links (the upward rank of Topcuoglu, Hariri and Wu's HEFT).
     """
     width = len(tasks.devices)
     mean = [sum(each) / width for each in zip(*tasks.times)]
@@ -37,9 +37,10 @@ def ranks(tasks: TaskGraph) -> list[float]:
 class GreedyWalk:
     """One greedy walk over the tasks.
 
-    `priority`: walks in falling order of it instead of as tasks become ready; it must fall along edges.
-    `aversion`: how many times the transfers of a task's inputs count when its device is chosen, beside their
-    delaying it: far-sighted where links are slow.
+    `priority`: takes tasks in falling order of it instead of as they become ready; it must fall along edges.
+    `aversion`: when a device is chosen, the transfer times of the task's inputs, times this factor, are added
+    to the time at which it would finish. This avoids transfers that later ones would have to wait for,
+    where links are slow.
 
     State: `device`: of each group, -1 while it has none; `finish`: of each task; `free`: when each device is
     done with what it was given; `arrival`: (tensor, device) -> when it is there; `channel[a][b]`: when the
@@ -87,7 +88,7 @@ class GreedyWalk:
         d = self.device[group]
         if d < 0:
             if tasks.light[i]:
-                return  # until somebody wants it: it is there at once wherever that is
+                return  # until a consumer is placed: it takes no time on any device
             d = self._choose(i, tasks.feasible[group])
             self._decide(group, d)
         if i in tasks.frame:
@@ -125,7 +126,7 @@ class GreedyWalk:
         return best
 
     def _start(self, i: int, d: int, commit: bool = False) -> float:
-        """When task `i` could start on device `d`; with `commit` its inputs are on their way from now on."""
+        """When task `i` could start on device `d`; `commit` also records the transfers of its inputs."""
         tasks, device, finish = self.tasks, self.device, self.finish
         producer, group = tasks.producer, tasks.group
         start = self.free[d]
@@ -166,7 +167,7 @@ class GreedyWalk:
         return arrival
 
     def _fetch(self, task: int, d: int) -> None:
-        """Gives a light task, and the light ones that it hands on, a device: `d` where they may."""
+        """Places a light task and those that it takes its inputs from: on `d` where they may use it."""
         tasks = self.tasks
         pending = [task]
         while pending:
@@ -205,7 +206,7 @@ class _Memory:
                 self.held[d] += size
 
     def roomy(self, i: int, feasible: tuple[int, ...]) -> tuple[int, ...]:
-        """The devices that have the room for a task; the one with the most of it if none has enough."""
+        """The devices that have enough memory left for a task; if none has, the one with the most."""
         room: dict[int, float] = {}
         for d in feasible:
             limit = self.limits[d]
@@ -214,8 +215,8 @@ class _Memory:
         return found or (max(feasible, key=lambda d: room[d]),)
 
     def _needs(self, i: int, d: int) -> int:
-        """Bytes that running task `i` on device `d` adds there: its outputs, its inputs' copies, and the
-        state that would come along.
+        """Bytes that running task `i` on device `d` adds there: its outputs, copies of its inputs, and the
+        state that would be placed with it.
         """
         tasks = self.tasks
         size = tasks.resident[tasks.group[i]] + sum([tasks.buffer[t] for t in tasks.outputs[i]])
@@ -231,7 +232,7 @@ class _Memory:
         return size
 
     def run(self, i: int, d: int) -> None:
-        """Task `i` runs on device `d`: what it makes is there, what nobody needs any more is not."""
+        """Runs task `i` on device `d`: allocates what it makes, releases what nothing needs any more."""
         tasks = self.tasks
         for t in tasks.outputs[i]:
             if tasks.buffer[t]:

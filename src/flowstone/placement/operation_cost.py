@@ -1,9 +1,9 @@
 """What one run of a node costs by its shapes: floating-point operations and bytes of memory traffic.
 
-Operations are what the op's declaration says (`cost`, by formulas of `framework/work.py`), else one an
-element. Unknown dimensions count as `ASSUMED_SIZE`, which is rough; measured costs (`cost_model.py`) replace
-it. Ops that only hand on what is there (constants, variables, feeds, Identity, control flow) are
-*free*; views of their input cost a call.
+The number of operations is what the op's declaration says (`cost`, by formulas of `framework/work.py`), else
+one for each element. Unknown dimensions count as `ASSUMED_SIZE`, which is rough; measured costs
+(`cost_model.py`) replace it. Ops that only pass on existing values (constants, variables, feeds, Identity,
+control flow) are *free*; views of an input cost a call.
 
 >>> from flowstone.framework.graph import Graph
 >>> from flowstone.ops.arrays.constants import constant
@@ -45,8 +45,8 @@ def state_size(node: Node) -> int:
 
 
 def touched_rows(node: Node) -> Output | None:
-    """Of an op that takes or changes only some rows of its tables, what has as many elements as these rows
-    have of one table: the rows themselves. None for all other ops.
+    """For an op that reads or changes only some rows of its tables, the output that has the shape of these
+    rows in one table. None for all other ops.
     """
     find = node.declaration.rows_function
     return None if find is None else find(node)

@@ -1,4 +1,4 @@
-"""A placement for people: a table as text, and a picture of the simulated step.
+"""Shows a placement: a table as text, and a picture of the simulated step.
 
 `placement_table` lists the devices, then the nodes in the order in which the simulation starts them:
 
@@ -7,7 +7,7 @@
     …
     makespan 20.0 us, 1 transfer of 1024 bytes
 
-`draw_placement` draws a bar a node against time, a row a device (matplotlib; ``pip install
+`draw_placement` draws a bar for each node against time, in a row for each device (matplotlib; ``pip install
 flowstone[pictures]``).
 """
 
@@ -85,8 +85,8 @@ def draw_placement(
 ) -> None:
     """Writes a picture of the simulated step to `path` (PNG, SVG, PDF by its ending).
 
-    A row a device, a bar a node, a colour an op type; the twelve types that take longest are in the legend.
-    ImportError without matplotlib.
+    There is a row for each device, a bar for each node, and a colour for each op type. The twelve types that
+    take longest are in the legend. ImportError without matplotlib.
     """
     from matplotlib.figure import Figure  # an optional dependency
     from matplotlib.patches import Patch

@@ -1,12 +1,12 @@
 """A placement problem in packed form: tasks, the tensors between them, and what each costs on each device.
 
-Both the greedy placement and the simulation of a cluster walk these lists again and again, so they hold plain
-integers and floats: task i is node i of the subgraph, in topological order; tensors are numbered over all
-tasks, each task's control edge being one more tensor of no size. The edges back into a loop are left out: one
-iteration stands for all, and the times of a loop's nodes count `ASSUMED_ITERATIONS` of them.
+The greedy placement and the simulation of a cluster walk these lists again and again, so they hold plain
+integers and floats. Task i is node i of the subgraph, in topological order. Tensors are numbered over all
+tasks; the control edge of each task is one more tensor, of no size. Edges back into a loop are left out: each
+node of a loop is one task, whose time is that of `ASSUMED_ITERATIONS` iterations.
 
-Memory: a tensor's buffer belongs to its *storage*, another tensor where the op hands on its input's memory.
-What state holds between steps is the group's `resident` memory.
+Memory: a tensor's *storage* is the tensor in whose buffer it lies, which is another one if the op passes on
+its input's memory. The memory that state holds between steps is the `resident` memory of its group.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class TaskGraph:
         feasible, resident: of each group, the devices that it may use, preferred first, and the bytes that
             its state holds.
         kept: tensors in memory until the end of the step (fetches).
-        light: tasks that cost nothing and need nothing that does: they go where they are wanted.
+        light: tasks that cost nothing and depend only on such tasks: they go to the device of a consumer.
         follows: control-flow primitives -> the task whose device they share where they may.
         frame: tasks inside a loop -> the outermost loop's number; a loop stays together where it may.
     """
@@ -116,9 +116,9 @@ def placed_task_graph(
     costs: CostModel | None = None,
     links: Links = default_link,
 ) -> tuple[TaskGraph, list[int]]:
-    """The problem that a placement solves, each node a group of its own, and the device of each group.
+    """The problem that a placement solves, with each node as a group of its own, and each group's device.
 
-    Devices are those that the placement uses, by name.
+    The devices are those that the placement uses, sorted by name.
     """
     used = {device.name: device for device in placement.values()}
     devices = [used[name] for name in sorted(used)]
@@ -150,7 +150,7 @@ class _Packing:
 
     def _add(self, i: int, node: PlanNode) -> None:
         first = self.first
-        # a source that has no number yet is further down: an edge back into a loop
+        # a source that has no number yet comes later: this is an edge back into a loop
         inputs = [first[x.op] + x.value_index for x in node.inputs if x.op in first]
         data = len(inputs)
         for control in node.control_inputs:
