@@ -1,1 +1,1 @@
-"""The command `flowstone`: one file a subcommand, gathered by `command_line`."""
+"""The command `flowstone`: one file for each subcommand, listed in `command_line`."""

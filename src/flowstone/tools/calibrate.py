@@ -1,10 +1,10 @@
-"""Measures which kernels are fastest on this machine, for plans to go by from now on.
+"""Measures which kernels are fastest on this machine; later plans use the result.
 
     flowstone calibrate [--output FILE]
 
-Takes a minute or two, in which nothing else should compute. What it finds is kept for this processor, build
-of torch and number of threads; with --output it is written to a file instead, for FLOWSTONE_MACHINE. Results
-of programs do not depend on it, but for rounding. See docs/machine.md.
+Takes a minute or two, during which nothing else should compute. The profile is kept for this processor, build
+of torch and number of threads. With --output it is written to a file instead, for FLOWSTONE_MACHINE. Results
+of programs do not depend on it, except for rounding. See docs/machine.md.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""How the numbers of a machine's profile are measured: each choice of a kernel both ways, in sessions.
+"""Measures the numbers of a machine's profile: runs programs in sessions with and without each choice of a
+kernel.
 
-A `Choice` (`calibration_programs.py`) names fields of a `Profile`, and programs that show what they decide,
-from the smallest up. Each program runs in two sessions: one is planned with the choice always taken, one with
-it never taken. The threshold is the size from which taking it makes all these programs fastest together.
-Rates, the cost of a call and of an element are measured directly; sizes of caches are the system's. What is
-not measured keeps the value of the generic profile.
+A `Choice` (`calibration_programs.py`) names fields of a `Profile`, and programs whose speed they decide, from
+the smallest up. Each program runs in two sessions: one is planned with the choice always taken, one with it
+never taken. The threshold is the size from which on taking the choice makes the sum of these programs' times
+least. Rates, the cost of a call and of an element are measured directly; sizes of caches are read from the
+system. Other fields keep the values of the generic profile.
 
 Programs take turns, and the fastest of several rounds counts, so that another process that computes now and
 then does no harm.
@@ -28,16 +29,16 @@ from flowstone.ops.variables.variable_collections import global_variables_initia
 from flowstone.tools.calibration_programs import CHOICES, Choice, Program, Rung
 
 GAIN = 0.97
-"""Of the other way's time: from here on a choice gains."""
+"""A choice gains if its time is below this share of the other way's."""
 _ROUNDS = 25
-_SECONDS = 0.015  # of a round of one of two programs
+_SECONDS = 0.015  # length of a round of one of two programs
 
 
 _MEASURED = ("operations_per_us", "bytes_per_us", "call_us", "call_elements", "core_cache", "all_caches")
 
 
 class Comparison(NamedTuple):
-    """What was measured of a rung: seconds a step with and without the choice."""
+    """The measurement of a rung: seconds per step with and without the choice."""
 
     threshold: int
     taken: float
@@ -47,7 +48,7 @@ class Comparison(NamedTuple):
 def calibrated(name: str, show: Callable[[str], None] = print) -> Profile:
     """The profile of this machine, called `name`; `show` gets a line for each number that is found.
 
-    Takes a minute or two on all threads that torch uses, in which nothing else should compute.
+    Takes a minute or two on all threads that torch uses, during which nothing else should compute.
     """
     profile = generic()._replace(name=name, processors=(), **_caches(), **_rates())
     profile = profile._replace(call_elements=_call_elements())
@@ -69,7 +70,7 @@ def calibrated(name: str, show: Callable[[str], None] = print) -> Profile:
 
 
 def _decided(choice: Choice, profile: Profile, show: Callable[[str], None]) -> dict[str, Any]:
-    """The fields of a choice, for the programs from some rung on, or for none."""
+    """The values of a choice's fields: the choice is taken from some rung on, or never."""
     seen = []
     for rung in choice.rungs:
         found = compare(rung, profile._replace(**choice.always), profile._replace(**choice.never))
@@ -84,8 +85,8 @@ def _decided(choice: Choice, profile: Profile, show: Callable[[str], None]) -> d
 
 
 def first_taken(seen: Sequence[Comparison]) -> int:
-    """The index from which on taking the choice gains most over all programs, beyond what one cannot be sure
-    of; the length if it gains nothing."""
+    """The index of the first rung to take the choice, so that all programs together gain most. Gains within
+    the noise of measuring do not count. The length if nothing is gained."""
     gains = [math.log(GAIN * each.left / each.taken) for each in seen]
     totals = [*[sum(gains[i:]) for i in range(len(gains))], 0.0]
     return max(range(len(totals) - 1, -1, -1), key=totals.__getitem__)
@@ -114,7 +115,7 @@ def _planned(program: Program, profile: Profile) -> Callable[[], Any]:
         session = Session(graph=graph)
         session.run(initializer)
         run = session.make_callable(step)
-        for _ in range(30):  # weights that nothing changes are packed meanwhile
+        for _ in range(30):  # constant weights are packed in these steps
             run()
     return run
 
@@ -146,7 +147,7 @@ def _rates() -> dict[str, Any]:
 
 
 def _call_elements() -> int:
-    """As many elements as a pass takes a call's time for, as a power of two."""
+    """The number of elements, a power of two, that an elementwise kernel handles in the time of one call."""
     few, many = torch.rand(16), torch.rand(1 << 15)
     call = _best(lambda: torch.add(few, few), 2000)
     a_pass = max(_best(lambda: torch.add(many, many), 500) - call, 1e-9) / many.numel()
@@ -160,7 +161,8 @@ def _best(function: Callable[[], Any], count: int) -> float:
 
 
 def _caches() -> dict[str, Any]:
-    """The sizes that the system tells: of all levels, and an eighth of the last one, which cores share."""
+    """The sizes of caches from the system: of all levels, and an eighth of the last one, which cores
+    share."""
     sizes = []
     for path in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size"):
         text = path.read_text().strip()

@@ -1,4 +1,4 @@
-"""The choices that ``flowstone calibrate`` measures, each with the programs that show what it decides.
+"""The choices that ``flowstone calibrate`` measures, each with the programs whose speed it decides.
 
 The programs are what users write: layers of some sizes, and their training. A rung is a size; thresholds are
 in the units of the profile's fields (`framework/machine_profiles.py`).
@@ -15,7 +15,7 @@ import flowstone as tf
 from flowstone.framework.machine_profiles import NEVER, ZEN5
 
 Program = Callable[[], Any]
-"""Builds a graph in the default graph; returns the operation that a step runs."""
+"""Adds nodes to the default graph; returns the operation that a step runs."""
 
 
 class Rung(NamedTuple):
@@ -26,10 +26,10 @@ class Rung(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """What decides between two ways of computing something.
+    """Fields of the profile that decide between two ways of computing something.
 
-    `always` and `never`: the fields that take the choice everywhere, and nowhere; `rungs`: its programs, from
-    the smallest on; `chosen(threshold)`: the fields for a threshold that was found.
+    `always` and `never`: the values of the fields with which the choice is always taken, and never; `rungs`:
+    its programs, from the smallest on; `chosen(threshold)`: the values for a threshold that was measured.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Choice(NamedTuple):
     chosen: Callable[[int], dict[str, Any]]
 
 
-# ---- what programs are made of
+# ---- parts of programs
 
 
 def _variable(*dims: int) -> Any:
@@ -60,7 +60,7 @@ def _packed_product(size: int) -> Program:
 
 
 def _update_by_few(size: int) -> Program:
-    """A descent by the gradient of eight examples."""
+    """A gradient descent step on eight examples."""
 
     def program() -> Any:
         gradient = tf.matmul(_variable(8, size), _variable(8, size), transpose_a=True)
@@ -71,7 +71,7 @@ def _update_by_few(size: int) -> Program:
 
 
 def _convolution(images: Sequence[int], window: int, outputs: int, trains: bool = False) -> Program:
-    """A rectified layer; `trains`: the gradients with respect to its images and its filter, too."""
+    """A convolution with ReLU; `trains`: also the gradients with respect to its images and its filter."""
 
     def program() -> Any:
         x, w = _variable(*images), _variable(window, window, images[-1], outputs)
@@ -122,7 +122,8 @@ def _rungs(programs: Iterable[tuple[int, Program]]) -> tuple[Rung, ...]:
 
 
 def _threshold(field: str, rungs: Iterable[tuple[int, Program]], never: int = NEVER, **others: Any) -> Choice:
-    """A field that is a threshold from which the choice is taken; `others` hold either way."""
+    """A field that is the smallest size for which the choice is taken; the values of `others` are the same
+    either way."""
     return Choice(
         field,
         {**others, field: 0},
@@ -133,12 +134,12 @@ def _threshold(field: str, rungs: Iterable[tuple[int, Program]], never: int = NE
 
 
 def _taken_whole(fields: dict[str, Any], never: dict[str, Any], program: Program) -> Choice:
-    """Fields that hold together if one program gains by them."""
+    """Fields that are all set if one program gains by them."""
     return Choice(next(iter(fields)), fields, never, (Rung(0, program),), lambda found: fields)
 
 
 def _up_to(field: str, rungs: Iterable[tuple[int, Program]]) -> Choice:
-    """A field that is the largest size for which the choice is taken; rungs from the largest on."""
+    """A field that is the largest size for which the choice is taken; rungs begin with the largest."""
     return Choice(field, {field: 64}, {field: 0}, _rungs(rungs), lambda found: {field: found})
 
 
@@ -204,4 +205,4 @@ CHOICES: tuple[Choice, ...] = (
         lambda found: {"team_among_others": found, "team_together": 12 * found},
     ),
 )
-"""In the order in which they are measured: later ones run with what the earlier ones found."""
+"""The choices in the order in which they are measured: later ones run with the results of earlier ones."""

@@ -7,8 +7,8 @@ A subcommand is a module of this package with
     declare(parser)     adds its arguments to an `argparse.ArgumentParser`
     execute(options)    does the work and returns the exit status
 
-and is listed in `SUBCOMMANDS`. It is imported when it is called or when help is asked for, so that the
-subcommands' own dependencies stay out of each other's way.
+and is listed in `SUBCOMMANDS`. It is imported when it is called or when help is asked for, so that a
+subcommand does not need the dependencies of the others.
 
     >>> main(["--version"])  # doctest: +SKIP
     flowstone 0.1.0

@@ -4,11 +4,11 @@
     flowstone explain [options] -m package.module [arguments]
     flowstone explain [options] - [arguments] < program.py
 
-For each kind of step (fetches, feeds and their shapes): the rewrites with their reasons, where the
-milliseconds and the megabytes of a step go by op type and by node, and how far each is from the machine's
-floor; before that the gist of it, for the first screen. A few of the program's own steps are traced for
-that; none is run besides. The explanation follows the program's own output, also where the program fails or
-is interrupted. See docs/explain.md.
+A summary comes first, for the first screen. Then, for each kind of step (fetches, feeds and their shapes):
+the rewrites with their reasons, the time and memory of a step by op type and by node, and how far each node
+is from the machine's floor. For that a few of the program's own steps are traced; no others are run. The
+explanation follows the program's own output, also where the program fails or is interrupted. See
+docs/explain.md.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from flowstone.runtime.explanation_summary import summary_text
 from flowstone.tools import run
 
 NAME = "explain"
-_USUAL = 2  # kinds of step
-SUMMARY = "run a program, then tell how its steps run and where their time and memory go"
+_USUAL = 2  # kinds of step that are explained by default
+SUMMARY = "run a program, then explain how its steps run and where their time and memory go"
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `flowstone explain`."""
     parser.usage = "flowstone explain [options] (program.py | -m package.module | -) [arguments]"
-    parser.add_argument("--top", type=_count, metavar="N", help="how many kinds of step (2, from 1 %% on)")
-    parser.add_argument("--steps", type=_count, default=5, metavar="K", help="by the last K traces (5)")
+    parser.add_argument("--top", type=_count, metavar="N", help="explain N kinds of step (2, from 1 %% on)")
+    parser.add_argument("--steps", type=_count, default=5, metavar="K", help="use the last K traces (5)")
     parser.add_argument("--nodes", type=_count, default=10, metavar="N", help="list N nodes of a kind (10)")
     parser.add_argument("--graph", action="store_true", help="show the graphs after rewriting")
     parser.add_argument("--code", action="store_true", help="show the generated code")
-    parser.add_argument("--json", metavar="FILE", help="write all of it to FILE, too")
+    parser.add_argument("--json", metavar="FILE", help="also write the explanation to FILE")
     run.declare_program(parser)
 
 
@@ -72,7 +72,7 @@ def execute(options: argparse.Namespace) -> int:
 
 
 def _problem(options: argparse.Namespace) -> str:
-    """What is wrong with the arguments, which is better said before the program runs than after."""
+    """What is wrong with the arguments, found before the program runs; "" if nothing is."""
     if not options.as_module and options.program != "-" and not os.path.exists(options.program):
         return f"no such file: {options.program}"
     if options.json is not None and not Path(options.json).absolute().parent.is_dir():
@@ -101,7 +101,8 @@ def _tell(kinds: Sequence[StepKind], options: argparse.Namespace) -> None:
 
 
 def chosen(kinds: Sequence[StepKind], top: int | None) -> Sequence[StepKind]:
-    """The first `top` kinds; without a wish, of the first two those that took a hundredth of the time."""
+    """The first `top` kinds; if that is None, those of the first two that took at least a hundredth of the
+    time."""
     if top is not None:
         return kinds[:top]
     least = sum(kind.total_ms for kind in kinds) / 100

@@ -23,7 +23,7 @@ from flowstone.compat import tensorflow
 NAME = "run"
 SUMMARY = "run a TensorFlow 1 program, unchanged"
 
-# Files whose frames stand between the command line and the program: no news to its author.
+# Files whose frames lie between the command line and the program; tracebacks leave them out.
 _RUNNER_FILES = frozenset({__file__, runpy.__file__, "<frozen runpy>"})
 
 
@@ -57,7 +57,7 @@ def run_path(path: str, arguments: list[str]) -> int:
         return 2
     sys.argv = [path, *arguments]
     if not os.path.isdir(path):
-        # runpy puts a folder's own path in front, a file's folder it does not.
+        # runpy puts the path of a folder in front, but not the folder of a file.
         sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
     return _run(lambda: runpy.run_path(path, run_name="__main__"))
 
