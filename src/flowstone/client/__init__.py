@@ -1,1 +1,1 @@
-"""What a user's program holds in its hand: sessions, feeds and fetches."""
+"""What a user's program calls: sessions, feeds and fetches."""

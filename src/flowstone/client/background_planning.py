@@ -1,15 +1,16 @@
-"""Planning beside the steps: tasks that a thread does one after the other.
+"""Background planning: a thread that runs planning tasks one after the other, beside the steps.
 
-The thread is a daemon that lives while there are tasks, so nothing is left behind by an idle session. What it
-does must not be cut off in the middle:
+The thread is a daemon that lives while there are tasks, so an idle session has none. A task must not be cut
+off in the middle:
 
-- a fork waits until no task is under way; the child has no such thread, and starts one for its own next task
-  and for those that were left;
-- the interpreter ends after the task under way, and does no other;
-- `stop` ends it for good: what waits is dropped, and a task under way finds `is_stopped` when it is done.
+- a fork waits until no task is running; the child does not inherit the thread, and starts its own for the
+  tasks that were left and for new ones;
+- when the interpreter exits, it waits for the running task, and no other is started;
+- `stop` ends the thread for good: waiting tasks are dropped, and a running task finds `is_stopped` set when
+  it has finished.
 
-Tasks catch what is to be caught. Python's collector of garbage is left as it is meanwhile: a pause would be
-the whole process's, which is busy with other things.
+Tasks catch their own exceptions. They do not pause Python's garbage collector, since that would pause it for
+the whole process, which runs steps meanwhile.
 """
 
 from __future__ import annotations
@@ -25,19 +26,19 @@ from flowstone.framework import collector
 
 
 class BackgroundPlanner:
-    """The tasks of one session, and their thread. `is_stopped`: nothing is done any more."""
+    """The tasks of one session, and their thread. `is_stopped`: no more tasks are run."""
 
     def __init__(self) -> None:
         self.is_stopped = False
         self._tasks: deque[Callable[[], None]] = deque()
         self._thread: threading.Thread | None = None
-        self._working = threading.Lock()  # held by the thread, but for moments between tasks
+        self._working = threading.Lock()  # held by the thread, except between tasks
         self._changed = threading.Condition()  # guards the fields above
         with _registry:
             _planners.add(self)
 
     def submit(self, task: Callable[[], None]) -> None:
-        """Has `task` done soon; never, once stopped."""
+        """Has the thread run `task` soon; does nothing if stopped."""
         with self._changed:
             if self.is_stopped:
                 return
@@ -46,12 +47,12 @@ class BackgroundPlanner:
                 self._start()
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        """Waits until nothing is left to do, and says whether that came in time."""
+        """Waits until no task is left; returns whether that was within the time."""
         with self._changed:
             return self._changed.wait_for(lambda: self._thread is None, timeout_s)
 
     def stop(self) -> None:
-        """Drops what is left to do. Does not wait for the task under way."""
+        """Drops waiting tasks. Does not wait for the running one."""
         with self._changed:
             self.is_stopped = True
             self._tasks.clear()
@@ -60,7 +61,7 @@ class BackgroundPlanner:
         self._thread = threading.Thread(target=self._work, name="flowstone planner", daemon=True)
         try:
             self._thread.start()
-        except RuntimeError:  # the interpreter is ending, or the system has no thread left
+        except RuntimeError:  # the interpreter is exiting, or the system has no thread left
             self._thread = None
             self._tasks.clear()
 

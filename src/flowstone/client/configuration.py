@@ -1,4 +1,4 @@
-"""What a session's ConfigProto says; `config` is one, or None for the defaults."""
+"""Reads a session's ConfigProto; `config` is one, or None for the defaults."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ def _devices(config: Any) -> list[Device]:
 
 
 def _captures(config: Any) -> bool:
-    """Whether steps on a GPU are recorded: what asks TensorFlow to compile a graph's clusters asks for it."""
+    """Whether steps on a GPU are recorded: the options by which TensorFlow compiles a graph's clusters ask
+    for it."""
     level = 0 if config is None else config.graph_options.optimizer_options.global_jit_level
     return level > 0 or (level == 0 and flags.CUDA_GRAPHS)
 

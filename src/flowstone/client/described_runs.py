@@ -1,7 +1,6 @@
-"""Runs with options, runs of which to tell, and runs that are measured: what `Session.run` does but seldom.
+"""Runs with RunOptions or RunMetadata, and runs that are measured: the rare cases of `Session.run`.
 
-They take the way of every run (plan, runner), with plans of their own where a step is traced. See
-docs/tracing.md.
+They use a plan and a runner as every run does; a traced step has a plan of its own. See docs/tracing.md.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ def is_plain(options: Any) -> bool:
 
 
 class DescribedRuns:
-    """Those of one session: its `planner` and its `steps`."""
+    """The described runs of one session, with its `planner` and its `steps`."""
 
     def __init__(self, planner: Planner, steps: Steps) -> None:
         self._planner, self._steps = planner, steps
@@ -70,8 +69,8 @@ class DescribedRuns:
         plain: Callable[..., Any],
         observer: StepObserver,
     ) -> Callable[..., Any]:
-        """`plain`, a function of the feeds' values that runs a step, of which some are traced for
-        `observer`.
+        """Wraps `plain`, a function of the feeds' values that runs a step, so that `observer` has some of its
+        steps traced.
         """
         planner, steps = self._planner, self._steps
 
@@ -91,7 +90,7 @@ class DescribedRuns:
     def explain(
         self, structure: FetchStructure, feeds: list[Tensor], values: Sequence[Any], steps: int
     ) -> str:
-        """Runs steps, and says where the time and memory of the last `steps` of them went."""
+        """Runs steps, and explains where the time and memory of the last `steps` of them went."""
         observer = StepObserver(steps, spread=False)
         plain = self._measured_runner(structure, feeds)
         run = self.observed_runner(structure, feeds, plain, observer)
@@ -126,7 +125,7 @@ class DescribedRuns:
         options: Any = None,
         metadata: Any = None,
     ) -> Any:
-        """A step that is measured, traced, or shows its partition graphs."""
+        """Runs a step that is measured, traced, or returns its partition graphs."""
         planner, timeout_ms = self._planner, self._timeout_ms(options)
         is_traced = is_measured or (options is not None and options.trace_level > 0)
         plan, shapes = planner.plan_for_values(

@@ -1,11 +1,11 @@
 """Feeds and fetches: between the user's nested Python values and a plan's flat lists.
 
 Fetches may be nested lists, tuples, named tuples, mappings, instances of attrs classes, and sparse values;
-`FetchStructure` flattens them to graph elements and rebuilds the results in the same form: a mapping as what
-its type makes of a dict, a defaultdict with its default; of subclasses of list a list; of a subclass of tuple
-with a `__new__` of its own what that makes of the items, else a tuple. `feed_converter` and `fetch_converter`
-make the functions that move one value in or out; they are made once per plan and know its type and static
-shape.
+`FetchStructure` flattens them to graph elements and rebuilds the results in the same form. A mapping is
+rebuilt by its type from a dict, a defaultdict with its default. A subclass of list becomes a list. A subclass
+of tuple is rebuilt by its `__new__` if it defines one, else it becomes a tuple. `feed_converter` and
+`fetch_converter` make the functions that convert one value on its way in or out; they are made once per plan
+and know the value's type and static shape.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class FetchStructure:
         return f"{self._name(function)}({', '.join([self._visit(item) for item in arguments])})"
 
     def _name(self, value: Any) -> str:
-        """The name in expressions of this object."""
+        """The name by which expressions refer to this object."""
         name = f"k{len(self._names)}"
         self._names[name] = value
         return name
@@ -112,12 +112,12 @@ class FetchStructure:
 
 
 def plan_key(structure: FetchStructure, feeds: Sequence[Tensor]) -> tuple[Any, Any, Any]:
-    """What plans of the same fetches and feeds have in common."""
+    """The key that plans of the same fetches and feeds have in common."""
     return tuple(structure.elements), tuple(structure.targets), tuple(feeds)
 
 
 def is_open(tensor: Tensor) -> bool:
-    """Whether the static shape leaves something to the fed value."""
+    """Whether the fed value may have a shape that the static shape does not determine."""
     return tensor.dtype.base_dtype.torch is not None and has_open_dims(tensor)
 
 
@@ -127,13 +127,12 @@ def has_open_dims(tensor: Tensor) -> bool:
 
 
 def _argument(attribute: Any) -> str:
-    """What the attrs class calls this attribute when it is given one."""
+    """The name of this attribute among the arguments of the attrs class."""
     return str(getattr(attribute, "alias", None) or attribute.name.lstrip("_"))
 
 
 def fetch_converter(tensor: Tensor, copied: bool) -> Callable[[Any], Any]:
-    """The function that makes a fetched runtime value the user's: a NumPy array, or a NumPy scalar for rank
-    0.
+    """The function that converts a fetched runtime value to a NumPy array, or to a NumPy scalar for rank 0.
 
     `copied`: the value shares memory with something that outlives the step or that the user holds.
     """
@@ -214,11 +213,11 @@ class OtherShape(Exception):
 def feed_converter(
     tensor: Tensor, device: torch.device, only_dims: tuple[int | None, ...] | None = None
 ) -> Callable[[Any], Any]:
-    """The function that takes a user's value for `tensor` into a step, checking type and shape.
+    """The function that checks a user's value for `tensor` and converts it to a runtime value.
 
-    `only_dims`: the shapes that the plan is for; a value of another one is `OtherShape`.
-    It raises TypeError for a value that is a tensor of the graph or that the type cannot hold, ValueError for
-    one of another shape or that is not convertible.
+    `only_dims`: the shape that the plan is for; a value of another one raises `OtherShape`. It raises
+    TypeError for a value that is a tensor of the graph or that the type cannot hold, ValueError for one of
+    another shape or that is not convertible.
     """
     dtype = tensor.dtype.base_dtype
     if dtype.torch is None and dtype is not dtypes.string:
@@ -250,8 +249,8 @@ def feed_converter(
 
 
 def feed_arrays(feeds: Sequence[Tensor]) -> Callable[[Sequence[Any]], list[Any]]:
-    """The function that takes users' values for these to arrays, whose shapes are then known; to themselves,
-    where they are no arrays at all. It raises as `feed_converter` does.
+    """The function that converts users' values for these feeds to arrays, so that their shapes are known;
+    values that cannot be arrays stay as they are. It raises what `feed_converter` does.
     """
     wanted = [
         np.dtype(dtype.as_numpy_dtype) if dtype.torch is not None or dtype is dtypes.string else None

@@ -1,13 +1,13 @@
-"""Partial runs: one step whose feeds are given, and whose fetches are taken, in several calls.
+"""Partial runs: one step that is fed and fetched in several calls.
 
-`PartialPlan` plans the step, for all feeds and fetches together; the session keeps it for the next run of the
-same elements. `PartialRun` starts the step on a thread of its own. A fed tensor becomes a Receive from the
-client, a fetched one a Send to it (white paper 4.2), so each call leaves values at the step's rendezvous and
-takes others from there; every node runs once, as soon as what it needs is there, whichever call brings it.
+`PartialPlan` plans the step for all feeds and fetches together; the session keeps the plan for later runs of
+the same elements. `PartialRun` starts the step on a thread of its own. A fed tensor becomes a Receive from
+the client, a fetched one a Send to it (white paper 4.2), so each call sends values to the step's rendezvous
+and receives others from it. Every node runs once, as soon as its inputs are there, whichever call feeds them.
 
-The thread, and what the step holds, end with the step: when all is done, when something fails, when a call
-exceeds the session's time limit, when the session is closed or forgotten, or when the `Handle` is: the user
-has the only one, and its text alone does not keep the run.
+The thread, and the values that the step holds, end with the step: when all is done, when a node fails, when a
+call exceeds the session's time limit, when the session is closed or garbage-collected, or when the `Handle`
+is garbage-collected. The user holds the only reference to it; a copy of its text does not keep the run alive.
 
 =============  ============================================================================================
 of the caller  refused with
@@ -60,11 +60,11 @@ from flowstone.runtime.unit_program import UnitProgram
 
 
 class Handle(str):
-    """The name of a run, which ends when this object is forgotten."""
+    """The name of a run, which ends when this object is garbage-collected."""
 
 
 class PartialRuns:
-    """A session's: plans by their elements, and the runs under way by their handles."""
+    """A session's partial runs: plans by their elements, and the current runs by their handles."""
 
     def __init__(self, planner: Planner, steps: Steps) -> None:
         self._planner, self._steps = planner, steps
@@ -73,7 +73,7 @@ class PartialRuns:
         self._numbers = itertools.count()
 
     def begin(self, structure: FetchStructure, feeds: list[Tensor]) -> Handle:
-        """Starts a run, planned the first time."""
+        """Starts a run; plans it the first time."""
         key = plan_key(structure, feeds)
         with self._planner.lock:
             plan = self._plans.get(key)
@@ -99,12 +99,12 @@ class PartialRuns:
                 self.forget(handle)
 
     def forget(self, handle: str) -> None:
-        """Lets go of the run, which ends it unless it is over."""
+        """Forgets the run, and cancels it unless it is over."""
         self._runs.pop(handle, None)
 
 
 def _cancel(step: Step) -> None:
-    """On a thread of its own, since whoever drops the last reference may hold any lock."""
+    """Cancels on a thread of its own, since the caller, who dropped the last reference, may hold any lock."""
     start_new_thread(step.cancel, ())
 
 
@@ -119,8 +119,8 @@ class PartialPlan:
     each fetch needs."""
 
     def __init__(self, planner: Planner, structure: FetchStructure, feeds: list[Tensor]) -> None:
-        """InvalidArgumentError for nothing to fetch, and for what is fed and fetched. The caller has the
-        planner's lock."""
+        """InvalidArgumentError for nothing to fetch, and for a tensor that is both fed and fetched. The
+        caller has the planner's lock."""
         if not structure.elements and not structure.targets:
             raise _invalid("Must specify at least one target to fetch or execute.")
         for tensor in feeds:
@@ -141,7 +141,7 @@ class PartialPlan:
 
 
 class PartialRun:
-    """One step under way."""
+    """One running step."""
 
     def __init__(self, steps: Steps, plan: PartialPlan) -> None:
         self._plan, self._way = plan, _way(plan.host)
@@ -217,7 +217,7 @@ class PartialRun:
             raise error
 
     def _awaited(self, arriving: queue.SimpleQueue[Any], deadline: float | None) -> Any:
-        """What arrives; the deadline ends the step."""
+        """The next value from the queue; passing the deadline ends the step."""
         try:
             return arriving.get(timeout=None if deadline is None else max(0.0, deadline - time.monotonic()))
         except queue.Empty:
@@ -247,7 +247,7 @@ class PartialRun:
 
 
 def fed_tensors(graph: Graph, key: Any) -> list[Tensor]:
-    """The tensors that this item of a list of feeds stands for. TypeError or ValueError for what cannot be
+    """The tensors that this item of a list of feeds refers to. TypeError or ValueError for what cannot be
     fed.
     """
     if nest.is_composite(key):
@@ -256,7 +256,7 @@ def fed_tensors(graph: Graph, key: Any) -> list[Tensor]:
 
 
 def _fed_before(fetch: Tensor, feeds: Container[Tensor]) -> list[Tensor]:
-    """Those of `feeds` that `fetch` depends on; what is fed depends on nothing."""
+    """Those of `feeds` that `fetch` depends on; a fed tensor depends on nothing else."""
     waiting: list[Tensor | Operation] = [fetch]
     seen: set[Any] = set()
     found: dict[Tensor, None] = {}
@@ -296,7 +296,7 @@ def _program(
 def _connect_client(
     subgraph: Subgraph, feeds: list[Tensor], fetches: list[Tensor], host: Any, chosen: dict[PlanNode, Any]
 ) -> None:
-    """Has feeds received from the client, and fetches sent to it."""
+    """Adds Receives for the feeds and Sends for the fetches."""
 
     def transfer(
         kind: str, op: str, tensor: Tensor, inputs: list[Any], like: PlanNode, **types: Any
@@ -341,13 +341,13 @@ def _way(host: str) -> Callable[[str, Tensor], Any]:
 def _run(
     program: Any, step: Step, ended: queue.SimpleQueue[BaseException | None], intra_op_threads: int
 ) -> None:
-    """The thread's function; holds nothing of the session, so that it may be forgotten."""
+    """The thread's function; holds no reference to the session, so that it can be garbage-collected."""
     failure: BaseException | None = None
     try:
         with torch.inference_mode():
             threads.run_with(intra_op_threads, lambda: program.function(step))
     except Exception as error:
-        traceback.clear_frames(error.__traceback__)  # which hold the step's values, as the step the error
+        traceback.clear_frames(error.__traceback__)  # they hold the step's values; the step holds the error
         failure = error
         step.cancel(error)
     ended.put(failure)

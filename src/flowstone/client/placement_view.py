@@ -1,7 +1,8 @@
-"""Where nodes run, for people: the lines of ``ConfigProto(log_device_placement=True)``, and a session's
-placement as a table and a picture.
+"""Shows where nodes run: the lines of ``ConfigProto(log_device_placement=True)``, and a session's placement
+as a table and a picture.
 
-A line is TensorFlow's, on standard error, one for each node of the user's graph when a plan first has it:
+The lines are as TensorFlow's, on standard error: one for each node of the user's graph, when a plan first
+contains it:
 
     MatMul: (MatMul): /job:localhost/replica:0/task:0/device:CPU:0
 """
@@ -31,7 +32,7 @@ class PlacementLog:
         self._lock = threading.Lock()
 
     def add(self, plan: Plan) -> None:
-        """Writes the lines of the plan's nodes that are new."""
+        """Writes the lines of the plan's nodes that have none yet."""
         nodes = {operation.name: operation.type for operation in self._graph.get_operations()}
         with self._lock:
             new = [name for name in plan.placement if name in nodes and name not in self._known]

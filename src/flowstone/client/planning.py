@@ -4,13 +4,13 @@ It owns what planning needs: `options` that hold for all plans, the devices of n
 (`assigned`, to which each plan adds), measured costs, and what has been planned so far:
 
 ==================  =======================================================================================
-`plans`             by fetches, feeds, and what varies from plan to plan (`PlanKey`)
-`plans_by_shape`    by fetches and feeds whose shapes the graph leaves open (`plans_by_shape.py`)
-`runners`           functions that run the plans, by whatever `Session.run` looks them up by
+`plans`             by fetches, feeds, and other properties of the plan (`PlanKey`) `plans_by_shape`    by
+fetches and feeds whose shapes the graph leaves open (`plans_by_shape.py`) `runners`           functions that
+run the plans, by the keys of `Session.run`
 ==================  =======================================================================================
 
 All of these stay valid when the graph grows, since nodes never change; `forget` and `stop` drop them.
-Planning takes `lock`; steps do not. A thread plans for shapes that come again and again
+Planning takes `lock`; steps do not. A thread plans for shapes that are fed again and again
 (`background_planning.py`).
 """
 
@@ -37,12 +37,12 @@ from flowstone.runtime.device import Device
 from flowstone.runtime.plan import Plan, make_plan, placed_subgraph
 from flowstone.runtime.plan_options import PlanOptions
 
-_MOST_TRACED = 16  # plans, of the same fetches and feeds, before traces tell no more shapes apart
+_MOST_TRACED = 16  # plans of the same fetches and feeds; beyond these, traced plans are not made by shape
 
 
 class PlanKey(NamedTuple):
-    """What a plan is remembered by: the elements, targets and feeds of its steps, the shapes of the feeds if
-    it is for these alone, whether it checks a deadline, and whether it is traced."""
+    """The key of a plan: the elements, targets and feeds of its steps, the shapes of the feeds if it holds
+    only for these, whether it checks a deadline, and whether it is traced."""
 
     elements: tuple[Any, Any, Any]
     shapes: Shapes | None = None
@@ -51,8 +51,8 @@ class PlanKey(NamedTuple):
 
 
 class Planner:
-    """Plans with these `options`. `measurements`: what the session measures, by whose costs plans are placed.
-    `tell` is given each new plan."""
+    """Plans with these `options`. `measurements`: the session's measured costs, which placement uses. `tell`
+    is called with each new plan."""
 
     def __init__(
         self,
@@ -86,7 +86,8 @@ class Planner:
     ) -> Plan:
         """The plan of steps with these fetches and feeds, made when it is first asked for.
 
-        `shapes`: those of the feeds if it is for these alone (ValueError if they contradict the graph's).
+        `shapes`: those of the feeds if the plan is to hold only for these (ValueError if they contradict the
+        graph's).
         `watched`, `traced`: see `PlanOptions`. Raises InvalidArgumentError for a tensor that is fed twice,
         and what `make_plan` does.
         """
@@ -115,7 +116,7 @@ class Planner:
         watched: bool,
         traced: bool,
     ) -> tuple[Plan, Shapes | None]:
-        """The plan that a step with these values has, and the shapes that it is for, if for these alone."""
+        """The plan of a step with these values, and the shapes that it is for if it holds only for them."""
         key = plan_key(structure, feeds)
         known = sum(other.elements == key and other.traced for other in list(self.plans))
         if not watched and known < _MOST_TRACED and any(is_open(tensor) for tensor in feeds):
@@ -146,19 +147,19 @@ class Planner:
         self, structure: FetchStructure, feeds: Sequence[Tensor], *, in_pieces: bool = False
     ) -> tuple[Subgraph, dict[PlanNode, Device]]:
         """The rewritten subgraph and the devices of its nodes, see `placed_subgraph`. The caller has the
-        lock, and calls `assign` if steps will go by them."""
+        lock, and calls `assign` if steps will use these devices."""
         options = self.options._replace(in_pieces=in_pieces)
         return placed_subgraph(structure.elements, structure.targets, feeds, options)
 
     def assign(self, chosen: dict[PlanNode, Device]) -> None:
-        """Nodes with state stay on these devices in later plans. The caller has the lock."""
+        """Keeps nodes with state on these devices in later plans. The caller has the lock."""
         self.assigned.update(stateful_placement(chosen))
 
     # ---- the end of plans
 
     def forget(self, structure: FetchStructure, feeds: Sequence[Tensor]) -> None:
-        """Plans of these fetches and feeds are made again when they are needed, by what has been measured
-        since; for that there must be several devices."""
+        """Drops the plans of these fetches and feeds, so that the next ones use newly measured costs. Does
+        nothing with one device, where costs do not matter."""
         if len(self.options.devices) > 1:
             key = plan_key(structure, feeds)
             with self.lock:
@@ -167,11 +168,11 @@ class Planner:
                 self.runners.clear()
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        """Waits until nothing is left to do in the background, and says whether that came in time."""
+        """Waits until no background task is left; returns whether that was within the time."""
         return self._background.wait(timeout_s)
 
     def stop(self) -> None:
-        """Forgets everything, for good, and plans no more in the background. Waits for nothing."""
+        """Forgets all plans for good, and ends planning in the background. Does not wait."""
         self._background.stop()
         self.runners.clear()
         self.plans_by_shape = {}

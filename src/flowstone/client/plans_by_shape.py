@@ -1,7 +1,7 @@
-"""Plans by shape: which plan a step has whose feeds are of these shapes.
+"""Plans by shape: chooses the plan of a step by the shapes of its feeds.
 
-There is a `PlansByShape` for the same fetches and feeds; all their runners share it. It holds *special*
-plans, each for one combination of shapes, and a *wide* one, for all others:
+All runners of the same fetches and feeds share one `PlansByShape`. It holds *special* plans, each for one
+combination of shapes, and a *wide* one for all others:
 
 ===================================  =======================================================================
 shapes that come                     their step has
@@ -14,13 +14,13 @@ again                                the wide plan, until a special one has been
 such that the plan is impossible     the plan for all shapes, whose step says which node contradicts
 ===================================  =======================================================================
 
-At most `MOST_PLANS` special plans are held, and `MOST_BYTES` by them; the least recently used goes. Where
-more shapes than that keep coming, nothing would be gained by planning for one and then for the next: shapes
-displace a plan only if they have come twice since that was last used, and no more than one part in `REST` of
-the time goes into plans that displace others.
+There are at most `MOST_PLANS` special plans, which hold at most `MOST_BYTES`; the least recently used one is
+dropped. If more shapes than that keep coming, planning for one after the other would gain nothing. So shapes
+displace a plan only if they have come twice since that plan was last used, and at most one part in `REST` of
+the time is spent on plans that displace others.
 
-Choosing is one look-up in a dictionary, without a lock. The rest takes a lock, planning at once included, so
-that threads whose first steps have the same shapes plan once.
+Choosing is one look-up in a dictionary, without a lock. Everything else takes a lock. So does planning at
+once, so that threads whose first steps have the same shapes plan only once.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ MOST_PLANS = 64
 MOST_BYTES = 256 << 20
 REST = 20
 _MOST_MET = 1024  # shapes without a plan that are remembered
-_MOST_RUNNERS = 8  # functions of one plan, by the form of their results, that are remembered
+_MOST_RUNNERS = 8  # functions of one plan that are remembered, by the form of their results
 
 Shapes = tuple[Dims, ...]
 
 
 class PlanForShapes:
-    """A plan, and the shapes that it is for, in part or all known (None: for whatever the graph allows).
+    """A plan, and the shapes that it is for, in part or all known (None: for all that the graph allows).
 
     `runners`: functions that run it, by the form of their results. `used`: when, as a number that grows.
     """
@@ -59,11 +59,11 @@ class PlanForShapes:
         self.runners: dict[Any, Callable[..., Any]] = {}
 
     def covers(self, shapes: Shapes) -> bool:
-        """Whether it is for these."""
+        """Whether the plan holds for these shapes."""
         return self.shapes is None or _is_within(shapes, self.shapes)
 
     def runner(self, structure: Any, make: Callable[[PlanForShapes], Callable[..., Any]]) -> Any:
-        """The function for this structure of the results, made on first use."""
+        """The function that returns results in this structure, made on first use."""
         found = self.runners.get(structure)
         if found is None:
             if len(self.runners) == _MOST_RUNNERS:
@@ -75,8 +75,8 @@ class PlanForShapes:
 class PlansByShape:
     """The plans of one set of fetches and feeds.
 
-    `plan(shapes)` makes one (None: for all shapes; ValueError if the graph contradicts these), `forget`
-    is told of what is not held any more, `submit` has a task done in the background. `open_dims`: the feeds'
+    `plan(shapes)` makes one (None: for all shapes; ValueError if the graph contradicts these), `forget` is
+    called with plans that are dropped, `submit` has a task run in the background. `open_dims`: the feeds'
     static shapes. `clock` counts seconds.
     """
 
@@ -97,7 +97,7 @@ class PlansByShape:
         self._for_all: PlanForShapes | None = None
         self._hull = Hull()
         self._planned_at_once = self._widenings = 0
-        self._met: dict[Shapes, int] = {}  # without a plan, the longest ago first
+        self._met: dict[Shapes, int] = {}  # shapes without a plan, the least recent first
         self._pending: set[Shapes] = set()
         self._impossible: dict[Shapes, None] = {}
         self._rest_until = 0.0
@@ -112,15 +112,15 @@ class PlansByShape:
         return found
 
     def for_all(self) -> PlanForShapes:
-        """The plan for whatever the graph allows."""
+        """The plan for all shapes that the graph allows."""
         with self._lock:
             return self._made_for_all()
 
     def is_special(self, shapes: Shapes) -> bool:
-        """Whether there is a plan for these alone."""
+        """Whether there is a special plan for these."""
         return shapes in self._special
 
-    # ---- the rest with the lock held
+    # ---- what follows is called with the lock held
 
     def _chosen_anew(self, shapes: Shapes) -> PlanForShapes:
         with self._lock:
@@ -168,7 +168,8 @@ class PlansByShape:
         return self._for_all
 
     def _is_wanted(self, shapes: Shapes) -> bool:
-        """Notes that they have come; whether they are worth a plan, which is not under way."""
+        """Notes that these shapes have come; returns whether they are worth a plan that is not being made
+        yet."""
         before = self._met.pop(shapes, None)
         self._met[shapes] = next(self._numbers)
         if len(self._met) > _MOST_MET:
@@ -209,12 +210,12 @@ class PlansByShape:
     # ---- in the background
 
     def _make_later(self, shapes: Shapes) -> None:
-        """The task: plans without the lock, and puts the plan where steps find it."""
+        """The background task: plans without the lock, then adds the plan to those that steps choose from."""
         start, plan = self._clock(), None
         try:
             plan = self._plan(shapes)
         except ValueError:
-            pass  # the graph contradicts; the plan for all shapes says where
+            pass  # the graph contradicts these shapes; the step of the plan for all shapes will say where
         except Exception as error:
             self._report(error)
         with self._lock:
@@ -237,8 +238,8 @@ class PlansByShape:
 
 
 class Hull:
-    """What all shapes that have come have in common: the sizes that were always the same number; and of the
-    others which were always equal to each other, and at least 2.
+    """What all shapes so far have in common: the sizes that were always the same number, and which of the
+    others were always equal to each other and at least 2.
 
     >>> hull = Hull()
     >>> hull.add(((8, 3), (8,)))
@@ -254,7 +255,7 @@ class Hull:
         self._is_small: list[bool] = []  # whether it was 0 or 1
 
     def add(self, shapes: Shapes) -> None:
-        """Takes these into account."""
+        """Takes these shapes into account."""
         ranks = [None if dims is None else len(dims) for dims in shapes]
         if self._ranks is None:
             self._ranks = ranks
@@ -269,7 +270,7 @@ class Hull:
         self._sizes = [m if m == n else None for m, n in zip(self._sizes, sizes)]
 
     def shapes(self) -> Shapes:
-        """Their shapes: a number, -1, -2, … for sizes that are equal, None for others."""
+        """The common shapes: a number; -1, -2, … for sizes that are equal; None for others."""
         names: dict[int, int] = {}
         flat = [
             n if n is not None else None if small else -1 - names.setdefault(kind, len(names))
@@ -283,7 +284,7 @@ class Hull:
         return [n for dims, rank in zip(shapes, ranks) if rank is not None for n in dims or ()]
 
     def _forget_ranks(self, ranks: list[int | None]) -> None:
-        """Leaves open what has another rank now than before."""
+        """Leaves the shapes open whose rank differs from before."""
         before = self._ranks or []
         self._ranks = [m if m == n else None for m, n in zip(before, ranks)]
         kept = [now is not None for was, now in zip(before, self._ranks) for _ in range(was or 0)]

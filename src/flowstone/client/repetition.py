@@ -1,11 +1,11 @@
-"""Repetition: one step again and again on one thread, as a queue runner needs it.
+"""Repetition: runs one step again and again on one thread, as a queue runner does.
 
-The plan is looked up once, and a program that is one segment is called without anything around it.
+The plan is looked up once, and a program of one segment is called directly.
 
-Threads that repeat short steps take turns. Only one of them can run Python at a time, and where they compete
-for the interpreter's lock it goes to and fro at every kernel, which costs more than the steps. Whoever waits
-in a kernel lets the others go on; threads whose steps are long do not take part. A thread that found a queue
-full goes on when there is room for many steps: handing over to it costs more than a step, too.
+Threads that repeat short steps take turns. Only one of them can run Python at a time. If they competed for
+the interpreter's lock, it would change hands at every kernel, which costs more than the steps. A thread that
+waits in a kernel lets the others go on. Threads whose steps are long do not take part. A thread that found a
+queue full goes on when there is room for many steps, since switching to it costs more than a step, too.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from flowstone.runtime.failures import explain
 from flowstone.runtime.generated_code import Segment
 from flowstone.runtime.step import Step
 
-_SECONDS = 0.005  # of a turn
-_SHORT = 10  # steps in a turn; with fewer, in so many turns on end, a thread takes turns no more
-_LONG_TURNS = 3  # first steps are long, and so is one during which another thread has the interpreter's lock
+_SECONDS = 0.005  # length of a turn
+_SHORT = 10  # steps in a turn; a thread with fewer in `_LONG_TURNS` turns running takes no more turns
+_LONG_TURNS = 3  # first steps are long, as are those while another thread has the interpreter's lock
 _LULL = 0.001  # seconds at most before the step after one that waited
 
 
@@ -52,7 +52,7 @@ def repeat(session: BaseSession, operation: Any, should_stop: Callable[[], bool]
 
 
 class _Turn:
-    """A thread's turns; `end` of the present one, and the `steps` made in it."""
+    """A thread's turns: the `end` of the current one, and the `steps` made in it."""
 
     __slots__ = ("_lock", "end", "steps")
 
@@ -95,7 +95,7 @@ def _repeat(function: Callable[..., Any], step: Step, turn: _Turn, should_stop: 
             long_turns = long_turns + 1 if turn.steps < _SHORT else 0
         finally:
             turn.release()
-        time.sleep(0)  # lets a thread that waits have the lock
+        time.sleep(0)  # gives the lock to a thread that waits for it
     step.turn = None
     while not should_stop() and step.error is None:
         function(step)

@@ -1,10 +1,10 @@
-"""What a session tells about a step: RunMetadata, and the costs that it measures.
+"""RunMetadata of a step, and the costs that a session measures.
 
 RunOptions ask for a trace or for the partition graphs of one step. `ConfigProto.graph_options` asks for
 costs: after ``build_cost_model_after`` runs of the same fetches and feeds, every ``build_cost_model``-th one
-is traced. What its nodes took is recorded in the session's cost model, returned as
-``RunMetadata.cost_graph``, and goes into the placement of later plans; what was planned before it was
-measured is planned once more.
+is traced. The times of its nodes are recorded in the session's cost model, returned as
+``RunMetadata.cost_graph``, and used to place later plans. A plan made before its fetches were measured is
+made once more.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from flowstone.runtime.tracing import Event, Trace
 
 
 def check_thread_pool(options: Any, pools: int) -> None:
-    """InvalidArgumentError for a thread pool that the session, which has so many, does not have."""
+    """InvalidArgumentError if the options choose a thread pool that a session with `pools` of them does not
+    have."""
     pool = 0 if options is None else options.inter_op_thread_pool
     if pool >= pools:
         raise errors.InvalidArgumentError(None, None, f"Invalid inter_op_thread_pool: {pool}")
@@ -44,19 +45,19 @@ class Measurements:
 
     @classmethod
     def wanted(cls, config: Any) -> Measurements | None:
-        """As a ConfigProto asks for; None if it does not."""
+        """The measurements that a ConfigProto asks for; None if it asks for none."""
         if config is None or config.graph_options.build_cost_model <= 0:
             return None
         return cls(config.graph_options.build_cost_model, config.graph_options.build_cost_model_after)
 
     def is_due(self, key: Hashable) -> bool:
-        """Counts a run of these fetches; whether it is to be measured."""
+        """Counts a run of these fetches; returns whether it is to be measured."""
         with self._lock:
             run = self._runs[key] = self._runs.get(key, 0) + 1
         return run > self._after and (run - self._after) % self._every == 0
 
     def add(self, key: Hashable, trace: Trace) -> bool:
-        """Records what the nodes took; whether these fetches were never measured before."""
+        """Records the times of the nodes; returns whether these fetches were never measured before."""
         with self._lock:
             for event in trace.events:
                 self._record(event, trace)
@@ -66,7 +67,7 @@ class Measurements:
 
     def _record(self, event: Event, trace: Trace) -> None:
         node = event.node
-        if node.declaration.asynchronous or not is_computed(trace, event):  # that is waiting, not work
+        if node.declaration.asynchronous or not is_computed(trace, event):  # its time is waiting, not work
             return
         start, end = event.kernels or (event.start, event.end)
         sizes = {i: buffer.size for i, buffer in enumerate(event.outputs) if buffer is not None}
@@ -80,7 +81,7 @@ def start_trace(plan: Plan, devices: Sequence[Device]) -> Trace:
 
 
 def with_feeds(plan: Plan, trace: Trace) -> Callable[..., Any]:
-    """The plan's function, which also records what it is fed with."""
+    """The plan's function, wrapped to record the feeds as well."""
     function, names = plan.function, [x.op.name for x in plan.subgraph.feeds]
 
     def run(step: Any, *values: Any) -> Any:
@@ -112,7 +113,7 @@ def write_metadata(
 
 
 def partition_graph(part: Subgraph, device: str) -> Any:
-    """What one device runs, as a GraphDef."""
+    """The nodes that one device runs, as a GraphDef."""
     message = messages("graph_pb2").GraphDef()
     for node in part.nodes:
         definition = message.node.add()
@@ -122,7 +123,7 @@ def partition_graph(part: Subgraph, device: str) -> Any:
 
 
 class _Place:
-    """A device as far as a cost graph names it."""
+    """A device of which a cost graph needs only the name."""
 
     memory_limit, relative_speed = None, 1.0
 

@@ -1,8 +1,8 @@
 """Runners: functions of the fed values that run a step and return the results in the fetches' form.
 
 `compiled_runner` generates one for a plan: feeds are converted and checked, the plan's function is called in
-inference mode, fetches are converted, and what fails is explained. `runner_by_shape` has a plan chosen by the
-shapes that are fed; `new_runner` says which of them it is.
+inference mode, fetches are converted, and errors are explained. `runner_by_shape` chooses a plan by the
+shapes of the feeds. `new_runner` decides which of the two is made.
 """
 
 from __future__ import annotations
@@ -50,9 +50,10 @@ def new_runner(
 def runner_by_shape(
     planner: Planner, steps: Steps, structure: FetchStructure, feeds: list[Tensor]
 ) -> Callable[..., Any]:
-    """A runner that takes the plan for the shapes of the feeds (`plans_by_shape.py`).
+    """A runner that chooses the plan by the shapes of the feeds (`plans_by_shape.py`).
 
-    As long as all steps have had the same shapes, their plan's runner itself finds out whether they have.
+    As long as all steps have had the same shapes, the runner of their plan is tried first and checks the
+    shapes itself.
     """
     plans, as_arrays = planner.plans_for_shapes(structure, feeds), feed_arrays(feeds)
     static = [tensor.dims for tensor in feeds]
@@ -72,7 +73,7 @@ def runner_by_shape(
                 only = None
         try:
             arrays = as_arrays(values)
-        except (TypeError, ValueError):  # its own conversion says what is wrong
+        except (TypeError, ValueError):  # the conversion in the plan's runner says what is wrong
             return plans.for_all().runner(structure, make)(*values)
         shapes = tuple([x.shape if type(x) is np.ndarray else dims for x, dims in zip(arrays, static)])
         chosen = plans.choose(shapes)
@@ -94,7 +95,7 @@ def compiled_runner(
     timeout_ms: int = 0,
     trace: Trace | None = None,
 ) -> Callable[..., Any]:
-    """The runner of a plan; `shapes`: those of the feeds that it holds for (OtherShape for others)."""
+    """The runner of a plan; `shapes`: the feeds' shapes that it holds for; other shapes raise OtherShape."""
     only = shapes and without_equal_sizes(shapes)
     enter = [
         feed_converter(tensor, plan.feed_device, only[i] if only and has_open_dims(tensor) else None)
@@ -129,19 +130,19 @@ def compiled_runner(
 def _new_step(
     names: dict[str, Any], steps: Steps, plan: Plan, timeout_ms: int, trace: Trace | None
 ) -> tuple[str, str]:
-    """The expression of the runner's step, whose names are added, and the line that cancels it after a
-    failure."""
+    """The expression that makes the runner's step, and the line that cancels it after a failure. Adds their
+    names to `names`."""
     if trace is not None or not isinstance(plan.program, Segment) or plan.program.waits:
         names.update(new_step=steps.new, trace=trace)
-        cancel = "            step.cancel(error)\n"  # for what holds on to something until the step ends
+        cancel = "            step.cancel(error)\n"  # for kernels that keep something until the step ends
         return f"new_step({timeout_ms}, trace)", cancel
     names.update(unlimited=UNLIMITED, Step=Step)
     return f"Step({timeout_ms})" if timeout_ms else "unlimited", ""
 
 
 def _call(names: dict[str, Any], intra_op_threads: int) -> str:
-    """The expression that calls the plan's function, whose names are added, with so many threads (0: as many
-    as there are)."""
+    """The expression that calls the plan's function with so many threads (0: as many as there are). Adds its
+    names to `names`."""
     if not intra_op_threads or (limit := threads.limit()) is None:
         return "function(*arguments)"
     names.update(limit=limit, number_of_threads=get_num_threads, limited=_limited)
@@ -151,7 +152,7 @@ def _call(names: dict[str, Any], intra_op_threads: int) -> str:
 def _limited(
     limit: Callable[[int], Any], before: int, count: int, function: Callable[..., Any], arguments: Any
 ) -> Any:
-    """Calls the step with `count` intra-op threads, for this thread alone."""
+    """Calls the step with `count` intra-op threads, set for this thread only."""
     if before == count:
         return function(*arguments)
     limit(count)

@@ -1,6 +1,6 @@
 """`Session`: runs parts of a graph and holds its state.
 
-A session has a target (its store of resources, `target.py`), a `Planner` (`planning.py`) and its `Steps`
+A session has a target (which holds its resources, `target.py`), a `Planner` (`planning.py`) and its `Steps`
 (`steps.py`). `run` finds a *runner*, a function of the feed values, by the identity of its fetches and feed
 keys in one dictionary look-up; runners of the same elements share a `Plan`. Both stay valid when the graph
 grows (Extend), since nodes never change. Planning takes a lock; steps do not, so any number of threads may
@@ -97,11 +97,11 @@ class BaseSession:
         them.
         `feed_dict`: values for tensors (by tensor or name), in place of what the graph would compute.
         `options`: RunOptions: a time limit (``timeout_in_ms``), a trace of the step (``trace_level``), the
-        graph of each device (``output_partition_graphs``). `run_metadata`: the RunMetadata that is to tell of
-        the step; see docs/tracing.md.
+        graph of each device (``output_partition_graphs``). `run_metadata`: the RunMetadata that is filled
+        with what is known of the step; see docs/tracing.md.
 
         Raises RuntimeError if the session is closed, TypeError and ValueError for fetches and feeds that do
-        not fit the graph, and the errors of `flowstone.errors` for what fails in the step.
+        not fit the graph, and the errors of `flowstone.errors` for failures in the step.
         """
         if options is None and run_metadata is None:
             try:
@@ -127,7 +127,8 @@ class BaseSession:
     def _run_slowly(self, fetches: Any, feed_dict: Any, options: Any, run_metadata: Any) -> Any:
         """The first run of these fetches and feeds, or one with options: plans, and remembers the runner.
 
-        Also every run with nested fetches or sparse feeds, whose runner is found by their form."""
+        Also handles every run with nested fetches or sparse feeds, whose runner is looked up by their
+        form."""
         self._check_usable()
         if feed_dict is not None and not hasattr(feed_dict, "items"):
             raise TypeError(f"Argument `feed_dict` must be a dictionary, not {type(feed_dict).__name__}")
@@ -161,9 +162,9 @@ class BaseSession:
         """Begins a step whose `feeds` (a list of tensors) and `fetches` come in several calls of
         `partial_run`.
 
-        Returns its handle, a string; the step ends when this object is forgotten. What needs no feed begins
-        to run; the same elements are planned once. Raises InvalidArgumentError for nothing to fetch and for
-        what is both fed and fetched, TypeError and ValueError as `run`.
+        Returns its handle, a string; the step ends when this object is garbage-collected. Nodes that need no
+        feed run at once; the same elements are planned once. Raises InvalidArgumentError for nothing to fetch
+        and for a tensor that is both fed and fetched, TypeError and ValueError as `run`.
         """
         self._check_usable()
         structure = FetchStructure(self._graph, fetches)
@@ -171,12 +172,11 @@ class BaseSession:
         return self._partial_runs.begin(structure, list(tensors))
 
     def partial_run(self, handle: str, fetches: Any, feed_dict: Any = None) -> Any:
-        """Goes on with the step that `partial_run_setup` began: gives it feeds, returns fetches as `run`
-        does.
+        """Continues the step that `partial_run_setup` began: feeds it, and returns fetches as `run` does.
 
-        Each tensor is fed and fetched once. Raises InvalidArgumentError for a handle that is unknown or
-        done, for what was not named at the beginning, was given or taken before or cannot be computed yet;
-        RuntimeError for operations among the fetches; errors of the step, which end it.
+        Each tensor is fed and fetched once. Raises InvalidArgumentError for a handle that is unknown or done,
+        and for a tensor that was not named at the beginning, was fed or fetched before or cannot be computed
+        yet; RuntimeError for operations among the fetches; errors of the step, which end it.
         """
         self._check_usable()
         structure = FetchStructure(self._graph, fetches)
@@ -220,9 +220,9 @@ class BaseSession:
         """How a step with these fetches and feeds runs: rewrites with reasons, final graph, generated code.
 
         `feed_dict`: values by tensor (the plan is then the one for their shapes), or only the tensors.
-        `measure`: before that, where its time and memory go, and how far from the machine's floor each node
-        is, for which it is run: a few times to warm up, then `steps` times with a trace, with all its effects
-        on variables and queues. Otherwise nothing runs. See docs/explain.md.
+        `measure`: also tells where the step's time and memory go, and how far each node is from the machine's
+        floor. For that the step is run, with all its effects on variables and queues: a few times to warm up,
+        then `steps` times with a trace. Otherwise nothing runs. See docs/explain.md.
 
         Raises ValueError for `measure` without the values of the feeds, and what `run` does.
         """
@@ -278,15 +278,14 @@ class BaseSession:
         self.steps.end()
 
     def as_default(self) -> contextlib.AbstractContextManager[Any]:
-        """Within the context this is the default session, also for `eval` and `run` of its graph's
+        """Makes this the default session within the context, also for `eval` and `run` of its graph's
         elements.
         """
         return scope.sessions.entered(self)
 
 
 def _key_by_identity(fetches: Any, feed_dict: Any) -> Any:
-    """What `run` looks a runner up by, where fetches are a leaf or a flat list and feed keys are plain.
-
+    """The key by which `run` looks up a runner, if fetches are a leaf or a flat list and feed keys are plain.
     Else None."""
     items = list(fetches) if type(fetches) in (list, tuple) else [fetches]
     feed_keys = list(feed_dict or {})
@@ -304,7 +303,7 @@ def _form(fetches: Any) -> Any:
     if isinstance(fetches, (list, tuple, dict)):
         keys, items = (list(fetches), fetches.values()) if isinstance(fetches, dict) else ([], fetches)
         if isinstance(fetches, defaultdict):
-            keys.append(id(fetches.default_factory))  # which the runner holds
+            keys.append(id(fetches.default_factory))  # the runner keeps it alive
         parts = [_form(item) for item in items]
         return None if any([part is None for part in parts]) else (type(fetches), *keys, *parts)
     is_known = isinstance(fetches, (*_LEAVES, SparseTensor, IndexedSlices)) or _is_variable(fetches)
@@ -344,9 +343,7 @@ class Session(BaseSession):
 
 
 class InteractiveSession(BaseSession):
-    """A session that makes itself the default when it is made, for shells and notebooks; `close` ends
-    that.
-    """
+    """A session, for shells and notebooks, that is the default session from its creation until `close`."""
 
     def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
         super().__init__(target, graph, config)
@@ -357,6 +354,6 @@ class InteractiveSession(BaseSession):
         self._stack.enter_context(self.as_default())
 
     def close(self) -> None:
-        """Ends the session and its being the default."""
+        """Ends the session, which is then no longer the default."""
         super().close()
         self._stack.close()

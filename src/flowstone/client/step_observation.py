@@ -1,4 +1,4 @@
-"""Watching the steps that a program runs: how often, for how long, and a few of each kind traced.
+"""Observes the steps that a program runs: counts and times them, and traces a few of each kind.
 
     observer = StepObserver(steps=5)
     with observer.watching():
@@ -6,13 +6,12 @@
     for kind in observer.kinds():               # the most expensive first
         print(explanation_text(kind.explanation()))
 
-A *kind* is what one session runs for the same fetches, feeds and, where the graph leaves them open, shapes of
-feeds. Its first step is traced, for the sake of what runs but once. After a warm-up steps are traced again
-and again, ever more rarely, and the last few count: those at the beginning are not what a program runs most,
-and a moment in which the machine was busy does not spoil all. The other steps run as ever, and are timed. No
-step is run that the program does not run. What the program traces or limits itself (RunOptions), partial runs
-and the steps of queue runners are not watched. The observer keeps the planners of the sessions that it has
-seen.
+A *kind* is the steps of one session with the same fetches, feeds and, where the graph leaves them open,
+shapes of feeds. Its first step is traced, in case it runs only once. After a warm-up, steps are traced at
+growing distances, and only the last few traces count: the first steps are not typical, and a moment in which
+the machine was busy does not spoil all traces. The other steps run untraced, and are timed. The observer runs
+no steps of its own. Steps that the program itself traces or limits (RunOptions), partial runs and the steps
+of queue runners are not observed. The observer keeps the planners of the sessions that it has seen.
 """
 
 from __future__ import annotations
@@ -42,8 +41,8 @@ from flowstone.runtime.plan import Plan
 from flowstone.runtime.step_profile import profile
 from flowstone.runtime.tracing import Trace
 
-WARM_UP = 3  # steps that are not traced, before the others
-_DISTANCE = 2  # from one traced step to the next, or as far as a quarter of all steps so far
+WARM_UP = 3  # untraced steps after the first
+_DISTANCE = 2  # steps from one trace to the next, at least; also a quarter of all steps so far
 
 Shapes = tuple[tuple[int, ...], ...] | None
 TracedStep = Callable[..., tuple[Any, Plan, Trace]]
@@ -51,10 +50,8 @@ TracedStep = Callable[..., tuple[Any, Plan, Trace]]
 
 class StepKind:
     """The steps of one kind: `fetches` and `feeds` by name, `runs`, and what was measured of them. The last
-    `steps` that are traced count; with `spread`, they come ever more rarely.
-
-    `durations_ms` are those of steps without a trace, the first of which, where planning is, not among them.
-    `plan` makes the plan of such a step.
+    `steps` traces count; with `spread`, their distances grow. `durations_ms` are those of untraced steps
+    without the first, which includes planning. `plan` makes the plan of such a step.
     """
 
     def __init__(
@@ -78,7 +75,7 @@ class StepKind:
         self._lock = threading.Lock()
 
     def run(self, values: Sequence[Any], plain: Callable[..., Any], traced: TracedStep) -> Any:
-        """Runs a step, and traces it if it is its turn."""
+        """Runs a step, with a trace if one is due."""
         with self._lock:
             number = self.runs
             self.runs += 1
@@ -100,13 +97,13 @@ class StepKind:
 
     @property
     def total_ms(self) -> float:
-        """What all its steps took, without planning: the median for each that was not timed."""
+        """The time of all its steps, without planning; steps that were not timed count as the median."""
         known = list(self.durations_ms) or [trace.duration_ms for _, trace in self._later or self._first]
         usual = float(np.median(known or [0.0]))
         return sum(self.durations_ms) + (self.runs - len(self.durations_ms)) * usual
 
     def explanation(self) -> Explanation:
-        """Everything about its steps. Measures the machine where no other explanation has."""
+        """The explanation of its steps. Measures the machine if no earlier explanation has."""
         plan, traces = self.plan(), list(self._later or self._first)
         measured = None
         if traces:
@@ -129,7 +126,7 @@ def _machines(plan: Plan, devices: Sequence[Device], intra_op_threads: int) -> d
 
 
 class StepObserver:
-    """Watches steps; `steps` and `spread` say which traces of a kind count (see `StepKind`)."""
+    """Observes steps; `steps` and `spread` say which traces of a kind count (see `StepKind`)."""
 
     def __init__(self, steps: int, spread: bool = True) -> None:
         self._steps, self._spread = steps, spread
@@ -137,7 +134,7 @@ class StepObserver:
         self._lock = threading.Lock()
 
     def kinds(self) -> list[StepKind]:
-        """Those that were seen, by the time that their steps took in all, longest first."""
+        """The kinds that were observed, by the total time of their steps, longest first."""
         return sorted(self._kinds.values(), key=lambda kind: -kind.total_ms)
 
     def runner(
@@ -150,9 +147,9 @@ class StepObserver:
         plain: Callable[..., Any],
         traced: TracedStep,
     ) -> Callable[..., Any]:
-        """`plain`, a function of the feeds' values that runs a step, watched; `traced` runs a step with a
-        trace and returns its result, plan and finished trace. `by_shape`: each combination of the feeds'
-        shapes is a kind of its own.
+        """Wraps `plain`, a function of the feeds' values that runs a step, so that its steps are observed.
+        `traced` runs a step with a trace and returns its result, plan and finished trace. `by_shape`: each
+        combination of the feeds' shapes is a kind of its own.
         """
         elements = (planner, tuple(structure.elements), tuple(structure.targets), tuple(feeds))
 
@@ -177,7 +174,7 @@ class StepObserver:
         def plan() -> Plan:
             try:
                 return planner.plan(structure, feeds, shapes)
-            except ValueError:  # the shapes contradict: what ran is the plan for all
+            except ValueError:  # the graph contradicts these shapes: the step ran the plan for all shapes
                 return planner.plan(structure, feeds)
 
         names = [_name(item) for item in (*structure.elements, *structure.targets)]
@@ -197,7 +194,7 @@ class StepObserver:
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
-        """In this context, all steps of the process are watched that sessions begin to run in it."""
+        """Within the context, observes the steps of all sessions of the process that are first run in it."""
         global _observer
         before, _observer = _observer, self
         try:
@@ -215,5 +212,5 @@ _observer: StepObserver | None = None
 
 
 def current_observer() -> StepObserver | None:
-    """Who watches the steps of this process."""
+    """The observer of this process's steps, if any."""
     return _observer

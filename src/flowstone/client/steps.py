@@ -1,4 +1,4 @@
-"""`Steps`: the steps of one session that are under way, and what its configuration says of all its steps."""
+"""`Steps`: the running steps of one session, and the limits that its configuration sets for all of them."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from flowstone.runtime.tracing import Trace, TracedStep
 
 
 class Steps:
-    """Makes steps that end with the session, and counts and iterates over those under way.
+    """Makes steps that end with the session; has the running ones as its length and items.
 
-    `timeout_ms`: how long a step may take (0: as long as it does). `intra_op_threads`: how many it has for
-    one kernel (0: as many as torch has). `thread_pools`: how many RunOptions may choose from. `turns`: whose
-    holder repeats short steps (`repetition.py`).
+    `timeout_ms`: how long a step may take (0: no limit). `intra_op_threads`: how many threads a kernel may
+    use (0: as many as torch has). `thread_pools`: how many RunOptions may choose from. `turns`: the lock that
+    is held by the thread whose turn it is to repeat short steps (`repetition.py`).
     """
 
     def __init__(self, config: Any = None) -> None:
@@ -30,7 +30,7 @@ class Steps:
         self._has_ended = False
 
     def new(self, timeout_ms: int = 0, trace: Trace | None = None) -> Step:
-        """A step that ends with the session, for kernels that wait."""
+        """A new step, which is cancelled when the session ends."""
         step = Step(timeout_ms) if trace is None else TracedStep(trace, timeout_ms)
         self._under_way.add(step)
         if self._has_ended:
@@ -38,7 +38,7 @@ class Steps:
         return step
 
     def end(self) -> None:
-        """Cancels those under way, and whatever begins from now on."""
+        """Cancels the running steps, and all that begin later."""
         self._has_ended = True
         for step in list(self._under_way):
             step.cancel(closed_error())
@@ -51,5 +51,5 @@ class Steps:
 
 
 def closed_error() -> errors.CancelledError:
-    """Why a step ends with its session."""
+    """The error of a step whose session was closed."""
     return errors.CancelledError(None, None, "Session has been closed.")

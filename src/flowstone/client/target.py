@@ -12,9 +12,7 @@ from flowstone.framework.containers import ResourceStore
 
 
 class Target:
-    """What sessions of one target share: their resources. The default target "" gives each session its
-    own.
-    """
+    """The resources that sessions of one target share. The default target "" gives each session its own."""
 
     _shared: dict[str, Target] = {}
     _lock = threading.Lock()

@@ -7,7 +7,8 @@
 A device is a process of the trace with a row for each node that runs at the same time, and an arrow for each
 tensor that goes from one row to another. With memory shown, every tensor is an object with its description,
 and every allocator a curve. StepStats of TensorFlow are shown as TensorFlow shows them: times are absolute
-microseconds. Where all nodes have times in nanoseconds, as flowstone's do, they are shown, from the first.
+microseconds. If all nodes have times in nanoseconds, as flowstone's do, these are shown, counted from the
+first node's start.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ import re
 from typing import Any, NamedTuple
 
 _LABEL = re.compile(r"(?P<name>\S+) = (?P<op>[^\s(]+)\((?P<inputs>.*)\)$")
-_COPIED = re.compile(r"/_\d+$")  # what TensorFlow's partitioner adds to the name of what it receives
-_KERNELS = "/stream:all"  # where a GPU's kernels are, beside the device with the times of their launches
+_COPIED = re.compile(r"/_\d+$")  # TensorFlow's partitioner adds this to the names of received tensors
+_KERNELS = "/stream:all"  # the row of a GPU's kernels; the device's own row has the times of their launches
 
 
 class AllocationMaximum(NamedTuple):
@@ -37,7 +38,7 @@ class StepStatsAnalysis(NamedTuple):
 
 
 class ChromeTrace:
-    """Events of the Trace Event format, of which metadata come first."""
+    """Events of the Trace Event format, metadata first."""
 
     def __init__(self) -> None:
         self._metadata: list[dict[str, Any]] = []
@@ -85,7 +86,7 @@ class _Clock:
         nodes = [node for device in step_stats.dev_stats for node in device.node_stats]
         self.is_fine = bool(nodes) and all(node.all_start_nanos for node in nodes)
         self._first = min((node.all_start_nanos for node in nodes), default=0)
-        self.tick = 0.0 if self.is_fine else 1  # by which what ends is before its end
+        self.tick = 0.0 if self.is_fine else 1  # taken off an end, so that it precedes a start
 
     def times(self, node: Any) -> tuple[float, float]:
         if not self.is_fine:
@@ -95,9 +96,9 @@ class _Clock:
 
 
 class Timeline:
-    """A step as a picture.
+    """Draws a step as a trace of events.
 
-    `step_stats`: the StepStats of a RunMetadata. `graph`: not needed, for TensorFlow's sake.
+    `step_stats`: the StepStats of a RunMetadata. `graph`: accepted because TensorFlow's has it; not used.
     """
 
     def __init__(self, step_stats: Any, graph: Any = None) -> None:
@@ -173,7 +174,7 @@ class _Analysis:
         return list(found.items())
 
     def _latest(self, name: str, before: _Run) -> _Run | None:
-        """Of the runs of a node, the last that had ended when another one began; the first if none had."""
+        """The last run of the node `name` that had ended when `before` began; the first one if none had."""
         runs = self.producers.get(name, ())
         ended = [run for run in runs if run.end <= before.start]
         return ended[-1] if ended else runs[0] if runs else None
@@ -181,7 +182,7 @@ class _Analysis:
 
 def _assign_rows(runs: list[_Run], pid: int, may_touch: bool) -> None:
     """Gives each run the first row that is free when it starts. `may_touch`: a row is free again as soon as a
-    run has ended; else, times being whole microseconds, one later."""
+    run has ended; else one microsecond later, since times are rounded to whole ones."""
     ends: list[float] = []
     for run in runs:
         free = [row for row, end in enumerate(ends) if end < run.start or (may_touch and end == run.start)]
@@ -249,7 +250,7 @@ class _Tensors:
             self._trace.add("O", "Tensor", tensor.name, run.pid + 1, run.row, end, id=i, args=snapshot)
 
     def show_memory(self) -> dict[str, AllocationMaximum]:
-        """Adds the ends of the objects, and a curve an allocator; returns the curves' maxima."""
+        """Adds the ends of the objects, and a curve for each allocator; returns the curves' maxima."""
         changes: dict[str, list[tuple[float, int, str]]] = {}
         held: dict[tuple[str, int], float] = {}  # the end of the life of a buffer's last tensor
         for i, tensor in enumerate(self._tensors):
@@ -258,7 +259,7 @@ class _Tensors:
             allocation = tensor.description.allocation_description
             buffer = (allocation.allocator_name, allocation.ptr)
             start, size = tensor.run.start, allocation.requested_bytes
-            if allocation.ptr and held.get(buffer, -1) >= start:  # lies in the buffer of another tensor
+            if allocation.ptr and held.get(buffer, -1) >= start:  # it lies in the buffer of another tensor
                 start, size = held[buffer], allocation.requested_bytes
                 if end <= start:
                     continue
