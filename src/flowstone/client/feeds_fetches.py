@@ -250,7 +250,7 @@ def feed_converter(
 
 def feed_arrays(feeds: Sequence[Tensor]) -> Callable[[Sequence[Any]], list[Any]]:
     """The function that converts users' values for these feeds to arrays, so that their shapes are known;
-    values that cannot be arrays stay as they are. It raises what `feed_converter` does.
+    values of types without arrays (handles) stay as they are. It raises what `feed_converter` does.
     """
     wanted = [
         np.dtype(dtype.as_numpy_dtype) if dtype.torch is not None or dtype is dtypes.string else None

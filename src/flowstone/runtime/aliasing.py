@@ -1,19 +1,21 @@
-"""Aliasing: whose memory each value is in, so what generated code may overwrite and what it must copy.
+"""Aliasing: finds the memory that each value is in, to decide what generated code may overwrite and must
+copy.
 
-Every value has *roots*: the buffers it may share memory with. A kernel's result is its own root; an op that
-declares ``aliases`` hands on the roots of those inputs; a feed, a constant and a variable's buffer are roots
-that the step does not own. From roots and last uses follow three decisions, all made here, at plan time:
+Every value has *roots*: the buffers it may share memory with. A kernel's result is its own root; an output
+that an op declares in ``aliases`` has the roots of the inputs named there; a feed, a constant and a
+variable's buffer are roots that the step does not own. Roots and last uses decide the following, all here and
+at plan time:
 
 - a node may overwrite an input's buffer if the step owns it and nothing that shares it is used later;
-- a read of state is copied if something that shares it is used after a later node changes that state
-  (a *resource* variable's read, or a slice of a *reference*, gives the value at the time of the read; a
-  reference that is only handed on stays one, as in TensorFlow 1: `state_versions.py`);
-- what updates a state from a view of the same state gets a copy of the view;
-- a fetch is copied if it shares memory with a feed, a constant, state or another fetch, or is one;
-- what an asynchronous op keeps is copied if it shares memory with a feed or state.
+- a read of state is copied if something that shares it is used after a later node changes that state (a
+  *resource* variable's read, or a slice of a *reference*, gives the value at the time of the read; a
+  reference that is only passed on stays one, as in TensorFlow 1: `state_versions.py`);
+- a node that updates a state from a view of the same state gets a copy of the view;
+- a fetch is copied if it shares memory with a feed, a constant, state or another fetch, or is one of these;
+- an input that an asynchronous op keeps is copied if it shares memory with a feed or state.
 
-What comes into a loop from outside or from an earlier iteration is never overwritten in it, and lives until
-the loop ends; what an op *keeps* (in a stack, an array, a queue) is not overwritten at all.
+A value that comes into a loop from outside or from an earlier iteration is never overwritten in the loop, and
+lives until the loop ends. A value that an op *keeps* (in a stack, an array, a queue) is never overwritten.
 """
 
 from __future__ import annotations
@@ -32,8 +34,8 @@ FOREVER = 1 << 60
 
 
 class Foreign:
-    """A root that the step does not own: `kind` is feed, constant, state, overlap or loop; `owner` the state
-    it is, if known.
+    """A root that the step does not own: `kind` is feed, constant, state, overlap or loop; `owner` is the
+    state, if known.
     """
 
     __slots__ = ("kind", "owner")
@@ -46,10 +48,10 @@ class Aliasing:
     """Roots and last uses of the values of a subgraph whose `nodes` are in the order they will run.
 
     `constants`: outputs that are the same object in every step (constants, variables, resources), by output.
-    `shown`: of feeds, the states whose memory they may show.
-    `changed_elsewhere`: states that other functions of the step may change meanwhile. `in_pieces`: nodes run
-    in any order that their edges allow, and edges may lead through other devices.
-    `spans`: of each loop, the places of its first and last node.
+    `shown`: for each feed, the states whose memory it may share. `changed_elsewhere`: states that other
+    functions of the step may change meanwhile. `in_pieces`: nodes run in any order that their edges allow,
+    and edges may lead through other devices. `spans`: for each loop, the positions of its first and last
+    node.
     """
 
     def __init__(
@@ -71,7 +73,7 @@ class Aliasing:
         self._frames = frames = frames or subgraph.analysis(Frames)
         self._references, self._shown = References(), shown
         self._nodes, self._in_pieces = subgraph.nodes, in_pieces
-        self._before: dict[PlanNode, set[PlanNode]] = {}  # what edges put before a node
+        self._before: dict[PlanNode, set[PlanNode]] = {}  # the nodes that edges order before a node
         self._changed_elsewhere = {id(owner) for owner in changed_elsewhere}
         for feed, owners in shown.items():
             if owners:
@@ -152,12 +154,12 @@ class Aliasing:
         for root in self.roots[x]:
             if type(root) is not PlanOutput or self.root_last_use[root] > here:
                 return False
-            if (num_elements(root.dims) or 0) > size:  # the result would hold all of it
+            if (num_elements(root.dims) or 0) > size:  # the result would keep the whole buffer alive
                 return False
         return True
 
     def must_copy_read(self, node: PlanNode) -> bool:
-        """Whether the outputs of `node`, which share memory with state, must be copies: one outlives a
+        """Whether the outputs of `node`, which share memory with state, must be copied: one is used after a
         change.
         """
         if hands_on(node) or not any(self._references[x] for x in node.inputs):
@@ -168,7 +170,8 @@ class Aliasing:
         return bool(self._changed_elsewhere) and id(root.owner) in self._changed_elsewhere
 
     def _is_kept_past_change(self, output: PlanOutput) -> bool:
-        """Whether an op keeps the output, or what shares its memory, and another function changes that."""
+        """Whether an op keeps the output, or a value that shares its memory, and another function changes
+        that memory."""
         return any(
             type(root) is Foreign
             and self._changes_elsewhere(root)
@@ -178,11 +181,11 @@ class Aliasing:
         )
 
     def changed_states(self) -> list[Any]:
-        """The states that nodes change, as far as they outlive the step."""
+        """The states that nodes change, without those that end with the step."""
         return [root.owner for root in self._changes if type(root) is Foreign and root.kind == "state"]
 
     def states_shown(self, x: PlanOutput) -> list[Any]:
-        """The states whose memory `x` may show, as far as they outlive the step."""
+        """The states whose memory `x` may share, without those that end with the step."""
         found = [r.owner for r in self.roots[x] if type(r) is Foreign and r.kind == "state"]
         return [owner for owner in found if type(owner) is not PlanOutput]
 
@@ -191,7 +194,7 @@ class Aliasing:
         return not self._references[x] and self._outlives_change(x.op, x, until_used=1)
 
     def copied_operands(self, node: PlanNode) -> list[int]:
-        """The inputs that show memory of a state which the node changes while it reads them."""
+        """The inputs that share memory with a state that the node changes while it reads them."""
         changed = set(input_positions(node, node.declaration.mutates))
         roots = frozenset().union(*[self.roots[node.inputs[i]] for i in changed])
         return [
@@ -218,7 +221,8 @@ class Aliasing:
     def _may_change_before_use(
         self, node: PlanNode, output: PlanOutput, root: Foreign, until_used: bool
     ) -> bool:
-        """Whether no edges keep a change from coming between the node and a use of what shares its memory."""
+        """Whether a change may run between the node and a use of a value that shares its memory: no edges
+        prevent it."""
         mine = self.roots[output]
         changes = [self._nodes[place] for place in self._changes.get(root, ())]
         changes = [each for each in changes if each is not node and each not in self._come_before(node)]
@@ -235,7 +239,7 @@ class Aliasing:
         )
 
     def _come_before(self, node: PlanNode) -> set[PlanNode]:
-        """The nodes that edges put before this one."""
+        """The nodes that edges order before this one."""
         found = self._before.get(node)
         if found is None:
             found = self._before[node] = set()
@@ -249,7 +253,7 @@ class Aliasing:
         return found
 
     def _changes_in_its_loop(self, node: PlanNode, root: Foreign) -> bool:
-        """Whether another iteration may change what this one has read."""
+        """Whether another iteration may change the state that this one has read."""
         frame = self._frames.of[node]
         while frame is not None:
             start, end = self.spans[frame]
@@ -259,7 +263,7 @@ class Aliasing:
         return False
 
     def _last_use_of_sharers(self, output: PlanOutput, root: Foreign) -> int:
-        """The last use of the output or of anything made from it that shares this state with it."""
+        """The position of the last use of the output, or of a value made from it that shares this state."""
         here, mine = self.position[output.op], self.roots[output]
         until = FOREVER if output in self._kept else self.last_use.get(output, -1)
         for other in self._sharers[root]:

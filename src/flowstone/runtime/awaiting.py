@@ -1,7 +1,8 @@
 """Awaiting: an asynchronous kernel inside a segment, on the thread that runs the step.
 
-Where a step has one asynchronous kernel only, and it runs when all that does not need its results has run,
-nobody would use the thread while it waits. `wait_last` arranges a subgraph so; generated code then calls
+If a step has a single asynchronous kernel, and everything that does not need its results has run before it,
+the thread has nothing else to do while the kernel waits. `wait_last` orders a subgraph so; generated code
+then calls
 
     v3, v4 = awaited(dequeue, step, Queue, n)
 
@@ -22,7 +23,7 @@ from flowstone.runtime.step import Step, deadline_error
 
 
 def awaited(start: Callable[..., None], step: Step, *inputs: Any) -> Any:
-    """The outputs of an asynchronous kernel; raises its error, or why the step ended before."""
+    """The outputs of an asynchronous kernel; raises its error, or the error that ended the step before."""
     report: list[Any] = []
     reported = allocate_lock()
     reported.acquire()
@@ -59,8 +60,8 @@ def _wait(step: Step, reported: Any) -> None:
 
 
 def wait_last(subgraph: Subgraph) -> bool:
-    """Arranges the nodes for one segment, if they can be one: the only asynchronous kernel runs once, and
-    after all that does not depend on it."""
+    """Orders the nodes for one segment and returns True if they can be one: there is one asynchronous kernel,
+    it runs once, and can run after all nodes that do not depend on it."""
     waiting = [node for node in subgraph.nodes if node.declaration.asynchronous]
     if len(waiting) != 1 or any(node.type in SWITCHES or node.type in ENTERS for node in subgraph.nodes):
         return False

@@ -1,9 +1,9 @@
 """Conditional blocks: the conditions of nodes (`rewriting/analyses/branches.py`) as nested ``if`` in
 generated code.
 
-A predicate is read once, as ``p0 = bool(…)`` right after the line that computes it, and the tests in force
-are kept from line to line, so that nodes of one branch share a block. Inside a ``while`` block tests are
-relative to the condition of the loop as a whole.
+A predicate is read once, as ``p0 = bool(…)`` right after the line that computes it. The tests of the open
+blocks are kept from line to line, so that nodes of one branch share a block. Inside a ``while`` block tests
+are relative to the condition of the loop as a whole.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class ConditionalBlocks:
     def __init__(self, code: Code, liveness: Liveness) -> None:
         self._code, self._liveness = code, liveness
         self._predicates: dict[PlanOutput, str] = {}
-        self._path: list[str] = []  # the tests in force since the innermost loop
+        self._path: list[str] = []  # the tests of the blocks open inside the innermost loop
         self._loops: list[tuple[int, list[str], Any]] = []  # depth inside, path outside, condition
 
     # ---- blocks
@@ -48,12 +48,12 @@ class ConditionalBlocks:
         return self._enter_path([])
 
     def begin_loop(self, depth: int, condition: Any) -> None:
-        """What follows is inside the ``while`` at `depth`, whose loop runs under `condition`."""
+        """Puts the following lines inside the ``while`` at `depth`, whose loop runs under `condition`."""
         self._loops.append((depth + 1, self._path, condition))
         self._path = []
 
     def end_loop(self) -> None:
-        """What follows is outside the innermost ``while``, under the tests that were in force there."""
+        """Puts the following lines outside the innermost ``while``, in the blocks that were open there."""
         _, self._path, _ = self._loops.pop()
 
     def _enter_path(self, path: list[str]) -> int:
@@ -71,7 +71,7 @@ class ConditionalBlocks:
     # ---- conditions as text
 
     def is_new_predicate(self, output: PlanOutput) -> bool:
-        """Whether conditions ask the output, which has not been read yet."""
+        """Whether the output is a predicate of some condition and has not been read yet."""
         return output in self._liveness.predicates and output not in self._predicates
 
     def read_predicate(self, output: PlanOutput, value: str) -> None:
@@ -86,8 +86,8 @@ class ConditionalBlocks:
         return " or ".join(sorted(f"({' and '.join(self._tests(term)) or 'True'})" for term in condition))
 
     def choice(self, inputs: list[PlanOutput], words: list[str]) -> str:
-        """The word of the input that is alive; where their Merge is alive, one is, so the last needs no
-        test.
+        """The expression for that word whose input is alive. If the Merge is alive, one input is, so the last
+        one needs no test.
         """
         conditions = [self._liveness.output(x) for x in inputs]
         alive = [i for i, condition in enumerate(conditions) if condition != FALSE]
@@ -103,7 +103,7 @@ class ConditionalBlocks:
 
 
 def _inside(condition: Any, outer: Any) -> Any:
-    """What is left to test of a condition where the outer one is known to hold."""
+    """The part of a condition that is left to test where the outer one is known to hold."""
     if condition == outer:
         return TRUE
     if len(outer) != 1:

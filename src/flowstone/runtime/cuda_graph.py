@@ -1,8 +1,8 @@
 """CUDA graphs: a step's device work, recorded once and repeated by one call of the host.
 
-A GPU that waits for the host to launch hundreds of small kernels is idle meanwhile. `CapturedStep` stands
-where a plan's function stood. It runs the step as it is `WARM_UPS` times, lets the same function run once
-more while a *recorder* notes every kernel with its addresses in place of running it, and from then on only
+A GPU is idle while it waits for the host to launch hundreds of small kernels. A `CapturedStep` takes the
+place of a plan's function. It runs the step unchanged `WARM_UPS` times. Then it calls the same function once
+more while a *recorder* records every kernel with its addresses instead of running it. From then on it only
 copies the feeds to where the recorded kernels read them, replays the recording, and copies the results from
 where they write them:
 
@@ -10,17 +10,19 @@ where they write them:
          |                           |
          +-- the capture fails ------+-- the session closes --> as it is, with a reason
 
-A recording is right as long as the host would do the same again. So
+A recording is valid as long as the host would do the same again. So
 
-- `obstacle` finds, when a step is planned, what the host decides or does in it: declarations say it
-  (`capturable`), control flow asks predicates, and moves between host and device wait;
-- variables are read and written where they were: a step with another buffer in a variable, other shapes of
-  feeds or another precision is not the recorded one and warms up anew, `MOST_CAPTURES` times at most;
+- `obstacle` finds, when a step is planned, what the host decides or does in it: kernels that declarations say
+  cannot be captured (`capturable`), predicates of control flow, and copies between host and device, which
+  wait;
+- variables are read and written where they were recorded: a step with another buffer in a variable, other
+  shapes of feeds or another precision is not the recorded one and warms up anew, at most `MOST_CAPTURES`
+  times;
 - a variable in host memory, or one that gets another buffer in the step, cannot be recorded;
-- whatever the capture raises leaves state as it was, and the step runs as it is then and always.
+- if the capture raises, state is left as it was, and this and all later steps run unrecorded.
 
-Steps with a time limit or a trace are other compilations, which nobody captures. Steps of several threads
-take turns here, as they do on the device.
+Steps with a time limit or a trace are other compilations, which are not captured. Steps of several threads
+run one after the other here, as they do on the device.
 """
 
 from __future__ import annotations
@@ -42,34 +44,34 @@ from flowstone.runtime.generated_code import Segment
 from flowstone.runtime.host_decisions import undecided
 from flowstone.runtime.precision import tensor_float_32_execution_enabled
 
-WARM_UPS = 3  # steps in which libraries choose their algorithms and take their memory
+WARM_UPS = 3  # steps in which libraries choose their algorithms and allocate their memory
 MOST_CAPTURES = 8  # a step that changes more often gains nothing
-_PLANNED = SWITCHES | MERGES | LOOP_TYPES | {"_Arg"}  # which have no kernels
-_one_capture = threading.Lock()  # in the process
+_PLANNED = SWITCHES | MERGES | LOOP_TYPES | {"_Arg"}  # they have no kernels
+_one_capture = threading.Lock()  # only one in the process at a time
 
 
 class Recorder(Protocol):
-    """What a device offers: it notes the work that is launched between `begin` and `end`, and repeats it."""
+    """What a device provides: records the work that is launched between `begin` and `end`, and repeats it."""
 
     def beside(self) -> contextlib.AbstractContextManager[None]:
-        """Within it work goes where recorded work will go, after all that was launched before."""
+        """Within the context, launches work where recorded work will run, after all work launched before."""
 
     def begin(self) -> None:
-        """Work is noted from here on, and not done."""
+        """From here on work is recorded instead of done."""
 
     def end(self) -> None:
-        """Ends the recording. Raises RuntimeError if something in it could not be noted."""
+        """Ends the recording. Raises RuntimeError if part of the work could not be recorded."""
 
     def replay(self) -> None:
-        """Does the work once more, at the same addresses."""
+        """Repeats the work, at the same addresses."""
 
     def release(self) -> None:
-        """Gives the recording and its memory back."""
+        """Frees the recording and its memory."""
 
 
 class CudaGraph:
     """The recorder of a CUDA device. `generators`: those that draw random numbers in the step; each replay
-    moves them on as the step does.
+    advances them as the step does.
     """
 
     def __init__(self, device: torch.device, generators: Sequence[torch.Generator]) -> None:
@@ -81,7 +83,7 @@ class CudaGraph:
 
     @contextlib.contextmanager
     def beside(self) -> Iterator[None]:
-        """On a stream of its own, between what came before and what comes after on the current one."""
+        """Works on a stream of its own, between earlier and later work of the current one."""
         current = torch.cuda.current_stream(self._device)
         self._stream.wait_stream(current)
         with torch.cuda.stream(self._stream):
@@ -108,12 +110,13 @@ class CudaGraph:
 
 
 def recorder_of(device: torch.device) -> Callable[..., Recorder] | None:
-    """What makes recorders ``(device, generators)`` for this device; None where there is nothing to gain."""
+    """The function ``(device, generators)`` that makes recorders for this device; None if recording gains
+    nothing."""
     return CudaGraph if device.type == "cuda" else None
 
 
 def obstacle(subgraph: Subgraph, segment: Segment) -> str:
-    """Why the step cannot be recorded, as far as its plan tells; "" if nothing is in the way."""
+    """Why the step cannot be recorded, as far as its plan shows; "" if it can."""
     if segment.waits:
         return "a kernel may wait"
     asking = undecided(subgraph)
@@ -132,9 +135,8 @@ def obstacle(subgraph: Subgraph, segment: Segment) -> str:
 
 
 class CapturedStep:
-    """A step that records itself, in place of `function`, the step as it is: that of `segment`, perhaps with
-    something around it. `reason`: why it is run as it is, "" while it may be captured; `captures` and
-    `replays`: how many there were.
+    """A step that records itself. It takes the place of `function`, which runs `segment`, perhaps wrapped.
+    `reason`: why the step is not recorded, "" while it may be; `captures` and `replays`: how many there were.
     """
 
     def __init__(
@@ -162,8 +164,8 @@ class CapturedStep:
         self._results: list[torch.Tensor] = []  # where it writes them
 
     def run(self, step: Any, *feeds: Any) -> tuple[Any, ...]:
-        """The fetches of one step, as the function that it stands for returns them; nobody else has their
-        memory.
+        """Runs one step and returns its fetches, as the function in whose place it is called would; their
+        memory is not shared.
         """
         if not self.reason:
             with self._lock:
@@ -183,7 +185,7 @@ class CapturedStep:
         return f"CUDA graph: to be captured after {WARM_UPS - self._warm} more equal steps"
 
     def release(self, reason: str = "the session is closed") -> None:
-        """Gives up the recording, for good."""
+        """Drops the recording, and records no more."""
         with self._lock:
             self._forget()
             self.reason = reason
@@ -191,7 +193,7 @@ class CapturedStep:
     # ---- one step, with the lock held
 
     def _is_ready(self, step: Any, feeds: Sequence[torch.Tensor]) -> bool:
-        """Whether there is a recording of this very step; makes it when it is time to."""
+        """Whether there is a recording of exactly this step; makes one when it has warmed up."""
         if self._is_another(feeds):
             self._forget()
             if self.captures == MOST_CAPTURES:
@@ -202,7 +204,7 @@ class CapturedStep:
         if self._captured:
             return True
         if any([buffer is None for buffer in self._buffers]):
-            return False  # it will fail, or it initialises variables
+            return False  # the step will fail, or initialises variables
         if self._warm == WARM_UPS:
             self._capture(step, feeds)
             return self._captured
@@ -212,7 +214,7 @@ class CapturedStep:
         return False
 
     def _is_another(self, feeds: Sequence[torch.Tensor]) -> bool:
-        """Whether the step differs, in what a recording depends on, from the one before."""
+        """Whether the step differs from the one before in something that a recording depends on."""
         if not self._warm or [x.shape for x in feeds] != self._shapes:
             return True
         if self._rounds != tensor_float_32_execution_enabled():
@@ -265,14 +267,15 @@ class CapturedStep:
         self.captures += 1
 
     def _host_variable(self) -> str:
-        """What is wrong with a variable that the recorded work would not find; "" if all are there."""
+        """Says which variable is not in the device's memory, where recorded work reads it; "" if all are."""
         for variable, buffer in zip(self._variables, self._buffers):
             if not isinstance(buffer, torch.Tensor) or buffer.device != self._device:
                 return f"variable {variable.name} is not in the device's memory"
         return ""
 
     def _restored(self) -> str:
-        """Gives variables their buffers back, as one from the capture is not computed; names one of these."""
+        """Gives variables the buffers that they had before the capture, which computed no new contents; says
+        which variable had got another one."""
         found = ""
         for variable, before in zip(self._variables, self._buffers):
             if getattr(variable, "tensor", None) is not before:

@@ -1,4 +1,4 @@
-"""Devices of this process: which there are, and whether a node's requested device can be had."""
+"""Devices of this process: lists them, and checks the devices that nodes request."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from flowstone.runtime.device_types import MemoryStatistics, device_types, memor
 
 class Device(NamedTuple):
     """One device: its full name, its type, torch's device (the host's for a registered type), the bytes that
-    it may hold (None: nobody counts), its speed beside a usual device of its type, its number in the type."""
+    it may hold (None: no limit), its speed relative to a usual device of its type, its number in the type."""
 
     name: str
     device_type: str
@@ -42,15 +42,14 @@ class Device(NamedTuple):
 
     @property
     def memory_limit_bytes(self) -> int:
-        """The bytes it may hold; of a CPU, which nobody limits, the machine's memory."""
+        """The bytes it may hold; for a CPU without a limit, the machine's memory."""
         return _machine_memory() if self.memory_limit is None else self.memory_limit
 
     def statistics(self) -> MemoryStatistics:
-        """What it holds, as far as somebody counts.
-
-        A GPU's figures are torch's of this process, a registered type's its own. CPU devices share one heap
-        that nobody counts by device: their figures are the process's resident memory and its peak, with the
-        number of allocations unknown. Asking costs a step nothing.
+        """What it holds, as far as that is counted. A GPU's figures are torch's of this process, a registered
+        type's its own. CPU devices share one heap, which is not counted by device: their figures are the
+        process's resident memory and its peak, with the number of allocations unknown. These figures cost a
+        step nothing.
         """
         if self.device_type == CPU:
             return _process_memory()
@@ -123,15 +122,15 @@ def _process_memory() -> MemoryStatistics:
 
 
 def default_device(devices: Sequence[Device]) -> Device:
-    """Where nodes run that ask for nothing: a GPU if there is one."""
+    """The device of nodes that request none: a GPU if there is one."""
     return next((device for device in devices if device.device_type == GPU), devices[0])
 
 
 def needs_placement(nodes: list[PlanNode], devices: Sequence[Device]) -> bool:
     """Whether there is anything to decide: several devices of one type, or requests among several devices.
 
-    A GPU alone with the host runs everything that asks for nothing; its plans keep on the host what belongs
-    there (`memory.py`). Devices of registered types, which lack kernels, always take part.
+    With one GPU and the host, the GPU runs every node without a request; its plans keep host values on the
+    host (`memory.py`). Devices of registered types, which lack kernels, always take part.
     """
     if len(devices) == 1:
         return False
@@ -142,7 +141,8 @@ def needs_placement(nodes: list[PlanNode], devices: Sequence[Device]) -> bool:
 
 
 def is_divided(used: Iterable[Device]) -> bool:
-    """Whether a step on these devices is a part a device: there are several, or one of a registered type."""
+    """Whether a step on these devices is divided into parts: there are several, or one of a registered
+    type."""
     types = [device.device_type for device in used]
     return len(types) > 1 or not {CPU, GPU}.issuperset(types)
 

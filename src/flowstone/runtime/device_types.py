@@ -1,4 +1,4 @@
-"""Device types from outside: what a package implements so that its devices take part in placement and steps.
+"""Device types from outside: what a package implements so that its devices are used by placement and steps.
 
 A package names an object with the attributes of `DeviceType` in the entry point group ``flowstone.devices``:
 
@@ -6,16 +6,16 @@ A package names an object with the attributes of `DeviceType` in the entry point
     arena = "example_device:ARENA"
 
 The first session of the process loads all of them, with a warning for one that fails; `register_device_type`
-does the same by hand, and raises. A device is ``/device:NAME:i``, with i from 0 to `count()` - 1. Its values
-are *buffers*, whatever objects it makes; only the kernels of the type ever see one. Values come and go
-through Send and Receive alone, as host tensors (`torch.Tensor`, on the CPU): `copy_in` makes a buffer of one,
-`copy_out` one of a buffer. So:
+registers one explicitly, and raises if it fails. A device is ``/device:NAME:i``, with i from 0 to `count()` -
+1. Its values are *buffers*, whatever objects it makes; only the kernels of the type see them. Values reach
+and leave the device only through Send and Receive, as host tensors (`torch.Tensor`, on the CPU): `copy_in`
+makes a buffer from a tensor, `copy_out` a tensor from a buffer. So:
 
-- feeds enter and fetches leave by the host, as do strings, variables and all else without a kernel here;
+- feeds and fetches pass through the host; strings, variables and all ops without a kernel here stay on it;
 - constants are copied in when a plan is made;
 - a buffer's contents never change: a kernel returns new buffers.
 
-A kernel factory is called as for any device, once a plan, with ``env.memory`` being what `open` returned. A
+A kernel factory is called as for any device, once for each plan, with ``env.memory`` as `open` returned it. A
 memory's methods and the kernels raise `flowstone.errors.ResourceExhaustedError` (with None for node and op)
 where the limit is exceeded; the step then fails with the node's name.
 """
@@ -60,8 +60,8 @@ class DeviceMemory(Protocol):
 
 
 class DeviceType(Protocol):
-    """A kind of device: the name of its type (upper case, as in ``/device:NAME:0``), its speed beside a CPU
-    of this machine, and its kernels by op."""
+    """A kind of device: the name of its type (upper case, as in ``/device:NAME:0``), its speed relative to a
+    CPU of this machine, and its kernels by op."""
 
     @property
     def name(self) -> str:
@@ -79,7 +79,7 @@ class DeviceType(Protocol):
         """How many such devices there are."""
 
     def open(self, index: int) -> DeviceMemory:
-        """The memory of device `index`; called once a process."""
+        """The memory of device `index`; called once in each process."""
 
 
 _types: dict[str, DeviceType] = {}
@@ -125,7 +125,7 @@ def device_types() -> list[DeviceType]:
         for entry_point in entry_points(group=ENTRY_POINTS):
             try:
                 register_device_type(entry_point.load())
-            except Exception as error:  # a package that is broken takes no other device away
+            except Exception as error:  # a broken package must not disable other devices
                 warning("the device type of entry point %s cannot be used: %r", entry_point.value, error)
     return list(_types.values())
 
@@ -139,7 +139,7 @@ def memory_of(name: str, index: int) -> DeviceMemory:
         return found
 
 
-# ---- what every type has: constants, what hands its input on, and what is only waited for
+# ---- kernels of every type: constants, nodes that pass on their input, and nodes that are only waited for
 
 
 def _constant(node: Any, env: Any) -> Value:

@@ -1,22 +1,21 @@
-"""The executor: which unit of a program may run next (white paper 3.1 and 4.4), as a state machine.
+"""The executor: a state machine that decides which unit of a program may run next (white paper 3.1 and 4.4).
 
 A *unit* is a segment, an asynchronous kernel, or one of the primitives of control flow. It becomes ready once
-values for all its inputs have arrived, in the same iteration of the same frame. Dead values, of branches that
-are not taken, make every unit that gets one dead in turn, up to a Merge; a Send tells the other device, and a
-ControlTrigger runs all the same.
-`Executor` takes events in (`start`, `finish`) and gives instructions out (`ready`); it calls nothing, waits
-for nothing and knows no thread. Who drives it (`unit_program.py`) pops a ready unit with its arguments, runs
-it, and reports what came out.
+values for all its inputs have arrived, in the same iteration of the same frame. Branches that are not taken
+give dead values. A unit that gets a dead value is dead in turn, up to a Merge. A dead Send tells the other
+device; a ControlTrigger runs even if its inputs are dead. `Executor` takes events in (`start`, `finish`) and
+gives instructions out (`ready`); it calls nothing, waits for nothing and knows no thread. Its driver
+(`unit_program.py`) pops a ready unit with its arguments, runs it, and reports its outputs.
 
-A value that arrives goes straight to who takes it. The plan knows each consumer and the place among its
-arguments (`UnitGraph.arrivals`), so a unit that waits for nothing else is ready there and then; any other has
-a list of arguments in the iteration's `gathered`, a copy of its `blank`, whose last element counts what is
-still to come. No value is kept for longer than the units that take it.
+A value that arrives is passed to its consumers at once. The plan knows each consumer and the value's place
+among its arguments (`UnitGraph.arrivals`). A unit that waits for nothing else is then ready. Any other unit
+has a list of arguments in the iteration's `gathered`: a copy of its `blank`, whose last element counts the
+arguments still to come. No value is kept longer than its consumers need it.
 
 Frames follow the paper: Enter makes a frame's instance in an iteration of the parent's, NextIteration opens
-the next iteration (no more than `parallel_iterations` at once; more are put off), an iteration ends when
-nothing in it is outstanding and the one before it has ended, and a frame with its last iteration. `validate`
-checks these invariants, `story` tells what happened to a unit, if a log is kept.
+the next iteration (at most `parallel_iterations` at once; later ones are deferred). An iteration ends when
+nothing in it is outstanding and the one before it has ended; a frame ends with its last iteration. `validate`
+checks these invariants, `story` lists what happened to a unit, if a log is kept.
 """
 
 from __future__ import annotations
@@ -39,15 +38,14 @@ class Unit:
 
     `inputs`: endpoints (numbers) of the values that it takes, in the order of its arguments; `fixed`:
     constant arguments by place; `waits_for`: endpoints of units that it only waits for; `outputs`: endpoints
-    of its results; `done`: the endpoint that says that it has run, or -1; `call`: what to run, for units
-    that do not hand on their arguments as they are; `at_once`: of an asynchronous kernel, see
-    `framework/kernel.py`; `buffers`, `copies`: arguments that are a variable, of
-    which the unit wants the buffer, and those that it keeps, and must have for itself; `frame`,
-    `is_constant`, `parallel_iterations`: of an Enter; `way`: of a Send or Receive, the tensor's name and the
-    two devices'.
-    Its graph adds `arrivals`, of its outputs; `blank`, what its arguments are gathered in, with the number of
-    arrivals to wait for as last element, or None if its one argument is all it waits for; `if_dead`, its
-    arguments if it is dead; `names_place`: whether somebody takes a Merge's ``value_index``.
+    of its results; `done`: the endpoint that signals that it has run, or -1; `call`: the function to run, for
+    units that do not pass on their arguments unchanged; `at_once`: of an asynchronous kernel, see
+    `framework/kernel.py`; `buffers`, `copies`: arguments that are a variable, whose buffer the unit needs,
+    and those that it keeps, so that they are copied; `frame`, `is_constant`, `parallel_iterations`: of an
+    Enter; `way`: of a Send or Receive, the tensor's name and the two devices'. Its graph adds: `arrivals` of
+    its outputs; `blank`, the list in which its arguments are gathered, with the number of arrivals to wait
+    for as last element, or None if it waits only for its one argument; `if_dead`, its arguments if it is
+    dead; `names_place`, whether a Merge's ``value_index`` has a consumer.
     """
 
     __slots__ = (
@@ -100,7 +98,8 @@ class Unit:
 
 Arrival = tuple[list[tuple[Unit, int, "list[Any] | None"]], list[tuple[Unit, int, Any]]]
 """Where an endpoint's values go: the units that take it, each with the place among its arguments (-1: it only
-waits) and its `blank`; and the Merges, each with the place among its inputs and the arrival of its choice."""
+waits) and its `blank`; and the Merges, each with the place among its inputs and the arrival of the input that
+it chooses."""
 
 
 class UnitGraph:
@@ -108,7 +107,7 @@ class UnitGraph:
 
     `arrivals[endpoint]`: where its values go; `enters[frame]`: how many Enter units a frame has; `feeds`,
     `fetches`: endpoints, in order; `sources`: the units that wait for nothing; `sink`: takes the fetches, and
-    never has all that it waits for.
+    never becomes ready.
     """
 
     def __init__(self, units: list[Unit], endpoints: int, feeds: list[int], fetches: list[int]) -> None:
@@ -131,8 +130,8 @@ class UnitGraph:
         self.sources = [unit for unit in units if unit.blank is not None and not unit.blank[-1]]
 
     def _connect(self, unit: Unit) -> None:
-        """Has the unit told of what it waits for."""
-        takes_one = unit.kind in (MERGE, HEAD)  # of its inputs, whichever comes
+        """Adds the unit to the arrivals of everything that it waits for."""
+        takes_one = unit.kind in (MERGE, HEAD)  # one of its inputs, whichever comes first
         fixed = dict(unit.fixed)
         size = 1 if takes_one else len(unit.inputs) + len(fixed)
         free = [0] * len(unit.inputs) if takes_one else [i for i in range(size) if i not in fixed]
@@ -152,9 +151,9 @@ class UnitGraph:
 
 
 class Iteration:
-    """One iteration of one frame's instance: the arguments, so far, of units that wait for more; how many
-    inputs of a Merge may still decide it; which units got a dead value; how many units and inner frames are
-    under way."""
+    """One iteration of one frame's instance: the arguments so far of units that wait for more; how many
+    inputs may still decide a Merge; which units got a dead value; how many units and inner frames are
+    running."""
 
     __slots__ = ("dead", "frame", "gathered", "number", "outstanding", "undecided")
 
@@ -175,7 +174,7 @@ class Iteration:
 
 
 class FrameInstance:
-    """A loop that is running, entered from `parent`: its live iterations, its constants, what is put off."""
+    """A running loop, entered from `parent`: its live iterations, its constants, its deferred values."""
 
     __slots__ = (
         "constants", "enters_left", "iterations", "left_by", "name", "newest", "parallel", "parent",
@@ -194,7 +193,7 @@ class FrameInstance:
 
 class Executor:
     """One step of a program; see the module. `ready`: units that may run, with their iterations and their
-    arguments; None instead of these if the unit is dead, and only to be reported finished."""
+    arguments; None instead of these if the unit is dead and only has to be reported finished."""
 
     def __init__(self, graph: UnitGraph, log: list[tuple[str, str, str]] | None = None) -> None:
         self.graph, self.log = graph, log
@@ -264,7 +263,7 @@ class Executor:
                 self._offer(iteration, unit, place, choice, value)
 
     def _offer(self, iteration: Iteration, unit: Unit, place: int, choice: Arrival, value: Any) -> None:
-        """A Merge takes the first value that is alive; a dead one only if no other is to come."""
+        """A Merge takes the first value that is alive, or a dead one if no other can come."""
         left = iteration.undecided.get(unit, len(unit.inputs) if unit.kind == MERGE else 1)
         if not left:
             return
@@ -277,7 +276,7 @@ class Executor:
     # ---- frames
 
     def _pass_on(self, unit: Unit, iteration: Iteration, value: Any) -> None:
-        """The value goes into, out of, or round a loop; a dead one begins no further iteration."""
+        """Passes a value into, out of, or round a loop; a dead one begins no further iteration."""
         if unit.kind == ENTER:
             self._enter(unit, iteration, value)
         elif unit.kind == EXIT:
@@ -332,7 +331,7 @@ class Executor:
         self._arrive(iteration, [*frame.constants, *values])
 
     def _end_if_over(self, iteration: Iteration) -> None:
-        """Ends an iteration in which nothing is under way, then its frame if that was the last."""
+        """Ends an iteration in which nothing is running, then its frame if that was the last one."""
         frame = iteration.frame
         if frame is None:
             return

@@ -1,4 +1,4 @@
-"""A step explained, for people and as JSON: its rewrites, where its time and memory go, and the floors.
+"""Explains a step, as text and as JSON: its rewrites, where its time and memory go, and the floors.
 
 `explanation_text` fits into 100 columns. All figures have units; the columns are named in docs/explain.md.
 The same figures are in `explanation_record`, whose keys end in their units.
@@ -28,9 +28,9 @@ _LONGEST_PATH = 34
 
 
 class Explanation(NamedTuple):
-    """One kind of step: the names of its `fetches` and `feeds` (these with shapes); how often it ran (`runs`)
-    and for how long in all (`total_ms`, without planning); whether only its first run was traced (`is_cold`);
-    its plan, and what was measured (None: nothing).
+    """One kind of step: the names of its `fetches` and `feeds` (feeds with shapes); how often it ran (`runs`)
+    and for how long in total (`total_ms`, without planning); whether only its first run was traced
+    (`is_cold`); its plan, and what was measured (None: nothing).
     """
 
     fetches: tuple[str, ...]
@@ -43,7 +43,7 @@ class Explanation(NamedTuple):
 
 
 class RewriteGroup(NamedTuple):
-    """What one pass did to several `nodes` for a like `reason`, without the names in which they differ."""
+    """What one pass did to several `nodes` for the same `reason`; names that differ are left out of it."""
 
     rewrite: str
     reason: str
@@ -51,7 +51,7 @@ class RewriteGroup(NamedTuple):
 
 
 def group_rewrites(log: Iterable[tuple[str, str, str]]) -> list[RewriteGroup]:
-    """A subgraph's log, (pass, node, reason) each, with what is alike together, in the order of the log."""
+    """Groups a subgraph's log, (pass, node, reason) each, by pass and reason, in the order of the log."""
     groups: dict[tuple[str, str], list[tuple[str, str]]] = {}
     log = list(log)
     names = {node for _, node, _ in log}
@@ -68,7 +68,7 @@ def group_rewrites(log: Iterable[tuple[str, str, str]]) -> list[RewriteGroup]:
 
 
 def _general(reason: str, names: set[str]) -> str:
-    """A reason without names of nodes and numbers."""
+    """The reason without numbers and names of nodes."""
     words = [
         "…" if "/" in word or word.strip(",;:()") in names or re.fullmatch(r"[A-Z]\w*_\d+", word) else word
         for word in reason.split(" ")
@@ -82,8 +82,8 @@ def _general(reason: str, names: set[str]) -> str:
 def explanation_text(
     explanation: Explanation, nodes: int = 10, graph: bool = False, code: bool = False
 ) -> str:
-    """Everything about a kind of step as text. `nodes`: of how many to tell in particular; `graph`, `code`:
-    whether the graph after rewriting and the generated code belong to it.
+    """Explains a kind of step as text. `nodes`: how many nodes to list; `graph`, `code`: whether to include
+    the graph after rewriting and the generated code.
     """
     plan, measured = explanation.plan, explanation.profile
     blocks = [_head(explanation), rewrite_text(plan.subgraph.log)]
@@ -116,7 +116,7 @@ def _indented(text: str) -> str:
 
 
 def rewrite_text(log: Iterable[tuple[str, str, str]]) -> str:
-    """What rewriting did, a line for each pass and reason."""
+    """What rewriting did, with a line for each pass and reason."""
     groups = group_rewrites(log)
     count = sum(len(group.nodes) for group in groups)
     lines = [f"{count} rewrite{'s' if count != 1 else ''}"]
@@ -137,7 +137,8 @@ def profile_text(profile: StepProfile, nodes: int = 10) -> str:
 
 
 class TypeProfile(NamedTuple):
-    """The nodes of one op type: see `NodeProfile`; `floored_ms` is the time of those that have a floor."""
+    """The nodes of one op type: see `NodeProfile`; `floored_ms` is the time of the nodes that have a
+    floor."""
 
     type: str
     runs: int
@@ -234,7 +235,8 @@ def _node_table(profile: StepProfile, count: int) -> str:
 
 
 def _short_path(line: str) -> str:
-    """The line's file from the current folder, if it is in there, and of a long path the end."""
+    """The line with its file relative to the current folder, if the file is in it; a long path is cut to its
+    end."""
     text = line.removeprefix(os.getcwd() + os.sep)
     return text if len(text) <= _LONGEST_PATH else "…" + text[1 - _LONGEST_PATH :]
 
@@ -259,7 +261,7 @@ def _memory_text(memory: MemoryProfile) -> str:
 
 
 def machine_text(profiles: Iterable[StepProfile]) -> str:
-    """The models of the devices by which the profiles have floors; "" if there are none."""
+    """The models of the devices from which the profiles' floors are computed; "" if there are none."""
     names_of: dict[Floors, list[str]] = {}
     for name, floors in dict.fromkeys(pair for profile in profiles for pair in profile.machines.items()):
         names_of.setdefault(floors, []).append(name.rpartition("/device:")[2])
@@ -285,7 +287,7 @@ def machine_text(profiles: Iterable[StepProfile]) -> str:
 
 
 def explanation_record(explanation: Explanation) -> dict[str, Any]:
-    """The same as a dictionary of what JSON has, graph and code included. Keys end in units: ``_ms``,
+    """The same as a dictionary of JSON's types, graph and code included. Keys end in units: ``_ms``,
     ``_bytes``, ``_flop``, ``_flop_per_s``, ``_bytes_per_s``.
     """
     plan, profile = explanation.plan, explanation.profile

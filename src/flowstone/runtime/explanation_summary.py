@@ -1,4 +1,4 @@
-"""The gist of explained steps, a few lines each, for the first screen; `explanation.py` has the whole.
+"""Summarises explained steps in a few lines each, for the first screen; `explanation.py` gives all details.
 
 [1] loss, train
     1000 steps of 92.0 us
@@ -21,7 +21,7 @@ _MOST_OPS = 3
 
 
 def summary_text(explanations: Sequence[Explanation]) -> str:
-    """What these kinds of step take, where most of it goes, and what rewriting did to them."""
+    """The time of these kinds of step, where most of it goes, and what rewriting did to them."""
     return "\n".join(["in short", *[line for i, x in enumerate(explanations, 1) for line in _lines(i, x)]])
 
 
@@ -53,11 +53,11 @@ def _measured(profile: StepProfile) -> list[tuple[str, str]]:
 
 
 def _most_expensive(profile: StepProfile) -> str:
-    """The ops that work longest, of all work; those that wait for others do not count."""
+    """The ops that take the largest shares of all work; time spent waiting does not count."""
     types = [each for each in group_types(profile.nodes) if not each.waits]
     total = sum(each.ms for each in types)
     texts: list[str] = []
-    unit = " x its floor"  # once
+    unit = " x its floor"  # said once
     for each in types[:_MOST_OPS]:
         share = f"{each.type} {each.ms / total:.0%}" if total else each.type
         if each.floor_ms:

@@ -1,4 +1,4 @@
-"""Failures of a step, in the user's language.
+"""Turns failures of a step into TensorFlow's errors.
 
 `explain` turns an exception that left a segment into the error that TensorFlow raises there, with the node,
 its op, the shapes and types of its inputs (read from the failed frame, so a successful step pays nothing) and
@@ -26,8 +26,8 @@ GENERATED_FILE = "<flowstone segment "  # how the file names of generated code b
 
 
 def explain(error: BaseException, segment: Segment | UnitProgram | PartitionedProgram) -> BaseException:
-    """The error to raise instead of `error`; `error` itself where it is not the kernel's (KeyboardInterrupt
-    …).
+    """The error to raise instead of `error`; `error` itself if it does not come from a kernel
+    (KeyboardInterrupt …).
     """
     if not isinstance(error, Exception):
         return error
@@ -74,7 +74,7 @@ def _failed_line(error: BaseException) -> tuple[Any, int]:
 
 
 def _type_of(node: PlanNode) -> str:
-    return node.origin.type if node.type == "_Arg" else node.type  # the plan's own word for what is fed
+    return node.origin.type if node.type == "_Arg" else node.type  # plans' word for a fed operation
 
 
 def _location(node: PlanNode) -> str:
@@ -97,7 +97,7 @@ def _class_of(error: Exception) -> Any:
 
 
 def _message_of(error: Exception, node: PlanNode, inputs: Sequence[Any]) -> str:
-    """What went wrong, in TensorFlow's words where ATen's would puzzle its users."""
+    """The message, in TensorFlow's words where its users would not understand ATen's."""
     if isinstance(error, AttributeError) and "tensor" in str(error):
         name = getattr(error.obj, "name", node.name) if hasattr(error, "obj") else node.name
         return f"Attempting to use uninitialized value {name}"
@@ -123,7 +123,7 @@ def _different_sizes(values: Sequence[Any]) -> str:
 
 
 def _outside(values: Sequence[Any]) -> str:
-    """Which of a gather's indices lies beyond its axis; of other operations, nothing."""
+    """Which of a gather's indices is out of range; "" for other operations."""
     if len(values) not in (2, 3) or not all(isinstance(value, torch.Tensor) for value in values):
         return ""
     params, indices, *axis = values
@@ -138,7 +138,8 @@ def _outside(values: Sequence[Any]) -> str:
     return f"{name} = {int(indices[tuple(place)])} is not in [0, {params.shape[at]})"
 
 
-# What ATen says, and what makes TensorFlow's text of the inputs' values ("" where it does not apply).
+# ATen's words, and the function that makes TensorFlow's text from the inputs' values ("" if it does not
+# apply).
 _TOLD_BETTER: tuple[tuple[str, Callable[[Sequence[Any]], str]], ...] = (
     ("must match the size of tensor b", _different_shapes),
     ("shapes cannot be multiplied", _different_sizes),

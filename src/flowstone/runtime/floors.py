@@ -1,14 +1,14 @@
-"""A model of the machine in five numbers, measured: what no kernel for it can be faster than.
+"""Floors: a model of the machine in five measured numbers, which no kernel can beat.
 
-    product       flop/s of a large matrix product in float32, by the best kernel there is
-    convolution   flop/s of a large 3x3 convolution in float32
-    bandwidths    bytes/s of a copy, for working sets that fit a core's cache, the last one, and none
-    call          seconds of one call of a kernel that has nothing to do
+    product       flop/s of a large matrix product in float32, by the best kernel there is convolution
+    flop/s of a large 3x3 convolution in float32 bandwidths    bytes/s of a copy, for working sets that fit a
+    core's cache, the last cache, and no cache call          seconds of one call of a kernel that has nothing
+    to do
 
-They hold for one device and a number of intra-op threads (or fewer, where that is faster), and are the best
-of what this machine gave in a second: whoever else computes on it may make the floors too high. `floor` is
-the time below which a kernel with so many operations and bytes cannot be: the slowest of the three, for each
-has to be done.
+They hold for one device and a number of intra-op threads (or fewer, if that is faster). They are the best
+results of measuring for a second: other work on the machine may make the floors too high. `floor` is the
+least time of a kernel with so many operations and bytes: the longest of arithmetic, memory traffic and a
+call, since it has to do each.
 
 >>> floors = Floors("cpu", 1, 50e9, 40e9, ((1 << 18, 40e9), (1 << 26, 10e9)), 1e-6)
 >>> floors.floor(2e6, 1000)
@@ -31,13 +31,13 @@ import torch
 from flowstone.framework import onednn
 from flowstone.runtime import threads
 
-_SECONDS = 0.08  # that the timed runs of each number may take, but there are three at least
+_SECONDS = 0.08  # for the timed runs of each number; there are at least three
 _CPU_WORKING_SETS = (1 << 18, 1 << 22, 1 << 26)  # bytes
 _GPU_WORKING_SETS = (1 << 22, 1 << 25, 1 << 30)
 
 
 class Floor(NamedTuple):
-    """The least `seconds`, and the `bound` that says so: compute, memory or call."""
+    """The least `seconds`, and the `bound` that determines them: compute, memory or call."""
 
     seconds: float
     bound: str
@@ -54,7 +54,7 @@ class Floors(NamedTuple):
     call: float
 
     def bandwidth(self, size: int) -> float:
-        """Bytes/s where a kernel reads and writes `size` bytes in all."""
+        """Bytes/s of a kernel that reads and writes `size` bytes in total."""
         for working_set, rate in self.bandwidths:
             if size <= working_set:
                 return rate
@@ -72,7 +72,8 @@ class Floors(NamedTuple):
 
 @functools.cache
 def measured_floors(device_type: str, intra_op_threads: int) -> Floors:
-    """The machine with torch's device of this type, `cpu` or `cuda`: measured in a second, once a process."""
+    """The model of torch's device of this type, `cpu` or `cuda`: measured in a second, once in each
+    process."""
     with torch.inference_mode():
         floors: Floors = threads.run_with(intra_op_threads, lambda: _measure(device_type, intra_op_threads))
     if device_type == "cpu" and intra_op_threads > 1:
@@ -81,7 +82,7 @@ def measured_floors(device_type: str, intra_op_threads: int) -> Floors:
 
 
 def _better(floors: Floors, other: Floors) -> Floors:
-    """`floors` with each number that of the better one."""
+    """The better of the two models, number by number."""
     rates = tuple((size, max(rate, r)) for (size, rate), (_, r) in zip(floors.bandwidths, other.bandwidths))
     return floors._replace(
         product=max(floors.product, other.product),
@@ -93,11 +94,11 @@ def _better(floors: Floors, other: Floors) -> Floors:
 
 def _measure(device: str, intra_op_threads: int) -> Floors:
     on_gpu = device == "cuda"
-    # On a host many short runs find a moment in which nobody else computes, few long ones do not.
+    # On a host, some of many short runs fall into moments without other work; few long ones may not.
     size, batch = (4096, 64) if on_gpu else (512, 1)
     a = torch.ones(size, size, device=device)
     seconds = _best_time(device, lambda: torch.mm(a, a))
-    # MKL is at its best on the processors of one maker only.
+    # MKL is fastest on the processors of one maker only.
     if not on_gpu and onednn.is_available():
         linear = onednn.product
         seconds = min(seconds, _best_time(device, lambda: linear(a, a, None, "none", (), "")))
@@ -139,7 +140,7 @@ def _call_time(device: str) -> float:
 def _best_time(device: str, function: Callable[[], object]) -> float:
     """Seconds of the fastest of several calls, the first of which does not count.
 
-    With one thread they are those of the thread's own clock, which stands still while others have its core.
+    With one thread they are taken from the thread's own clock, which stops while other threads use its core.
     """
     clock = time.thread_time if device == "cpu" and torch.get_num_threads() == 1 else time.perf_counter
     synchronize: Callable[[], object] = torch.cuda.synchronize if device == "cuda" else int

@@ -1,6 +1,6 @@
 """Generated code: the text of one Python function under construction, and the finished `Segment`.
 
-A source line maps to its node, so naming the node in an error costs nothing until there is one
+Source lines are mapped to nodes, so that errors can name the node at no cost to steps without errors
 (`failures.py`).
 """
 
@@ -21,14 +21,14 @@ _count = 0
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
 class Segment:
-    """A compiled segment, which does not change any more.
+    """A compiled segment; immutable.
 
     `function(step, *feeds)` returns the fetches as a tuple; `source` is its text, in a file called
     `filename`, and `globals` are its kernels, constants and variables; `node_at(line)` the node of a line;
     `copied_fetches[i]` says whether fetch i must be copied before a user gets it; `arguments_at(line)` the
     local names of the node's inputs, for error messages; `waits` whether a kernel may wait, so that the step
-    must be one that can be cancelled; `moves` the nodes for which the step is known to take a value from the
-    host to the device or back.
+    needs to be cancellable; `moves` the nodes for which the step is known to take a value from the host to
+    the device or back.
     """
 
     function: Callable[..., Any]
@@ -51,9 +51,8 @@ class Segment:
 
 
 class Code:
-    """Lines with the nodes they belong to, and the globals they use.
-
-    `copied_fetches`, `waits` and `moves`: what the finished `Segment` says of these.
+    """Lines with the nodes they belong to, and the globals they use. `copied_fetches`, `waits` and `moves`:
+    the finished `Segment`'s attributes.
     """
 
     def __init__(self) -> None:
@@ -76,7 +75,8 @@ class Code:
     def computation(
         self, depth: int, text: str, node: PlanNode, arguments: list[str], results: Sequence[str]
     ) -> None:
-        """Adds the line that computes `node` into the locals `results` (``_``: nobody takes that output)."""
+        """Adds the line that computes `node` into the locals `results` (``_`` for an output without
+        consumers)."""
         self.line(depth, text, node, arguments)
 
     def insert_first(self, text: str) -> None:
@@ -86,7 +86,7 @@ class Code:
         self._arguments.insert(1, [])
 
     def name(self, name: str, value: Any) -> str:
-        """The global of this value: `name`, or like it where that is another value's."""
+        """The global of this value: `name`, or a similar one if that belongs to another value."""
         names = self._globals
         base, number = name, len(names)
         while name in names and names[name] is not value:

@@ -1,12 +1,12 @@
-"""What the host decides without the device: counters of loops, and predicates of them.
+"""Finds what the host decides without the device: loops' counters, and predicates that depend on them.
 
-A GPU's step leaves scalar integer constants on the host, and computes there what follows from values of the
-host alone (`memory.py`). So a loop that counts to a constant asks the device for nothing, as opposed to one
-that goes on until a value is small enough; and since nothing but constants and shapes goes into such a
-counter, it counts alike in every step with the same shapes.
+A GPU's step leaves scalar integer constants on the host, and computes there what depends on host values alone
+(`memory.py`). So a loop that counts to a constant needs no value of the device, whereas one that goes on
+until a value is small enough does. Such a counter depends only on constants and shapes, so it counts the same
+in every step with the same shapes.
 
-`decided_on_host` finds such values by supposing that all scalars are and dropping those that are not, until
-no more has to be dropped: a counter depends on itself.
+`decided_on_host` assumes at first that all scalars are such values, since a counter depends on itself. It
+then drops those that are not until nothing more has to be dropped.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ _DECISIONS = registry.with_role("switch", "loop_condition")
 
 
 def undecided(subgraph: Subgraph) -> PlanNode | None:
-    """The first node that has the host ask the device which nodes run; None if there is none."""
+    """The first node for which the host needs a value of the device to decide which nodes run; None if there
+    is none."""
     asking = [node for node in subgraph.nodes if node.type in _DECISIONS]
     decided = decided_on_host(subgraph.nodes) if asking else set()
     for node in asking:
@@ -33,7 +34,7 @@ def undecided(subgraph: Subgraph) -> PlanNode | None:
 
 
 def decided_on_host(nodes: Iterable[PlanNode]) -> set[PlanOutput]:
-    """The outputs that follow from constants and shapes alone, and are on the host."""
+    """The outputs that depend only on constants and shapes, and are on the host."""
     nodes = list(nodes)
     decided = {output for node in nodes for output in node.outputs if _may_be(node, output)}
     while True:
@@ -77,5 +78,6 @@ def _follows_from_inputs(node: PlanNode) -> bool:
 
 
 def _sources(node: PlanNode) -> list[PlanOutput]:
-    """What decides the node's value; a Switch's predicate decides only whether there is one."""
+    """The inputs that determine the node's value; a Switch's predicate determines only whether there is
+    one."""
     return node.inputs[:1] if node.type in SWITCHES else node.inputs

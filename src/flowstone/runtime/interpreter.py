@@ -1,8 +1,8 @@
-"""Node-by-node execution of a subgraph: the plain meaning that generated code must agree with.
+"""Runs a subgraph node by node: the reference that generated code must agree with.
 
 `interpret` computes every node in order with its own kernel, keeps all values, overwrites and copies nothing
-on its own account, and propagates dead values through Switch and Merge. It is what ``FLOWSTONE_CHECK=2`` and
-the random-graph tests compare a segment with.
+itself, and propagates dead values through Switch and Merge. It is what ``FLOWSTONE_CHECK=2`` and the
+random-graph tests compare a segment with.
 """
 
 from __future__ import annotations
@@ -65,13 +65,14 @@ def _results(node: PlanNode, inputs: list[Any], environment: Environment) -> Seq
 
 
 def _plain(node: PlanNode, i: int, value: Any) -> Any:
-    """Input `i` as the kernel wants it: the variable itself only where the declaration takes a reference."""
+    """Input `i` as the kernel takes it: the variable itself only if the declaration takes a reference."""
     is_buffer = node.inputs[i].dtype.is_ref and not node.input_argument(i).is_ref
     return value.tensor if is_buffer else value
 
 
 def disagreement(computed: Sequence[Any], expected: Sequence[Any], tolerance: float = 1e-5) -> str | None:
-    """Which fetch of a segment differs from the interpreter's, in words; None if none does."""
+    """A description of the first fetch of a segment that differs from the interpreter's; None if none
+    does."""
     for i, (value, wanted) in enumerate(zip(computed, expected)):
         if isinstance(wanted, torch.Tensor) and wanted.dtype.is_floating_point | wanted.dtype.is_complex:
             same = value.shape == wanted.shape and torch.allclose(

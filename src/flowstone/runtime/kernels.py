@@ -1,4 +1,4 @@
-"""The kernel of a node: what the factory of its declaration returns for a device."""
+"""Makes the kernel of a node by its declaration's factory for a device."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from flowstone.runtime.failures import located
 def make_kernel(node: PlanNode, environment: Environment, fallback: str = "") -> Any:
     """The kernel for the environment's device type or, if there is none, for the type `fallback`.
 
-    Raises InvalidArgumentError if there is neither, and what the factory raises, with the node's name and the
-    user's line.
+    Raises InvalidArgumentError if there is neither; errors of the factory get the node's name and the user's
+    line.
     """
     kernels = node.declaration.kernels
     factory = kernels.get(environment.device_type) or kernels.get(fallback)

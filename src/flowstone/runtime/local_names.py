@@ -1,8 +1,8 @@
-"""Local names: what generated code calls each output, and when the name may be deleted.
+"""Local names: the name of each output in generated code, and when the name may be deleted.
 
-A name is a local (``v3``, or ``a0`` for a feed), a global (constants and variables) or, for what is never
-computed, ``None``. A Switch, Enter or Exit hands its input on, so several outputs share a name: the name
-belongs to their *owner*, which is the output that was computed, and lives as long as any of them is used.
+A name is a local (``v3``, or ``a0`` for a feed), a global (constants and variables) or, for outputs that are
+never computed, ``None``. A Switch, Enter or Exit passes on its input, so several outputs share a name. The
+name belongs to their *owner*, the output that was computed, and lives until the last use of any of them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ RENAMING = SWITCHES | ENTERS | EXITS  # the output is the input under another na
 
 class LocalNames:
     """`of`: the name of each output so far; `constants`: the values of those that are globals;
-    `loop_conditions`: of each loop, the condition under which it runs.
+    `loop_conditions`: the condition under which each loop runs.
     """
 
     def __init__(
@@ -46,16 +46,16 @@ class LocalNames:
         return name
 
     def add_constant(self, output: PlanOutput, value: Any) -> None:
-        """The output is this object in every step."""
+        """Notes that the output is this object in every step."""
         self.constants[output] = value
         self.of[output] = self._code.constant(output, value)
 
     def owner(self, output: PlanOutput) -> PlanOutput:
-        """The output that was computed, of those that share its name."""
+        """The output that was computed, of those that share the name of `output`."""
         return self._owners.get(output, output)
 
     def share(self, output: PlanOutput, data: PlanOutput) -> None:
-        """`output` is `data` under another name."""
+        """Gives `output` the name of `data`, whose value it has."""
         self._owners[output] = self.owner(data)
 
     def is_local(self, output: PlanOutput) -> bool:
@@ -64,7 +64,8 @@ class LocalNames:
         return name[0] in "va" and name[1:].isdigit()
 
     def expression(self, node: PlanNode, i: int) -> str:
-        """Input `i`: a local, a constant, or a variable's buffer as it is now; where `node` wants it."""
+        """The text of input `i`: a local, a constant, or a variable's current buffer, in the memory that
+        `node` needs."""
         x = node.inputs[i]
         name = self.of[x] if self._memory is None else self._moved(node, i, self._memory)
         if x.dtype.is_ref and not node.input_argument(i).is_ref:
@@ -72,7 +73,7 @@ class LocalNames:
         return name
 
     def _moved(self, node: PlanNode, i: int, memory: Memory) -> str:
-        """Input `i` in the memory, the host's or the device's, where the node wants it."""
+        """The text of input `i`, moved to the host's or device's memory if the node needs it there."""
         x = node.inputs[i]
         name = self.of[x]
         target = memory.target_of(node, i)
@@ -85,7 +86,7 @@ class LocalNames:
         return f"{name}.to({self._code.name(target.type, target)})"
 
     def _constant_at(self, target: torch.device, x: PlanOutput) -> Any:
-        """A constant in another memory; to the host it comes from the node, not from the device."""
+        """A constant in another memory; for the host it is made from the node, not copied from the device."""
         if target.type == "cpu" and x.op.type == "Const":
             return to_runtime(x.op.attributes["value"], x.dtype)
         return self.constants[x].to(target)
@@ -93,7 +94,7 @@ class LocalNames:
     # ---- ends of lives
 
     def last_use(self, owner: PlanOutput, aliasing: Aliasing) -> int:
-        """The place of the last node that uses `owner` under any name; -1 if none does."""
+        """The position of the last node that uses `owner` under any name; -1 if none does."""
         if not self._last_uses:
             self._find_last_uses(aliasing)
         return self._last_uses.get(owner, -1)
@@ -114,7 +115,7 @@ class LocalNames:
         return self._liveness.output(owner)
 
     def may_release(self, x: PlanOutput, i: int, condition: Any, aliasing: Aliasing) -> bool:
-        """Among branches: nothing of the same name is used after node `i`, and the name is set wherever a
-        line under this condition runs."""
+        """Whether a line under this condition may delete the name of `x` after node `i`: no output with this
+        name is used later, and the name is set wherever the line runs."""
         owner = self.owner(x)
         return self.last_use(owner, aliasing) <= i and self.set_where(owner) in (condition, TRUE)

@@ -8,7 +8,7 @@
      m3 = v5
 
 The Merges of the head are locals that hold the loop's variables; the body ends with one assignment of all
-their next values. Scalars that `numbers.py` keeps as Python numbers have their lines written here as well.
+their next values. The lines of scalars that `numbers.py` keeps as Python numbers are written here as well.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from flowstone.runtime.numbers import ROUNDING_CELL, Numbers
 
 
 class _Loop:
-    """A ``while`` block that is being written: its depth and, as they come, its NextIterations."""
+    """A ``while`` block that is being written: its depth, and its NextIterations so far."""
 
     def __init__(self, frame: Frame, depth: int) -> None:
         self.frame, self.depth = frame, depth
@@ -64,11 +64,11 @@ class LoopBlocks:
     # ---- begin and end
 
     def is_begun_by(self, node: PlanNode) -> bool:
-        """Whether the block of this head's loop is still to begin."""
+        """Whether this node is a head whose loop's block has not begun yet."""
         return not self._open or self._open[-1].frame is not self._frames.of[node]
 
     def begin(self, node: PlanNode, watched: bool) -> None:
-        """Gives the variables of the loop of this head their first values, and opens its block."""
+        """Assigns first values to the variables of this head's loop, and opens its block."""
         frame = self._frames.of[node]
         assert frame is not None
         depth = self._blocks.enter(node)
@@ -90,11 +90,11 @@ class LoopBlocks:
             self._code.line(depth + 1, "step.check()", node)
 
     def add_next_value(self, node: PlanNode) -> None:
-        """A NextIteration of the innermost loop."""
+        """Notes a NextIteration of the innermost loop."""
         self._open[-1].next_values.append(node)
 
     def end_before(self, node: PlanNode | None, aliasing: Aliasing) -> None:
-        """Ends the loops that `node` does not stand in; all of them before None."""
+        """Ends the loops that `node` is not in; all of them if None."""
         home = None if node is None else self._frames.of[node]
         while self._open and not _is_within(home, self._open[-1].frame):
             loop = self._open.pop()
@@ -105,12 +105,12 @@ class LoopBlocks:
                 self._code.line(loop.depth, f"del {', '.join(released)}")
 
     def finish(self) -> None:
-        """Adds what numbers need before the first line."""
+        """Adds the preparation of numbers before the first line."""
         if self._rounds:
             self._code.insert_first(f"{ROUNDING_CELL} = {self._code.name('array', array.array)}('f', (0.0,))")
 
     def _write_next_values(self, loop: _Loop, depth: int) -> None:
-        """Assigns the loop's variables their next values, and lets go of the names that held these."""
+        """Assigns the loop's variables their next values, and deletes the names that held these."""
         of = self._names.of
         heads = self._heads[loop.frame]
         values = {node.outputs[0]: node for node in loop.next_values}
@@ -136,7 +136,7 @@ class LoopBlocks:
         self._code.line(depth, text + (f"; del {', '.join(done)}" if done else ""), heads[0])
 
     def _released_after(self, loop: _Loop, aliasing: Aliasing) -> list[str]:
-        """Names of values from outside that only the loop still held."""
+        """Names of values from outside that are not used after the loop."""
         end = aliasing.spans[loop.frame][1]
         condition = self._names.loop_conditions[loop.frame]
         released: dict[str, None] = {}
@@ -151,7 +151,7 @@ class LoopBlocks:
     # ---- numbers
 
     def is_number(self, output: PlanOutput) -> bool:
-        """Whether the output is a Python number only."""
+        """Whether the output is only a Python number."""
         return output in self._numbers.outputs
 
     def number(self, x: PlanOutput, source: PlanOutput | None = None) -> str | None:
@@ -162,7 +162,7 @@ class LoopBlocks:
         return self._numbers.constants.get(x) or self._number_names.get(x)
 
     def argument(self, node: PlanNode, i: int) -> str | None:
-        """The number for input `i`, where the declaration takes one and there is one."""
+        """The text of the number for input `i`, if the declaration takes one and there is one; else None."""
         if self._frames.exist and node.input_argument(i).name in node.declaration.numbers:
             return self.number(node.inputs[i])
         return None
@@ -187,7 +187,7 @@ class LoopBlocks:
         self._code.computation(depth, text, node, [], [name])
 
     def hand_on(self, node: PlanNode, output: PlanOutput) -> None:
-        """The output of a Switch, Enter or Exit is its input under another name, number or tensor."""
+        """Makes the output of a Switch, Enter or Exit another name of its input, number or tensor."""
         data, names, numbers = node.inputs[0], self._names, self._numbers
         names.share(output, data)
         number = self.number(data)
@@ -207,7 +207,7 @@ class LoopBlocks:
             names.of[output] = names.of[data]
 
     def _write_entered_numbers(self, frame: Frame, depth: int) -> None:
-        """Scalars that come into the loop from outside, as numbers."""
+        """Reads scalars that come into the loop from outside as numbers."""
         for node in self._enters.get(frame, ()):
             x = node.outputs[0]
             if x in self._numbers.entered and x not in self._number_names:

@@ -1,12 +1,12 @@
-"""Host and device memory: where the values of a step on a device other than the CPU live.
+"""Host and device memory: decides where the values of a step are, on a device other than the CPU.
 
-Shapes, axes, strings and what is computed from host values alone stay on the host, whose kernels compute
-them; all else is on the device. An op's declaration names the arguments that it wants or leaves in host
-memory (``host=``). Segments ask `environment_for` in the order of the nodes and `target_of` for each input.
-Where a segment's arguments are, which may come from another segment, a queue or another device, is not known
-(except that a session brings what is fed to the device), nor where the values of branches and loops are,
-counters apart (`host_decisions.py`): they are moved wherever a kernel wants them, which costs nothing where
-they are there already.
+Shapes, axes, strings and values computed from host values alone stay on the host, and are computed there; all
+other values are on the device. An op's declaration names the arguments that it takes or leaves in host memory
+(``host=``). Segments call `environment_for` in the order of the nodes and `target_of` for each input. It is
+not known where a segment's arguments are, since they may come from another segment, a queue or another
+device; but a session brings feeds to the device. Nor is it known where the values of branches and loops are,
+except counters (`host_decisions.py`). Such values are moved to where a kernel takes them, which costs nothing
+if they are there already.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from flowstone.runtime.host_decisions import decided_on_host
 
 
 class Memory:
-    """Which outputs are on the host, for a plan whose device is `environment`'s; `feeds_are_there`: the
+    """Which outputs are on the host, in a plan whose device is `environment`'s; `feeds_are_there`: the
     numeric `feeds` are on that device. `nodes`: the plan's.
     """
 
@@ -34,7 +34,7 @@ class Memory:
     ) -> None:
         self._device = environment
         self._host = Environment(CPU, torch.device("cpu"), environment.resources, environment.states)
-        self._known: set[PlanOutput] = set()  # the outputs of nodes that have been asked for
+        self._known: set[PlanOutput] = set()  # the outputs of nodes that `environment_for` was called for
         self._on_host = {output for output in feeds if output.dtype.torch is None}
         if feeds_are_there:
             self._known.update(feeds)
@@ -47,7 +47,7 @@ class Memory:
         return x in self._known
 
     def environment_for(self, node: PlanNode) -> Environment:
-        """Where `node` is computed; its outputs are from then on known to be there."""
+        """The environment that `node` is computed in; notes that its outputs are there."""
         on_host = self._is_for_host(node)
         self._known.update(node.outputs)
         for output, argument in zip(node.outputs, node.declaration.outputs):

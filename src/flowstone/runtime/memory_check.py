@@ -1,10 +1,10 @@
-"""Proof that generated code overwrites nothing that is still read (``FLOWSTONE_CHECK=1``).
+"""Checks that generated code overwrites nothing that is still read (``FLOWSTONE_CHECK=1``).
 
-The step is gone through once more, node by node, loops twice. Each buffer counts how often it has been
-written to; a value remembers the count of the buffers that it lies in. Whoever takes a value must find the
-count that the value had; a reference is read as it is. What is known of memory here is what ops declare
-(``aliases``, ``mutates``, ``keeps``) and what the code does (operands overwritten, results copied): not the
-last uses and roots by which `aliasing.py` decides.
+The check walks through the step node by node, through loops twice. Each buffer counts how often it has been
+written to, and a value remembers the counts of the buffers that it lies in. When a value is read, the counts
+must still be the same; a reference may be read at any count. The check knows only what ops declare
+(``aliases``, ``mutates``, ``keeps``) and what the code does (operands overwritten, results copied). It does
+not use the last uses and roots by which `aliasing.py` decides.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Decisions(NamedTuple):
 
 
 class _Buffer:
-    """Memory, `writes` times written to, last by `writer`; `is_ours`: made in this step, for nobody else."""
+    """Memory, `writes` times written to, last by `writer`; `is_ours`: made in this step, and not shared."""
 
     __slots__ = ("is_ours", "writer", "writes")
 
@@ -36,12 +36,12 @@ class _Buffer:
         self.writes, self.writer, self.is_ours = 0, "", is_ours
 
 
-# Buffers, and how often they had been written to; None for references.
+# The buffers of a value, with their counts of writes; None for references.
 _Places = list[tuple[_Buffer, "int | None"]]
 
 
 class MemoryCheck:
-    """The proof for one segment. `spans`, `constants` and `shown` are those of `aliasing.py`."""
+    """The check of one segment. `spans`, `constants` and `shown` are those of `aliasing.py`."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class MemoryCheck:
             at = last
 
     def _run_again(self, first: int, end: int, frame: Frame) -> None:
-        """An iteration whose loop variables are known."""
+        """Walks through an iteration whose loop variables are known."""
         for node in self.subgraph.nodes[first:end]:
             begins = self.frames.of[node] is frame and (is_head(node) or node.type in ENTERS)
             if self._is_inside(node, frame) and not begins:
@@ -191,6 +191,7 @@ class MemoryCheck:
 
 
 def _may_lie_in(x: PlanOutput, operand: PlanOutput) -> bool:
-    """Whether a node's result may be what it left in its operand's buffer: of several, those of its shape."""
+    """Whether a node's result may be in the operand's buffer that it overwrote: of several results, those of
+    its shape."""
     dims, others = x.dims, operand.dims
     return len(x.op.outputs) == 1 or dims is None or others is None or dims == others

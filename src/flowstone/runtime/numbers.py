@@ -1,17 +1,16 @@
-"""Numbers: scalars that generated code keeps as Python numbers: a loop's, and what decides conditionals.
+"""Numbers: scalars of loops, and predicates of conditionals, that generated code keeps as Python numbers.
 
-Counters, predicates and scalar sums cost more as tensors than what they count: an ATen call is 0.8 µs,
-Python's own arithmetic a twentieth of that. Inside a loop on the CPU a scalar is a number if the ops that
-make it have their arithmetic declared (`OpDeclaration.number`) and all that take it take numbers: such ops,
-the loop's predicate, a Switch, and arguments that a declaration names in ``numbers=``. Results are what the
-tensors would hold: int32 and int64 wrap around, float32 is rounded after every operation (a float64 result of
-two float32 operands, rounded once more, is correctly rounded for + - and *).
+Counters, predicates and scalar sums are expensive as tensors: an ATen call takes 0.8 µs, Python's own
+arithmetic a twentieth of that. Inside a loop on the CPU a scalar is a number if the ops that make it have
+their arithmetic declared (`OpDeclaration.number`) and all its consumers take numbers: such ops, the loop's
+predicate, a Switch, and arguments that a declaration names in ``numbers=``. Results are what the tensors
+would hold: int32 and int64 wrap around, float32 is rounded after every operation (a float64 result of two
+float32 operands, rounded once more, is correctly rounded for + - and *).
 
-A number is a copy. So what shows the buffer of a reference variable is none where the loop changes that
-variable: whoever looks at it must see it change (a predicate `n < 7` of which the body increments ``n``).
-
-Outside loops a comparison is made on numbers where only Switches ask for its result: they need a Python bool.
-So it is where the Switches are the executor's, which a segment's fetch tells (`asked`).
+A number is a copy. So a reference to a variable is not kept as a number in a loop that changes the variable:
+its consumers must see the change (such as a predicate `n < 7` in a loop whose body increments ``n``). Outside
+loops, a comparison is made on numbers if only Switches take its result, since they need a Python bool. This
+includes Switches of the executor, for which a segment returns the result (`asked`).
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ class Numbers:
     """Which outputs of a subgraph in frame order are numbers.
 
     `outputs`: those that are; `constants`: the literal of each constant scalar; `entered`: scalars that come
-    into a loop, of which there is a number beside the tensor; `decisions`: those that only decide.
+    into a loop, which are there as a number and as a tensor; `decisions`: outputs that only Switches take.
     """
 
     def __init__(
@@ -91,7 +90,7 @@ class Numbers:
         frame = self._frames.of[node]
         return any(frame in self._changed.get(state, ()) for state in self._references[node.outputs[0]])
 
-    # ---- which could be
+    # ---- candidates
 
     def _consider(self, node: PlanNode) -> None:
         if node.type == "Const" and _is_scalar(node.outputs[0]):
@@ -100,12 +99,12 @@ class Numbers:
                 self.constants[node.outputs[0]] = literal
             return
         if self._frames.of.get(node) is None or not all(_is_scalar(x) for x in node.outputs):
-            return  # outside all loops, where an Exit leads to as well
+            return  # outside all loops, as is the output of an outermost Exit
         if self._could_be(node) and not (self._changed and self._shows_change(node)):
             self.outputs.update(node.outputs[:1] if node.type in MERGES else node.outputs)
 
     def _could_be(self, node: PlanNode) -> bool:
-        """Whether the node makes numbers if its inputs are numbers (a loop's head is trusted at first)."""
+        """Whether the node makes numbers if its inputs are numbers (at first assumed of a loop's head)."""
         if node.type in ENTERS or is_head(node):
             return _is_scalar(node.outputs[0])
         if node.type in MERGES:
@@ -117,10 +116,10 @@ class Numbers:
             return False
         return not (declaration.number_integers_only and node.dtype(0).is_floating)
 
-    # ---- which are
+    # ---- dropping those that do not fit
 
     def _drop_unfit(self) -> bool:
-        """Drops outputs whose maker or consumers do not fit; whether there were any."""
+        """Drops outputs whose producer or consumers do not fit; returns whether there were any."""
         unfit = [x for x in self.outputs if not self._fits(x)]
         self.outputs.difference_update(unfit)
         return bool(unfit)
@@ -140,7 +139,8 @@ class Numbers:
 
     @staticmethod
     def _is_constant_enter(node: PlanNode) -> bool:
-        """A scalar from outside: it stays a tensor as well, for those that want one."""
+        """Whether the node is a scalar from outside the loop, which stays a tensor as well for consumers that
+        need one."""
         return node.type in ENTERS and bool(node.attributes["is_constant"])
 
     def _takes(self, node: PlanNode, i: int) -> bool:
@@ -160,7 +160,8 @@ class Numbers:
     # ---- decisions
 
     def _only_decides(self, node: PlanNode) -> bool:
-        """Whether it is a comparison, or logic, of scalars outside loops that only Switches ask for."""
+        """Whether the node is a comparison, or logic, of scalars outside loops whose result only Switches
+        take."""
         if not node.declaration.number_text or self._frames.of.get(node) is not None:
             return False
         (output,) = node.outputs
@@ -172,7 +173,8 @@ class Numbers:
         )
 
     def _asks(self, consumer: PlanNode, i: int) -> bool:
-        """Whether input `i` only decides: nobody takes the value that a Switch hands on."""
+        """Whether input `i` is used only to decide, as a Switch's predicate: its value is not passed on to
+        consumers."""
         if consumer.type not in SWITCHES:
             return bool(consumer.outputs) and consumer.outputs[0] in self.decisions
         if i == 1:

@@ -1,13 +1,13 @@
-"""Pages: memory that a step frees stays with the process, for the next step.
+"""Pages: keeps memory that a step frees in the process, for the next step.
 
 glibc gives every large buffer its own mapping and unmaps it when it is freed, so that each step pays for
 fresh pages: a fault and 4 KiB of zeros for each, a fifth of a convolutional network's training step.
-`keep_pages` tells it to take large buffers from the heap and never to trim that; and to do without its lists
-of small chunks of one size ("fast bins"), which it empties into the others whenever a larger chunk is freed
-beside the heap's end, as each call of oneDNN does. What it costs: memory is not given back to the system
-while the process lives. Measured in docs/design/010. An allocator that the environment has set (``MALLOC_…``,
-``GLIBC_TUNABLES``) is left alone. `give_pages_back` sets what glibc begins with; only the size from which
-buffers are mappings of their own no longer adapts itself.
+`keep_pages` tells it to take large buffers from the heap and never to trim that; and not to use its lists of
+small chunks of one size ("fast bins"), which it empties whenever a larger chunk is freed beside the heap's
+end, as each call of oneDNN does. The cost: memory is not given back to the system while the process lives.
+Measured in docs/design/010. An allocator that the environment has set (``MALLOC_…``, ``GLIBC_TUNABLES``) is
+left alone. `give_pages_back` restores glibc's initial settings; only the size from which buffers get their
+own mapping is no longer adapted.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _are_kept = False
 
 
 def keep_pages() -> bool:
-    """Sets the allocator so; whether it is."""
+    """Makes these settings; returns whether the allocator has them."""
     global _are_kept
     if not _are_kept:
         _are_kept = not flags.ALLOCATOR_IS_SET and _set(_KEPT)
@@ -40,7 +40,7 @@ def keep_pages() -> bool:
 
 
 def give_pages_back() -> None:
-    """Undoes `keep_pages`, and gives what is free now back to the system."""
+    """Undoes `keep_pages`, and gives memory that is free now back to the system."""
     global _are_kept
     if _are_kept:
         _set(_GIVEN_BACK)
@@ -49,7 +49,7 @@ def give_pages_back() -> None:
 
 
 def _set(settings: tuple[tuple[int, int], ...]) -> bool:
-    """Whether the allocator has these settings now: only glibc's has them."""
+    """Makes settings; returns whether that succeeded: only glibc's allocator has them."""
     if platform.libc_ver()[0] != "glibc":
         return False
     try:

@@ -1,7 +1,7 @@
-"""A program on several devices: one `UnitProgram` a device, each on a thread of its own, joined by the step's
-rendezvous.
+"""A program on several devices: a `UnitProgram` for each device, each on a thread of its own; they exchange
+values at the step's rendezvous.
 
-The client's thread runs the first part, threads that are kept between steps the others. CPU devices share
+The client's thread runs the first part; threads that are kept between steps run the others. CPU devices share
 the intra-op threads that the client's thread has. The first failure cancels the step, which ends all parts.
 """
 
@@ -30,7 +30,7 @@ from flowstone.runtime.unit_program import ProgramOfUnits, UnitProgram
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
 class PartitionedProgram(ProgramOfUnits):
-    """The compiled parts of a placed subgraph, with a segment's face (see `UnitProgram`).
+    """The compiled parts of a placed subgraph, with a segment's interface (see `UnitProgram`).
 
     `programs`: that of each part. `on_cpu`: how many of them run on CPUs.
     """
@@ -50,7 +50,7 @@ class PartitionedProgram(ProgramOfUnits):
         dynamic: bool = False,
         traced: bool = False,
     ) -> PartitionedProgram:
-        """Compiles each of `parts` for its device; `fetches`: how many the whole has."""
+        """Compiles each of `parts` for its device; `fetches`: how many the whole program has."""
         move_of = _moves_between([part.device for part in parts], environments)
         programs = []
         copied_fetches = [True] * fetches
@@ -67,7 +67,7 @@ class PartitionedProgram(ProgramOfUnits):
 
     @property
     def function(self) -> Callable[..., tuple[Any, ...]]:
-        """What runs one step."""
+        """The function that runs one step."""
         return self.run
 
     @property
@@ -107,7 +107,7 @@ class PartitionedProgram(ProgramOfUnits):
 def _moves_between(
     devices: Iterable[Device], environments: Mapping[str, Environment]
 ) -> Callable[[PlanNode], Move | None]:
-    """What moves the value of a Send or Receive between devices with memories of their own."""
+    """A function that gives the `Move` of a Send or Receive, between devices with memories of their own."""
     device_of = {device.name: device for device in devices}
 
     def move_of(node: PlanNode) -> Move | None:
@@ -142,7 +142,7 @@ class _Worker:
 
 
 def _start(task: Callable[[], None], intra_op_threads: int) -> None:
-    """Runs `task` on an idle worker, or on a new one: as many as parts run at once are ever made."""
+    """Runs `task` on an idle worker, or on a new one if none is idle."""
     with _Worker.lock:
         worker = _Worker.idle.pop() if _Worker.idle else None
     (worker or _Worker()).give(task, intra_op_threads)

@@ -1,8 +1,8 @@
 """`Plan`: how a session computes one set of fetches from one set of feeds; immutable and cached.
 
-`make_plan` is the pipeline: prune, rewrite, place, partition, lower, compile. Nothing of it happens in a
-step. A plan for one device without asynchronous kernels is one segment, one function call: `Plan.function`
-is then what the segment compiled, unless something has to be around every step.
+`make_plan` is the pipeline: prune, rewrite, place, partition, lower, compile. None of this happens during a
+step. A plan for one device without asynchronous kernels is one segment, one function call: `Plan.function` is
+then the segment's own function, unless every step needs something around it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from flowstone.runtime.traced_units import unit_program
 from flowstone.runtime.unit_program import UnitProgram
 from flowstone.runtime.units import needs_units
 
-_NODE_BYTES = 4096  # in memory, with the line of code and the words of the log
+_NODE_BYTES = 4096  # of memory for a node, with its line of code and its log
 Program = Segment | UnitProgram | PartitionedProgram
 
 
@@ -49,7 +49,7 @@ class Plan(NamedTuple):
     """The rewritten `subgraph`, compiled as one segment, a program of several units, or one of several
     devices; the `function` that runs a step of it; whether the step shall use one intra-op thread; each
     node's device by its name, and those that are `assigned`, since the nodes have state there; torch's device
-    that fed values are brought to; and the step as a recording of its device work, where there is to be one.
+    that fed values are brought to; and the `CapturedStep`, if the step's device work is to be recorded.
     """
 
     subgraph: Subgraph
@@ -76,8 +76,9 @@ class Plan(NamedTuple):
         return text if self.captured is None else f"{text}\n{self.captured.describe()}\n"
 
     def held_bytes(self) -> int:
-        """About what the plan itself holds: its nodes with their code, and the constants that it made. What
-        kernels keep with the session (packed weights, random generators) is shared between plans.
+        """An estimate of the memory that the plan itself holds: its nodes with their code, and the constants
+        that it made. Objects that kernels keep with the session (packed weights, random generators) are
+        shared between plans and not counted.
         """
         constants = [node for node in self.subgraph.nodes if node.type == "Const"]
         made = [
@@ -89,7 +90,7 @@ class Plan(NamedTuple):
 
     @property
     def graph_text(self) -> str:
-        """The final graph, a line a node; of several devices the part of each."""
+        """The final graph, with a line for each node; with several devices, the part of each."""
         return _graph_text(self.subgraph, self.program)
 
 
@@ -134,9 +135,8 @@ def make_plan(
 def placed_subgraph(
     fetches: Sequence[Any], targets: Sequence[Any], feeds: Sequence[Any], options: PlanOptions
 ) -> tuple[Subgraph, dict[PlanNode, Device]]:
-    """The rewritten subgraph, and the devices of its nodes: none where there is nothing to decide.
-
-    Where there is, lowering is left for later: nodes become one only on one device. For arguments and errors
+    """The rewritten subgraph, and the devices of its nodes: empty if there is nothing to place. If there is,
+    the subgraph is not lowered yet, since lowering joins only nodes of one device. For arguments and errors
     see `make_plan`.
     """
     devices, feed_dims = options.devices, options.feed_dims
@@ -164,7 +164,7 @@ def placed_subgraph(
 def _compiled_in_parts(
     subgraph: Subgraph, chosen: dict[PlanNode, Device], options: PlanOptions
 ) -> PartitionedProgram:
-    """The program of several devices: a part each."""
+    """The program of several devices, with a part for each."""
     dynamic = any(node.type in SWITCHES for node in subgraph.nodes)
     parts = partition(subgraph, chosen, options.devices[0], options.compresses)
     _lower(parts, subgraph, options.disabled_passes)
@@ -174,7 +174,7 @@ def _compiled_in_parts(
 
 
 def _lower(parts: Sequence[Part], subgraph: Subgraph, disabled_passes: frozenset[str]) -> None:
-    """Chooses kernels on the devices that they exist for."""
+    """Lowers each part for its device."""
     for part in parts:
         if part.device.device_type in (CPU, GPU):
             run_passes(part.subgraph, passes_for(part.device.device_type, in_part=True), disabled_passes)
@@ -182,7 +182,7 @@ def _lower(parts: Sequence[Part], subgraph: Subgraph, disabled_passes: frozenset
 
 
 def _compiled(subgraph: Subgraph, device: Device, options: PlanOptions) -> Segment | UnitProgram:
-    """The program of one device: one function, unless its asynchronous kernels need units."""
+    """The program of one device: one segment, unless its asynchronous kernels need units."""
     environment, watched = options.environments[device.name], options.watched
     traced_device = device.name if options.traced else ""
     if needs_units(subgraph) and not wait_last(subgraph):
@@ -191,7 +191,7 @@ def _compiled(subgraph: Subgraph, device: Device, options: PlanOptions) -> Segme
 
 
 def _print(subgraph: Subgraph, program: Program) -> None:
-    """What FLOWSTONE_DEBUG asks for."""
+    """Prints what FLOWSTONE_DEBUG asks for."""
     if flags.DEBUG >= 1:
         print(f"plan: {len(subgraph.nodes)} nodes for {len(subgraph.fetches)} fetches", file=sys.stderr)
     if flags.DEBUG >= 3:
@@ -210,7 +210,8 @@ def _graph_text(subgraph: Subgraph, program: Program) -> str:
 def _step_function(
     subgraph: Subgraph, program: Program, used: Collection[Device], options: PlanOptions
 ) -> tuple[Callable[..., Any], CapturedStep | None]:
-    """The program's own function, or what has to be around it; and that as a recording, where it is one."""
+    """The program's own function, perhaps wrapped; and the `CapturedStep` that it then is, if it may be
+    recorded."""
     function: Callable[..., Any] = program.function
     if any(device.torch.type == "cuda" for device in used):
         function = with_precision(function)
@@ -226,13 +227,14 @@ def _step_function(
 
 
 def _may_be_captured(program: Program, options: PlanOptions) -> TypeGuard[Segment]:
-    """Whether the step may record itself, if its device can."""
+    """Whether the step may be recorded, if its device can record."""
     is_plain = isinstance(program, Segment) and not options.watched and not options.traced
     return is_plain and options.captures and flags.CHECK < 2
 
 
 def _is_comparable(subgraph: Subgraph) -> bool:
-    """Whether the interpreter gives the same: no effects, and no loops, which it does not run."""
+    """Whether the interpreter can be compared with: there are no effects, and no loops, which it does not
+    run."""
     return all(node.declaration.is_pure and node.type not in LOOP_TYPES for node in subgraph.nodes)
 
 

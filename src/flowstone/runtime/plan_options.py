@@ -1,4 +1,4 @@
-"""`PlanOptions`: what a plan depends on beside what is fetched and fed.
+"""`PlanOptions`: what a plan depends on besides its fetches and feeds.
 
 A session fills it once; what differs from plan to plan is replaced (``options._replace(watched=True)``).
 """
@@ -20,13 +20,13 @@ class PlanOptions(NamedTuple):
     """How to plan.
 
     Of a session: `devices`, which steps may use, and their `environments` by name; `assigned`, the devices of
-    nodes whose state earlier plans placed; `soft_placement`: where a requested device does not exist, another
-    does; `costs`, by which placement goes beside its own estimates; `compresses`: 32-bit floats go from
-    device to device in 16 bits; `captures`: a step on one GPU records its kernels and repeats them
-    (`cuda_graph.py`); `disabled_passes`, by name.
+    nodes whose state earlier plans placed; `soft_placement`: another device is used if a requested one does
+    not exist; `costs`: measured costs, which placement prefers to its own estimates; `compresses`: 32-bit
+    floats are sent from device to device in 16 bits; `captures`: a step on one GPU records its kernels and
+    repeats them (`cuda_graph.py`); `disabled_passes`, by name.
 
-    Of a plan: `feed_dims`, shapes of the fed values, in part or all known, for which alone it then holds
-    (sizes in it that are the same negative number are equal, and at least 2); `watched`: the step checks its
+    Of a plan: `feed_dims`, shapes of the fed values, in part or all known, if it is to hold only for these
+    (sizes that are the same negative number are equal, and at least 2); `watched`: the step checks its
     deadline before every node; `traced`: the steps are `TracedStep`s; `in_pieces`: feeds and fetches come one
     by one.
     """

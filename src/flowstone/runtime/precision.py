@@ -1,11 +1,11 @@
-"""How exactly a GPU multiplies float32: as it is, or with operands rounded to TF32's 10 bits of fraction.
+"""Precision of float32 products on a GPU: exact operands, or operands rounded to TF32's 10 bits of fraction.
 
 Exact unless the program (`tf.config.experimental.enable_tensor_float_32_execution`) or the user
-(``FLOWSTONE_TF32=1``) chooses otherwise, for matrix products and convolutions alike. torch has the choice as
-a setting of the process, with another default for convolutions; it is changed while steps on a GPU launch
-their kernels, and put back after the last of them, so that other torch code of the process is what it was.
-Code that launches products on another thread meanwhile sees the steps' setting. Whoever has chosen by
-torch's own settings for single operations, which exclude this one, has chosen for the steps too.
+(``FLOWSTONE_TF32=1``) chooses otherwise, for matrix products and convolutions alike. In torch this is a
+setting of the process, with another default for convolutions. It is changed while steps on a GPU launch their
+kernels, and restored after the last of them, so that other torch code of the process is not affected. Code
+that launches products on another thread meanwhile sees the steps' setting. If the program uses torch's own
+settings for single operations, which exclude this one, these hold for steps too.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["enable_tensor_float_32_execution", "tensor_float_32_execution_enable
 
 _enabled = flags.TF32
 _lock = threading.Lock()
-_running = 0  # steps that want the setting
+_running = 0  # steps that need the setting
 _before: tuple[bool, bool] | None = None  # torch's own, while steps run
 
 
@@ -38,7 +38,7 @@ def tensor_float_32_execution_enabled() -> bool:
 
 
 def with_precision(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function`, a step's, within which torch's setting is the chosen one."""
+    """Wraps a step's `function`, so that torch's setting is the chosen one while it runs."""
 
     def run(*arguments: Any) -> Any:
         _enter()
@@ -79,7 +79,7 @@ def _setting() -> tuple[bool, bool] | None:
 
 
 def _set(for_products: bool, for_convolutions: bool, present: tuple[bool, bool]) -> None:
-    """Sets only what differs: being set, even to what it was, is a choice to torch."""
+    """Sets only what differs: torch takes any assignment, even of the present value, as a choice."""
     if for_products != present[0]:
         torch.backends.cuda.matmul.allow_tf32 = for_products
     if for_convolutions != present[1]:

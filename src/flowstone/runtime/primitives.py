@@ -1,6 +1,6 @@
-"""Primitives of control flow as calls: what the executor's Switches and Merges do with their arguments.
+"""Primitives of control flow as calls: the functions that the executor's Switches and Merges run.
 
-Chosen at plan time: most primitives hand on their arguments as they are and need no call at all.
+They are chosen at plan time: most primitives pass on their arguments unchanged and need no call at all.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from flowstone.runtime.executor import DEAD, SWITCH, Unit
 
 
 def primitive_call(unit: Unit) -> Callable[..., Any] | None:
-    """What to call, with the step and the unit's arguments, for its outputs; None: its arguments are."""
+    """The function of the step and the unit's arguments that returns its outputs; None if these are the
+    arguments."""
     is_plain = not unit.buffers and not unit.copies
     if unit.names_place:
         return lambda step, choice: (*prepared(unit, [choice[0]]), torch.tensor(choice[1], dtype=torch.int32))
@@ -24,7 +25,7 @@ def primitive_call(unit: Unit) -> Callable[..., Any] | None:
 
 
 def prepared(unit: Unit, arguments: Any) -> Any:
-    """The arguments as the kernel wants them: a variable's buffer for it, a copy of what it keeps."""
+    """The arguments as the kernel takes them: buffers instead of variables, copies of those that it keeps."""
     if unit.buffers or unit.copies:
         arguments = list(arguments)
         for place in unit.buffers:

@@ -1,4 +1,4 @@
-"""What Flowstone sets for the whole process, so that steps are fast.
+"""Settings that Flowstone makes for the whole process, so that steps are fast.
 
 =================  ==================================================  ====================================
 when               what                                                left alone
@@ -11,8 +11,8 @@ the first session  freed memory stays with the process                 if the en
                    (`runtime/pages.py`)                                allocator
 =================  ==================================================  ====================================
 
-``FLOWSTONE_TUNE_PROCESS=0`` leaves all of it alone; `tune_process` is the choice of a program. How long
-OpenMP's threads spin is read by OpenMP when torch is loaded, and cannot be changed later.
+``FLOWSTONE_TUNE_PROCESS=0`` switches all of it off; a program can choose with `tune_process`. OpenMP reads
+how long its threads spin when torch is loaded; this cannot be changed later.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _is_tuned = flags.TUNE_PROCESS
 def tune_process(enabled: bool) -> bool:
     """Whether sessions may change settings of the whole process; by default they do.
 
-    False undoes what was changed before: memory that steps free goes back to the system, and what was there
-    when flowstone was imported is garbage-collected again. True keeps freed memory from now on, also with
+    False undoes earlier changes: memory that steps free goes back to the system, and objects that existed
+    when flowstone was imported are garbage-collected again. True keeps freed memory from now on, also with
     ``FLOWSTONE_TUNE_PROCESS=0``, but not where the environment sets the allocator itself. How long OpenMP's
     idle threads spin is decided when torch is loaded: by ``FLOWSTONE_TUNE_PROCESS=0``, OpenMP's own variables
     or an `import torch` before flowstone.
@@ -44,6 +44,6 @@ def tune_process(enabled: bool) -> bool:
 
 
 def tune_for_sessions() -> None:
-    """What the first session does unless it may not."""
+    """Makes the settings of the first session, if that is allowed."""
     if _is_tuned:
         keep_pages()

@@ -12,7 +12,7 @@ WIDTH = 100  # columns
 
 
 def listed(head: str, names: Sequence[str]) -> str:
-    """As many names as fit into a line."""
+    """`head` and as many of the names as fit into a line."""
     text = head + ", ".join(names)
     if len(text) <= WIDTH:
         return text
@@ -30,7 +30,7 @@ def clipped(text: str, width: int) -> str:
 
 
 def aligned(rows: Sequence[Sequence[str]], left: int) -> list[str]:
-    """Rows as aligned lines: the first `left` columns begin, the others end at the same place."""
+    """Rows as aligned lines: the first `left` columns are flush left, the others flush right."""
     widths = [max(map(len, column)) for column in zip(*rows)]
     return [
         "  " + "  ".join(

@@ -1,8 +1,8 @@
 """The rendezvous of one step: where Sends leave what Receives take (white paper 3.2.2).
 
-A key names the tensor, the two devices and the iteration. Whichever comes first waits for the other; nobody
-blocks a thread. What was sent and never received, such as values of a loop's last, dead iteration, goes with
-the step, or when it is cancelled.
+A key names the tensor, the two devices and the iteration. Whichever comes first waits for the other, without
+blocking a thread. Values that are sent and never received, such as those of a loop's last, dead iteration,
+are dropped with the step, or when it is cancelled.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ class Rendezvous:
         done(None if error else (value,), error)
 
     def cancel(self, error: BaseException) -> None:
-        """Ends all waiting, now and later, with `error`."""
+        """Ends all receivers, present and later ones, with `error`."""
         with self._lock:
             self._error = self._error or error
             receivers = list(self._receivers.values())
             self._receivers.clear()
             values, self._values = self._values, {}
-        del values  # outside the lock: memory that goes may end something that asks for it
+        del values  # outside the lock: freeing a value may run code that takes the lock
         for done in receivers:
             done(None, error)

@@ -1,7 +1,7 @@
-"""A segment of a program of units as a subgraph of its own: copies of its nodes, arguments for what other
-units compute.
+"""Copies a segment of a program of units to a subgraph of its own, with arguments for the values of other
+units.
 
-The nodes of the whole plan stay as they are: `units.py` goes on asking them who takes what.
+The nodes of the whole plan are not changed: `units.py` still needs their edges.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from flowstone.rewriting.analyses.frames import is_head
 
 
 class SegmentCopies:
-    """A segment's own copies of its nodes, of constants that it shares, and arguments for what it takes."""
+    """A segment's own copies of its nodes and of constants that it shares, and its arguments."""
 
     def __init__(self, members: list[PlanNode], dynamic: bool) -> None:
         self._dynamic = dynamic
@@ -24,12 +24,12 @@ class SegmentCopies:
         self._nodes: list[PlanNode] = []
 
     def share(self, constant: PlanNode) -> None:
-        """Makes a constant known by its own name."""
+        """Adds a copy of a constant, under its own name."""
         self._constants.append(constant)
         self.of_output.update((x, x) for x in constant.outputs)
 
     def add_argument(self, x: PlanOutput) -> None:
-        """An argument for a value of another unit."""
+        """Adds an argument for a value of another unit."""
         attributes = {"T": x.dtype.base_dtype, "index": len(self._arguments)}
         node = PlanNode(registry["_Arg"], f"{x.op.name}:{x.value_index}", [], attributes, (), [], "", 0)
         node.origin = getattr(x.op, "origin", x.op)
@@ -38,10 +38,11 @@ class SegmentCopies:
         self.of_output[x] = node.add_output(x.dtype, x.dims)
 
     def add(self, node: PlanNode) -> None:
-        """A copy of a member. What a loop's head takes from the next iteration is copied after it."""
+        """Adds a copy of a member. The input that a loop's head takes from the iteration before is copied
+        later."""
         if (
             node.declaration.role == "loop_condition" and self._dynamic
-        ):  # the mark of what the executor's Switches ask
+        ):  # the mark of an executor's Switches' predicate
             self.of_output[node.outputs[0]] = self.of_output.get(node.inputs[0], node.inputs[0])
             return
         controls = [copy for c in node.control_inputs if (copy := self.of_node.get(c)) is not None]
@@ -62,7 +63,7 @@ class SegmentCopies:
         self._nodes.append(copy)
 
     def subgraph(self, wanted: list[PlanOutput]) -> Subgraph:
-        """The copies, with `wanted` as fetches."""
+        """The subgraph of the copies, with `wanted` as fetches."""
         for node in self._nodes:
             if is_head(node):
                 node.inputs[:] = [self.of_output.get(x, x) for x in node.inputs]

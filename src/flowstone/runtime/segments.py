@@ -1,18 +1,19 @@
-"""Segments: nodes as one generated Python function.
+"""Segments: compiles nodes to one generated Python function.
 
-`compile_segment` turns a subgraph, in its order, into the source of a function with one line a node: a call
-of the kernel that the node's factory returned at plan time, then ``del`` of what is not needed any more.
-Constants, variables and kernels are globals of that function; values are its locals:
+`compile_segment` turns a subgraph, in its order, into the source of a function with a line for each node: a
+call of the kernel that the node's factory returned at plan time, then ``del`` of values that are not needed
+any more. Constants, variables and kernels are globals of that function; values are its locals:
 
     def segment(step, a0):
         v1 = matmul_1(a0, W.tensor); del a0
         v2 = add_2(v1, b.tensor, out=v1)
         return (v2,)
 
-A variable's buffer is read as ``W.tensor`` where it is consumed, so a consumer sees it as it is then.
-Conditions become ``if`` blocks (`conditional_blocks.py`); a Merge is a conditional expression. Loops become
-``while`` blocks (`loop_blocks.py`). With `watched=True`, another compilation of the same nodes, the step's
-deadline is checked before every node; a third one records a trace (`tracing.py`).
+A variable's buffer is read as ``W.tensor`` where it is consumed, so a consumer sees its contents at that
+time. Conditions become ``if`` blocks (`conditional_blocks.py`); a Merge is a conditional expression. Loops
+become ``while`` blocks (`loop_blocks.py`). Two other compilations of the same nodes exist: with
+`watched=True` the step's deadline is checked before every node, with `traced_device` a trace is recorded
+(`tracing.py`).
 """
 
 from __future__ import annotations
@@ -61,10 +62,9 @@ def compile_segment(
 
     `returns_references`: a fetched reference is returned as the variable itself, not as its buffer.
     `traced_device`: the steps are `TracedStep`s, and the segment runs on the device of this name.
-    `feeds_are_there`: whoever calls it has brought the feeds to the device.
-    `asked`: fetches that only decide, which are returned as Python's True or False.
-    `shown`: of feeds, the states whose memory they may show; `changed_elsewhere`: those that other segments
-    of the step change.
+    `feeds_are_there`: the caller has brought the feeds to the device. `asked`: fetches that are only
+    predicates, which are returned as Python's True or False. `shown`: for each feed, the states whose memory
+    it may share; `changed_elsewhere`: the states that other segments of the step change.
     """
     writer = _Writer(
         subgraph, environment, watched, traced_device, feeds_are_there, asked, shown, changed_elsewhere
@@ -182,7 +182,8 @@ class _Writer:
             self._note_predicate(output)
 
     def _unpacking(self, node: PlanNode, text: str, arguments: list[str]) -> str:
-        """The statement, and before and after it what voids packed copies of what it changes."""
+        """The statement; if it changes state, with code before and after it that invalidates packed copies of
+        that state."""
         voided = []
         for i in input_positions(node, node.declaration.mutates):
             if may_be_packed(x := node.inputs[i]):
@@ -194,8 +195,8 @@ class _Writer:
         return "; ".join([*voided, text, *voided])
 
     def _needs_no_code(self, node: PlanNode) -> bool:
-        """A node of a branch that is never taken, or the pivot of a branch, which is there only to be waited
-        for.
+        """Whether the node is in a branch that is never taken, or is the pivot of a branch, which other nodes
+        only wait for.
         """
         if self.liveness.trivial:
             return False
@@ -252,20 +253,20 @@ class _Writer:
         return f"{self._kernel_name(node, kernel.at_once)}({', '.join(arguments)}) or {waiting}"
 
     def _copy_operands(self, node: PlanNode, arguments: list[str]) -> None:
-        """An update from what it changes takes a copy of that."""
+        """Copies operands that share memory with the state that the node changes."""
         for i in self.aliasing.copied_operands(node):
             self.decisions.copied_inputs.setdefault(node, []).append(i)
             arguments[i] += ".copy()" if node.inputs[i].dtype.torch is None else ".clone()"
 
     def _copy_kept(self, node: PlanNode, arguments: list[str]) -> None:
-        """What the node keeps and others may change is copied for it."""
+        """Copies inputs that the node keeps and other nodes may change."""
         for i, x in enumerate(node.inputs):
             if self.aliasing.must_copy_kept(node, i):
                 self.decisions.copied_inputs.setdefault(node, []).append(i)
                 arguments[i] += ".copy()" if x.dtype.torch is None else ".clone()"
 
     def _kernel_name(self, node: PlanNode, function: Any) -> str:
-        """A global for the function, called as it is or, where that says nothing, as the op."""
+        """A global for the function, with the function's name or, if that says nothing, the op's."""
         name = getattr(function, "__name__", "<")
         return self.code.name(identifier(node.type.lower() if name[0] in "<_" else name, "k"), function)
 
@@ -334,7 +335,7 @@ class _Writer:
         self._release_merged(node, i, depth)
 
     def _release_merged(self, node: PlanNode, i: int, depth: int) -> None:
-        """Frees what only the Merge still held, on the branch that computed it."""
+        """Deletes inputs that are used by the Merge last, on the branch that computed them."""
         done: set[str] = set()
         condition = self.liveness.node(node)
         for x in node.inputs:

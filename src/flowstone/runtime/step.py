@@ -1,4 +1,4 @@
-"""`Step`: what belongs to one execution of a plan and is thrown away with it."""
+"""`Step`: the state of one execution of a plan."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from flowstone.runtime.rendezvous import Rendezvous
 
 
 class Step:
-    """One execution: its deadline (monotonic seconds, or None), and why it must end early, if it must.
+    """One execution: its deadline (monotonic seconds, or None), and the error with which it must end early,
+    if any.
 
     `rendezvous` is where its devices meet. Waiting kernels register with `on_cancel`; `cancel` may be called
     from any thread and tells them once.
-    `turn` is a lock that whoever runs the step holds, and releases while it waits; or None.
-    `lull(seconds)` is set by a kernel that had to wait in a step with a turn, where the next step had better
-    come a little later: it returns then.
-    `state(key, make)` is what kernels of the step share and what ends with it, such as loops' stacks.
+    `turn` is a lock, or None: the thread that runs the step holds it, and releases it while it waits.
+    `lull(seconds)` is set by a kernel that had to wait in a step with a turn, if the next step should come a
+    little later: it returns when that time has come. `state(key, make)` gives objects that the kernels of the
+    step share and that end with it, such as loops' stacks.
     """
 
     __slots__ = (
@@ -61,7 +62,8 @@ class Step:
             callback()
 
     def on_cancel(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Has `callback` called when the step is cancelled (at once if it is); returns what undoes that."""
+        """Has `callback` called when the step is cancelled (at once if it is); returns a function that undoes
+        this."""
         key = id(callback)
         with self._lock:
             if self.error is None:
@@ -76,7 +78,7 @@ class Step:
         return lambda: None
 
     def state(self, key: Any, make: Callable[[], Any]) -> Any:
-        """The step's own object of this key, made on first use."""
+        """The step's own object for this key, made on first use."""
         with self._lock:
             if key not in self._states:
                 self._states[key] = make()
@@ -84,9 +86,9 @@ class Step:
 
 
 def deadline_error() -> errors.DeadlineExceededError:
-    """What a step fails with when its time is over."""
+    """The error of a step whose time limit has passed."""
     return errors.DeadlineExceededError(None, None, "Timed out: the step's time limit has passed.")
 
 
 UNLIMITED = Step()
-"""Whose step needs none of this."""
+"""For plans whose steps need none of this."""

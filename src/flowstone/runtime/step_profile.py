@@ -1,14 +1,14 @@
-"""Where the milliseconds and megabytes of a step go, and how far its nodes are from the machine's floor.
+"""Profiles a step: where its time and memory go, and how far its nodes are from the machine's floor.
 
-A `StepProfile` is made of the traces of a few steps of one plan. Each node has the median of its times in
-these steps, all its runs in a step (of a loop) taken together, and the shapes, allocations, operations and
-bytes of the last one. Operations and bytes are counted by `placement/operation_cost.py`, from the shapes that
-were seen and not from the static ones; `floors.py` says how long they take at least.
+A `StepProfile` is made from the traces of a few steps of one plan. A node's time is the median over these
+steps; its runs within a step (in a loop) are added up. Its shapes, allocations, operations and bytes are
+those of the last step. `placement/operation_cost.py` counts operations and bytes, from the traced shapes
+instead of the static ones; `floors.py` says how long they take at least.
 
-Memory is followed through the last trace: what a node allocates is held until the last node that takes it, or
-a view of it, has ended. Variables, constants and feeds are counted apart. Where control flow inside a segment
-takes a value, which no trace shows, it is held until the same node makes its next one. A kernel's scratch
-memory is not seen.
+Memory is followed through the last trace: a value that a node allocates is held until the last consumer of
+it, or of a view of it, has ended. Variables, constants and feeds are counted apart. If control flow inside a
+segment takes a value, which traces do not show, the value is held until the same node makes its next one. A
+kernel's scratch memory is not counted.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from flowstone.runtime.tracing import Buffer, Event, Trace
 
 
 class NodeProfile(NamedTuple):
-    """A node in a step: its `runs`, their `ms` and `floor_ms` in all (0.0 without a floor), the `bound` that
-    makes the floor ("" for none), `operations` (floating point), `traffic` (bytes read and written),
+    """A node in a step: its `runs`, their total `ms` and `floor_ms` (0.0 without a floor), the `bound` that
+    determines the floor ("" for none), `operations` (floating point), `traffic` (bytes read and written),
     `allocated` (bytes). `inputs` and `outputs` are types with shapes; `user_line` is ``file:line`` or "".
-    `waits`: its kernel may wait for others, and its time is no work.
+    `waits`: its kernel may wait for others, so its time is not work.
     """
 
     name: str
@@ -53,12 +53,12 @@ class NodeProfile(NamedTuple):
 
     @property
     def ratio(self) -> float:
-        """How many times the floor it takes; 0.0 where there is none."""
+        """Its time divided by its floor; 0.0 if there is no floor."""
         return self.ms / self.floor_ms if self.floor_ms else 0.0
 
 
 class HeldValue(NamedTuple):
-    """A value of `size` bytes, its type with its shape, and the user's line that made it ("": none did)."""
+    """A value of `size` bytes, its type with its shape, and the user's line that made it ("" if none did)."""
 
     name: str
     type: str
@@ -67,9 +67,9 @@ class HeldValue(NamedTuple):
 
 
 class MemoryProfile(NamedTuple):
-    """Bytes: `state` (variables and constants), `fed`, the step's values when they are most (`peak`; the
-    plan's estimate of it, `estimated_peak`), and `allocated` in the whole step. `held` are the values at the
-    peak, largest first, and `at` the node that had just run ("": none).
+    """Bytes: `state` (variables and constants), `fed`, the largest size of the step's values at a time
+    (`peak`; the plan's estimate of it, `estimated_peak`), and `allocated` in the whole step. `held` are the
+    values at the peak, largest first, and `at` the node that had just run ("" for none).
     """
 
     state: int
@@ -94,7 +94,7 @@ class StepProfile(NamedTuple):
 
     @property
     def node_ms(self) -> float:
-        """What all nodes take, one after the other."""
+        """The sum of all nodes' times."""
         return sum(node.ms for node in self.nodes)
 
 
@@ -128,8 +128,8 @@ def profile(
 
 
 def _partitioned(plan: Plan, trace: Trace) -> tuple[list[Event], list[Event]]:
-    """The events of what was computed, by their end, and of what was there before, with the nodes of the
-    plan's parts: those of units have other inputs. Names alone do not tell a plan's nodes apart.
+    """The events of computed nodes, by their end, and of nodes that were there before. They get the nodes of
+    the plan's parts, since copies in units have other inputs. Names alone do not identify a plan's nodes.
     """
     own = {node for part in plan.parts.values() for node in part.nodes}
     named = {(device, node.name): node for device, part in plan.parts.items() for node in part.nodes}
@@ -143,7 +143,7 @@ def _partitioned(plan: Plan, trace: Trace) -> tuple[list[Event], list[Event]]:
 
 
 def _times(events: Iterable[Event]) -> dict[tuple[str, PlanNode], float]:
-    """Milliseconds by device and node; those of the kernels on a GPU."""
+    """Milliseconds by device and node; on a GPU those of the kernels."""
     found: dict[tuple[str, PlanNode], float] = {}
     for event in events:
         start, end = event.kernels or (event.start, event.end)
@@ -191,7 +191,7 @@ def _type_text(output: Output, dims: Dims) -> str:
 
 
 class _Shapes:
-    """The shapes that were seen in a trace, by device and output."""
+    """The shapes in a trace, by device and output."""
 
     def __init__(self, events: Iterable[Event]) -> None:
         self._seen: dict[tuple[str, PlanOutput], tuple[int, ...]] = {}
@@ -201,7 +201,7 @@ class _Shapes:
                     self._seen[event.device, output] = buffer.shape
 
     def node(self, event: Event) -> Node:
-        """The event's node with the shapes of this trace; variables stand for their handles."""
+        """The event's node with the shapes of this trace; handles have the shapes of their variables."""
         original = event.node
         node = Node(
             original.declaration, original.name, [self._of(event.device, x) for x in original.inputs],
@@ -218,7 +218,7 @@ class _Shapes:
 
 
 def _has_shape(output: PlanOutput) -> bool:
-    """Whether a trace says the shape of such values."""
+    """Whether a trace records the shape of such values."""
     return output.dtype.base_dtype.torch is not None
 
 
@@ -233,12 +233,12 @@ class _MemoryWalk:
             kept = self._fed if event.node.type == "_Arg" else self._state
             kept.update({b.address: b.allocated for b in event.outputs if b is not None and b.address})
         self._last = self._last_uses()
-        self._live: dict[int, tuple[int, HeldValue]] = {}  # until which event, by address
+        self._live: dict[int, tuple[int, HeldValue]] = {}  # by address: last event that uses it, value
         self._peak, self._at, self._held = 0, "", list(self._live.values())
         self.allocated = [self._run(i, event) for i, event in enumerate(events)]
 
     def profile(self) -> MemoryProfile:
-        """What was found."""
+        """The memory profile of the step."""
         held = sorted([value for _, value in self._held], key=lambda value: -value.size)
         estimate = sum(peak_memory(part) for part in self._plan.parts.values())
         state, fed = sum(self._state.values()), sum(self._fed.values())
@@ -247,7 +247,7 @@ class _MemoryWalk:
     def _last_uses(self) -> dict[tuple[int, int], int]:
         """By event and output: the last event that takes the value."""
         seen = {(event.device, event.node) for event in self._events}
-        unseen: set[tuple[str, PlanOutput]] = set()  # what somebody takes whom no trace shows
+        unseen: set[tuple[str, PlanOutput]] = set()  # outputs with consumers that traces do not show
         fetched: set[tuple[str, PlanOutput]] = set()
         for device, part in self._plan.parts.items():
             fetched.update((device, x) for x in part.fetches)

@@ -1,9 +1,9 @@
-"""Traces as StepStats, TensorFlow's message for what ran when in a step.
+"""Converts traces to StepStats, TensorFlow's message for what ran when in a step.
 
 Each run of a node is a NodeExecStats: times in microseconds of the epoch and in nanoseconds, the thread, a
-label ``name = Op(inputs)``, the type, shape and memory of each output, and the memory that it took for them
-(an output that lies in an input's memory takes none). A Receive is labelled as if it took the Send's value.
-Kernels on a GPU are listed a second time, under the device's name with ``/stream:all``, when they ran.
+label ``name = Op(inputs)``, the type, shape and memory of each output, and the memory allocated for them
+(none for an output that lies in an input's memory). A Receive is labelled as if the Send's value were its
+input. Kernels on a GPU are listed a second time, under the device's name with ``/stream:all``, when they ran.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Nodes = Mapping[str, Mapping[str, PlanNode]]  # device name -> node name -> the 
 
 
 def step_stats(trace: Trace, nodes: Nodes) -> Any:
-    """The StepStats of a trace that is finished, devices by name, their nodes by start."""
+    """The StepStats of a finished trace: devices by name, their nodes by start."""
     message = messages("step_stats_pb2").StepStats()
     by_device: dict[str, list[Event]] = {device: [] for device in sorted(nodes)}
     for event in sorted(trace.events, key=lambda event: event.start):
@@ -39,7 +39,7 @@ def step_stats(trace: Trace, nodes: Nodes) -> Any:
 
 
 def is_computed(trace: Trace, event: Event) -> bool:
-    """Whether the node of an event was computed in the step, and not there from the beginning."""
+    """Whether the node of an event was computed in the step; other values existed before."""
     return event.start != trace.begin or event.end != trace.begin
 
 
@@ -76,7 +76,7 @@ def _write_times(stats: Any, epoch: int, ready: int, start: int, end: int) -> No
 class _Writer:
     """Writes the events of one device in their order; remembers the memory of values by ``name:index``.
 
-    `elsewhere`: addresses of values of other devices; what is received may lie there.
+    `elsewhere`: addresses of values of other devices; received values may lie there.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class _Writer:
     ) -> None:
         self._trace, self._nodes, self._allocator = trace, nodes, allocator
         self._elsewhere = elsewhere
-        self._places: dict[str, tuple[int, int]] = {}  # the address and the allocation's number
+        self._places: dict[str, tuple[int, int]] = {}  # the address and the number of the allocation
         self._allocations = 0
 
     def write(self, event: Event, stats: Any) -> None:

@@ -1,15 +1,16 @@
-"""Intra-op threads: small steps run on the caller's thread alone, others on as many as the session says.
+"""Intra-op threads: runs small steps on the caller's thread alone, others on as many threads as the session
+sets.
 
 ATen, MKL and oneDNN start an OpenMP team for products and convolutions that take a few microseconds; waking
-it costs more than it gives, and on a busy machine up to a hundredfold. `wants_one_thread` decides at plan
-time, from static shapes. `limit` is OpenMP's own call for the number of threads of *this* thread's parallel
+it costs more than it gains, on a busy machine up to a hundredfold. `wants_one_thread` decides at plan time,
+from static shapes. `limit` is OpenMP's own call for the number of threads of *this* thread's parallel
 regions: 0.15 µs, and other threads and the user's other torch code never see it (`torch.set_num_threads` also
 changes what later threads start with).
 
 ``ConfigProto.intra_op_parallelism_threads`` bounds the steps of a session in the same way, 0 being torch's
-own number: it is the number of threads of every step but the small ones. ``inter_op_parallelism_threads``
-bounds nothing: a step has one thread a device, the client's own for the first, and each is needed, since what
-one device waits for another computes. A graph on one device runs on the client's thread.
+own number: it is the number of threads of every step except small ones. ``inter_op_parallelism_threads``
+limits nothing: a step has one thread for each device, with the client's own for the first. Each is needed,
+since one device waits for values that another computes. A graph on one device runs on the client's thread.
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ from flowstone.framework.work import recurrent_layer, recurrent_layer_gradient
 from flowstone.placement.operation_cost import touched_rows, work
 from flowstone.rewriting.analyses.frames import Frames
 
-_ITERATIONS = 16  # of a loop, as far as is known here
-_LAYERS = (recurrent_layer, recurrent_layer_gradient)  # costs of what is a sequence of products
+_ITERATIONS = 16  # assumed of a loop
+_LAYERS = (recurrent_layer, recurrent_layer_gradient)  # costs of ops that are sequences of products
 
 
 def wants_one_thread(subgraph: Subgraph) -> bool:
-    """Whether some kernels of the step may start a team and too few are large enough to gain from it."""
+    """Whether kernels of the step may start a team, but too few are large enough to gain from it."""
     profile, largest, total = subgraph.machine.profile, 0.0, 0.0
     frames, rows = subgraph.analysis(Frames), _fed_rows(subgraph)
     for node in subgraph.nodes:
@@ -50,8 +51,8 @@ def wants_one_thread(subgraph: Subgraph) -> bool:
 
 
 def _fed_rows(subgraph: Subgraph) -> int | None:
-    """The rows of the longest fed value: sizes that depend on values (the number of distinct ids) are taken
-    for that. None if it is not known."""
+    """The rows of the longest fed value, assumed for sizes that depend on values (such as the number of
+    distinct ids). None if it is not known."""
     fed = [x.dims for x in subgraph.feeds]
     if not fed or any([dims is None or None in dims for dims in fed]):
         return None
@@ -68,8 +69,8 @@ def _elements(x: Output, rows: int | None) -> int | None:
 
 def _work(node: PlanNode, element_cost: float, rows: int | None) -> float | None:
     """About how many multiplications: the root of the product of the three largest operands' sizes, which is
-    exact for matrix products; for ops that do little for each element, by elements. Of a table of which only
-    some rows are taken or changed these rows count. None if a shape is unknown."""
+    exact for matrix products; for ops that do little for each element, by elements. If only some rows of a
+    table are read or changed, these rows count. None if a shape is unknown."""
     touched = touched_rows(node)
     if touched is not None:
         count = _elements(touched, rows)
@@ -93,7 +94,7 @@ def _work(node: PlanNode, element_cost: float, rows: int | None) -> float | None
 
 
 def run_with(count: int, function: Callable[[], Any]) -> Any:
-    """Calls `function` with `count` intra-op threads (0: as many as there are), for this thread alone."""
+    """Calls `function` with `count` intra-op threads (0: as many as there are), set for this thread only."""
     set_threads, before = limit(), torch.get_num_threads()
     if not count or set_threads is None or before == count:
         return function()
@@ -106,7 +107,7 @@ def run_with(count: int, function: Callable[[], Any]) -> Any:
 
 @functools.cache
 def limit() -> Callable[[int], Any] | None:
-    """OpenMP's ``omp_set_num_threads`` of the runtime that torch uses; None where it is not to be found."""
+    """OpenMP's ``omp_set_num_threads`` of the runtime that torch uses; None if it cannot be found."""
     names = [str(path) for path in (Path(torch.__file__).parent / "lib").glob("libgomp*.so*")]
     for name in [*names, "libgomp.so.1"]:
         try:

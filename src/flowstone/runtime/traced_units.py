@@ -1,8 +1,8 @@
-"""Traced programs of units: what of a step happens between segments.
+"""Traced programs of units: records what happens between the segments of a step.
 
-Asynchronous kernels, Send and Receive and the executor's control flow are events of their own, from the time
-their unit was started to that of its report; what was dead leaves none. A segment records its nodes itself,
-and is told here since when its unit was ready.
+Asynchronous kernels, Send and Receive and the executor's control flow are events of their own, from the start
+of their unit to its report; dead units have none. A segment records its nodes itself; here it gets the time
+at which its unit became ready.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class _TracedRun(UnitRun):
 
 
 class _TracedExecutor(Executor):
-    """Knows of each unit that is under way when it was ready, when it was started and when it reported."""
+    """Records of each running unit when it became ready, when it was started and when it reported."""
 
     def __init__(self, graph: UnitGraph, trace: Trace, device: str) -> None:
         super().__init__(graph)
@@ -71,7 +71,7 @@ class _TracedExecutor(Executor):
         self._times = self.ready.times
 
     def finish(self, unit: Unit, iteration: Iteration, outputs: Sequence[Any] | None) -> None:
-        """A unit has run: an event, unless it was dead or a segment."""
+        """A unit has run: adds an event, unless it was dead or a segment."""
         key = (unit, iteration)
         end = self.ends.pop(key, 0) or now()
         ready, start = self._times.pop(key)
@@ -85,7 +85,7 @@ class _TracedExecutor(Executor):
 
 
 class _TracedQueue(deque[tuple[Unit, Iteration, "list[Any] | None"]]):
-    """Ready units; `times`: since when each was ready, and since when it has been running."""
+    """Ready units; `times`: when each became ready, and when it was started."""
 
     def __init__(self, trace: Trace, device: str) -> None:
         super().__init__()
@@ -93,12 +93,12 @@ class _TracedQueue(deque[tuple[Unit, Iteration, "list[Any] | None"]]):
         self._trace, self._device = trace, device
 
     def append(self, item: tuple[Unit, Iteration, list[Any] | None]) -> None:
-        """A unit is ready."""
+        """Adds a unit that has become ready."""
         self.times[item[:2]] = (now(), 0)
         super().append(item)
 
     def popleft(self) -> tuple[Unit, Iteration, list[Any] | None]:
-        """The next unit, which is run now."""
+        """Removes the next unit, which is then started."""
         item = super().popleft()
         ready, _ = self.times[item[:2]]
         self.times[item[:2]] = (ready, now())

@@ -1,14 +1,14 @@
-"""Traces: what ran when in one step, and what came out of it.
+"""Traces: record what ran when in one step, and the values that it made.
 
 A traced step runs another compilation of its plan. In generated code (`TracedCode`) a node's line becomes
 
     _start = _clock(); v1 = mm(a0, W.tensor); del a0; _record(3, _start, v1)
 
-where ``_clock`` and ``_record`` come from the step's `Trace`. It keeps an `Event` for each time that a node
-ran: its times, the thread, and a `Buffer` for each value that somebody takes, never the value itself. What
-costs nothing in a step (feeds, constants, variables) is recorded once, without a length. Control flow inside
-a segment is Python's and has no events of its own; between units the executor's primitives have
-(`traced_units.py`). `step_stats.py` makes messages of a trace.
+where ``_clock`` and ``_record`` come from the step's `Trace`. It keeps an `Event` for each run of a node: its
+times, the thread, and a `Buffer` for each value that has a consumer, but never the value itself. Nodes that
+cost nothing in a step (feeds, constants, variables) are recorded once, without a duration. Control flow
+inside a segment is Python's and has no events. The executor's primitives, between units, have events
+(`traced_units.py`). `step_stats.py` converts a trace to messages.
 
 On a GPU, kernels run after their launch. Each line is enclosed in two CUDA events as well, whose times are
 read when the step is over.
@@ -33,7 +33,7 @@ now: Callable[[], int] = time.perf_counter_ns
 
 class Buffer(NamedTuple):
     """A value as a trace keeps it: its `shape`, its `size` in bytes, and the `address` and the bytes
-    `allocated` of the memory that it lies in (0 where nobody knows).
+    `allocated` of the memory that it lies in (0 if unknown).
     """
 
     shape: tuple[int, ...]
@@ -44,7 +44,7 @@ class Buffer(NamedTuple):
 
 class Event(NamedTuple):
     """One run of a node, in nanoseconds of `now`: `ready` to run, `start`, `end`; a buffer for each output
-    (None: nobody takes it); `kernels`: when its kernels ran on a GPU.
+    (None for one without consumers); `kernels`: when its kernels ran on a GPU.
     """
 
     device: str
@@ -81,14 +81,14 @@ class TracedCode(Code):
     def computation(
         self, depth: int, text: str, node: PlanNode, arguments: list[str], results: Sequence[str]
     ) -> None:
-        """Adds the line that computes `node`, between the reading of the clock and the recording."""
+        """Adds the line that computes `node`, between reading the clock and recording the event."""
         number = len(self._table.nodes)
         self._table.nodes.append(node)
         values = "".join(", None" if name == "_" else f", {name}" for name in results)
         self.line(depth, f"_start = _clock(); {text}; _record({number}, _start{values})", node, arguments)
 
     def finish(self) -> Segment:
-        """Compiles the function, which first asks its step for the clock."""
+        """Compiles the function, which first gets the clock from its step."""
         self.insert_first(f"_clock, _record = step.trace.recorder({self.name('_table', self._table)})")
         return super().finish()
 
@@ -96,8 +96,8 @@ class TracedCode(Code):
 class Trace:
     """The events of one step, in the order in which the nodes ended.
 
-    `gpus`: torch's devices of those on whose kernels to keep an eye, by device name. `units_ready` is where
-    the executor of a device leaves the time since which the segment that it starts next was ready.
+    `gpus`: torch's devices of the GPUs whose kernels are timed, by device name. In `units_ready`, the
+    executor of a device puts the time at which the segment that it starts next became ready.
     """
 
     def __init__(self, gpus: Mapping[str, torch.device] | None = None) -> None:
@@ -117,24 +117,24 @@ class Trace:
         return (max(ends, default=self.begin) - self.begin) / 1e6
 
     def restart(self) -> None:
-        """The step begins now."""
+        """Sets the step's beginning to now."""
         self.begin = now()
 
     def record(
         self, device: str, node: PlanNode, ready: int, start: int, end: int, values: Sequence[Any]
     ) -> None:
-        """Adds one run of `node`, on this thread, with the values that came out."""
+        """Adds one run of `node`, on this thread, with its values."""
         self.events.append(Event(device, node, ready, start, end, _buffers(node, values), self._thread()))
 
     def record_constant(self, device: str, node: PlanNode, values: Sequence[Any]) -> None:
-        """Adds a node that is there from the beginning, once."""
+        """Adds, once, a node whose value exists from the beginning."""
         if (device, node.name) not in self._constants:
             self._constants.add((device, node.name))
             self.record(device, node, self.begin, self.begin, self.begin, values)
 
     def recorder(self, table: NodeTable) -> tuple[Callable[[], Any], Callable[..., None]]:
-        """For a call of a segment: the clock, and what records that the node of a number started at a time
-        of that clock and has just ended with these values.
+        """For a call of a segment: the clock, and a function that records a node (by its number) that started
+        at a time of that clock and has just ended with these values.
         """
         for output, value in table.constants.items():
             self.record_constant(table.device, output.op, [value])
@@ -167,7 +167,7 @@ class Trace:
         return record
 
     def finish(self) -> None:
-        """Waits for the kernels of GPUs, and takes down when they ran."""
+        """Waits for the kernels of GPUs, and records when they ran."""
         for event, before, after in self._pending:
             times = self._clocks[event.device].times(before, after)
             self.events.append(event._replace(kernels=times))
@@ -181,7 +181,7 @@ class Trace:
 
 
 class _KernelClock:
-    """Reads the host's clock, and marks the place in the GPU's stream."""
+    """Reads the host's clock, and records an event in the GPU's stream."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
@@ -197,7 +197,7 @@ class _KernelClock:
         return now(), mark
 
     def times(self, before: Any, after: Any) -> tuple[int, int]:
-        """When the stream came by two marks, in nanoseconds of `now`."""
+        """When the stream reached two events, in nanoseconds of `now`."""
         after.synchronize()
         start = self._begin + round(self._first.elapsed_time(before) * 1e6)
         return start, start + round(before.elapsed_time(after) * 1e6)
@@ -224,7 +224,7 @@ def _buffers(node: PlanNode, values: Sequence[Any]) -> list[Buffer | None]:
 
 
 def buffer_of(value: Any, output: PlanOutput) -> Buffer | None:
-    """What is to be said of a value; None of a variable without one."""
+    """The buffer that describes a value; None for a variable without a value."""
     if output.dtype.is_ref and not isinstance(value, torch.Tensor):
         value = getattr(value, "tensor", None)
     if isinstance(value, torch.Tensor):
@@ -236,6 +236,6 @@ def buffer_of(value: Any, output: PlanOutput) -> Buffer | None:
         return Buffer(value.shape, value.nbytes, value.__array_interface__["data"][0], value.nbytes)
     if value is None:
         return None
-    if isinstance(value, (bool, int, float)):  # a number of a loop, which is nowhere in memory
+    if isinstance(value, (bool, int, float)):  # a number of a loop, which is not in a buffer
         return Buffer((), output.dtype.base_dtype.size or 0, 0, 0)
     return Buffer((), 0, 0, 0)

@@ -1,14 +1,14 @@
-"""How a value gets from one device of this process to another (white paper 3.2.2).
+"""Transfers values from one device of this process to another (white paper 3.2.2).
 
 A transfer has two halves: `leave` runs where the Send is, on its part's thread, `enter` where the Receive is.
-None of them waits for a GPU unless a host kernel is about to read what comes from there:
+Neither waits for a GPU, except when a host kernel is about to read a value from there:
 
 - between CPU devices nothing is copied: they share memory;
-- from the host to a GPU, `enter` copies from pinned memory on a stream of its own, for which the GPU's other
-  work waits, not the thread;
+- from the host to a GPU, `enter` copies from pinned memory on a stream of its own; the GPU's other work waits
+  for it, the thread does not;
 - from a GPU to the host, `leave` starts the copy into pinned memory; `enter` waits for its event;
 - between GPUs, `enter` copies directly;
-- devices of registered types copy out and in where the Receive is, so that a delayed Receive
+- devices of registered types copy both out and in where the Receive is, so that a delayed Receive
   (`partition/receive_scheduling.py`) does not occupy the receiver's memory.
 """
 
@@ -27,7 +27,7 @@ Move = Callable[[Any], Any]
 
 
 class Transfer(NamedTuple):
-    """The two halves of a way; None where there is nothing to do."""
+    """The two halves of a transfer; None where there is nothing to do."""
 
     leave: Move | None
     enter: Move | None
@@ -36,7 +36,7 @@ class Transfer(NamedTuple):
 def transfer(
     source: Device, target: Device, environments: Mapping[str, Environment], to_host: bool = False
 ) -> Transfer:
-    """The way from one device to another; `to_host`: only to host memory beside the target."""
+    """The transfer from one device to another; `to_host`: only to host memory, for the target's part."""
     leave: Move | None = None
     moves: list[Move] = []
     if source.device_type == GPU and (target.device_type != GPU or to_host):
@@ -54,7 +54,7 @@ def transfer(
 
 
 def to_device(device: torch.device) -> Move:
-    """What brings a value from the host to torch's `device`, without waiting for it if that is a GPU."""
+    """A function that moves a value from the host to torch's `device`, without waiting if that is a GPU."""
     if device.type == "cuda":
         return functools.partial(_copy_to_gpu, device)
     return functools.partial(_move, device)
@@ -71,12 +71,12 @@ def _in_turn(moves: list[Move], value: Any) -> Any:
 
 
 def _copy_out(memory: Any, value: Any) -> Any:
-    """A host tensor; control values of loops are on the host already."""
+    """A host tensor with the buffer's contents; control values of loops are on the host already."""
     return value if isinstance(value, torch.Tensor) else memory.copy_out(value)
 
 
 class _Parcel(NamedTuple):
-    """Pinned memory that a GPU writes to, and the event that says when it has."""
+    """Pinned memory that a GPU writes to, and the event that marks the end of writing."""
 
     value: torch.Tensor
     event: Any

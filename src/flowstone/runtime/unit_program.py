@@ -1,8 +1,8 @@
-"""A program of units: drives an `Executor` on the thread of whoever runs the step.
+"""A program of units: drives an `Executor` on the thread that runs the step.
 
-The thread runs what is ready; where nothing is, it waits for an asynchronous kernel to report, from whatever
-thread, until the step's deadline. So no kernel holds a thread while it waits. The first failure cancels the
-step: kernels that wait give up, nothing new is started, and the error is raised once all have reported.
+The thread runs units that are ready. If none is, it waits until the step's deadline for an asynchronous
+kernel to report, from any thread. So no kernel holds a thread while it waits. The first failure cancels the
+step: waiting kernels give up, no unit is started any more, and the error is raised once all have reported.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from flowstone.runtime.units import cut
 
 
 class ProgramOfUnits:
-    """What a program of several functions has of a segment's face: no lines of its own."""
+    """The part of a segment's interface that is the same for all programs of several functions: they have no
+    lines."""
 
     __slots__ = ()
 
@@ -34,17 +35,17 @@ class ProgramOfUnits:
         return None
 
     def arguments_at(self, line: int) -> list[str]:
-        """None of a line that stands for no node."""
+        """An empty list: a program of units has no lines."""
         return []
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
 class UnitProgram(ProgramOfUnits):
-    """A compiled subgraph of several units, with a segment's face: `function(step, *feeds)` returns the
+    """A compiled subgraph of several units, with a segment's interface: `function(step, *feeds)` returns the
     fetches, `copied_fetches` says which of them to copy, `source` is the generated code.
 
-    `references`: the fetches, by position, that units hand out as variables. `traced_device`: the device's
-    name if its steps are traced.
+    `references`: the positions of fetches that units return as variables. `traced_device`: the device's name
+    if its steps are traced.
     """
 
     graph: UnitGraph
@@ -69,7 +70,7 @@ class UnitProgram(ProgramOfUnits):
 
     @property
     def function(self) -> Callable[..., tuple[Any, ...]]:
-        """What runs one step."""
+        """The function that runs one step."""
         return self.run
 
     @property
@@ -81,7 +82,8 @@ class UnitProgram(ProgramOfUnits):
         )
 
     def run(self, step: Step, *feeds: Any) -> tuple[Any, ...]:
-        """Runs one step. Raises the error of the first unit that failed, or why the step was cancelled."""
+        """Runs one step. Raises the error of the first unit that failed, or the error with which the step was
+        cancelled."""
         results = self.begin(step).run(feeds)
         for i in self.references:
             results[i] = results[i].tensor
@@ -124,7 +126,7 @@ class UnitRun:
                             finish(unit, iteration, values)
                 if not self.started:
                     break
-                values = None  # nothing is held while this thread waits
+                values = None  # no value is kept while this thread waits
                 self._take_report()
         except BaseException as error:  # an interrupt of the waiting thread
             step.cancel(error if isinstance(error, Exception) else None)
@@ -139,7 +141,7 @@ class UnitRun:
         return results
 
     def _begin(self, unit: Unit, iteration: Iteration, arguments: list[Any]) -> None:
-        """Starts what will report later, or sends."""
+        """Starts a unit that will report later, or sends."""
         try:
             if unit.kind == ASYNCHRONOUS:
                 self._start(unit, iteration, arguments)
@@ -202,7 +204,7 @@ class UnitRun:
                 self.executor.finish(unit, iteration, outputs)
 
     def _received(self, unit: Unit, outputs: Any) -> Any:
-        """What has come over, on this device; None if it was dead."""
+        """The received value, on this device; None if it was dead."""
         if outputs[0] is DEAD:
             return None
         try:

@@ -1,14 +1,14 @@
-"""Units: a subgraph cut at its boundary nodes, into what an executor runs one by one.
+"""Units: cuts a subgraph at its boundary nodes into the units that an executor runs.
 
 Boundary nodes are those with an asynchronous kernel and, where one of these is in a loop or a branch, the
 primitives of control flow as well; elsewhere loops and branches stay inside segments. All other nodes are
 grouped by their *frontier*, the boundary outputs that they reach backwards: such nodes become ready together
 and are dead or alive together, so each group is one segment. Two groups never wait for each other, since
-along an edge frontiers only grow. On a CPU a Send of what its own segment computes is a line of that segment,
-so that the value is under way while the segment goes on; not so where control flow is the executor's.
+along an edge frontiers only grow. On a CPU, a Send of a value that a segment computes is a line of that
+segment, so that the value is on its way while the segment goes on; but not if control flow is the executor's.
 
-Constants, variables and handles are the same object in every step; segments that use one name it, and nobody
-waits for it.
+Constants, variables and handles are the same object in every step; segments refer to them by name, and no
+unit waits for them.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ Frontier = frozenset  # of boundary outputs and of boundary nodes that are only 
 
 
 def needs_units(subgraph: Subgraph) -> bool:
-    """Whether the subgraph is more than one segment: it has an asynchronous kernel."""
+    """Whether the subgraph needs more than one segment, because it has an asynchronous kernel."""
     return any(node.declaration.asynchronous for node in subgraph.nodes)
 
 
@@ -68,9 +68,9 @@ def cut(
 ) -> tuple[UnitGraph, list[bool]]:
     """The units, compiled for `environment`, and which fetches must be copied before a user gets them.
 
-    `dynamic`: all control flow shall be the executor's, although segments could do it. `move_of`: what
-    moves the value of a Send or Receive (None: nothing has to). Raises InvalidArgumentError where a kernel is
-    missing.
+    `dynamic`: all control flow shall be the executor's, even if segments could contain it. `move_of`: returns
+    the function that moves the value of a Send or Receive (None if nothing has to). Raises
+    InvalidArgumentError where a kernel is missing.
     """
     return _Cutter(subgraph, environment, watched, dynamic, traced_device, move_of).cut()
 
@@ -100,7 +100,7 @@ class _Cutter:
             self._group(dynamic=True)
 
     def _look_for_constant(self, node: PlanNode) -> None:
-        """Notes what is the same object in every step."""
+        """Notes an output that is the same object in every step."""
         if node.inputs or node.type == "_Arg" or not node.outputs or node.declaration.asynchronous:
             return
         if self.environment.device_type not in node.declaration.kernels:
@@ -118,11 +118,12 @@ class _Cutter:
         return node.declaration.asynchronous or node.type in self.boundary
 
     def _is_free(self, node: PlanNode) -> bool:
-        """Whether nobody waits for this node: it stands for a constant, alive everywhere."""
+        """Whether no unit has to wait for this node: its outputs are constants, alive everywhere."""
         return bool(node.outputs) and node.outputs[0] in self.constants and not node.control_inputs
 
     def _group(self, dynamic: bool) -> bool:
-        """Computes the frontiers. Without `dynamic`, control flow stays in segments: False if it cannot."""
+        """Computes the frontiers. Without `dynamic`, keeps control flow in segments; returns False if it
+        cannot."""
         self.boundary = _CONTROL_FLOW if dynamic else frozenset()
         self.sends_inside = not dynamic and self.environment.device_type == CPU
         self.frontiers = {}
@@ -152,7 +153,7 @@ class _Cutter:
         return frozenset(found)
 
     def _group_loops(self) -> bool:
-        """One frontier for all nodes of an outermost loop; False if one of them is asynchronous."""
+        """Gives all nodes of an outermost loop one frontier; returns False if one of them is asynchronous."""
         members: dict[Frame, list[PlanNode]] = {}
         for node in self.subgraph.nodes:
             loop = _outermost(self.frames.home(node))
@@ -169,7 +170,7 @@ class _Cutter:
         return True
 
     def _keeps_conditions_inside(self) -> bool:
-        """Whether no asynchronous node, and nothing that goes from one unit to another, is in a branch."""
+        """Whether no asynchronous node, and no value that one unit passes to another, is in a branch."""
         liveness = self.subgraph.analysis(Liveness)
         if liveness.trivial:
             return True
@@ -218,11 +219,11 @@ class _Cutter:
         return graph, flags
 
     def _endpoint(self, key: Any) -> int:
-        """The number of an output's value, or of a group's or a node's having run."""
+        """The number of the endpoint for an output's value, or for the fact that a group or node has run."""
         return self.endpoints.setdefault(key, len(self.endpoints))
 
     def _endpoint_of(self, x: PlanOutput) -> int:
-        """The endpoint of a value; a constant, which nobody computes, gets a unit that hands it out."""
+        """The endpoint of a value; a constant, which no unit computes, gets a unit that returns it."""
         if not self._is_free(x.op):
             return self._endpoint(x)
         endpoint = self._endpoint(x)
@@ -236,7 +237,7 @@ class _Cutter:
         return endpoint
 
     def _wanted_elsewhere(self, groups: dict[Frontier[Any], list[PlanNode]]) -> dict[Any, list[PlanOutput]]:
-        """By group, the outputs that other units take or the user fetches."""
+        """By group, the outputs that other units take or that are fetched."""
         wanted: dict[Any, dict[PlanOutput, None]] = {}
 
         def want(x: PlanOutput) -> None:
@@ -253,7 +254,7 @@ class _Cutter:
         return {group: list(outputs) for group, outputs in wanted.items()}
 
     def _is_only_asked(self, x: PlanOutput) -> bool:
-        """Whether nothing but Switches of the executor takes this value, to decide."""
+        """Whether only the executor's Switches take this value, as their predicate."""
         consumers = self.consumers.get(x, ())
         if x in self.subgraph.fetches or not self.boundary:
             return False
@@ -291,7 +292,7 @@ class _Cutter:
         unit.waits_for = [e for e in self._waits([node], None) if e not in unit.inputs]
         unit.outputs = [self._endpoint(x) for x in node.outputs]
         if unit.kind in (ENTER, EXIT, NEXT):
-            unit.done = -1  # their output says it
+            unit.done = -1  # their output signals it
         else:
             unit.done = self._endpoint(node)
         if unit.kind == ENTER:
@@ -360,8 +361,8 @@ class _Cutter:
 
 
 def _copying(function: Callable[..., Any], places: list[int]) -> Callable[..., Any]:
-    """A segment's function whose results at `places`, values of state, other units will change before all
-    have used them."""
+    """Wraps a segment's function to copy its results at `places`: values of state that other units change
+    before all consumers have used them."""
 
     def call(step: Any, *arguments: Any) -> list[Any]:
         results = list(function(step, *arguments))

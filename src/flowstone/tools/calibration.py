@@ -3,8 +3,8 @@ kernel.
 
 A `Choice` (`calibration_programs.py`) names fields of a `Profile`, and programs whose speed they decide, from
 the smallest up. Each program runs in two sessions: one is planned with the choice always taken, one with it
-never taken. The threshold is the size from which on taking the choice makes the sum of these programs' times
-least. Rates, the cost of a call and of an element are measured directly; sizes of caches are read from the
+never taken. The threshold is the size from which on taking the choice speeds up these programs most, all
+together. Rates, the cost of a call and of an element are measured directly; sizes of caches are read from the
 system. Other fields keep the values of the generic profile.
 
 Programs take turns, and the fastest of several rounds counts, so that another process that computes now and
