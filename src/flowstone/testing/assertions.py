@@ -1,6 +1,6 @@
 """Comparisons of values for tests: numeric closeness, bounds, shapes, messages, devices, errors.
 
-A mix-in for `unittest.TestCase`; `evaluate`, which `test_case` supplies, gives the values of tensors.
+A mix-in for `unittest.TestCase`; `evaluate`, which `test_case.py` defines, gives the values of tensors.
 """
 
 from __future__ import annotations
@@ -210,7 +210,7 @@ class Assertions(unittest.TestCase):
         open_lower_bound: bool = False,
         open_upper_bound: bool = False,
     ) -> None:
-        """Checks that all elements lie between the bounds, which belong to the range unless they are open."""
+        """Checks that all elements lie between the bounds, inclusive unless a bound is open."""
         target = self._GetNdArray(target)
         if not np.issubdtype(target.dtype, np.number) or np.issubdtype(target.dtype, np.complexfloating):
             self.fail(f"The value of dtype {target.dtype} does not appear to be an ordered numeric type.")
@@ -248,7 +248,7 @@ class Assertions(unittest.TestCase):
                 self.fail(f"Element {i} has dtype {found!r}, expected {expected!r}")
 
     def assertStartsWith(self, actual: str, expected_start: str, msg: Any = None) -> None:
-        """Checks that text begins with text."""
+        """Checks that `actual` begins with `expected_start`."""
         if not actual.startswith(expected_start):
             self.fail(self._formatMessage(msg, f"{actual!r} does not start with {expected_start!r}"))
 
@@ -269,7 +269,7 @@ class Assertions(unittest.TestCase):
             self.fail(self._formatMessage(msg, text))
 
     def assertItemsEqual(self, first: Iterable[Any], second: Iterable[Any], msg: Any = None) -> None:
-        """Checks that two sequences have the same elements as often, in any order."""
+        """Checks that two sequences have the same elements, each as often, in any order."""
         self.assertCountEqual(first, second, msg)
 
     def assertBetween(self, value: Any, minv: Any, maxv: Any, msg: Any = None) -> None:
@@ -280,8 +280,8 @@ class Assertions(unittest.TestCase):
     # ---- messages and devices
 
     def assertProtoEquals(self, expected_message_maybe_ascii: Any, message: Any, msg: Any = None) -> None:
-        """Checks that a protocol buffer message equals another or what text describes, showing both as text
-        if not.
+        """Checks that a protocol buffer message equals another one, or the one that a text describes; shows
+        both as text if not.
         """
         expected = expected_message_maybe_ascii
         if isinstance(expected, (str, bytes)):
@@ -302,15 +302,15 @@ class Assertions(unittest.TestCase):
         min_consumer: int = _MIN_CONSUMER,
         msg: Any = None,
     ) -> None:
-        """`assertProtoEquals` of a GraphDef whose text lacks the versions."""
+        """`assertProtoEquals` for a GraphDef whose text lacks the versions."""
         if actual.HasField("library") and not actual.library.ByteSize():
             actual = type(actual).FromString(actual.SerializeToString())
-            actual.ClearField("library")  # an empty one says no more than none
+            actual.ClearField("library")  # an empty library is the same as none
         versions = f"versions {{ producer: {producer} min_consumer: {min_consumer} }}"
         self.assertProtoEquals(f"{versions}\n{expected}", actual, msg=msg)
 
     def assertDeviceEqual(self, device1: Any, device2: Any, msg: Any = None) -> None:
-        """Checks that two device names, in any spelling, mean the same."""
+        """Checks that two device names, in any spelling, mean the same device."""
         first, second = canonical_name(device1), canonical_name(device2)
         self.assertEqual(
             first, second, f"Devices {first} and {second} are not equal.{f' ({msg})' if msg else ''}"
@@ -322,10 +322,10 @@ class Assertions(unittest.TestCase):
     def assertRaisesWithPredicateMatch(
         self, exception_type: Any, expected_err_re_or_predicate: ErrorPredicate
     ) -> Iterator[None]:
-        """Checks that the block raises such an exception whose message matches a pattern, or that a
+        """Checks that the block raises an exception of this type whose message matches a pattern, or that a
         function accepts.
 
-        The message of an error of a step is also that of the operation that it names and of its inputs.
+        The pattern may also match the names of the operation of a step's error, and of its inputs.
         """
         if callable(expected_err_re_or_predicate):
             accepts = expected_err_re_or_predicate
@@ -362,7 +362,7 @@ def _places(bad: Any) -> Any:
 
 
 def _wide(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Half-width floats as float32: NumPy compares those."""
+    """Half-width floats as float32, which NumPy can compare."""
     return array.astype(np.float32) if str(array.dtype) in _HALF_TYPES else array
 
 

@@ -16,8 +16,8 @@ _registered: list[type] = []
 
 
 class Benchmark:
-    """The base of benchmarks. `report_benchmark` tells a result, `run_op_benchmark` measures a step and
-    tells it.
+    """The base of benchmarks. `report_benchmark` prints a result, `run_op_benchmark` measures a step and
+    prints the result.
     """
 
     def __init_subclass__(cls, **keywords: Any) -> None:
@@ -49,7 +49,7 @@ class Benchmark:
         name: str | None = None,
         metrics: list[dict[str, Any]] | None = None,
     ) -> None:
-        """Prints a result: times in seconds an iteration, throughput in MB/s, extras as they are."""
+        """Prints a result: times in seconds per iteration, throughput in MB/s, extras as they are."""
         figures: dict[str, Any] = {
             "iters": iters,
             "cpu_time": cpu_time,
@@ -114,8 +114,8 @@ def _deviation(times: list[float]) -> float:
 
 
 def run_benchmarks(pattern: str) -> list[str]:
-    """Runs the benchmarks whose ``Class.method`` matches a regular expression ("all" or ".": all); their
-    names.
+    """Runs the benchmarks whose ``Class.method`` matches a regular expression ("all" or ".": all); returns
+    their names.
     """
     expression = re.compile(".*" if pattern == "all" else pattern)
     names = []

@@ -1,6 +1,4 @@
-"""What a test may ask of its machine and process: temporary directories, devices, builds; and how tests are
-run.
-"""
+"""Tells tests about their machine and process (temporary directories, devices, builds), and runs tests."""
 
 from __future__ import annotations
 
@@ -48,7 +46,7 @@ def test_src_dir_path(relative_path: str) -> str:
     return os.path.join(directory, relative_path)
 
 
-test_src_dir_path.__test__ = False  # type: ignore[attr-defined]  # its name begins as a test's does
+test_src_dir_path.__test__ = False  # type: ignore[attr-defined]  # its name begins like a test's
 
 
 def is_built_with_cuda() -> bool:

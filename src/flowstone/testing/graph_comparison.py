@@ -1,4 +1,4 @@
-"""Comparison of graphs as messages, node by node, in any order."""
+"""Compares GraphDefs node by node, in any order."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ def assert_equal_graph_def(
 ) -> None:
     """Checks that two GraphDefs have the same nodes; their order does not matter.
 
-    `checkpoint_v2`: the temporary names that saving makes do not matter. `hash_table_shared_name`: nor do
-    the shared names of tables. Raises AssertionError that names the first difference, TypeError for what is
-    no GraphDef.
+    `checkpoint_v2`: ignores the temporary names that saving makes. `hash_table_shared_name`: ignores the
+    shared names of tables. Raises AssertionError that names the first difference, TypeError for an argument
+    that is no GraphDef.
     """
     for what, message in (("actual", actual), ("expected", expected)):
         if type(message).__name__ != "GraphDef":

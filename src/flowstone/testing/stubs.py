@@ -1,4 +1,4 @@
-"""`StubOutForTesting`: replaces attributes for a test and puts them back."""
+"""`StubOutForTesting`: replaces attributes for a test and restores them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["StubOutForTesting"]
 
 
 class StubOutForTesting:
-    """Replaced attributes, put back by `CleanUp`, at the end of a ``with``, or when it is collected."""
+    """Replaces attributes; `CleanUp`, the end of a ``with`` or garbage collection restores them."""
 
     def __init__(self) -> None:
         self.cache: list[tuple[Any, str, Any]] = []
@@ -30,8 +30,7 @@ class StubOutForTesting:
         self.UnsetAll()
 
     def SmartSet(self, obj: Any, attr_name: str, new_attr: Any) -> None:
-        """Replaces an attribute of a module, class or object; of an object, where its class defines it if
-        need be.
+        """Replaces an attribute of a module, class or object: in the object's class if only that defines it.
 
         AttributeError if there is no such attribute.
         """
@@ -47,7 +46,7 @@ class StubOutForTesting:
         setattr(owner, attr_name, new_attr)
 
     def SmartUnsetAll(self) -> None:
-        """Undoes what `SmartSet` replaced, last first."""
+        """Undoes the replacements of `SmartSet`, last first."""
         while self.stubs:
             setattr(*self.stubs.pop())
 
@@ -57,12 +56,13 @@ class StubOutForTesting:
         setattr(parent, child_name, new_child)
 
     def UnsetAll(self) -> None:
-        """Undoes what `Set` replaced, last first."""
+        """Undoes the replacements of `Set`, last first."""
         while self.cache:
             setattr(*self.cache.pop())
 
 
 def _stored(owner: Any, name: str) -> Any:
-    """The attribute as it is stored: a static or class method as itself, not as what access makes of it."""
+    """The attribute as it is stored: a static or class method itself, not the function that access
+    returns."""
     stored = vars(owner).get(name) if hasattr(owner, "__dict__") else None
     return stored if isinstance(stored, (staticmethod, classmethod)) else getattr(owner, name)

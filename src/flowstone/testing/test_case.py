@@ -5,7 +5,7 @@
             with self.test_session() as session:
                 self.assertAllClose(session.run(tf.add([1.0], 2.0)), [3.0])
 
-`session` makes a new session each time, `cached_session` (and `test_session`) the same one all through a
+`session` makes a new session each time; `cached_session` (and `test_session`) gives the same one throughout a
 test. Without `use_gpu` a session uses the CPU only; with `force_gpu` everything is placed on the first GPU.
 """
 
@@ -42,9 +42,9 @@ class TestCase(Assertions):
         self._cached_key: Any = None
 
     def setUp(self) -> None:
-        """A new default graph; the seeds of `random`, NumPy and the graph."""
+        """Makes a new default graph; sets the seeds of `random`, NumPy and the graph."""
         super().setUp()
-        if self._testMethodName == "test_session":  # unittest takes it for a test by its name
+        if self._testMethodName == "test_session":  # by its name, unittest takes it for a test
             self.skipTest("Not a test.")
         self._close_cached_session()
         random.seed(DEFAULT_GRAPH_SEED)
@@ -54,7 +54,7 @@ class TestCase(Assertions):
         scope.get_default_graph().seed = DEFAULT_GRAPH_SEED
 
     def tearDown(self) -> None:
-        """Ends the session; fails if a checked thread was not joined."""
+        """Closes the session; fails if a checked thread was not joined."""
         for thread in self._threads:
             thread.check_termination()
         self._close_cached_session()
@@ -109,12 +109,12 @@ class TestCase(Assertions):
     def test_session(
         self, graph: Any = None, config: Any = None, use_gpu: bool = False, force_gpu: bool = False
     ) -> Any:
-        """`cached_session`; with a `graph` of its own, a `session`. On the CPU unless told otherwise."""
+        """`cached_session`, or `session` if a `graph` is given. On the CPU unless told otherwise."""
         if graph is None:
             return self.cached_session(None, config, use_gpu, force_gpu)
         return self.session(graph, config, use_gpu, force_gpu)
 
-    # unittest and pytest collect methods by this prefix; this one is none.
+    # unittest and pytest collect methods by this prefix; this one is no test.
     test_session.__test__ = False  # type: ignore[attr-defined]
 
     def evaluate(self, tensors: Any) -> Any:
@@ -160,14 +160,14 @@ class CheckedThread:
         self._thread.start()
 
     def join(self) -> None:
-        """Waits for its end, and fails the test if it raised."""
+        """Waits until the thread ends, and fails the test if it raised."""
         self._joined = True
         self._thread.join()
         if self._exception is not None:
             self._test.fail(f"Error in checkedThread: {self._exception}")
 
     def is_alive(self) -> bool:
-        """Whether it runs."""
+        """Whether the thread is running."""
         return self._thread.is_alive()
 
     def check_termination(self) -> None:
