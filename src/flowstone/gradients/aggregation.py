@@ -1,9 +1,9 @@
-"""Sums of gradients: what arrives at a tensor along several paths.
+"""Adds up gradients that arrive at a tensor along several paths.
 
-Dense gradients are added with one ``AddN`` (one a device where they are computed on several), or with a chain
-of them that lets early ones go (`AggregationMethod.EXPERIMENTAL_TREE`, `EXPERIMENTAL_ACCUMULATE_N`).
-`IndexedSlices` alone are joined by concatenation, since equal indices add up; together with dense ones they
-become dense."""
+Dense gradients are added by one ``AddN`` (one for each device if they are computed on several), or by a chain
+of them that frees early ones (`AggregationMethod.EXPERIMENTAL_TREE`, `EXPERIMENTAL_ACCUMULATE_N`).
+`IndexedSlices` alone are concatenated, since equal indices add up; together with dense gradients they are
+made dense."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from flowstone.ops.control.control_flow import with_equal_indices
 
 
 class AggregationMethod:
-    """How `gradients` adds what arrives along several paths."""
+    """How `gradients` adds gradients that arrive along several paths."""
 
     ADD_N = 0
     DEFAULT = ADD_N

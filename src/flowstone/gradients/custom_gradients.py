@@ -1,7 +1,7 @@
-"""`tf.custom_gradient`: a Python function that brings its own gradient.
+"""`tf.custom_gradient`: a Python function with its own gradient.
 
-The function's results and arguments pass through one ``IdentityN`` node whose gradient is the function's;
-gradients stop there for everything else."""
+The function's results and arguments pass through one ``IdentityN`` node, whose gradient function is
+`grad_fn`. No gradient flows into the nodes that the function added."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gradients by formula against gradients by difference quotients: `tf.test.compute_gradient`.
+"""`tf.test.compute_gradient`: compares gradients from `tf.gradients` with difference quotients.
 
 Both sides are Jacobians of shape [elements of x, elements of y]; a complex element counts as two, its real
 and its imaginary part. They run in the default session."""
@@ -31,7 +31,7 @@ def compute_gradient(
     init_targets: Any = None,
     extra_feed_dict: Any = None,
 ) -> Any:
-    """(theoretical, numeric) Jacobians of `y` by `x`, or a list of such pairs if `x` is a list.
+    """(theoretical, numeric) Jacobians of `y` with respect to `x`; a list of such pairs if `x` is a list.
 
     `x_shape`, `y_shape`: their shapes (lists of shapes for a list `x`); `x_init_value`: where to
     differentiate (random if None); `delta`: the step of the difference quotient; `init_targets`: operations
@@ -64,7 +64,7 @@ def compute_gradient_error(
     init_targets: Any = None,
     extra_feed_dict: Any = None,
 ) -> float:
-    """The largest difference between the Jacobians of `compute_gradient`, which see."""
+    """The largest difference between the two Jacobians of `compute_gradient`; the arguments are the same."""
     found = compute_gradient(x, x_shape, y, y_shape, x_init_value, delta, init_targets, extra_feed_dict)
     pairs = found if isinstance(found, list) else [found]
     return float(max((np.abs(a - b).max() for a, b in pairs if a.size), default=0.0))
@@ -93,7 +93,7 @@ def _as_reals(array: Array) -> Array:
 
 
 class _Check:
-    """One Jacobian pair: of `y` by the i-th of `xs`, at `starts`."""
+    """One pair of Jacobians: of `y` with respect to the i-th of `xs`, at `starts`."""
 
     def __init__(
         self, session: Any, xs: list[Any], i: int, y: Any, y_shape: Any, starts: list[Array], extra: Any
@@ -112,7 +112,7 @@ class _Check:
         return feed
 
     def jacobians(self, delta: float) -> tuple[Array, Array]:
-        """The Jacobian by formula and the one by difference quotients."""
+        """The Jacobian from `tf.gradients` and the one from difference quotients."""
         return self._theoretical(), self._numeric(delta)
 
     def _theoretical(self) -> Array:

@@ -1,14 +1,14 @@
 """`tf.gradients`: adds to the graph the nodes that compute derivatives (white paper 4.1).
 
-The operations between `xs` and `ys` are visited backwards, each once all gradients with respect to its
-outputs have arrived. What has arrived at one output is added up (`aggregation.py`); the op's gradient
+The operations between `xs` and `ys` are visited backwards. Each is visited when all gradients with respect to
+its outputs have arrived. Several gradients of one output are added up (`aggregation.py`); the op's gradient
 function (`registration.py`) turns the sums into gradients with respect to its inputs, in a name scope
 ``gradients/<op name>_grad``. Outputs without a gradient count as zeros if another output has one. Both passes
 are linear in the number of operations.
 
 State of one computation (`_Computation`): `pending[op]`, how many gradients with respect to the op's outputs
-are still to come; `arrived[tensor]`, those that came (after its op was visited: their sum, alone in the
-list); `stops`, operations that gradients do not flow through."""
+have not arrived yet; `arrived[tensor]`, those that have (after its op was visited, a list of only their sum);
+`stops`, operations that gradients do not flow through."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ _TRAINABLE = frozenset(
 
 
 class UnconnectedGradients:
-    """What `gradients` gives for an x that no y depends on: NONE, or ZERO for zeros of its shape."""
+    """What `gradients` returns for an x that no y depends on: NONE, or ZERO for zeros of its shape."""
 
     NONE = "none"
     ZERO = "zero"
 
 
 def is_trainable(tensor: Any) -> bool:
-    """Whether gradients flow by tensors of this type: floating point, complex, resource and variant."""
+    """Whether gradients flow through tensors of this type: floating point, complex, resource and variant."""
     return tensor.dtype.base_dtype in _TRAINABLE
 
 
@@ -68,15 +68,16 @@ def gradients(
     stop_gradients: Any = None,
     unconnected_gradients: str = UnconnectedGradients.NONE,
 ) -> list[Any]:
-    """The derivatives of the sum of `ys` by each of `xs`: a list of Tensors, IndexedSlices or None (no path).
+    """The gradients of the sum of `ys` with respect to `xs`: a list of Tensors, IndexedSlices or None (no
+    path).
 
     `ys`, `xs`: a tensor or variable, or a list of them. `grad_ys`: the gradients with respect to the ys, of
-    their shapes (None, or None entries: ones). `gate_gradients`: each op's gradients with respect to its
-    inputs become available together. `aggregation_method`: see `AggregationMethod`. `stop_gradients`: tensors
-    that count as constants here.
+    their shapes (None, or None entries: ones). `gate_gradients`: the gradients with respect to an op's inputs
+    can be used only when all of them are computed. `aggregation_method`: see `AggregationMethod`.
+    `stop_gradients`: tensors that count as constants here.
 
-    Raises LookupError for an op without a gradient, ValueError for lists of unequal lengths or gradients of
-    wrong number or shape, TypeError for gradients of a type that does not fit."""
+    Raises LookupError for an op without a gradient, ValueError for lists of unequal lengths or a wrong number
+    or shape of gradients, TypeError for gradients of a type that does not fit."""
     if unconnected_gradients not in (UnconnectedGradients.NONE, UnconnectedGradients.ZERO):
         raise ValueError(f"Unknown value for unconnected_gradients: {unconnected_gradients!r}")
     ys, xs = _as_list(ys), _as_list(xs)
@@ -108,7 +109,8 @@ def _converted(value: Any, name: str) -> Any:
 
 
 def _differentiated(x: Any, name: str) -> Any:
-    """The tensor to differentiate by: a variable's buffer or handle, so that all its reads count."""
+    """The tensor to differentiate with respect to: a variable's buffer or handle, so that all its reads
+    count."""
     if isinstance(x, (Tensor, IndexedSlices)):
         return x
     handle = getattr(x, "handle", None)
@@ -138,7 +140,7 @@ class _Computation:
         self.stops = {op for op in sources if not any(self.pending.get(x.op) for x in op.inputs)}
         self.stops.update(x.op for x in stops)
 
-    # ---- forwards over the list, backwards over the graph
+    # ---- visiting the operations, backwards
 
     def run(self, flows: list[Any]) -> None:
         """Visits the operations; afterwards `arrived` holds the gradients."""
@@ -228,7 +230,7 @@ class _Computation:
         return results
 
     def result(self, x: Any, unconnected: str) -> Any:
-        """The gradient by `x`."""
+        """The gradient with respect to `x`."""
         grads = self.arrived.get(x)
         if grads is None:
             return _zeros(x) if unconnected == UnconnectedGradients.ZERO else None
@@ -265,7 +267,7 @@ def _between(targets: Iterable[Any], sources: Iterable[Any]) -> dict[Any, None]:
 
 
 def _first_gradient(y: Any, flow: Any, i: int) -> Any:
-    """The gradient with respect to y: ones, or what the caller gave, as a node of its own."""
+    """The gradient with respect to y: ones, or the caller's, as a node of its own."""
     dtype = y.dtype.base_dtype
     if flow is None:
         if dtype.is_complex:
@@ -315,7 +317,7 @@ def _zeros(x: Any) -> Any:
 
 
 def _check_shape(op: Operation, i: int, x: Tensor, gradient: Any) -> None:
-    """Tells the gradient its input's shape; they must agree."""
+    """Sets the gradient's static shape to its input's; ValueError if they do not agree."""
     if (
         type(gradient) is not Tensor
         or x.dims is None

@@ -1,4 +1,4 @@
-"""Second derivatives of scalars-by-sum, as full matrices."""
+"""Hessians: second derivatives of a sum, as full matrices."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def hessians(
     gate_gradients: bool = False,
     aggregation_method: int | None = None,
 ) -> list[Any]:
-    """The second derivatives of the sum of `ys` by each of `xs`: tensors of shape [*x.shape, *x.shape].
+    """The second derivatives of the sum of `ys` with respect to each of `xs`, of shape [*x.shape, *x.shape].
 
     One row is the gradient of one element of the gradient; a loop makes them for an x without a static shape.
     Raises what `gradients` raises, and ValueError where there is no gradient."""
@@ -53,7 +53,7 @@ def _hessian(gradient: Any, x: Any, options: dict[str, Any]) -> Any:
 
 
 def _hessian_in_loop(gradient: Any, x: Any, options: dict[str, Any]) -> Any:
-    """The rows are as many as the step finds elements in x."""
+    """Computes the rows in a loop, one for each element that x has in the step."""
     flat = F.Reshape(gradient, constant([-1], dtypes.int32))
     count = F.Size(x)
 

@@ -1,16 +1,17 @@
 """The gradient of a loop: a loop that goes back through its iterations (white paper 4.1, 4.4).
 
-A counter is added to the forward loop; the gradient's loop counts it down. What the gradient needs of an
-iteration's values is pushed on a stack there and popped here, last in first out; what is the same in all
-iterations, or known before the step, is taken as it is. Shapes are taken in the forward loop, so that only
-they are pushed. The ring of a loop variable becomes a ring of its gradient:
+A counter is added to the forward loop; the gradient's loop counts it down. Values of an iteration that the
+gradient needs are pushed on a stack in the forward loop and popped in the gradient's loop, last in first out.
+Values that are the same in all iterations, or known before the step, are used directly. If only a value's
+shape is needed, it is computed in the forward loop, so that only the shape is pushed. The ring of a loop
+variable becomes a ring of its gradient:
 
     forward   Enter -> Merge -> Switch -> Exit          Switch -> body -> NextIteration -> Merge
     gradient  Exit <- Switch <- Merge <- Enter          Merge <- NextIteration <- body's gradient <- Switch
 
-and the gradient with respect to a value that the loop takes from outside is a sum over the iterations, a ring
-of its own. Pushes come after the forward counter's increment, which is not handed on before them; pops after
-the decrement likewise: so iterations under way at once keep the order of the stacks.
+and the gradient with respect to a value that the loop takes from outside is a sum over the iterations, in a
+ring of its own. Pushes come after the forward counter's increment, and the next iteration waits for them;
+pops come after the decrement likewise. So iterations that run at the same time keep the order of the stacks.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ _PASS_THROUGH = frozenset({"Switch", "RefSwitch", "Identity", "RefIdentity"})
 class LoopGradient:
     """The gradient of one loop in one computation.
 
-    `forward`, `context`: the contexts of the loop and of its gradient's; `outer`: the gradient of the loop
-    around it or None; `index`: the forward counter after its increment; `open_rings`: of the Switches visited
-    once, the Merge that waits for a gradient from the next iteration.
+    `forward`, `context`: the contexts of the loop and of its gradient's loop; `outer`: the gradient of the
+    loop around it or None; `index`: the forward counter after its increment; `open_rings`: for each Switch
+    visited once, the Merge that waits for a gradient from the next iteration.
     """
 
     def __init__(self, forward: WhileContext, outer: LoopGradient | None) -> None:
@@ -59,7 +60,7 @@ class LoopGradient:
         self.context.history = self
 
     def building(self, context: Any) -> contextlib.AbstractContextManager[None]:
-        """Within the context manager, operations go to `context` and wait for nothing else."""
+        """Within the context manager, new operations belong to `context` and get no other control inputs."""
         return self.graph._scopes.having(  # type: ignore[no-any-return]
             control_flow_context=context, control_dependencies=()
         )
@@ -81,7 +82,7 @@ class LoopGradient:
             return forward.exit(stopped, "f_count")
 
     def _count_back(self, count: Tensor) -> None:
-        """The predicate of the gradient's loop: `count` iterations."""
+        """Adds the counter and predicate of the gradient's loop, which runs `count` iterations."""
         context = self.context
         with self.building(context.outer_context):
             one = constant(1, dtypes.int32, name="b_count")
@@ -96,7 +97,7 @@ class LoopGradient:
             self.outer._after_pops(exited.op)
 
     def _begin(self, context: WhileContext, start: Tensor, name: str, merge_name: str) -> Tensor:
-        """The Merge of a new ring."""
+        """Begins a new ring; returns its Merge."""
         entered = context.enter(start, name=name)
         self.graph.prevent_fetching(entered.op)
         merged: Tensor = F.Merge([entered, entered], name=merge_name)[0]
@@ -105,7 +106,8 @@ class LoopGradient:
     # ---- values of the forward loop
 
     def replay(self, tensor: Tensor) -> Tensor | None:
-        """What `tensor` was in the iteration that is gone back through; None if it is not of the loop."""
+        """The value of `tensor` in the forward iteration that belongs to the gradient's; None if it is not of
+        the loop."""
         if not self._runs_forward(tensor):
             return None
         source = _invariant_source(tensor)
@@ -118,7 +120,7 @@ class LoopGradient:
         return self._pop(self._push(tensor), tensor)
 
     def place_of(self, tensor: Tensor) -> Any:
-        """The forward context in which the shape of `tensor` is to be taken, lest all of it be pushed; or
+        """The forward context in which to compute the shape of `tensor`, so that only the shape is pushed; or
         None.
         """
         if self._runs_forward(tensor) and _invariant_source(tensor) is None:
@@ -143,7 +145,7 @@ class LoopGradient:
         pushed._add_control_input(self.index.op)
         if context is self.forward:
             self._next_forward._add_control_input(pushed)
-        else:  # in a branch: what waits for it must not die with it
+        else:  # in a branch: nodes that wait for the push must not be dead if the branch is
             if self._push_sync is None:
                 self._push_sync = self._trigger("f_sync", self.forward)
                 self._next_forward._add_control_input(self._push_sync)
@@ -153,7 +155,7 @@ class LoopGradient:
     def _pop(self, stack: Tensor, tensor: Tensor) -> Tensor:
         with self.building(self.context):
             branch = tensor.op._control_flow_context
-            if branch is not self.forward:  # nothing was pushed if it was not taken
+            if branch is not self.forward:  # if the branch was not taken, nothing was pushed
                 stack = colocated_switch(stack, branch.pred)[branch.branch]
             popped: Tensor = F.StackPopV2(stack, elem_type=tensor.dtype.base_dtype)
         popped.dims = tensor.dims
@@ -161,7 +163,7 @@ class LoopGradient:
         return popped
 
     def _after_pops(self, op: Any) -> None:
-        """Has the next iteration back wait for `op`."""
+        """Makes the next iteration of the gradient's loop wait for `op`."""
         if self._pop_sync is None:
             self._pop_sync = self._trigger("b_sync", self.context)
             self._next_back._add_control_input(self._pop_sync)
@@ -174,14 +176,14 @@ class LoopGradient:
         return trigger
 
     def zeros_like(self, tensor: Tensor) -> Tensor:
-        """Zeros of the shape of a tensor of the forward loop, in the gradient's."""
+        """Zeros, in the gradient's loop, of the shape of a tensor of the forward loop."""
         with self.building(self.context):
             return zeros_of(tensor, "Const")
 
     # ---- rings
 
     def enter_result(self, result: Tensor, gradient: Any) -> Tensor:
-        """The gradient by one of the loop's results, at the loop's end."""
+        """Brings the gradient with respect to one of the loop's results into the gradient's loop."""
         entered = self.context.enter(dense(gradient), name="b_exit")
         entered.dims = result.dims
         self.graph.prevent_fetching(entered.op)
@@ -202,7 +204,7 @@ class LoopGradient:
         return list(colocated_switch(gradient, self.context.pivot))
 
     def close_rings(self) -> None:
-        """Closes what nothing arrived for: a variable that the body does not use."""
+        """Closes rings without another gradient: those of variables that the body does not use."""
         for switch, merged in self.open_rings.items():
             zeros = self.zeros_like(switch.outputs[1])
             with self.building(self.context):
@@ -226,7 +228,7 @@ class LoopGradient:
         return self.context.exit(stopped, "b_acc")
 
     def _accumulate_slices(self, source: Tensor, gradient: IndexedSlices) -> IndexedSlices:
-        """The same for slices, which are joined; the first is one of zeros."""
+        """The same for slices, which are concatenated, beginning with a slice of zeros."""
         values, indices, shape = gradient.values, gradient.indices, gradient.dense_shape
         with self.building(self.context.outer_context):
             starts = [constant([0], indices.dtype), _zero_slice(source, values)]
@@ -251,14 +253,14 @@ class LoopGradient:
 
 
 def _close(merged: Tensor, value: Tensor) -> Any:
-    """Leads `value` to the next iteration; returns the NextIteration."""
+    """Passes `value` to the next iteration; returns the NextIteration."""
     following = F.NextIteration(value)
     merged.op._update_input(1, following)
     return following.op
 
 
 def _invariant_source(tensor: Tensor) -> Tensor | None:
-    """What a tensor of a loop stands for if it is the same in all iterations: a value outside."""
+    """The value outside the loop that a tensor of the loop equals in all iterations; None if it varies."""
     op = tensor.op
     while op.type in _PASS_THROUGH:
         op = op.inputs[0].op
@@ -271,7 +273,7 @@ def dense(gradient: Any) -> Tensor:
 
 
 def zeros_of(like: Tensor, name: str, dtype: Any = None) -> Tensor:
-    """Zeros of the shape of a tensor, or of the variable behind a handle (of which `dtype` is the type)."""
+    """Zeros of the shape of a tensor, or of a handle's variable (whose type is `dtype`)."""
     dims = like.dims
     if like.dtype is dtypes.resource:
         dims, dtype = _variable_dims(like), variable_type(like)
@@ -302,7 +304,7 @@ def _zero_slice(source: Tensor, values: Tensor) -> Tensor:
 
 
 def _first_shape(source: Tensor, shape: Tensor) -> Tensor:
-    """The shape of the whole, which must be there even if there is no iteration."""
+    """The full shape of `source`, which must be known even if there is no iteration."""
     dims = _variable_dims(source) if source.dtype is dtypes.resource else source.dims
     if dims is not None and None not in dims:
         return constant(dims, shape.dtype)

@@ -1,12 +1,12 @@
-"""Gradients through loops: what `tf.gradients` does at the primitives of loops (white paper 4.1, 4.4).
+"""Gradients through loops: how `tf.gradients` visits the primitives of loops (white paper 4.1, 4.4).
 
-A loop's gradient (`loop_gradient.py`) begins when the gradients by all its results are there; what has none
-counts as zeros, and so does a result that is a constant of this call (``stop_gradients``). A Switch is
-visited twice: when the gradient with respect to its Exit arrives, which begins the ring of the variable's
-gradient, and when that by its Identity does, which closes it. Loops without ``back_prop`` are passed through
-without a gradient; a loop that is itself a gradient has none. Inside a body that calls `tf.gradients` itself,
-gradients by what comes from outside are taken as they are; those by a loop variable's first value are not
-defined."""
+A loop's gradient (`loop_gradient.py`) begins when the gradients with respect to all its results have arrived.
+A result without a gradient counts as zeros, as does one that is a constant of this call (``stop_gradients``).
+A Switch is visited twice: when the gradient with respect to its Exit arrives, which begins the ring of the
+variable's gradient, and when the gradient with respect to its Identity arrives, which closes the ring. No
+gradient flows through loops without ``back_prop``; a loop that is itself a gradient has none. If a loop's
+body calls `tf.gradients` itself, gradients with respect to values from outside are passed on unchanged; those
+with respect to a loop variable's first value are not defined."""
 
 from __future__ import annotations
 
@@ -21,12 +21,10 @@ from flowstone.ops.control.loop_context import WhileContext, is_constant_enter
 
 
 class LoopGradients:
-    """The gradients of the loops that one call of `tf.gradients` passes.
-
-    `of`: by forward context, of loops with ``back_prop``. `held`: Exits that are constants, of loops that
-    gradients go through by other results. `waiting`: of each loop, how many results' gradients are still to
-    come; `deferred`: its Exits that have theirs, and those that nobody uses, of variables that matter all
-    the same.
+    """The gradients of the loops that one call of `tf.gradients` passes through. `of`: the gradients of loops
+    with ``back_prop``, by forward context. `held`: Exits that are constants, of loops with other results that
+    gradients go through. `waiting`: for each loop, how many results' gradients have not arrived yet;
+    `deferred`: its Exits whose gradients have, and unused Exits of variables that still need a gradient.
     """
 
     def __init__(self, computation: Any) -> None:
@@ -54,7 +52,8 @@ class LoopGradients:
                 self._add(forward)
 
     def _goes_back(self, forward: Any) -> bool:
-        """Whether a gradient may arrive in a loop: it and all those left around it have ``back_prop``."""
+        """Whether a gradient may flow into a loop: it and all loops around it that are left have
+        ``back_prop``."""
         while forward in self._waiting and forward.back_prop:
             forward = forward.outer_context and forward.outer_context.loop
         return forward not in self._waiting
@@ -68,7 +67,8 @@ class LoopGradients:
         return found
 
     def context_of(self, op: Any) -> contextlib.AbstractContextManager[None] | None:
-        """Where the gradient of `op` is computed; None for where `tf.gradients` was called."""
+        """A context manager for the context in which the gradient of `op` is computed; None for the
+        caller's."""
         found = self._gradient_of(op._control_flow_context)
         return None if found is None else found.context.active()
 
@@ -76,8 +76,8 @@ class LoopGradients:
         return None if context is None else self.of.get(context.loop)
 
     def offer(self, op: Any) -> list[Any]:
-        """The operations to visit now that `op` has all its gradients: itself, unless it is the result of a
-        loop of which others are still to come.
+        """The operations to visit now that `op` has all its gradients: `op` itself, unless it is the result
+        of a loop whose other results still wait for theirs.
         """
         forward = _loop_left(op) if op.declaration.role == "exit" else None
         if forward not in self._waiting:
@@ -91,7 +91,7 @@ class LoopGradients:
         return self._deferred[forward]
 
     def _fill(self, loop: LoopGradient, exits: list[Any]) -> None:
-        """Gives results without a gradient zeros, if any has one."""
+        """Gives zeros to results without a gradient, if any result has one."""
         arrived = self._computation.arrived
         if any(arrived.get(op.outputs[0]) for op in exits):
             for op in exits:
@@ -125,7 +125,7 @@ class LoopGradients:
     # ---- the primitives
 
     def gradient(self, op: Any, gradients: list[Any]) -> list[Any]:
-        """The gradients with respect to the inputs of a loop primitive, given those by its outputs (or
+        """The gradients with respect to the inputs of a loop primitive, from those of its outputs (or
         None)."""
         role = op.declaration.role
         if role == "exit":
@@ -166,7 +166,8 @@ def _loop_left(op: Operation) -> Any:
 
 
 def leaves_a_gradient(op: Operation) -> bool:
-    """Whether `op` is the result of a loop that is itself a gradient: nothing before it is visited."""
+    """Whether `op` is the result of a loop that is itself a gradient, so that no operation before it is
+    visited."""
     if op.declaration.role != "exit":
         return False
     forward = _loop_left(op)
@@ -184,7 +185,8 @@ def is_loop_primitive(op: Operation) -> bool:
 
 
 def _gradient_in_the_body(op: Operation, gradients: list[Any]) -> list[Any]:
-    """Of a loop whose body asks for gradients itself: those by what comes from outside are as they are."""
+    """The gradients for a loop whose body calls `tf.gradients` itself: those of values from outside are
+    passed on."""
     if is_constant_enter(op):
         return [gradients[0]]
     context = op._control_flow_context

@@ -1,8 +1,9 @@
-"""Which function computes an operation's gradient.
+"""Finds and registers the functions that compute operations' gradients.
 
-An op's own declaration says it (`OpDeclaration.gradient`). A program may register further functions under
-names of its own (`RegisterGradient`) and make nodes use them with `Graph.gradient_override_map`, which leaves
-the attribute ``_gradient_op_type`` on the node; or give a gradient to an op whose declaration has none.
+An op's own declaration names its gradient function (`OpDeclaration.gradient`). A program may register further
+functions under names of its own (`RegisterGradient`) and make nodes use them with
+`Graph.gradient_override_map`, which leaves the attribute ``_gradient_op_type`` on the node; or it may give a
+gradient to an op whose declaration has none.
 
 >>> RegisterGradient("Square")
 Traceback (most recent call last):
@@ -42,8 +43,8 @@ class RegisterGradient:
         def _(op, grad):
             return tf.clip_by_value(grad, -1.0, 1.0)
 
-    The function gets the operation and one gradient an output, and returns one gradient (or None) an input.
-    Raises TypeError if the name is no string, KeyError if it already has a gradient."""
+    The function gets the operation and a gradient for each output, and returns a gradient (or None) for each
+    input. Raises TypeError if the name is no string, KeyError if it already has a gradient."""
 
     def __init__(self, op_type: str) -> None:
         self._op_type = _check_free(op_type)
@@ -63,7 +64,7 @@ NoGradient = NotDifferentiable
 
 
 def register(name: str, function: GradientFunction) -> None:
-    """Registers a function under a name that nobody else uses (custom gradients)."""
+    """Registers a function under a name that is not used otherwise (custom gradients)."""
     _registered[name] = function
 
 

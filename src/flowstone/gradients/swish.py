@@ -1,5 +1,5 @@
-"""`swish`, whose gradient of complex numbers is TensorFlow's: that of a function which brings its own, and
-leaves out the conjugate that other gradients of complex numbers have."""
+"""`swish`, with TensorFlow's gradient for complex numbers: it is a custom gradient, which leaves out the
+conjugate that other gradients of complex numbers have."""
 
 from __future__ import annotations
 
