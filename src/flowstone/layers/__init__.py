@@ -1,4 +1,4 @@
-"""Layers: functions with variables of their own. Recurrent cells, and what runs them over time.
+"""Layers: functions with variables of their own; recurrent cells, and functions that run them over time.
 
 `flowstone.layers` is also the public namespace.
 """

@@ -1,4 +1,4 @@
-"""Activation functions by name, as layers and cells take them."""
+"""Activation functions by name, for the arguments of layers and cells."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def linear(x: Tensor) -> Tensor:
 
 
 def hard_sigmoid(x: Tensor) -> Tensor:
-    """0.2 x + 0.5, kept between 0 and 1."""
+    """0.2 x + 0.5, clipped to between 0 and 1."""
     clipped: Tensor = clip_by_value(0.2 * x + 0.5, 0.0, 1.0)
     return clipped
 
@@ -48,7 +48,7 @@ _BY_NAME: dict[str, Callable[[Any], Any]] = {
 def activation_named(
     activation: str | Callable[[Any], Any] | None, default: Callable[[Any], Any] = linear
 ) -> Callable[[Any], Any]:
-    """The function meant by a name, a function or None (`default`).
+    """The function for a name, a function or None (`default`).
 
     ValueError for an unknown name, TypeError for anything else.
     """

@@ -1,9 +1,9 @@
 """`Layer`: an object that is called like a function and owns the variables that the first call makes.
 
-A layer has two names. Its *scope* is the variable scope in which its variables lie: taken at the first call
-from ``scope=`` there, else from the layer's base name (its class in snake case, or ``name=``), made unique
-inside the variable scope then in force. Its *name* is the base name made unique in the graph at construction
-(``dense_1``, ``dense_2`` …), or just what was given.
+A layer has two names. Its *scope* is the variable scope that its variables are in. It is set at the first
+call: to ``scope=`` if that is given there, else to the layer's base name (its class in snake case, or
+``name=``), made unique inside the current variable scope. Its *name* is set at construction: to ``name=`` if
+that is given, else to the base name made unique in the graph (``dense_1``, ``dense_2`` …).
 
 A call enters the layer's variable scope and the name scope that belongs to it, runs `build` with the static
 shapes of the inputs if it is the first, and then `call`. Variables are made by `add_weight`. Subclasses
@@ -68,8 +68,8 @@ class Layer:
         trainable: whether `add_weight` puts variables in the collection TRAINABLE_VARIABLES.
         name: the base name; default: the class's name in snake case.
         dtype: of the variables; default: that of the first call's first input.
-        activity_regularizer: function of an output giving a loss (or None), which every call adds divided by
-            the size of the batch.
+        activity_regularizer: a function of an output that returns a loss (or None); every call adds the loss,
+            divided by the size of the batch.
 
     TypeError for any other keyword.
     """
@@ -103,7 +103,7 @@ class Layer:
             with variable_scope(kwargs["_scope"]) as captured:
                 self._scope = captured
 
-    # ---- what it is
+    # ---- properties
 
     name = property(lambda self: self._name, doc="The layer's name, unique in its graph unless given.")
     dtype = property(
@@ -111,7 +111,7 @@ class Layer:
     )
     activity_regularizer = property(
         lambda self: self._activity_regularizer,
-        doc="The function that makes a loss of every output, or None.",
+        doc="The function that computes a loss from every output, or None.",
     )
     trainable_variables = property(lambda self: self.trainable_weights, doc="As `trainable_weights`.")
     non_trainable_variables = property(
@@ -175,7 +175,8 @@ class Layer:
     # ---- calling
 
     def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
-        """`call` in the layer's scopes, after `build` the first time; `scope` there names the scope."""
+        """Runs `call` in the layer's scopes; the first time after `build`, with `scope` as the scope's
+        name."""
         self._set_scope(kwargs.pop("scope", None))
         inputs = nest.map_structure(_as_input, inputs)
         tensors = [x for x in nest.flatten(inputs, composites=True) if isinstance(x, Tensor)]
@@ -193,7 +194,7 @@ class Layer:
         return outputs
 
     def apply(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
-        """As calling the layer."""
+        """Calls the layer."""
         return self(inputs, *args, **kwargs)
 
     def _set_scope(self, scope: str | VariableScope | None) -> None:
@@ -241,10 +242,10 @@ class Layer:
         partitioner: Callable[..., Any] | None = None,
         **kwargs: Any,
     ) -> Any:
-        """A variable `name` of the layer's scope, new or shared as the scope's `reuse` says.
+        """A variable `name` of the layer's scope, new or shared according to the scope's `reuse`.
 
         Defaults come from the scope (initialiser, partitioner …) and the layer (dtype). The loss that
-        `regularizer` gives for a new variable is one of the layer's.
+        `regularizer` returns for a new variable is added to the layer's.
         """
         for keyword in kwargs:
             if keyword not in {"getter", "collections", "experimental_autocast", "caching_device"}:
@@ -330,7 +331,7 @@ class Layer:
         """The updates that depend on `inputs`; for None, those that depend on no input."""
         return _caused_by(self._updates, inputs)
 
-    # ---- what it was called with
+    # ---- inputs and outputs of calls
 
     input = property(lambda self: self._only(0, "input"), doc="The input of the only call.")
     output = property(lambda self: self._only(1, "output"), doc="The output of the only call.")

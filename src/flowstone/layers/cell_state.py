@@ -44,7 +44,7 @@ def full_shape(batch_size: Any, size: Any) -> Tensor:
 
 
 def static_shape(prefix: Any, size: Any) -> TensorShape:
-    """What is known of the shape [*prefix, *size] while the graph is built."""
+    """The static shape [*prefix, *size]."""
     _use_up_names(prefix)
     _use_up_names(size)
     if isinstance(size, Tensor):
@@ -54,7 +54,8 @@ def static_shape(prefix: Any, size: Any) -> TensorShape:
 
 
 def _use_up_names(part: Any) -> None:
-    """TensorFlow makes nodes for the parts here, which nothing uses; the names of later nodes show it."""
+    """Reserves the names of nodes that TensorFlow makes here and does not use, so that later names are the
+    same."""
     graph = get_default_graph()
     if isinstance(part, Tensor):
         graph.unique_name("ExpandDims")
@@ -79,7 +80,7 @@ def zero_state(state_size: Any, batch_size: Any, dtype: Any) -> Any:
 
 
 def check_is_cell(argument: str, cell: Any) -> None:
-    """Raises TypeError if `cell`, the value of `argument`, lacks what a recurrent cell has."""
+    """Raises TypeError if `cell`, the value of `argument`, lacks an attribute of recurrent cells."""
     faults = [
         f"'{name}' property is missing" for name in ("output_size", "state_size") if not _has(cell, name)
     ]
@@ -92,4 +93,4 @@ def check_is_cell(argument: str, cell: Any) -> None:
 
 
 def _has(cell: Any, name: str) -> bool:
-    return name in dir(cell)  # a property that raises is there too
+    return name in dir(cell)  # also counts a property that raises

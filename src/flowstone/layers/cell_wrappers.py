@@ -1,7 +1,7 @@
 """Cells made of other cells: a stack of them, or one with dropout, a residual connection or a device.
 
 A `MultiRNNCell` is a layer with a variable scope of its own (``multi_rnn_cell/cell_0/…``). The wrappers have
-none: the wrapped cell's variables lie where they would without the wrapper.
+none: the wrapped cell's variables have the same names as without the wrapper.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ __all__ = ["DeviceWrapper", "DropoutWrapper", "MultiRNNCell", "ResidualWrapper"]
 
 
 class MultiRNNCell(RNNCell):
-    """Cells stacked: each takes the output of the one before as its inputs.
+    """A stack of cells: each takes the output of the one before as its inputs.
 
     Args:
-        cells: from the inputs to the output.
+        cells: the list of cells, from the inputs to the output.
         state_is_tuple: whether the state is a tuple of the cells' states; else, deprecated, it is one tensor,
             their concatenation.
 
-    ValueError without cells, or for cells with tuple states in a stack without; TypeError if `cells` is no
-    list.
+    ValueError for an empty list, or for cells with tuple states if `state_is_tuple` is False; TypeError if
+    `cells` is no list.
     """
 
     def __init__(self, cells: Any, state_is_tuple: bool = True) -> None:
@@ -65,11 +65,11 @@ class MultiRNNCell(RNNCell):
 
     @property
     def output_size(self) -> Any:
-        """The last cell's."""
+        """The last cell's output size."""
         return self._cells[-1].output_size
 
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
-        """The cells' zero states, in a tuple, or one tensor of zeros."""
+        """The tuple of the cells' zero states, or one tensor of zeros."""
         with get_default_graph().name_scope(f"{type(self).__name__}ZeroState"):
             if self._state_is_tuple:
                 return tuple(cell.zero_state(batch_size, dtype) for cell in self._cells)
@@ -97,7 +97,7 @@ class MultiRNNCell(RNNCell):
         return iter(state)
 
     def _slices(self, state: Tensor) -> Any:
-        # One by one: each slice is named in the scope of its cell.
+        # One by one, so that each slice is named in the scope of its cell.
         begin = 0
         for cell in self._cells:
             yield slice_of(state, [0, begin], [-1, cell.state_size])
@@ -136,7 +136,7 @@ class CellWrapper(RNNCell):
         self, inputs: Any, state: Any, scope: str | VariableScope | None = None, *args: Any, **kwargs: Any
     ) -> tuple[Any, Any]:
         """One step; see `RNNCell`."""
-        # Cells of a user's own may take no scope.
+        # Cells that users define may take no scope.
         given = {} if scope is None else {"scope": scope}
         return self.call(inputs, state, *args, **given, **kwargs)
 
@@ -150,7 +150,7 @@ def _drops(keep_prob: Any) -> bool:
 
 
 def _all_but_memory(state: Any) -> Any:
-    """Which parts of a state may be dropped: of an LSTM's only h."""
+    """Which parts of a state may be dropped: all except the memory c of an LSTM and TensorArrays."""
     if isinstance(state, LSTMStateTuple):
         return LSTMStateTuple(c=False, h=True)
     return not hasattr(state, "flow")  # no TensorArray
@@ -161,8 +161,9 @@ class DropoutWrapper(CellWrapper):
 
     Args:
         cell: the cell.
-        input_keep_prob, output_keep_prob, state_keep_prob: between 0 and 1, numbers or scalar tensors: how
-            much is kept of the inputs, of the output, and of the state that goes on to the next step.
+        input_keep_prob, output_keep_prob, state_keep_prob: between 0 and 1, numbers or scalar tensors: the
+            probability of keeping an element of the inputs, of the output, and of the state for the next
+            step.
         variational_recurrent: the same elements are dropped at every step (Gal and Ghahramani 2015,
             http://arxiv.org/abs/1512.05287).
         input_size: the size of the inputs, or a nested structure; needed to drop inputs variationally.
@@ -224,7 +225,7 @@ class DropoutWrapper(CellWrapper):
             ]
 
     def _seed_for(self, part: str, index: int) -> int | None:
-        """A seed of its own for every place, from the wrapper's."""
+        """A different seed for each place, derived from the wrapper's."""
         if self._seed is None:
             return None
         digest = hashlib.md5(f"{self._seed}{part}_{index}".encode()).hexdigest()
@@ -261,13 +262,13 @@ class DropoutWrapper(CellWrapper):
 
 
 def _probability(name: str, value: Any) -> Any:
-    """The float, where it is known; else the tensor. ValueError if it is not between 0 and 1."""
+    """The value as a float if it is known, else as the tensor. ValueError if it is not between 0 and 1."""
     if isinstance(value, Tensor):
         known = static_value(value)
         if known is None:
             return value
     else:
-        # As the float32 that TensorFlow makes of it; the name of the node that it makes is used up.
+        # Rounded to float32 as in TensorFlow; the name of the node that TensorFlow makes is reserved.
         known = np.float32(value) if isinstance(value, float) else convert_to_tensor(value)
         get_default_graph().unique_name("Const")
         if isinstance(known, Tensor):
@@ -278,12 +279,13 @@ def _probability(name: str, value: Any) -> Any:
 
 
 def _leaves_allowed(structure: Any, may_drop: Callable[[Any], Any]) -> list[bool]:
-    """For each leaf whether `may_drop` lets it be dropped."""
+    """For each leaf, whether `may_drop` allows dropping it."""
     return _ruled(structure, may_drop(structure), may_drop)
 
 
 def _ruled(structure: Any, answer: Any, may_drop: Callable[[Any], Any]) -> list[bool]:
-    """The leaves' answers under `may_drop`'s for the whole, a bool or a structure of bools for its parts."""
+    """The leaves' answers, from that of `may_drop` for the whole: a bool, or a structure of bools for its
+    parts."""
     if not nest.is_nested(structure):
         return [bool(answer)]
     children = _children(structure)

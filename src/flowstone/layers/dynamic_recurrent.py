@@ -1,9 +1,9 @@
-"""Recurrences over a tensor of inputs, as a loop: the graph holds the cell once, a step runs it as often as
-the longest sequence asks.
+"""Recurrences over a tensor of inputs, as a loop: the graph holds the cell once; a step runs it for as many
+iterations as the longest sequence has time steps.
 
 The steps' inputs are read from a TensorArray and the outputs written to another. `dynamic_rnn` is the usual
-form, `bidirectional_dynamic_rnn` runs a second cell backwards; `raw_recurrent` leaves it to a function what
-goes in, what comes out and when it ends.
+form; `bidirectional_dynamic_rnn` runs a second cell backwards. With `raw_rnn` (`raw_recurrent.py`) a function
+decides the inputs, the outputs and the end.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ def dynamic_rnn(
         sequence_length: [batch] integers; after its end, a sequence's outputs are zero and its state stays.
         initial_state: of the structure of the cell's `state_size`; default: zeros of type `dtype`.
         dtype: of the zero state and the outputs; needed without `initial_state`.
-        parallel_iterations: how many steps may be under way at once; default: 32.
-        swap_memory: whether what gradients need may leave the device's memory.
+        parallel_iterations: how many iterations may run at once; default: 32. swap_memory: whether values
+            that gradients need may be moved out of the device's memory.
         scope: of the variables; default: "rnn".
 
     Returns outputs [batch, time, …] (or [time, batch, …]) in the structure of the cell's `output_size`, and
@@ -151,7 +151,7 @@ class _Steps:
         self._arrays = tuple(self._input_array(i, tensor) for i, tensor in enumerate(self._flat_inputs))
         self._arrays = tuple(array.unstack(x) for array, x in zip(self._arrays, self._flat_inputs))
         longest = self._time_steps if self._lengths is None else self._lengths.greatest
-        # At least one step, so that the gradient has something to go through.
+        # At least one step, so that there is an iteration for the gradient.
         bound = minimum(self._time_steps, maximum(1, longest))
         _, outputs, state = while_loop(
             lambda time, *_: time < bound,
@@ -208,7 +208,7 @@ def _shape(size: Any) -> TensorShape:
 
 
 def _known_sizes(inputs: list[Tensor]) -> list[int | None]:
-    """The numbers of steps and of sequences as far as they are known. ValueError where inputs differ."""
+    """The numbers of steps and of sequences, None if unknown. ValueError if inputs differ."""
     shapes = [tensor.shape.with_rank_at_least(3).as_list() for tensor in inputs]
     time_steps, batch_size = shapes[0][:2]
     for tensor, shape in zip(inputs, shapes):

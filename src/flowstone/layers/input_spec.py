@@ -1,4 +1,4 @@
-"""What a layer expects of an input: rank, dtype, sizes of some dimensions."""
+"""The rank, dtype and sizes of dimensions that a layer expects of an input."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ __all__ = ["InputSpec"]
 
 
 class InputSpec:
-    """Constraints on one input of a layer; None constrains nothing.
+    """Constraints on one input of a layer; None means no constraint.
 
     Args:
         dtype: the element type.
-        shape: the sizes, None where any will do.
+        shape: the sizes, None for any size.
         ndim, min_ndim, max_ndim: the rank, exactly or within bounds.
         axes: sizes by dimension, as ``{-1: 64}``.
     """
@@ -36,7 +36,8 @@ class InputSpec:
         self.axes = axes or {}
 
     def check(self, tensor: Tensor, layer_name: str, index: int = 0) -> None:
-        """Raises ValueError if what is known of `tensor`, the layer's input `index`, contradicts this."""
+        """Raises ValueError if the static shape or type of `tensor`, the layer's input `index`, contradicts
+        this."""
         fault = self._fault(tensor)
         if fault is not None:
             raise ValueError(

@@ -113,10 +113,10 @@ class LSTMCell(LayerRNNCell):
     Args:
         num_units: the size of c.
         use_peepholes: adds w_f_diag · c and w_i_diag · c to the gates f and i, w_o_diag · c' to o.
-        cell_clip: keeps c' within ± this.
+        cell_clip: clips c' to within ± this.
         initializer: of the kernels and peepholes; default: the scope's.
         num_proj: the size of h and the output, projected by a matrix; default: no projection.
-        proj_clip: keeps the projection within ± this.
+        proj_clip: clips the projection to within ± this.
         num_unit_shards, num_proj_shards: parts of the kernels; deprecated, use a partitioner of the scope.
         forget_bias: added to the forget gate.
         state_is_tuple: False for states that are one tensor, c before h.

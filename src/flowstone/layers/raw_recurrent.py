@@ -1,4 +1,4 @@
-"""`raw_rnn`: a recurrence whose inputs, outputs and end a function decides, step by step."""
+"""`raw_rnn`: a recurrence in which a function decides the inputs, the outputs and the end, step by step."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ def raw_rnn(
     swap_memory: bool = False,
     scope: str | VariableScope | None = None,
 ) -> tuple[Any, Any, Any]:
-    """Runs `cell` until all sequences are finished; what goes in and comes out is for `loop_fn` to say.
+    """Runs `cell` until all sequences are finished; `loop_fn` decides the inputs and outputs.
 
     ``loop_fn(time, cell_output, cell_state, loop_state)`` is called once before the loop, with time 0 and
-    None for the others, and once in the loop, with what the step before `time` gave. It returns
+    None for the others, and once in the loop, with the results of the step before `time`. It returns
 
-    - finished: bool [batch], which sequences have come to their end,
+    - finished: bool [batch], which sequences have ended,
     - next_input: [batch, depth] or a nested structure,
     - next_state: the cell's state for the next step (at first: the initial one),
-    - emit_output: what the step gives out; at first an example for one sequence, without the batch dimension,
+    - emit_output: the output of the step; at first an example for one sequence, without the batch dimension,
       or None if it is like the cell's output,
-    - next_loop_state: anything that goes round, as tensors and TensorArrays; None for none.
+    - next_loop_state: values for the next call, as tensors and TensorArrays; None for none.
 
-    Of a finished sequence the state stays and the outputs are zeros.
+    A finished sequence keeps its state, and its outputs are zeros.
 
     Returns TensorArrays of the outputs, in their structure; the last state; and the last loop state. Raises
     TypeError if `cell` is no cell or `loop_fn` no function, ValueError if a structure differs from the one
@@ -82,7 +82,7 @@ def raw_rnn(
 
 
 class _Round:
-    """The loop's body: the cell, then the user's function, then zeros for what is finished."""
+    """The loop's body: the cell, then the user's function, then zeros for sequences that are finished."""
 
     def __init__(self, cell: Any, loop_fn: Callable[..., Any], zero_emission: Any) -> None:
         self._cell, self._loop_fn, self._zero_emission = cell, loop_fn, zero_emission
@@ -113,7 +113,7 @@ def _copied(is_done: Tensor, old: Any, new: Any) -> Any:
 
 
 def _batch_size(inputs: list[Tensor]) -> tuple[int | None, Any]:
-    """The batch size if it is known, and as a number or tensor."""
+    """The batch size if it is known, else None; and the batch size as a number or tensor."""
     known = inputs[0].shape[0]
     for tensor in inputs[1:]:
         known = known.merge_with(tensor.shape[0])
@@ -121,7 +121,7 @@ def _batch_size(inputs: list[Tensor]) -> tuple[int | None, Any]:
 
 
 def _emission(emitted: Any, output_size: Any, dtype: Any) -> tuple[Any, list[Any], list[Any]]:
-    """What a step gives out: its structure, and the sizes and types of its leaves."""
+    """A step's output: its structure, and the sizes and types of its leaves."""
     if emitted is None:
         sizes = nest.flatten(output_size)
         return output_size, sizes, [dtype] * len(sizes)

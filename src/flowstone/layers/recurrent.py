@@ -1,8 +1,8 @@
-"""Recurrences over a list of inputs, one a step: the graph holds the cell once for every step.
+"""Recurrences over a list of inputs, one for each step: the graph holds a copy of the cell for every step.
 
 `static_rnn` feeds a cell with the inputs in turn; `static_bidirectional_rnn` runs a second one backwards;
-`static_state_saving_rnn` takes the state from a store and gives it back. For lengths known only when a step
-runs, and for long sequences, see `dynamic_recurrent`.
+`static_state_saving_rnn` reads the state from a store and writes it back. For lengths that are known only in
+a step, and for long sequences, see `dynamic_recurrent`.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _check_inputs(inputs: Any) -> None:
 
 
 def _batch_size(inputs: Any) -> tuple[int | None, Any]:
-    """The batch size if it is known, and as a number or tensor."""
+    """The batch size if it is known, else None; and the batch size as a number or tensor."""
     first = nest.flatten(inputs)[0]
     least_rank = 1 if first.shape.ndims == 1 else 2
     fixed = first.shape.with_rank_at_least(least_rank)[0]
@@ -138,12 +138,12 @@ def static_state_saving_rnn(
     """As `static_rnn`, from a state that `state_saver` keeps between steps.
 
     Args:
-        state_saver: an object with the methods ``state(name)``, which gives a tensor [batch, size], and
-            ``save_state(name, tensor)``, which gives an operation.
+        state_saver: an object with the methods ``state(name)``, which returns a tensor [batch, size], and
+            ``save_state(name, tensor)``, which returns an operation.
         state_name: the name of the state, or a nested structure of names like the cell's `state_size`.
 
-    The last output and the state are available when the state has been saved. ValueError if the structures of
-    names and sizes differ.
+    The last output and the state are available only after the state has been saved. ValueError if the
+    structures of names and sizes differ.
     """
     sizes, names = nest.flatten(cell.state_size), nest.flatten(state_name)
     if nest.is_nested(cell.state_size) != nest.is_nested(state_name):

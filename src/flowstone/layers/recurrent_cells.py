@@ -1,12 +1,12 @@
 """Recurrent cells: ``output, new_state = cell(inputs, state)`` is one step over time of a whole batch.
 
-A cell is a layer: the first call makes its variables, below the variable scope in force
-(``basic_rnn_cell/kernel``, ``gru_cell/gates/kernel`` …), later calls use them again. `state_size` and
+A cell is a layer: the first call makes its variables inside the current variable scope
+(``basic_rnn_cell/kernel``, ``gru_cell/gates/kernel`` …); later calls use them again. `state_size` and
 `output_size` are sizes without the batch dimension, or nested structures of them; `zero_state` gives a state
 to begin with. The functions of `recurrent` and `dynamic_recurrent` run a cell over the steps of a sequence.
 
 This file holds `RNNCell`, the base, and the cells whose state is their output. `lstm_cells` holds those with
-a memory of its own, `cell_wrappers` those made of other cells.
+a separate memory, `cell_wrappers` those made of other cells.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class RNNCell(Layer):
         raise NotImplementedError("Abstract method")
 
     def build(self, _: Any) -> None:
-        """Makes no variables: `call` may get them as it goes."""
+        """Makes no variables: `call` may get them."""
 
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
         """Zeros [batch_size, *size] in the structure of `state_size`.

@@ -1,6 +1,6 @@
-"""One step of a recurrence over sequences of different lengths, and what all recurrences have in common.
+"""One step of a recurrence over sequences of different lengths, and functions that all recurrences use.
 
-Sequences of a batch that have ended at `time` go on with zeros as their output and with the state they had.
+Sequences of a batch that have ended at `time` get zeros as their output and keep their state.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ __all__ = ["Lengths", "batch_size_of", "copied_through", "recurrence_scope", "st
 def recurrence_scope(scope: str | VariableScope | None) -> Iterator[VariableScope]:
     """The variable scope of a recurrence, "rnn" by default."""
     with variable_scope(scope or "rnn") as entered:
-        # So that a variable on another device is read once, not at every step. Inside a loop the copy would
-        # be the loop's own, and of no use.
+        # This reads a variable on another device once instead of at every step. Inside a loop the copy would
+        # be made in the loop, and gain nothing.
         if entered.caching_device is None and not _is_in_loop():
             entered.set_caching_device(lambda op: op.device)
         yield entered
@@ -43,7 +43,8 @@ def _is_in_loop() -> bool:
 
 
 def batch_size_of(inputs: list[Tensor]) -> Any:
-    """The batch size of inputs [time, batch, …]: a number if one of them tells, else a tensor."""
+    """The batch size of inputs [time, batch, …]: a number if one of their static shapes has it, else a
+    tensor."""
     for tensor in inputs:
         dims = tensor.dims
         if dims is not None and len(dims) >= 2 and dims[1] is not None:
@@ -67,7 +68,8 @@ def state_dtype(explicit: Any, state: Any) -> DType | Any:
 
 
 def copied_through(is_done: Tensor, old: Any, new: Any) -> Any:
-    """`old` for the sequences that are done, `new` for the others; scalars and arrays are taken as new."""
+    """`old` for the sequences that are done, `new` for the others; for scalars and TensorArrays always
+    `new`."""
 
     def chosen(before: Any, after: Any) -> Any:
         if not isinstance(before, Tensor) or before.shape.ndims == 0:
@@ -95,8 +97,8 @@ class Lengths:
     def conditional_step(
         self, time: int, call_cell: Callable[[], Any], zero_output: Any, state: Any
     ) -> tuple[Any, Any]:
-        """As `step`, but the cell does not run when all sequences have ended, and nothing is chosen before
-        the first has.
+        """As `step`, but the cell does not run when all sequences have ended, and results are used unselected
+        until the first one has.
         """
         is_done = time >= self._lengths
         old = nest.flatten(zero_output) + nest.flatten(state)
