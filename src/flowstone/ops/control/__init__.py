@@ -1,1 +1,2 @@
-"""Order and choice: conditionals, loops, calls of functions, exclusion, assertions, Python in a step."""
+"""Control flow: conditionals, loops, calls of functions, mutual exclusion, assertions, Python functions in a
+step."""

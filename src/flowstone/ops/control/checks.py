@@ -1,7 +1,8 @@
-"""Assertions about tensors: compared before a step where everything is known, else by Assert nodes in it.
+"""Assertions about tensors: checked while the graph is built if the values are known, else by Assert nodes in
+a step.
 
 A comparison that is known to fail raises InvalidArgumentError while the graph is built; the node fails with
-the same class. What only types and ranks decide raises TypeError or ValueError."""
+the same class. Checks that depend only on types and ranks raise TypeError or ValueError."""
 
 from __future__ import annotations
 
@@ -100,7 +101,7 @@ def assert_equal(
 ) -> Operation:
     """An operation that fails with InvalidArgumentError unless x == y everywhere (with broadcasting).
 
-    `data`: what to show then in place of x and y; `summarize`: how many elements of each; `message`: a
+    `data`: values to show then in place of x and y; `summarize`: how many elements of each; `message`: a
     prefix. Raises InvalidArgumentError at once if both values are known and differ."""
     get_default_graph().unique_name(name or "assert_equal")  # TensorFlow's generated names count one more
     return _compare("==", F.Equal, np.equal, "assert_equal", x, y, data, summarize, message, name)
@@ -316,7 +317,7 @@ def assert_rank(
 ) -> Operation:
     """An operation that fails with InvalidArgumentError unless x has this rank, an int32 scalar.
 
-    ValueError at once if the static shape says that it has not.
+    ValueError at once if the static shape has another rank.
     """
     with get_default_graph().name_scope(name or "assert_rank"):
         x = convert_to_tensor(x, name="x")

@@ -1,9 +1,8 @@
-"""`tf.cond` and `tf.case`: branches of which a step runs one.
+"""`tf.cond` and `tf.case`: branches, one of which a step runs.
 
-A branch function is called while a `CondContext` is in force. Tensors from outside that it uses come through
-a Switch on the predicate (once each), nodes without inputs wait for the branch's *pivot*, and the results of
-both branches meet in Merge nodes. So every node of a branch is dead where the branch is not taken, and so are
-its effects."""
+A branch function is called inside a `CondContext`. Tensors from outside that it uses pass through a Switch on
+the predicate (once each), nodes without inputs wait for the branch's *pivot*, and the results of both
+branches meet in Merge nodes. So if a branch is not taken, all its nodes are dead and have no effects."""
 
 from __future__ import annotations
 
@@ -32,10 +31,10 @@ __all__ = ["Assert", "case", "cond"]
 
 
 class CondContext:
-    """What is known while a branch is built.
+    """The state of building a branch.
 
     `pred`, `pivot` and `branch` (1: taken if the predicate is true); `outer_context`; `_inside`, the tensors
-    that may be used as they are; `_switched`, by outside tensor the one to use in its place."""
+    that may be used directly; `_switched`, the tensor to use in place of each outside tensor."""
 
     def __init__(self, graph: Any, pred: Tensor, pivot: Tensor, branch: int) -> None:
         self.graph, self.pred, self.pivot, self.branch = graph, pred, pivot, branch
@@ -49,7 +48,7 @@ class CondContext:
         return f"<CondContext {self.name} branch={self.branch}>"
 
     def add_value(self, tensor: Tensor) -> Tensor:
-        """The tensor that stands for `tensor` in the branch."""
+        """The tensor to use for `tensor` in the branch."""
         found = self._switched.get(tensor)
         if found is not None:
             return found
@@ -71,9 +70,9 @@ class CondContext:
         return self
 
     def add_op(self, op: Operation) -> None:
-        """Takes notice of an operation created in the branch."""
+        """Adds an operation that was created in the branch."""
         inside = self._control_flow_ops_inside
-        if self.loop is not None and op.control_inputs:  # nothing in a frame waits for what is outside it
+        if self.loop is not None and op.control_inputs:  # nothing in a frame can wait for outside nodes
             op.control_inputs[:] = [x for x in op.control_inputs if self._runs_beside(x)]
         if not op.inputs and not any(inside(control) for control in op.control_inputs):
             op.control_inputs.append(self.pivot.op)
@@ -81,7 +80,7 @@ class CondContext:
         self.graph.prevent_fetching(op)
 
     def adopt(self, op: Operation) -> None:
-        """Makes the outputs of `op` usable as they are, here and in every context around."""
+        """Makes the outputs of `op` usable directly, here and in every context around."""
         context: Any = self
         while context is not None:
             context._inside.update(op.outputs)
@@ -98,7 +97,7 @@ class CondContext:
         return context is not None and context.loop is self.loop
 
     def build(self, function: Callable[[], Any]) -> tuple[Any, Any]:
-        """Calls a branch function; returns its result, and that with a tensor of the branch for every
+        """Calls a branch function; returns its result, and the result with a tensor of the branch for every
         leaf.
         """
         with self.graph._scopes.having(control_flow_context=self):
@@ -175,7 +174,7 @@ def _branches(graph: Any, pred: Tensor, pivots: Any, functions: Any, strict: boo
         contexts.append(context)
         originals.append(original if strict else _unpacked(original))
         results.append(nest.flatten(result))
-        if context.outer_context is not None:  # or the Merge would take them through a Switch of its own
+        if context.outer_context is not None:  # else the Merge would take them through another Switch
             context.outer_context._inside.update(nest.flatten(result, composites=True))
     nest.assert_same_structure(*originals)
     pairs = [_alike(x, y) for x, y in zip(*results)]
@@ -191,7 +190,7 @@ def _unpacked(result: Any) -> Any:
 
 
 def _alike(on_true: Any, on_false: Any) -> tuple[Any, Any]:
-    """The two values of one leaf; of slices, the types of the indices may differ, and become 64 bits."""
+    """The two values of one leaf; if the index types of slices differ, both become int64."""
     if isinstance(on_true, IndexedSlices) and isinstance(on_false, IndexedSlices):
         on_true, on_false = with_equal_indices([on_true, on_false])
     if not nest.are_alike(on_true, on_false):
@@ -224,7 +223,7 @@ def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | 
         if types <= {
             dtypes.string,
             dtypes.int32,
-        }:  # values of the host: nothing is saved by not computing them
+        }:  # host values: computing them costs little
             return assert_op.operation(condition, data, summarize=shown, name="Assert")
         condition = convert_to_tensor(condition, name="Condition")
 
@@ -247,8 +246,8 @@ def case(
     """The result of the function of the first true predicate, else of `default`.
 
     `pred_fn_pairs`: a list of (scalar bool tensor, function), or a dict of them (taken in the order of the
-    predicates' names unless it is an OrderedDict). With `exclusive`, more than one true predicate is an
-    InvalidArgumentError of the step; without `default`, so is none. Raises TypeError for pairs that are none.
+    predicates' names unless it is an OrderedDict). The step fails with InvalidArgumentError if more than one
+    predicate is true with `exclusive`, or none without `default`. Raises TypeError for invalid pairs.
     """
     if isinstance(pred_fn_pairs, dict):
         ordered = isinstance(pred_fn_pairs, OrderedDict)
@@ -303,7 +302,7 @@ def _chained(predicates: list[Any], functions: list[Any], default: Any, exclusiv
 
 
 def _asserting_last(predicates: list[Any], functions: list[Any]) -> Callable[[], Any]:
-    """The last function as the default, which checks that its predicate, and no other one, is true."""
+    """The last function as the default; it checks that its predicate is true and no other one is."""
     last = len(functions) - 1
     predicate, function = predicates.pop(), functions.pop()
 

@@ -1,7 +1,7 @@
-"""Order and choice among nodes: no-op, group, tuple, and the primitives of control flow (white paper 4.4).
+"""Order of nodes (no-op, group, tuple) and the primitives of control flow (white paper 4.4).
 
-Switch hands its input to one of two outputs; whatever needs the other one is *dead* and does not run. Merge
-hands on whichever input is alive. Enter brings a value into a loop's *frame*, NextIteration to the next
+Switch passes its input to one of two outputs; nodes that need the other one are *dead* and do not run. Merge
+passes on the input that is alive. Enter brings a value into a loop's *frame*, NextIteration to the next
 iteration, Exit (the paper's Leave) out of it; LoopCond marks the predicate. A session compiles them away
 (`rewriting/analyses/branches.py`, `runtime/segments.py`); `conditionals.py` builds `tf.cond` of them,
 `loops.py` `tf.while_loop`.
@@ -38,7 +38,7 @@ no_op_declaration.not_differentiable()
 
 
 def no_op(name: str | None = None) -> Operation:
-    """An operation that does nothing but can be waited for."""
+    """An operation that does nothing, for others to wait for."""
     return no_op_declaration.operation(name=name)
 
 
@@ -110,7 +110,7 @@ control_trigger_op = op("ControlTrigger", "->", free=True)
 for _declaration in (enter_op, ref_enter_op):
     _declaration.infer(lambda node: node.dims(0))
     _declaration.kernel(CPU, GPU)(_no_kernel)
-    # a loop variable's first value says nothing of the later ones
+    # a loop variable's first value does not determine the later ones
     _declaration.value(0)(
         lambda node: static_value(node.inputs[0]) if node.attributes["is_constant"] else None
     )
@@ -153,7 +153,7 @@ def _switch_parts(data: Any, pred: Any, name: str | None) -> Any:
 
 
 def colocated_switch(data: Any, pred: Any, name: str = "Switch") -> Any:
-    """`switch`, placed with `data`."""
+    """`switch` on the device of `data`."""
     if isinstance(data, (IndexedSlices, SparseTensor)):
         return switch(data, pred, name)
     with data.graph.colocate_with(data.op, ignore_existing=True):
@@ -161,7 +161,7 @@ def colocated_switch(data: Any, pred: Any, name: str = "Switch") -> Any:
 
 
 def merge(inputs: Iterable[Any], name: str | None = None) -> Any:
-    """(output, value_index): the one of `inputs` that is alive, and its place.
+    """(output, value_index): the one of `inputs` that is alive, and its index.
 
     Tensors of one type, or slices (dense ones among them become slices; if the types of their indices or
     shapes differ, all become int64). ValueError for an input that is None."""
@@ -230,7 +230,7 @@ def _switch_gradient(op: Operation, *dys: Any) -> Gradients:
         if dys[0] is None or dys[1] is None:
             return None, None
         return merge([switch(dys[0], pred)[0], switch(dys[1], pred)[1]])[0], None
-    if dys[1 - context.branch] is None:  # a type that has no zeros, such as a handle of something else
+    if dys[1 - context.branch] is None:  # a type without zeros, such as a handle of no variable
         return None, None
     if context.loop is not None:
         return merge([_dying_together(dy) for dy in dys], name="cond_grad")[0], None
@@ -238,8 +238,8 @@ def _switch_gradient(op: Operation, *dys: Any) -> Gradients:
 
 
 def _dying_together(dy: Any) -> Any:
-    """Slices whose indices are dead where their values are: in the gradient of a loop, indices that are the
-    same in all iterations do not come through the branch.
+    """Slices whose indices are dead where their values are. In the gradient of a loop, indices that are the
+    same in all iterations do not pass through the branch by themselves.
     """
     if not isinstance(dy, IndexedSlices):
         return dy
@@ -276,7 +276,7 @@ def zeros_for_gradient(op: Operation, output: Tensor) -> Tensor:
         return F.ZerosLike(output, name="zeros_like")
     data = op.inputs[0]
     other = switch(data, context.pred)[1 - context.branch]
-    pivot = F.Identity(other)  # what follows must be dead where `other` is
+    pivot = F.Identity(other)  # the zeros must be dead where `other` is
     graph = op.graph
     if data.dtype is dtypes.resource:
         with graph.control_dependencies([pivot]):

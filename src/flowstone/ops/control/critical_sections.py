@@ -1,8 +1,8 @@
-"""`CriticalSection`: pieces of graph of which no two run at the same time, in whatever steps.
+"""`CriticalSection`: pieces of graph no two of which run at the same time, in the same or different steps.
 
-`execute` builds a piece by calling a function, in such an order of the steps: what it takes from outside is
-computed, the section's mutex is acquired (`mutexes.py`), the piece runs, the mutex is freed, the results are
-handed out.
+`execute` builds a piece by calling a function. In a step, first the piece's inputs from outside are computed.
+Then the section's mutex is acquired (`mutexes.py`), the piece runs, and the mutex is released. Only then are
+the results available.
 
 >>> from flowstone.framework.graph import Graph
 >>> from flowstone.ops.arrays.constants import constant
@@ -31,7 +31,7 @@ _building = threading.local()  # the sections whose functions are being called
 
 
 class _Execution(NamedTuple):
-    """One piece: the operation that locks, its section's handle, the resources that it takes."""
+    """One piece: the operation that acquires the mutex, its section's handle, the resources that it uses."""
 
     op: Operation
     handle: Tensor
@@ -40,7 +40,7 @@ class _Execution(NamedTuple):
 
 
 class CriticalSection:
-    """A section of which one piece runs at a time.
+    """A section; only one of its pieces runs at a time.
 
     `shared_name`: sessions on one target share sections of a name (default: the scope's and `name`).
     Raises ValueError if a definition is given as well.
@@ -107,7 +107,7 @@ class CriticalSection:
             self._record(lock.op, created, exclusive_resource_access)
             flat = [_converted(result) for result in nest.flatten(results)]
             ready = [_after(result) for result in flat]
-            # a variable's value is that within the section: it is not read again
+            # a variable becomes its value inside the section, so that it is not read again outside
             flat = [x if isinstance(x, (Tensor, Operation)) else y for x, y in zip(flat, ready)]
             with graph.control_dependencies(ready):
                 with graph.colocate_with(self._handle.op):
@@ -118,7 +118,7 @@ class CriticalSection:
         return nest.pack_sequence_as(results, released)
 
     def _wait_for_inputs(self, lock: Operation, created: list[Operation]) -> None:
-        """Has the mutex acquired only when all that the piece takes from outside is there."""
+        """Makes the mutex wait until all inputs of the piece from outside are computed."""
         inside = {*created, lock, self._handle.op}
         sources = [
             source
@@ -132,7 +132,7 @@ class CriticalSection:
             lock._add_control_input(group(*outside))
 
     def _record(self, lock: Operation, created: list[Operation], exclusive: bool) -> None:
-        """Notes the resources that the piece takes; ValueError if another section needs one for itself."""
+        """Notes the resources that the piece uses; ValueError if a section needs one of them exclusively."""
         graph = self._handle.graph
         taken = dict.fromkeys(
             tensor
@@ -161,5 +161,5 @@ def _converted(result: Any) -> Any:
 
 
 def _after(result: Any) -> Any:
-    """The same, behind the current control dependencies."""
+    """The same result, available after the current control dependencies."""
     return group(result) if isinstance(result, Operation) else identity(result)

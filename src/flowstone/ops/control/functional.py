@@ -1,7 +1,8 @@
 """Functions over the first axis of tensors: `map_fn`, `foldl`, `foldr` and `scan`, as loops in the graph.
 
-Each takes its elements from TensorArrays, one iteration of a `while_loop` an element. `elems` is a tensor or
-a nested structure of tensors whose first dimensions agree; the function then gets a structure of rows.
+Each reads its elements from TensorArrays, in one iteration of a `while_loop` for each element. `elems` is a
+tensor or a nested structure of tensors whose first dimensions agree; the function then gets a structure of
+rows.
 
 >>> import flowstone as tf
 >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -85,7 +86,8 @@ def foldl(
     """``fn(... fn(fn(initializer, row 0), row 1) ..., row n-1)``: a structure like `initializer`.
 
     `elems`: structure of tensors [n, ...]; `initializer`: structure of tensors, the first row if None (a step
-    then fails for n = 0). The others are those of `while_loop`, which checks that shapes and types stay.
+    then fails for n = 0). The others are those of `while_loop`, which checks that shapes and types do not
+    change.
 
     Raises TypeError if `fn` is not callable, ValueError for scalars or no elements."""
     _check_function(fn)
@@ -121,7 +123,8 @@ def foldr(
     swap_memory: bool = False,
     name: str | None = None,
 ) -> Any:
-    """``fn(... fn(fn(initializer, row n-1), row n-2) ..., row 0)``: as `foldl`, from the last row on."""
+    """``fn(... fn(fn(initializer, row n-1), row n-2) ..., row 0)``: as `foldl`, beginning with the last
+    row."""
     _check_function(fn)
     with get_default_graph().name_scope(name or "foldr"):
         rows = _Rows(elems)
@@ -157,11 +160,11 @@ def scan(
     reverse: bool = False,
     name: str | None = None,
 ) -> Any:
-    """All values of `foldl` on the way, stacked: a structure like `initializer` of tensors [n, ...].
+    """The intermediate values of `foldl`, stacked: a structure like `initializer` of tensors [n, ...].
 
     `elems`: structure of tensors [n, ...]; `initializer`: structure of tensors; if None, the first value is
-    the first row. `reverse`: from the last row to the first, with each value where its row is. `infer_shape`:
-    whether all values of one output have the initial one's static shape.
+    the first row. `reverse`: from the last row to the first, with each value at the index of its row.
+    `infer_shape`: whether all values of one output have the initial one's static shape.
 
     Raises TypeError if `fn` is not callable, ValueError for scalars, no elements, or a structure that `fn`
     changes."""
@@ -244,8 +247,8 @@ class _Rows:
     def unstack(self, in_turn: bool = False, dims_known: bool = False) -> Any:
         """Puts the rows into arrays and returns their number, a Python integer if it is known.
 
-        `in_turn`: each array is filled before the next one is made; `dims_known`: the arrays are told the
-        rows' shape. Both are seen in the graph only."""
+        `in_turn`: each array is filled before the next one is made; `dims_known`: the arrays' element shape
+        is set. Both affect only the graph's nodes."""
         dims = self.tensors[0].dims
         count = shape(self.tensors[0])[0] if dims is None or dims[0] is None else dims[0]
         for x in self.tensors:

@@ -1,20 +1,19 @@
-"""Control flow and calls whose parts are functions of the graph's library, as later TensorFlow writes them.
+"""Control flow and calls whose parts are functions of the graph's library, as in later TensorFlow versions.
 
 ==============================================  =======================================================
 op                                              meaning
 ==============================================  =======================================================
-If, StatelessIf                                 ``then_branch(input)`` or ``else_branch(input)``
-Case, StatelessCase                             ``branches[branch_index](input)``; the last if out of range
-While, StatelessWhile                           ``while cond(x): x = body(x)``
-For                                             ``for i in range(start, limit, delta): x = body(i, x)``
-PartitionedCall, StatefulPartitionedCall        ``f(args)``
-RemoteCall                                      ``f(args)`` on another device
-SymbolicGradient                                the gradient of ``f`` by its arguments
+If, StatelessIf                                 ``then_branch(input)`` or ``else_branch(input)`` Case,
+StatelessCase                             ``branches[branch_index](input)``; the last if out of range While,
+StatelessWhile                           ``while cond(x): x = body(x)`` For
+``for i in range(start, limit, delta): x = body(i, x)`` PartitionedCall, StatefulPartitionedCall
+``f(args)`` RemoteCall                                      ``f(args)`` on another device SymbolicGradient
+the gradient of ``f`` with respect to its arguments
 ==============================================  =======================================================
 
-None has a kernel: a plan puts the functions' nodes in their place
-(`rewriting/functions/function_inlining.py`). A gradient is again such an op, whose functions hold a
-SymbolicGradient; so a graph that is differentiated exports and imports like any other.
+None of them has a kernel: a plan replaces them by the functions' nodes
+(`rewriting/functions/function_inlining.py`). The gradient of such an op is again such an op, whose functions
+hold a SymbolicGradient. So a graph with gradients exports and imports like any other.
 """
 
 from __future__ import annotations
@@ -90,14 +89,15 @@ def _told_shapes(node: Node) -> list[Any]:
 
 
 def _loop_shapes(node: Node) -> list[Any]:
-    """As told; else those of the first values."""
+    """The shapes of the attribute; without it those of the first values."""
     if node.attributes.get("output_shapes"):
         return _told_shapes(node)
     return [x.dims for x in node.group(len(node.declaration.inputs) - 1)]
 
 
 def _gradient_shapes(node: Node) -> list[Any]:
-    """A gradient has its argument's shape; that of a handle's values is not known here."""
+    """Gradients have their arguments' shapes; unknown for a handle, whose variable's shape is not known
+    here."""
     pairs = zip(node.outputs, node.inputs)
     return [None if x.dtype is dtypes.resource else x.dims for _, x in pairs]
 
@@ -174,13 +174,14 @@ def _(op: Operation, *dys: Tensor) -> Gradients:
 @while_op.gradient
 @stateless_while.gradient
 def _(op: Operation, *dys: Tensor) -> Gradients:
-    """That of a function that is the loop, which runs once more to keep what the gradient needs."""
+    """The gradient of a function that holds only the loop; the loop is run again to keep the values that the
+    gradient needs."""
     name = _loop_function(op)
     return symbolic_gradient(op, name, list(op.inputs), list(op.outputs), dys)
 
 
 def _loop_function(op: Operation) -> str:
-    """The name of a function that is but this loop."""
+    """The name of a function that holds only this loop."""
     message = messages("function_pb2").FunctionDef()
     message.signature.name = f"{op.attributes['body']}_loop"
     node = message.node_def.add()
@@ -201,8 +202,8 @@ def _loop_function(op: Operation) -> str:
 def _branch_gradients(
     op: Operation, names: Any, dys: Any
 ) -> tuple[list[Any], list[str], list[Any], list[Any]]:
-    """What the conditional of the branches' gradients takes: inputs, functions, gradients with respect to the
-    results, result types.
+    """The arguments for the conditional of the branches' gradients: inputs, functions, gradients with respect
+    to the results, result types.
     """
     inputs, outputs = list(op.group(1)), list(op.outputs)
     flows = [F.ZerosLike(y) if dy is None else convert_to_tensor(dy) for y, dy in zip(outputs, dys)]
@@ -212,7 +213,7 @@ def _branch_gradients(
 
 
 def _differentiable(results: list[Any], inputs: list[Any]) -> list[Any]:
-    """The gradients, told their inputs' shapes; None where the type has none."""
+    """The gradients, with their inputs' static shapes; None for types without gradients."""
     found: list[Any] = []
     for result, x in zip(results, inputs):
         if not has_gradient(result.dtype):
@@ -244,7 +245,7 @@ def _gradient_function(library: FunctionLibrary, name: str, inputs: Any, flows: 
 
 
 def _add_distinct(library: FunctionLibrary, message: Any) -> str:
-    """Adds a function, under a longer name if a different one has its own; returns the name."""
+    """Adds a function, under a longer name if another function has its name; returns the name."""
     while message.signature.name in library and library[message.signature.name] != message:
         message.signature.name += "_"
     library.add(message)
@@ -255,7 +256,8 @@ def _add_distinct(library: FunctionLibrary, message: Any) -> str:
 
 
 def _used(functions: list[Any], inputs: Any) -> list[Any]:
-    """The inputs and what the functions captured, which must be the same; adds them to the default graph."""
+    """The inputs and the tensors that the functions captured, which must be the same; adds the functions to
+    the default graph."""
     graph = get_default_graph()
     captured = [list(function.captured_inputs) for function in functions]
     for function in functions:
@@ -270,8 +272,8 @@ def _result_types(function: Any) -> list[Any]:
 
 
 def Gradient(inputs: Any, f: Any, name: str | None = None) -> list[Tensor]:
-    """The gradients of function `f` by its arguments: `inputs` are these, then the gradients by its
-    results.
+    """The gradients of function `f` with respect to its arguments: `inputs` are the arguments, then the
+    gradients with respect to its results.
     """
     f.add_to_graph(get_default_graph())
     types = list(f.declared_input_types)
@@ -293,8 +295,8 @@ def If(cond: Any, inputs: Any, then_branch: Any, else_branch: Any, name: str | N
 
 
 def While(input_: Any, cond: Any, body: Any, name: str | None = None) -> Any:
-    """The values for which function `cond` is false at last, of those that begin as `input_` and go through
-    function `body`.
+    """Applies function `body` to values, beginning with `input_`, as long as function `cond` is true; returns
+    the last values.
     """
     values = _used([cond], input_)
     _used([body], input_)
@@ -307,7 +309,7 @@ def For(start: Any, limit: Any, delta: Any, inputs: Any, body: Any, name: str | 
 
 
 def Case(branch_index: Any, inputs: Any, branches: list[Any], name: str | None = None) -> Any:
-    """The results of the function of this index; of the last one if there is none."""
+    """The results of the function with this index; of the last one if the index is out of range."""
     values = _used(list(branches), inputs)
     names = [branch.name for branch in branches]
     return F.Case(branch_index, values, Tout=_result_types(branches[0]), branches=names, name=name)

@@ -1,7 +1,7 @@
-"""`WhileContext`: what holds while a loop is built (white paper 4.4).
+"""`WhileContext`: the state of building a loop (white paper 4.4).
 
-Tensors from outside come in through an Enter that says the same in every iteration, once each. Nodes that
-would not wait for anything in the iteration wait for its *pivot*: the first Merge while the predicate is
+Tensors from outside come in through an Enter (one each) that has the same value in every iteration. Nodes
+that would depend on nothing in the iteration wait for its *pivot*: the first Merge while the predicate is
 built, the first Identity afterwards. Nothing in a frame can wait for an operation outside it, so such control
 inputs are replaced: by a node in the loop that takes the operation's value, if it has one."""
 
@@ -30,15 +30,15 @@ def close_off(op: Operation) -> None:
 
 
 class WhileContext:
-    """What is known while a loop is built.
+    """The state of building a loop.
 
     `name` is that of its frame; `pivot`, the predicate's LoopCond; `pivot_for_pred` and `pivot_for_body`, the
-    tensors that stand for "this iteration has begun"; `loop_enters` and `loop_exits`, the tensors of its loop
-    variables; `outer_context`; `loop`, itself; `_inside`, the tensors that may be used as they are;
-    `_entered`, by outside tensor the one to use in its place. `history`, in the loop of a gradient, knows the
-    forward loop (`gradients/loop_gradients.py`): `history.replay(tensor)` is the value that one of its
-    tensors had in the iteration that is gone back through, or None for other tensors; `history.place_of`,
-    where to take a tensor's shape."""
+    tensors that signal that an iteration has begun; `loop_enters` and `loop_exits`, the tensors of its loop
+    variables; `outer_context`; `loop`, itself; `_inside`, the tensors that may be used directly; `_entered`,
+    the tensor to use in place of each outside tensor. `history`, in the loop of a gradient, knows the forward
+    loop (`gradients/loop_gradients.py`): `history.replay(tensor)` is the value of one of its tensors in the
+    forward iteration that belongs to the gradient's, or None for other tensors; `history.place_of` is the
+    context in which to compute a tensor's shape."""
 
     def __init__(
         self,
@@ -67,12 +67,13 @@ class WhileContext:
 
     @property
     def loop(self) -> WhileContext:
-        """The innermost loop around what is built in this context."""
+        """The innermost loop around operations of this context."""
         return self
 
     @property
     def pivot_now(self) -> Tensor | None:
-        """The tensor that stands for "this iteration has begun" in what is being built."""
+        """The tensor that signals that the iteration has begun, in the predicate or the body, whichever is
+        being built."""
         return self.pivot_for_pred if self.pivot_for_body is None else self.pivot_for_body
 
     def context_for(self, declaration: OpDeclaration, inputs: list[Tensor]) -> Any:
@@ -91,7 +92,7 @@ class WhileContext:
         return self.graph._scopes.having(control_flow_context=self)  # type: ignore[no-any-return]
 
     def add_value(self, tensor: Tensor) -> Tensor:
-        """The tensor that stands for `tensor` in the loop."""
+        """The tensor to use for `tensor` in the loop."""
         if tensor in self._inside:
             return tensor
         found = self._entered.get(tensor)
@@ -134,7 +135,8 @@ class WhileContext:
         return exited
 
     def _constant(self, tensor: Tensor) -> Tensor:
-        """An Enter of an outside value; it waits for what outside nodes wait for where it is made.
+        """An Enter of an outside value; it gets those of the current control dependencies that are outside
+        the loop.
 
         ValueError if it is of a loop that this one is not in.
         """
@@ -154,7 +156,7 @@ class WhileContext:
         return entered
 
     def add_op(self, op: Operation) -> None:
-        """Takes notice of an operation created in the loop."""
+        """Adds an operation that was created in the loop."""
         waits = op.control_inputs
         outside = [control for control in waits if not self._runs(control)] if waits else []
         for control in outside:
@@ -169,14 +171,14 @@ class WhileContext:
         close_off(op)
 
     def adopt(self, op: Operation) -> None:
-        """Makes the outputs of `op` usable as they are, here and in every context around."""
+        """Makes the outputs of `op` usable directly, here and in every context around."""
         context: Any = self
         while context is not None:
             context._inside.update(op.outputs)
             context = context.outer_context
 
     def _entered_controls(self, op: Operation, outside: list[Operation]) -> list[Operation]:
-        """In place of control inputs from outside, nodes in the loop that take their values."""
+        """Nodes in the loop that replace control inputs from outside, whose values they take."""
         graph = self.graph
         scope = graph.get_name_scope() if op.type == "Const" else op.name
         with (
@@ -191,7 +193,7 @@ class WhileContext:
         return context is not None and context.loop is self
 
     def _encloses(self, op: Operation) -> bool:
-        """Whether `op` belongs to this loop or to something in it."""
+        """Whether `op` belongs to this loop or to a context inside it."""
         context = op._control_flow_context
         while context is not None and context is not self:
             context = context.outer_context

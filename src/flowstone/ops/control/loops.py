@@ -1,15 +1,15 @@
 """`tf.while_loop`: a body that runs as long as a predicate holds (white paper 4.4).
 
 Every loop variable is a ring of nodes: Enter brings its first value into the loop's frame; Merge takes that,
-or the value of NextIteration; Switch hands it, by the predicate's LoopCond, to the body or to the Exit. What
-the body sees is an Identity; its result goes to NextIteration.
+or the value of NextIteration; Switch passes it, by the predicate's LoopCond, to the body or to the Exit. The
+body gets it from an Identity; the body's result goes to NextIteration.
 
     value -> Enter -> Merge -> Switch -> Exit -> result
                         ^         |
                         |         +----> Identity -> body -> NextIteration
                         +------------------------------------------+
 
-Composite values and TensorArrays are several loop variables (an array: its flow), or one.
+A composite value is several loop variables; a TensorArray is one, its flow.
 
 >>> from flowstone.framework.graph import Graph
 >>> with Graph().as_default():
@@ -55,10 +55,10 @@ def while_loop(
 
     `loop_vars`: a list or tuple of nested structures of tensors, `IndexedSlices`, `SparseTensor` and
     TensorArrays; `body` returns the same structure with the same dtypes. A variable's static shape may not
-    change, unless `shape_invariants` (the same structure of TensorShapes) says what stays known of it: for
-    slices that of their values, for a sparse tensor that of its `dense_shape`.
-    `parallel_iterations`: how many may be under way at once; `back_prop`: whether gradients are wanted;
-    `swap_memory`: whether what gradients need may leave the device's memory; `maximum_iterations`: a scalar
+    change, unless `shape_invariants` (the same structure of TensorShapes) gives the part that stays known:
+    for slices the shape of their values, for a sparse tensor that of its `dense_shape`.
+    `parallel_iterations`: how many may run at once; `back_prop`: whether gradients are needed; `swap_memory`:
+    whether values that gradients need may be moved out of the device's memory; `maximum_iterations`: a scalar
     integer. Returns the variables, or the only one itself unless `return_same_structure`.
 
     Raises TypeError if a function is not callable or a dtype changes, ValueError for no variables, structures
@@ -150,7 +150,7 @@ def _tensors(leaves: Iterable[Any]) -> list[Tensor]:
 
 
 def _rebuilt(leaves: Iterable[Any], tensors: Iterable[Tensor]) -> list[Any]:
-    """Values like `leaves`, of `tensors`."""
+    """Values of the kinds of `leaves`, made from `tensors`."""
     following, values = iter(tensors), []
     for leaf in leaves:
         parts = [next(following) for _ in _parts(leaf)]
@@ -174,7 +174,7 @@ def _check_kinds(before: list[Any], after: list[Any]) -> None:
 
 
 def _invariant_dims(structure: Any, leaves: list[Any], invariants: Any) -> list[Dims]:
-    """What stays known of the shapes of the variables' tensors."""
+    """The shapes of the variables' tensors, as far as they stay the same in all iterations."""
     if invariants is None:
         return [dims for leaf in leaves for dims in _own_dims(leaf)]
     nest.assert_same_structure(list(structure), list(invariants))
@@ -189,8 +189,8 @@ def _own_dims(leaf: Any) -> list[Dims]:
 
 
 def _part_dims(leaf: Any, shape: Any) -> list[Dims]:
-    """What a shape says of a variable: the shape of a tensor, of the values of slices, of the dense shape of
-    a sparse tensor.
+    """The shapes of a variable's tensors for an invariant: the shape of a tensor, of the values of slices, of
+    the dense shape of a sparse tensor.
     """
     if shape is not None and not isinstance(shape, TensorShape):
         raise TypeError(f"'shape' must be one of TypeSpec, TensorShape or None. Received: {type(shape)}")
@@ -204,7 +204,7 @@ def _part_dims(leaf: Any, shape: Any) -> list[Dims]:
 
 
 def _sparse_dims(dims: Dims) -> list[Dims]:
-    """Of indices, values and dense shape, where `dims` is the last one's."""
+    """The shapes of indices, values and dense shape, where `dims` is the last one's."""
     if dims is not None and len(dims) != 1:
         raise ValueError(
             f"Expected a shape with 1 dimension. Obtained: {TensorShape.from_dims(dims)} which has "
@@ -252,7 +252,7 @@ class _Builder:
         invariants = _invariant_dims(self.structure, self.leaves, shape_invariants)
         self.enters = [context.enter(x) for x in self.sources]
         for source, entered in zip(self.sources, self.enters):
-            if is_constant_enter(source.op):  # it is there before the iteration around begins
+            if is_constant_enter(source.op):  # its value is there before the surrounding iteration begins
                 entered.op.control_inputs.append(outer.pivot_now.op)
         _set_dims(sources, self.enters, invariants)
         context.loop_enters = self.enters
@@ -288,7 +288,7 @@ class _Builder:
 
 
 def _close(source: Tensor, merged: Tensor, result: Tensor) -> None:
-    """Leads the body's result back to the Merge."""
+    """Passes the body's result back to the Merge."""
     if result.dtype.base_dtype != merged.dtype.base_dtype:
         raise TypeError(
             f"Input tensor '{source.name}' enters the loop with type {merged.dtype.name}, "

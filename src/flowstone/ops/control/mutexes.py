@@ -1,10 +1,10 @@
 """Mutexes: mutual exclusion between parts of steps, without holding a thread.
 
-Two forms. TensorFlow's: ``MutexLock`` gives a `MutexLock`, a value; the mutex is free again once
-``ConsumeMutexLock`` has run on it, or once nobody holds the value any more. The white paper's (Table 1):
-``MutexAcquire`` and ``MutexRelease`` as a pair of operations of one step. In both a step that fails, is
-cancelled or ends gives back what it had acquired, so that no mutex stays locked by nobody. Who waits is
-served first come, first served.
+There are two forms. In TensorFlow's, ``MutexLock`` returns a value, a `MutexLock`; the mutex is free again
+when ``ConsumeMutexLock`` has run on it, or when no reference to the value is left. The white paper's (Table
+1) is a pair of operations of one step, ``MutexAcquire`` and ``MutexRelease``. In both, a step that fails, is
+cancelled or ends releases the mutexes that it had acquired, so that none stays locked without an owner.
+Waiting steps acquire it in the order of their requests.
 
 >>> from types import SimpleNamespace
 >>> step = SimpleNamespace(on_cancel=lambda callback: lambda: None)
@@ -32,7 +32,7 @@ __all__: list[str] = []
 
 
 class Mutex:
-    """Who has acquired it, if anybody, and who waits for it."""
+    """A mutex: its lock, if it is acquired, and the requests that wait for it."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -43,7 +43,7 @@ class Mutex:
         return f"<Mutex {self.name}{' (locked)' if self.is_locked else ''}>"
 
     def acquire(self, step: Any, done: Done) -> None:
-        """`done` is told a `MutexLock` once the mutex is free, and then it is not."""
+        """Calls `done` with a `MutexLock` when the mutex is free; it is acquired then."""
 
         def attempt() -> Any:
             if self.is_locked:
@@ -54,7 +54,7 @@ class Mutex:
         self.waiting.start(step, done, attempt)
 
     def release(self) -> None:
-        """Ends all waiting, as its container is dropped."""
+        """Ends all waiting requests, because its container is dropped."""
         self.waiting.release()
 
     def _unlock(self) -> None:
@@ -65,7 +65,8 @@ class Mutex:
 
 
 class MutexLock:
-    """A mutex that is acquired, until `release` is called, nobody holds this, or its step is cancelled."""
+    """The lock of an acquired mutex: until `release` is called, no reference to it is left, or its step is
+    cancelled."""
 
     __slots__ = ("__weakref__", "_is_held", "_remove", "mutex")
 
@@ -88,7 +89,7 @@ class MutexLock:
         self.release()
 
     def release(self) -> None:
-        """Frees the mutex; the second time nothing happens."""
+        """Frees the mutex; does nothing the second time."""
         if self._is_held:
             self._is_held = False
             remove, self._remove = self._remove, None
@@ -119,7 +120,7 @@ consume_mutex_lock_op.kernel(CPU)(lambda node, env: MutexLock.release)
 
 
 def _held(step: Any, mutex: Mutex) -> list[MutexLock]:
-    """What the step has acquired of this mutex; goes with the step."""
+    """The step's locks of this mutex; they end with the step."""
     return step.state(("mutex", id(mutex)), list)  # type: ignore[no-any-return]
 
 
@@ -129,7 +130,7 @@ def _acquire(step: Any, done: Any, mutex: Mutex) -> None:
     def keep(outputs: Any, error: Any = None) -> None:
         if error is None:
             locks.extend(outputs)
-            outputs[0]._remove = None  # refers to the step, which shall hold the lock and go when it ends
+            outputs[0]._remove = None  # it refers to the step, and the step holds the lock
             outputs = ()
         done(outputs, error)
 

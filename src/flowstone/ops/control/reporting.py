@@ -1,7 +1,7 @@
-"""What a running graph tells its user: failed assertions and printed values.
+"""Messages of a running graph to its user: failed assertions and printed values.
 
-`summary` is the text of a value in both: nested brackets, at most so many elements, floating-point numbers as
-short as they can be without loss.
+`summary` is the text of a value in both: nested brackets, a limited number of elements, floating-point
+numbers in the shortest form without loss.
 
 >>> import numpy as np
 >>> summary(np.array([[1, 2, 3], [4, 5, 6]]), 2)

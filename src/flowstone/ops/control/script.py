@@ -1,7 +1,8 @@
 """`tf.py_func`: a Python function as a node of the graph.
 
 The node names the function by a token, as on the wire; the graph keeps the function alive. A step calls it
-with NumPy arrays (scalars as NumPy scalars or `bytes`) that belong to it, and copies what it returns."""
+with NumPy arrays (scalars as NumPy scalars or `bytes`) that it may keep and change, and copies its
+results."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ _WIRE_NAMES = {"float32": "float", "float64": "double", "float16": "half"}
 
 
 class _Function:
-    """A registered function; its graph holds it, the registry only points at it."""
+    """A registered function; its graph owns it, the registry has only a weak reference."""
 
     def __init__(self, call: Callable[..., Any]) -> None:
         self.call = call
@@ -54,7 +55,7 @@ _numbers = itertools.count()
 def _register(graph: Graph, call: Callable[..., Any]) -> str:
     token = f"pyfunc_{next(_numbers)}"
     function = _functions[token] = _Function(call)
-    while isinstance(graph, FunctionGraph):  # whose graph is let go once the function is in the library
+    while isinstance(graph, FunctionGraph):  # such a graph is dropped once the function is in the library
         graph = graph.outer
     _held.setdefault(graph, []).append(function)
     return token
@@ -134,7 +135,7 @@ def py_func(
     it is empty). `stateful`: whether equal arguments may give different results or calls have effects; else
     calls may be merged. Exceptions of `func` become ValueError, TypeError: InvalidArgumentError;
     StopIteration: OutOfRangeError; MemoryError: ResourceExhaustedError; NotImplementedError:
-    UnimplementedError; others: UnknownError. Results of other number or dtype are InvalidArgumentErrors.
+    UnimplementedError; others: UnknownError. Results of another number or dtype are InvalidArgumentErrors.
     Raises ValueError if `func` is not callable."""
     if not callable(func):
         raise ValueError(f"Expected func to be callable. Received func={func} of type {type(func)}.")
