@@ -1,15 +1,14 @@
 """Flowstone: stateful dataflow graphs, sessions and training, speaking the TensorFlow 1.x Python API.
 
-`import flowstone as tf`. The names here are assembled from the rooms below; nothing is defined but what to do
-with a name that is first asked for: protocol buffers, sessions and the larger namespaces are imported then.
+`import flowstone as tf`. The names here are assembled from the rooms below. Protocol buffers, sessions, the
+larger namespaces and what few programs use are imported when they are first asked for.
 """
 
 from importlib import import_module as _import_module
-from typing import Any as _Any
 
 from flowstone.framework.collector import importing as _importing
-from flowstone.framework.collector import paused as _paused
 from flowstone.framework.flags import short_spins as _short_spins
+from flowstone.framework.late_names import late_names as _late_names
 
 with _importing(), _short_spins():  # torch is loaded here
     for _room in ("ops", "gradients", "nn"):
@@ -20,9 +19,7 @@ from flowstone import (
     compat,
     debugging,
     dtypes,
-    image,
     initializers,
-    linalg,
     manip,
     math,
     nn,
@@ -148,44 +145,18 @@ from flowstone.ops.variables.variable_creation import *
 from flowstone.ops.variables.variable_scope import *
 from flowstone.ops.variables.variables import *
 
-_MESSAGES = {
-    "AttrValue": "attr_value",
-    "ConfigProto": "config",
-    "Event": "event",
-    "GPUOptions": "config",
-    "GraphDef": "graph",
-    "GraphOptions": "config",
-    "HistogramProto": "summary",
-    "LogMessage": "event",
-    "MetaGraphDef": "meta_graph",
-    "NameAttrList": "attr_value",
-    "NodeDef": "node_def",
-    "OptimizerOptions": "config",
-    "RunMetadata": "config",
-    "RunOptions": "config",
-    "SessionLog": "event",
-    "Summary": "summary",
-    "SummaryMetadata": "summary",
-    "TensorInfo": "meta_graph",
-}
-_SESSIONS = ("InteractiveSession", "Session")  # which bring everything that runs graphs with them
-_NAMESPACES = ("app", "config", "flags", "logging", "summary", "test", "train")
-
-
-def __getattr__(name: str) -> _Any:
-    if name in _MESSAGES:
-        value = getattr(_import_module(f"tensorboard.compat.proto.{_MESSAGES[name]}_pb2"), name)
-        globals()[name] = value
-        return value
-    if name in _SESSIONS:
-        with _paused():
-            value = getattr(_import_module("flowstone.client.session"), name)
-        globals()[name] = value
-        return value
-    if name in _NAMESPACES:
-        return _import_module(f"flowstone.{name}")
-    raise AttributeError(f"flowstone has no name {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_MESSAGES, *_SESSIONS, *_NAMESPACES})
+_PROTO = "tensorboard.compat.proto"
+__getattr__, __dir__ = _late_names(
+    globals(),
+    {
+        f"{_PROTO}.attr_value_pb2": "AttrValue NameAttrList",
+        f"{_PROTO}.config_pb2": "ConfigProto GPUOptions GraphOptions OptimizerOptions RunMetadata RunOptions",
+        f"{_PROTO}.event_pb2": "Event LogMessage SessionLog",
+        f"{_PROTO}.graph_pb2": "GraphDef",
+        f"{_PROTO}.meta_graph_pb2": "MetaGraphDef TensorInfo",
+        f"{_PROTO}.node_def_pb2": "NodeDef",
+        f"{_PROTO}.summary_pb2": "HistogramProto Summary SummaryMetadata",
+        "flowstone.client.session": "InteractiveSession Session",  # and all that runs graphs
+    },
+    "app config flags image linalg logging summary test train",
+)

@@ -69,6 +69,7 @@ for all other ops. Computed from these: `is_pure`, `is_view` (the output usually
 from __future__ import annotations
 
 import math
+import threading
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -363,10 +364,32 @@ def evaluate(node: Node, inputs: Sequence[np.ndarray[Any, Any]]) -> list[Any]:
 
 
 class Registry:
-    """All declared operations by name; a mapping."""
+    """All declared operations by name; a mapping.
+
+    Files of ops that few programs use are imported late: a name that is not declared yet, and all that needs
+    every name, imports them with `load_late`, which `flowstone.ops` sets.
+    """
 
     def __init__(self) -> None:
         self._declarations: dict[str, OpDeclaration] = {}
+        self._load_late: Callable[[], None] | None = None
+        self._loading = threading.RLock()
+        self._is_loading = False
+
+    def load_late_by(self, load: Callable[[], None]) -> None:
+        """Sets the function that imports the files of ops that are not imported yet."""
+        self._load_late = load
+
+    def load_late(self) -> None:
+        """Imports every file of ops. TypeError if a declaration lacks an obligatory part."""
+        if self._load_late is None:
+            return
+        with self._loading:  # another thread waits until all is declared
+            if self._load_late is not None and not self._is_loading:
+                self._is_loading = True
+                self._load_late()
+                self.check_complete()
+                self._load_late = None
 
     def add(self, declaration: OpDeclaration) -> OpDeclaration:
         """Registers a declaration; a name may be declared once."""
@@ -376,19 +399,28 @@ class Registry:
         return declaration
 
     def __getitem__(self, name: str) -> OpDeclaration:
-        return self._declarations[name]
+        declaration = self.get(name)
+        if declaration is None:
+            raise KeyError(name)
+        return declaration
 
     def get(self, name: str) -> OpDeclaration | None:
         """The declaration of this name, or None."""
-        return self._declarations.get(name)
+        declaration = self._declarations.get(name)
+        if declaration is None and name[:1].isupper():  # so op names begin, unlike most functions' names
+            self.load_late()
+            declaration = self._declarations.get(name)
+        return declaration
 
     def __contains__(self, name: object) -> bool:
-        return name in self._declarations
+        return isinstance(name, str) and self.get(name) is not None
 
     def __iter__(self) -> Iterator[str]:
+        self.load_late()
         return iter(self._declarations)
 
     def __len__(self) -> int:
+        self.load_late()
         return len(self._declarations)
 
     def with_role(self, *roles: str) -> frozenset[str]:

@@ -1,9 +1,15 @@
 """All operations: declarations (`flowstone.framework.operation`) and the public functions over them, a folder
 a family. Operations that only plans contain are in `lowering` and `partition`.
 
-Importing this package declares every op; a declaration that lacks an obligatory part is an error here.
+Importing this package declares the ops of most programs. The files below it that are not named here are
+imported when a program asks for one of their names, or for an op that is not declared yet. A declaration that
+lacks an obligatory part is an error then.
 """
 
+from importlib import import_module as _import_module
+from pkgutil import walk_packages as _walk_packages
+
+from flowstone.framework.collector import paused as _paused
 from flowstone.framework.operation import registry
 from flowstone.ops.algebra import batch_matrices, diagonals, einstein_sums, matrices, tensor_contractions
 from flowstone.ops.arrays import (
@@ -129,4 +135,12 @@ from flowstone.ops.variables import (
     variables,
 )
 
+
+def _import_all() -> None:
+    with _paused():
+        for file in _walk_packages(__path__, f"{__name__}."):
+            _import_module(file.name)
+
+
 registry.check_complete()
+registry.load_late_by(_import_all)
