@@ -136,3 +136,30 @@ def test_basic_cells_have_a_bias_and_one_product() -> None:
         assert not list(BASIC.find(simplified(other).nodes))
     transposed = tf.matmul(tf.concat([x, h], 1), tf.Variable(np.ones((4, 7), "f")), transpose_b=True)
     assert not list(BASIC.find(simplified(tf.tanh(transposed + np.ones(UNITS, "f"))).nodes))
+
+
+@pytest.mark.parametrize("dtype", [tf.float64, tf.float16])
+def test_cells_of_other_types_are_found(dtype: Any) -> None:
+    x = tf.placeholder(dtype, [ROWS, STEPS, SIZE])
+    for k, (cell, kind) in enumerate(
+        ((CELLS.GRUCell, "gated recurrent units"), (CELLS.BasicRNNCell, "basic cells"))
+    ):
+        with tf.variable_scope(f"network_{k}"):
+            outputs, _ = tf.nn.static_rnn(cell(UNITS), tf.unstack(x, STEPS, 1), dtype=dtype)
+        assert names(simplified(*outputs)) == [f"{STEPS} {kind}"]
+
+
+@pytest.mark.needs_onednn
+def test_cells_that_wait_for_something_are_found_and_wait(monkeypatch) -> None:
+    x, h = gru_inputs()
+    counter = tf.Variable(0)
+    with tf.control_dependencies([counter.assign_add(1)]):
+        y = gru(x, h)
+    assert len(list(GRU.find(simplified(y).nodes))) == 1
+    feed = {z: RNG.standard_normal(z.shape.as_list()).astype("f") for z in (x, h)}
+    setup = tf.global_variables_initializer()
+    agree(monkeypatch, [y], feed, "join_lstm_layers", fires=0, setup=setup)
+    with tf.Session() as session:
+        session.run(setup)
+        session.run(y, feed)
+        assert session.run(counter) == 1
