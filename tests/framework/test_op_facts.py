@@ -22,11 +22,12 @@ from flowstone.framework.operation import OpDeclaration, registry
 FOLDER = pathlib.Path(__file__).parents[1] / "golden" / "ops_facts"
 _LINE = re.compile(r"(?P<name>\w+)\((?P<inputs>.*?)\) -> \((?P<outputs>.*?)\)(?P<rest>( ; .*)?)$")
 _TRAITS = re.compile(r" ; \[(?P<traits>[a-z_, ]+)\]$")
-_DEPRECATED = re.compile(r" ; deprecated since \d+")
+_DEPRECATED = re.compile(r" ; deprecated since (?P<version>\d+)")
 
 
 def _read(line: str) -> OpDeclaration:
     """A fact as a declaration that is registered nowhere."""
+    deprecated = _DEPRECATED.search(line)
     match = _LINE.match(_DEPRECATED.sub("", line))
     assert match is not None, line
     traits = _TRAITS.search(match["rest"])
@@ -39,6 +40,7 @@ def _read(line: str) -> OpDeclaration:
         attributes.replace(" ; ", ";").strip(";"),
         stateful="stateful" in words,
         commutative="commutative" in words,
+        deprecated=(int(deprecated["version"]), "another") if deprecated else None,
     )
 
 
@@ -58,6 +60,8 @@ FACTS = _facts()
 PAPER = frozenset(("MutexAcquire", "MutexRelease"))
 # Effects that a plan must see although TensorFlow's definition does not tell them.
 MARKED_STATEFUL = frozenset(("CheckNumerics", "MatchingFiles", "Placeholder", "PlaceholderV2"))
+# TensorFlow 1.15 has them again.
+ADMITTED_LATER = frozenset(("Inv", "InvGrad"))
 # TensorFlow's definition says so by mistake: common subexpressions would be merged wrongly.
 NOT_COMMUTATIVE = frozenset(("LeftShift", "RightShift"))
 # TensorFlow 1.4 leaves it free in some ops; later versions name the layouts.
@@ -97,6 +101,9 @@ def _differences(ours: OpDeclaration, fact: OpDeclaration) -> list[str]:
         meant = ours.name in (MARKED_STATEFUL if trait == "stateful" else NOT_COMMUTATIVE)
         if getattr(ours, trait) != getattr(fact, trait) and not meant:
             found.append(f"{trait}: {getattr(ours, trait)}")
+    removed_in = None if fact.deprecated is None or ours.name in ADMITTED_LATER else fact.deprecated[0]
+    if (ours.deprecated and ours.deprecated[0]) != removed_in:
+        found.append(f"deprecated: {ours.deprecated} instead of {removed_in}")
     for name, spec in fact.attributes.items():
         if name not in ours.attributes:
             found.append(f"no attribute {name}")

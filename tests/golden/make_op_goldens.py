@@ -55,12 +55,22 @@ class Question:
         self.built: dict[str, Any] = {}
         self.failures: dict[str, Exception] = {}
         with self.graph.as_default():
+            self._make_as_old_as_needed()
             self._make_variables()
             for variant in VARIANTS:
                 try:
                     self.built[variant] = self._build(variant)
                 except Exception as error:
                     self.failures[variant] = error
+
+    def _make_as_old_as_needed(self) -> None:
+        """Makes the graph one of a version that still has the op."""
+        removed_in = self.definition.deprecation.version
+        if removed_in:
+            old = tf.GraphDef()
+            old.versions.producer = removed_in - 1
+            old.node.add(name="old", op="NoOp")
+            tf.import_graph_def(old)
 
     def _make_variables(self) -> None:
         for position, one in positions(self.inputs):

@@ -28,6 +28,8 @@ def add_operation(
     """
     values = _match_inputs(declaration, arguments, keywords)
     graph = graph_of(values)
+    if declaration.deprecated is not None and (removed := declaration.why_removed(graph.producer)):
+        raise NotImplementedError(removed)
     if all([type(value) is Tensor for value in values]) and not declaration.has_lists:
         return _add(declaration, graph, values, keywords, name or declaration.name)
     with scope.graphs.entered(graph), graph.name_scope(name or declaration.name) as full_name:

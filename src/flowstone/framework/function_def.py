@@ -133,7 +133,7 @@ def _read(definition: Any, library: FunctionLibrary, attributes: dict[str, Any])
         copy = message.node.add()
         copy.CopyFrom(node)
         _fill_in(copy, attributes)
-    sources = read_nodes(message, None, library)
+    sources = read_nodes(message, None, library, 0)  # the graph that brought the function had its ops
     places = {name: _output_places(source) for name, source in sources.items()}
     for source in sources.values():
         source.message.input[:] = [_graph_name(text, arguments, places) for text in source.message.input]

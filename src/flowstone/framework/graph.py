@@ -22,12 +22,12 @@ from flowstone.framework.graph_elements import GraphElements
 from flowstone.framework.graph_operation import Operation, current_frames
 from flowstone.framework.operation import OpDeclaration
 from flowstone.framework.tensor import Tensor
+from flowstone.framework.versions import GRAPH_DEF_VERSION
 
 __all__ = ["Graph", "GraphKeys", "Operation"]
 
 _VALID_OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
 _VALID_SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\\/>-]*$")
-_GRAPH_DEF_VERSION = 24  # TensorFlow 1.4's
 _BETWEEN_CONTEXTS = frozenset({"enter", "exit", "switch"})  # roles
 
 
@@ -44,6 +44,8 @@ class Graph(GraphElements):
     """A dataflow graph under construction; see the module.
 
     `seed`: the graph-level random seed or None. `version`: grows with each operation. `finalized`.
+    `producer`: the oldest version of the GraphDefs that nodes are from; it decides which deprecated ops are
+    there.
     """
 
     def __init__(self) -> None:
@@ -54,6 +56,7 @@ class Graph(GraphElements):
         self._device_cache: dict[tuple[Any, ...], str] = {}
         self._last_id = 0
         self.seed: int | None = None
+        self.producer = GRAPH_DEF_VERSION
         self.variable_store: Any = None  # set by the room of variable scopes
 
     # ---- operations
@@ -66,7 +69,7 @@ class Graph(GraphElements):
     @property
     def graph_def_versions(self) -> Any:
         """The VersionDef of exported graphs."""
-        return messages("versions_pb2").VersionDef(producer=_GRAPH_DEF_VERSION)
+        return messages("versions_pb2").VersionDef(producer=self.producer)
 
     @property
     def finalized(self) -> bool:

@@ -86,10 +86,13 @@ def split_name(name: str) -> tuple[str, int]:
 # ---- nodes
 
 
-def read_nodes(message: Any, producer_op_list: Any, library: FunctionLibrary) -> dict[str, Source]:
+def read_nodes(
+    message: Any, producer_op_list: Any, library: FunctionLibrary, producer: int
+) -> dict[str, Source]:
     """A source of each node of a GraphDef, by name; an op is a declared one or a function of `library`.
 
-    UnknownOpError for an op that is neither.
+    UnknownOpError for an op that is neither, UnimplementedError for one that graphs of the version `producer`
+    cannot have.
     """
     produced = {op.name: op for op in producer_op_list.op} if producer_op_list is not None else {}
     sources: dict[str, Source] = {}
@@ -101,6 +104,8 @@ def read_nodes(message: Any, producer_op_list: Any, library: FunctionLibrary) ->
         declaration = registry.get(node.op) or library.declaration(node.op)
         if declaration is None:
             raise UnknownOpError(f"Op type not registered '{node.op}' for node '{node.name}'")
+        if removed := declaration.why_removed(producer):
+            raise errors.UnimplementedError(None, None, f"Node '{node.name}': {removed}")
         source = Source(node, position, declaration)
         try:
             _read_attributes(source, produced.get(node.op))

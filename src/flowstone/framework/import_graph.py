@@ -15,11 +15,12 @@ from typing import Any
 
 from flowstone.framework import scope
 from flowstone.framework.device_name import canonical_name
-from flowstone.framework.graph import _GRAPH_DEF_VERSION, Graph, Operation
+from flowstone.framework.graph import Graph, Operation
 from flowstone.framework.graph_source import Source, closes_loop, connect, read_nodes, sort, split_name
 from flowstone.framework.shape import Dims, format_dims, merge
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.framework.tensor_proto import messages
+from flowstone.framework.versions import GRAPH_DEF_VERSION
 
 
 def import_graph_def(
@@ -61,12 +62,14 @@ def import_graph_def(
         with _restored_on_failure(graph), graph.name_scope("import" if name is None else name) as prefix:
             replacements = _convert_input_map(graph, mapped, prefix)
             graph._functions.add_message(message.library)
-            sources = read_nodes(message, producer_op_list, graph._functions)
+            producer = min(graph.producer, message.versions.producer)
+            sources = read_nodes(message, producer_op_list, graph._functions, producer)
             connect(sources, replacements)
             order = sort(sources)
             names = _final_names(graph, sources, prefix)
             _prefix_colocation(sources, names)
             _create_all(graph, order, names)
+            graph.producer = producer
             return None if wanted is None else _find_elements(wanted, sources, replacements)
 
 
@@ -81,13 +84,13 @@ def _as_message(graph_def: Any) -> Any:
         message = cls.FromString(graph_def.SerializeToString())  # another program's copy of the same message
     else:
         raise TypeError("Argument `graph_def` must be a GraphDef proto.")
-    if message.versions.min_consumer > _GRAPH_DEF_VERSION:
+    if message.versions.min_consumer > GRAPH_DEF_VERSION:
         raise ValueError(
             f"GraphDef min consumer version {message.versions.min_consumer} above current version "
-            f"{_GRAPH_DEF_VERSION}"
+            f"{GRAPH_DEF_VERSION}"
         )
-    if _GRAPH_DEF_VERSION in message.versions.bad_consumers:
-        raise ValueError(f"GraphDef disallows consumer version {_GRAPH_DEF_VERSION}")
+    if GRAPH_DEF_VERSION in message.versions.bad_consumers:
+        raise ValueError(f"GraphDef disallows consumer version {GRAPH_DEF_VERSION}")
     return message
 
 

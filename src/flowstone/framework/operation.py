@@ -64,6 +64,8 @@ variable, a feed), `by_element` (does a little for every element of what it take
 where it leaves the other rows alone), `holds_state` (its value stays in memory between steps). `role` is what
 a primitive of control flow does: "switch", "merge", "enter", "exit", "next_iteration" or "loop_condition"; ''
 for all other ops. Computed from these: `is_pure`, `is_view` (the output usually shares its input's memory).
+
+`deprecated` is the version of GraphDefs from which on they cannot have the op, and what they have instead.
 """
 
 from __future__ import annotations
@@ -145,9 +147,10 @@ class OpDeclaration:
         rows: Callable[[Node], Output] | None = None,
         holds_state: bool = False,
         role: str = "",
+        deprecated: tuple[int, str] | None = None,
         **types: tuple[DType, ...] | None,
     ) -> None:
-        self.name = name
+        self.name, self.deprecated = name, deprecated
         self.attributes: dict[str, AttributeSpec] = {spec.name: spec for spec in parse_attributes(attributes)}
         for attribute, allowed in types.items():
             self.attributes[attribute] = type_attribute(attribute, allowed)
@@ -267,6 +270,16 @@ class OpDeclaration:
             raise TypeError(f"the declaration of op {self.name} lacks: {', '.join(missing)}")
 
     # ---- questions
+
+    def why_removed(self, producer: int) -> str:
+        """Why graphs of this version cannot have the op; '' if they can."""
+        if self.deprecated is None or producer < self.deprecated[0]:
+            return ""
+        version, instead = self.deprecated
+        return (
+            f"Op {self.name} is not available in GraphDef version {producer}. It has been removed in version "
+            f"{version}. Use {instead} instead."
+        )
 
     @property
     def is_capturable(self) -> bool:

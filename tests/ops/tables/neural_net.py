@@ -1,7 +1,7 @@
 """Cases of the neural-net family: activations, softmax and its losses, bias, normalisation, top k.
 
 `CASES` is read by the op table test and by the golden generator; inputs stay below some hundred elements.
-TopK and BatchNormWithGlobalNormalization have no cases: the oracle's GraphDef version no longer admits them.
+TopK and BatchNormWithGlobalNormalization have no cases: the oracle has no kernels for them any more.
 """
 
 import numpy as np

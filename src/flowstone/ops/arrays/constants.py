@@ -109,7 +109,13 @@ placeholder_op.kernel(CPU, GPU)(_unfed)
 placeholder_op.not_differentiable()
 
 placeholder_v2_op = op(
-    "PlaceholderV2", "-> output: dtype", "shape: shape", dtype=None, stateful=True, free=True
+    "PlaceholderV2",
+    "-> output: dtype",
+    "shape: shape",
+    dtype=None,
+    stateful=True,
+    free=True,
+    deprecated=(23, "Placeholder"),
 )
 placeholder_v2_op.infer(lambda node: node.attributes["shape"])
 placeholder_v2_op.kernel(CPU, GPU)(_unfed)

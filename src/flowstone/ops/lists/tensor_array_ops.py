@@ -58,19 +58,29 @@ def _places(node: Node, i: int, argument: Any) -> Any:
     return known.tolist() if known is not None and known.ndim == 1 else Call(torch.Tensor.tolist, argument)
 
 
+def _deprecated(kind: str, generation: str) -> tuple[int, str] | None:
+    """From which version on graphs do without the op, and what they have instead."""
+    if generation:
+        return None
+    kinds_now = {"Pack": "Gather", "Unpack": "Scatter"}
+    return {"Scatter": 19, "Unpack": 20}.get(kind, 16), f"TensorArray{kinds_now.get(kind, kind)}V3"
+
+
 def _declare(
     container: str, generation: str, signature: str, attributes: str = "", **traits: Any
 ) -> OpDeclaration:
     """An op of one generation that does this with an array; its first input is the handle, and it is what the
     op changes."""
+    kind = container.capitalize()
     return op(
-        f"TensorArray{container.capitalize()}{generation}",
+        f"TensorArray{kind}{generation}",
         f"handle: {GENERATIONS[generation]}{signature}",
         attributes,
         mutates=[0],
         stateful=generation == "V3",
         capturable=True,
         container=container,
+        deprecated=_deprecated(kind, generation),
         **traits,
     )
 
@@ -89,6 +99,7 @@ def _declare_creation(generation: str) -> None:
         host=["size"],
         capturable=True,
         container="create",
+        deprecated=_deprecated("", generation),
     )
 
     @declaration.infer
@@ -140,6 +151,7 @@ def _declare_gradient_arrays(generation: str) -> None:
         mutates=[0],
         capturable=True,
         container="gradient",
+        deprecated=_deprecated("Grad", generation),
     )
     declaration.infer(lambda node: [(2,), ()] if generation == "V3" else (2,))
     declaration.kernel(CPU, GPU)(_gradient_arrays)

@@ -53,7 +53,13 @@ def _top_k(x: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tensor]:
     return values[..., :k], indices[..., :k].to(torch.int32)
 
 
-top_k_op = op("TopK", "input: T -> values: T, indices: int32", "k: int >= 0 ; sorted: bool = true", T=REAL)
+top_k_op = op(
+    "TopK",
+    "input: T -> values: T, indices: int32",
+    "k: int >= 0 ; sorted: bool = true",
+    T=REAL,
+    deprecated=(7, "TopKV2"),
+)
 top_k_op.infer(lambda node: _infer_top_k(node.dims(0), node.attributes["k"]))
 top_k_v2 = op(
     "TopKV2",
