@@ -156,7 +156,8 @@ __getattr__, __dir__ = _late_names(
         f"{_PROTO}.meta_graph_pb2": "MetaGraphDef TensorInfo",
         f"{_PROTO}.node_def_pb2": "NodeDef",
         f"{_PROTO}.summary_pb2": "HistogramProto Summary SummaryMetadata",
+        "flowstone.framework.op_packages": "load_file_system_library load_library load_op_library",
         "flowstone.client.session": "InteractiveSession Session",  # and all that runs graphs
     },
-    "app config flags image linalg logging summary test train",
+    "app config flags image linalg logging raw_ops summary test train",
 )

@@ -17,6 +17,7 @@ import pytest
 import flowstone  # noqa: F401  (declares the ops)
 from flowstone.framework.arguments import Argument
 from flowstone.framework.attributes import REQUIRED, AttributeSpec
+from flowstone.framework.op_functions import parameters
 from flowstone.framework.operation import OpDeclaration, registry
 
 FOLDER = pathlib.Path(__file__).parents[1] / "golden" / "ops_facts"
@@ -111,10 +112,18 @@ def _differences(ours: OpDeclaration, fact: OpDeclaration) -> list[str]:
             found += _attribute_differences(
                 ours.attributes[name], spec, DROPPED_LATER.get(ours.name, lambda dtype: False)
             )
+    if _arguments(ours, fact) != _arguments(fact, ours):
+        found.append(f"attributes in the order {_arguments(ours, fact)} instead of {_arguments(fact, ours)}")
     for name, spec in ours.attributes.items():
         if name not in fact.attributes and spec.default is REQUIRED:
             found.append(f"the attribute {name}, which is not TensorFlow's, has no default")
     return found
+
+
+def _arguments(declaration: OpDeclaration, other: OpDeclaration) -> list[str]:
+    """Those arguments of an op's functions that are attributes of both, in order."""
+    names = [each.name for each in parameters(declaration)]
+    return [name for name in names if name in declaration.attributes and name in other.attributes]
 
 
 def _attribute_differences(

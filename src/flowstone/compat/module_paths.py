@@ -14,6 +14,8 @@ no counterpart here, an empty tuple that it holds modules only. `=` marks what i
 
 from __future__ import annotations
 
+import re
+
 _PYTHON = {
     "": "flowstone",
     "client": "",
@@ -39,6 +41,7 @@ _PYTHON = {
     "framework.graph_util": "graph_util",
     "framework.graph_util_impl": "graph_util",
     "framework.importer": "flowstone",
+    "framework.load_library": "framework.op_packages",
     "framework.meta_graph": "training.meta_graph train",
     "framework.op_def_registry": "framework.operation",
     "framework.ops": "flowstone framework.graph framework.tensor framework.scope framework.containers",
@@ -77,10 +80,6 @@ _PYTHON = {
     " ops.queues.staging_areas ops.variables.stateful",
     "ops.embedding_ops": "nn",
     "ops.functional_ops": "flowstone.ops.control.functional_forms",
-    "ops.gen_array_ops": "raw_ops flowstone ops.arrays.arrays",
-    "ops.gen_math_ops": "raw_ops flowstone ops.numbers.elementwise ops.numbers.reductions",
-    "ops.gen_nn_ops": "raw_ops nn ops.networks.neural_net ops.networks.convolution",
-    "ops.gen_state_ops": "raw_ops flowstone ops.variables.stateful ops.variables.counting",
     "ops.gradient_checker": "test gradients.gradient_checker",
     "ops.gradients": "flowstone gradients.gradient_computation",
     "ops.gradients_impl": "flowstone gradients.gradient_computation",
@@ -197,6 +196,7 @@ _EXAMPLES = {
     "tutorials.mnist.input_data": "compat.mnist",
 }
 
+_GENERATED = re.compile(r"tensorflow\.python\.ops\.gen_\w+_ops")
 # Generated protocol buffers: the common ones are the package tensorboard's.
 PROTO_PACKAGES = ("tensorboard.compat.proto", "flowstone.io.proto")
 
@@ -228,4 +228,6 @@ def find_sources(name: str) -> tuple[str, ...] | None:
     if name.startswith("tensorflow.core.") and name.endswith("_pb2"):
         leaf = name.rpartition(".")[2]
         return tuple(f"{package}.{leaf}" for package in PROTO_PACKAGES)
+    if _GENERATED.fullmatch(name):
+        return ("flowstone.compat.generated_ops",)
     return MODULE_PATHS.get(name)

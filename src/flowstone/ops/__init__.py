@@ -2,14 +2,16 @@
 a family. Operations that only plans contain are in `lowering` and `partition`.
 
 Importing this package declares the ops of most programs. The files below it that are not named here are
-imported when a program asks for one of their names, or for an op that is not declared yet. A declaration that
-lacks an obligatory part is an error then.
+imported when a program asks for one of their names, or for an op that is not declared yet; then so are the
+packages that add ops (`framework/op_packages.py`). A declaration that lacks an obligatory part is an error
+then.
 """
 
 from importlib import import_module as _import_module
 from pkgutil import walk_packages as _walk_packages
 
 from flowstone.framework.collector import paused as _paused
+from flowstone.framework.op_packages import import_packages as _import_packages
 from flowstone.framework.operation import registry
 from flowstone.ops.algebra import batch_matrices, diagonals, einstein_sums, matrices, tensor_contractions
 from flowstone.ops.arrays import (
@@ -140,6 +142,7 @@ def _import_all() -> None:
     with _paused():
         for file in _walk_packages(__path__, f"{__name__}."):
             _import_module(file.name)
+        _import_packages()
 
 
 registry.check_complete()

@@ -111,7 +111,7 @@ placeholder_op.not_differentiable()
 placeholder_v2_op = op(
     "PlaceholderV2",
     "-> output: dtype",
-    "shape: shape",
+    "dtype: type ; shape: shape",
     dtype=None,
     stateful=True,
     free=True,

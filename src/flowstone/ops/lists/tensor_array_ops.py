@@ -29,7 +29,7 @@ from flowstone.ops.lists.tensor_array_elements import ArrayElements
 from flowstone.ops.lists.tensor_array_gradients import gradient_array, gradients_written
 
 GENERATIONS = {"": "Ref(string)", "V2": "string", "V3": "resource"}
-_KIND = "dtype: type ; element_shape: shape = ? ; dynamic_size: bool = false ; clear_after_read: bool = true"
+_SHAPE, _CHANGES = "element_shape: shape = ?", "dynamic_size: bool = false ; clear_after_read: bool = true"
 
 
 def _check_rank(node: Node, i: int, rank: int) -> None:
@@ -90,11 +90,12 @@ def _declare(
 
 def _declare_creation(generation: str) -> None:
     outputs = "handle: resource, flow: float" if generation == "V3" else f"handle: {GENERATIONS[generation]}"
-    more = " ; identical_element_shapes: bool = false" if generation == "V3" else ""
+    changes = f"{_CHANGES} ; identical_element_shapes: bool = false" if generation == "V3" else _CHANGES
+    named = f"{changes} ; tensor_array_name: string = ''"
     declaration = op(
         "TensorArray" + generation,
         f"size: int32 -> {outputs}",
-        f"{_KIND}{more} ; tensor_array_name: string = ''",
+        f"dtype: type ; {_SHAPE} ; {named}" if generation else f"dtype: type ; {named} ; {_SHAPE}",
         stateful=True,
         host=["size"],
         capturable=True,

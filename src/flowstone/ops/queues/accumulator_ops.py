@@ -22,7 +22,7 @@ from flowstone.ops.queues.queue_ops import find_resource, type_names
 __all__: list[str] = []
 
 _ATTRIBUTES = (
-    "shape: shape ; container: string = '' ; shared_name: string = '' ; "
+    "dtype: type ; shape: shape ; container: string = '' ; shared_name: string = '' ; "
     "reduction_type: string in ['MEAN', 'SUM'] = 'MEAN'"
 )
 

@@ -53,12 +53,11 @@ def _variable_kernel(node: Node, env: Environment) -> Kernel:
     return Value(variable)
 
 
-def _declare_variable(name: str, output: str) -> OpDeclaration:
+def _declare_variable(name: str, output: str, attributes: str) -> OpDeclaration:
     declaration = op(
         name,
         f"-> {output}",
-        "shape: shape ; container: string = '' ; shared_name: string = ''",
-        dtype=None,
+        f"{attributes} ; container: string = '' ; shared_name: string = ''",
         stateful=True,
         capturable=True,
         free=True,
@@ -74,11 +73,11 @@ def _declared_shape(node: Node) -> Shapes:
     return dims
 
 
-variable_v2 = _declare_variable("VariableV2", "ref: Ref(dtype)")
+variable_v2 = _declare_variable("VariableV2", "ref: Ref(dtype)", "shape: shape ; dtype: type")
 variable_v2.infer(_declared_shape)
-variable_v1 = _declare_variable("Variable", "ref: Ref(dtype)")
+variable_v1 = _declare_variable("Variable", "ref: Ref(dtype)", "shape: shape ; dtype: type")
 variable_v1.infer(lambda node: node.attributes["shape"] or None)
-var_handle = _declare_variable("VarHandleOp", "resource: resource")
+var_handle = _declare_variable("VarHandleOp", "resource: resource", "dtype: type ; shape: shape")
 var_handle.infer(lambda node: ())
 
 temporary_variable = op(
