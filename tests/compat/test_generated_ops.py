@@ -1,4 +1,4 @@
-"""The modules ``gen_…_ops`` in a program that imports TensorFlow: one function an op, in every one of them."""
+"""The modules ``gen_…_ops`` in a program that imports TensorFlow: each has a function for every op."""
 
 from __future__ import annotations
 
