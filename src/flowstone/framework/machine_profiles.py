@@ -66,6 +66,7 @@ class Profile(NamedTuple):
 
     # Convolutions.
     convolution_by_onednn: int = NEVER  # from which oneDNN's own call, which adds a bias as well, pays
+    pointwise_strides: bool = False  # 1x1 convolutions with strides first copy the positions that they keep
     pointwise_positions: int = 0  # of an image, up to which 1x1 convolutions are one row of positions
     pointwise_positions_in_all: int = 0  # of all images, up to which a gradient by the filter is a product
     band_channels: int = 0  # up to which a product with a band matrix adds up neighbouring channels fastest
@@ -120,7 +121,8 @@ ZEN5 = AMD._replace(
     processors=("AuthenticAMD 26",),
     packed_rows=64,  # 017
     updates_by_rows=1 << 19,  # 024
-    pointwise_positions=64,  # 021
+    pointwise_strides=True,  # 021
+    pointwise_positions=64,
     pointwise_positions_in_all=512,
     band_channels=128,
     sliding_maxima=100_000,  # 016

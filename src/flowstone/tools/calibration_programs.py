@@ -70,12 +70,15 @@ def _update_by_few(size: int) -> Program:
     return program
 
 
-def _convolution(images: Sequence[int], window: int, outputs: int, trains: bool = False) -> Program:
+def _convolution(
+    images: Sequence[int], window: int, outputs: int, trains: bool = False, stride: int = 1
+) -> Program:
     """A convolution with ReLU; `trains`: also the gradients with respect to its images and its filter."""
 
     def program() -> Any:
         x, w = _variable(*images), _variable(window, window, images[-1], outputs)
-        y = tf.nn.relu(tf.nn.bias_add(tf.nn.conv2d(x, w, [1, 1, 1, 1], "SAME"), _variable(outputs)))
+        y = tf.nn.conv2d(x, w, [1, stride, stride, 1], "SAME")
+        y = tf.nn.relu(tf.nn.bias_add(y, _variable(outputs)))
         return tf.group(y, *tf.gradients(y, [x, w])) if trains else y.op
 
     return program
@@ -176,6 +179,11 @@ CHOICES: tuple[Choice, ...] = (
     _threshold(
         "convolution_by_onednn",
         [(n * n * 16 * 16 * 9, _convolution((1, n, n, 16), 3, 16)) for n in (8, 14, 20, 28, 40)],
+    ),
+    _taken_whole(
+        {"pointwise_strides": True},
+        {"pointwise_strides": False},
+        _convolution((4, 56, 56, 256), 1, 256, trains=True, stride=2),
     ),
     _taken_whole(
         {"pointwise_positions": 64, "pointwise_positions_in_all": 512},

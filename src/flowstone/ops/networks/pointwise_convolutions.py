@@ -40,9 +40,9 @@ def suits(node: Node, env: Environment, geometry: Any, kernel: tuple[int, ...], 
     if not _is_product(node.dtype(1), env, geometry, kernel, known):
         return False
     profile = env.machine.profile
-    if not profile.pointwise_positions:
-        return False
-    return bool(max(geometry.strides) > 1 or math.prod(known[1]) <= profile.pointwise_positions)
+    if max(geometry.strides) > 1:
+        return profile.pointwise_strides
+    return bool(math.prod(known[1]) <= profile.pointwise_positions)
 
 
 def suits_product(node: Node, env: Environment, geometry: Any, kernel: tuple[int, ...], known: Any) -> bool:
