@@ -212,7 +212,9 @@ def fires(program: Program, subgraph: Subgraph) -> bool:
 
 
 @pytest.mark.usefixtures("small_gains")
-@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.needs_onednn] * (name == "pack_weights")) for name in MADE]
+)
 def test_what_a_pass_of_lowering_makes_runs_on_a_gpu(name: str) -> None:
     subgraphs = [(p, planned(p)) for p in PROGRAMS if p.name == name and p.applies]
     fired = [subgraph for program, subgraph in subgraphs if fires(program, subgraph)]

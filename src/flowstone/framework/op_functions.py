@@ -21,17 +21,6 @@ from flowstone.framework.attributes import REQUIRED
 from flowstone.framework.operation import OpDeclaration, registry
 
 _WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[^_])(?=[A-Z][a-z])")
-_REDUCTIONS = ("All", "Any", "EuclideanNorm", "Max", "Mean", "Min", "Prod", "Sum")
-# Later names of arguments.
-_NEW_NAMES: dict[str, dict[str, str]] = {
-    **{name: {"axis": "reduction_indices"} for name in _REDUCTIONS},
-    "ExpandDims": {"axis": "dim"},
-    "Select": {"x": "t", "y": "e"},
-    "Split": {"axis": "split_dim"},
-    "SplitV": {"axis": "split_dim"},
-    "Squeeze": {"axis": "squeeze_dims"},
-    "Where": {"condition": "input"},
-}
 
 
 def snake_case(name: str) -> str:
@@ -55,7 +44,7 @@ def positional(op_type: str) -> Callable[..., Any]:
     """The function of a module ``gen_…_ops`` for an op. KeyError if no such op is declared."""
     declaration = registry[op_type]
     signature = Signature(parameters(declaration))
-    new_names = _NEW_NAMES.get(op_type, {})
+    new_names = declaration.later_names
 
     def function(*arguments: Any, **keywords: Any) -> Any:
         given = {new_names.get(key, key): value for key, value in keywords.items()}

@@ -65,14 +65,16 @@ where it leaves the other rows alone), `holds_state` (its value stays in memory 
 a primitive of control flow does: "switch", "merge", "enter", "exit", "next_iteration" or "loop_condition"; ''
 for all other ops. Computed from these: `is_pure`, `is_view` (the output usually shares its input's memory).
 
-`deprecated` is the version of GraphDefs from which on they cannot have the op, and what they have instead.
+`deprecated` is the version of GraphDefs from which on they cannot have the op, and what they have instead;
+`later_names` are those that TensorFlow gave later to arguments of its Python functions.
 """
 
 from __future__ import annotations
 
 import math
 from collections import namedtuple
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -148,9 +150,10 @@ class OpDeclaration:
         holds_state: bool = False,
         role: str = "",
         deprecated: tuple[int, str] | None = None,
+        later_names: Mapping[str, str] = MappingProxyType({}),
         **types: tuple[DType, ...] | None,
     ) -> None:
-        self.name, self.deprecated = name, deprecated
+        self.name, self.deprecated, self.later_names = name, deprecated, later_names
         self.attributes: dict[str, AttributeSpec] = {spec.name: spec for spec in parse_attributes(attributes)}
         for attribute, allowed in types.items():
             self.attributes[attribute] = type_attribute(attribute, allowed)

@@ -30,6 +30,7 @@ from flowstone.ops.arrays import (
     padding,
     rearranging,
     selection,
+    shape_tensors,
     shapes,
     slice_geometry,
     slicing,

@@ -26,6 +26,7 @@ def values(*dims: int) -> Any:
     return RNG.standard_normal(dims).astype("f")
 
 
+@pytest.mark.needs_onednn
 def test_many_images_are_taken_in_pieces(monkeypatch, set_profile, everywhere) -> None:
     set_profile(core_cache=4 * 10 * 10 * 6 * 2 * 2 // 3)
     x = tf.placeholder(tf.float32, [7, 10, 10, 4])

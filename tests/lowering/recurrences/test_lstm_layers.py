@@ -146,6 +146,7 @@ def test_gradients_that_stop_between_steps_keep_their_cells(monkeypatch) -> None
     agree(monkeypatch, fetches, feed, "join_lstm_layers", fires=0, setup=tf.global_variables_initializer())
 
 
+@pytest.mark.needs_onednn
 def test_an_output_that_is_changed_in_place_is_still_there_for_the_gradient(monkeypatch) -> None:
     x, h, c, feed = placeholders()
     parameters = weights()

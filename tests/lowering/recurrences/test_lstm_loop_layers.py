@@ -14,6 +14,7 @@ from flowstone.rewriting.analyses.counted_loops import Loops
 from flowstone.rewriting.passes import run_passes
 from flowstone.rewriting.simplification.partial_execution import prune
 
+pytestmark = pytest.mark.needs_onednn
 STEPS, ROWS, SIZE, UNITS = 9, 3, 4, 5
 BEFORE = [p.name for p in EVERY].index("join_lstm_loops")
 

@@ -210,6 +210,7 @@ def test_training_steps(monkeypatch) -> None:
     agree(monkeypatch, [loss, *after], feed, *NAMES, fires=(1, 3), setup=assigned())
 
 
+@pytest.mark.needs_onednn
 def test_rows_and_steps_that_are_known_when_they_are_fed(monkeypatch) -> None:
     x = tf.placeholder(tf.float32, [None, None, SIZE])
     outputs, _ = tf.nn.dynamic_rnn(tf.nn.rnn_cell.LSTMCell(UNITS), x, dtype=tf.float32)

@@ -199,6 +199,7 @@ split_op = op(
     aliases=[1],
     snapshot=True,
     host=["split_dim"],
+    later_names={"axis": "split_dim"},
     by_element=True,
 )
 
@@ -259,6 +260,7 @@ split_v_op = op(
     aliases=[0],
     snapshot=True,
     host=["size_splits", "split_dim"],
+    later_names={"axis": "split_dim"},
     by_element=True,
 )
 

@@ -26,7 +26,13 @@ _SIGNED = {dtypes.uint16: torch.int16, dtypes.uint32: torch.int32, dtypes.uint64
 _SIGNED_TWINS = {dtype.torch: signed for dtype, signed in _SIGNED.items()}
 
 _TRUTHS = ", ".join(dtype.name for dtype in (*ALL_NUMBERS, dtypes.bool))
-where_op = op("Where", "input: T -> index: int64", f"T: type in [{_TRUTHS}] = bool", capturable=False)
+where_op = op(
+    "Where",
+    "input: T -> index: int64",
+    f"T: type in [{_TRUTHS}] = bool",
+    capturable=False,
+    later_names={"condition": "input"},
+)
 where_op.no_gradient()
 
 

@@ -13,14 +13,13 @@ import torch
 
 from flowstone.framework import dtypes
 from flowstone.framework.composite import SparseTensor, SparseTensorValue
-from flowstone.framework.dimension import Dimension
 from flowstone.framework.graph_operation import Operation
 from flowstone.framework.kernel import CPU, GPU, X0, Call, Environment, Kernel
 from flowstone.framework.node import Node
 from flowstone.framework.operation import Equal, F, Gradients, Known, OpDeclaration, Shapes, op
 from flowstone.framework.scope import get_default_graph
-from flowstone.framework.shape import TensorShape, format_dims, num_elements
-from flowstone.framework.tensor import Tensor, convert_to_tensor, register_tensor_conversion_function
+from flowstone.framework.shape import format_dims, num_elements
+from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.arrays.arrays import (
     as_known,
     boxed,
@@ -246,6 +245,7 @@ expand_dims_op = op(
     aliases=[0],
     moves=True,
     host=["dim"],
+    later_names={"axis": "dim"},
 )
 
 
@@ -286,7 +286,13 @@ def _(node: Node) -> Known | list[Known]:
 
 
 squeeze_op = op(
-    "Squeeze", "input: T -> output: T", "squeeze_dims: list(int) >= 0 = []", T=None, aliases=[0], moves=True
+    "Squeeze",
+    "input: T -> output: T",
+    "squeeze_dims: list(int) >= 0 = []",
+    T=None,
+    aliases=[0],
+    moves=True,
+    later_names={"axis": "squeeze_dims"},
 )
 
 
@@ -412,39 +418,3 @@ def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims:
     if axis is not None and not isinstance(axis, (list, tuple)):
         axis = [axis]
     return squeeze_op(input, squeeze_dims=axis or [], name=name)
-
-
-# ---- shapes as values
-
-
-def _shape_as_tensor(
-    value: TensorShape, dtype: Any = None, name: str | None = None, as_ref: bool = False
-) -> Tensor:
-    dims = value.dims_tuple
-    if dims is None or None in dims:
-        raise ValueError(f"Cannot convert a partially known TensorShape {value} to a Tensor.")
-    if dtype is not None and dtype not in (dtypes.int32, dtypes.int64):
-        raise TypeError(
-            f"Cannot convert TensorShape {value} to dtype {dtype.name}. Allowed dtypes are tf.int32 "
-            f"and tf.int64."
-        )
-    wanted = dtype or (dtypes.int64 if any(n > 2**31 - 1 for n in dims) else dtypes.int32)  # type: ignore[operator]
-    return constant(np.array(dims, wanted.as_numpy_dtype), wanted, name=name or "shape_as_tensor")
-
-
-def _dimension_as_tensor(
-    value: Dimension, dtype: Any = None, name: str | None = None, as_ref: bool = False
-) -> Tensor:
-    if value.value is None:
-        raise ValueError("Cannot convert unknown Dimension ? to a Tensor.")
-    if dtype is not None and dtype not in (dtypes.int32, dtypes.int64):
-        raise TypeError(
-            f"Cannot convert Dimension {value} to dtype {dtype.name}. Allowed dtypes are tf.int32 "
-            f"and tf.int64."
-        )
-    wanted = dtype or (dtypes.int64 if value.value > 2**31 - 1 else dtypes.int32)
-    return constant(value.value, wanted, name=name or "shape_as_tensor")
-
-
-register_tensor_conversion_function(TensorShape, _shape_as_tensor, 100)
-register_tensor_conversion_function(Dimension, _dimension_as_tensor, 100)

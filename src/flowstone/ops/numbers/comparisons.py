@@ -151,7 +151,13 @@ logical_not_op.fold(undone)
 
 # ---- choice
 
-select_op = op("Select", "condition: bool, t: T, e: T -> output: T", T=None, by_element=True)
+select_op = op(
+    "Select",
+    "condition: bool, t: T, e: T -> output: T",
+    T=None,
+    by_element=True,
+    later_names={"x": "t", "y": "e"},
+)
 select_v2_op = op("SelectV2", "condition: bool, t: T, e: T -> output: T", T=None, by_element=True)
 
 

@@ -85,7 +85,15 @@ def reduction(
     """
     kind, allowed = ("bool", {}) if types is None else ("T", {"T": types})
     signature = f"input: {kind}, reduction_indices: Tidx -> output: {kind}"
-    declaration = op(name, signature, _ATTRIBUTES, host=["reduction_indices"], by_element=True, **allowed)
+    declaration = op(
+        name,
+        signature,
+        _ATTRIBUTES,
+        host=["reduction_indices"],
+        by_element=True,
+        later_names={"axis": "reduction_indices"},
+        **allowed,
+    )
     declaration.infer(_reduced_shape)
 
     @declaration.kernel(CPU, GPU)
