@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import flowstone as tf
-from flowstone.partition.receive_scheduling import RECEIVES, delay_receives, simulate_parts, windows
+from flowstone.partition.receive_scheduling import delay_receives, simulate_parts, windows
+from flowstone.partition.send_receive import RECEIVES
 from flowstone.partition.subgraphs import partition
 from flowstone.placement.devices import Link, SimulatedDevice
 from flowstone.rewriting.simplification.partial_execution import prune
@@ -55,7 +56,7 @@ def receives(parts):
         node.name.partition("/")[0]: [control.name for control in node.control_inputs]
         for part in parts
         for node in part.subgraph.nodes
-        if node.type in RECEIVES and part.device is LANE
+        if node.declaration.role in RECEIVES and part.device is LANE
     }
 
 
@@ -110,7 +111,10 @@ def test_between_cpus_nothing_is_delayed():
     subgraph = prune([y], [], [x])
     parts = partition(subgraph, {n: other if n.name[0] in "yt" else CPU for n in subgraph.nodes})
     assert not any(
-        node.control_inputs for part in parts for node in part.subgraph.nodes if node.type in RECEIVES
+        node.control_inputs
+        for part in parts
+        for node in part.subgraph.nodes
+        if node.declaration.role in RECEIVES
     )
 
 

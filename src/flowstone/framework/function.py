@@ -181,8 +181,8 @@ class DefinedFunction:
     @property
     def stateful_ops(self) -> list[tuple[str, str]]:
         """(name, type) of the operations in the body that have state or effects."""
-        ops = self._built.get_operations()
-        return [(op.name, op.type) for op in ops if op.declaration.stateful and op.type != "Placeholder"]
+        ops = [op for op in self._built.get_operations() if op.declaration.stateful]
+        return [(op.name, op.type) for op in ops if op.declaration.role != "placeholder"]
 
     @property
     def grad_func_name(self) -> str | None:

@@ -99,6 +99,16 @@ class Node:
         """The operation's name on the wire, such as ``"MatMul"``."""
         return self.declaration.name
 
+    @property
+    def is_constant(self) -> bool:
+        """Whether its value is its attribute ``value``."""
+        return self.declaration.role == "constant"
+
+    @property
+    def is_feed(self) -> bool:
+        """Whether it stands, in a plan, for a value that is fed."""
+        return self.declaration.role == "feed"
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__} '{self.name}' type={self.declaration.name}>"
 

@@ -32,6 +32,7 @@ fold      ``f(node)`` -> an Output that equals the node's, an array (a constant)
 value     ``f(node)`` -> what is known before the step, see `node.static_value`         no
 number    the arithmetic on Python numbers, for scalars in loops: ``"{0} + {1}"``        no
 cost      ``f(node)`` -> floating-point operations of a run; or how many an element      no
+sizes     the arithmetic on arrays of sizes, among them unknown ones: `np.multiply`      no
 ========  ============================================================================  ==========
 
 Traits: `stateful` (has effects or hidden state: never folded, merged, or dropped in favour of another),
@@ -53,17 +54,28 @@ Traits that say what an op does, which rewriting asks; where nothing is said, no
 inputs), `multiplies` (the output is made of sums of products: a "product" of matrices, "contraction",
 "convolution" or "depthwise", and of the latter two "convolution gradient" and "depthwise gradient"),
 `takes_result` (of a gradient's op, the argument that is the result whose gradient it computes), `shape_only`
-(the output depends on the inputs' shapes, not on their elements), `container` (what is done with a stack, an
-array of tensors or a sum that lives in a step: "create", "push", "pop", "write", "read", "close" …;
-"gradient" looks up the array of an array's gradients).
+(the output depends on the inputs' shapes, not on their elements), `reshapes` (the output has the elements of
+the first argument in their order, in another shape), `uniform` (all elements of the output are the same
+number), `reduces` (the first argument is reduced over the axes that the second gives), `row_wise` (each row
+of the outputs, along the last axis, depends on that row of the inputs alone), `images` (which inputs and
+outputs are images, and which input is a filter: see `images.py`), `container` (what is done with a stack, an
+array of tensors or a sum that lives in a step: "stack", "array" or "sum" makes one, "push", "pop", "write",
+"read", "close" …; "gradient" looks up the array of an array's gradients).
 
 Traits that say what a run is worth, which placement, threads and passes ask: `cost` (see the parts; one
 operation an element where nothing is said, none for a view), `free` (hands on what is there: a constant, a
 variable, a feed), `by_element` (does a little for every element of what it takes and gives, and no more),
 `rows` (``f(node)`` -> an output with as many elements as the rows of one table that a run takes or changes,
-where it leaves the other rows alone), `holds_state` (its value stays in memory between steps). `role` is what
-a primitive of control flow does: "switch", "merge", "enter", "exit", "next_iteration" or "loop_condition"; ''
-for all other ops. Computed from these: `is_pure`, `is_view` (the output usually shares its input's memory).
+where it leaves the other rows alone), `holds_state` (its value stays in memory between steps).
+
+`role` is what a primitive does, of which passes and the executor know more than a declaration says; '' for
+all other ops. In control flow: "switch", "merge", "enter", "exit", "next_iteration", "loop_condition" or
+"trigger" (what runs though it waits for dead nodes). Of values: "constant", "feed", "placeholder",
+"variable", "read" (the value of a variable's handle), "identity", "gradient_barrier" (an identity but for
+gradients) or "no_op". Between memories: "send", "receive", "host_send", "host_receive" or "swap_out" (moved
+to the host's memory).
+
+Computed from these: `is_pure`, `is_view` (the output usually shares its input's memory), `in_control_flow`.
 
 `deprecated` is the version of GraphDefs from which on they cannot have the op, and what they have instead;
 `later_names` are those that TensorFlow gave later to arguments of its Python functions.
@@ -93,6 +105,7 @@ from flowstone.framework.work import per_element
 if TYPE_CHECKING:
     from flowstone.framework.composite import IndexedSlices
     from flowstone.framework.graph_operation import Operation
+    from flowstone.framework.images import Images
     from flowstone.framework.node import Node, Output
     from flowstone.framework.tensor import Tensor
 
@@ -107,6 +120,7 @@ GradientFunction: TypeAlias = "Callable[..., Gradients]"  # of the operation and
 FoldFunction: TypeAlias = "Callable[[Node], Equal]"
 ValueFunction: TypeAlias = "Callable[[Node], Known | list[Known]]"
 CostFunction: TypeAlias = "Callable[[Node], float]"
+CONTROL_FLOW = frozenset({"switch", "merge", "enter", "exit", "next_iteration", "loop_condition"})  # roles
 _STATIC_VALUE_LIMIT = 4096  # elements: larger values are left to the plan's constant folding
 
 
@@ -138,6 +152,11 @@ class OpDeclaration:
         multiplies: str = "",
         takes_result: int | None = None,
         shape_only: bool = False,
+        reshapes: bool = False,
+        uniform: bool = False,
+        reduces: bool = False,
+        row_wise: bool = False,
+        images: Images | None = None,
         container: str = "",
         asynchronous: bool = False,
         host: Iterable[str] = (),
@@ -165,7 +184,8 @@ class OpDeclaration:
         self.mutates, self.aliases, self.overlapping = frozenset(mutates), frozenset(aliases), overlapping
         self.is_pure = not (stateful or self.mutates or asynchronous)
         self.snapshot, self.elementwise, self.moves, self.adds = snapshot, elementwise, moves, adds
-        self.takes_result = takes_result
+        self.takes_result, self.reshapes, self.uniform = takes_result, reshapes, uniform
+        self.reduces, self.row_wise, self.images = reduces, row_wise, images
         self.multiplies, self.shape_only, self.container = multiplies, shape_only, container
         self.host, self.numbers = frozenset(host), frozenset(numbers)
         self._capturable = capturable
@@ -178,9 +198,11 @@ class OpDeclaration:
         self.cost_function = per_element(cost) if isinstance(cost, (int, float)) else cost
         self.is_view = bool(self.aliases) and self.is_pure and not broadcasts
         self.by_element = by_element or broadcasts or self.is_view
-        self.is_free, self.role = free or bool(role), role
+        self.role, self.in_control_flow = role, role in CONTROL_FLOW
+        self.is_free = free or self.in_control_flow
         self.rows_function, self.holds_state = rows, holds_state
         self.held_function: Callable[[Node], int] | None = None
+        self.sizes_function: Callable[[Any, Any], Any] | None = None
         self._value_function: ValueFunction | None = None
         self._value_inputs: tuple[int, ...] | None = None
         self._result_type: Any = None
@@ -251,6 +273,11 @@ class OpDeclaration:
             overflows,
             integers_only,
         )
+        return self
+
+    def sizes(self, function: Callable[[Any, Any], Any]) -> OpDeclaration:
+        """Sets the arithmetic on two arrays of sizes, ints or symbols for unknown ones."""
+        self.sizes_function = function
         return self
 
     def value(self, *needs: int) -> Callable[[ValueFunction], ValueFunction]:

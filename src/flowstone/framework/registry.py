@@ -71,13 +71,13 @@ class Registry:
         return len(self._declarations)
 
     def with_role(self, *roles: str) -> frozenset[str]:
-        """The names of the declared operations with one of these roles in control flow."""
+        """The names of the declared operations with one of these roles."""
         return frozenset([name for name, each in self._declarations.items() if each.role in roles])
 
     def check_complete(self) -> None:
         """Raises TypeError if any declaration, but that of a plan's feeds, lacks an obligatory part."""
-        for name, declaration in self._declarations.items():
-            if name != "_Arg":
+        for declaration in self._declarations.values():
+            if declaration.role != "feed":
                 declaration.check_complete()
 
 

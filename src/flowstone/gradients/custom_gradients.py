@@ -63,7 +63,7 @@ def _variables_used(graph: Any, before: int, arguments: list[Any]) -> list[Any]:
     by_handle = {getattr(v, "handle", None): v for v in graph.get_collection("trainable_variables")}
     found: dict[Any, None] = {}
     for op in graph.get_operations()[before:]:
-        if op.type == "ReadVariableOp" and op.inputs[0] not in arguments and op.inputs[0] in by_handle:
+        if op.declaration.role == "read" and op.inputs[0] not in arguments and op.inputs[0] in by_handle:
             found[by_handle[op.inputs[0]]] = None
     return list(found)
 

@@ -30,7 +30,7 @@ from flowstone.ops.arrays.constants import constant
 from flowstone.ops.control.control_flow import colocated_switch, variable_type
 from flowstone.ops.control.loop_context import WhileContext, is_constant_enter
 
-_PASS_THROUGH = frozenset({"Switch", "RefSwitch", "Identity", "RefIdentity"})
+_HANDING_ON = frozenset({"switch", "identity"})  # roles
 
 
 class LoopGradient:
@@ -262,7 +262,7 @@ def _close(merged: Tensor, value: Tensor) -> Any:
 def _invariant_source(tensor: Tensor) -> Tensor | None:
     """The value outside the loop that a tensor of the loop equals in all iterations; None if it varies."""
     op = tensor.op
-    while op.type in _PASS_THROUGH:
+    while op.declaration.role in _HANDING_ON:
         op = op.inputs[0].op
     return op.inputs[0] if is_constant_enter(op) else None
 

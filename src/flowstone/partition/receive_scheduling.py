@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 
 from flowstone.framework.kernel import CPU
 from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.partition.send_receive import RECEIVES, SENDS
 from flowstone.placement.cluster_simulator import Simulation, simulate
 from flowstone.placement.cost_model import CostModel
 from flowstone.placement.devices import Links, default_link
@@ -32,10 +33,7 @@ from flowstone.placement.operation_cost import tensor_size
 from flowstone.placement.task_graph import placed_task_graph
 from flowstone.rewriting.analyses.frames import NEXT_ITERATIONS
 
-SENDS = frozenset({"_Send", "_HostSend"})
-RECEIVES = frozenset({"_Recv", "_HostRecv"})
 SMALLEST = 4096  # bytes: smaller tensors may wait in memory
-_SOURCES = frozenset({"_Arg", "Const"})
 
 
 class Window(NamedTuple):
@@ -64,7 +62,7 @@ def windows(
     lengths: dict[PlanNode, float] = {}
     asap: dict[PlanNode, float] = {}
     for node in order:
-        if node.type in RECEIVES:
+        if node.declaration.role in RECEIVES:
             sender = by_name.get(node.attributes["send_device"], device_of[node])
             lengths[node] = links(sender, device_of[node]).time_us(tensor_size(node.outputs[0]))
         else:
@@ -98,7 +96,7 @@ def delay_receives(
         return 0
     device_of = {node: device for device, those in nodes.items() for node in those}
     found = windows(nodes, costs, links)
-    sent_from = {way(node): node.inputs[0].op for node in device_of if node.type in SENDS}
+    sent_from = {way(node): node.inputs[0].op for node in device_of if node.declaration.role in SENDS}
     added = 0
     last: dict[Any, list[tuple[float, PlanNode]]] = {device: [] for device in nodes}
     for node, window in found.items():
@@ -108,20 +106,20 @@ def delay_receives(
             if trigger is not None:
                 node.control_inputs.append(trigger)
                 added += 1
-        if node in steady and node.type not in _SOURCES:
+        if node in steady and not (node.is_feed or node.is_constant):
             before.append((window.alap_us + window.length_us, node))
     return added
 
 
 def _origin(node: PlanNode) -> Any:
-    return way(node) if node.type in RECEIVES else None
+    return way(node) if node.declaration.role in RECEIVES else None
 
 
 def _may_be_delayed(
     node: PlanNode, device: Any, source: PlanNode | None, steady: Collection[PlanNode]
 ) -> bool:
     return (
-        node.type in RECEIVES
+        node.declaration.role in RECEIVES
         and device.device_type != CPU
         and not node.control_inputs
         and (source is None or source in steady or source.type == "Cast")
@@ -140,12 +138,12 @@ def _latest(before: Sequence[tuple[float, PlanNode]], start: float) -> PlanNode 
 
 def _sources(device_of: Mapping[PlanNode, Any]) -> dict[PlanNode, list[PlanNode]]:
     """What each node takes or waits for, across devices; edges back into a loop are left out."""
-    sends = {way(node): node for node in device_of if node.type in SENDS}
+    sends = {way(node): node for node in device_of if node.declaration.role in SENDS}
     found = {}
     for node in device_of:
         sources = dict.fromkeys(x.op for x in node.inputs if x.op.type not in NEXT_ITERATIONS)
         sources.update(dict.fromkeys(node.control_inputs))
-        if node.type in RECEIVES:
+        if node.declaration.role in RECEIVES:
             sources[sends[way(node)]] = None
         found[node] = [source for source in sources if source in device_of]
     return found
@@ -173,8 +171,8 @@ def simulate_parts(
     """The simulated step of (device, subgraph) pairs; devices are numbered by their names."""
     parts = list(parts)
     device_of = {node: device for device, subgraph in parts for node in subgraph.nodes}
-    sends = {way(node): node for node in device_of if node.type in SENDS}
-    controls = {node: list(node.control_inputs) for node in device_of if node.type in RECEIVES}
+    sends = {way(node): node for node in device_of if node.declaration.role in SENDS}
+    controls = {node: list(node.control_inputs) for node in device_of if node.declaration.role in RECEIVES}
     nodes = _in_order(_sources(device_of))
     try:
         for node in controls:

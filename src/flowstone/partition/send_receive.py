@@ -20,12 +20,13 @@ _WAY = (
     "tensor_name: string ; send_device: string ; send_device_incarnation: int = 0 ; recv_device: string ; "
     "client_terminated: bool = false"
 )
-send = op("_Send", "tensor: T ->", _WAY, T=None, asynchronous=True, stateful=True, keeps=[0])
-receive = op("_Recv", "-> tensor: tensor_type", _WAY, tensor_type=None, asynchronous=True, stateful=True)
-host_send = op("_HostSend", "tensor: T ->", _WAY, T=None, asynchronous=True, stateful=True, keeps=[0])
-host_receive = op(
-    "_HostRecv", "-> tensor: tensor_type", _WAY, tensor_type=None, asynchronous=True, stateful=True
-)
+_SENT: dict[str, Any] = {"T": None, "asynchronous": True, "stateful": True, "keeps": [0]}
+_RECEIVED: dict[str, Any] = {"tensor_type": None, "asynchronous": True, "stateful": True}
+send = op("_Send", "tensor: T ->", _WAY, role="send", **_SENT)
+receive = op("_Recv", "-> tensor: tensor_type", _WAY, role="receive", **_RECEIVED)
+host_send = op("_HostSend", "tensor: T ->", _WAY, role="host_send", **_SENT)
+host_receive = op("_HostRecv", "-> tensor: tensor_type", _WAY, role="host_receive", **_RECEIVED)
+SENDS, RECEIVES = frozenset({"send", "host_send"}), frozenset({"receive", "host_receive"})  # roles
 
 
 def _no_kernel(node: Any, env: Any) -> Any:

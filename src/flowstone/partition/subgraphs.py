@@ -139,7 +139,7 @@ class _Partitioner:
     def _brought(self, x: PlanOutput, device: Any, consumer: PlanNode, place: int) -> PlanOutput:
         """The value of `x` on `device`, for input `place` of `consumer`."""
         source = x.op
-        if _is_plain_constant(source) or (source.type == "_Arg" and device.device_type == CPU):
+        if _is_plain_constant(source) or (source.is_feed and device.device_type == CPU):
             return self._repeat(source, device).outputs[x.value_index]
         if x.dtype is dtypes.resource or (x.dtype.is_ref and consumer.input_argument(place).is_ref):
             raise errors.InvalidArgumentError(
@@ -162,7 +162,7 @@ class _Partitioner:
 
     def _awaited(self, control: PlanNode, device: Any) -> PlanNode:
         """A node on `device` that runs after `control` does elsewhere."""
-        if _is_plain_constant(control) or (control.type == "_Arg" and device.device_type == CPU):
+        if _is_plain_constant(control) or (control.is_feed and device.device_type == CPU):
             return self._repeat(control, device)
         signal = self._signal(control).outputs[0]
         return self._received(signal, device, False).op
@@ -283,7 +283,7 @@ class _Partitioner:
 
 
 def _is_plain_constant(node: PlanNode) -> bool:
-    return node.type == "Const" and not node.control_inputs
+    return node.is_constant and not node.control_inputs
 
 
 def _steers(node: PlanNode, place: int) -> bool:

@@ -36,7 +36,6 @@ from flowstone.placement.devices import PlacementDevice, by_priority
 from flowstone.rewriting.analyses.state_versions import References, changed_by
 
 _CLASS_PREFIX = "loc:@"
-_STACKS = frozenset({"Stack", "StackV2"})
 _FIELDS = ("job", "replica", "task", "device_type", "device_index")
 _CALLED = {
     "job": "jobs",
@@ -108,7 +107,7 @@ class _Groups:
         index = {node: i for i, node in enumerate(nodes)}
         first_of_class: dict[str, int] = {}
         for i, node in enumerate(nodes):
-            if node.type in _STACKS and not types.issubset(node.declaration.kernels):
+            if node.declaration.container == "stack" and not types.issubset(node.declaration.kernels):
                 self.free.add(i)
             for name in node.attributes.get("_class", ()) if i not in self.free else ():
                 if isinstance(name, str) and name.startswith(_CLASS_PREFIX):

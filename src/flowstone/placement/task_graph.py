@@ -159,7 +159,7 @@ class _Packing:
         free = node.declaration.is_free
         self.works.append(_NOTHING if free else work(node))
         self.light.append(free and all([self.light[self.producer[t]] for t in inputs]))
-        if node.declaration.role:
+        if node.declaration.in_control_flow:
             self.has_loops = True
             if data:
                 self.follows[i] = self.producer[inputs[0]]

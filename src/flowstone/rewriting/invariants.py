@@ -53,7 +53,7 @@ def check(subgraph: Subgraph, pass_name: str = "") -> None:
         known.update(node.outputs)
         seen.add(node)
     for i, feed in enumerate(subgraph.feeds):
-        if feed.op.type != "_Arg" or feed.op.attributes["index"] != i:
+        if not feed.op.is_feed or feed.op.attributes["index"] != i:
             raise AssertionError(f"feed {i} is {feed.op.type}{where}")
     for fetch in subgraph.fetches:
         if fetch not in known:

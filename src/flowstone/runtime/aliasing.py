@@ -122,7 +122,7 @@ class Aliasing:
                 self._changes.setdefault(root, []).append(i)
         roots: frozenset[PlanOutput | Foreign]
         for output in node.outputs:
-            if node.type == "_Arg":
+            if node.is_feed:
                 owners = self._shown.get(output, ())
                 roots = frozenset([Foreign("feed"), *[self._state(owner) for owner in owners]])
             elif output in self._constants:

@@ -37,16 +37,15 @@ import torch
 from flowstone.framework import collector
 from flowstone.framework.containers import Variable
 from flowstone.framework.kernel import Environment
+from flowstone.framework.operation import CONTROL_FLOW
 from flowstone.framework.subgraph import Subgraph
-from flowstone.rewriting.analyses.branches import MERGES, SWITCHES
-from flowstone.rewriting.analyses.frames import LOOP_TYPES
 from flowstone.runtime.generated_code import Segment
 from flowstone.runtime.host_decisions import undecided
 from flowstone.runtime.precision import tensor_float_32_execution_enabled
 
 WARM_UPS = 3  # steps in which libraries choose their algorithms and allocate their memory
 MOST_CAPTURES = 8  # a step that changes more often gains nothing
-_PLANNED = SWITCHES | MERGES | LOOP_TYPES | {"_Arg"}  # they have no kernels
+_PLANNED = CONTROL_FLOW | {"feed"}  # roles of nodes that have no kernels
 _one_capture = threading.Lock()  # only one in the process at a time
 
 
@@ -123,7 +122,7 @@ def obstacle(subgraph: Subgraph, segment: Segment) -> str:
     if asking is not None:
         return f"{asking.name} ({asking.type}) decides in the step which nodes run"
     for node in subgraph.nodes:
-        if node.type not in _PLANNED and not node.declaration.is_capturable:
+        if node.declaration.role not in _PLANNED and not node.declaration.is_capturable:
             return f"the host takes part in {node.name} ({node.type})"
     if segment.moves:
         node = segment.moves[0]

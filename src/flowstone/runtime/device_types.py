@@ -102,7 +102,8 @@ def register_device_type(device_type: DeviceType) -> None:
     with _lock:
         if _types.setdefault(name, device_type) is not device_type:
             raise ValueError(f"there is a device type {name} already")
-    for kind, factory in {**_PLAIN, **device_type.kernels}.items():
+    plain = {kind: factory for role, factory in _PLAIN.items() for kind in registry.with_role(role)}
+    for kind, factory in {**plain, **device_type.kernels}.items():
         registry[kind].kernel(name)(factory)
 
 
@@ -155,10 +156,9 @@ def _by_executor(node: Any, env: Any) -> Any:
 
 
 _PLAIN: dict[str, KernelFactory] = {
-    "Const": _constant,
-    "Identity": lambda node, env: _same,
-    "StopGradient": lambda node, env: _same,
-    "PreventGradient": lambda node, env: _same,
-    "NoOp": lambda node, env: Value(None),
-    **dict.fromkeys(("Switch", "Merge", "Enter", "Exit", "NextIteration"), _by_executor),
-}
+    "constant": _constant,
+    "identity": lambda node, env: _same,
+    "gradient_barrier": lambda node, env: _same,
+    "no_op": lambda node, env: Value(None),
+    **dict.fromkeys(("switch", "merge", "enter", "exit", "next_iteration"), _by_executor),
+}  # by role

@@ -74,7 +74,7 @@ def _failed_line(error: BaseException) -> tuple[Any, int]:
 
 
 def _type_of(node: PlanNode) -> str:
-    return node.origin.type if node.type == "_Arg" else node.type  # plans' word for a fed operation
+    return node.origin.type if node.is_feed else node.type  # plans' word for a fed operation
 
 
 def _location(node: PlanNode) -> str:

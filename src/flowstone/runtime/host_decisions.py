@@ -53,7 +53,7 @@ def decided_on_host(nodes: Iterable[PlanNode]) -> set[PlanOutput]:
 def _may_be(node: PlanNode, output: PlanOutput) -> bool:
     if _is_named(node, output):
         return True
-    if node.type == "Const":
+    if node.is_constant:
         return output.dtype.is_integer and output.dims == ()
     return output.dims == () and not output.dtype.is_ref and _follows_from_inputs(node)
 

@@ -24,7 +24,7 @@ def interpret(subgraph: Subgraph, environment: Environment, feeds: Sequence[Any]
     values: dict[PlanOutput, Any] = dict(zip(subgraph.feeds, feeds))
     alive: set[PlanNode] = set()
     for node in subgraph.nodes:
-        if node.type == "_Arg":
+        if node.is_feed:
             alive.add(node)
             continue
         inputs = [values[x] for x in node.inputs]

@@ -87,7 +87,7 @@ class LocalNames:
 
     def _constant_at(self, target: torch.device, x: PlanOutput) -> Any:
         """A constant in another memory; for the host it is made from the node, not copied from the device."""
-        if target.type == "cpu" and x.op.type == "Const":
+        if target.type == "cpu" and x.op.is_constant:
             return to_runtime(x.op.attributes["value"], x.dtype)
         return self.constants[x].to(target)
 

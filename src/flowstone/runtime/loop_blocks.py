@@ -171,7 +171,7 @@ class LoopBlocks:
         """Writes the line of a node that makes a number."""
         output = node.outputs[0]
         arguments = [self.number(x) or "None" for x in node.inputs]
-        if node.type == "Identity":
+        if node.declaration.role == "identity":
             self._names.of[output] = self._number_names[output] = arguments[0]
             return
         name = self._number_names[output] = self._names.new(output)

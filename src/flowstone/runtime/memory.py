@@ -59,7 +59,7 @@ class Memory:
         kernels, inputs, outputs = node.declaration.kernels, node.inputs, node.outputs
         if self._device.device_type not in kernels or any(x.dtype.name == "string" for x in outputs):
             return True
-        if node.type == "Const":
+        if node.is_constant:
             return bool(outputs[0].dtype.is_integer and not outputs[0].dims)
         return bool(
             CPU in kernels and inputs and node.declaration.is_pure and all(x in self._on_host for x in inputs)

@@ -164,7 +164,7 @@ class MemoryCheck:
 
     def _of_result(self, node: PlanNode, x: PlanOutput, overwritten: int | None) -> _Places:
         is_handle = x.dtype.is_ref or x.dtype.torch is None
-        if node.type == "_Arg":
+        if node.is_feed:
             own: _Places = [(_Buffer(is_ours=False), None if is_handle else 0)]
             states = [self._state(owner) for owner in self.shown.get(x, ())]
             is_reference = bool(self.references[x])

@@ -21,13 +21,13 @@ from typing import Any
 from flowstone.framework import dtypes
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.branches import MERGES, SWITCHES
-from flowstone.rewriting.analyses.frames import ENTERS, EXITS, NEXT_ITERATIONS, Frame, Frames, is_head
+from flowstone.rewriting.analyses.frames import ENTERS, EXITS, Frame, Frames, is_head
 from flowstone.rewriting.analyses.state_versions import References, changed_by
 
 _BITS = {dtypes.int32: 32, dtypes.int64: 64}
 _TYPES = frozenset((*_BITS, dtypes.float32, dtypes.bool))
 _COMPARED = _TYPES | {dtypes.float64}
-_CARRIERS = SWITCHES | ENTERS | EXITS | NEXT_ITERATIONS | {"Identity"}
+_CARRIERS = frozenset({"switch", "enter", "exit", "next_iteration", "identity"})  # roles
 ROUNDING_CELL = "cell"  # the local name of the one-element float32 array that rounds
 
 
@@ -93,7 +93,7 @@ class Numbers:
     # ---- candidates
 
     def _consider(self, node: PlanNode) -> None:
-        if node.type == "Const" and _is_scalar(node.outputs[0]):
+        if node.is_constant and _is_scalar(node.outputs[0]):
             literal = _literal(node)
             if literal is not None:
                 self.constants[node.outputs[0]] = literal
@@ -109,7 +109,7 @@ class Numbers:
             return _is_scalar(node.outputs[0])
         if node.type in MERGES:
             return all(x in self for x in node.inputs) and not self._consumers.get(node.outputs[1])
-        if node.type in _CARRIERS:
+        if node.declaration.role in _CARRIERS:
             return node.inputs[0] in self
         declaration = node.declaration
         if not declaration.number_text or not all(x in self for x in node.inputs):
@@ -180,7 +180,8 @@ class Numbers:
         if i == 1:
             return True
         pivots = [pivot for x in consumer.outputs for pivot, _ in self._consumers.get(x, [])]
-        return all(pivot.type == "Identity" and not self._consumers.get(pivot.outputs[0]) for pivot in pivots)
+        identities = all(pivot.declaration.role == "identity" for pivot in pivots)
+        return identities and not any(self._consumers.get(pivot.outputs[0]) for pivot in pivots)
 
     # ---- as text
 

@@ -19,6 +19,7 @@ from torch._C import _InferenceMode
 
 from flowstone.framework.kernel import CPU, Environment
 from flowstone.framework.subgraph import PlanNode
+from flowstone.partition.send_receive import SENDS
 from flowstone.partition.subgraphs import Part
 from flowstone.runtime import threads
 from flowstone.runtime.device import Device
@@ -112,8 +113,9 @@ def _moves_between(
 
     def move_of(node: PlanNode) -> Move | None:
         source, target = (device_of[node.attributes[end]] for end in ("send_device", "recv_device"))
-        way = transfer(source, target, environments, node.type in ("_HostSend", "_HostRecv"))
-        return way.leave if node.type in ("_Send", "_HostSend") else way.enter
+        role = node.declaration.role
+        way = transfer(source, target, environments, role in ("host_send", "host_receive"))
+        return way.leave if role in SENDS else way.enter
 
     return move_of
 

@@ -80,7 +80,7 @@ class Plan(NamedTuple):
         that it made. Objects that kernels keep with the session (packed weights, random generators) are
         shared between plans and not counted.
         """
-        constants = [node for node in self.subgraph.nodes if node.type == "Const"]
+        constants = [node for node in self.subgraph.nodes if node.is_constant]
         made = [
             value.nbytes
             for node in constants

@@ -26,10 +26,11 @@ import torch
 
 from flowstone.framework import errors, flags
 from flowstone.framework.kernel import AsyncCall, Call, Environment, Input, StepCall, Value
+from flowstone.framework.operation import CONTROL_FLOW
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.lowering.packing.packed_weights import may_be_packed, unpack
-from flowstone.rewriting.analyses.branches import FALSE, MERGES, SWITCHES, TRUE, Liveness
-from flowstone.rewriting.analyses.frames import LOOP_TYPES, NEXT_ITERATIONS, is_head, order_by_frames
+from flowstone.rewriting.analyses.branches import FALSE, MERGES, TRUE, Liveness
+from flowstone.rewriting.analyses.frames import NEXT_ITERATIONS, is_head, order_by_frames
 from flowstone.rewriting.analyses.state_access import input_positions
 from flowstone.runtime.aliasing import Aliasing
 from flowstone.runtime.awaiting import awaited
@@ -43,7 +44,7 @@ from flowstone.runtime.memory_check import Decisions, MemoryCheck
 from flowstone.runtime.numbers import NO_NUMBERS, Numbers
 from flowstone.runtime.tracing import TracedCode
 
-_WITHOUT_KERNEL = SWITCHES | MERGES | LOOP_TYPES | {"_Arg"}
+_WITHOUT_KERNEL = CONTROL_FLOW | {"feed"}  # roles
 
 
 def compile_segment(
@@ -103,7 +104,7 @@ class _Writer:
     def write(self, returns_references: bool) -> Segment:
         subgraph = self.subgraph
         for node in subgraph.nodes:
-            if node.type not in _WITHOUT_KERNEL:
+            if node.declaration.role not in _WITHOUT_KERNEL:
                 self._make_kernel(node)
         self.aliasing = Aliasing(
             subgraph, self.names.constants, self.frames, self.shown, self.changed_elsewhere
@@ -135,7 +136,7 @@ class _Writer:
     # ---- one node
 
     def _write_node(self, node: PlanNode, i: int) -> None:
-        if node.type == "_Arg" or (node in self.kernels and isinstance(self.kernels[node], Value)):
+        if node.is_feed or (node in self.kernels and isinstance(self.kernels[node], Value)):
             for output in node.outputs:
                 self._note_predicate(output)
         elif node.type in RENAMING:
@@ -201,7 +202,7 @@ class _Writer:
         if self.liveness.trivial:
             return False
         dead = self.liveness.node(node) == FALSE
-        if not dead and not (node.type == "Identity" and node.outputs[0] not in self.aliasing.last_use):
+        if not dead and (node.declaration.role != "identity" or node.outputs[0] in self.aliasing.last_use):
             return False
         for output in node.outputs:
             self.names.of[output] = "None"

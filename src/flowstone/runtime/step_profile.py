@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from flowstone.framework.dtypes import resource
 from flowstone.framework.node import Node, Output
 from flowstone.framework.shape import Dims, format_dims
 from flowstone.framework.subgraph import PlanNode, PlanOutput
@@ -211,7 +212,7 @@ class _Shapes:
         return node
 
     def _of(self, device: str, x: PlanOutput) -> PlanOutput:
-        if x.op.type == "VarHandleOp":
+        if x.op.declaration.role == "variable" and x.dtype is resource:
             attributes = x.op.attributes
             return PlanOutput(x.op, x.value_index, attributes["dtype"], attributes.get("shape"))
         return PlanOutput(x.op, x.value_index, x.dtype, self._seen.get((device, x), x.dims))
@@ -230,7 +231,7 @@ class _MemoryWalk:
         self._state: dict[int, int] = {}  # bytes by address
         self._fed: dict[int, int] = {}
         for event in constants:
-            kept = self._fed if event.node.type == "_Arg" else self._state
+            kept = self._fed if event.node.is_feed else self._state
             kept.update({b.address: b.allocated for b in event.outputs if b is not None and b.address})
         self._last = self._last_uses()
         self._live: dict[int, tuple[int, HeldValue]] = {}  # by address: last event that uses it, value
@@ -293,7 +294,7 @@ class _MemoryWalk:
     def _is_of_the_step(self, node: PlanNode, buffer: Buffer) -> bool:
         if not buffer.address or buffer.address in self._fed or buffer.address in self._state:
             return False
-        if node.type == "ReadVariableOp" or any(x.dtype.is_ref for x in node.outputs):
+        if node.declaration.role == "read" or any(x.dtype.is_ref for x in node.outputs):
             self._state[buffer.address] = buffer.allocated
             return False
         return True

@@ -13,9 +13,9 @@ from typing import Any
 
 from flowstone.framework.subgraph import PlanNode, PlanOutput
 from flowstone.framework.tensor_proto import messages
+from flowstone.partition.send_receive import RECEIVES
 from flowstone.runtime.tracing import Buffer, Event, Trace
 
-_RECEIVES = ("_Recv", "_HostRecv")
 Nodes = Mapping[str, Mapping[str, PlanNode]]  # device name -> node name -> the node as it was partitioned
 
 
@@ -93,7 +93,7 @@ class _Writer:
         stats.thread_id = event.thread
         _write_times(stats, self._trace.epoch, event.ready, event.start, event.end)
         shared = dict(self._input_places(node))
-        taken = self._elsewhere if node.type in _RECEIVES else shared
+        taken = self._elsewhere if node.declaration.role in RECEIVES else shared
         total = 0
         for index, (output, buffer) in enumerate(zip(node.outputs, event.outputs)):
             if buffer is None:
@@ -107,7 +107,7 @@ class _Writer:
             self._places[f"{node.name}:{index}"] = (buffer.address, number)
             self._write_output(output, buffer, number, stats.output.add(slot=index))
         if not is_computed(self._trace, event):
-            stats.memory_stats.persistent_memory_size = 0 if node.type == "_Arg" else total
+            stats.memory_stats.persistent_memory_size = 0 if node.is_feed else total
         elif total:
             stats.memory.add(
                 allocator_name=self._allocator, total_bytes=total, peak_bytes=total, live_bytes=total
@@ -131,7 +131,7 @@ class _Writer:
 def label(node: PlanNode) -> str:
     """``name = Op(inputs)``, as TensorFlow labels a run of a node."""
     words = [x.name.removesuffix(":0") for x in node.inputs]
-    if node.type in _RECEIVES:
+    if node.declaration.role in RECEIVES:
         words.append(node.name.removesuffix("/receive") + "/send")
     words += [f"^{control.name}" for control in node.control_inputs]
     return f"{node.name} = {node.type}({', '.join(words)})"

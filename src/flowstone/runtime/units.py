@@ -17,7 +17,9 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from flowstone.framework.kernel import CPU, AsyncCall, Environment, Value
+from flowstone.framework.operation import CONTROL_FLOW
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.partition.send_receive import RECEIVES, SENDS
 from flowstone.rewriting.analyses.branches import MERGES, SWITCHES, TRUE, Liveness
 from flowstone.rewriting.analyses.frames import (
     ENTERS,
@@ -49,7 +51,7 @@ from flowstone.runtime.segment_copies import SegmentCopies
 from flowstone.runtime.segments import compile_segment
 from flowstone.runtime.transfers import Move
 
-_CONTROL_FLOW = SWITCHES | MERGES | ENTERS | EXITS | NEXT_ITERATIONS | {"ControlTrigger"}
+_CONTROL_FLOW = (CONTROL_FLOW | {"trigger"}) - {"loop_condition"}  # roles
 Frontier = frozenset  # of boundary outputs and of boundary nodes that are only waited for
 
 
@@ -101,7 +103,7 @@ class _Cutter:
 
     def _look_for_constant(self, node: PlanNode) -> None:
         """Notes an output that is the same object in every step."""
-        if node.inputs or node.type == "_Arg" or not node.outputs or node.declaration.asynchronous:
+        if node.inputs or node.is_feed or not node.outputs or node.declaration.asynchronous:
             return
         if self.environment.device_type not in node.declaration.kernels:
             return
@@ -112,10 +114,10 @@ class _Cutter:
     # ---- grouping
 
     def _is_boundary(self, node: PlanNode) -> bool:
-        if node.type == "_Send" and self.sends_inside:
+        if self.sends_inside and node.declaration.role == "send":
             source = node.inputs[0].op
-            return source.type == "_Arg" or self._is_boundary(source)
-        return node.declaration.asynchronous or node.type in self.boundary
+            return source.is_feed or self._is_boundary(source)
+        return node.declaration.asynchronous or node.declaration.role in self.boundary
 
     def _is_free(self, node: PlanNode) -> bool:
         """Whether no unit has to wait for this node: its outputs are constants, alive everywhere."""
@@ -143,7 +145,7 @@ class _Cutter:
                 source = x.op
                 if self._is_boundary(source):
                     found.add(x)
-                elif source not in inside and source.type != "_Arg":
+                elif source not in inside and not source.is_feed:
                     found |= self.frontiers[source]
             for control in node.control_inputs:
                 if self._is_boundary(control):
@@ -196,7 +198,7 @@ class _Cutter:
         subgraph = self.subgraph
         groups: dict[Frontier[Any], list[PlanNode]] = {}
         for node in subgraph.nodes:
-            if not (self._is_boundary(node) or self._is_free(node) or node.type == "_Arg"):
+            if not (self._is_boundary(node) or self._is_free(node) or node.is_feed):
                 groups.setdefault(self.frontiers[node], []).append(node)
         self.consumers = subgraph.consumers()
         self.group_of = {node: frontier for frontier, nodes in groups.items() for node in nodes}
@@ -265,7 +267,7 @@ class _Cutter:
         found: dict[int, None] = {}
         for node in nodes:
             for control in node.control_inputs:
-                if self._is_free(control) or control.type == "_Arg":
+                if self._is_free(control) or control.is_feed:
                     continue
                 if self._is_boundary(control):
                     only_output = (
@@ -373,17 +375,15 @@ def _copying(function: Callable[..., Any], places: list[int]) -> Callable[..., A
     return call
 
 
-_TRANSFERS = {"_Send": SEND, "_HostSend": SEND, "_Recv": RECEIVE, "_HostRecv": RECEIVE}
-
-
 def _kind(node: PlanNode) -> int:
     if node.declaration.asynchronous:
-        return _TRANSFERS.get(node.type, ASYNCHRONOUS)
+        role = node.declaration.role
+        return SEND if role in SENDS else RECEIVE if role in RECEIVES else ASYNCHRONOUS
     if node.type in MERGES:
         return HEAD if is_head(node) else MERGE
     if node.type in SWITCHES:
         return SWITCH
-    if node.type == "ControlTrigger":
+    if node.declaration.role == "trigger":
         return TRIGGER
     return ENTER if node.type in ENTERS else EXIT if node.type in EXITS else NEXT
 

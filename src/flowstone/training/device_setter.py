@@ -78,7 +78,7 @@ def byte_size_load_fn(op: Operation) -> int:
     """The bytes of a variable, as the load of its operation; one element's where the shape is not known."""
     output = op.outputs[0]
     dtype, dims = output.dtype.base_dtype, output.dims
-    if op.type == "VarHandleOp":
+    if op.declaration.role == "variable":
         dtype, dims = op.attributes["dtype"], op.attributes["shape"]
     sizes = fully_known(dims)
     count = 1 if sizes is None else math.prod(sizes)

@@ -158,7 +158,7 @@ class ExponentialMovingAverage:
     def _make_average(self, graph: Any, var: Any) -> Any:
         with graph.control_dependencies(None):
             if isinstance(var, Tensor):
-                is_state = var.op.type in ("Variable", "VariableV2", "VarHandleOp")
+                is_state = var.op.declaration.role == "variable"
                 average = create_zeros_slot(var, self.name, colocate_with_primary=is_state)
             else:
                 average = create_slot(var, var.initialized_value(), self.name, colocate_with_primary=True)

@@ -10,7 +10,8 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from flowstone.framework import scope
+from flowstone.framework import dtypes, scope
+from flowstone.framework.graph_operation import Operation
 from flowstone.framework.operation import F
 from flowstone.framework.shape import TensorShape
 from flowstone.ops.arrays.constants import constant
@@ -55,7 +56,10 @@ def create_zeros_slot(primary: Any, name: str, dtype: Any = None, colocate_with_
 
 def is_resource(variable: Any) -> bool:
     """Whether a variable is of the resource kind."""
-    return getattr(getattr(variable, "op", None), "type", "") == "VarHandleOp"
+    op = getattr(variable, "op", None)
+    if not isinstance(op, Operation) or op.declaration.role != "variable":
+        return False
+    return op.outputs[0].dtype is dtypes.resource
 
 
 def _zero(dtype: Any) -> Any:

@@ -15,63 +15,37 @@ made, so that no image is copied but the first and, where the rows of a matrix a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
+from flowstone.framework.images import Images
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.ops.networks.windows import channels_first, channels_last
 from flowstone.rewriting.patterns import Replacement, rewrite
 from flowstone.rewriting.simplification.transposes import transpose
 
-
-class _Images(NamedTuple):
-    """Which inputs and outputs of an op are images, and which input is the shape of one."""
-
-    inputs: tuple[int, ...] = (0,)
-    outputs: tuple[int, ...] = (0,)
-    shape: int | None = None
-
-
-_CONVOLUTIONS = {
-    "Conv2D": _Images(),
-    "Conv3D": _Images(),
-    "DepthwiseConv2dNative": _Images(),
-    "Conv2DBackpropInput": _Images((2,), shape=0),
-    "Conv3DBackpropInputV2": _Images((2,), shape=0),
-    "DepthwiseConv2dNativeBackpropInput": _Images((2,), shape=0),
-    "Conv2DBackpropFilter": _Images((0, 2), ()),
-    "Conv3DBackpropFilterV2": _Images((0, 2), ()),
-    "DepthwiseConv2dNativeBackpropFilter": _Images((0, 2), ()),
-}
-_OTHERS = {
-    **dict.fromkeys(("MaxPool", "AvgPool", "MaxPool3D", "AvgPool3D"), _Images()),
-    **dict.fromkeys(("MaxPoolGrad", "MaxPool3DGrad"), _Images((0, 1, 2))),
-    **dict.fromkeys(("AvgPoolGrad", "AvgPool3DGrad"), _Images((1,), shape=0)),
-    **dict.fromkeys(("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"), _Images()),
-    **dict.fromkeys(("FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3"), _Images((0, 1))),
-}
-_TABLE = {**_CONVOLUTIONS, **_OTHERS}
 _LAST = {"NCHW": "NHWC", "NCDHW": "NDHWC"}
 _BY_DIMENSION = ("strides", "dilations", "ksize")
 
 
 def put_channels_last(subgraph: Subgraph) -> None:
     """Gives convolutions, and what is around them, images with channels last."""
-    if not any(node.type in _CONVOLUTIONS and _has_channels_first(node) for node in subgraph.nodes):
+    if not any(node.declaration.multiplies and _takes_channels_first(node) for node in subgraph.nodes):
         return
 
     def rule(node: PlanNode) -> Replacement | None:
-        if node.type not in _TABLE or not _has_channels_first(node):
+        images = node.declaration.images
+        if images is None or not _takes_channels_first(node):
             return None
-        return _rewritten(subgraph, node, _TABLE[node.type])
+        return _rewritten(subgraph, node, images)
 
     rewrite(subgraph, "put_channels_last", rule)
 
 
-def _has_channels_first(node: PlanNode) -> bool:
-    return node.attributes.get("data_format") in _LAST
+def _takes_channels_first(node: PlanNode) -> bool:
+    return node.declaration.images is not None and node.attributes.get("data_format") in _LAST
 
 
-def _rewritten(subgraph: Subgraph, node: PlanNode, images: _Images) -> Replacement | None:
+def _rewritten(subgraph: Subgraph, node: PlanNode, images: Images) -> Replacement | None:
     """The node on transposed images; None where the rank of one, or a shape, is not known."""
     rank = len(node.attributes["data_format"])
     to_first, to_last = channels_first(rank), channels_last(rank)

@@ -20,8 +20,6 @@ from flowstone.framework.shape import num_elements
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.branches import MERGES
 
-_FILTER_AT = {"Conv2D": 1, "Conv2DBackpropInput": 1}  # the filter's position among the inputs
-_VARIABLES = frozenset(("Variable", "VariableV2", "VarHandleOp"))
 _ORDERS = {"NHWC": (3, 0, 1, 2), "NCHW": (3, 2, 0, 1)}
 
 
@@ -29,8 +27,8 @@ def lay_out_filters(subgraph: Subgraph) -> None:
     """Marks filters, and their optimiser's slots, with the memory order that kernels read."""
     orders: dict[PlanNode, tuple[int, ...]] = {}
     for node in subgraph.nodes:
-        if node.type in _FILTER_AT:
-            filters = node.inputs[_FILTER_AT[node.type]]
+        filters = _filter(node)
+        if filters is not None:
             variable = _variable(filters)
             if variable is not None and _is_large(filters):
                 orders.setdefault(variable, _ORDERS[node.attributes["data_format"]])
@@ -49,16 +47,24 @@ def lay_out_filters(subgraph: Subgraph) -> None:
         subgraph.log.append(("lay_out_filters", node.name, f"in memory as its convolution reads it: {order}"))
 
 
+def _filter(node: PlanNode) -> PlanOutput | None:
+    """What a convolution of images that is not depthwise, or its gradient, takes as a filter."""
+    images = node.declaration.images
+    if images is None or images.filter is None or not node.declaration.multiplies.startswith("convolution"):
+        return None
+    return node.inputs[images.filter] if node.attributes["data_format"] in _ORDERS else None
+
+
 def _variable(x: PlanOutput) -> PlanNode | None:
     """The variable that a value of its shape shows, seen through reads; None if it is something else."""
     node: PlanNode = x.op
-    while node.inputs and (node.declaration.aliases or node.type == "ReadVariableOp"):
+    while node.inputs and node.declaration.aliases:
         if node.type in MERGES:
             return None  # one of several, or what a loop makes of it
         if node.inputs[0].dtype is not dtypes.resource and node.inputs[0].dims != node.outputs[0].dims:
             return None
         node = node.inputs[0].op
-    return node if node.type in _VARIABLES else None
+    return node if node.declaration.role == "variable" else None
 
 
 def _shape(variable: PlanNode) -> Any:

@@ -174,7 +174,7 @@ def _pays(convolution: PlanNode, factors: list[PlanOutput]) -> bool:
     kernel, image = convolution.static_shape(1), convolution.outputs[0].dims
     if kernel is None or image is None:
         return False
-    if all(x.op.type == "Const" for x in (convolution.inputs[1], *factors)):
+    if all(x.op.is_constant for x in (convolution.inputs[1], *factors)):
         return all(np.isfinite(x.op.attributes["value"]).all() for x in factors)
     elements = math.prod(n for n in image if n is not None)
     is_large = None in image or elements >= machine.current().profile.scaled_images

@@ -47,7 +47,7 @@ _TYPES = (dtypes.float32, dtypes.float64)
 
 def _constant(x: PlanOutput) -> Any:
     node = x.op
-    return node.attributes["value"] if node.type == "Const" else None
+    return node.attributes["value"] if node.is_constant else None
 
 
 def _is_one(x: PlanOutput) -> bool:

@@ -29,6 +29,7 @@ from flowstone.ops.variables.stateful import handle_dims
 __all__: list[str] = []
 
 _READS = 8
+_HANDING_ON = frozenset({"identity", "switch", "enter"})  # roles
 Dims = tuple[int, ...]
 
 
@@ -63,10 +64,10 @@ def may_be_packed(x: PlanOutput) -> bool:
         dtype, dims = x.dtype.base_dtype, x.dims
     elif x.dtype is dtypes.resource:
         node = x.op
-        while node.type in ("Identity", "Switch", "Enter"):
+        while node.declaration.role in _HANDING_ON:
             node = node.inputs[0].op
-        if node.type != "VarHandleOp":
-            return bool(node.inputs) or node.type == "_Arg"  # it may come from anywhere
+        if node.declaration.role != "variable":
+            return bool(node.inputs) or node.is_feed  # it may come from anywhere
         dtype, dims = node.attributes["dtype"], node.attributes["shape"]
     else:
         return False

@@ -27,13 +27,12 @@ from flowstone.rewriting.analyses.state_access import UNKNOWN, StateAccess
 from flowstone.rewriting.patterns import Replacement, Rule, remove_unneeded, rewrite
 
 _PRODUCTS = frozenset(("MatMul", "_FusedMatMul"))
-_READS = frozenset(("Identity", "ReadVariableOp"))
+_READS = frozenset(("identity", "read"))  # roles
 _PACKED = {
-    "VariableV2": "_PackedWeights",
-    "Variable": "_PackedWeights",
-    "VarHandleOp": "_PackedResourceWeights",
-    "Const": "_PackedConstant",
-}
+    ("variable", False): "_PackedWeights",
+    ("variable", True): "_PackedResourceWeights",
+    ("constant", False): "_PackedConstant",
+}  # by the role of what holds the weights, and whether it is a handle
 
 
 def pack_weights(subgraph: Subgraph) -> None:
@@ -109,11 +108,11 @@ def _handle(x: PlanOutput) -> PlanOutput | None:
     """The constant, or the reference or handle of the variable, that `x` is; None of something else, and of
     variables whose changes would not let a copy go.
     """
-    while x.op.type in _READS:
+    while x.op.declaration.role in _READS:
         x = x.op.inputs[0]
-    if x.op.type not in _PACKED:
-        return None
-    return x if x.op.type == "Const" or may_be_packed(x) else None
+    if x.op.is_constant:
+        return x
+    return x if x.op.declaration.role == "variable" and may_be_packed(x) else None
 
 
 def _product(subgraph: Subgraph, node: PlanNode, handle: PlanOutput) -> Replacement:
@@ -136,7 +135,7 @@ def _read(
     dtype = "dtype" if handle.dtype is resource else "T"
     attributes: dict[str, Any] = {dtype: node.inputs[-1].dtype.base_dtype, "N": results}
     return subgraph.new_node(
-        registry[_PACKED[handle.op.type]],
+        registry[_PACKED[handle.op.declaration.role, handle.dtype is resource]],
         [handle],
         {**attributes, "form": form, "numbers": numbers},
         like=node,

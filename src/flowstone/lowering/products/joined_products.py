@@ -20,7 +20,7 @@ reads. Steps with loops or conditionals are left alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -229,7 +229,13 @@ def goes_by_rows(node: PlanNode, shared: list[bool]) -> bool:
     result: Any = node.outputs[0].dims
     if not rows or not all(rows) or not result or any(dims[0] != result[0] for dims in rows):
         return False
-    return _ROW_WISE.get(node.type, _broadcasts_rows)(node, shared, rows, result)
+    if node.declaration.reduces:
+        return _reduces_rows(node, shared, rows)
+    if node.declaration.row_wise:
+        return not any(shared) and len(rows[0]) == 2 and all(rows[0][: len(dims)] == dims for dims in rows)
+    if node.type == "BiasAdd":
+        return shared == [False, True] and node.attributes["data_format"] != "NCHW"
+    return _broadcasts_rows(node, shared, rows, result)
 
 
 _Dims = tuple[int, ...]
@@ -244,31 +250,9 @@ def _broadcasts_rows(node: PlanNode, shared: list[bool], rows: list[_Dims], resu
     return all(_is_same_for_rows(x, result) or _one_number(x) is not None for x in operands)
 
 
-def _adds_to_rows(node: PlanNode, shared: list[bool], *_: Any) -> bool:
-    return shared == [False, True] and node.attributes["data_format"] != "NCHW"
-
-
-def _reduces_rows(node: PlanNode, shared: list[bool], rows: list[_Dims], _: _Dims) -> bool:
+def _reduces_rows(node: PlanNode, shared: list[bool], rows: list[_Dims]) -> bool:
     axes = node.constant(1)
     return shared == [False, True] and axes is not None and not np.any(axes % len(rows[0]) == 0)
-
-
-def _compares_rows(_: PlanNode, shared: list[bool], rows: list[_Dims], result: _Dims) -> bool:
-    return not any(shared) and rows[0][: len(rows[1])] == rows[1]
-
-
-def _is_of_matrices(_node: PlanNode, _shared: list[bool], _rows: list[_Dims], result: _Dims) -> bool:
-    return len(result) == 2
-
-
-_ROW_WISE: dict[
-    str, Callable[..., bool]
-] = {  # what a node's rows need, by its type; of others, `_broadcasts_rows`
-    "BiasAdd": _adds_to_rows,
-    **dict.fromkeys(("LogSoftmax", "Softmax"), _is_of_matrices),
-    **dict.fromkeys(("SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits"), _compares_rows),
-    **dict.fromkeys(("ArgMax", "ArgMin", "Max", "Mean", "Min", "Prod", "Sum"), _reduces_rows),
-}
 
 
 def _is_same_for_rows(x: PlanOutput, dims: Any) -> bool:
@@ -279,7 +263,7 @@ def _is_same_for_rows(x: PlanOutput, dims: Any) -> bool:
 
 def _one_number(x: PlanOutput) -> Any:
     """The one number that a constant repeats."""
-    value = x.op.attributes["value"] if x.op.type == "Const" else None
+    value = x.op.attributes["value"] if x.op.is_constant else None
     if value is None or not value.size or value.dtype.hasobject:
         return None
     number = np.array(value.flat[0])

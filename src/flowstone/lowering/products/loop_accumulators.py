@@ -126,7 +126,7 @@ def _replace(
     following = node("NextIteration", [added.outputs[0]], old.next, resource)
     merge.inputs[1] = following.outputs[0]
     leaving = node("Exit", [switch.outputs[0]], found.exit, resource)
-    value = initial.op.attributes["value"] if initial.op.type == "Const" else None
+    value = initial.op.attributes["value"] if initial.op.is_constant else None
     from_zero = value is not None and not np.any(value)
     attributes = {"T": dtype, "shape": found.product.outputs[0].dims, "from_zero": from_zero}
     total = node("_ProductSumTotal", [leaving.outputs[0]], found.exit, attributes, "/total")

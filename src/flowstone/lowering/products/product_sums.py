@@ -101,7 +101,7 @@ product_sum_op = op(
     stateful=True,
     capturable=True,
     keeps=[0],
-    container="create",
+    container="sum",
 )
 product_sum_op.infer(lambda node: ())
 product_sum_op.not_differentiable()

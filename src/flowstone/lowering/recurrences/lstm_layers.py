@@ -24,7 +24,7 @@ from flowstone.rewriting.patterns import in_order, remove_unneeded, substitute_i
 def join_lstm_layers(subgraph: Subgraph) -> None:
     """Replaces layers of cells, and their gradients; the log also has layers of cells that no kernel runs."""
     if any(node.type == "Split" for node in subgraph.nodes) and subgraph.machine.has_onednn:
-        if not any(is_head(node) or node.type == "Switch" for node in subgraph.nodes):
+        if not any(is_head(node) or node.declaration.role == "switch" for node in subgraph.nodes):
             _join_layers(subgraph)
     for name, cells in layers_without_kernel(subgraph.nodes, subgraph.machine.runs_layers):
         subgraph.log.append(("join_lstm_layers", name, f"{cells} stay: no kernel runs a layer of them"))

@@ -19,9 +19,6 @@ from flowstone.framework.shape import num_elements
 from flowstone.framework.subgraph import PlanNode, PlanOutput
 from flowstone.lowering.recurrences.lstm_cells import SUMS, Cell, CellGradient, find_cells, find_gradient
 from flowstone.rewriting.analyses.counted_loops import (
-    PUSH,
-    READ,
-    WRITE,
     Loop,
     Loops,
     arithmetic,
@@ -32,6 +29,7 @@ from flowstone.rewriting.analyses.counted_loops import (
     pops_of,
     same_constants,
     steps_of,
+    storing,
 )
 from flowstone.rewriting.analyses.loop_variables import LoopVariable, entered
 from flowstone.rewriting.matching import Op, Pattern, Value
@@ -81,8 +79,8 @@ def find_layers(loop: Loop, loops: Loops) -> Match | None:
         layers = _Gradients(loop, backward, iteration).of(layers)
     if layers is None or not iteration.explained.issuperset(iteration.copies):
         return None
-    handles: list[Any] = [entered(node.inputs[0]) for node in loop.nodes if node.type == PUSH]
-    stacks = [x.op for x in handles if x.op.type == "StackV2"]
+    handles: list[Any] = [entered(node.inputs[0]) for node in loop.nodes if storing(node) == "push"]
+    stacks = [x.op for x in handles if x.op.declaration.container == "stack"]
     return Match(steps, layers, loop, backward, iteration.known, stacks)
 
 
@@ -119,7 +117,7 @@ def _layers(loop: Loop, steps: int, iteration: _Iteration) -> list[Layer] | None
     known, counters = iteration.known, loop.counters()
     indices = {each.value for each in counters}
     variables = {each.value: each for each in loop.variables}
-    reads = {node.outputs[0] for node in loop.nodes if node.type == READ and _is_at(node, indices)}
+    reads = {node.outputs[0] for node in loop.nodes if storing(node) == "read" and _is_at(node, indices)}
     outputs: set[PlanOutput] = set()
     layers = []
     for cell in find_cells(iteration.copies, iteration.consumers):
@@ -131,11 +129,11 @@ def _layers(loop: Loop, steps: int, iteration: _Iteration) -> list[Layer] | None
         iteration.explained.update(cell.nodes)
     for each in counters:
         variables.pop(each.value)
-    writes = [node for node in loop.nodes if node.type == WRITE]
+    writes = [node for node in loop.nodes if storing(node) == "write"]
     written = {known.get(node.inputs[2]) for node in writes}
     if not layers or not written <= outputs or not all(_is_at(node, indices) for node in writes):
         return None
-    return layers if _are_flows(variables, writes) and len(reads) == _count(loop, READ) else None
+    return layers if _are_flows(variables, writes) and len(reads) == _reads(loop) else None
 
 
 def _layer(
@@ -156,14 +154,14 @@ def _layer(
     return Layer(cell, h, c)
 
 
-def _count(loop: Loop, op_type: str) -> int:
-    return sum(node.type == op_type for node in loop.nodes)
+def _reads(loop: Loop) -> int:
+    return sum(storing(node) == "read" for node in loop.nodes)
 
 
 def _is_at(node: PlanNode, indices: set[PlanOutput]) -> bool:
     """Whether a read or write of an array from outside is at one of these indices."""
     at_index = node.inputs[1] in indices and entered(node.inputs[0]) is not None
-    return at_index and (node.type == WRITE or entered(node.inputs[2]) is not None)
+    return at_index and (storing(node) == "write" or entered(node.inputs[2]) is not None)
 
 
 def _are_flows(variables: dict[PlanOutput, LoopVariable], writes: list[PlanNode]) -> bool:
@@ -185,7 +183,7 @@ class _Gradients:
     def __init__(self, forward: Loop, backward: Loop, iteration: _Iteration) -> None:
         self.forward, self.backward, self.iteration = forward, backward, iteration
         self.variables = {each.value: each for each in backward.variables}
-        self.reads = {node.outputs[0] for node in backward.nodes if node.type == READ}
+        self.reads = {node.outputs[0] for node in backward.nodes if storing(node) == "read"}
         self.slopes: dict[PlanOutput, set[PlanOutput | None]] = {}  # by the output of the layer below
         self.by_x: set[PlanOutput | None] = set()
 
@@ -198,7 +196,7 @@ class _Gradients:
         self.variables.pop(countdown.value)
         counting = [countdown.next_value, *(node.outputs[0] for node in conditions(self.backward))]
         self.iteration.explained |= {known[x].op for x in counting}
-        arrays = [node for node in self.backward.nodes if node.type in (READ, WRITE)]
+        arrays = [node for node in self.backward.nodes if storing(node) in ("read", "write")]
         if not all(_is_at(node, {countdown.next_value}) for node in arrays):
             return None
         found: list[Layer] = []
@@ -208,7 +206,7 @@ class _Gradients:
                 return None
             found.append(complete)
         taken = {x for layer in found for x in layer.dy}
-        writes = [node for node in arrays if node.type == WRITE]
+        writes = [node for node in arrays if storing(node) == "write"]
         if not self.reads <= taken or not {known.get(x.inputs[2]) for x in writes} <= self.by_x - {None}:
             return None
         return found[::-1] if _are_flows(self.variables, writes) else None

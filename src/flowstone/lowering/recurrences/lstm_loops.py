@@ -15,7 +15,7 @@ from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.lowering.recurrences.lstm_cells import Cell
 from flowstone.lowering.recurrences.lstm_loop_layers import Match, find_layers
-from flowstone.rewriting.analyses.counted_loops import READ, WRITE, Loop, Loops
+from flowstone.rewriting.analyses.counted_loops import Loop, Loops, storing
 from flowstone.rewriting.analyses.frames import ENTERS, order_by_frames
 from flowstone.rewriting.analyses.loop_variables import LoopVariable, entered
 from flowstone.rewriting.patterns import in_order, remove_unneeded, substitute_in_order
@@ -160,7 +160,7 @@ class _Replacement:
     def _added(self, variable: LoopVariable, result: PlanOutput) -> PlanOutput:
         """The result added to what the variable begins with."""
         first = variable.enter.inputs[0]
-        value = first.op.attributes["value"] if first.op.type == "Const" else None
+        value = first.op.attributes["value"] if first.op.is_constant else None
         if value is not None and not value.any():
             return result
         total: PlanOutput = self._node("AddV2", [first, result], {"T": result.dtype}).outputs[0]
@@ -169,7 +169,7 @@ class _Replacement:
     def _gather(self, loop: Loop) -> None:
         """Stacks what the loop reads of arrays."""
         for read in loop.nodes:
-            if read.type == READ:
+            if storing(read) == "read":
                 handle, flow = entered(read.inputs[0]), entered(read.inputs[2])
                 attributes = {"dtype": read.attributes["dtype"], "element_shape": self._dims(read)}
                 inputs = [handle, self._places(), flow]
@@ -188,7 +188,7 @@ class _Replacement:
         """Writes what the loop writes to arrays."""
         variables = {each.value: each for each in loop.variables}
         for write in loop.nodes:
-            if write.type == WRITE:
+            if storing(write) == "write":
                 variable, value = variables[write.inputs[3]], self._match.known[write.inputs[2]]
                 flow = variable.enter.inputs[0]
                 inputs = [entered(write.inputs[0]), self._places(), self._stacked[value], flow]

@@ -43,7 +43,9 @@ __all__ = [
 
 _SMALL = 1000  # elements: below, zeros and ones are constants
 
-const = op("Const", "-> output: dtype", "value: tensor", dtype=None, free=True, holds_state=True)
+const = op(
+    "Const", "-> output: dtype", "value: tensor", dtype=None, free=True, holds_state=True, role="constant"
+)
 const.infer(lambda node: tuple(node.attributes["value"].shape))
 const.not_differentiable()
 
@@ -101,21 +103,14 @@ def _unfed(node: Node, env: Environment) -> Kernel:
     return fail
 
 
-placeholder_op = op(
-    "Placeholder", "-> output: dtype", "shape: shape = ?", dtype=None, stateful=True, free=True
-)
+_FED: dict[str, Any] = {"dtype": None, "stateful": True, "free": True, "role": "placeholder"}
+placeholder_op = op("Placeholder", "-> output: dtype", "shape: shape = ?", **_FED)
 placeholder_op.infer(lambda node: node.attributes["shape"])
 placeholder_op.kernel(CPU, GPU)(_unfed)
 placeholder_op.not_differentiable()
 
 placeholder_v2_op = op(
-    "PlaceholderV2",
-    "-> output: dtype",
-    "dtype: type ; shape: shape",
-    dtype=None,
-    stateful=True,
-    free=True,
-    deprecated=(23, "Placeholder"),
+    "PlaceholderV2", "-> output: dtype", "dtype: type ; shape: shape", deprecated=(23, "Placeholder"), **_FED
 )
 placeholder_v2_op.infer(lambda node: node.attributes["shape"])
 placeholder_v2_op.kernel(CPU, GPU)(_unfed)
@@ -141,6 +136,7 @@ fill_op = op(
     T=None,
     host=["dims"],
     by_element=True,
+    uniform=True,
 )
 
 
@@ -185,7 +181,7 @@ def _(op: Operation, dy: Tensor) -> Gradients:
 
 
 def _like(name: str, types: Any, function: Any) -> OpDeclaration:
-    declaration = op(name, "x: T -> y: T", T=types, by_element=True, shape_only=True)
+    declaration = op(name, "x: T -> y: T", T=types, by_element=True, shape_only=True, uniform=True)
     declaration.infer(lambda node: node.dims(0))
     declaration.not_differentiable()
 

@@ -48,18 +48,25 @@ def _pass_on(op: Operation, dy: Tensor) -> Gradients:
     return (dy,)
 
 
-identity_op = _identity("Identity", "input: T -> output: T", T=None, free=True, moves=True)
+identity_op = _identity("Identity", "input: T -> output: T", T=None, free=True, moves=True, role="identity")
 identity_op.gradient(_pass_on)
 identity_op.fold(lambda node: node.inputs[0])
 identity_op.value(0)(lambda node: node.inputs[0]._static_value)
 
-stop_gradient_op = _identity("StopGradient", "input: T -> output: T", T=None, free=True)
+stop_gradient_op = _identity(
+    "StopGradient", "input: T -> output: T", T=None, free=True, role="gradient_barrier"
+)
 stop_gradient_op.not_differentiable()
 stop_gradient_op.fold(lambda node: node.inputs[0])
 stop_gradient_op.value(0)(lambda node: node.inputs[0]._static_value)
 
 prevent_gradient_op = _identity(
-    "PreventGradient", "input: T -> output: T", "message: string = ''", T=None, free=True
+    "PreventGradient",
+    "input: T -> output: T",
+    "message: string = ''",
+    T=None,
+    free=True,
+    role="gradient_barrier",
 )
 prevent_gradient_op.fold(lambda node: node.inputs[0])
 
@@ -83,7 +90,12 @@ debug_gradient_identity_op = _identity("DebugGradientIdentity", "input: T -> out
 debug_gradient_identity_op.gradient(_pass_on)
 
 placeholder_with_default_op = _identity(
-    "PlaceholderWithDefault", "input: dtype -> output: dtype", "shape: shape", dtype=None, free=True
+    "PlaceholderWithDefault",
+    "input: dtype -> output: dtype",
+    "shape: shape",
+    dtype=None,
+    free=True,
+    role="placeholder",
 )
 placeholder_with_default_op.gradient(_pass_on)
 placeholder_with_default_op.value()(lambda node: None)  # it may be fed

@@ -127,14 +127,13 @@ def _(node: Node) -> Known | list[Known]:
 
 # ---- the same elements in another shape
 
+_SAME_ELEMENTS: dict[str, Any] = {"T": None, "aliases": [0], "moves": True, "reshapes": True}
 reshape_op = op(
     "Reshape",
     "tensor: T, shape: Tshape -> output: T",
     f"Tshape: type in {_INDEX} = int32",
-    T=None,
-    aliases=[0],
-    moves=True,
     host=["shape"],
+    **_SAME_ELEMENTS,
 )
 
 
@@ -241,11 +240,9 @@ expand_dims_op = op(
     "ExpandDims",
     "input: T, dim: Tdim -> output: T",
     f"Tdim: type in {_INDEX} = int32",
-    T=None,
-    aliases=[0],
-    moves=True,
     host=["dim"],
     later_names={"axis": "dim"},
+    **_SAME_ELEMENTS,
 )
 
 
@@ -289,10 +286,8 @@ squeeze_op = op(
     "Squeeze",
     "input: T -> output: T",
     "squeeze_dims: list(int) >= 0 = []",
-    T=None,
-    aliases=[0],
-    moves=True,
     later_names={"axis": "squeeze_dims"},
+    **_SAME_ELEMENTS,
 )
 
 

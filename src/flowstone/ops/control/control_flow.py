@@ -31,7 +31,7 @@ from flowstone.ops.arrays.constants import constant
 
 __all__ = ["group", "no_op", "tuple"]
 
-no_op_declaration = op("NoOp", "->", free=True)
+no_op_declaration = op("NoOp", "->", free=True, role="no_op")
 no_op_declaration.infer(lambda node: None)
 no_op_declaration.kernel(CPU, GPU)(lambda node, env: Value(None))
 no_op_declaration.not_differentiable()
@@ -105,7 +105,7 @@ ref_next_iteration_op = op(
     "RefNextIteration", "data: Ref(T) -> output: Ref(T)", T=None, aliases=[0], role="next_iteration"
 )
 loop_cond_op = op("LoopCond", "input: bool -> output: bool", role="loop_condition")
-control_trigger_op = op("ControlTrigger", "->", free=True)
+control_trigger_op = op("ControlTrigger", "->", free=True, role="trigger")
 
 for _declaration in (enter_op, ref_enter_op):
     _declaration.infer(lambda node: node.dims(0))

@@ -60,7 +60,7 @@ def _declare(generation: str, handle: str) -> None:
         "elem_type: type ; stack_name: string = ''",
         capturable=True,
         stateful=True,
-        container="create",
+        container="stack",
         host=["max_size"] if generation else [],
     )
     creation.infer(lambda node: (2,))

@@ -99,7 +99,7 @@ def _declare_creation(generation: str) -> None:
         stateful=True,
         host=["size"],
         capturable=True,
-        container="create",
+        container="array",
         deprecated=_deprecated("", generation),
     )
 
@@ -165,7 +165,7 @@ gradient_with_shape = op(
     "source: string",
     stateful=True,
     mutates=[0],
-    container="create",
+    container="array",
     host=["shape_to_prepend"],
 )
 gradient_with_shape.infer(lambda node: [(2,), ()])

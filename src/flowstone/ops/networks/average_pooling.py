@@ -14,6 +14,7 @@ import torch
 
 from flowstone.framework import dtypes, work
 from flowstone.framework.graph_operation import Operation
+from flowstone.framework.images import Images
 from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
 from flowstone.framework.node import Node
 from flowstone.framework.operation import F, Gradients, OpDeclaration, op
@@ -102,10 +103,13 @@ def _average_grad(window: Window, shape: tuple[int, ...], dy: torch.Tensor) -> t
 def _average_family(
     name: str, argument: str, rank: int, window: str, layout: str
 ) -> tuple[OpDeclaration, OpDeclaration]:
-    forward = op(name, f"{argument}: T -> output: T", window + PADDINGS + layout, T=FLOATS, cost=work.pooling)
+    forward = op(
+        name, f"{argument}: T -> output: T", window + PADDINGS + layout,
+        T=FLOATS, images=Images(), cost=work.pooling,
+    )  # fmt: skip
     grad = op(
         name + "Grad", "orig_input_shape: int32, grad: T -> output: T", window + PADDINGS + layout,
-        T=FLOATS, host=["orig_input_shape"], cost=4,
+        T=FLOATS, host=["orig_input_shape"], images=Images((1,), shape=0), cost=4,
     )  # fmt: skip
     forward.infer(infer_pooled(attribute_window, rank))
     forward.kernel(CPU, GPU)(pooling_kernel(attribute_window, _average_kernel))

@@ -16,6 +16,7 @@ import torch
 from flowstone.framework import dtypes, errors, work
 from flowstone.framework.dtypes import DType
 from flowstone.framework.graph_operation import Operation
+from flowstone.framework.images import Images
 from flowstone.framework.kernel import CPU, GPU, X0, X1, X2, Call, Environment, Kernel, KernelFactory
 from flowstone.framework.node import Node
 from flowstone.framework.operation import F, Gradients, OpDeclaration, ShapeFunction, Shapes, op
@@ -306,6 +307,7 @@ def _convolution_family(
         T=types,
         cost=formula(work.first_output, work.input_at(1)),
         multiplies=kind,
+        images=Images(filter=1),
     )
     by_input = op(
         input_name,
@@ -313,6 +315,7 @@ def _convolution_family(
         attributes + (" ; Tshape: type in [int32, int64] = int32" if rank == 5 else ""),
         T=types,
         host=["input_sizes"],
+        images=Images((2,), shape=0, filter=1),
         cost=formula(work.input_at(2), work.input_at(1)),
         multiplies=f"{kind} gradient",
     )
@@ -322,6 +325,7 @@ def _convolution_family(
         attributes,
         T=types,
         host=["filter_sizes"],
+        images=Images((0, 2), ()),
         cost=formula(work.input_at(2), work.first_output),
         multiplies=f"{kind} gradient",
     )

@@ -33,6 +33,7 @@ cross_entropy_op = op(
     "features: T, labels: T -> loss: T, backprop: T",
     T=FLOATS,
     by_element=True,
+    row_wise=True,
     cost=15,
 )
 

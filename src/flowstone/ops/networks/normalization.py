@@ -15,6 +15,7 @@ import torch
 
 from flowstone.framework import dtypes, errors
 from flowstone.framework.graph_operation import Operation
+from flowstone.framework.images import Images
 from flowstone.framework.kernel import CPU, GPU, Environment, Kernel, KernelFactory
 from flowstone.framework.node import Node, static_value
 from flowstone.framework.operation import (
@@ -183,6 +184,7 @@ def _batch_norm_family(version: str) -> tuple[OpDeclaration, OpDeclaration]:
         f"batch_variance: {unit}, reserve_space_1: {unit}, reserve_space_2: {unit}{third[0]}",
         _SETTINGS + _FACTOR + layouts + _X_TYPES[version],
         cost=8,
+        images=Images(),
     )
     reserves = (3, 4) if version != "V3" else (4, 5)
     grad = op(
@@ -193,6 +195,7 @@ def _batch_norm_family(version: str) -> tuple[OpDeclaration, OpDeclaration]:
         f"reserve_space_{reserves[0]}: {unit}, reserve_space_{reserves[1]}: {unit}",
         _SETTINGS + layouts + _X_TYPES[version].replace("U: type in [bfloat16, float]", "U: type in [float]"),
         cost=12,
+        images=Images((0, 1)),
     )
     forward.infer(_infer_batch_norm(6 if version == "V3" else 5))
     forward.kernel(CPU, GPU)(_batch_norm_kernel(version == "V3"))

@@ -17,6 +17,7 @@ import torch
 from flowstone.framework import dtypes, work
 from flowstone.framework.dtypes import DType
 from flowstone.framework.graph_operation import Operation
+from flowstone.framework.images import Images
 from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
 from flowstone.framework.node import Node
 from flowstone.framework.operation import (
@@ -207,11 +208,12 @@ def _max_family(
         name + suffix, f"input: T{sizes} -> output: T",
         window + (padding if not first_input else PADDINGS) + (_LAYOUT_VECTOR if rank == 4 else layout)
         + typing[0],
-        host=host, cost=work.pooling,
+        host=host, cost=work.pooling, images=None if first_input else Images(),
     )  # fmt: skip
     grad = op(
         f"{name}Grad{suffix}", f"{grad_signature}{sizes} -> output: T",
-        window + padding + layout + typing[1], host=host, cost=4,
+        window + padding + layout + typing[1],
+        host=host, cost=4, images=None if first_input else Images((0, 1, 2)),
     )  # fmt: skip
     grad_grad = op(
         f"{name}GradGrad{suffix}", f"orig_input: T, orig_output: T, grad: T{sizes} -> output: T",

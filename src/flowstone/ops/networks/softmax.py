@@ -30,7 +30,7 @@ def _at_least_vector(node: Node) -> Shapes:
 
 
 def _normaliser(name: str, output: str, function: Callable[..., Any]) -> OpDeclaration:
-    declaration = op(name, f"logits: T -> {output}: T", T=FLOATS, by_element=True, cost=10)
+    declaration = op(name, f"logits: T -> {output}: T", T=FLOATS, by_element=True, row_wise=True, cost=10)
     declaration.infer(_at_least_vector)
 
     @declaration.kernel(CPU, GPU)

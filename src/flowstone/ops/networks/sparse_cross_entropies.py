@@ -37,6 +37,7 @@ sparse_cross_entropy_op = op(
     "Tlabels: type in [int32, int64] = int64",
     T=FLOATS,
     by_element=True,
+    row_wise=True,
     cost=15,
 )
 

@@ -132,6 +132,7 @@ def _(node: Node) -> Equal:
 
 mul_op = binary("Mul", torch.mul, torch.Tensor.mul_, adapter=modular, commutative=True, elementwise=True)
 mul_op.number("{0} * {1}", overflows=True)
+mul_op.sizes(np.multiply)
 
 
 @mul_op.gradient
@@ -258,6 +259,7 @@ def _exponent_gradient(dz: Tensor, z: Tensor, base: Tensor, x: Tensor, y: Tensor
 # ---- extremes
 
 maximum_op = binary("Maximum", torch.maximum, types=REAL, adapter=ordered, commutative=True, elementwise=True)
+maximum_op.sizes(np.maximum)
 minimum_op = binary("Minimum", torch.minimum, types=REAL, adapter=ordered, commutative=True, elementwise=True)
 
 

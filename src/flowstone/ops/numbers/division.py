@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 
 from flowstone.framework import dtypes
@@ -104,6 +105,7 @@ truncate_div_op = _quotient(
 )
 floor_div_op = _quotient("FloorDiv", ARITHMETIC, _floored_quotient, _FLOORED)
 floor_div_op.number("{0} // {1}", overflows=True, integers_only=True)
+floor_div_op.sizes(np.floor_divide)
 truncate_mod_op = _quotient(
     "TruncateMod", (*FLOATS, dtypes.int32, dtypes.int64), _truncated_remainder, torch.fmod
 )

@@ -35,7 +35,7 @@ _WITH_EXTREME = {torch.argmax: torch.max, torch.argmin: torch.min}
 def _argument_of_extreme(name: str, function: Callable[..., torch.Tensor]) -> OpDeclaration:
     declaration = op(
         name, "input: T, dimension: Tidx -> output: output_type", _ARG_ATTRIBUTES[name],
-        T=(*REAL, *QUANTIZED, dtypes.bool), host=["dimension"],
+        T=(*REAL, *QUANTIZED, dtypes.bool), host=["dimension"], reduces=True,
     )  # fmt: skip
 
     @declaration.infer

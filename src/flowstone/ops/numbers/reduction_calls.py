@@ -91,6 +91,7 @@ def reduction(
         _ATTRIBUTES,
         host=["reduction_indices"],
         by_element=True,
+        reduces=True,
         later_names={"axis": "reduction_indices"},
         **allowed,
     )

@@ -62,6 +62,7 @@ def _declare_variable(name: str, output: str, attributes: str) -> OpDeclaration:
         capturable=True,
         free=True,
         holds_state=True,
+        role="variable",
     )
     declaration.kernel(CPU, GPU)(_variable_kernel)
     return declaration.not_differentiable()
@@ -168,6 +169,7 @@ read_variable = op(
     snapshot=True,
     capturable=True,
     free=True,
+    role="read",
 )
 read_variable.infer(read_shape)
 read_variable.kernel(CPU, GPU)(lambda node, env: Call(attrgetter("tensor"), X0))

@@ -59,7 +59,7 @@ class Before:
 def arrivals(subgraph: Subgraph) -> Before:
     """The arrivals that nodes wait for."""
     fed_late = subgraph.in_pieces
-    return Before(subgraph, lambda node: node.declaration.asynchronous or (fed_late and node.type == "_Arg"))
+    return Before(subgraph, lambda node: node.declaration.asynchronous or (fed_late and node.is_feed))
 
 
 def changes(subgraph: Subgraph) -> Before:

@@ -31,7 +31,8 @@ Term = frozenset  # of (predicate, wanted value)
 Condition = frozenset  # of Terms
 TRUE: Condition[Any] = frozenset([frozenset()])
 FALSE: Condition[Any] = frozenset()
-_RECEIVES = frozenset({"_Recv", "_HostRecv"})
+_RECEIVES = frozenset({"receive", "host_receive"})  # roles
+_HANDING_ON = frozenset({"switch", "identity"})  # roles
 ALIVE_AT_TIMES = "_alive_at_times"  # attribute of receives from a branch on another device
 SWITCHES = registry.with_role("switch")
 MERGES = registry.with_role("merge")
@@ -94,9 +95,9 @@ class Liveness:
         self._of_output: dict[PlanOutput, Condition[Any]] = {}
         self._meanings: dict[PlanOutput, tuple[Condition[Any], Condition[Any]]] = {}
         self.predicates: set[PlanOutput] = set()
-        types = {declaration.name for declaration in {node.declaration for node in subgraph.nodes}}
-        self.trivial = types.isdisjoint(SWITCHES) and not (
-            not types.isdisjoint(_RECEIVES) and any(ALIVE_AT_TIMES in x.attributes for x in subgraph.nodes)
+        roles = {declaration.role for declaration in {node.declaration for node in subgraph.nodes}}
+        self.trivial = "switch" not in roles and not (
+            not roles.isdisjoint(_RECEIVES) and any(ALIVE_AT_TIMES in x.attributes for x in subgraph.nodes)
         )
         if not self.trivial:
             for node in subgraph.nodes:
@@ -170,7 +171,7 @@ class Liveness:
         if predicate.op.type != "Equal":
             return None
         for index, number in (predicate.op.inputs, reversed(predicate.op.inputs)):
-            if index.op.type in MERGES and index.value_index == 1 and number.op.type == "Const":
+            if index.op.type in MERGES and index.value_index == 1 and number.op.is_constant:
                 chosen, others = FALSE, FALSE
                 wanted = np.asarray(number.op.attributes["value"])
                 for i, x in enumerate(index.op.inputs):
@@ -187,7 +188,7 @@ def decisive(predicate: PlanOutput) -> tuple[PlanOutput, bool]:
     negated = False
     while True:
         node = predicate.op
-        through = node.type in SWITCHES or node.type in ("Identity", "LogicalNot")
+        through = node.declaration.role in _HANDING_ON or node.type == "LogicalNot"
         if not through or node.inputs[0].dtype.is_ref:
             return predicate, negated
         negated ^= node.type == "LogicalNot"
@@ -195,6 +196,6 @@ def decisive(predicate: PlanOutput) -> tuple[PlanOutput, bool]:
 
 
 def _constant_meaning(predicate: PlanOutput) -> tuple[Condition[Any], Condition[Any]] | None:
-    if predicate.op.type != "Const":
+    if not predicate.op.is_constant:
         return None
     return (FALSE, TRUE) if bool(np.all(predicate.op.attributes["value"])) else (TRUE, FALSE)

@@ -16,11 +16,11 @@ from typing import NamedTuple
 from flowstone.framework import dtypes
 from flowstone.framework.subgraph import Consumers, PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.branches import TRUE, Liveness
-from flowstone.rewriting.analyses.frames import ENTERS, LOOP_TYPES, Frame, Frames
+from flowstone.rewriting.analyses.frames import ENTERS, EXITS, Frame, Frames
 from flowstone.rewriting.analyses.loop_variables import LoopVariable, constant_of, entered, loop_variables
 
-READ, WRITE, PUSH, POP = "TensorArrayReadV3", "TensorArrayWriteV3", "StackPushV2", "StackPopV2"
-_NOT_COPIED = LOOP_TYPES | {"Merge", "Switch", "ControlTrigger", "NoOp", READ, WRITE, PUSH, POP}
+_STORING = frozenset({"read", "write", "push", "pop"})
+_WAITED_FOR = frozenset({"trigger", "no_op"})  # roles
 
 
 class Loop(NamedTuple):
@@ -61,14 +61,14 @@ def is_complete(loop: Loop, loops: Loops) -> bool:
     """Whether all heads are variables', the loop runs in every step, and nobody outside takes anything but
     what leaves by Exits."""
     inner = set(loop.nodes)
-    types = [node.type for node in loop.nodes]
-    if not types.count("Merge") == types.count("Switch") == len(loop.variables):
+    roles = [node.declaration.role for node in loop.nodes]
+    if not roles.count("merge") == roles.count("switch") == len(loop.variables):
         return False
     if any(node.type in ENTERS and loops.liveness.node(node) != TRUE for node in loop.nodes):
         return False
     exits = {each.exit for each in loop.variables}
     for node in loop.nodes:
-        if node.type == "Exit":
+        if node.type in EXITS:
             if node not in exits:
                 return False
         elif any(consumer not in inner for x in node.outputs for consumer in loops.consumers.get(x, ())):
@@ -96,6 +96,13 @@ def steps_of(loop: Loop) -> int | None:
             return None
     known = [int(limit) for limit in limits if limit is not None]
     return min(known) if known and len(known) == len(limits) else None
+
+
+def storing(node: PlanNode) -> str:
+    """What the node does with a stack or an array whose handle it takes: "read", "write", "push" or "pop";
+    '' if it does something else, or takes a reference."""
+    container = node.declaration.container
+    return container if container in _STORING and node.dtype(0) is dtypes.resource else ""
 
 
 def conditions(loop: Loop) -> list[PlanNode]:
@@ -132,13 +139,13 @@ def pops_of(loop: Loop, consumers: Consumers) -> dict[PlanNode, PlanOutput] | No
     """What is pushed, by the nodes that pop it; None if a stack has other users."""
     found: dict[PlanNode, PlanOutput] = {}
     for push in loop.nodes:
-        if push.type != PUSH:
+        if storing(push) != "push":
             continue
         handle = entered(push.inputs[0])
         if handle is None or consumers.get(push.outputs[0]):
             return None
         users = [user for enter in consumers[handle] for user in consumers.get(enter.outputs[0], ())]
-        pops = [user for user in users if user.type == POP]
+        pops = [user for user in users if storing(user) == "pop"]
         if any(node.type not in ENTERS for node in consumers[handle]) or len(users) != 2 or len(pops) != 1:
             return None
         found[pops[0]] = push.inputs[1]
@@ -156,11 +163,12 @@ def copied(nodes: list[PlanNode], known: dict[PlanOutput, PlanOutput]) -> list[P
     """Copies of those that compute, taking what is `known` for their inputs; adds their outputs to that."""
     copies = []
     for node in nodes:
-        if node.type in _NOT_COPIED:
+        declaration = node.declaration
+        if declaration.in_control_flow or declaration.role in _WAITED_FOR or storing(node):
             continue
         inputs = [known.get(x, x) for x in node.inputs]
         sizes, attributes = node.group_sizes, node.attributes
-        copy = PlanNode(node.declaration, node.name, inputs, attributes, sizes, [], node.device, node.order)
+        copy = PlanNode(declaration, node.name, inputs, attributes, sizes, [], node.device, node.order)
         for x in node.outputs:
             known[x] = copy.add_output(x.dtype, x.dims)
         copies.append(copy)

@@ -21,8 +21,6 @@ from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.state_versions import StateVersions, changed_by
 from flowstone.rewriting.analyses.stored_values import is_put, is_taken, storage_of
 
-_ZEROS = frozenset(("Const", "ZerosLike", "Fill"))  # what a pass may see to add nothing
-
 
 class Dependences(NamedTuple):
     """`of`: by result, what it depends on; `all`: what there is to depend on. The names of results and
@@ -40,15 +38,20 @@ def dependences(subgraph: Subgraph, before: Dependences | None = None) -> Depend
         for node in subgraph.nodes
         if node.declaration.adds
         for x in node.inputs
-        if x.dtype.is_floating and x.op.type not in _ZEROS and not x.op.declaration.reads
+        if x.dtype.is_floating and not _may_add_nothing(x.op)
     }
     return _Walk(subgraph, terms if before is None else terms | before.all).results()
+
+
+def _may_add_nothing(node: PlanNode) -> bool:
+    """Whether a pass may see that the values are zeros; or the term is a state, which counts as itself."""
+    return node.is_constant or node.declaration.uniform or bool(node.declaration.reads)
 
 
 def _only_shapes(feed: PlanNode) -> bool:
     """Whether the feed may be a size, an axis or the flow of an array, none of which is part of a result."""
     origin = feed.origin
-    while origin.type == "Identity":
+    while origin.declaration.role == "identity":
         origin = origin.inputs[0].op
     return bool(feed.outputs[0].dtype.is_integer) or origin.declaration.container not in ("", "push", "pop")
 
@@ -70,7 +73,7 @@ class _Walk:
         return 1 << self._bits.setdefault(name, len(self._bits))
 
     def _of_its_own(self, node: PlanNode) -> int:
-        if node.type == "_Arg":
+        if node.is_feed:
             return 0 if _only_shapes(node) else self._bit(("feed", node.attributes["index"]))
         term = "term", node.name
         found = self._bit(term) if term in self.terms else 0

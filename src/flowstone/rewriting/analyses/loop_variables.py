@@ -68,7 +68,7 @@ def constant_of(x: PlanOutput) -> float | None:
     """The number that `x` is known to be before the step, through Enters; None if it is no such scalar."""
     while x.op.type in ENTERS:
         x = x.op.inputs[0]
-    value = x.op.attributes["value"] if x.op.type == "Const" else None
+    value = x.op.attributes["value"] if x.op.is_constant else None
     if value is None or value.shape != () or value.dtype.kind not in "if":
         return None
     number: float = value.item()

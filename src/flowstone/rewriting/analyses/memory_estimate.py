@@ -31,7 +31,7 @@ from flowstone.rewriting.analyses.state_access import input_positions
 ASSUMED_SIZE = 32  # of an unknown dimension
 ASSUMED_ELEMENTS = 1024  # of an unknown rank
 
-_NOT_OF_THE_STEP = frozenset({"Const", "_Arg", "_CopyToHost"})
+_NOT_OF_THE_STEP = frozenset({"constant", "feed", "swap_out"})  # roles
 
 Block = tuple[PlanNode, ...]
 
@@ -42,7 +42,7 @@ def size_of(output: PlanOutput) -> int:
     if dtype.torch is None:
         held = output.op.declaration.held_function
         return 0 if held is None else held(output.op)
-    if dtype.is_ref or output.op.declaration.name in _NOT_OF_THE_STEP:
+    if dtype.is_ref or output.op.declaration.role in _NOT_OF_THE_STEP:
         return 0
     dims = output.dims
     if dims is None:

@@ -79,7 +79,7 @@ class StateAccess:
         is_handle = not node.inputs and any(
             x.dtype.is_ref or x.dtype.name == "resource" for x in node.outputs
         )
-        if not (mutates and changed) and not is_handle and node.type != "_Arg":
+        if not (mutates and changed) and not is_handle and not node.is_feed:
             self.effects.append(node)
 
 
@@ -88,7 +88,7 @@ def state_name(node: PlanNode) -> Any:
     attributes = node.attributes
     if "shared_name" in attributes:
         return attributes.get("container", ""), attributes["shared_name"] or node.name
-    if node.type == "_Arg" or node.inputs:
+    if node.is_feed or node.inputs:
         return UNKNOWN
     return "step", node.name
 

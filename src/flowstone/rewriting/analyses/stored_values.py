@@ -14,7 +14,8 @@ from flowstone.framework.node import static_value
 from flowstone.framework.shape import Dims
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 
-_HANDED_ON = frozenset({"Enter", "RefEnter", "Identity", "RefIdentity"})
+_MADE = frozenset({"stack", "array", "sum"})
+_HANDING_ON = frozenset({"enter", "identity"})  # roles
 _PUTS = frozenset({"push", "write", "scatter", "unpack", "split"})
 _TAKES = frozenset({"pop", "read", "gather"})
 _LARGEST_BYTES = 4096  # of constants that are not left on stacks
@@ -23,7 +24,7 @@ _VALUE = {"push": 1, "write": 2, "scatter": 2, "unpack": 1}  # what is put in, i
 
 def is_step_storage(node: PlanNode) -> bool:
     """Whether the node makes, or looks up, a stack or an array of tensors, or a sum of products."""
-    return node.declaration.container in ("create", "gradient")
+    return node.declaration.container in _MADE or node.declaration.container == "gradient"
 
 
 def lives_in_a_step(node: PlanNode) -> bool:
@@ -100,10 +101,10 @@ def is_pop(node: PlanNode) -> bool:
 def _creation(handle: PlanOutput) -> tuple[PlanNode | None, bool]:
     """Where a handle is made, and whether it stands for the gradients of the array made there."""
     node, is_gradient = handle.op, False
-    while node.type in _HANDED_ON or node.declaration.container == "gradient":
+    while node.declaration.role in _HANDING_ON or node.declaration.container == "gradient":
         is_gradient = is_gradient or node.declaration.container == "gradient"
         node = node.inputs[0].op
-    return (node if node.declaration.container == "create" else None), is_gradient
+    return (node if node.declaration.container in _MADE else None), is_gradient
 
 
 def _element_dims(value: PlanOutput | None, is_element: bool) -> Dims:

@@ -192,7 +192,7 @@ def _passed_on(body: FunctionBody, skipped: int = 0) -> list[bool]:
 
 
 def _origin(tensor: Any) -> Any:
-    while tensor.op.type == "Identity" and not tensor.op.control_inputs:
+    while tensor.op.declaration.role == "identity" and not tensor.op.control_inputs:
         tensor = tensor.op.inputs[0]
     return tensor
 

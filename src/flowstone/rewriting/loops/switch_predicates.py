@@ -50,7 +50,7 @@ def _reading(switch: PlanNode, references: References) -> _Reading:
     """
     data, predicate = switch.inputs
     controls = set(switch.control_inputs) if references[data] == references[predicate] else set()
-    while predicate.op.type == "Identity":
+    while predicate.op.declaration.role == "identity":
         controls.update(predicate.op.control_inputs)
         predicate = predicate.op.inputs[0]
     return predicate, frozenset(controls)

@@ -171,7 +171,7 @@ class _Plan:
 
     def _may_clone(self, node: PlanNode, before: int) -> bool:
         """Whether the node gives the same values if it runs again before the node at place `before`."""
-        if not node.declaration.is_pure or node.type in ("_Arg", "Const"):
+        if not node.declaration.is_pure or node.is_feed or node.is_constant:
             return False
         if any(x.dtype.is_ref or x.dtype.torch is None for x in node.outputs):
             return False

@@ -35,7 +35,7 @@ HINT = "_swap_to_host"
 _LEAST_SAVING = 0.03  # of the peak
 _MOST_ROUNDS = 1000
 
-copy_to_host = op("_CopyToHost", "x: T -> y: T", T=None, capturable=False)
+copy_to_host = op("_CopyToHost", "x: T -> y: T", T=None, capturable=False, role="swap_out")
 copy_from_host = op("_CopyFromHost", "x: T -> y: T", T=None, capturable=False)
 for _declaration in (copy_to_host, copy_from_host):
     _declaration.infer(lambda node: node.dims(0))

@@ -19,7 +19,6 @@ from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.patterns import Replacement, rewrite
 
-RESHAPES = frozenset({"Reshape", "ExpandDims", "Squeeze"})
 Dims = tuple[int | None, ...] | None
 
 
@@ -27,7 +26,7 @@ def narrow_broadcasts(subgraph: Subgraph) -> None:
     """Applies the rules to every broadcasting op of two inputs, and every reshape, inputs first."""
 
     def rule(node: PlanNode) -> Replacement | None:
-        if node.type in RESHAPES:
+        if node.declaration.reshapes:
             return _reshaped_before(subgraph, node)
         if not node.declaration.broadcasts or len(node.inputs) != 2:
             return None

@@ -34,7 +34,7 @@ class _Merging:
 
     def rule(self, node: PlanNode) -> Replacement | None:
         declaration = node.declaration
-        if not (declaration.is_pure or declaration.reads) or not node.outputs or node.type == "_Arg":
+        if not (declaration.is_pure or declaration.reads) or not node.outputs or node.is_feed:
             return None
         key = _key(node)
         if key is None:

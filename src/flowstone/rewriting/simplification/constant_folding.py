@@ -31,23 +31,19 @@ def fold_constants(subgraph: Subgraph) -> None:
 
     def rule(node: PlanNode) -> Replacement | None:
         declaration = node.declaration
-        if not node.outputs or node.type in ("Const", "_Arg"):
+        if not node.outputs or node.is_constant or node.is_feed:
             return None
         if not declaration.is_pure and not is_pop(node):
             return None
         if node.type in ENTERS and node.inputs[0].op.control_inputs:
             return None  # inside the loop, a constant cannot wait for what is outside
-        if node.type == "PlaceholderWithDefault" and node.inputs[0].op.type == "Const":
+        if declaration.role == "placeholder" and node.inputs[0].op.is_constant:
             return Replacement([node.inputs[0]], "is its default, since it is not fed")
         if declaration._value_function is not None:
             known = [static_value(output) for output in node.outputs]
             if all([isinstance(value, np.ndarray) for value in known]):
                 return _constants(subgraph, node, known, "known before the step")
-        if (
-            not declaration.is_pure
-            or not node.inputs
-            or any([x.op.declaration.name != "Const" for x in node.inputs])
-        ):
+        if not declaration.is_pure or not node.inputs or any([not x.op.is_constant for x in node.inputs]):
             return None
         values = _evaluated(node)
         return None if values is None else _constants(subgraph, node, values, "all inputs are constant")
@@ -91,7 +87,7 @@ def apply_identities(subgraph: Subgraph) -> None:
         fold = node.declaration.fold_function
         if fold is None:
             return None
-        if node.control_inputs and (node.type != "Identity" or node.inputs[0].dtype.is_ref):
+        if node.control_inputs and (node.declaration.role != "identity" or node.inputs[0].dtype.is_ref):
             return None
         equal = fold(node)
         if equal is None:

@@ -46,13 +46,13 @@ def _free_constants(subgraph: Subgraph) -> None:
 
     Those who wait for one wait for what it waits for."""
     for node in subgraph.nodes:
-        if any([control.type == "Const" and control.control_inputs for control in node.control_inputs]):
-            waits = [y for x in node.control_inputs for y in (x.control_inputs if x.type == "Const" else [x])]
+        if any([control.is_constant and control.control_inputs for control in node.control_inputs]):
+            waits = [y for x in node.control_inputs for y in (x.control_inputs if x.is_constant else [x])]
             node.control_inputs = list(dict.fromkeys(waits))
             subgraph.invalidate()
     held = {x.op for x in subgraph.fetches}.union(subgraph.targets)
     held.update(control for node in subgraph.nodes for control in node.control_inputs)
-    tied = {n for n in subgraph.nodes if n.type == "Const" and n.control_inputs} - held
+    tied = {n for n in subgraph.nodes if n.is_constant and n.control_inputs} - held
     if not tied:
         return
     frames, consumers = subgraph.analysis(Frames), subgraph.consumers()

@@ -25,7 +25,7 @@ def remove_dead_branches(subgraph: Subgraph) -> None:
 
 
 def _is_decided(node: PlanNode) -> bool:
-    return node.type in SWITCHES and decisive(node.inputs[1])[0].op.type == "Const"
+    return node.type in SWITCHES and decisive(node.inputs[1])[0].op.is_constant
 
 
 def _prune(subgraph: Subgraph) -> bool:
@@ -82,7 +82,7 @@ def _never_alive(subgraph: Subgraph) -> tuple[set[PlanNode], set[PlanOutput]]:
     dead: set[PlanNode] = set()
     empty: set[PlanOutput] = set()
     for node in subgraph.nodes:
-        if node.type == "ControlTrigger":  # runs whether or not what it waits for does
+        if node.declaration.role == "trigger":  # runs whether or not what it waits for does
             continue
         if is_head(node):
             lacks = node.inputs[0] in empty
@@ -95,7 +95,7 @@ def _never_alive(subgraph: Subgraph) -> tuple[set[PlanNode], set[PlanOutput]]:
             empty.update(node.outputs)
         elif node.type in SWITCHES and not is_loop_switch(node):
             source, negated = decisive(node.inputs[1])
-            if source.op.type == "Const":
+            if source.op.is_constant:
                 value = bool(np.all(source.op.attributes["value"])) != negated
                 empty.add(node.outputs[0 if value else 1])
     return dead, empty

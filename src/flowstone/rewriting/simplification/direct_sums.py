@@ -32,7 +32,7 @@ class _Site(NamedTuple):
 
 def _are_ones(x: PlanOutput) -> bool:
     node = x.op
-    if node.type != "Const" or node.control_inputs or 1 not in (x.dims or ()):
+    if not node.is_constant or node.control_inputs or 1 not in (x.dims or ()):
         return False
     return bool((node.attributes["value"] == 1).all())
 

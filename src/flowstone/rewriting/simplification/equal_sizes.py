@@ -15,8 +15,8 @@ of one raises `Undecided`, and of its result is known what the static shape says
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -29,10 +29,9 @@ from flowstone.rewriting.analyses.frames import is_head
 from flowstone.rewriting.analyses.state_access import input_positions
 from flowstone.rewriting.patterns import Replacement, rewrite
 
-_ARITHMETIC = {"Mul": np.multiply, "FloorDiv": np.floor_divide, "Maximum": np.maximum}
-_REPEATING = frozenset(("BroadcastTo", "ExpandDims", "Reshape", "Squeeze"))
 _FIRST_CODE = 1 << 30  # numbers that stand for sizes while they are moved
 _LARGEST = 32  # elements of a vector of sizes
+_ANY_TYPE = SimpleNamespace(as_numpy_dtype=object)  # of numbers among which are `Size`s
 
 
 class Undecided(Exception):
@@ -118,7 +117,7 @@ def use_equal_sizes(subgraph: Subgraph, feed_dims: Sequence[Dims]) -> None:
         known.dims[output] = dims and tuple([Size((n,)) if n is not None and n < 0 else n for n in dims])
 
     def rule(node: PlanNode) -> Replacement | None:
-        if node.type != "_Arg":
+        if not node.is_feed:
             known.add(node)
         return _decided(subgraph, node, known)
 
@@ -154,18 +153,17 @@ class _Known:
                 self.values[x] = value
 
     def _value(self, node: PlanNode, shadow: PlanNode, index: int) -> Any:
-        if node.type in ("Shape", "ShapeN"):
-            shape = shadow.dims(index)
-            return None if shape is None or None in shape else _array(shape)
-        if node.type == "Size":
-            dims: Any = shadow.dims(0)
-            return None if dims is None or None in dims else np.array(math.prod(dims), object)
+        if node.declaration.shape_only and "out_type" in node.attributes:
+            shadow.attributes = {**node.attributes, "out_type": _ANY_TYPE}
+            sizes = node.declaration.static_value(shadow, index)
+            return sizes if isinstance(sizes, np.ndarray) else None
         values = [self.values.get(x) for x in node.inputs]
         if node.declaration.moves:
             return _moved(shadow, values, index)
-        if node.type in _ARITHMETIC and any([value is not None for value in values]):
+        compute = node.declaration.sizes_function
+        if compute is not None and any([value is not None for value in values]):
             a, b = [static_value(x) if value is None else value for x, value in zip(node.inputs, values)]
-            return None if a is None or b is None else np.asarray(_ARITHMETIC[node.type](a, b), object)
+            return None if a is None or b is None else np.asarray(compute(a, b), object)
         is_kept = node.type == "Cast" and node.outputs[0].dtype in (dtypes.int32, dtypes.int64)
         return values[0] if is_kept else None
 
@@ -212,12 +210,6 @@ def _merged(static: Dims, inferred: Any) -> Any:
     if static is None or inferred is None or len(static) != len(inferred):
         return inferred if static is None else static
     return tuple([m if n is None else n for n, m in zip(static, inferred)])
-
-
-def _array(sizes: Any) -> np.ndarray[Any, Any]:
-    array = np.empty(len(sizes), object)
-    array[:] = sizes
-    return array
 
 
 def _moved(shadow: PlanNode, values: list[Any], index: int) -> Any:
@@ -283,7 +275,7 @@ def _repeated(x: PlanOutput, other: PlanOutput) -> PlanOutput | None:
     """What `x` is a broadcast of, or of which a broadcast and reshapes repeat the only element; None if it is
     something else, or of more axes than `other`."""
     source = x
-    while source.op.type in _REPEATING and not source.op.control_inputs:
+    while _repeats(source.op) and not source.op.control_inputs:
         source = source.op.inputs[0]
         if num_elements(source.dims) == 1:
             break
@@ -293,6 +285,11 @@ def _repeated(x: PlanOutput, other: PlanOutput) -> PlanOutput | None:
         source = x.op.inputs[0]
     fits = source.dims is not None and other.dims is not None and len(source.dims) <= len(other.dims)
     return source if fits and source.dtype == other.dtype else None
+
+
+def _repeats(node: PlanNode) -> bool:
+    """Whether the node repeats its operand if that is one element."""
+    return node.declaration.reshapes or node.type == "BroadcastTo"
 
 
 def _is_same(known: _Known, x: PlanOutput, y: PlanOutput) -> bool:

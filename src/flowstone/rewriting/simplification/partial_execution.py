@@ -20,7 +20,7 @@ from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.framework.tensor import Tensor
 from flowstone.rewriting.analyses.frames import NEXT_ITERATIONS
 
-argument = op("_Arg", "-> output: T", "index: int >= 0", T=None, free=True)
+argument = op("_Arg", "-> output: T", "index: int >= 0", T=None, free=True, role="feed")
 argument.infer(lambda node: None)
 argument.not_differentiable()
 

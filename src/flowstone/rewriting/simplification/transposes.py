@@ -21,14 +21,14 @@ from flowstone.framework import dtypes
 from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.patterns import Replacement, rewrite
-from flowstone.rewriting.simplification.broadcasts import RESHAPES, kept_axes, with_axes
+from flowstone.rewriting.simplification.broadcasts import kept_axes, with_axes
 
 _Permutation = tuple[int, ...]
 
 
 def cancel_transposes(subgraph: Subgraph) -> None:
     """Moves transposes past other nodes, and joins or cancels transposes and reshapes that meet."""
-    if any(node.type == "Transpose" or node.type in RESHAPES for node in subgraph.nodes):
+    if any(node.declaration.reshapes or node.type == "Transpose" for node in subgraph.nodes):
         rewrite(subgraph, "cancel_transposes", _Rules(subgraph))
 
 
@@ -42,7 +42,7 @@ class _Rules:
 
     def __call__(self, node: PlanNode) -> Replacement | None:
         """The replacement of `node`, or None."""
-        if node.type in RESHAPES:
+        if node.declaration.reshapes:
             return self._reshaped(node)
         if not any(x.op.type == "Transpose" for x in node.inputs):
             return None
@@ -54,7 +54,7 @@ class _Rules:
             return self._concatenated(node)
         if node.type in ("BiasAdd", "BiasAddGrad"):
             return self._biased(node)
-        if node.type in ("Mean", "Sum", "Max", "Min"):
+        if node.declaration.reduces:
             return self._reduced(node)
         return self._multiplied(node) if node.type == "MatMul" else None
 
@@ -191,7 +191,7 @@ class _Rules:
 
     def _reduced(self, node: PlanNode) -> Replacement | None:
         axes, order = node.constant(1), permutation(node.inputs[0])
-        if axes is None or order is None or node.attributes["keep_dims"]:
+        if axes is None or order is None or node.attributes.get("keep_dims", True):
             return None
         rank = len(order)
         over = {int(axis) % rank for axis in np.ravel(axes)}
@@ -293,7 +293,7 @@ def permutation(x: PlanOutput) -> _Permutation | None:
 
 def _is_safe(node: PlanNode) -> bool:
     """Whether a reshape cannot fail, and its shape follows from the number of elements."""
-    if node.type not in RESHAPES or node.control_inputs or node.inputs[0].dtype.is_ref:
+    if not node.declaration.reshapes or node.control_inputs or node.inputs[0].dtype.is_ref:
         return False
     before, after = node.inputs[0].dims, node.outputs[0].dims
     if before is None or after is None or before.count(None) > 1 or after.count(None) != before.count(None):
