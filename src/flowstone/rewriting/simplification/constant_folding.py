@@ -24,6 +24,7 @@ from flowstone.rewriting.patterns import Replacement, rewrite
 LARGEST_CONSTANT_BYTES = (
     256 << 10
 )  # a plan is not to hold every initial value; smaller than its inputs is welcome
+_GIVEN = frozenset({"constant", "feed"})  # roles
 
 
 def fold_constants(subgraph: Subgraph) -> None:
@@ -31,7 +32,7 @@ def fold_constants(subgraph: Subgraph) -> None:
 
     def rule(node: PlanNode) -> Replacement | None:
         declaration = node.declaration
-        if not node.outputs or node.is_constant or node.is_feed:
+        if not node.outputs or declaration.role in _GIVEN:
             return None
         if not declaration.is_pure and not is_pop(node):
             return None
@@ -43,7 +44,11 @@ def fold_constants(subgraph: Subgraph) -> None:
             known = [static_value(output) for output in node.outputs]
             if all([isinstance(value, np.ndarray) for value in known]):
                 return _constants(subgraph, node, known, "known before the step")
-        if not declaration.is_pure or not node.inputs or any([not x.op.is_constant for x in node.inputs]):
+        if (
+            not declaration.is_pure
+            or not node.inputs
+            or any([x.op.declaration.role != "constant" for x in node.inputs])
+        ):
             return None
         values = _evaluated(node)
         return None if values is None else _constants(subgraph, node, values, "all inputs are constant")
