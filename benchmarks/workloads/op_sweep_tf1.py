@@ -1,0 +1,103 @@
+"""Times one run of each op on flowstone or TensorFlow, with inputs that are variables: see `scaled_cases.py`.
+
+Prints a line of JSON for each op, and before it one that says that it begins. OPS names the ops that are left
+out, BYTES the size.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+from scaled_cases import Subject, subjects
+from tf1 import tf
+
+from measuring import median_seconds
+
+LEFT_OUT = set(os.environ.get("OPS", "").split())
+IS_OURS = os.environ["IMPLEMENTATION"] == "flowstone"
+
+
+def add(subject: Subject, inputs: list[Any]) -> Any:
+    """The node of the op."""
+    attributes = {
+        name: tf.as_dtype(value) if isinstance(value, str) and value in dir(tf.dtypes) else value
+        for name, value in subject.attributes.items()
+    }
+    if IS_OURS:
+        from flowstone.framework.operation import registry
+
+        result = registry[subject.op](*inputs, **attributes)
+    else:
+        from tensorflow.python.framework import op_def_library, op_def_registry
+
+        definition = op_def_registry.get(subject.op)
+        given = dict(zip([argument.name for argument in definition.input_arg], inputs))
+        defaults = {a.name: default_of(a) for a in definition.attr if a.HasField("default_value")}
+        free = {name: value for name, value in defaults.items() if value is not None} | attributes
+        for argument in definition.input_arg:
+            free.pop(argument.type_attr, None)
+        result = op_def_library.apply_op(subject.op, **given, **free)
+    while isinstance(result, (list, tuple)):
+        result = result[0]
+    return getattr(result, "op", result)
+
+
+def default_of(attribute: Any) -> Any:
+    """The default of an attribute of TensorFlow's definition; None if its type is a type."""
+    kind, value = attribute.type, attribute.default_value
+    if kind == "list(int)":
+        return list(value.list.i)
+    fields = {"int": "i", "float": "f", "bool": "b", "string": "s"}
+    return getattr(value, fields[kind]) if kind in fields else None
+
+
+def variables(inputs: list[Any], made: list[Any]) -> list[Any]:
+    """Variables with these values, or constants where they are small; their fed values are put in `made`."""
+
+    def one(value: Any) -> Any:
+        if isinstance(value, list):
+            return [one(each) for each in value]
+        if value.size <= 16:
+            return tf.constant(value)
+        holder = tf.placeholder(tf.as_dtype(value.dtype), value.shape)
+        variable = tf.Variable(holder, trainable=False)
+        made.append((variable.initializer, holder, value))
+        return variable
+
+    return [one(value) for value in inputs]
+
+
+def seconds(subject: Subject, inputs: list[Any]) -> float:
+    """The median time of a run."""
+    with tf.Graph().as_default():
+        made: list[Any] = []
+        node = add(subject, variables(inputs, made))
+        with tf.Session() as session:
+            for initializer, holder, value in made:
+                session.run(initializer, {holder: value})
+            run = session.make_callable(node)
+            return median_seconds(run, warm_up=2, at_least=5)
+
+
+def main() -> None:
+    """Measures all ops."""
+    for subject in subjects(int(os.environ["BYTES"])):
+        if subject.op in LEFT_OUT:
+            continue
+        print(json.dumps({"begins": subject.op}), flush=True)
+        faults = []
+        for way, inputs in enumerate(subject.ways):
+            try:
+                value = seconds(subject, inputs)
+            except Exception as error:
+                faults.append(f"{type(error).__name__}: {str(error)[:200]}")
+                continue
+            print(json.dumps({"op": subject.op, "way": way, "seconds": value}), flush=True)
+            break
+        else:
+            print(json.dumps({"op": subject.op, "faults": faults}), flush=True)
+
+
+main()

@@ -1,0 +1,119 @@
+"""What the sweep of ops measures: a case of each op's own table, with larger shapes.
+
+`subjects(bytes)` gives one case an op: the first of its table with tensors alone that is no error, in float32
+if there is one. Its shapes grow until the largest input has about so many bytes: all sizes by the same factor
+where that fits, or else the first ones (images, batches), or else all but these. Equal in every process.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "ops"))
+
+import op_cases
+from op_cases import Case, Listed, Spec
+
+DRAWN = 1 << 18  # elements that are drawn; larger arrays repeat them
+BY_BATCH = {"convolution", "neural_net", "images"}  # families whose windows stay as they are
+WITHOUT = {"candidate_sampling", "random", "stateful", "updates"}  # random values, and state
+
+
+@dataclasses.dataclass(frozen=True)
+class Subject:
+    """An op with its inputs (arrays, lists of arrays) and attributes; `ways` are other shapes to try."""
+
+    op: str
+    dtype: str
+    ways: list[list[Any]]
+    attributes: dict[str, Any]
+
+
+def subjects(size: int) -> Iterator[Subject]:
+    """One a declared op of the tables, in their order."""
+    done: set[str] = set()
+    for family in op_cases.families():
+        if family in WITHOUT:
+            continue
+        for one in sorted(op_cases.load(family), key=lambda case: case.dtype != "float32"):
+            if one.op in done or one.error or not one.values or not _is_plain(one):
+                continue
+            specs = list(_flat(one.specs))
+            if not any(spec.kind != "literal" and math.prod(spec.shape) > 1 for spec in specs):
+                continue
+            done.add(one.op)
+            ways = (_by_batch, _by_all) if family in BY_BATCH else (_by_all, _by_batch, _by_rest)
+            inputs = [_inputs(one, way(specs, one, size)) for way in ways]
+            yield Subject(one.op, one.dtype, inputs, one.attributes)
+
+
+def _flat(specs: Any) -> Iterator[Spec]:
+    for spec in specs:
+        if isinstance(spec, Listed):
+            yield from spec
+        else:
+            yield spec
+
+
+def _is_plain(one: Case) -> bool:
+    specs = list(_flat(one.specs))
+    return all(s.role == "tensor" and s.dtype_in(one.dtype) != "string" for s in specs)
+
+
+def _largest(specs: list[Spec], one: Case) -> int:
+    """The bytes of the largest input."""
+    drawn = [s for s in specs if s.kind != "literal"]
+    return max(math.prod(s.shape) * op_cases.NUMPY_DTYPES[s.dtype_in(one.dtype)].itemsize for s in drawn)
+
+
+Scale = Callable[[tuple[int, ...]], tuple[int, ...]]
+
+
+def _by_all(specs: list[Spec], one: Case, size: int) -> Scale:
+    """All sizes above 1 by the same factor."""
+    return _grown(specs, one, size, lambda n, i: n > 1)
+
+
+def _by_rest(specs: list[Spec], one: Case, size: int) -> Scale:
+    """All sizes but the first by the same factor."""
+    return _grown(specs, one, size, lambda n, i: i > 0)
+
+
+def _grown(specs: list[Spec], one: Case, size: int, grows: Callable[[int, int], bool]) -> Scale:
+    def scale(factor: int) -> Scale:
+        return lambda shape: tuple(n * factor if grows(n, i) else n for i, n in enumerate(shape))
+
+    factor = 1
+    while factor < size and _largest([_scaled(s, scale(factor + 1)) for s in specs], one) <= size:
+        factor += max(1, factor // 16)
+    return scale(factor)
+
+
+def _by_batch(specs: list[Spec], one: Case, size: int) -> Scale:
+    """The first size of the first input, and those that equal it in the first place."""
+    first = next(s.shape[0] for s in specs if s.kind != "literal" and s.shape)
+    factor = max(1, size // max(1, _largest([s for s in specs if s.shape[:1] == (first,)], one)))
+    return lambda shape: (shape[0] * factor, *shape[1:]) if shape[:1] == (first,) else shape
+
+
+def _scaled(spec: Spec, scale: Scale) -> Spec:
+    return spec if spec.kind == "literal" else dataclasses.replace(spec, shape=scale(spec.shape))
+
+
+def _inputs(one: Case, scale: Scale) -> list[Any]:
+    def array(spec: Spec) -> Any:
+        shape = _scaled(spec, scale).shape
+        count = math.prod(shape)
+        few = spec if spec.kind == "literal" else dataclasses.replace(spec, shape=(min(count, DRAWN),))
+        drawn = few.draw(one.dtype, f"{one.op}/{zlib.crc32(repr(spec).encode())}")
+        return drawn if spec.kind == "literal" else np.resize(drawn, shape)
+
+    return [[array(s) for s in spec] if isinstance(spec, Listed) else array(spec) for spec in one.specs]
