@@ -3,8 +3,8 @@
 python benchmarks/op_sweep.py [--bytes 1000000] [--seconds 0.05] [--json FILE] [--markdown FILE]
 
 Each implementation runs in a process of its own, one op after another; an op that takes longer than `--limit`
-is left out, and the others go on. TF_PYTHON names the Python that has TensorFlow; without it that peer is left
-out. `over the best` is the time over that of the faster peer.
+is left out, and the others go on. TF_PYTHON names the Python that has TensorFlow; without it that peer is
+left out. `over the best` is the time over that of the faster peer.
 """
 
 from __future__ import annotations
