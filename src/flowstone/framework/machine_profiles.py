@@ -83,6 +83,9 @@ class Profile(NamedTuple):
     layer_cells: int = NEVER  # from which arranging the weights pays
     layer_weights: int = 1 << 22  # up to which two threads do not multiply them as fast one by one
 
+    # Of float32 rows, up to which soft-max is faster by whole passes than by rows that fill no vector.
+    softmax_columns: int = 0
+
     # Hyperbolic tangents: elements from which exponentials pay, and oneDNN's.
     tanh_by_exponentials: int = NEVER
     tanh_by_onednn: int = NEVER
@@ -128,6 +131,7 @@ ZEN5 = AMD._replace(
     sliding_maxima=100_000,  # 016
     winograd=Winograd(0.88, 18, 5_000_000, 50),  # 019
     winograd_by_filter=Winograd(0.84, 14, 10_000_000, 150),
+    softmax_columns=15,  # 030
     tanh_by_exponentials=6_000,
     tanh_by_onednn=40_000,
 )

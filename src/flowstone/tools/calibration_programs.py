@@ -92,6 +92,10 @@ def _pooling(images: Sequence[int]) -> Program:
     return lambda: tf.nn.max_pool(_variable(*images), [1, 3, 3, 1], [1, 1, 1, 1], "SAME").op
 
 
+def _softmax(rows: int, columns: int) -> Program:
+    return lambda: tf.nn.softmax(_variable(rows, columns)).op
+
+
 def _recurrence(steps: int, examples: int, units: int) -> Program:
     """A layer of cells, with its gradients."""
 
@@ -198,6 +202,7 @@ CHOICES: tuple[Choice, ...] = (
         _convolution((8, 28, 28, 256), 3, 256, trains=True),
     ),
     _threshold("layer_cells", [(n, _recurrence(n, 20, 200)) for n in (8, 16, 32)]),
+    _up_to("softmax_columns", [(n, _softmax(4000, n)) for n in (15, 7, 3)]),
     _threshold(
         "tanh_by_exponentials",
         [(n, _tangents(n)) for n in (3_000, 6_000, 12_000, 24_000)],

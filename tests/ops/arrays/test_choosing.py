@@ -47,6 +47,21 @@ def test_by_element(kind, dims) -> None:
     assert_chosen(tf.where(c, zeros, y), {c: condition, y: e}, condition, np.zeros_like(e), e)
 
 
+@pytest.mark.parametrize("kind", ["float32", "float64", "int8"])
+@pytest.mark.parametrize("dims", [(130, 140), (8192,)])
+def test_in_pieces(set_profile, kind, dims) -> None:
+    set_profile(core_cache=4096)
+    condition, t, e = RNG.random(dims) > 0.5, values(kind, *dims), values(kind, *dims)[::-1].copy()
+    c = tf.placeholder(tf.bool, dims)
+    x, y = tf.placeholder(kind, dims), tf.placeholder(kind, dims)
+    z, feed = tf.where(c, x, y), {c: condition, x: t, y: e}
+    with tf.Session() as s:
+        assert "select(" in s.explain(z, feed) and "where(" not in s.explain(z, feed)
+    assert_chosen(z, feed, condition, t, e)
+    other = tf.where(tf.transpose(c), tf.transpose(x), tf.transpose(y))  # not in the order of memory
+    assert_chosen(other, feed, condition.T, t.T, e.T)
+
+
 @pytest.mark.parametrize("dims", [(130, 140), (9, 40, 50), (5, 2)])
 def test_by_row(dims) -> None:
     condition, t, e = (

@@ -3,6 +3,7 @@
 ATen's ``where`` branches on every element: 0.5 ns where the condition is alike for long stretches, 3.7 ns
 where it is not. As a mask, all ones or all zeros, a condition chooses with bitwise operations, which are
 vectorised: 0.4 ns an element, 0.2 where the other side is zero, whatever the condition is (docs/design/018).
+What is too large for a core's cache is chosen in pieces.
 Every bit of what is chosen stays: NaN is NaN, -0.0 is -0.0.
 """
 
@@ -41,8 +42,13 @@ def choice(node: Node, env: Environment, condition_dims: Any) -> Call:
     for i in (1, 2):
         if env.machine.repays(size, _CALLS_KEPT) and node.static_shape(i) == dims and is_zero(node, 3 - i):
             return _kept(condition, (X1, X2)[i - 1], i, dtype, word, is_spread)
-    pays = env.machine.repays(size, _CALLS_SPREAD if is_spread else _CALLS)
-    if not pays or not env.machine.stays_cached(4 * size) or broadcast(t, e) != dims:
+    if not env.machine.repays(size, _CALLS_SPREAD if is_spread else _CALLS) or broadcast(t, e) != dims:
+        return plain
+    if t == e == condition_dims == dims:
+        count = env.machine.profile.core_cache // (4 * dtype.itemsize)  # of mask, sides and result
+        if size > count:
+            return Call(_choose_in_pieces, condition, X1, X2, word, count)
+    elif not env.machine.stays_cached(4 * size):
         return plain
     call = Call(_choose, condition, X1, X2, word)
     return call.or_in_place(1, _choose_in_place, condition, X1, X2, word) if t == dims else call
@@ -72,6 +78,16 @@ def _choose(condition: Any, t: Any, e: Any, word: Any) -> Any:
     bits = e.view(word)
     mask = condition.to(word).neg_()
     return torch.bitwise_xor(t.view(word), bits).bitwise_and_(mask).bitwise_xor_(bits).view(t.dtype)
+
+
+def _choose_in_pieces(condition: Any, t: Any, e: Any, word: Any, count: int) -> Any:
+    """The same, `count` elements at a time, whose masks stay in a cache."""
+    result = torch.empty_like(t, memory_format=torch.contiguous_format)
+    pieces = (x.view(word).reshape(-1).split(count) for x in (result, t, e))
+    for out, one, other, chosen in zip(*pieces, condition.reshape(-1).split(count)):
+        mask = chosen.to(word).neg_()
+        torch.bitwise_xor(one, other, out=out).bitwise_and_(mask).bitwise_xor_(other)
+    return result
 
 
 def _choose_in_place(condition: Any, t: Any, e: Any, word: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -29,12 +30,20 @@ def _at_least_vector(node: Node) -> Shapes:
     return dims
 
 
-def _normaliser(name: str, output: str, function: Callable[..., Any]) -> OpDeclaration:
+_BY_PASSES = 640  # elements from which five passes over them cost less than rows one by one
+
+
+def _normaliser(
+    name: str, output: str, function: Callable[..., Any], by_passes: Callable[..., Any]
+) -> OpDeclaration:
     declaration = op(name, f"logits: T -> {output}: T", T=FLOATS, by_element=True, row_wise=True, cost=10)
     declaration.infer(_at_least_vector)
 
     @declaration.kernel(CPU, GPU)
     def _(node: Node, env: Environment) -> Kernel:
+        dims = node.static_shape(0)
+        if dims and _fill_no_vector(node, env, dims):
+            return Call(by_passes, X0)
         if node.dims(0) is not None:
             return Call(function, X0, -1)
 
@@ -48,8 +57,25 @@ def _normaliser(name: str, output: str, function: Callable[..., Any]) -> OpDecla
     return declaration
 
 
-softmax_op = _normaliser("Softmax", "softmax", torch.softmax)
-log_softmax_op = _normaliser("LogSoftmax", "logsoftmax", torch.log_softmax)
+def _fill_no_vector(node: Node, env: Environment, dims: tuple[int, ...]) -> bool:
+    """Whether rows are so short that ATen computes them number by number, and there are many."""
+    if env.device.type != "cpu" or node.dtype(0) is not dtypes.float32:
+        return False
+    return 0 < dims[-1] <= env.machine.profile.softmax_columns and math.prod(dims) >= _BY_PASSES
+
+
+def _softmax_by_passes(x: torch.Tensor) -> torch.Tensor:
+    powers = torch.sub(x, torch.amax(x, -1, True)).exp_()
+    return powers.div_(torch.sum(powers, -1, True))
+
+
+def _log_softmax_by_passes(x: torch.Tensor) -> torch.Tensor:
+    below = torch.sub(x, torch.amax(x, -1, True))
+    return below.sub_(torch.exp(below).sum(-1, True).log_())
+
+
+softmax_op = _normaliser("Softmax", "softmax", torch.softmax, _softmax_by_passes)
+log_softmax_op = _normaliser("LogSoftmax", "logsoftmax", torch.log_softmax, _log_softmax_by_passes)
 
 
 @softmax_op.gradient
