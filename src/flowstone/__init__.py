@@ -157,6 +157,11 @@ __getattr__, __dir__ = _late_names(
         f"{_PROTO}.node_def_pb2": "NodeDef",
         f"{_PROTO}.summary_pb2": "HistogramProto Summary SummaryMetadata",
         "flowstone.framework.op_packages": "load_file_system_library load_library load_op_library",
+        "flowstone.ops.arrays.searching": "argsort roll searchsorted sort unravel_index",
+        "flowstone.ops.variables.tensor_scatter": "tensor_scatter_add tensor_scatter_max tensor_scatter_min"
+        " tensor_scatter_nd_add=tensor_scatter_add tensor_scatter_nd_max=tensor_scatter_max"
+        " tensor_scatter_nd_min=tensor_scatter_min tensor_scatter_nd_sub=tensor_scatter_sub"
+        " tensor_scatter_nd_update=tensor_scatter_update tensor_scatter_sub tensor_scatter_update",
         "flowstone.client.session": "InteractiveSession Session",  # and all that runs graphs
     },
     "app config flags image linalg logging raw_ops summary test train",

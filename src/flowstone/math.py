@@ -1,11 +1,12 @@
 """`flowstone.math`: mathematics by element, reductions and segments."""
 
+from flowstone.framework.late_names import late_names as _late_names
 from flowstone.ops.arrays.rearranging import invert_permutation
 from flowstone.ops.control.checks import is_non_decreasing, is_strictly_increasing
 from flowstone.ops.networks.activations import softplus, softsign
 from flowstone.ops.networks.neural_net import l2_normalize, zero_fraction
 from flowstone.ops.networks.softmax import log_softmax, softmax
-from flowstone.ops.numbers.accumulations import cumprod, cumsum
+from flowstone.ops.numbers.accumulations import cumprod, cumsum, cumulative_logsumexp
 from flowstone.ops.numbers.arithmetic import (
     abs,
     add,
@@ -96,3 +97,12 @@ from flowstone.ops.numbers.segment_reductions import (
 from flowstone.ops.numbers.special_functions import atan2, betainc, igamma, igammac, lbeta, polygamma, zeta
 from flowstone.ops.numbers.sums import accumulate_n, add_n
 from flowstone.ops.sparse.sparse_segment_reductions import bincount
+
+__getattr__, __dir__ = _late_names(
+    globals(),
+    {
+        "flowstone.ops.numbers.special_binary": "multiply_no_nan nextafter xlog1py",
+        "flowstone.ops.numbers.special_unary": "bessel_i0 bessel_i0e bessel_i1 bessel_i1e erfcinv"
+        " erfinv ndtri",
+    },
+)

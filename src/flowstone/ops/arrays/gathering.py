@@ -250,10 +250,10 @@ def _gather_nd(params: Any, indices: Any) -> Any:
         )
     outer, rest = indices.shape[:-1], params.shape[depth:]
     table = params.reshape([product(params.shape[:depth]), *rest])
-    return torch.index_select(table, 0, _flat_places(indices, params.shape[:depth])).reshape([*outer, *rest])
+    return torch.index_select(table, 0, flat_places(indices, params.shape[:depth])).reshape([*outer, *rest])
 
 
-def _flat_places(indices: Any, sizes: Any) -> Any:
+def flat_places(indices: Any, sizes: Any) -> Any:
     """Row-major positions of index tuples [..., depth] as a vector. InvalidArgumentError outside `sizes`."""
     if len(sizes) == 1:
         return indices.reshape(-1).long()  # the caller checks it
@@ -344,7 +344,7 @@ def _scatter_nd(indices: Any, updates: Any, shape: Any) -> Any:
             f"Must have updates.shape = indices.shape[:-1] + shape[{depth}:], got {list(updates.shape)}"
         )
     result = torch.zeros(product(sizes[:depth]), *rest, dtype=updates.dtype, device=updates.device)
-    places = _flat_places(indices, sizes[:depth])
+    places = flat_places(indices, sizes[:depth])
     return result.index_add_(0, places, updates.reshape(len(places), *rest)).reshape(sizes)
 
 

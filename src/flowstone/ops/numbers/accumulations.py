@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from flowstone.framework import errors
+from flowstone.framework.dtypes import DType
 from flowstone.framework.graph_operation import Operation
 from flowstone.framework.kernel import CPU, GPU, X0, Call, Environment, Kernel
 from flowstone.framework.node import Node
 from flowstone.framework.operation import F, Gradients, OpDeclaration, op
 from flowstone.framework.tensor import Tensor
-from flowstone.ops.numbers.elementwise import ALL_NUMBERS, same_shape
+from flowstone.ops.numbers.elementwise import ALL_NUMBERS, FLOATS, constant_like, same_shape
 from flowstone.ops.numbers.unsigned_integers import SIGNED, modular
 
 __all__ = ["cumprod", "cumsum"]
@@ -21,8 +23,10 @@ __all__ = ["cumprod", "cumsum"]
 _ATTRIBUTES = "exclusive: bool = false ; reverse: bool = false ; Tidx: type in [int32, int64] = int32"
 
 
-def _accumulation(name: str, function: Callable[..., torch.Tensor], neutral: float) -> OpDeclaration:
-    declaration = op(name, "x: T, axis: Tidx -> out: T", _ATTRIBUTES, T=ALL_NUMBERS, host=["axis"])
+def _accumulation(
+    name: str, function: Callable[..., torch.Tensor], neutral: float, types: tuple[DType, ...] = ALL_NUMBERS
+) -> OpDeclaration:
+    declaration = op(name, "x: T, axis: Tidx -> out: T", _ATTRIBUTES, T=types, host=["axis"])
     declaration.infer(same_shape)
 
     @declaration.kernel(CPU, GPU)
@@ -74,8 +78,13 @@ def _shifted(x: torch.Tensor, axis: int, neutral: float) -> torch.Tensor:
     return torch.cat([first, x.narrow(axis, 0, size - 1)], axis)
 
 
+def _log_sums(x: torch.Tensor, axis: int, dtype: Any) -> torch.Tensor:
+    return torch.logcumsumexp(x, axis)
+
+
 cumsum_op = _accumulation("Cumsum", torch.cumsum, 0)
 cumprod_op = _accumulation("Cumprod", torch.cumprod, 1)
+cumulative_logsumexp_op = _accumulation("CumulativeLogsumexp", _log_sums, -math.inf, FLOATS)
 
 
 @cumsum_op.gradient
@@ -91,6 +100,22 @@ def _(op: Operation, dy: Tensor) -> Gradients:
     product = F.Cumprod(x, axis, exclusive=exclusive, reverse=reverse)
     flow = F.Cumsum(F.Mul(product, dy), axis, exclusive=exclusive, reverse=not reverse)
     return F.DivNoNan(flow, x), None
+
+
+@cumulative_logsumexp_op.gradient
+def _(op: Operation, dy: Tensor) -> Gradients:
+    """Positive and negative gradients apart, by their logarithms."""
+    x, axis = op.inputs
+    y, least = op.outputs[0], constant_like(-math.inf, x)
+    exclusive, reverse = op.attributes["exclusive"], op.attributes["reverse"]
+
+    def flow(sign: Any) -> Tensor:
+        logarithm = F.SelectV2(F.Greater(sign, constant_like(0, sign)), F.Log(sign), least)
+        term = F.Sub(logarithm, y)
+        total = F.CumulativeLogsumexp(term, axis, exclusive=exclusive, reverse=not reverse)
+        return F.Exp(F.AddV2(total, x))
+
+    return F.Sub(flow(dy), flow(F.Neg(dy))), None
 
 
 def cumsum(
@@ -109,3 +134,11 @@ def cumprod(
 ) -> Tensor:
     """The products of each element and those before it along `axis`; arguments as for `cumsum`."""
     return cumprod_op(x, axis, exclusive=exclusive, reverse=reverse, name=name)
+
+
+def cumulative_logsumexp(
+    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> Tensor:
+    """The logarithms of the sums of exponentials of each element and those before it along `axis`; arguments
+    as for `cumsum`."""
+    return cumulative_logsumexp_op(x, axis, exclusive=exclusive, reverse=reverse, name=name)

@@ -1,0 +1,251 @@
+"""Places in sorted rows, sorted tensors, coordinates of flat places, rolled tensors."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+
+from flowstone.framework import dtypes
+from flowstone.framework.graph_operation import Operation
+from flowstone.framework.kernel import CPU, GPU, X0, X1, X2, Call, Environment, Kernel
+from flowstone.framework.node import Node
+from flowstone.framework.operation import F, Gradients, OpDeclaration, Shapes, op
+from flowstone.framework.scope import get_default_graph
+from flowstone.framework.shape import format_dims, merge
+from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.ops.arrays.arrays import invalid
+from flowstone.ops.arrays.rearranging import transpose
+from flowstone.ops.arrays.shapes import reshape, shape
+from flowstone.ops.numbers.ranking import top_k
+
+__all__ = ["argsort", "roll", "searchsorted", "sort", "unravel_index"]
+
+_INDEX = (dtypes.int32, dtypes.int64)
+
+# ---- sorted rows
+
+
+def _bound(name: str, right: bool) -> OpDeclaration:
+    declaration = op(
+        name,
+        "sorted_inputs: T, values: T -> output: out_type",
+        "T: type ; out_type: type in [int32, int64] = int32",
+        by_element=True,
+    )
+    declaration.no_gradient()
+
+    @declaration.infer
+    def _(node: Node) -> Shapes:
+        for i in (0, 1):
+            dims = node.dims(i)
+            if dims is not None and len(dims) != 2:
+                raise ValueError(f"Shape must be rank 2 but is rank {len(dims)}")
+        return node.dims(1)
+
+    @declaration.kernel(CPU, GPU)
+    def _(node: Node, env: Environment) -> Kernel:
+        is_short = node.attributes["out_type"] is dtypes.int32
+
+        def search(rows: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+            if rows.ndim != 2 or values.ndim != 2 or rows.shape[0] != values.shape[0]:
+                raise invalid(
+                    "sorted_input and values must be matrices with the same first dimension, got "
+                    f"{format_dims(tuple(rows.shape))} and {format_dims(tuple(values.shape))}"
+                )
+            return torch.searchsorted(rows.contiguous(), values.contiguous(), right=right, out_int32=is_short)
+
+        return search
+
+    return declaration
+
+
+lower_bound_op = _bound("LowerBound", False)
+upper_bound_op = _bound("UpperBound", True)
+
+
+def searchsorted(
+    sorted_sequence: Any,
+    values: Any,
+    side: str = "left",
+    out_type: Any = dtypes.int32,
+    name: str | None = None,
+) -> Tensor:
+    """Where each of `values` would be inserted to keep `sorted_sequence` sorted along its last axis.
+
+    Both have the same shape but for the last dimension; the result has the shape of `values`. `side`: "left"
+    is before equal elements, "right" after them, else ValueError.
+    """
+    if side not in ("left", "right"):
+        raise ValueError(f"side must be either 'right' or 'left'.  Saw: {side}.")
+    bound = F.LowerBound if side == "left" else F.UpperBound
+    with get_default_graph().name_scope(name or "searchsorted"):
+        rows, wanted = convert_to_tensor(sorted_sequence), convert_to_tensor(values)
+        last = shape(rows)[-1]
+        flat_rows, flat_values = reshape(rows, [-1, last]), reshape(wanted, [-1, shape(wanted)[-1]])
+        places = bound(flat_rows, flat_values, out_type=out_type)
+        return reshape(places, shape(wanted))
+
+
+# ---- sorting
+
+
+def sort(values: Any, axis: int = -1, direction: str = "ASCENDING", name: str | None = None) -> Tensor:
+    """`values` sorted along `axis`. `direction`: "ASCENDING" or "DESCENDING", else ValueError."""
+    with get_default_graph().name_scope(name or "sort"):
+        return _sorted(values, axis, direction)[0]
+
+
+def argsort(
+    values: Any, axis: int = -1, direction: str = "ASCENDING", stable: bool = False, name: str | None = None
+) -> Tensor:
+    """The int32 indices that sort `values` along `axis`; equal elements keep their order if it descends."""
+    with get_default_graph().name_scope(name or "argsort"):
+        return _sorted(values, axis, direction)[1]
+
+
+def _sorted(values: Any, axis: int, direction: str) -> tuple[Tensor, Tensor]:
+    if direction not in ("ASCENDING", "DESCENDING"):
+        raise ValueError(
+            f"Argument `direction` should be one of 'ASCENDING' or 'DESCENDING'. Got {direction}"
+        )
+    if not isinstance(axis, (int, np.integer)):
+        raise ValueError(f"Argument `axis` must be a constant scalar. Received: axis={axis}.")
+    x = convert_to_tensor(values, name="values")
+    rank = x.shape.ndims
+    if axis not in (-1, None if rank is None else rank - 1):
+        if rank is None:
+            raise ValueError("The rank must be known to sort along an axis that is not the last.")
+        axes = [i for i in range(rank) if i != axis % rank]
+        order = [*axes, axis % rank]
+        back = np.argsort(order).tolist()
+        found, places = _last_sorted(transpose(x, order), direction)
+        return transpose(found, back), transpose(places, back)
+    return _last_sorted(x, direction)
+
+
+def _last_sorted(x: Tensor, direction: str) -> tuple[Tensor, Tensor]:
+    is_unsigned, dtype = x.dtype.is_integer and x.dtype.min == 0, x.dtype
+    if direction == "DESCENDING":
+        found = top_k(x, shape(x)[-1])
+        return found[0], found[1]
+    # The largest of the numbers turned around: integers lose none so.
+    turned = F.Sub(convert_to_tensor(dtype.max, dtype), x) if is_unsigned else _turned(x)
+    found = top_k(turned, shape(x)[-1])
+    values = found[0]
+    return (F.Sub(convert_to_tensor(dtype.max, dtype), values) if is_unsigned else _turned(values)), found[1]
+
+
+def _turned(x: Tensor) -> Tensor:
+    """-x, of integers -x - 1, which all of them have."""
+    return F.Invert(x) if x.dtype.is_integer else F.Neg(x)
+
+
+# ---- coordinates
+
+unravel_index_op = op(
+    "UnravelIndex",
+    "indices: Tidx, dims: Tidx -> output: Tidx",
+    "Tidx: type in [int32, int64] = int32",
+    host=["dims"],
+)
+unravel_index_op.no_gradient()
+
+
+@unravel_index_op.infer
+def _(node: Node) -> Shapes:
+    indices, dims = node.dims(0), node.dims(1)
+    if dims is not None and len(dims) != 1:
+        raise ValueError(f"Shape must be rank 1 but is rank {len(dims)}")
+    if indices is None:
+        return None
+    rank = None if dims is None else dims[0]
+    return (rank, *indices)
+
+
+def _unraveled(indices: torch.Tensor, dims: torch.Tensor) -> torch.Tensor:
+    if dims.ndim != 1 or indices.ndim > 1:
+        raise invalid(
+            f"The dims must be a vector and the indices at most that, not {dims.ndim} and {indices.ndim}"
+        )
+    sizes = dims.tolist()
+    if any(n <= 0 for n in sizes):
+        raise invalid(f"Input dims cannot be zero or negative, got {sizes}")
+    count = math.prod(sizes)
+    if indices.numel():
+        lowest, highest = (int(x) for x in torch.aminmax(indices))
+        if lowest < 0 or highest >= count:
+            raise invalid(
+                f"index is out of bound as with dims: {lowest if lowest < 0 else highest} of {sizes}"
+            )
+    columns, rest = [], indices
+    for n in sizes[::-1]:
+        columns.append(rest % n)
+        rest = torch.div(rest, n, rounding_mode="floor")
+    return torch.stack(columns[::-1]) if columns else indices.new_zeros((0, *indices.shape))
+
+
+unravel_index_op.kernel(CPU, GPU)(lambda node, env: Call(_unraveled, X0, X1))
+
+
+def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
+    """The coordinates [rank, count] of flat `indices` in a tensor of shape `dims`; of a scalar, [rank]."""
+    return unravel_index_op(indices, dims, name=name)
+
+
+# ---- rolling
+
+roll_op = op(
+    "Roll",
+    "input: T, shift: Tshift, axis: Taxis -> output: T",
+    T=None,
+    Tshift=_INDEX,
+    Taxis=_INDEX,
+    host=["shift", "axis"],
+    moves=True,
+)
+
+
+@roll_op.infer
+def _(node: Node) -> Shapes:
+    dims = node.dims(0)
+    if dims == ():
+        raise ValueError("Shape must be at least rank 1 but is rank 0")
+    shift, axis = node.dims(1), node.dims(2)
+    for name, given in (("shift", shift), ("axis", axis)):
+        if given is not None and len(given) > 1:
+            raise ValueError(f"{name}: shape must be at most rank 1 but is rank {len(given)}")
+    merge(shift, axis)
+    return dims
+
+
+def _rolled(x: Any, shift: torch.Tensor, axis: torch.Tensor) -> Any:
+    if not x.ndim:
+        raise invalid("input must be 1-D or higher")
+    if shift.shape != axis.shape:
+        raise invalid("shift and axis must have the same size")
+    shifts, axes = shift.reshape(-1).tolist(), axis.reshape(-1).tolist()
+    for each in axes:
+        if not -x.ndim <= each < x.ndim:
+            raise invalid(f"axis {each} is out of range")
+    if isinstance(x, np.ndarray):
+        return np.roll(x, shifts, axes) if axes else x
+    return torch.roll(x, shifts, axes) if axes else x.clone()
+
+
+roll_op.kernel(CPU, GPU)(lambda node, env: Call(_rolled, X0, X1, X2))
+
+
+@roll_op.gradient
+def _(op: Operation, dy: Tensor) -> Gradients:
+    return F.Roll(dy, F.Neg(op.inputs[1]), op.inputs[2]), None, None
+
+
+def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
+    """The elements of `input` moved by `shift` along `axis`; what leaves at one end comes in at the other.
+
+    `shift` and `axis`: integers, or vectors of the same length.
+    """
+    return roll_op(input, shift, axis, name=name)

@@ -1,0 +1,80 @@
+"""Bits: how many are set in each number, and comparisons packed into bytes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from flowstone.framework import dtypes, errors
+from flowstone.framework.kernel import CPU, GPU, X0, X1, Call
+from flowstone.framework.node import Node
+from flowstone.framework.operation import Shapes, op
+from flowstone.framework.shape import format_dims
+from flowstone.ops.numbers.elementwise import same_shape
+
+__all__: list[str] = []
+
+_SIGNED = (dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64)
+_UNSIGNED = (dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.uint64)
+_SET_BITS = torch.tensor([bin(byte).count("1") for byte in range(256)], dtype=torch.uint8)
+_HIGHEST_FIRST = torch.tensor([128, 64, 32, 16, 8, 4, 2, 1], dtype=torch.uint8)
+
+population_count_op = op(
+    "PopulationCount", "x: T -> y: uint8", T=(*_SIGNED, *_UNSIGNED), elementwise=True, by_element=True
+)
+population_count_op.infer(same_shape)
+population_count_op.not_differentiable()
+
+
+def _set_bits(x: torch.Tensor) -> torch.Tensor:
+    table = _SET_BITS.to(x.device)
+    of_bytes = table[x.contiguous().unsqueeze(-1).view(torch.uint8).int()]
+    return of_bytes.sum(-1, dtype=torch.uint8)
+
+
+population_count_op.kernel(CPU, GPU)(lambda node, env: Call(_set_bits, X0))
+
+compare_and_bitpack_op = op(
+    "CompareAndBitpack",
+    "input: T, threshold: T -> output: uint8",
+    T=(dtypes.bool, *dtypes.FLOATS, *_SIGNED),
+    by_element=True,
+)
+compare_and_bitpack_op.no_gradient()
+
+
+@compare_and_bitpack_op.infer
+def _(node: Node) -> Shapes:
+    dims = node.dims(0)
+    if dims is None:
+        return None
+    if not dims:
+        raise ValueError("Shape must be at least rank 1 but is rank 0")
+    if dims[-1] is None:
+        return (*dims[:-1], None)
+    if dims[-1] % 8:
+        raise ValueError(f"Dimension size must be evenly divisible by 8 but is {dims[-1]}")
+    return (*dims[:-1], dims[-1] // 8)
+
+
+def _packed(x: torch.Tensor, threshold: Any) -> torch.Tensor:
+    if threshold.ndim:
+        raise errors.InvalidArgumentError(
+            None, None, f"threshold must be a scalar, but saw shape: {format_dims(tuple(threshold.shape))}"
+        )
+    if not x.ndim:
+        raise errors.InvalidArgumentError(None, None, "input should be at least a vector, but saw a scalar.")
+    if x.shape[-1] % 8:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            "Inner dimension of input should be divisible by 8, but saw shape: "
+            f"{format_dims(tuple(x.shape))}",
+        )
+    above = (x > threshold).to(torch.uint8).reshape(*x.shape[:-1], x.shape[-1] // 8, 8)
+    packed: torch.Tensor = (above * _HIGHEST_FIRST.to(x.device)).sum(-1, dtype=torch.uint8)
+    return packed
+
+
+compare_and_bitpack_op.kernel(CPU, GPU)(lambda node, env: Call(_packed, X0, X1))

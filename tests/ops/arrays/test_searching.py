@@ -1,0 +1,88 @@
+"""Sorting and searching against NumPy: directions, axes, types whose negatives would overflow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flowstone as tf
+
+RNG = np.random.default_rng(9)
+
+
+@pytest.fixture(autouse=True)
+def graph() -> Any:
+    with tf.Graph().as_default() as g:
+        yield g
+
+
+def run(*tensors: Any) -> Any:
+    with tf.Session() as session:
+        return session.run(list(tensors))
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64", "int8", "int32", "int64", "uint8"])
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_sorted_in_both_directions(kind: str, axis: int) -> None:
+    value = RNG.integers(0, 120, (4, 5)).astype(kind)
+    if kind == "int8":
+        value.flat[0] = -128  # has no negative
+    ascending, descending = run(tf.sort(value, axis), tf.sort(value, axis, "DESCENDING"))
+    np.testing.assert_array_equal(ascending, np.sort(value, axis))
+    np.testing.assert_array_equal(descending, np.flip(np.sort(value, axis), axis))
+    up, down = run(tf.argsort(value, axis), tf.argsort(value, axis, direction="DESCENDING"))
+    assert up.dtype == down.dtype == np.int32
+    np.testing.assert_array_equal(np.take_along_axis(value, up, axis), ascending)
+    np.testing.assert_array_equal(np.take_along_axis(value, down, axis), descending)
+
+
+def test_gradients_of_a_sorted_vector_go_to_their_elements() -> None:
+    x = tf.constant([3.0, 1.0, 2.0])
+    (dx,) = tf.gradients(tf.sort(x) * [10.0, 20.0, 30.0], x)
+    assert run(dx)[0].tolist() == [30, 10, 20]
+
+
+def test_directions_and_axes_that_are_none() -> None:
+    with pytest.raises(ValueError, match="should be one of 'ASCENDING' or 'DESCENDING'"):
+        tf.sort([1.0], direction="UP")
+    with pytest.raises(ValueError, match="must be a constant scalar"):
+        tf.argsort([1.0], axis=[0])
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_places_in_sorted_rows(side: str) -> None:
+    rows = np.sort(RNG.integers(0, 9, (2, 3, 6)), -1)
+    values = RNG.integers(-1, 10, (2, 3, 4))
+    (places,) = run(tf.searchsorted(rows, values, side, out_type=tf.int64))
+    expected = [np.searchsorted(a, b, side) for a, b in zip(rows.reshape(6, 6), values.reshape(6, 4))]
+    np.testing.assert_array_equal(places.reshape(6, 4), expected)
+    with pytest.raises(ValueError, match="side must be either 'right' or 'left'"):
+        tf.searchsorted(rows, values, "middle")
+
+
+def test_scattered_and_rolled_under_all_their_names() -> None:
+    x = tf.zeros([3])
+    updated = [f(x, [[1]], [2.0]) for f in (tf.tensor_scatter_update, tf.tensor_scatter_nd_update)]
+    added = [f(x, [[1], [1]], [2.0, 3.0]) for f in (tf.tensor_scatter_add, tf.tensor_scatter_nd_add)]
+    for found in run(*updated):
+        assert found.tolist() == [0, 2, 0]
+    for found in run(*added):
+        assert found.tolist() == [0, 5, 0]
+    one, other = run(tf.roll([1, 2, 3], 1, 0), tf.manip.roll([1, 2, 3], 1, 0))
+    assert one.tolist() == other.tolist() == [3, 1, 2]
+    assert run(tf.unravel_index([5], [2, 3]))[0].tolist() == [[1], [2]]
+
+
+def test_special_functions_by_their_names() -> None:
+    values = run(
+        tf.math.erfcinv(0.5),
+        tf.math.bessel_i0(1.0),
+        tf.math.bessel_i1(1.0),
+        tf.math.cumulative_logsumexp([0.0, 0.0]),
+    )
+    np.testing.assert_allclose(values[0], 0.476936, rtol=1e-5)
+    np.testing.assert_allclose(values[1], 1.266066, rtol=1e-5)
+    np.testing.assert_allclose(values[2], 0.565159, rtol=1e-5)
+    np.testing.assert_allclose(values[3], [0, np.log(2)], rtol=1e-6)
