@@ -1,6 +1,6 @@
 """`flowstone.random`: random values and the seed of the graph."""
 
-from flowstone.ops.arrays.joining import split
+from flowstone.framework.late_names import late_names as _late_names
 from flowstone.ops.randomness.random import (
     get_seed,
     set_random_seed,
@@ -20,3 +20,11 @@ from flowstone.ops.randomness.random import (
 )
 from flowstone.ops.randomness.random_choice import multinomial
 from flowstone.ops.randomness.random_choice import random_shuffle as shuffle
+
+__getattr__, __dir__ = _late_names(
+    globals(),
+    {
+        "flowstone.ops.randomness.stateless": "stateless_categorical stateless_multinomial stateless_normal"
+        " stateless_truncated_normal stateless_uniform",
+    },
+)

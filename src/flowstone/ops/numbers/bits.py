@@ -20,9 +20,7 @@ _UNSIGNED = (dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.uint64)
 _SET_BITS = torch.tensor([bin(byte).count("1") for byte in range(256)], dtype=torch.uint8)
 _HIGHEST_FIRST = torch.tensor([128, 64, 32, 16, 8, 4, 2, 1], dtype=torch.uint8)
 
-population_count_op = op(
-    "PopulationCount", "x: T -> y: uint8", T=(*_SIGNED, *_UNSIGNED), elementwise=True, by_element=True
-)
+population_count_op = op("PopulationCount", "x: T -> y: uint8", T=(*_SIGNED, *_UNSIGNED), by_element=True)
 population_count_op.infer(same_shape)
 population_count_op.not_differentiable()
 
