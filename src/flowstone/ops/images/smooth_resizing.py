@@ -41,7 +41,8 @@ _REMEMBERED = 64  # taps of lengths seen lately
 def _scale(length: int, count: int, align: bool) -> np.float32:
     if align and count > 1:
         length, count = length - 1, count - 1
-    return np.float32(np.float32(length) / np.float32(count))
+    scale: np.float32 = np.float32(length) / np.float32(count)
+    return scale
 
 
 @functools.lru_cache(_REMEMBERED)
