@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from op_cases import case, ints, normal, uniform
+from op_cases import case, literal, normal, uniform
 
 INVALID, BEYOND = "InvalidArgumentError", "OutOfRangeError"
 SINGLE = {"rtol": 1e-5, "atol": 1e-5}
@@ -48,11 +48,23 @@ def crops() -> Iterator:
                 **SINGLE,
             )
     flow = normal(5, 3, 4, 2, dtype="float32")
-    sums = {"dtypes": "half", "rtol": 2e-2, "atol": 1e-2, "gradient": False}  # which the oracle adds up in half
+    sums = {
+        "dtypes": "half",
+        "rtol": 2e-2,
+        "atol": 1e-2,
+        "gradient": False,
+    }  # which the oracle adds up in half
     yield case("CropAndResizeGradImage", flow, BOXES, of, i32(2, 5, 7, 2), T="T", **sums)
     many = "uint8 uint16 int8 int16 int32 int64 half double"
     yield case(
-        "CropAndResize", normal(1, 3, 3, 1), BOXES[:1], i32(0), i32(2, 3), dtypes=many, gradient=False, **SINGLE
+        "CropAndResize",
+        normal(1, 3, 3, 1),
+        BOXES[:1],
+        i32(0),
+        i32(2, 3),
+        dtypes=many,
+        gradient=False,
+        **SINGLE,
     )
     yield case(
         "CropAndResizeGradBoxes",
@@ -98,4 +110,120 @@ def impossible_crops() -> Iterator:
     yield case(op, normal(4, 2, 2, 1, dtype="float32"), image, BOXES, of, error=INVALID)
 
 
-CASES = [*crops(), *impossible_crops()]
+SOME = literal(
+    0.5 * np.random.RandomState(3).rand(30, 4) + np.tile(np.random.RandomState(4).rand(30, 2), 2), "T"
+)
+
+
+def single(value: float) -> object:
+    """A float32 scalar."""
+    return literal(value, "float32")
+
+
+def chosen() -> Iterator:
+    """Many boxes, few, equal scores, scores that are no numbers, boxes of no area, and all thresholds."""
+    scores = uniform(0, 1, (30,))
+    for limit in (0, 1, 5, 100):
+        for overlap in (0.0, 0.3, 1.0):
+            of = literal(limit, "int32")
+            yield case("NonMaxSuppression", SOME, scores, of, iou_threshold=overlap)
+            yield case("NonMaxSuppressionV2", SOME, scores, of, single(overlap), label=str(overlap))
+            yield case(
+                "NonMaxSuppressionV3", SOME, scores, of, single(overlap), single(0.4), label=str(overlap)
+            )
+            for pad in (True, False):
+                limits = (of, single(overlap), single(0.4))
+                mark = {"label": str(overlap), "pad_to_max_output_size": pad, "gradient": False}
+                yield case("NonMaxSuppressionV4", SOME, scores, *limits, **mark)
+                if limit:
+                    yield case("NonMaxSuppressionV5", SOME, scores, *limits, single(0.0), **mark)
+                    yield case(
+                        "NonMaxSuppressionV5",
+                        SOME,
+                        scores,
+                        *limits,
+                        single(0.4),
+                        **{**mark, "label": f"soft {overlap}"},
+                    )
+    five = literal(5, "int32")
+    equal = f32([0.5, 0.7, 0.5, 0.7, 0.5])
+    yield case("NonMaxSuppressionV3", BOXES, equal, five, single(0.2), single(-np.inf), label="equal")
+    odd = f32([0.5, np.nan, np.inf, -np.inf, 0.2])
+    for least in (-np.inf, 0.0):
+        yield case("NonMaxSuppressionV3", BOXES, odd, five, single(0.2), single(least), label=f"odd {least}")
+    yield case("NonMaxSuppressionV2", BOXES, odd, five, single(0.2), label="odd")
+    none = np.zeros((0, 4), np.float32), np.zeros(0, np.float32)
+    yield case("NonMaxSuppression", *none, five)
+    yield case("NonMaxSuppressionV2", *none, five, single(0.5))
+    yield case("NonMaxSuppressionV3", *none, five, single(0.5), single(0.0))
+    yield case("NonMaxSuppressionV4", *none, five, single(0.5), single(0.0), pad_to_max_output_size=True)
+    yield case("NonMaxSuppressionV5", *none, five, single(0.5), single(0.0), single(0.5))
+    half = {"dtypes": "half"}
+    yield case("NonMaxSuppressionV3", SOME, scores, five, 0.5, 0.1, **half, T_threshold="half")
+    yield case("NonMaxSuppressionV5", SOME, scores, five, 0.5, 0.1, 0.0, **half, gradient=False)
+
+
+def overlapping() -> Iterator:
+    """A matrix that is not symmetric, and large thresholds."""
+    op, matrix, scores = "NonMaxSuppressionWithOverlaps", uniform(0, 1, (12, 12)), uniform(0, 1, (12,))
+    for threshold in (-1.0, 0.3, 0.7, 2.0):
+        given = (literal(8, "int32"), single(threshold), single(0.1))
+        yield case(op, matrix, scores, *given, label=str(threshold))
+    yield case(op, uniform(0, 1, (0, 0)), uniform(0, 1, (0,)), *given)
+    yield case(op, uniform(0, 1, (3, 4)), uniform(0, 1, (3,)), *given, error=INVALID)
+    yield case(op, uniform(0, 1, (3, 3)), uniform(0, 1, (4,)), *given, error=INVALID)
+    yield case(
+        op, uniform(0, 1, (3, 3)), uniform(0, 1, (3,)), literal(-1, "int32"), *given[1:], error=INVALID
+    )
+
+
+def combined() -> Iterator:
+    """Boxes of all classes together and of each; padding and clipping."""
+    op, scores = "CombinedNonMaxSuppression", uniform(0, 1, (2, 9, 3))
+    for classes in (1, 3):
+        boxes = uniform(-0.2, 1.2, (2, 9, classes, 4))
+        for pad in (True, False):
+            for clip in (True, False):
+                for each, total in ((2, 5), (4, 20), (3, 9)):
+                    limits = (literal(each, "int32"), literal(total, "int32"), single(0.3), single(0.2))
+                    yield case(op, boxes, scores, *limits, pad_per_class=pad, clip_boxes=clip, gradient=False)
+    few, limits = (
+        uniform(0, 1, (2, 9, 3, 4)),
+        (literal(2, "int32"), literal(3, "int32"), single(0.3), single(0.2)),
+    )
+    yield case(op, uniform(0, 1, (0, 9, 3, 4)), uniform(0, 1, (0, 9, 3)), *limits, gradient=False)
+    yield case(op, uniform(0, 1, (1, 0, 3, 4)), uniform(0, 1, (1, 0, 3)), *limits, gradient=False)
+    yield case(op, few, uniform(0, 1, (2, 9, 2)), *limits, error=INVALID)
+    yield case(op, few, uniform(0, 1, (2, 8, 3)), *limits, error=INVALID)
+    yield case(op, uniform(0, 1, (2, 9, 4)), scores, *limits, error=INVALID)
+    yield case(op, few, scores, literal(0, "int32"), *limits[1:], error=INVALID)
+    yield case(op, few, scores, limits[0], literal(0, "int32"), *limits[2:], error=INVALID)
+    yield case(op, few, scores, *limits[:2], single(1.5), limits[3], error=INVALID)
+
+
+def impossible_choices() -> Iterator:
+    """Shapes that do not fit, and limits that make no sense."""
+    five, scores = literal(5, "int32"), uniform(0, 1, (30,))
+    for op, more in (
+        ("NonMaxSuppression", ()),
+        ("NonMaxSuppressionV2", (0.5,)),
+        ("NonMaxSuppressionV3", (0.5, 0.1)),
+        ("NonMaxSuppressionV4", (0.5, 0.1)),
+        ("NonMaxSuppressionV5", (0.5, 0.1, 0.2)),
+    ):
+        rest = [single(value) for value in more]
+        yield case(op, normal(30, 5), scores, five, *rest, error=INVALID)
+        yield case(op, normal(30), scores, five, *rest, error=INVALID)
+        yield case(op, SOME, normal(29), five, *rest, error=INVALID)
+        yield case(op, SOME, normal(30, 1), five, *rest, error=INVALID)
+        yield case(op, SOME, scores, i32(5), *rest, error=INVALID)
+        if more:
+            yield case(op, SOME, scores, five, single(1.5), *rest[1:], error=INVALID, label="threshold")
+            yield case(op, SOME, scores, five, single(np.nan), *rest[1:], error=INVALID, label="no number")
+        else:
+            yield case(op, SOME, scores, five, iou_threshold=-0.5, error=INVALID)
+        yield case(op, SOME, scores, literal(-1, "int32"), *rest, error=INVALID, label="negative")
+    yield case(op, SOME, scores, five, *rest[:2], single(-1.0), error=INVALID, label="sigma")
+
+
+CASES = [*crops(), *impossible_crops(), *chosen(), *overlapping(), *combined(), *impossible_choices()]

@@ -84,7 +84,9 @@ def _grid(
 ) -> _Grid:
     y1, x1, y2, x2 = boxes.unbind(1)
     return _Grid(
-        _places(y1, y2, sizes[0], counts[0], nearest), _places(x1, x2, sizes[1], counts[1], nearest), image.long()
+        _places(y1, y2, sizes[0], counts[0], nearest),
+        _places(x1, x2, sizes[1], counts[1], nearest),
+        image.long(),
     )
 
 
@@ -129,6 +131,7 @@ crop_and_resize_op = op(
     "image: T, boxes: float, box_ind: int32, crop_size: int32 -> crops: float",
     f"{NUMBERS} ; {_METHOD} ; extrapolation_value: float = 0",
     host=["crop_size"],
+    capturable=False,
 )
 
 
@@ -210,6 +213,7 @@ crop_and_resize_grad_image = op(
     "grads: float, boxes: float, box_ind: int32, image_size: int32 -> output: T",
     f"T: type in [float, half, double] ; {_METHOD}",
     host=["image_size"],
+    capturable=False,
 )
 crop_and_resize_grad_image.no_gradient()
 
@@ -262,6 +266,7 @@ crop_and_resize_grad_boxes = op(
     "CropAndResizeGradBoxes",
     "grads: float, image: T, boxes: float, box_ind: int32 -> output: float",
     f"{NUMBERS} ; {_BILINEAR}",
+    capturable=False,
 )
 crop_and_resize_grad_boxes.no_gradient()
 

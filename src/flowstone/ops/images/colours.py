@@ -1,8 +1,8 @@
 """Colours: RGB as hue, saturation and value and back, and images with other contrast, hue or saturation.
 
-Channels are the last dimension. Hue, saturation and value are in [0, 1] for RGB of that range: the value is the
-greatest channel, the saturation the share of the value that is not grey, the hue the place on the circle that
-red (0), green (1/3) and blue (2/3) divide.
+Channels are the last dimension. Hue, saturation and value are in [0, 1] for RGB of that range: the value is
+the greatest channel, the saturation the share of the value that is not grey, the hue the place on the circle
+that red (0), green (1/3) and blue (2/3) divide.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import torch
 
 from flowstone.framework import errors
 from flowstone.framework.graph_operation import Operation
-from flowstone.framework.kernel import CPU, GPU, Call, Environment, Kernel, X0
+from flowstone.framework.kernel import CPU, GPU, X0, Call, Environment, Kernel
 from flowstone.framework.node import Node
 from flowstone.framework.operation import F, Gradients, op
 from flowstone.framework.shape import Dims
@@ -189,7 +189,9 @@ adjust_contrast_op.no_gradient()
 
 @adjust_contrast_op.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
-    def run(images: torch.Tensor, factor: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> torch.Tensor:
+    def run(
+        images: torch.Tensor, factor: torch.Tensor, low: torch.Tensor, high: torch.Tensor
+    ) -> torch.Tensor:
         _check_images(images, factor, "contrast_factor")
         for what, bound in (("min_value", low), ("max_value", high)):
             if bound.dim():
@@ -199,7 +201,9 @@ def _(node: Node, env: Environment) -> Kernel:
     return run
 
 
-adjust_hue_op = op("AdjustHue", "images: T, delta: float -> output: T", "T: type in [half, float] = float", cost=20)
+adjust_hue_op = op(
+    "AdjustHue", "images: T, delta: float -> output: T", "T: type in [half, float] = float", cost=20
+)
 adjust_hue_op.infer(_infer_adjusted)
 adjust_hue_op.no_gradient()
 
