@@ -226,4 +226,70 @@ def impossible_choices() -> Iterator:
     yield case(op, SOME, scores, five, *rest[:2], single(-1.0), error=INVALID, label="sigma")
 
 
-CASES = [*crops(), *impossible_crops(), *chosen(), *overlapping(), *combined(), *impossible_choices()]
+def drawn() -> Iterator:
+    """Boxes over boxes, beyond the image, of no area, upside down; more boxes than colours."""
+    boxes = np.concatenate(
+        [BOXES, f32([[-1, -1, 2, 2], [1.5, 0, 2, 1], [-0.1, 0.1, 0.5, 0.5], [0.2, -3, 0.6, 9]])]
+    )
+    for channels in (1, 3, 4):
+        several = np.stack([boxes, boxes[::-1]])
+        yield case("DrawBoundingBoxes", normal(2, 6, 8, channels), several, dtypes="float32 half")
+        colours = uniform(0, 1, (3, 4), dtype="float32")
+        yield case("DrawBoundingBoxesV2", normal(2, 6, 8, channels), several, colours, dtypes="float32 half")
+        none = np.zeros((0, 4), np.float32)
+        yield case("DrawBoundingBoxesV2", normal(2, 6, 8, channels), several, none)
+        many = uniform(0, 1, (1, 25, 4), dtype="float32")
+        yield case("DrawBoundingBoxes", normal(1, 20, 30, channels), many)
+    yield case("DrawBoundingBoxes", normal(2, 3, 4, 1), np.zeros((2, 0, 4), np.float32))
+    yield case("DrawBoundingBoxes", normal(0, 3, 4, 1), np.zeros((0, 2, 4), np.float32))
+    for op, more in (("DrawBoundingBoxes", ()), ("DrawBoundingBoxesV2", (f32([[1, 1, 1, 1]]),))):
+        one = uniform(0, 1, (2, 1, 4), dtype="float32")
+        yield case(op, normal(2, 3, 4), one, *more, error=INVALID)
+        yield case(op, normal(1, 3, 4, 1), one, *more, error=INVALID)
+        yield case(op, normal(2, 3, 4, 2), one, *more, error=INVALID)
+        yield case(op, normal(2, 3, 4, 3), uniform(0, 1, (2, 4), dtype="float32"), *more, error=INVALID)
+        yield case(op, normal(2, 3, 4, 3), uniform(0, 1, (2, 1, 5), dtype="float32"), *more, error=INVALID)
+    yield case("DrawBoundingBoxesV2", normal(2, 3, 4, 3), one, f32([1, 1, 1]), error=INVALID)
+    yield case("DrawBoundingBoxesV2", normal(2, 3, 4, 4), one, f32([[1, 1, 1]]), error=INVALID)
+
+
+def glimpses() -> Iterator:
+    """All meanings of an offset; the second version, whose windows may leave the image."""
+    images = normal(4, 5, 7, 2)
+    offsets = f32([[0, 0], [0.4, -0.3], [1, 2], [-2.3, 1.7]])
+    for centered in (True, False):
+        for normalized in (True, False):
+            mode = {"centered": centered, "normalized": normalized}
+            for size in ((3, 4), (8, 9), (0, 2), (1, 1)):
+                zero = {**mode, "noise": "zero", "uniform_noise": False}
+                yield case("ExtractGlimpseV2", images, i32(*size), offsets, **zero)
+                yield case(
+                    "ExtractGlimpse", images, i32(*size), offsets, values=False, gradient=False, **mode
+                )
+    inside = f32([[0, 0], [0.4, -0.3], [-0.2, 0.1], [0, 0.2]])
+    yield case("ExtractGlimpse", images, i32(3, 4), inside)
+    yield case("ExtractGlimpse", images, i32(3, 4), inside, normalized=False)
+    no_images = {"values": False, "gradient": False}
+    yield case("ExtractGlimpse", normal(0, 5, 7, 2), i32(3, 4), np.zeros((0, 2), np.float32), **no_images)
+    for op in ("ExtractGlimpse", "ExtractGlimpseV2"):
+        yield case(op, normal(4, 5, 7), i32(3, 4), offsets, error=INVALID)
+        yield case(op, images, i32(3), offsets, error=INVALID)
+        yield case(op, images, i32(3, -1), offsets, error=INVALID)
+        yield case(op, images, i32(3, 4), offsets[:3], error=INVALID)
+        yield case(op, images, i32(3, 4), offsets[0], error=INVALID)
+        yield case(op, images, i32(3, 4), np.zeros((4, 3), np.float32), error=INVALID)
+    odd = {"noise": "odd", "uniform_noise": False}
+    yield case("ExtractGlimpseV2", images, i32(3, 4), offsets, error=INVALID, **odd)
+    yield case("ExtractGlimpseV2", images, i32(3, 4), offsets, error="ValueError", noise="zero")
+
+
+CASES = [
+    *drawn(),
+    *glimpses(),
+    *crops(),
+    *impossible_crops(),
+    *chosen(),
+    *overlapping(),
+    *combined(),
+    *impossible_choices(),
+]
