@@ -283,7 +283,44 @@ def glimpses() -> Iterator:
     yield case("ExtractGlimpseV2", images, i32(3, 4), offsets, error="ValueError", noise="zero")
 
 
+def distorted() -> Iterator:
+    """Random crops, of which dtypes and shapes are compared; and what leaves no choice."""
+    box = f32([[[0.2, 0.3, 0.6, 0.9]]])
+    whole = f32([[[0, 0, 1, 1]]])
+    exact = {"area_range": [1.0, 1.0], "aspect_ratio_range": [2.0, 2.0], "gradient": False}
+    for op, more in (("SampleDistortedBoundingBox", ()), ("SampleDistortedBoundingBoxV2", (single(0.1),))):
+        size = literal([40, 80, 3], "T")
+        many = "uint8 int8 int16 int32 int64"
+        yield case(op, size, box, *more, dtypes=many, values=False, gradient=False)
+        # Only the whole image has this area and ratio; or no attempt succeeds, and the image is the answer.
+        yield case(op, size, whole, *more, dtypes=many, **exact)
+        never = {**exact, "aspect_ratio_range": [30.0, 30.0]}
+        yield case(op, size, whole, *more, dtypes="int32", **never)
+        none, dtype = np.zeros((1, 0, 4), np.float32), {"dtypes": "int32"}
+        yield case(op, size, none, *more, **dtype, **exact, use_image_if_no_bounding_boxes=True)
+        yield case(op, size, none, *more, **dtype, error=INVALID)
+        yield case(op, literal([4, 8], "T"), box, *more, **dtype, error=INVALID)
+        yield case(op, literal([[4, 8, 3]], "T"), box, *more, **dtype, error=INVALID)
+        yield case(op, literal([-1, 8, 3], "T"), box, *more, **dtype, error=INVALID)
+        yield case(op, size, box[0], *more, **dtype, error=INVALID)
+        yield case(op, size, box[:, :, :3], *more, **dtype, error=INVALID)
+        yield case(op, size, 2 * box, *more, **dtype, error=INVALID, label="beyond")
+        yield case(op, size, box * np.nan, *more, **dtype, error=INVALID, label="no numbers")
+        for wrong in (
+            {"max_attempts": 0},
+            {"area_range": [0.0, 1.0]},
+            {"area_range": [0.5, 1.5]},
+            {"area_range": [0.5]},
+            {"aspect_ratio_range": [-1.0, 1.0]},
+            {"aspect_ratio_range": [1.0, 1.0, 1.0]},
+        ):
+            yield case(op, size, box, *more, **dtype, error=INVALID, **wrong)
+    yield case(op, size, box, single(-0.5), **dtype, error=INVALID)
+    yield case(op, size, box, f32([0.5]), **dtype, error=INVALID)
+
+
 CASES = [
+    *distorted(),
     *drawn(),
     *glimpses(),
     *crops(),
