@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from op_cases import case, literal, normal, uniform
+from op_cases import case, ints, literal, normal, uniform
 
 INVALID, BEYOND = "InvalidArgumentError", "OutOfRangeError"
 SINGLE = {"rtol": 1e-5, "atol": 1e-5}
@@ -283,6 +283,19 @@ def glimpses() -> Iterator:
     yield case("ExtractGlimpseV2", images, i32(3, 4), offsets, error="ValueError", noise="zero")
 
 
+def random_crops() -> Iterator:
+    """Of the image's own size, which are the image; smaller; and larger than it."""
+    op, image = "RandomCrop", ints(0, 100, (4, 5, 2), dtype="T")
+    many = "uint8 int8 int16 int32 int64 float32 float64"
+    yield case(op, image, np.array([4, 5]), dtypes=many, gradient=False)
+    yield case(op, image, np.array([2, 5]), dtypes=many, gradient=False, values=False)
+    yield case(op, image, np.array([0, 3]), gradient=False)
+    for size in ([5, 5], [4, 6]):
+        yield case(op, image, np.array(size), error="FailedPreconditionError")
+    yield case(op, image, np.array([4]), error=INVALID)
+    yield case(op, ints(0, 100, (4, 5), dtype="T"), np.array([1, 1]), error=INVALID)
+
+
 def distorted() -> Iterator:
     """Random crops, of which dtypes and shapes are compared; and what leaves no choice."""
     box = f32([[[0.2, 0.3, 0.6, 0.9]]])
@@ -320,6 +333,7 @@ def distorted() -> Iterator:
 
 
 CASES = [
+    *random_crops(),
     *distorted(),
     *drawn(),
     *glimpses(),

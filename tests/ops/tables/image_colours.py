@@ -45,4 +45,15 @@ def adjustments() -> Iterator:
     yield case("AdjustSaturation", normal(2, 4, 2), given, error=INVALID)
 
 
-CASES = [*conversions(), *adjustments()]
+def old_contrast() -> Iterator:
+    """Contrast cut to a range."""
+    op, bounds = "AdjustContrast", [literal(value, "float32") for value in (1.5, 20.0, 200.0)]
+    many = "uint8 int16 int32 float32 float64 int8"
+    yield case(op, uniform(0, 120, (2, 3, 4, 3)), *bounds, dtypes=many, gradient=False, rtol=1e-5)
+    yield case(op, uniform(0, 255, (3, 4, 2)), *bounds, gradient=False, rtol=1e-5)
+    yield case(op, uniform(0, 255, (4, 2)), *bounds, error=INVALID)
+    yield case(op, uniform(0, 255, (3, 4, 2)), np.ones(2, np.float32), *bounds[1:], error=INVALID)
+    yield case(op, uniform(0, 255, (3, 4, 2)), *bounds[:2], np.ones(2, np.float32), error=INVALID)
+
+
+CASES = [*old_contrast(), *conversions(), *adjustments()]

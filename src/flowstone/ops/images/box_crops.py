@@ -131,6 +131,7 @@ crop_and_resize_op = op(
     "image: T, boxes: float, box_ind: int32, crop_size: int32 -> crops: float",
     f"{NUMBERS} ; {_METHOD} ; extrapolation_value: float = 0",
     host=["crop_size"],
+    later_names={"box_indices": "box_ind"},
     capturable=False,
 )
 

@@ -176,12 +176,12 @@ def _(node: Node, env: Environment) -> Kernel:
     return run
 
 
-# Graphs of a version before 2 have it.
 adjust_contrast_op = op(
     "AdjustContrast",
     "images: T, contrast_factor: float, min_value: float, max_value: float -> output: float",
     "T: type in [uint8, int8, int16, int32, int64, float, double]",
     cost=5,
+    deprecated=(2, "AdjustContrastv2"),
 )
 adjust_contrast_op.infer(_infer_adjusted)
 adjust_contrast_op.no_gradient()

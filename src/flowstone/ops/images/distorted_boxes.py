@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from flowstone.framework import errors
 from flowstone.framework.kernel import CPU, Environment, Kernel
 from flowstone.framework.node import Node
 from flowstone.framework.operation import Shapes, op
@@ -249,7 +250,7 @@ def sample_distorted_bounding_box(
         )
 
 
-# ---- of a given size: graphs of a version before 8 have it
+# ---- of a given size
 
 random_crop_op = op(
     "RandomCrop",
@@ -257,6 +258,7 @@ random_crop_op = op(
     f"T: type in [uint8, int8, int16, int32, int64, float, double] ; {SEEDS}",
     stateful=True,
     host=["size"],
+    deprecated=(8, "tf.random_crop"),
 )
 random_crop_op.not_differentiable()
 
@@ -281,8 +283,10 @@ def _(node: Node, env: Environment) -> Kernel:
             raise invalid(f"size must be a vector of size 2 (height, width): {list(size.shape)}")
         wanted = size.tolist()
         for what, length, count in zip(("height", "width"), image.shape, wanted):
-            if not 0 <= count <= length:
-                raise invalid(f"{what} must be in [0, {length}], got {count}")
+            if count < 0:
+                raise invalid(f"{what} must not be negative, got {count}")
+            if count > length:
+                raise errors.FailedPreconditionError(None, None, f"{what} must be <= {length}, got {count}")
         spans = zip(image.shape, wanted, draw(2).tolist())
         for axis, (length, count, share) in enumerate(spans):
             image = image.narrow(axis, int(share * (length - count + 1)), count)
