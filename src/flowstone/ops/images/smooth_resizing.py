@@ -111,6 +111,7 @@ area_op = op(
     "images: T, size: int32 -> resized_images: float",
     f"{NUMBERS} ; align_corners: bool = false",
     host=["size"],
+    capturable=False,
 )
 area_op.infer(infer_resized)
 area_op.kernel(CPU, GPU)(_resizing_kernel(_area_taps))
@@ -121,6 +122,7 @@ cubic_op = op(
     "images: T, size: int32 -> resized_images: float",
     f"{NUMBERS} ; {MODES}",
     host=["size"],
+    capturable=False,
 )
 cubic_op.infer(infer_resized)
 cubic_op.kernel(CPU, GPU)(_resizing_kernel(_cubic_taps))
@@ -129,6 +131,7 @@ cubic_grad = op(
     "ResizeBicubicGrad",
     "grads: float, original_image: T -> output: T",
     f"T: type in [float, double] ; {MODES}",
+    capturable=False,
 )
 cubic_grad.infer(lambda node: node.dims(1))
 cubic_grad.no_gradient()
@@ -228,6 +231,7 @@ scale_and_translate_op = op(
     "images: T, size: int32, scale: float, translation: float -> resized_images: float",
     f"{NUMBERS} ; {_SCALING}",
     host=["size", "scale", "translation"],
+    capturable=False,
 )
 scale_and_translate_op.infer(infer_resized)
 scale_and_translate_grad = op(
@@ -235,6 +239,7 @@ scale_and_translate_grad = op(
     "grads: T, original_image: T, scale: float, translation: float -> output: T",
     f"T: type in [float] ; {_SCALING}",
     host=["scale", "translation"],
+    capturable=False,
 )
 scale_and_translate_grad.infer(lambda node: node.dims(1))
 scale_and_translate_grad.no_gradient()
