@@ -25,7 +25,6 @@ from flowstone.framework.node import Node
 from flowstone.framework.operation import Shapes, op
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.images.greedy_choice import (
-    candidates,
     chosen,
     chosen_boxes,
     is_fraction,
@@ -180,12 +179,12 @@ def _(node: Node, env: Environment) -> Kernel:
         least: torch.Tensor,
     ) -> torch.Tensor:
         _check_candidates(overlaps, scores, None)
-        order = candidates(scores, _scalar(least, "score_threshold"))
+        lowest, bound = _scalar(least, "score_threshold"), _scalar(threshold, "overlap_threshold")
 
         def between(rows: torch.Tensor, columns: torch.Tensor) -> torch.Tensor:
             return overlaps[rows[:, None], columns]
 
-        return chosen(between, order, _limit(limit), _scalar(threshold, "overlap_threshold")).int()
+        return chosen(between, scores, lowest, _limit(limit), bound).int()
 
     return run
 

@@ -18,13 +18,13 @@ and others, "Soft-NMS – improving object detection with one line of code", 201
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import torch
 
-_BLOCK = 512
-_TILE = 4096  # chosen boxes that a block is compared with at once
+_BLOCK = 256
+_TILE = 1024  # chosen boxes that a block is compared with at once
 
 Overlaps = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]  # of candidates and chosen ones, as a matrix
 
@@ -50,9 +50,22 @@ class Corners:
         return ratio.masked_fill_((area <= 0) | (other <= 0), 0)
 
 
-def candidates(scores: torch.Tensor, least: float) -> torch.Tensor:
-    """The numbers of the scores above `least`, the best first; no number is above anything."""
+def candidates(scores: torch.Tensor, least: float, first: int) -> Iterator[torch.Tensor]:
+    """The numbers of the scores above `least`, the best first, in parts: few are looked at if few are chosen.
+
+    The first part has at least `first` of them, if there are that many. Nothing is above NaN.
+    """
     numbers = torch.nonzero(scores > least).squeeze(1)
+    while len(numbers) > 2 * first:
+        values = scores[numbers]
+        is_best = values >= torch.topk(values, first, sorted=False).values.min()
+        yield _sorted(numbers[is_best], scores)
+        numbers = numbers[~is_best]
+        first *= 8
+    yield _sorted(numbers, scores)
+
+
+def _sorted(numbers: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
     return numbers[torch.sort(scores[numbers], descending=True, stable=True).indices]
 
 
@@ -60,17 +73,18 @@ def chosen_boxes(
     boxes: torch.Tensor, scores: torch.Tensor, limit: int, threshold: float, least: float
 ) -> torch.Tensor:
     """The numbers of at most `limit` boxes [n, 4] whose overlaps are at most `threshold`; int64."""
-    return chosen(Corners(boxes).overlaps, candidates(scores, least), limit, threshold)
+    return chosen(Corners(boxes).overlaps, scores, least, limit, threshold)
 
 
-def chosen(overlaps: Overlaps, order: torch.Tensor, limit: int, threshold: float) -> torch.Tensor:
-    """At most `limit` of the candidates `order` whose overlaps are at most `threshold`."""
+def chosen(
+    overlaps: Overlaps, scores: torch.Tensor, least: float, limit: int, threshold: float
+) -> torch.Tensor:
+    """At most `limit` numbers of scores above `least` whose overlaps are at most `threshold`; int64."""
     parts: list[torch.Tensor] = []
-    found, block = 0, min(_BLOCK, max(2 * limit, 16))
-    for start in range(0, len(order), block):
+    found = 0
+    for rest in _blocks(scores, least, limit):
         if found >= limit:
             break
-        rest = order[start : start + block]
         for part in parts:
             if not len(rest):
                 break
@@ -79,7 +93,13 @@ def chosen(overlaps: Overlaps, order: torch.Tensor, limit: int, threshold: float
         if len(rest):
             found += len(rest)
             _append(parts, rest)
-    return torch.cat(parts) if parts else order[:0]
+    return torch.cat(parts) if parts else torch.zeros(0, dtype=torch.int64, device=scores.device)
+
+
+def _blocks(scores: torch.Tensor, least: float, limit: int) -> Iterator[torch.Tensor]:
+    size = min(_BLOCK, max(2 * limit, 16))
+    for part in candidates(scores, least, max(2 * limit, 1024)):
+        yield from part.split(size)
 
 
 def _append(parts: list[torch.Tensor], new: torch.Tensor) -> None:
@@ -110,7 +130,7 @@ def softly_chosen(
     boxes: torch.Tensor, scores: torch.Tensor, limit: int, least: float, sigma: float
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """The numbers of the boxes and their lowered scores; no overlap rules a box out."""
-    order = candidates(scores, least)
+    order = torch.nonzero(scores > least).squeeze(1)
     corners, current = Corners(boxes), scores.float()
     numbers: list[torch.Tensor] = []
     lowered: list[torch.Tensor] = []
