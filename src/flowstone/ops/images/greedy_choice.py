@@ -131,7 +131,7 @@ def softly_chosen(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """The numbers of the boxes and their lowered scores; no overlap rules a box out."""
     order = torch.nonzero(scores > least).squeeze(1)
-    corners, current = Corners(boxes), scores.float()
+    corners, current = Corners(boxes), scores.float().clone()
     numbers: list[torch.Tensor] = []
     lowered: list[torch.Tensor] = []
     while len(order) and len(numbers) < limit:
