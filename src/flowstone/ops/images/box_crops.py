@@ -8,6 +8,7 @@ one, the crop is mirrored.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import torch
@@ -24,6 +25,7 @@ from flowstone.ops.images.image_resizing import NUMBERS
 from flowstone.ops.networks.windows import require_rank
 
 _METHOD = "method: string in ['bilinear', 'nearest'] = 'bilinear'"
+_AT_ONCE = 2**16  # elements of crops
 _BILINEAR = "method: string in ['bilinear'] = 'bilinear'"
 
 
@@ -72,6 +74,11 @@ class _Grid(NamedTuple):
     @property
     def inside(self) -> torch.Tensor:
         return self.rows.inside.unsqueeze(2) & self.columns.inside.unsqueeze(1)
+
+    def some(self, part: slice) -> _Grid:
+        """Of these boxes alone."""
+        places = (_Places(*(field[part] for field in each)) for each in (self.rows, self.columns))
+        return _Grid(*places, self.image[part])
 
     def pixels(self, row: torch.Tensor, column: torch.Tensor, height: int, width: int) -> torch.Tensor:
         """The numbers of the pixels at these rows and columns in all images together, flat."""
@@ -179,7 +186,25 @@ def _nearest_crops(x: torch.Tensor, grid: _Grid) -> torch.Tensor:
 
 
 def _blended_crops(x: torch.Tensor, grid: _Grid) -> torch.Tensor:
-    """Between the four pixels around each place: first along the rows, then between them."""
+    """Between the four pixels around each place."""
+    each = grid.rows.share.shape[1] * grid.columns.share.shape[1] * x.shape[3]
+    result = torch.empty((len(grid.image), each), device=x.device)
+    for part, some in _few(grid, each):
+        result[part] = _blended(x, some).view(-1, each)
+    return result
+
+
+def _few(grid: _Grid, each: int) -> Iterator[tuple[slice, _Grid]]:
+    """The boxes a few at a time, whose crops of `each` elements fit into a processor's cache; on a GPU all."""
+    count = len(grid.image)
+    step = max(_AT_ONCE // each, 1) if grid.image.device.type == "cpu" else count
+    for start in range(0, count, step):
+        part = slice(start, start + step)
+        yield part, grid.some(part)
+
+
+def _blended(x: torch.Tensor, grid: _Grid) -> torch.Tensor:
+    """First along the rows, then between them."""
     _, height, width, channels = x.shape
     table, (rows, columns, _) = x.reshape(-1, channels), grid
 
@@ -244,7 +269,9 @@ def _(node: Node, env: Environment) -> Kernel:
         dx = torch.zeros((batch * height * width, channels), device=dy.device)
         if dy.numel() and boxes.numel():
             grid = _grid(boxes, image, (height, width), (dy.shape[1], dy.shape[2]), nearest)
-            _spread(dy.masked_fill(~grid.inside.unsqueeze(3), 0), grid, (height, width), dx, nearest)
+            for part, some in _few(grid, dy[0].numel()):
+                flow = dy[part].masked_fill(~some.inside.unsqueeze(3), 0)
+                _spread(flow, some, (height, width), dx, nearest)
         return dx.view(batch, height, width, channels).to(dtype)
 
     return run
@@ -291,7 +318,7 @@ def _(node: Node, env: Environment) -> Kernel:
         if not dy.numel() or not boxes.numel():
             return torch.zeros_like(boxes)
         grid = _grid(boxes, image, (height, width), (dy.shape[1], dy.shape[2]), False)
-        return _box_gradient(dy, x, grid)
+        return torch.cat([_box_gradient(dy[part], x, some) for part, some in _few(grid, dy[0].numel())])
 
     return run
 

@@ -2,7 +2,7 @@
 
 A box is ``[y1, x1, y2, x2]`` where 0 and 1 are the first and last row or column. Lines beyond the image are
 not drawn, nor is a box whose lower corner is greater than the upper one. A later box covers earlier ones: the
-number of the last box is worked out for each pixel, then all pixels get their colours at once.
+number of the last box is worked out for each pixel of a line, then all get their colours at once.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ def _segments(
     ]
 
 
-def _owners(boxes: torch.Tensor, sizes: tuple[int, int]) -> torch.Tensor:
-    """For each pixel of each image, 1 + the number of the last box with a line there, or 0; flat."""
+def _lines(boxes: torch.Tensor, sizes: tuple[int, int]) -> tuple[torch.Tensor, torch.Tensor]:
+    """The numbers of the pixels that are drawn, and for each that of the last box with a line there; flat."""
     batch, count, _ = boxes.shape
     height, width = sizes
     y1, x1, y2, x2 = boxes.nan_to_num(nan=_FAR).reshape(-1, 4).unbind(1)
@@ -84,7 +84,8 @@ def _owners(boxes: torch.Tensor, sizes: tuple[int, int]) -> torch.Tensor:
     y1, x1, y2, x2 = corners
     seen = (y1 <= y2) & (x1 <= x2) & (y1 < height) & (y2 >= 0) & (x1 < width) & (x2 >= 0)
     seen &= ~boxes.isnan().any(2).reshape(-1)
-    owners = torch.zeros(batch * height * width, dtype=torch.int64, device=boxes.device)
+    last_box = torch.zeros(batch * height * width, dtype=torch.int64, device=boxes.device)
+    pixels = []
     for first, last, left, right, drawn in _segments(corners, seen, sizes):
         number = torch.nonzero(drawn).squeeze(1)
         high, wide = (last - first + 1)[number], (right - left + 1)[number]
@@ -92,20 +93,21 @@ def _owners(boxes: torch.Tensor, sizes: tuple[int, int]) -> torch.Tensor:
         start = torch.cumsum(high * wide, 0) - high * wide
         step = torch.arange(len(of), device=boxes.device) - start[of]
         row, column = first[number][of] + step // wide[of], left[number][of] + step % wide[of]
-        pixel = ((number // count)[of] * height + row) * width + column
-        owners.scatter_reduce_(0, pixel, (number % count)[of] + 1, "amax")
-    return owners
+        pixels.append(((number // count)[of] * height + row) * width + column)
+        last_box.scatter_reduce_(0, pixels[-1], (number % count)[of], "amax")
+    drawn_pixels = torch.cat(pixels)
+    return drawn_pixels, last_box[drawn_pixels]
 
 
 def _draw(images: torch.Tensor, boxes: torch.Tensor, colours: torch.Tensor) -> torch.Tensor:
     _, height, width, channels = images.shape
     if 0 in images.shape or not boxes.numel():
         return images.clone()
-    owners = _owners(boxes, (height, width))
-    colours = colours[:, :channels].to(images.dtype)
-    drawn = colours[(owners - 1).clamp_(min=0) % len(colours)]
-    pixels = images.reshape(-1, channels)
-    return torch.where((owners > 0).unsqueeze(1), drawn, pixels).view(images.shape)
+    pixels, numbers = _lines(boxes, (height, width))
+    result = images.clone(memory_format=torch.contiguous_format)
+    # A pixel of several lines gets the same colour several times.
+    result.view(-1, channels)[pixels] = colours[numbers % len(colours), :channels].to(images.dtype)
+    return result
 
 
 def _default_colours(device: torch.device, channels: int) -> torch.Tensor:

@@ -8,15 +8,18 @@ Where a resulting pixel lies in the image, along each dimension, is (position `i
 neither             i * length / count                  TensorFlow 1's way
 ==================  ==================================  =========================================
 
-ATen knows the first two. The third is the first of an image that repeats its last row and column, without the
-last row and column of the result. The public names belong to ``tf.image``.
+ATen knows the first two. The third is `weighted_sampling`'s; its gradient is that of the first, of an image
+that repeats its last row and column, without the last row and column of the result. The public names belong
+to ``tf.image``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, TypeAlias
 
+import numpy as np
 import torch
 
 from flowstone.framework import dtypes, errors
@@ -27,6 +30,7 @@ from flowstone.framework.node import Node
 from flowstone.framework.operation import F, Gradients, op
 from flowstone.framework.shape import Dims
 from flowstone.framework.tensor import Tensor
+from flowstone.ops.images.weighted_sampling import Taps, sample
 from flowstone.ops.networks.windows import channels_first, channels_last, require_rank
 
 __all__ = ["resize_bilinear", "resize_nearest_neighbor"]
@@ -173,17 +177,24 @@ bilinear_grad.infer(lambda node: node.dims(1))
 bilinear_grad.not_differentiable()
 
 
+@lru_cache(64)
+def _linear_taps(length: int, count: int) -> Taps:
+    """TensorFlow 1's way: of each of `count` places, the pixels on both sides."""
+    place = np.arange(count, dtype=np.float32) * (np.float32(length) / np.float32(count))
+    below = place.astype(np.int64)
+    share = place - below.astype(np.float32)
+    return Taps(np.stack([below, np.minimum(below + 1, length - 1)], 1), np.stack([1 - share, share], 1))
+
+
 @bilinear_op.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
     align, half = mode_of(node)
 
     def run(x: torch.Tensor, size: torch.Tensor) -> torch.Tensor:
         rows, columns = checked_size(x, size)
-        x = x.float().permute(_TO_FIRST)
         if align or half:
-            return _bilinear(x, [rows, columns], align).permute(_TO_LAST)
-        x = torch.nn.functional.pad(x, [0, 1, 0, 1], "replicate")
-        return _bilinear(x, [rows + 1, columns + 1], True)[:, :, :-1, :-1].permute(_TO_LAST).contiguous()
+            return _bilinear(x.float().permute(_TO_FIRST), [rows, columns], align).permute(_TO_LAST)
+        return sample(x, _linear_taps(x.shape[1], rows), _linear_taps(x.shape[2], columns))
 
     return run
 
