@@ -77,8 +77,8 @@ class _Grid(NamedTuple):
 
     def some(self, part: slice) -> _Grid:
         """Of these boxes alone."""
-        places = (_Places(*(field[part] for field in each)) for each in (self.rows, self.columns))
-        return _Grid(*places, self.image[part])
+        rows, columns = (_Places(*(field[part] for field in each)) for each in (self.rows, self.columns))
+        return _Grid(rows, columns, self.image[part])
 
     def pixels(self, row: torch.Tensor, column: torch.Tensor, height: int, width: int) -> torch.Tensor:
         """The numbers of the pixels at these rows and columns in all images together, flat."""
@@ -195,7 +195,7 @@ def _blended_crops(x: torch.Tensor, grid: _Grid) -> torch.Tensor:
 
 
 def _few(grid: _Grid, each: int) -> Iterator[tuple[slice, _Grid]]:
-    """The boxes a few at a time, whose crops of `each` elements fit into a processor's cache; on a GPU all."""
+    """The boxes a few at a time, whose crops of `each` elements fit into a cache; on a GPU all."""
     count = len(grid.image)
     step = max(_AT_ONCE // each, 1) if grid.image.device.type == "cpu" else count
     for start in range(0, count, step):
