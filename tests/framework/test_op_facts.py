@@ -60,7 +60,16 @@ FACTS = _facts()
 # The white paper's Table 1 names operations that TensorFlow never had.
 PAPER = frozenset(("MutexAcquire", "MutexRelease"))
 # Effects that a plan must see although TensorFlow's definition does not tell them.
-MARKED_STATEFUL = frozenset(("CheckNumerics", "MatchingFiles", "Placeholder", "PlaceholderV2"))
+MARKED_STATEFUL = frozenset(
+    (
+        "CheckNumerics",
+        "ExtractGlimpse",
+        "ExtractGlimpseV2",
+        "MatchingFiles",
+        "Placeholder",
+        "PlaceholderV2",
+    )
+)
 # TensorFlow 1.15 has them again.
 ADMITTED_LATER = frozenset(("Inv", "InvGrad"))
 # TensorFlow's definition says so by mistake: common subexpressions would be merged wrongly.

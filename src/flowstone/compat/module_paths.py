@@ -176,6 +176,7 @@ _CONTRIB = {
     "framework.nest": "nest framework.nest",
     "framework.python": "",
     "framework.python.ops": "flowstone train",
+    "framework.python.ops.audio_ops": "ops.audio.spectra ops.audio.wave_files",
     "learn": "",
     "learn.datasets": "",
     "learn.datasets.mnist": "compat.mnist",

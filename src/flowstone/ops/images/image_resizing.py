@@ -8,15 +8,18 @@ Where a resulting pixel lies in the image, along each dimension, is (position `i
 neither             i * length / count                  TensorFlow 1's way
 ==================  ==================================  =========================================
 
-ATen knows the first two. The third is the first of an image that repeats its last row and column, without the
-last row and column of the result. The public names belong to ``tf.image``.
+ATen knows the first two. The third is `weighted_sampling`'s; its gradient is that of the first, of an image
+that repeats its last row and column, without the last row and column of the result. The public names belong
+to ``tf.image``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, TypeAlias
 
+import numpy as np
 import torch
 
 from flowstone.framework import dtypes, errors
@@ -27,12 +30,13 @@ from flowstone.framework.node import Node
 from flowstone.framework.operation import F, Gradients, op
 from flowstone.framework.shape import Dims
 from flowstone.framework.tensor import Tensor
+from flowstone.ops.images.weighted_sampling import Taps, sample
 from flowstone.ops.networks.windows import channels_first, channels_last, require_rank
 
 __all__ = ["resize_bilinear", "resize_nearest_neighbor"]
 
-_MODES = "align_corners: bool = false ; half_pixel_centers: bool = false"
-_NUMBERS = "T: type in [int8, uint8, int16, uint16, int32, int64, half, float, double, bfloat16]"
+MODES = "align_corners: bool = false ; half_pixel_centers: bool = false"
+NUMBERS = "T: type in [int8, uint8, int16, uint16, int32, int64, half, float, double, bfloat16]"
 _TO_FIRST, _TO_LAST = channels_first(4), channels_last(4)
 _Kernel: TypeAlias = "Callable[..., torch.Tensor]"
 _nearest: _Kernel = torch.ops.aten.upsample_nearest2d.default
@@ -45,7 +49,8 @@ def _invalid(message: str) -> errors.InvalidArgumentError:
     return errors.InvalidArgumentError(None, None, message)
 
 
-def _infer_resized(node: Node) -> Dims:
+def infer_resized(node: Node) -> Dims:
+    """The dims of images (input 0) of a size that is input 1."""
     batch, _, _, channels = require_rank(node.dims(0), 4)
     size = node.constant_dims(1)
     if size is not None and len(size) != 2:
@@ -53,14 +58,15 @@ def _infer_resized(node: Node) -> Dims:
     return (batch, *(size or (None, None)), channels)
 
 
-def _mode(node: Node) -> tuple[bool, bool]:
-    align, half = node.attributes["align_corners"], node.attributes["half_pixel_centers"]
+def mode_of(node: Node) -> tuple[bool, bool]:
+    """Whether corners are aligned, and whether pixels are squares; InvalidArgumentError for both."""
+    align, half = node.attributes["align_corners"], node.attributes.get("half_pixel_centers", False)
     if align and half:
         raise _invalid("If half_pixel_centers is True, align_corners must be False.")
     return align, half
 
 
-def _checked_size(x: torch.Tensor, size: torch.Tensor) -> list[int]:
+def checked_size(x: torch.Tensor, size: torch.Tensor) -> list[int]:
     """The size that is asked for, of an image that can be resized."""
     if x.dim() != 4:
         raise _invalid(f"input must be 4-dimensional {list(x.shape)}")
@@ -79,17 +85,17 @@ def _checked_size(x: torch.Tensor, size: torch.Tensor) -> list[int]:
 nearest_op = op(
     "ResizeNearestNeighbor",
     "images: T, size: int32 -> resized_images: T",
-    f"{_NUMBERS} ; {_MODES}",
+    f"{NUMBERS} ; {MODES}",
     host=["size"],
 )
 nearest_grad = op(
     "ResizeNearestNeighborGrad",
     "grads: T, size: int32 -> output: T",
-    f"T: type in [uint8, int8, int32, half, float, double, bfloat16] ; {_MODES}",
+    f"T: type in [uint8, int8, int32, half, float, double, bfloat16] ; {MODES}",
     host=["size"],
 )
-nearest_op.infer(_infer_resized)
-nearest_grad.infer(_infer_resized)
+nearest_op.infer(infer_resized)
+nearest_grad.infer(infer_resized)
 nearest_grad.no_gradient()
 
 
@@ -108,11 +114,11 @@ def _is_atens(dtype: DType, align: bool, half: bool) -> bool:
 
 @nearest_op.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
-    align, half = _mode(node)
+    align, half = mode_of(node)
     direct = _is_atens(node.dtype(0), align, half)
 
     def run(x: torch.Tensor, size: torch.Tensor) -> torch.Tensor:
-        counts = _checked_size(x, size)
+        counts = checked_size(x, size)
         if direct:
             return _nearest(x.permute(_TO_FIRST), counts).permute(_TO_LAST)
         for axis, count in ((2, counts[1]), (1, counts[0])):
@@ -124,11 +130,11 @@ def _(node: Node, env: Environment) -> Kernel:
 
 @nearest_grad.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
-    align, half = _mode(node)
+    align, half = mode_of(node)
     direct = _is_atens(node.dtype(0), align, half)
 
     def run(dy: torch.Tensor, size: torch.Tensor) -> torch.Tensor:
-        lengths = _checked_size(dy, size)
+        lengths = checked_size(dy, size)
         if direct:
             shape = [dy.shape[0], dy.shape[3], *lengths]
             return _nearest_backward(dy.permute(_TO_FIRST), dy.shape[1:3], shape).permute(_TO_LAST)
@@ -158,37 +164,44 @@ def _(op: Operation, dy: Tensor) -> Gradients:
 bilinear_op = op(
     "ResizeBilinear",
     "images: T, size: int32 -> resized_images: float",
-    f"{_NUMBERS} ; {_MODES}",
+    f"{NUMBERS} ; {MODES}",
     host=["size"],
 )
 bilinear_grad = op(
     "ResizeBilinearGrad",
     "grads: float, original_image: T -> output: T",
-    f"T: type in [float, half, double, bfloat16] ; {_MODES}",
+    f"T: type in [float, half, double, bfloat16] ; {MODES}",
 )
-bilinear_op.infer(_infer_resized)
+bilinear_op.infer(infer_resized)
 bilinear_grad.infer(lambda node: node.dims(1))
-bilinear_grad.no_gradient()
+bilinear_grad.not_differentiable()
+
+
+@lru_cache(64)
+def _linear_taps(length: int, count: int) -> Taps:
+    """TensorFlow 1's way: of each of `count` places, the pixels on both sides."""
+    place = np.arange(count, dtype=np.float32) * (np.float32(length) / np.float32(count))
+    below = place.astype(np.int64)
+    share = place - below.astype(np.float32)
+    return Taps(np.stack([below, np.minimum(below + 1, length - 1)], 1), np.stack([1 - share, share], 1))
 
 
 @bilinear_op.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
-    align, half = _mode(node)
+    align, half = mode_of(node)
 
     def run(x: torch.Tensor, size: torch.Tensor) -> torch.Tensor:
-        rows, columns = _checked_size(x, size)
-        x = x.float().permute(_TO_FIRST)
+        rows, columns = checked_size(x, size)
         if align or half:
-            return _bilinear(x, [rows, columns], align).permute(_TO_LAST)
-        x = torch.nn.functional.pad(x, [0, 1, 0, 1], "replicate")
-        return _bilinear(x, [rows + 1, columns + 1], True)[:, :, :-1, :-1].permute(_TO_LAST).contiguous()
+            return _bilinear(x.float().permute(_TO_FIRST), [rows, columns], align).permute(_TO_LAST)
+        return sample(x, _linear_taps(x.shape[1], rows), _linear_taps(x.shape[2], columns))
 
     return run
 
 
 @bilinear_grad.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
-    align, half = _mode(node)
+    align, half = mode_of(node)
 
     def run(dy: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
         if dy.dim() != 4 or x.dim() != 4:

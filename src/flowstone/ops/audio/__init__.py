@@ -1,0 +1,1 @@
+"""Sound: as files, and as spectra."""

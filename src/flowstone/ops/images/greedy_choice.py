@@ -1,0 +1,153 @@
+"""The greedy choice of boxes that overlap little.
+
+The best box comes first, then the next best that no chosen one overlaps too much:
+A. Neubeck, L. Van Gool, "Efficient non-maximum suppression", 2006.
+
+Candidates come in the order of their scores, equal ones in that of their numbers. They are compared block by
+block: a matrix of overlaps with the boxes chosen before, and one within the block, of which only the rows of
+chosen boxes are looked at one by one. The choice ends with the number of boxes that is asked for.
+
+With a `sigma`, overlaps lower scores instead: by ``exp(-overlap² / (2 sigma))`` for each chosen box (N. Bodla
+and others, "Soft-NMS – improving object detection with one line of code", 2017).
+
+>>> boxes = torch.tensor([[0.0, 0, 1, 1], [0, 0, 1, 0.9], [0, 2, 1, 3]])
+>>> chosen_boxes(boxes, torch.tensor([0.7, 0.9, 0.8]), 3, 0.5, -1.0).tolist()
+[1, 2]
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import torch
+
+_BLOCK = 256
+_TILE = 1024  # chosen boxes that a block is compared with at once
+
+Overlaps = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]  # of candidates and chosen ones, as a matrix
+
+
+class Corners:
+    """Boxes with their lower and upper corners sorted, and their areas."""
+
+    def __init__(self, boxes: torch.Tensor) -> None:
+        y1, x1, y2, x2 = boxes.unbind(1)
+        self.top, self.bottom = torch.minimum(y1, y2), torch.maximum(y1, y2)
+        self.left, self.right = torch.minimum(x1, x2), torch.maximum(x1, x2)
+        self.area = (self.bottom - self.top) * (self.right - self.left)
+
+    def overlaps(self, rows: torch.Tensor, columns: torch.Tensor) -> torch.Tensor:
+        """The intersection of each two boxes over their union, [rows, columns]; 0 for boxes of no area."""
+        height = torch.minimum(self.bottom[rows, None], self.bottom[columns])
+        height.sub_(torch.maximum(self.top[rows, None], self.top[columns])).clamp_(min=0)
+        width = torch.minimum(self.right[rows, None], self.right[columns])
+        width.sub_(torch.maximum(self.left[rows, None], self.left[columns])).clamp_(min=0)
+        common = height.mul_(width)
+        area, other = self.area[rows, None], self.area[columns]
+        ratio = common / (area + other).sub_(common)
+        return ratio.masked_fill_((area <= 0) | (other <= 0), 0)
+
+
+def candidates(scores: torch.Tensor, least: float, first: int) -> Iterator[torch.Tensor]:
+    """The numbers of the scores above `least`, the best first, in parts: few are looked at if few are chosen.
+
+    The first part has at least `first` of them, if there are that many. Nothing is above NaN.
+    """
+    numbers = torch.nonzero(scores > least).squeeze(1)
+    while len(numbers) > 2 * first:
+        values = scores[numbers]
+        is_best = values >= torch.topk(values, first, sorted=False).values.min()
+        yield _sorted(numbers[is_best], scores)
+        numbers = numbers[~is_best]
+        first *= 8
+    yield _sorted(numbers, scores)
+
+
+def _sorted(numbers: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+    return numbers[torch.sort(scores[numbers], descending=True, stable=True).indices]
+
+
+def chosen_boxes(
+    boxes: torch.Tensor, scores: torch.Tensor, limit: int, threshold: float, least: float
+) -> torch.Tensor:
+    """The numbers of at most `limit` boxes [n, 4] whose overlaps are at most `threshold`; int64."""
+    return chosen(Corners(boxes).overlaps, scores, least, limit, threshold)
+
+
+def chosen(
+    overlaps: Overlaps, scores: torch.Tensor, least: float, limit: int, threshold: float
+) -> torch.Tensor:
+    """At most `limit` numbers of scores above `least` whose overlaps are at most `threshold`; int64."""
+    parts: list[torch.Tensor] = []
+    found = 0
+    for rest in _blocks(scores, least, limit):
+        if found >= limit:
+            break
+        for part in parts:
+            if not len(rest):
+                break
+            rest = rest[~(overlaps(rest, part) > threshold).any(1)]
+        rest = _chosen_within(rest, overlaps, limit - found, threshold)
+        if len(rest):
+            found += len(rest)
+            _append(parts, rest)
+    return torch.cat(parts) if parts else torch.zeros(0, dtype=torch.int64, device=scores.device)
+
+
+def _blocks(scores: torch.Tensor, least: float, limit: int) -> Iterator[torch.Tensor]:
+    size = min(_BLOCK, max(2 * limit, 16))
+    for part in candidates(scores, least, max(2 * limit, 1024)):
+        yield from part.split(size)
+
+
+def _append(parts: list[torch.Tensor], new: torch.Tensor) -> None:
+    """Adds to the parts, which stay long enough for few comparisons and short enough for the cache."""
+    if parts and len(parts[-1]) + len(new) <= _TILE:
+        parts[-1] = torch.cat([parts[-1], new])
+    else:
+        parts.append(new)
+
+
+def _chosen_within(rest: torch.Tensor, overlaps: Overlaps, limit: int, threshold: float) -> torch.Tensor:
+    """The choice among candidates that no earlier one rules out."""
+    if not len(rest):
+        return rest
+    above = (overlaps(rest, rest) > threshold).cpu().numpy().T  # of each candidate, those that it rules out
+    alive = np.ones(len(rest), bool)
+    kept: list[int] = []
+    for i in range(len(rest)):
+        if alive[i]:
+            kept.append(i)
+            if len(kept) == limit:
+                break
+            alive &= ~above[i]
+    return rest[torch.tensor(kept, device=rest.device)]
+
+
+def softly_chosen(
+    boxes: torch.Tensor, scores: torch.Tensor, limit: int, least: float, sigma: float
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The numbers of the boxes and their lowered scores; no overlap rules a box out."""
+    order = torch.nonzero(scores > least).squeeze(1)
+    corners, current = Corners(boxes), scores.float().clone()
+    numbers: list[torch.Tensor] = []
+    lowered: list[torch.Tensor] = []
+    while len(order) and len(numbers) < limit:
+        best = torch.argmax(current[order])
+        number = order[best : best + 1]
+        numbers.append(number)
+        lowered.append(current[number])
+        order = order[order != number]
+        overlap = corners.overlaps(order, number).squeeze(1)
+        current[order] = current[order] * torch.exp(overlap.square() * (-0.5 / sigma))
+        order = order[current[order] > least]
+    if not numbers:
+        return order[:0], scores[:0]
+    return torch.cat(numbers), torch.cat(lowered).to(scores.dtype)
+
+
+def is_fraction(value: float) -> bool:
+    """Whether a threshold of overlaps is in [0, 1]."""
+    return not math.isnan(value) and 0 <= value <= 1

@@ -1,0 +1,21 @@
+"""What the oracle does not run on a CPU: half precision."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import flowstone as tf
+from flowstone.framework.operation import F
+
+IMAGES = np.random.default_rng(1).uniform(0, 255, (2, 3, 4, 3))
+
+
+@pytest.mark.parametrize("op", ["AdjustContrastv2", "AdjustHue", "AdjustSaturation"])
+def test_half_precision_is_computed_in_single_and_rounded(op: str) -> None:
+    images = tf.constant((IMAGES / 255).astype(np.float16))
+    wide = tf.cast(images, tf.float32)
+    with tf.Session() as session:
+        half, single = session.run([getattr(F, op)(images, 0.3), getattr(F, op)(wide, 0.3)])
+    assert half.dtype == np.float16
+    np.testing.assert_array_equal(half, single.astype(np.float16))

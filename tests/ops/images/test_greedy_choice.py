@@ -1,0 +1,72 @@
+"""Choices among many boxes, block by block, against the plain definition."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from flowstone.ops.images.greedy_choice import chosen_boxes, softly_chosen
+
+
+def random_boxes(count: int, size: float, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
+    """Boxes of up to that size in the unit square, and scores of which some are equal."""
+    random = np.random.default_rng(seed)
+    corner = random.uniform(0, 1, (count, 2))
+    other = corner + random.uniform(-size, size, (count, 2))
+    boxes = np.concatenate([corner, other], 1).astype(np.float32)
+    return boxes, (random.integers(0, count // 2, count) / count).astype(np.float32)
+
+
+def overlaps_with(boxes: np.ndarray, one: int) -> np.ndarray:
+    """The intersection of each box with one, over their union."""
+    low, high = np.minimum(boxes[:, :2], boxes[:, 2:]), np.maximum(boxes[:, :2], boxes[:, 2:])
+    area = (high - low).prod(1)
+    common = np.maximum(np.minimum(high, high[one]) - np.maximum(low, low[one]), 0).prod(1)
+    return np.where((area > 0) & (area[one] > 0), common / np.maximum(area + area[one] - common, 1e-30), 0)
+
+
+def reference(boxes: np.ndarray, scores: np.ndarray, limit: int, threshold: float, least: float) -> list[int]:
+    """The choice one by one."""
+    left = [int(i) for i in np.argsort(-scores, kind="stable") if scores[i] > least]
+    found: list[int] = []
+    while left and len(found) < limit:
+        found.append(left[0])
+        ruled_out = overlaps_with(boxes, left[0]) > threshold
+        left = [i for i in left[1:] if not ruled_out[i]]
+    return found
+
+
+@pytest.mark.parametrize("size", [0.02, 0.2, 2.0])
+@pytest.mark.parametrize("threshold", [0.0, 0.4, 1.0])
+@pytest.mark.parametrize("limit", [3, 700, 10_000])
+def test_blocks_give_the_choice_one_by_one(size: float, threshold: float, limit: int) -> None:
+    boxes, scores = random_boxes(2500, size)
+    found = chosen_boxes(torch.from_numpy(boxes), torch.from_numpy(scores), limit, threshold, 0.05)
+    assert found.tolist() == reference(boxes, scores, limit, threshold, 0.05)
+
+
+def test_more_boxes_are_chosen_than_one_comparison_takes() -> None:
+    places = np.arange(10_000, dtype=np.float32)[:, None] * 2
+    boxes = np.concatenate([places, places, places + 1, places + 1], 1)
+    twice = torch.from_numpy(np.concatenate([boxes, boxes + 0.1]))
+    found = chosen_boxes(twice, torch.arange(20_000, 0, -1).float(), 20_000, 0.5, 0.0)
+    assert found.tolist() == list(range(10_000))
+
+
+def test_overlaps_lower_scores_softly() -> None:
+    boxes, _ = random_boxes(300, 0.4)
+    scores = np.random.default_rng(2).permutation(np.linspace(0, 1, 300)).astype(np.float32)
+    numbers, lowered = softly_chosen(torch.from_numpy(boxes), torch.from_numpy(scores), 100, 0.02, 0.3)
+    current, found = scores.astype(np.float64), []
+    alive = current > 0.02
+    while alive.any() and len(found) < 100:
+        best = int(np.argmax(np.where(alive, current, -1)))
+        found.append(best)
+        alive[best] = False
+        weight = np.exp(-(overlaps_with(boxes, best) ** 2) / 0.6)
+        expected = current[best]
+        assert abs(lowered[len(found) - 1] - expected) < 1e-5
+        current = np.where(alive, current * weight, current)
+        alive &= current > 0.02
+    assert len(found) == len(numbers)
