@@ -164,5 +164,5 @@ __getattr__, __dir__ = _late_names(
         " tensor_scatter_nd_update=tensor_scatter_update tensor_scatter_sub tensor_scatter_update",
         "flowstone.client.session": "InteractiveSession Session",  # and all that runs graphs
     },
-    "app config flags image linalg logging raw_ops summary test train",
+    "app config flags image linalg logging losses raw_ops summary test train",
 )
