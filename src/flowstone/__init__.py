@@ -163,6 +163,7 @@ __getattr__, __dir__ = _late_names(
         " tensor_scatter_nd_min=tensor_scatter_min tensor_scatter_nd_sub=tensor_scatter_sub"
         " tensor_scatter_nd_update=tensor_scatter_update tensor_scatter_sub tensor_scatter_update",
         "flowstone.client.session": "InteractiveSession Session",  # and all that runs graphs
+        "flowstone.layers.confusion_matrix": "confusion_matrix",
     },
-    "app config flags image linalg logging losses raw_ops summary test train",
+    "app config flags image linalg logging losses metrics raw_ops summary test train",
 )
