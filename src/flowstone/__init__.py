@@ -164,6 +164,7 @@ __getattr__, __dir__ = _late_names(
         " tensor_scatter_nd_update=tensor_scatter_update tensor_scatter_sub tensor_scatter_update",
         "flowstone.client.session": "InteractiveSession Session",  # and all that runs graphs
         "flowstone.layers.confusion_matrix": "confusion_matrix",
+        "flowstone.ops.numbers.histograms": "histogram_fixed_width histogram_fixed_width_bins",
     },
     "app config flags image linalg logging losses metrics raw_ops summary test train",
 )

@@ -13,7 +13,6 @@ from flowstone.framework.graph_functions import name_scope
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.arrays.shapes import rank, squeeze
 from flowstone.ops.control.conditionals import cond
-from flowstone.ops.numbers.arithmetic import subtract
 from flowstone.ops.numbers.comparisons import equal
 
 __all__ = ["remove_squeezable_dimensions"]
@@ -37,7 +36,7 @@ def remove_squeezable_dimensions(
             elif surplus == -1:
                 labels = squeeze(labels, [-1])
             return labels, predictions
-        difference = subtract(rank(predictions), rank(labels))
+        difference = rank(predictions) - rank(labels)
         if _may_end_in_one(predictions):
             predictions = _squeezed_if(equal(expected_rank_diff + 1, difference), predictions)
         if _may_end_in_one(labels):

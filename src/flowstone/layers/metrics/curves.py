@@ -1,7 +1,8 @@
 """Metrics read off a curve of counts at many thresholds: the area below it, and one rate where another is
 given.
 
-The thresholds are evenly spaced from just below 0 to just above 1.
+The thresholds are evenly spaced from just below 0 to just above 1; for the specificity at a sensitivity, to
+just below 1, so that the last one still has positives.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ _PRIOR = 1e-6  # added to the counts of a rate, so that it is defined before any
 _SUMMATIONS = ("trapezoidal", "careful_interpolation", "minoring", "majoring")
 
 
-def _even_thresholds(number: int) -> list[float]:
+def _even_thresholds(number: int, last: float = 1.0 + SMALL) -> list[float]:
     inner = [(i + 1) * 1.0 / (number - 1) for i in range(number - 2)]
-    return [0.0 - SMALL, *inner, 1.0 + SMALL]
+    return [0.0 - SMALL, *inner, last]
 
 
 def auc(
@@ -168,6 +169,7 @@ def specificity_at_sensitivity(
         return div(tn[at], tn[at] + fp[at] + SMALL, name)
 
     with variable_scope(name, "specificity_at_sensitivity", (predictions, labels, weights)):
-        values, updates = counts_at(_even_thresholds(num_thresholds), labels, predictions, weights)
+        bounds = _even_thresholds(num_thresholds, last=1.0 - SMALL)
+        values, updates = counts_at(bounds, labels, predictions, weights)
         value, update_op = rate(values, "value"), rate(updates, "update_op")
         return published(value, update_op, metrics_collections, updates_collections)
