@@ -1,5 +1,6 @@
 """`flowstone.metrics`: metrics over many batches, as pairs of a value and the operation that adds a batch."""
 
+from flowstone.layers.metrics.average_precisions import average_precision_at_k, sparse_average_precision_at_k
 from flowstone.layers.metrics.classes import mean_iou, mean_per_class_accuracy
 from flowstone.layers.metrics.counts import (
     false_negatives,
@@ -20,6 +21,13 @@ from flowstone.layers.metrics.means import (
     mean_tensor,
     percentage_below,
     root_mean_squared_error,
+)
+from flowstone.layers.metrics.rankings import (
+    precision_at_k,
+    precision_at_top_k,
+    recall_at_k,
+    recall_at_top_k,
+    sparse_precision_at_k,
 )
 from flowstone.layers.metrics.thresholds import (
     false_negatives_at_thresholds,

@@ -1,0 +1,134 @@
+"""The mean over examples of the average precision of the k classes predicted first.
+
+The average precision of an example is the sum of the precisions among its first 1, 2, … k classes, of those
+that end in a label, over the number of its labels or k, whichever is less.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flowstone.framework import dtypes
+from flowstone.framework.composite import SparseTensor
+from flowstone.framework.graph_functions import name_scope
+from flowstone.framework.operation import F
+from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.layers.metrics.rankings import as_labels, dense_labels, name_at_k, with_label_dimension
+from flowstone.layers.metrics.state import Names, metric_variable, published
+from flowstone.layers.weights_broadcast import broadcast_weights
+from flowstone.ops.arrays.constants import ones_like
+from flowstone.ops.arrays.shapes import expand_dims, size
+from flowstone.ops.arrays.shapes import shape as shape_of
+from flowstone.ops.control.conditionals import cond
+from flowstone.ops.numbers.accumulations import cumsum
+from flowstone.ops.numbers.arithmetic import minimum, multiply
+from flowstone.ops.numbers.casts import cast, to_double
+from flowstone.ops.numbers.comparisons import equal, greater_equal
+from flowstone.ops.numbers.division import div, div_no_nan
+from flowstone.ops.numbers.ranking import top_k
+from flowstone.ops.numbers.reductions import reduce_any, reduce_max, reduce_sum
+from flowstone.ops.variables.assignments import assign_add
+
+__all__ = ["average_precision_at_k", "sparse_average_precision_at_k"]
+
+
+def average_precision_at_k(
+    labels: Any,
+    predictions: Any,
+    k: int,
+    weights: Any = None,
+    metrics_collections: Names = None,
+    updates_collections: Names = None,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor]:
+    """The mean average precision of the `k` classes of the highest scores: scalars of float64.
+
+    `labels` are ``[…, labels]``, dense, where negative numbers are no labels, or sparse, or ``[…]``;
+    `predictions` are scores ``[…, classes]``; `weights` are scalar or a weight an example. ValueError unless
+    `k` is positive. If a dense label is not a class, all labels of the batch count as none.
+    """
+    if k < 1:
+        raise ValueError(f"Invalid k={k}.")
+    with name_scope(name, name_at_k("average_precision", k), (predictions, labels, weights)) as scope:
+        indices = top_k(predictions, k).indices
+        labels = as_labels(labels)
+        if not isinstance(labels, SparseTensor):
+            labels = _none_if_unknown(labels, convert_to_tensor(predictions))
+        given = (labels, indices, weights, metrics_collections, updates_collections)
+        return _streaming_mean(*given, scope)
+
+
+def _none_if_unknown(labels: Tensor, predictions: Tensor) -> Tensor:
+    """The labels, or -1 in their place where one of them is not among the classes."""
+    classes = cast(shape_of(predictions)[-1], labels.dtype)
+    is_unknown = greater_equal(reduce_max(labels), classes)
+    result: Tensor = cond(
+        is_unknown, lambda: cast(-1, labels.dtype) * ones_like(labels), lambda: labels
+    )
+    return result
+
+
+def _streaming_mean(
+    labels: Any,
+    predictions_idx: Tensor,
+    weights: Any,
+    metrics_collections: Names,
+    updates_collections: Names,
+    scope: str,
+) -> tuple[Tensor, Tensor]:
+    precisions = _average_precisions(labels, predictions_idx)
+    if weights is not None:
+        weights = broadcast_weights(to_double(weights), precisions)
+        precisions = multiply(precisions, weights)
+    with name_scope(None, "max", (precisions,)) as count_scope:
+        count = metric_variable([], dtypes.float64, name=count_scope)
+        if weights is None:
+            number = to_double(size(precisions, name="batch_max"))
+        else:
+            number = reduce_sum(weights, name="batch_max")
+        new_count = assign_add(count, number, name="update")
+    with name_scope(None, "total", (precisions,)) as total_scope:
+        total = metric_variable([], dtypes.float64, name=total_scope)
+        new_total = assign_add(total, reduce_sum(precisions, name="batch_total"), name="update")
+    value = div_no_nan(total, count, name="mean")
+    update_op = div_no_nan(new_total, new_count, name=scope)
+    return published(value, update_op, metrics_collections, updates_collections)
+
+
+def _average_precisions(labels: Any, predictions_idx: Tensor) -> Tensor:
+    """``[…]`` of float64: the average precision of each example; not a number without labels."""
+    with name_scope(None, "average_precision", (predictions_idx, labels)) as scope:
+        predictions = cast(predictions_idx, dtypes.int64, name="predictions_idx")
+        labels = with_label_dimension(labels, predictions)
+        classes = dense_labels(labels)
+        is_found = equal(expand_dims(predictions, -1), expand_dims(classes, -2))
+        relevant = to_double(reduce_any(is_found, axis=-1))
+        found = cumsum(relevant, axis=-1, name="tp_per_k")
+        seen = cumsum(ones_like(relevant), axis=-1, name="retrieved_per_k")
+        precisions = multiply(div(found, seen, name="precision_per_k"), relevant)
+        total = reduce_sum(precisions, axis=(-1,), name="precision_sum")
+        number = _number_of_labels(labels, classes)
+        most = shape_of(predictions)[-1]
+        return div(total, to_double(minimum(number, most, name="num_relevant")), name=scope)
+
+
+def _number_of_labels(labels: Any, classes: Tensor) -> Tensor:
+    """``[…]`` of int32: how many labels each example has; those of a sparse tensor are different ones."""
+    if isinstance(labels, SparseTensor):
+        number: Tensor = F.SetSize(labels.indices, labels.values, labels.dense_shape, validate_indices=True)
+        return number
+    return reduce_sum(cast(greater_equal(classes, 0), dtypes.int32), axis=-1)
+
+
+def sparse_average_precision_at_k(
+    labels: Any,
+    predictions: Any,
+    k: int,
+    weights: Any = None,
+    metrics_collections: Names = None,
+    updates_collections: Names = None,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor]:
+    """An old name of `average_precision_at_k`."""
+    given = (labels, predictions, k, weights, metrics_collections, updates_collections, name)
+    return average_precision_at_k(*given)
