@@ -16,13 +16,14 @@ from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.layers.metrics.rankings import as_labels, dense_labels, name_at_k, with_label_dimension
 from flowstone.layers.metrics.state import Names, metric_variable, published
 from flowstone.layers.weights_broadcast import broadcast_weights
+from flowstone.ops.arrays.choice import where_v2
 from flowstone.ops.arrays.constants import ones_like
 from flowstone.ops.arrays.shapes import expand_dims, size
 from flowstone.ops.arrays.shapes import shape as shape_of
 from flowstone.ops.control.conditionals import cond
 from flowstone.ops.numbers.accumulations import cumsum
 from flowstone.ops.numbers.arithmetic import minimum, multiply
-from flowstone.ops.numbers.casts import cast, to_double
+from flowstone.ops.numbers.casts import cast
 from flowstone.ops.numbers.comparisons import equal, greater_equal
 from flowstone.ops.numbers.division import div, div_no_nan
 from flowstone.ops.numbers.ranking import top_k
@@ -43,9 +44,9 @@ def average_precision_at_k(
 ) -> tuple[Tensor, Tensor]:
     """The mean average precision of the `k` classes of the highest scores: scalars of float64.
 
-    `labels` are ``[…, labels]``, dense, where negative numbers are no labels, or sparse, or ``[…]``;
+    `labels` are ``[…, labels]``, dense, where what is no class counts as none, or sparse, or ``[…]``;
     `predictions` are scores ``[…, classes]``; `weights` are scalar or a weight an example. ValueError unless
-    `k` is positive. If a dense label is not a class, all labels of the batch count as none.
+    `k` is positive.
     """
     if k < 1:
         raise ValueError(f"Invalid k={k}.")
@@ -53,18 +54,19 @@ def average_precision_at_k(
         indices = top_k(predictions, k).indices
         labels = as_labels(labels)
         if not isinstance(labels, SparseTensor):
-            labels = _none_if_unknown(labels, convert_to_tensor(predictions))
+            labels = _without_unknown(labels, convert_to_tensor(predictions))
         given = (labels, indices, weights, metrics_collections, updates_collections)
         return _streaming_mean(*given, scope)
 
 
-def _none_if_unknown(labels: Tensor, predictions: Tensor) -> Tensor:
-    """The labels, or -1 in their place where one of them is not among the classes."""
+def _without_unknown(labels: Tensor, predictions: Tensor) -> Tensor:
+    """The labels, with -1 in place of those that are not among the classes."""
     classes = cast(shape_of(predictions)[-1], labels.dtype)
-    is_unknown = greater_equal(reduce_max(labels), classes)
-    result: Tensor = cond(
-        is_unknown, lambda: cast(-1, labels.dtype) * ones_like(labels), lambda: labels
-    )
+
+    def known() -> Tensor:
+        return where_v2(greater_equal(labels, classes), -1 * ones_like(labels), labels)
+
+    result: Tensor = cond(greater_equal(reduce_max(labels), classes), known, lambda: labels)
     return result
 
 
@@ -78,12 +80,12 @@ def _streaming_mean(
 ) -> tuple[Tensor, Tensor]:
     precisions = _average_precisions(labels, predictions_idx)
     if weights is not None:
-        weights = broadcast_weights(to_double(weights), precisions)
+        weights = broadcast_weights(cast(weights, dtypes.float64), precisions)
         precisions = multiply(precisions, weights)
     with name_scope(None, "max", (precisions,)) as count_scope:
         count = metric_variable([], dtypes.float64, name=count_scope)
         if weights is None:
-            number = to_double(size(precisions, name="batch_max"))
+            number = cast(size(precisions, name="batch_max"), dtypes.float64)
         else:
             number = reduce_sum(weights, name="batch_max")
         new_count = assign_add(count, number, name="update")
@@ -102,14 +104,14 @@ def _average_precisions(labels: Any, predictions_idx: Tensor) -> Tensor:
         labels = with_label_dimension(labels, predictions)
         classes = dense_labels(labels)
         is_found = equal(expand_dims(predictions, -1), expand_dims(classes, -2))
-        relevant = to_double(reduce_any(is_found, axis=-1))
+        relevant = cast(reduce_any(is_found, axis=-1), dtypes.float64)
         found = cumsum(relevant, axis=-1, name="tp_per_k")
         seen = cumsum(ones_like(relevant), axis=-1, name="retrieved_per_k")
         precisions = multiply(div(found, seen, name="precision_per_k"), relevant)
         total = reduce_sum(precisions, axis=(-1,), name="precision_sum")
         number = _number_of_labels(labels, classes)
         most = shape_of(predictions)[-1]
-        return div(total, to_double(minimum(number, most, name="num_relevant")), name=scope)
+        return div(total, cast(minimum(number, most, name="num_relevant"), dtypes.float64), name=scope)
 
 
 def _number_of_labels(labels: Any, classes: Tensor) -> Tensor:

@@ -158,9 +158,7 @@ def mean_relative_error(
     predictions, labels, weights = aligned(predictions, labels, weights)
     normalizer, predictions = remove_squeezable_dimensions(normalizer, predictions)
     predictions.shape.assert_is_compatible_with(normalizer.shape)
-    errors = where(
-        equal(normalizer, 0.0), zeros_like(labels), div(abs(labels - predictions), normalizer)
-    )
+    errors = where(equal(normalizer, 0.0), zeros_like(labels), div(abs(labels - predictions), normalizer))
     return mean(errors, weights, metrics_collections, updates_collections, name or "mean_relative_error")
 
 
@@ -210,6 +208,4 @@ def mean_cosine_distance(
     predictions, labels, weights = aligned(predictions, labels, weights)
     products = reduce_sum(multiply(predictions, labels), axis=[dim], keepdims=True)
     value, update_op = mean(products, weights, None, None, name or "mean_cosine_distance")
-    return published(
-        subtract(1.0, value), subtract(1.0, update_op), metrics_collections, updates_collections
-    )
+    return published(subtract(1.0, value), subtract(1.0, update_op), metrics_collections, updates_collections)

@@ -20,7 +20,7 @@ from flowstone.ops.arrays.joining import concat
 from flowstone.ops.arrays.shapes import expand_dims, rank, size
 from flowstone.ops.control.conditionals import cond
 from flowstone.ops.numbers.arithmetic import add, multiply
-from flowstone.ops.numbers.casts import cast, to_double
+from flowstone.ops.numbers.casts import cast
 from flowstone.ops.numbers.comparisons import equal, logical_and, logical_not
 from flowstone.ops.numbers.division import div
 from flowstone.ops.numbers.ranking import top_k
@@ -74,9 +74,7 @@ def with_label_dimension(labels: Any, predictions: Tensor) -> Any:
             return labels
         if predictions.ndim == labels.ndim + 1:
             return expand_dims(labels, -1, name=scope)
-        raise ValueError(
-            f"Unexpected labels shape {labels.shape} for predictions shape {predictions.shape}."
-        )
+        raise ValueError(f"Unexpected labels shape {labels.shape} for predictions shape {predictions.shape}.")
 
 
 def _with_last_dimension(labels: SparseTensor, name: str) -> SparseTensor:
@@ -102,7 +100,7 @@ def _counted_in_sets(count: str, labels: Any, predictions: Tensor) -> Tensor:
         found = F.DenseToSparseSetOperation.several(predictions, *parts, **options)
     else:
         found = F.DenseToDenseSetOperation.several(predictions, labels, **options)
-    return to_double(F.SetSize(*found, validate_indices=True))
+    return cast(F.SetSize(*found, validate_indices=True), dtypes.float64)
 
 
 def _counted_of_class(count: str, labels: Any, predictions: Tensor, class_id: int) -> Tensor:
@@ -113,7 +111,7 @@ def _counted_of_class(count: str, labels: Any, predictions: Tensor, class_id: in
         is_label = logical_not(is_label)
     if count == "false_negative":
         is_predicted = logical_not(is_predicted)
-    return to_double(logical_and(is_label, is_predicted))
+    return cast(logical_and(is_label, is_predicted), dtypes.float64)
 
 
 def _streaming_count(
@@ -128,7 +126,7 @@ def _streaming_count(
                 counts = _counted_of_class(count, labels, predictions, class_id)
             if weights is not None:
                 with control_dependencies((assert_broadcastable(weights, counts),)):
-                    counts = multiply(counts, to_double(weights))
+                    counts = multiply(counts, cast(weights, dtypes.float64))
         total = reduce_sum(counts)
         variable = metric_variable([], dtypes.float64, name=scope)
         return variable, assign_add(variable, total, name="update")
@@ -171,9 +169,7 @@ def precision_at_top_k(
 
     With `class_id`, of the examples for which that class is predicted.
     """
-    with name_scope(
-        name, name_at_k("precision", k, class_id), (predictions_idx, labels, weights)
-    ) as scope:
+    with name_scope(name, name_at_k("precision", k, class_id), (predictions_idx, labels, weights)) as scope:
         given = (labels, predictions_idx, k, class_id, weights, metrics_collections, updates_collections)
         return _share_at_top_k("false_positive", *given, scope)
 

@@ -43,7 +43,9 @@ def _(node: Node) -> Shapes:
             raise ValueError(f"Shape must be rank {wanted} but is rank {len(dims)}")
     number = node.constant(2)
     if number is not None and int(number) < 0:
-        raise ValueError(f"Dimension size, given by scalar input 2, must be non-negative but is {int(number)}")
+        raise ValueError(
+            f"Dimension size, given by scalar input 2, must be non-negative but is {int(number)}"
+        )
     return (None if number is None else int(number),)
 
 
