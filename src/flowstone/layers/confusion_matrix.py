@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from flowstone.framework import dtypes
-from flowstone.framework.graph_functions import control_dependencies, name_scope
+from flowstone.framework.graph_functions import name_scope
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.layers.label_shapes import remove_squeezable_dimensions
 from flowstone.ops.arrays.constants import ones_like
@@ -28,7 +28,7 @@ def confusion_matrix(
     name: str | None = None,
     weights: Any = None,
 ) -> Tensor:
-    """``[classes, classes]`` of type `dtype`: the sum of the weights with label i and prediction j, at [i, j].
+    """``[classes, classes]`` of type `dtype`: at [i, j] the sum of the weights with label i, prediction j.
 
     `labels` and `predictions` are class numbers, vectors of one length; `num_classes` is by default one more
     than the largest of both; `weights` is a vector or None, which counts. InvalidArgumentError in the step

@@ -22,10 +22,10 @@ from flowstone.layers.weighted_loss import (
     num_present,
 )
 from flowstone.layers.weights_broadcast import assert_broadcastable
+from flowstone.ops.arrays.choice import where
 from flowstone.ops.arrays.constants import ones_like, zeros_like
 from flowstone.ops.arrays.constants import range as sequence
 from flowstone.ops.arrays.identities import stop_gradient
-from flowstone.ops.arrays.choice import where
 from flowstone.ops.arrays.shapes import rank
 from flowstone.ops.arrays.shapes import shape as shape_of
 from flowstone.ops.networks.activations import relu
@@ -46,7 +46,6 @@ from flowstone.ops.numbers.arithmetic import (
     subtract,
 )
 from flowstone.ops.numbers.casts import cast
-from flowstone.ops.numbers.comparisons import greater
 from flowstone.ops.numbers.division import div_no_nan
 from flowstone.ops.numbers.functions import log
 from flowstone.ops.numbers.reductions import reduce_sum

@@ -19,10 +19,10 @@ from flowstone.framework.graph_functions import (
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.layers.label_shapes import remove_squeezable_dimensions
 from flowstone.layers.weights_broadcast import assert_broadcastable, broadcast_weights
+from flowstone.ops.arrays.choice import where
 from flowstone.ops.arrays.constants import constant, ones_like, zeros_like
 from flowstone.ops.arrays.constants import range as sequence
-from flowstone.ops.arrays.choice import where
-from flowstone.ops.arrays.shapes import expand_dims, rank, size, squeeze
+from flowstone.ops.arrays.shapes import rank, size, squeeze
 from flowstone.ops.control.conditionals import cond
 from flowstone.ops.numbers.arithmetic import multiply
 from flowstone.ops.numbers.casts import cast

@@ -1,4 +1,4 @@
-"""What all metrics share: their variables, the collections of their results, and the ranks of their inputs."""
+"""What all metrics share: variables, the collections of their results, and the ranks of their inputs."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def safe_ratio(numerator: Any, denominator: Any, name: str) -> Tensor:
 
 
 def with_fitting_weights(predictions: Any, weights: Any) -> tuple[Tensor, Any]:
-    """`predictions` as a tensor, and `weights` with its rank, if a last dimension of size 1 makes them fit."""
+    """`predictions` as a tensor, and `weights`, with or without a last dimension of size 1, as they fit."""
     predictions = convert_to_tensor(predictions)
     if weights is None:
         return predictions, None

@@ -17,10 +17,10 @@ from flowstone.layers.weights_broadcast import broadcast_weights
 from flowstone.ops.arrays.constants import constant
 from flowstone.ops.arrays.identities import identity
 from flowstone.ops.arrays.packing import stack
+from flowstone.ops.arrays.padding import tile
 from flowstone.ops.arrays.rearranging import transpose
 from flowstone.ops.arrays.shapes import expand_dims, reshape
 from flowstone.ops.arrays.shapes import shape as shape_of
-from flowstone.ops.arrays.padding import tile
 from flowstone.ops.control.checks import assert_greater_equal, assert_less_equal
 from flowstone.ops.numbers.casts import cast
 from flowstone.ops.numbers.comparisons import greater, logical_and, logical_not
