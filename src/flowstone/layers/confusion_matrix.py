@@ -57,8 +57,10 @@ def confusion_matrix(
 
 
 def _not_negative(classes: Tensor, message: str) -> Tensor:
-    return with_dependencies([assert_non_negative(classes, message=message)], classes)
+    checked: Tensor = with_dependencies([assert_non_negative(classes, message=message)], classes)
+    return checked
 
 
 def _below(classes: Tensor, number: Tensor, message: str) -> Tensor:
-    return with_dependencies([assert_less(classes, number, message=message)], classes)
+    checked: Tensor = with_dependencies([assert_less(classes, number, message=message)], classes)
+    return checked

@@ -111,9 +111,9 @@ def compute_weighted_loss(
             loss = safe_mean(loss, num_present(losses, weights))
         elif reduction == Reduction.SUM_OVER_BATCH_SIZE:
             loss = safe_mean(loss, _num_elements(losses))
-        loss = cast(loss, given)
-        add_loss(loss, loss_collection)
-        return loss
+        result: Tensor = cast(loss, given)
+        add_loss(result, loss_collection)
+        return result
 
 
 def safe_mean(losses: Tensor, count: Tensor) -> Tensor:

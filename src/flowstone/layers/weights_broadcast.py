@@ -81,8 +81,9 @@ def _has_valid_shape(
 
     def has_valid_dims() -> Tensor:
         with name_scope(None, "has_invalid_dims", (weights_shape, values_shape)) as scope:
-            valid = logical_or(equal(weights_shape, values_shape), equal(weights_shape, 1))
-            return reduce_all(valid, name=scope)
+            is_valid = logical_or(equal(weights_shape, values_shape), equal(weights_shape, 1))
+            every: Tensor = reduce_all(is_valid, name=scope)
+            return every
 
     with name_scope(None, "has_valid_nonscalar_shape", (weights_shape, values_shape)) as scope:
         is_same_rank = equal(values_rank, weights_rank, name="is_same_rank")
@@ -94,8 +95,8 @@ def broadcast_weights(weights: Any, values: Any) -> Tensor:
     """`weights`, repeated to the shape of `values`. Errors are those of `assert_broadcastable`."""
     with name_scope(None, "broadcast_weights", (weights, values)) as scope:
         values = convert_to_tensor(values, name="values")
-        weights = convert_to_tensor(weights, values.dtype.base_dtype, name="weights")
-        if values.dims is not None and None not in values.dims and weights.dims == values.dims:
-            return weights
-        with control_dependencies((assert_broadcastable(weights, values),)):
-            return multiply(weights, ones_like(values), name=scope)
+        given: Tensor = convert_to_tensor(weights, values.dtype.base_dtype, name="weights")
+        if values.dims is not None and None not in values.dims and given.dims == values.dims:
+            return given
+        with control_dependencies((assert_broadcastable(given, values),)):
+            return multiply(given, ones_like(values), name=scope)

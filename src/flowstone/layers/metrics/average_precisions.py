@@ -44,30 +44,31 @@ def average_precision_at_k(
 ) -> tuple[Tensor, Tensor]:
     """The mean average precision of the `k` classes of the highest scores: scalars of float64.
 
-    `labels` are ``[…, labels]``, dense, where what is no class counts as none, or sparse, or ``[…]``;
+    `labels` are ``[…, labels]``, dense or sparse, or ``[…]``;
     `predictions` are scores ``[…, classes]``; `weights` are scalar or a weight an example. ValueError unless
-    `k` is positive.
+    `k` is positive. Labels that are no class count as one class more, which is never predicted; of dense
+    labels they do not count at all.
     """
     if k < 1:
         raise ValueError(f"Invalid k={k}.")
     with name_scope(name, name_at_k("average_precision", k), (predictions, labels, weights)) as scope:
         indices = top_k(predictions, k).indices
-        labels = as_labels(labels)
-        if not isinstance(labels, SparseTensor):
-            labels = _without_unknown(labels, convert_to_tensor(predictions))
+        labels = _without_unknown(as_labels(labels), convert_to_tensor(predictions))
         given = (labels, indices, weights, metrics_collections, updates_collections)
         return _streaming_mean(*given, scope)
 
 
-def _without_unknown(labels: Tensor, predictions: Tensor) -> Tensor:
+def _without_unknown(labels: Any, predictions: Tensor) -> Any:
     """The labels, with -1 in place of those that are not among the classes."""
+    if isinstance(labels, SparseTensor):
+        values = _without_unknown(labels.values, predictions)
+        return SparseTensor(labels.indices, values, labels.dense_shape)
     classes = cast(shape_of(predictions)[-1], labels.dtype)
 
     def known() -> Tensor:
         return where_v2(greater_equal(labels, classes), -1 * ones_like(labels), labels)
 
-    result: Tensor = cond(greater_equal(reduce_max(labels), classes), known, lambda: labels)
-    return result
+    return cond(greater_equal(reduce_max(labels), classes), known, lambda: labels)
 
 
 def _streaming_mean(

@@ -71,16 +71,15 @@ def auc(
             )
         values, updates = counts_at(bounds, labels, predictions, weights)
         value, update_op = (
-            _area(*[counts[count] for count in COUNTS], len(bounds), curve, summation_method, part)
+            _area(counts, len(bounds), curve, summation_method, part)
             for counts, part in ((values, "value"), (updates, "update_op"))
         )
         return published(value, update_op, metrics_collections, updates_collections)
 
 
-def _area(
-    tp: Any, fn: Any, tn: Any, fp: Any, number: int, curve: str, summation_method: str, name: str
-) -> Tensor:
+def _area(counts: dict[str, Any], number: int, curve: str, summation_method: str, name: str) -> Tensor:
     """The area below the curve through the points of these counts."""
+    tp, fn, tn, fp = (counts[count] for count in COUNTS)
     if curve == "PR" and summation_method == "careful_interpolation":
         return _interpolated_area(tp, fp, fn, number)
     recalls = div(tp + _PRIOR, tp + fn + _PRIOR)

@@ -85,10 +85,12 @@ def _with_last_dimension(labels: SparseTensor, name: str) -> SparseTensor:
 
 def dense_labels(labels: Any) -> Tensor:
     """The labels as a dense tensor; where an example has less than others, a number that is no class."""
-    if not isinstance(labels, SparseTensor):
-        return cast(labels, dtypes.int64)
-    values = cast(labels.values, dtypes.int64)
-    result: Tensor = F.SparseToDense(labels.indices, labels.dense_shape, values, _ABSENT)
+    result: Tensor
+    if isinstance(labels, SparseTensor):
+        values = cast(labels.values, dtypes.int64)
+        result = F.SparseToDense(labels.indices, labels.dense_shape, values, _ABSENT)
+    else:
+        result = cast(labels, dtypes.int64)
     return result
 
 
@@ -100,7 +102,8 @@ def _counted_in_sets(count: str, labels: Any, predictions: Tensor) -> Tensor:
         found = F.DenseToSparseSetOperation.several(predictions, *parts, **options)
     else:
         found = F.DenseToDenseSetOperation.several(predictions, labels, **options)
-    return cast(F.SetSize(*found, validate_indices=True), dtypes.float64)
+    number: Tensor = cast(F.SetSize(*found, validate_indices=True), dtypes.float64)
+    return number
 
 
 def _counted_of_class(count: str, labels: Any, predictions: Tensor, class_id: int) -> Tensor:
@@ -111,7 +114,8 @@ def _counted_of_class(count: str, labels: Any, predictions: Tensor, class_id: in
         is_label = logical_not(is_label)
     if count == "false_negative":
         is_predicted = logical_not(is_predicted)
-    return cast(logical_and(is_label, is_predicted), dtypes.float64)
+    counts: Tensor = cast(logical_and(is_label, is_predicted), dtypes.float64)
+    return counts
 
 
 def _streaming_count(

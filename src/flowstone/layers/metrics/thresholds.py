@@ -187,8 +187,10 @@ def precision_at_thresholds(
         def share(right: Any, wrong: Any, name: str) -> Tensor:
             return div(right, SMALL + right + wrong, name=f"precision_{name}")
 
-        value = share(*[values[count] for count in counts], "value")
-        update_op = share(*[updates[count] for count in counts], "update_op")
+        value, update_op = (
+            share(found[counts[0]], found[counts[1]], part)
+            for found, part in ((values, "value"), (updates, "update_op"))
+        )
         return published(value, update_op, metrics_collections, updates_collections)
 
 
@@ -209,6 +211,8 @@ def recall_at_thresholds(
         def share(found: Any, missed: Any, name: str) -> Tensor:
             return div(found, SMALL + found + missed, name=f"recall_{name}")
 
-        value = share(*[values[count] for count in counts], "value")
-        update_op = share(*[updates[count] for count in counts], "update_op")
+        value, update_op = (
+            share(found[counts[0]], found[counts[1]], part)
+            for found, part in ((values, "value"), (updates, "update_op"))
+        )
         return published(value, update_op, metrics_collections, updates_collections)
