@@ -100,10 +100,8 @@ def test_a_loss_has_the_type_that_it_was_computed_of() -> None:
 
 def test_weights_of_0_give_a_loss_of_0() -> None:
     for reduction in tf.losses.Reduction.all():
-        loss = tf.losses.mean_squared_error([1.0, 2.0], [3.0, np.inf], [0.0, 0.0], reduction=reduction)
-        finite = tf.losses.mean_squared_error([1.0, 2.0], [3.0, 4.0], 0.0, reduction=reduction)
-        assert np.all(run(finite) == 0)
-        assert np.isnan(run(loss)).any()  # 0 times infinity
+        loss = tf.losses.mean_squared_error([1.0, 2.0], [3.0, 4.0], 0.0, reduction=reduction)
+        assert np.all(run(loss) == 0)
 
 
 def test_no_losses_are_a_loss_of_0() -> None:
@@ -146,7 +144,7 @@ def test_the_axis_of_a_cosine_distance() -> None:
     x = tf.constant([[0.6, 0.8], [1.0, 0.0]])
     old, new = tf.losses.cosine_distance(x, x, dim=1), tf.losses.cosine_distance(x, x, 0)
     assert run(old) == pytest.approx(0, abs=1e-6)
-    assert run(new) == pytest.approx(1 - (0.36 + 1 + 0.64) / 2)
+    assert run(new) == pytest.approx(1 - (1.36 + 0.64) / 2, abs=1e-6)
     with pytest.raises(ValueError, match="You must specify 'axis'"):
         tf.losses.cosine_distance(x, x)
     with pytest.raises(ValueError, match="Cannot specify both 'axis' and 'dim'"):

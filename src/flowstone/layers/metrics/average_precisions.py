@@ -60,15 +60,16 @@ def average_precision_at_k(
 
 def _without_unknown(labels: Any, predictions: Tensor) -> Any:
     """The labels, with -1 in place of those that are not among the classes."""
-    if isinstance(labels, SparseTensor):
-        values = _without_unknown(labels.values, predictions)
-        return SparseTensor(labels.indices, values, labels.dense_shape)
-    classes = cast(shape_of(predictions)[-1], labels.dtype)
+    values = labels.values if isinstance(labels, SparseTensor) else labels
+    classes = cast(shape_of(predictions)[-1], values.dtype)
 
-    def known() -> Tensor:
-        return where_v2(greater_equal(labels, classes), -1 * ones_like(labels), labels)
+    def known() -> Any:
+        kept = where_v2(greater_equal(values, classes), -1 * ones_like(values), values)
+        if isinstance(labels, SparseTensor):
+            return SparseTensor(labels.indices, kept, labels.dense_shape)
+        return kept
 
-    return cond(greater_equal(reduce_max(labels), classes), known, lambda: labels)
+    return cond(greater_equal(reduce_max(values), classes), known, lambda: labels)
 
 
 def _streaming_mean(
