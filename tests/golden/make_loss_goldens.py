@@ -18,7 +18,6 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[2]))
 
 import numpy as np  # noqa: E402
 import tensorflow.compat.v1 as tf  # noqa: E402
-
 from tests.layers import loss_programs, metric_programs  # noqa: E402
 
 

@@ -75,9 +75,7 @@ def values(tf: Any, function: str, known: bool = True) -> np.ndarray:
             weights = fed(kind(shape))
             for reduction in reductions:
                 options = {} if reductions == ["none"] else {"reduction": reduction}
-                loss = getattr(tf.losses, function)(
-                    fed(labels), x, weights=weights, **options, **arguments
-                )
+                loss = getattr(tf.losses, function)(fed(labels), x, weights=weights, **options, **arguments)
                 found += [loss, tf.gradients(loss, x)[0]]
         results = session.run(found, feeds)
     return np.concatenate([np.ravel(value) for value in results])

@@ -1,4 +1,4 @@
-"""Metrics of `tf.metrics` on small batches, run alike by flowstone and, for the golden file, by TensorFlow 1.15.
+"""Metrics of `tf.metrics` on small batches, run alike by flowstone and, for goldens, by TensorFlow 1.15.
 
 A program is a function of the module ``tf`` and a placeholder for every array of a batch; it returns the pair
 (value, update_op). `values` runs it on its batches.
@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-
 from tests.layers import loss_programs
 
 BATCHES, ROWS, CLASSES = 3, 6, 5
@@ -62,7 +61,7 @@ def placeholders(tf: Any, name: str, known: bool) -> list[Any]:
 
 
 def values(tf: Any, name: str, known: bool = True) -> np.ndarray:
-    """What the metric is at first, then for each batch what its update returns and its value, in one vector."""
+    """The metric at first, then for each batch what its update returns and its value, in one vector."""
     function, names = PROGRAMS[name]
     with tf.Graph().as_default(), tf.Session() as session:
         inputs = placeholders(tf, name, known)
@@ -79,7 +78,8 @@ def values(tf: Any, name: str, known: bool = True) -> np.ndarray:
 _OWN = re.compile(
     loss_programs._OWN.pattern
     + r"|_at_\w+/(true|false)_\w+s/|/average_precision/|/batch_max$|/confusion_matrix/|/ones/Less|/Tile"
-    + r"|mean_accuracy/ones|/expand_labels|broadcast_weights|/Assert(Guard)?/|/max_1/Cast|PlaceholderWithDefault"
+    + r"|mean_accuracy/ones|/expand_labels|broadcast_weights|/Assert(Guard)?/|/max_1/Cast"
+    + r"|PlaceholderWithDefault"
 )
 
 

@@ -141,10 +141,10 @@ def test_shapes_must_be_compatible(name: str) -> None:
 
 
 def test_the_axis_of_a_cosine_distance() -> None:
-    x = tf.constant([[0.6, 0.8], [1.0, 0.0]])
-    old, new = tf.losses.cosine_distance(x, x, dim=1), tf.losses.cosine_distance(x, x, 0)
+    x, y = tf.constant([[0.6, 0.8], [1.0, 0.0]]), tf.constant([[0.6, 0.8], [0.5, 0.0]])
+    old, new = tf.losses.cosine_distance(x, x, dim=1), tf.losses.cosine_distance(x, y, 0)
     assert run(old) == pytest.approx(0, abs=1e-6)
-    assert run(new) == pytest.approx(1 - (1.36 + 0.64) / 2, abs=1e-6)
+    assert run(new) == pytest.approx(1 - (0.36 + 0.5 + 0.64) / 2)
     with pytest.raises(ValueError, match="You must specify 'axis'"):
         tf.losses.cosine_distance(x, x)
     with pytest.raises(ValueError, match="Cannot specify both 'axis' and 'dim'"):

@@ -1,8 +1,6 @@
-"""Metrics give TensorFlow 1.15's values batch by batch, its variables, nodes and collections, and its errors."""
+"""Metrics give TensorFlow 1.15's values batch by batch, variables, nodes, collections and errors."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 import pytest

@@ -41,11 +41,12 @@ def _(node: Node) -> Shapes:
         dims = node.dims(i)
         if dims is not None and len(dims) != wanted:
             raise ValueError(f"Shape must be rank {wanted} but is rank {len(dims)}")
+    ends = node.dims(1)
+    if ends is not None and ends[0] not in (None, 2):
+        raise ValueError(f"Dimension must be 2 but is {ends[0]}")
     number = node.constant(2)
-    if number is not None and int(number) < 0:
-        raise ValueError(
-            f"Dimension size, given by scalar input 2, must be non-negative but is {int(number)}"
-        )
+    if number is not None and int(number) <= 0:
+        raise ValueError(f"Requires nbins > 0: {int(number)}")
     return (None if number is None else int(number),)
 
 
@@ -55,6 +56,8 @@ def _(node: Node, env: Environment) -> Kernel:
 
     def count(values: torch.Tensor, value_range: torch.Tensor, nbins: torch.Tensor) -> torch.Tensor:
         low, high = _ends(value_range)
+        if nbins.dim() != 0:
+            raise invalid(f"nbins should be a scalar, got shape {list(nbins.shape)}")
         number = int(nbins)
         if number <= 0:
             raise invalid(f"nbins should be a positive number, but got '{number}'")

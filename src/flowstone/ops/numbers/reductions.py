@@ -85,18 +85,15 @@ any_op = reduction("Any", None, truth_calls(torch.any), copy_call).no_gradient()
 @min_op.fold
 @all_op.fold
 @any_op.fold
-def _(node: Node) -> Equal:
+def _over_no_axes(node: Node) -> Equal:
     axes = node.constant(1)
     return node.inputs[0] if axes is not None and axes.size == 0 else None
-
-
-over_no_axes = prod_op.fold_function
 
 
 @sum_op.fold
 @mean_op.fold
 def _(node: Node) -> Equal:
-    equal = over_no_axes(node)
+    equal = _over_no_axes(node)
     return _of_one_number(node) if equal is None else equal
 
 
@@ -115,8 +112,9 @@ def _of_one_number(node: Node) -> Equal:
 def _everywhere(x: Output) -> float | None:
     """The number that all elements are, as far as Fill nodes and their products say so."""
     if x.op.type == "Mul":
-        factors = [_everywhere(factor) for factor in x.op.inputs]
-        return None if None in factors else math.prod(factors)
+        x, y = x.op.inputs
+        factors = _everywhere(x), _everywhere(y)
+        return None if factors[0] is None or factors[1] is None else factors[0] * factors[1]
     value = x.op.constant(1) if x.op.type == "Fill" else static_value(x)
     return value.item() if isinstance(value, np.ndarray) and value.size == 1 else None
 

@@ -91,16 +91,22 @@ _QUOTIENT = Pattern(
     _Quotient,
     where=lambda found: found.root.dtype(0) in _TYPES,
 )
-_PATTERNS = (_ROWS, _COLUMNS, _TOTAL, _SCALED, _QUOTIENT)
+_ENDS = frozenset[str]().union(*[each.types for each in (_ROWS, _TOTAL, _SCALED, _QUOTIENT)])
 
 
 def sum_directly(subgraph: Subgraph) -> None:
     """Replaces products with ones, sums of sums, and sums over counts, by one sum or mean."""
-    types = frozenset().union(*[pattern.types for pattern in _PATTERNS])
-    if any(node.type in types for node in subgraph.nodes):
+    if any(node.type in _ENDS for node in subgraph.nodes):
         sums = _Sums(subgraph)
-        makers = (sums.along_rows, sums.along_columns, sums.total, sums.scaled, sums.mean)
-        rewrite(subgraph, "sum_directly", Rules(sums.around, *zip(_PATTERNS, makers)))
+        rules = Rules(
+            sums.around,
+            (_ROWS, sums.along_rows),
+            (_COLUMNS, sums.along_columns),
+            (_TOTAL, sums.total),
+            (_SCALED, sums.scaled),
+            (_QUOTIENT, sums.mean),
+        )
+        rewrite(subgraph, "sum_directly", rules)
 
 
 class _Sums:
@@ -141,7 +147,9 @@ class _Sums:
     def scaled(self, found: _Scaled) -> Replacement:
         """What the sum of products with a number is."""
         node, dtype = found.root, found.x.dtype.base_dtype
-        total = self.subgraph.new_node(node.declaration, [found.x, node.inputs[1]], dict(node.attributes), node)
+        total = self.subgraph.new_node(
+            node.declaration, [found.x, node.inputs[1]], dict(node.attributes), node
+        )
         factor = self.subgraph.new_constant(found.factor.reshape(()), node, "factor")
         inputs = [total.outputs[0], factor.outputs[0]]
         product = self.subgraph.new_node(registry["Mul"], inputs, {"T": dtype}, node)
