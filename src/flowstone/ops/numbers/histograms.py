@@ -61,8 +61,11 @@ def _(node: Node, env: Environment) -> Kernel:
         number = int(nbins)
         if number <= 0:
             raise invalid(f"nbins should be a positive number, but got '{number}'")
-        offsets = values.reshape(-1).clamp(min=low).sub_(low).to(torch.float64)
-        bins = offsets.div_((high - low) / number).clamp_(max=number - 1)
+        values = values.reshape(-1)
+        if values.dtype is torch.int32:
+            values = values.long()  # in which no difference overflows
+        offsets = values.clamp(min=low).sub_(low).to(torch.float64)
+        bins = offsets.div_((high - low) / number).clamp_(0, number - 1)
         if values.is_floating_point() and bool(bins.isnan().any()):
             raise invalid("values contains NaN, which is in no bin")
         return torch.bincount(bins.to(torch.int64), minlength=number).to(kind)
