@@ -11,23 +11,22 @@ from typing import Any
 from flowstone.framework import dtypes
 from flowstone.framework.composite import SparseTensor
 from flowstone.framework.graph_functions import name_scope
-from flowstone.framework.operation import F
 from flowstone.framework.tensor import Tensor, convert_to_tensor
-from flowstone.layers.metrics.rankings import as_labels, dense_labels, name_at_k, with_label_dimension
+from flowstone.layers.metrics.rankings import as_labels, distinct, is_among, label_sets, name_at_k
 from flowstone.layers.metrics.state import Names, metric_variable, published
 from flowstone.layers.weights_broadcast import broadcast_weights
 from flowstone.ops.arrays.choice import where_v2
 from flowstone.ops.arrays.constants import ones_like
-from flowstone.ops.arrays.shapes import expand_dims, size
 from flowstone.ops.arrays.shapes import shape as shape_of
+from flowstone.ops.arrays.shapes import size
 from flowstone.ops.control.conditionals import cond
 from flowstone.ops.numbers.accumulations import cumsum
 from flowstone.ops.numbers.arithmetic import minimum, multiply
 from flowstone.ops.numbers.casts import cast
-from flowstone.ops.numbers.comparisons import equal, greater_equal
+from flowstone.ops.numbers.comparisons import greater_equal
 from flowstone.ops.numbers.division import div, div_no_nan
 from flowstone.ops.numbers.ranking import top_k
-from flowstone.ops.numbers.reductions import reduce_any, reduce_max, reduce_sum
+from flowstone.ops.numbers.reductions import reduce_max, reduce_sum
 from flowstone.ops.variables.assignments import assign_add
 
 __all__ = ["average_precision_at_k", "sparse_average_precision_at_k"]
@@ -103,25 +102,17 @@ def _average_precisions(labels: Any, predictions_idx: Tensor) -> Tensor:
     """``[…]`` of float64: the average precision of each example; not a number without labels."""
     with name_scope(None, "average_precision", (predictions_idx, labels)) as scope:
         predictions = cast(predictions_idx, dtypes.int64, name="predictions_idx")
-        labels = with_label_dimension(labels, predictions)
-        classes = dense_labels(labels)
-        is_found = equal(expand_dims(predictions, -1), expand_dims(classes, -2))
-        relevant = cast(reduce_any(is_found, axis=-1), dtypes.float64)
+        is_sparse = isinstance(labels, SparseTensor)
+        labels = label_sets(labels, predictions)
+        relevant = cast(is_among(predictions, labels), dtypes.float64)
         found = cumsum(relevant, axis=-1, name="tp_per_k")
         seen = cumsum(ones_like(relevant), axis=-1, name="retrieved_per_k")
         precisions = multiply(div(found, seen, name="precision_per_k"), relevant)
         total = reduce_sum(precisions, axis=(-1,), name="precision_sum")
-        number = _number_of_labels(labels, classes)
+        counts = distinct(labels)[1] if is_sparse else greater_equal(labels, 0)
+        number = reduce_sum(cast(counts, dtypes.int32), axis=-1)
         most = shape_of(predictions)[-1]
         return div(total, cast(minimum(number, most, name="num_relevant"), dtypes.float64), name=scope)
-
-
-def _number_of_labels(labels: Any, classes: Tensor) -> Tensor:
-    """``[…]`` of int32: how many labels each example has; those of a sparse tensor are different ones."""
-    if isinstance(labels, SparseTensor):
-        number: Tensor = F.SetSize(labels.indices, labels.values, labels.dense_shape, validate_indices=True)
-        return number
-    return reduce_sum(cast(greater_equal(classes, 0), dtypes.int32), axis=-1)
 
 
 def sparse_average_precision_at_k(

@@ -16,12 +16,14 @@ from flowstone.framework.operation import F
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.layers.metrics.state import Names, metric_variable, published
 from flowstone.layers.weights_broadcast import assert_broadcastable
+from flowstone.ops.arrays.constants import ones_like
 from flowstone.ops.arrays.joining import concat
-from flowstone.ops.arrays.shapes import expand_dims, rank, size
+from flowstone.ops.arrays.shapes import expand_dims, rank
+from flowstone.ops.arrays.shapes import shape as shape_of
 from flowstone.ops.control.conditionals import cond
 from flowstone.ops.numbers.arithmetic import add, multiply
 from flowstone.ops.numbers.casts import cast
-from flowstone.ops.numbers.comparisons import equal, logical_and, logical_not
+from flowstone.ops.numbers.comparisons import equal, logical_and, logical_not, not_equal
 from flowstone.ops.numbers.division import div
 from flowstone.ops.numbers.ranking import top_k
 from flowstone.ops.numbers.reductions import reduce_any, reduce_sum
@@ -35,8 +37,6 @@ __all__ = [
     "sparse_precision_at_k",
 ]
 
-# Counts by the scopes of their variables: the operation on the sets of predictions and labels.
-_SETS = {"true_positive": "intersection", "false_positive": "a-b", "false_negative": "b-a"}
 _ABSENT = dtypes.int64.min  # in place of the labels that an example has less than others
 
 
@@ -51,40 +51,32 @@ def as_labels(labels: Any) -> Any:
     return labels if isinstance(labels, SparseTensor) else convert_to_tensor(labels, name="labels")
 
 
-def with_label_dimension(labels: Any, predictions: Tensor) -> Any:
-    """Labels of the predictions' rank: where an example has one label, with a last dimension of size 1.
+def label_sets(labels: Any, predictions: Tensor) -> Tensor:
+    """Labels as a dense tensor of int64 and of the predictions' rank.
 
-    ValueError if the labels' known rank is neither that nor one less.
+    Where an example has one label, there is a last dimension of size 1; where a sparse example has less than
+    others, the rest is a number that is no class. ValueError if the labels' known rank is neither the
+    predictions' nor one less.
     """
     with name_scope(None, "expand_labels", (labels, predictions)) as scope:
-        labels = as_labels(labels)
-        if isinstance(labels, SparseTensor):
-            return cond(
-                equal(rank(predictions), size(labels.dense_shape) + 1),
-                lambda: _with_last_dimension(labels, scope),
-                lambda: labels,
+        classes = _dense(as_labels(labels))
+        if classes.ndim is None or predictions.ndim is None:
+            result: Tensor = cond(
+                equal(rank(predictions), rank(classes) + 1),
+                lambda: expand_dims(classes, -1, name=scope),
+                lambda: classes,
             )
-        if labels.ndim is None or predictions.ndim is None:
-            return cond(
-                equal(rank(predictions), rank(labels) + 1),
-                lambda: expand_dims(labels, -1, name=scope),
-                lambda: labels,
-            )
-        if predictions.ndim == labels.ndim:
-            return labels
-        if predictions.ndim == labels.ndim + 1:
-            return expand_dims(labels, -1, name=scope)
-        raise ValueError(f"Unexpected labels shape {labels.shape} for predictions shape {predictions.shape}.")
+            return result
+        if predictions.ndim == classes.ndim:
+            return classes
+        if predictions.ndim == classes.ndim + 1:
+            return expand_dims(classes, -1, name=scope)
+        raise ValueError(
+            f"Unexpected labels shape {classes.shape} for predictions shape {predictions.shape}."
+        )
 
 
-def _with_last_dimension(labels: SparseTensor, name: str) -> SparseTensor:
-    shape = concat((labels.dense_shape, [1]), 0)
-    indices, shape = F.SparseReshape.several(labels.indices, labels.dense_shape, shape, name=name)
-    return SparseTensor(indices, labels.values, shape)
-
-
-def dense_labels(labels: Any) -> Tensor:
-    """The labels as a dense tensor; where an example has less than others, a number that is no class."""
+def _dense(labels: Any) -> Tensor:
     result: Tensor
     if isinstance(labels, SparseTensor):
         values = cast(labels.values, dtypes.int64)
@@ -94,21 +86,35 @@ def dense_labels(labels: Any) -> Tensor:
     return result
 
 
-def _counted_in_sets(count: str, labels: Any, predictions: Tensor) -> Tensor:
+def distinct(classes: Tensor) -> tuple[Tensor, Tensor]:
+    """The classes of each example in decreasing order, and which of them are there for the first time."""
+    values = top_k(classes, shape_of(classes)[-1]).values
+    differs = not_equal(values[..., 1:], values[..., :-1])
+    is_first = concat([ones_like(values[..., :1], dtypes.bool), differs], -1)
+    return values, logical_and(is_first, not_equal(values, _ABSENT))
+
+
+def is_among(classes: Tensor, others: Tensor) -> Tensor:
+    """Of each class, whether it is one of the others of its example."""
+    return reduce_any(equal(expand_dims(classes, -1), expand_dims(others, -2)), axis=-1)
+
+
+def _counted(count: str, labels: Tensor, predictions: Tensor) -> Tensor:
     """How many classes are in both sets, or in one of them alone, for each example."""
-    options = {"set_operation": _SETS[count], "validate_indices": True}
-    if isinstance(labels, SparseTensor):
-        parts = (labels.indices, labels.values, labels.dense_shape)
-        found = F.DenseToSparseSetOperation.several(predictions, *parts, **options)
+    if count == "false_positive":
+        classes, others = predictions, labels
     else:
-        found = F.DenseToDenseSetOperation.several(predictions, labels, **options)
-    number: Tensor = cast(F.SetSize(*found, validate_indices=True), dtypes.float64)
+        classes, others = labels, predictions
+    values, counts = distinct(classes)
+    is_shared = is_among(values, others)
+    counts = logical_and(counts, is_shared if count == "true_positive" else logical_not(is_shared))
+    number: Tensor = reduce_sum(cast(counts, dtypes.float64), axis=-1)
     return number
 
 
-def _counted_of_class(count: str, labels: Any, predictions: Tensor, class_id: int) -> Tensor:
+def _counted_of_class(count: str, labels: Tensor, predictions: Tensor, class_id: int) -> Tensor:
     """1 for each example that counts, asked of one class alone, else 0."""
-    is_label = reduce_any(equal(dense_labels(labels), class_id), axis=-1)
+    is_label = reduce_any(equal(labels, class_id), axis=-1)
     is_predicted = reduce_any(equal(predictions, class_id), axis=-1)
     if count == "false_positive":
         is_label = logical_not(is_label)
@@ -119,13 +125,13 @@ def _counted_of_class(count: str, labels: Any, predictions: Tensor, class_id: in
 
 
 def _streaming_count(
-    count: str, labels: Any, predictions: Tensor, k: Any, class_id: int | None, weights: Any
+    count: str, labels: Tensor, predictions: Tensor, k: Any, class_id: int | None, weights: Any
 ) -> tuple[Any, Any]:
     """The variable of a count, named as the scope, and its update."""
     with name_scope(None, name_at_k(count, k, class_id), (predictions, labels, weights)) as scope:
         with name_scope(None, f"{count}s", (predictions, labels, weights)):
             if class_id is None:
-                counts = _counted_in_sets(count, labels, predictions)
+                counts = _counted(count, labels, predictions)
             else:
                 counts = _counted_of_class(count, labels, predictions, class_id)
             if weights is not None:
@@ -148,10 +154,8 @@ def _share_at_top_k(
     scope: str,
 ) -> tuple[Tensor, Tensor]:
     """tp / (tp + rest), where `rest` is another count; not a number while both are 0."""
-    labels = with_label_dimension(labels, convert_to_tensor(predictions_idx))
+    labels = label_sets(labels, convert_to_tensor(predictions_idx))
     predictions = cast(predictions_idx, dtypes.int64)
-    if not isinstance(labels, SparseTensor):
-        labels = cast(labels, dtypes.int64)
     right, right_now = _streaming_count("true_positive", labels, predictions, k, class_id, weights)
     wrong, wrong_now = _streaming_count(rest, labels, predictions, k, class_id, weights)
     value = div(right, add(right, wrong), name=scope)
