@@ -172,8 +172,10 @@ def test_products_with_one_number_are_summed_first(monkeypatch) -> None:
 def test_products_that_others_take_or_that_broadcast_stay() -> None:
     x = tf.placeholder(tf.float32, [4, 5])
     scaled, repeated = x * 0.5, x[0, 0] * tf.constant([[2.0]])
-    for fetches in ([tf.reduce_sum(scaled), scaled], [tf.reduce_sum(repeated)]):
-        lines = ops(text(fetches, [x], NAME))
+    unknown = tf.placeholder(tf.float32)
+    of_unknown = tf.reduce_sum(unknown * tf.constant([[2.0]]), [0, 1])
+    for fetches in ([tf.reduce_sum(scaled), scaled], [tf.reduce_sum(repeated)], [of_unknown]):
+        lines = ops(text(fetches, [x, unknown], NAME))
         assert lines.index("Mul") < lines.index("Sum")
 
 

@@ -83,7 +83,9 @@ def _is_one_number(value: Any) -> bool:
 _SCALED = Pattern(
     Op("Sum", Op("Mul", Value("x"), Number("factor", _is_one_number), name="product", alone=True), Value()),
     _Scaled,
-    where=lambda found: found.x.dims == found.product.dims and _is_computed(found.root),
+    where=lambda found: (
+        found.x.dims is not None and found.x.dims == found.product.dims and _is_computed(found.root)
+    ),
     waits=False,
 )
 _QUOTIENT = Pattern(
