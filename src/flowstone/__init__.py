@@ -163,6 +163,8 @@ __getattr__, __dir__ = _late_names(
         " tensor_scatter_nd_min=tensor_scatter_min tensor_scatter_nd_sub=tensor_scatter_sub"
         " tensor_scatter_nd_update=tensor_scatter_update tensor_scatter_sub tensor_scatter_update",
         "flowstone.client.session": "InteractiveSession Session",  # and all that runs graphs
+        "flowstone.layers.confusion_matrix": "confusion_matrix",
+        "flowstone.ops.numbers.histograms": "histogram_fixed_width histogram_fixed_width_bins",
     },
-    "app audio config flags image linalg logging raw_ops summary test train",
+    "app audio config flags image linalg logging losses metrics raw_ops summary test train",
 )

@@ -307,3 +307,21 @@ def _(d: Draft) -> list[Any]:
 def _(d: Draft) -> list[Any]:
     x, w = d.fed(2, 5, 5, 8), d.variable(3, 3, 8, 16)
     return [tf.nn.relu(tf.nn.bias_add(tf.nn.conv2d(x, w, [1, 2, 2, 1], "SAME"), d.fed(16)))]
+
+
+@program("count_truths", dtypes=("float64", "int32"))
+def _(d: Draft) -> list[Any]:
+    x, y = d.fed(None, 4, 3), d.fed(None, 1, 3)
+    is_less = tf.less(x, y)
+    counts = tf.reduce_sum(tf.cast(is_less, x.dtype), 1)
+    return [
+        tf.reduce_mean(tf.cast(tf.logical_not(is_less), x.dtype), [0, -1], keepdims=True) * counts[:, None]
+    ]
+
+
+@program("sum_directly", dtypes=("float64", "float16"), tolerance=1e-5)
+def _(d: Draft) -> list[Any]:
+    x = d.fed(None, 4)
+    mean = tf.div_no_nan(tf.reduce_sum(tf.exp(x) * tf.cast(0.5, x.dtype), 1), tf.cast(4, x.dtype))
+    total = tf.reduce_sum(tf.square(x), 1)
+    return [tf.realdiv(total, tf.cast(4, x.dtype)), mean, *tf.gradients(mean, [x])]

@@ -52,6 +52,39 @@ def _match_inputs(
     return values
 
 
+def add_by_type(
+    graph: Graph,
+    declaration: OpDeclaration,
+    inputs: list[Any],
+    attributes: dict[str, Any],
+    name: str,
+) -> Operation:
+    """Adds a node of `declaration` whose inputs are a flat list of tensors, as a NodeDef has them.
+
+    Raises TypeError for an input that is no tensor, or where they are not as many as the attributes say.
+    """
+    for i, x in enumerate(inputs):
+        if not isinstance(x, Tensor):
+            raise TypeError(f"Input #{i} is not a tensor: {x}")
+    values, rest = list[Any](), list(inputs)
+    for argument in declaration.inputs:
+        if not argument.is_list:
+            values += rest[:1]
+            del rest[:1]
+            continue
+        size = attributes.get(argument.number_attr or "")
+        if argument.type_list_attr is not None and argument.type_list_attr in attributes:
+            size = len(attributes[argument.type_list_attr])
+        if size is None:  # the rest, but for the single ones that follow
+            following = declaration.inputs[declaration.inputs.index(argument) + 1 :]
+            size = len(rest) - len(following)
+        values.append(rest[:size])
+        del rest[:size]
+    if len(values) != len(declaration.inputs) or rest:
+        raise TypeError(f"{declaration.name} does not take {len(inputs)} inputs with these attributes")
+    return _add(declaration, graph, values, attributes, name)
+
+
 def graph_of(values: list[Any]) -> Graph:
     """The default graph, or the inputs' where they belong to another one; ValueError if they disagree."""
     stack = scope.graphs.items

@@ -14,13 +14,15 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from flowstone.framework import scope
+from flowstone.framework.building import add_by_type
 from flowstone.framework.collections import GraphKeys
 from flowstone.framework.device_name import DeviceSpec, canonical_name, merge_names
+from flowstone.framework.errors import NotFoundError
 from flowstone.framework.function_library import FunctionLibrary
-from flowstone.framework.graph_def import graph_def, messages
+from flowstone.framework.graph_def import attribute_from_proto, graph_def, messages
 from flowstone.framework.graph_elements import GraphElements
 from flowstone.framework.graph_operation import Operation, current_frames
-from flowstone.framework.operation import OpDeclaration
+from flowstone.framework.operation import OpDeclaration, registry
 from flowstone.framework.tensor import Tensor
 from flowstone.framework.versions import GRAPH_DEF_VERSION
 
@@ -43,7 +45,7 @@ class _Controller:
 class Graph(GraphElements):
     """A dataflow graph under construction; see the module.
 
-    `seed`: the graph-level random seed or None. `version`: grows with each operation. `finalized`.
+    `version`: grows with each operation. `finalized`.
     `producer`: the oldest version of the GraphDefs that nodes are from; it decides which deprecated ops are
     there.
     """
@@ -55,11 +57,20 @@ class Graph(GraphElements):
         self._functions = FunctionLibrary()
         self._device_cache: dict[tuple[Any, ...], str] = {}
         self._last_id = 0
-        self.seed: int | None = None
+        self._seed: int | None = None
         self.producer = GRAPH_DEF_VERSION
         self.variable_store: Any = None  # set by the room of variable scopes
 
     # ---- operations
+
+    @property
+    def seed(self) -> int | None:
+        """The graph-level random seed, or None."""
+        return self._seed
+
+    @seed.setter
+    def seed(self, seed: int | None) -> None:
+        self._seed = seed
 
     @property
     def version(self) -> int:
@@ -141,6 +152,35 @@ class Graph(GraphElements):
             if context is not None:
                 context.add_op(operation)
             return operation
+
+    def create_op(
+        self,
+        op_type: str,
+        inputs: Iterable[Any],
+        dtypes: Any = None,
+        input_types: Any = None,
+        name: str | None = None,
+        attrs: dict[str, Any] | None = None,
+        op_def: Any = None,
+        compute_shapes: bool = True,
+        compute_device: bool = True,
+    ) -> Operation:
+        """Adds an operation of a type, of tensors one after another, with attributes as AttrValue messages.
+
+        Types and shapes of the outputs follow from inputs and attributes; `dtypes`, `input_types`, `op_def`
+        and `compute_shapes` are accepted and say nothing more. With `compute_device` False, device scopes do
+        not count. Raises NotFoundError for an unknown type, TypeError for an input that is no tensor.
+        """
+        declaration = registry.get(op_type)
+        if declaration is None:
+            raise NotFoundError(None, None, f"Op type not registered '{op_type}'")
+        given = {key: attribute_from_proto(declaration, key, value) for key, value in (attrs or {}).items()}
+        own = {key: value for key, value in given.items() if key in declaration.attributes}
+        outside = {} if compute_device else {"devices": ()}
+        with self._scopes.having(**outside):
+            operation = add_by_type(self, declaration, list(inputs), own, name or op_type)
+        operation.attributes.update(given)
+        return operation
 
     def _make_outputs(self, operation: Operation, infer: bool) -> None:
         outputs = operation.outputs

@@ -55,6 +55,12 @@ class Operation(Node):
         return frames
 
     @property
+    def traceback_with_start_lines(self) -> list[tuple[str, int, str, str | None, int]]:
+        """As `traceback`, each frame with the first line of its function besides."""
+        starts = [code.co_firstlineno for code, _ in reversed(self._frames)]
+        return [(*frame, start) for frame, start in zip(self.traceback, starts)]
+
+    @property
     def user_line(self) -> tuple[str, int, str] | None:
         """The innermost line outside Flowstone that created it: (file, line, function)."""
         for code, instruction in self._frames:

@@ -7,7 +7,7 @@ of numbers, arrays, variables … with `register_tensor_conversion_function`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from flowstone.framework import dtypes, scope
 from flowstone.framework.dtypes import DType
@@ -28,6 +28,7 @@ class Tensor(Output):
     __slots__ = ("__weakref__", "_consumers", "_extra")
     op: Operation
     __array_priority__ = 100  # NumPy leaves binary operators to us
+    OVERLOADABLE_OPERATORS: ClassVar[set[str]] = set()  # those that it has, for classes that hand them on
 
     def __init__(
         self, op: Operation, value_index: int, dtype: DType, dims: tuple[int | None, ...] | None = None
@@ -77,6 +78,8 @@ class Tensor(Output):
     def overload(name: str, function: Callable[..., Any]) -> None:
         """Installs an operator (``__add__`` …) or method; used by the room that defines the operation."""
         setattr(Tensor, name, function)
+        if name.startswith("__"):
+            Tensor.OVERLOADABLE_OPERATORS.add(name)
 
     @property
     def graph(self) -> Graph:

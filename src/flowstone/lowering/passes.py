@@ -11,6 +11,7 @@ import functools
 from flowstone.framework.kernel import CPU
 from flowstone.lowering.arrays.dropout_choices import choose_by_margins
 from flowstone.lowering.arrays.slice_tiles import split_slices
+from flowstone.lowering.arrays.truth_counts import count_truths
 from flowstone.lowering.convolutions.channels_last import put_channels_last
 from flowstone.lowering.convolutions.filter_layout import lay_out_filters
 from flowstone.lowering.convolutions.joined_convolutions import join_convolutions
@@ -86,6 +87,7 @@ LOWERING = (
     Pass(
         pack_filters, "pack filters that nothing changes, as convolutions read them", joins=True, hosts=True
     ),
+    Pass(count_truths, "count truths instead of adding up numbers made of them", joins=True),
     Pass(fuse_losses, "compute the mean soft-max cross entropy and its gradient in one kernel", joins=True),
     Pass(fuse_updates, "subtract products from variables in one kernel", joins=True),
     Pass(sum_repeated_rows, "sum rows of equal indices in the update itself", joins=True),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -152,3 +153,77 @@ def test_classes_ruled_out_by_infinite_logits(monkeypatch) -> None:
     with tf.Session() as session:
         found, gradient = session.run(fetches, {logits: given, y: [0, 1, 3]})
     assert np.isfinite(found) and not gradient[:, 2].any()
+
+
+# ---- tf.losses
+
+
+def by_hand(kind: str, labels: Any, logits: Any) -> Any:
+    """The losses by element, as programs spell them out."""
+    if kind == "softmax_cross_entropy":
+        return tf.nn.softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+    if kind == "sparse_softmax_cross_entropy":
+        return tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+    if kind == "sigmoid_cross_entropy":
+        return tf.nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=logits)
+    if kind == "mean_squared_error":
+        return tf.squared_difference(logits, labels)
+    if kind == "absolute_difference":
+        return tf.abs(logits - labels)
+    return tf.nn.relu(1.0 - (2.0 * labels - 1.0) * logits)  # hinge_loss
+
+
+LOSSES = (
+    "softmax_cross_entropy",
+    "sparse_softmax_cross_entropy",
+    "sigmoid_cross_entropy",
+    "mean_squared_error",
+    "absolute_difference",
+    "hinge_loss",
+)
+
+
+def step_of(kind: str, spelled_out: bool, rows: int, classes: int, **options: Any) -> tuple[Any, Any]:
+    """The fetches of a training step of a layer, and its feeds."""
+    x = tf.placeholder(tf.float32, [None, 4])
+    if kind.startswith("sparse"):
+        labels, value = tf.placeholder(tf.int64, [None]), np.arange(rows) % classes
+    else:
+        labels = tf.placeholder(tf.float32, [None, classes])
+        value = np.eye(classes, dtype="f")[np.arange(rows) % classes]
+    logits = tf.nn.xw_plus_b(x, tf.Variable(tf.ones([4, classes])), tf.Variable(tf.zeros([classes])))
+    if spelled_out:
+        loss = tf.reduce_mean(by_hand(kind, labels, logits))
+    else:
+        getattr(tf.losses, kind)(labels, logits, **options)
+        loss = tf.losses.get_total_loss()
+    step = tf.train.GradientDescentOptimizer(0.5).minimize(loss)
+    return [step, loss], {x: values(rows, 4), labels: value}
+
+
+def kernels(*arguments: Any, **options: Any) -> list[str]:
+    """The functions that the step's code calls, in order."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        explanation = session.explain(*step_of(*arguments, **options))
+    code = explanation[explanation.index("def segment") :]
+    return re.findall(r"(\w+)\(", code)
+
+
+@pytest.mark.parametrize(("rows", "classes"), [(6, 5), (300, 300)])
+@pytest.mark.parametrize("kind", LOSSES)
+def test_steps_of_losses_have_the_kernels_of_those_spelled_out(kind, rows, classes) -> None:
+    wanted = kernels(kind, True, rows, classes)
+    assert kernels(kind, False, rows, classes) == wanted
+
+
+@pytest.mark.parametrize("reduction", [tf.losses.Reduction.MEAN, tf.losses.Reduction.SUM_OVER_BATCH_SIZE])
+def test_reductions_to_a_mean_have_its_kernels(reduction) -> None:
+    wanted = kernels("softmax_cross_entropy", True, 6, 5)
+    assert kernels("softmax_cross_entropy", False, 6, 5, reduction=reduction) == wanted
+
+
+def test_a_weight_costs_its_product_alone() -> None:
+    wanted = kernels("softmax_cross_entropy", True, 6, 5)
+    found = kernels("softmax_cross_entropy", False, 6, 5, weights=0.5)
+    assert [call for call in found if call not in ("mul_", "div_")] == wanted
+    assert len(found) == len(wanted) + 2

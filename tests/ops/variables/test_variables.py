@@ -163,6 +163,25 @@ def test_sliced_assignment(resource: bool) -> None:
         np.testing.assert_array_equal(session.run(update), [[8.0, 9.0], [3.0, 4.0]])
 
 
+@pytest.mark.parametrize("resource", [False, True])
+def test_updates_by_the_class(resource: bool) -> None:
+    v = tf.Variable([1.0, 2.0], use_resource=resource)
+    n = tf.Variable(3, use_resource=resource)
+    rows = tf.IndexedSlices(tf.constant([0.5]), tf.constant([1]))
+    tf.Variable.set_shape(v, [2])
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert session.run(tf.Variable.assign(v, [3.0, 4.0])).tolist() == [3, 4]
+        assert session.run(tf.Variable.assign_add(v, [1.0, 1.0])).tolist() == [4, 5]
+        assert session.run(tf.Variable.assign_sub(v, [0.0, 1.0])).tolist() == [4, 4]
+        assert session.run(tf.Variable.scatter_sub(v, rows)).tolist() == [4, 3.5]
+        assert session.run(tf.Variable.scatter_nd_add(v, [[0]], [1.0])).tolist() == [5, 3.5]
+        assert session.run(tf.Variable.count_up_to(n, 5)) == 3
+        assert session.run(n) == 4
+    with pytest.raises(TypeError, match="sparse_delta is not IndexedSlices"):
+        v.scatter_sub([1.0])
+
+
 @KINDS
 def test_scatters(resource: bool) -> None:
     variable = tf.Variable([[1.0, 2.0], [3.0, 4.0]], use_resource=resource)

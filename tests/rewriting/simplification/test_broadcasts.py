@@ -61,3 +61,13 @@ def test_axes_that_a_reshape_keeps(before, after, expected) -> None:
 def test_the_operand_is_reshaped_as_its_broadcast() -> None:
     assert with_axes((3,), 2, [0, None, 1]) == (1, 1, 3)
     assert with_axes((2, 1), 2, [0, None, 1]) == (2, 1, 1)
+
+
+def test_a_number_that_fills_the_shape(monkeypatch) -> None:
+    x = tf.placeholder(tf.float32, [512, 256])
+    y = 2.0 * x - tf.ones_like(x)
+    assert narrowed(y, x) == ["_Arg", "Const", "Mul", "Const", "Sub"]
+    agree(monkeypatch, [y], {x: np.ones([512, 256])}, NAME, fires=1, tolerance=0)
+    small = tf.placeholder(tf.float32, [])
+    wide = tf.ones([512, 256]) * small
+    assert "Fill" in narrowed(wide, small)

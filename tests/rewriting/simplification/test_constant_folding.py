@@ -80,3 +80,23 @@ def test_identities(monkeypatch, name) -> None:
 def test_an_identity_that_broadcasts_stays() -> None:
     x = tf.placeholder(tf.float32, [3])
     assert "AddV2" in ops(text([x + tf.zeros([2, 3])], [x], "fold_constants", "apply_identities"))
+
+
+@pytest.mark.parametrize(("reduce", "expected"), [(tf.reduce_sum, 1536), (tf.reduce_mean, 3)])
+def test_reductions_of_one_number_need_no_elements(monkeypatch, reduce, expected) -> None:
+    """Of what is too large to hold, and what follows from them."""
+    x = tf.placeholder(tf.float32, [512, 512])
+    total = reduce(3.0 * tf.ones_like(x) * 1.0, 1)
+    y = tf.reduce_sum(tf.exp(x)) / tf.reduce_max(total + 1.0)
+    lines = ops(text([y], [x], "fold_constants", "apply_identities", "remove_unneeded"))
+    assert lines == ["_Arg", "Exp", "Const", "Sum", "Const", "RealDiv"]
+    feed = {x: np.zeros([512, 512], "f")}
+    with tf.Session() as session:
+        np.testing.assert_array_equal(session.run(total, feed), np.full(512, expected))
+    agree(monkeypatch, [y], feed, "apply_identities", fires=4)
+
+
+@pytest.mark.parametrize("value", [np.inf, np.nan])
+def test_reductions_of_numbers_that_are_not_finite_are_the_steps(value) -> None:
+    total = tf.reduce_sum(tf.fill([512, 512], np.float32(value)))
+    assert "Sum" in ops(text([total], [], "fold_constants", "apply_identities"))

@@ -113,3 +113,75 @@ def test_an_operation_between_reshapes_needs_none(monkeypatch) -> None:
     assert "Reshape" in ops(text([row], [x, y], *EVERYTHING))
     feed = {x: values(4, 6), y: values(4, 6), z: values(4, 1)}
     agree(monkeypatch, [rows, column, other, row], feed, "cancel_transposes", fires=2, tolerance=1e-6)
+
+
+# ---- sums over counts
+
+
+@pytest.mark.parametrize("axis", [None, 0, [1, 2], 2])
+@pytest.mark.parametrize("divide", [tf.div_no_nan, tf.realdiv])
+def test_a_sum_over_the_number_of_its_terms_is_a_mean(monkeypatch, divide, axis) -> None:
+    x = tf.placeholder(tf.float32, [2, 3, 4])
+    count = 24 if axis is None else np.prod([[2, 3, 4][i] for i in np.atleast_1d(axis)])
+    y = divide(tf.reduce_sum(x, axis), float(count))
+    assert {"Mean"} == set(ops(text([y], [x], NAME, "remove_unneeded"))) - {"Const", "_Arg"}
+    fetches = [y, tf.gradients(y, x)[0]]
+    agree(monkeypatch, fetches, {x: values(2, 3, 4)}, NAME, fires=1, tolerance=1e-6)
+
+
+def test_a_division_by_another_number_stays_a_division(monkeypatch) -> None:
+    x = tf.placeholder(tf.float32, [2, 3])
+    y = tf.div_no_nan(tf.reduce_sum(x), 5.0)
+    assert {"Sum", "RealDiv"} == set(ops(text([y], [x], NAME, "remove_unneeded"))) - {"Const", "_Arg"}
+    agree(monkeypatch, [y], {x: values(2, 3)}, NAME, fires=1, tolerance=1e-6)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: tf.div_no_nan(tf.reduce_sum(x, 1), [3.0, 0.0]),
+        lambda x: tf.div_no_nan(tf.reduce_sum(x), 0.0),
+        lambda x: tf.div_no_nan(tf.reduce_sum(x), tf.reduce_max(x)),
+        lambda x: tf.realdiv(tf.reduce_sum(x), 5.0),
+        lambda x: tf.realdiv(tf.reduce_sum(tf.cast(x, tf.float16)), np.float16(6)),
+    ],
+)
+def test_other_divisions_stay(monkeypatch, make) -> None:
+    x = tf.placeholder(tf.float32, [2, 3])
+    y = make(x)
+    assert not {"Mean"} & set(ops(text([y], [x], NAME)))
+    agree(monkeypatch, [y], {x: values(2, 3)}, NAME, fires=0)
+
+
+def test_a_sum_that_others_take_is_computed_once() -> None:
+    x = tf.placeholder(tf.float32, [2, 3])
+    total = tf.reduce_sum(x)
+    mean = total / 6.0
+    for fetches in ([mean, total], [mean, tf.exp(total)]):
+        assert "Mean" not in ops(text(fetches, [x], NAME))
+
+
+def test_products_with_one_number_are_summed_first(monkeypatch) -> None:
+    x = tf.placeholder(tf.float32, [4, 5])
+    y = tf.reduce_sum(tf.exp(x) * 0.5, 0)
+    lines = ops(text([y], [x], NAME, "remove_unneeded"))
+    assert lines[lines.index("Exp") :] == ["Exp", "Const", "Sum", "Const", "Mul"]
+    agree(monkeypatch, [y, tf.gradients(y, x)[0]], {x: values(4, 5)}, NAME, fires=1, tolerance=1e-6)
+
+
+def test_products_that_others_take_or_that_broadcast_stay() -> None:
+    x = tf.placeholder(tf.float32, [4, 5])
+    scaled, repeated = x * 0.5, x[0, 0] * tf.constant([[2.0]])
+    unknown = tf.placeholder(tf.float32)
+    of_unknown = tf.reduce_sum(unknown * tf.constant([[2.0]]), [0, 1])
+    for fetches in ([tf.reduce_sum(scaled), scaled], [tf.reduce_sum(repeated)], [of_unknown]):
+        lines = ops(text(fetches, [x, unknown], NAME))
+        assert lines.index("Mul") < lines.index("Sum")
+
+
+def test_means_of_scaled_losses(monkeypatch) -> None:
+    """A sum of products with a number, over the count: all rules together."""
+    x = tf.placeholder(tf.float32, [4, 5])
+    y = tf.div_no_nan(tf.reduce_sum(tf.reduce_sum(tf.square(x) * 3.0, 1)), 20.0)
+    fetches = [y, tf.gradients(y, x)[0]]
+    agree(monkeypatch, fetches, {x: values(4, 5)}, NAME, fires=3, tolerance=1e-6)

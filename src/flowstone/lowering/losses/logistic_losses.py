@@ -204,9 +204,9 @@ class _Simplified:
         self.like = site
         self.signed: dict[bytes, PlanOutput] = {}
         for each in found:
-            self.nodes, self.like = [], each.root
+            self.nodes, self.like, self.waits = [], each.root, list(each.root.control_inputs)
             new = self.loss(each.labels) if isinstance(each, _Loss) else self.gradient(each)
-            new.op.control_inputs = list(each.root.control_inputs)
+            new.op.control_inputs = list(dict.fromkeys(self.waits))
             places[each.root], replaced[each.root.outputs[0]] = self.nodes, new
             reason = "softplus of the logits" if isinstance(each, _Loss) else "the sigmoid of the logits"
             subgraph.log.append(("simplify_logistic_losses", each.root.name, reason))
@@ -234,6 +234,7 @@ class _Simplified:
             value, labels = self.labels_of(term, dy)
             if value is not None or labels is not None:
                 rest.remove(term)
+                self.waits += term.op.control_inputs
                 break
         dy = self.without_infinities(dy)
         if value is not None:
@@ -262,7 +263,7 @@ class _Simplified:
         node, constant = term.op, _constant(term)
         if self.is_negated(term, dy):
             return self.label_values(None), None
-        if node.type == "Mul" and not node.control_inputs:
+        if node.type == "Mul":
             for factor in node.inputs:
                 labels = node.inputs[1] if factor is node.inputs[0] else node.inputs[0]
                 if self.is_negated(factor, dy) and labels.dims == self.x.dims:

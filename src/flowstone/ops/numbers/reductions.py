@@ -5,6 +5,7 @@ Their kernels are in `reduction_calls.py`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +15,7 @@ import torch
 from flowstone.framework import dtypes
 from flowstone.framework.graph_operation import Operation
 from flowstone.framework.kernel import CPU, GPU, Call, Environment, Kernel
-from flowstone.framework.node import Node
+from flowstone.framework.node import Node, Output, static_value
 from flowstone.framework.operation import Equal, F, Gradients, OpDeclaration
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.numbers.elementwise import ALL_NUMBERS, QUANTIZED, REAL, conjugate, constant_like
@@ -79,16 +80,43 @@ all_op = reduction("All", None, truth_calls(torch.all), copy_call).no_gradient()
 any_op = reduction("Any", None, truth_calls(torch.any), copy_call).no_gradient()
 
 
-@sum_op.fold
-@mean_op.fold
 @prod_op.fold
 @max_op.fold
 @min_op.fold
 @all_op.fold
 @any_op.fold
-def _(node: Node) -> Equal:
+def _over_no_axes(node: Node) -> Equal:
     axes = node.constant(1)
     return node.inputs[0] if axes is not None and axes.size == 0 else None
+
+
+@sum_op.fold
+@mean_op.fold
+def _(node: Node) -> Equal:
+    equal = _over_no_axes(node)
+    return _of_one_number(node) if equal is None else equal
+
+
+def _of_one_number(node: Node) -> Equal:
+    """The sum or mean of a number that is everywhere, so many that no plan holds them."""
+    dtype, shape, result = node.dtype(0), node.static_shape(0), node.outputs[0].static_shape
+    if dtype not in (dtypes.float32, dtypes.float64) or not shape or result is None or 0 in shape:
+        return None
+    number = _everywhere(node.inputs[0])
+    if number is None or not math.isfinite(number):
+        return None
+    count = math.prod(shape) // math.prod(result) if node.type == "Sum" else 1
+    return np.full(result, number * count, dtype.as_numpy_dtype)
+
+
+def _everywhere(x: Output) -> float | None:
+    """The number that all elements are, as far as Fill nodes and their products say so."""
+    if x.op.type == "Mul":
+        x, y = x.op.inputs
+        factors = _everywhere(x), _everywhere(y)
+        return None if factors[0] is None or factors[1] is None else factors[0] * factors[1]
+    value = x.op.constant(1) if x.op.type == "Fill" else static_value(x)
+    return value.item() if isinstance(value, np.ndarray) and value.size == 1 else None
 
 
 # ---- gradients

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from flowstone.framework.composite import IndexedSlices
 from flowstone.framework.dtypes import DType
 from flowstone.framework.operation import F
 from flowstone.framework.shape import TensorShape
@@ -20,7 +21,7 @@ from flowstone.ops.variables.initial_tensors import (
 )
 from flowstone.ops.variables.initial_values import replace_variables
 from flowstone.ops.variables.variable_creation import kinds
-from flowstone.ops.variables.variables import Variable, as_sparse_delta
+from flowstone.ops.variables.variables import Variable
 
 
 class ReferenceVariable(Variable):
@@ -68,8 +69,7 @@ class ReferenceVariable(Variable):
         """The static shape."""
         return self._handle.shape
 
-    def set_shape(self, shape: Any) -> None:
-        """Merges what the user knows of the shape into the static shape. ValueError if they contradict."""
+    def _set_shape(self, shape: Any) -> None:
         self._handle.set_shape(shape)
         self.value().set_shape(shape)
 
@@ -97,72 +97,19 @@ class ReferenceVariable(Variable):
 
     # ---- updates: each returns the reference, or the operation if `read_value` is False
 
-    def assign(
-        self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
-    ) -> Any:
-        """Gives it a value of its shape."""
-        return _result(F.Assign(self._handle, value, use_locking=use_locking, name=name), read_value)
+    def _assigned(self, kind: str, value: Any, use_locking: bool, name: str | None, read_value: bool) -> Any:
+        reference = getattr(F, kind)(self._handle, value, use_locking=use_locking, name=name)
+        return reference if read_value else reference.op
 
-    def assign_add(
-        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
-    ) -> Any:
-        """Adds a value of its shape."""
-        return _result(F.AssignAdd(self._handle, delta, use_locking=use_locking, name=name), read_value)
-
-    def assign_sub(
-        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
-    ) -> Any:
-        """Subtracts a value of its shape."""
-        return _result(F.AssignSub(self._handle, delta, use_locking=use_locking, name=name), read_value)
-
-    def count_up_to(self, limit: int) -> Tensor:
-        """The value, which then grows by 1; a step fails with OutOfRangeError at `limit`."""
+    def _counted_up_to(self, limit: int) -> Tensor:
         return F.CountUpTo(self._handle, limit=limit)
 
-    def _scatter(self, kind: str, sparse_delta: Any, use_locking: bool, name: str | None) -> Tensor:
-        delta = as_sparse_delta(sparse_delta)
+    def _scattered(self, kind: str, delta: IndexedSlices, use_locking: bool, name: str | None) -> Any:
         declaration = getattr(F, f"Scatter{kind}")
-        return declaration(self._handle, delta.indices, delta.values, use_locking=use_locking, name=name)  # type: ignore[no-any-return]
+        return declaration(self._handle, delta.indices, delta.values, use_locking=use_locking, name=name)
 
-    def scatter_sub(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
-        """Subtracts IndexedSlices."""
-        return self._scatter("Sub", sparse_delta, use_locking, name)
-
-    def scatter_add(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
-        """Adds IndexedSlices."""
-        return self._scatter("Add", sparse_delta, use_locking, name)
-
-    def scatter_update(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
-        """Assigns IndexedSlices."""
-        return self._scatter("Update", sparse_delta, use_locking, name)
-
-    def scatter_mul(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
-        """Multiplies rows by IndexedSlices."""
-        return self._scatter("Mul", sparse_delta, use_locking, name)
-
-    def scatter_div(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
-        """Divides rows by IndexedSlices."""
-        return self._scatter("Div", sparse_delta, use_locking, name)
-
-    def scatter_max(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
-        """Raises rows to IndexedSlices."""
-        return self._scatter("Max", sparse_delta, use_locking, name)
-
-    def scatter_min(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
-        """Lowers rows to IndexedSlices."""
-        return self._scatter("Min", sparse_delta, use_locking, name)
-
-    def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-        """Subtracts at index tuples."""
-        return F.ScatterNdSub(self._handle, indices, updates, use_locking=True, name=name)
-
-    def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-        """Adds at index tuples."""
-        return F.ScatterNdAdd(self._handle, indices, updates, use_locking=True, name=name)
-
-    def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-        """Assigns at index tuples."""
-        return F.ScatterNdUpdate(self._handle, indices, updates, use_locking=True, name=name)
+    def _scattered_nd(self, kind: str, indices: Any, updates: Any, name: str | None) -> Any:
+        return getattr(F, f"ScatterNd{kind}")(self._handle, indices, updates, use_locking=True, name=name)
 
     def _strided_slice_assign(
         self, begin: Any, end: Any, strides: Any, value: Any, name: str | None, **masks: int
@@ -171,10 +118,6 @@ class ReferenceVariable(Variable):
 
 
 kinds[False] = ReferenceVariable
-
-
-def _result(reference: Tensor, read_value: bool) -> Any:
-    return reference if read_value else reference.op
 
 
 def initialised_first(graph: Any, node_name: str, value: Tensor) -> Tensor:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from flowstone.framework import dtypes
+from flowstone.framework.composite import IndexedSlices
 from flowstone.framework.dtypes import DType
 from flowstone.framework.graph import Graph
 from flowstone.framework.operation import F
@@ -25,7 +26,7 @@ from flowstone.ops.variables.initial_tensors import (
     initial_tensor,
 )
 from flowstone.ops.variables.variable_creation import kinds
-from flowstone.ops.variables.variables import Variable, as_sparse_delta
+from flowstone.ops.variables.variables import Variable
 
 
 class ResourceVariable(Variable):
@@ -109,8 +110,7 @@ class ResourceVariable(Variable):
         """The static shape."""
         return TensorShape.from_dims(self._dims)
 
-    def set_shape(self, shape: Any) -> None:
-        """Merges what the user knows of the shape into that of later reads. ValueError if they contradict."""
+    def _set_shape(self, shape: Any) -> None:
         self._dims = self.shape.merge_with(shape).dims_tuple
         self._save_shape = self._dims
 
@@ -162,88 +162,27 @@ class ResourceVariable(Variable):
     def _convert(self, value: Any) -> Tensor:
         return convert_to_tensor(value, self._dtype)
 
-    def assign(
-        self, value: Any, use_locking: bool | None = None, name: str | None = None, read_value: bool = True
-    ) -> Any:
-        """Gives it a value of its shape. ValueError for another static shape."""
+    def _assigned(self, kind: str, value: Any, use_locking: bool, name: str | None, read_value: bool) -> Any:
         tensor = self._convert(value)
-        if not self.shape.is_compatible_with(tensor.shape):
+        if kind == "Assign" and not self.shape.is_compatible_with(tensor.shape):
             raise ValueError(
                 f"Cannot assign value to variable '{self.name}': Shape mismatch.The variable "
                 f"shape {self.shape}, and the "
                 f"assigned value shape {tensor.shape} are incompatible."
             )
         with self._beside():
-            return self._updated(F.AssignVariableOp(self._handle, tensor, name=name), read_value)
+            return self._updated(getattr(F, f"{kind}VariableOp")(self._handle, tensor, name=name), read_value)
 
-    def assign_add(
-        self, delta: Any, use_locking: bool | None = None, name: str | None = None, read_value: bool = True
-    ) -> Any:
-        """Adds a value of its shape."""
-        tensor = self._convert(delta)
-        with self._beside():
-            return self._updated(F.AssignAddVariableOp(self._handle, tensor, name=name), read_value)
-
-    def assign_sub(
-        self, delta: Any, use_locking: bool | None = None, name: str | None = None, read_value: bool = True
-    ) -> Any:
-        """Subtracts a value of its shape."""
-        tensor = self._convert(delta)
-        with self._beside():
-            return self._updated(F.AssignSubVariableOp(self._handle, tensor, name=name), read_value)
-
-    def count_up_to(self, limit: int) -> Tensor:
-        """The value, which then grows by 1; a step fails with OutOfRangeError at `limit`."""
+    def _counted_up_to(self, limit: int) -> Tensor:
         return F.ResourceCountUpTo(self._handle, limit=limit, T=self._dtype)
 
-    def _scatter(self, kind: str, sparse_delta: Any, name: str | None) -> Any:
-        delta = as_sparse_delta(sparse_delta)
+    def _scattered(self, kind: str, delta: IndexedSlices, use_locking: bool, name: str | None) -> Any:
         declaration = getattr(F, f"ResourceScatter{kind}")
         return self._updated(declaration(self._handle, delta.indices, self._convert(delta.values), name=name))
 
-    def scatter_sub(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
-        """Subtracts IndexedSlices."""
-        return self._scatter("Sub", sparse_delta, name)
-
-    def scatter_add(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
-        """Adds IndexedSlices."""
-        return self._scatter("Add", sparse_delta, name)
-
-    def scatter_update(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
-        """Assigns IndexedSlices."""
-        return self._scatter("Update", sparse_delta, name)
-
-    def scatter_mul(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
-        """Multiplies rows by IndexedSlices."""
-        return self._scatter("Mul", sparse_delta, name)
-
-    def scatter_div(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
-        """Divides rows by IndexedSlices."""
-        return self._scatter("Div", sparse_delta, name)
-
-    def scatter_max(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
-        """Raises rows to IndexedSlices."""
-        return self._scatter("Max", sparse_delta, name)
-
-    def scatter_min(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
-        """Lowers rows to IndexedSlices."""
-        return self._scatter("Min", sparse_delta, name)
-
-    def _scatter_nd(self, kind: str, indices: Any, updates: Any, name: str | None) -> Any:
+    def _scattered_nd(self, kind: str, indices: Any, updates: Any, name: str | None) -> Any:
         declaration = getattr(F, f"ResourceScatterNd{kind}")
         return self._updated(declaration(self._handle, indices, self._convert(updates), name=name))
-
-    def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Any:
-        """Subtracts at index tuples."""
-        return self._scatter_nd("Sub", indices, updates, name)
-
-    def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Any:
-        """Adds at index tuples."""
-        return self._scatter_nd("Add", indices, updates, name)
-
-    def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Any:
-        """Assigns at index tuples."""
-        return self._scatter_nd("Update", indices, updates, name)
 
     def _strided_slice_assign(
         self, begin: Any, end: Any, strides: Any, value: Any, name: str | None, **masks: int

@@ -17,7 +17,6 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from flowstone.framework import dtypes, scope
-from flowstone.framework.composite import IndexedSlices
 from flowstone.framework.dtypes import DType
 from flowstone.framework.graph import Graph, GraphKeys
 from flowstone.framework.shape import TensorShape, as_shape
@@ -35,6 +34,7 @@ from flowstone.ops.variables.variable_creation import (
     VariableSynchronization,
     kinds,
 )
+from flowstone.ops.variables.variable_updates import VariableUpdates
 
 __all__ = ["Variable"]
 
@@ -42,7 +42,7 @@ __all__ = ["Variable"]
 _SliceInfo: TypeAlias = SaveSliceInfo  # which `Variable.SaveSliceInfo` hides
 
 
-class Variable(metaclass=KindOfVariable):
+class Variable(VariableUpdates, metaclass=KindOfVariable):
     """A tensor that outlives steps.
 
     Args:
@@ -195,6 +195,14 @@ class Variable(metaclass=KindOfVariable):
         """The static shape."""
         raise TypeError(f"{type(self).__name__} is no kind of variable")
 
+    def set_shape(self, shape: Any) -> None:
+        """Merges what the user knows of the shape into the static shape, of a resource variable into that of
+        later reads. ValueError if they contradict."""
+        self._set_shape(shape)
+
+    def _set_shape(self, shape: Any) -> None:
+        raise TypeError(f"{type(self).__name__} is no kind of variable")
+
     def get_shape(self) -> TensorShape:
         """The static shape."""
         return self.shape
@@ -334,13 +342,6 @@ def _collection_names(collections: Any, trainable: bool) -> list[Any]:
     if trainable and GraphKeys.TRAINABLE_VARIABLES not in names:
         names.append(GraphKeys.TRAINABLE_VARIABLES)
     return names
-
-
-def as_sparse_delta(sparse_delta: Any) -> IndexedSlices:
-    """Its argument; TypeError unless it is an IndexedSlices."""
-    if not isinstance(sparse_delta, IndexedSlices):
-        raise TypeError(f"sparse_delta is not IndexedSlices: {sparse_delta}")
-    return sparse_delta
 
 
 def _variable_to_tensor(

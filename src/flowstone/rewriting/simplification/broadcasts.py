@@ -1,6 +1,7 @@
 """Broadcasts: drops those of operands that the operation itself would broadcast.
 
-- ``op(BroadcastTo(x), y)`` is ``op(x, y)`` where y alone already has the result's shape;
+- ``op(BroadcastTo(x), y)`` is ``op(x, y)`` where y alone already has the result's shape; likewise
+  ``op(Fill(dims, x), y)``, of ``ones_like`` that are too large to be constants;
 - ``op(BroadcastTo(x), scalar)`` is ``BroadcastTo(op(x, scalar))``, so that the arithmetic is done once an
   element of x;
 - a reshape of ``BroadcastTo(x)`` that only adds or drops axes of size 1 is ``BroadcastTo`` of such a reshape
@@ -20,6 +21,7 @@ from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.patterns import Replacement, rewrite
 
 Dims = tuple[int | None, ...] | None
+_REPEATED = {"BroadcastTo": 0, "Fill": 1}  # which input is repeated
 
 
 def narrow_broadcasts(subgraph: Subgraph) -> None:
@@ -35,11 +37,11 @@ def narrow_broadcasts(subgraph: Subgraph) -> None:
             return None
         for i in (0, 1):
             x, other = node.inputs[i], node.inputs[1 - i]
-            if x.op.declaration.name != "BroadcastTo":
+            if x.op.declaration.name not in _REPEATED:
                 continue
             if other.dims == dims:
                 return _replacement(subgraph, node, i, "the other operand has the result's shape")
-            if other.dims == () and x.dims == dims:
+            if other.dims == () and x.dims == dims and x.op.type == "BroadcastTo":
                 return _broadcast_afterwards(subgraph, node, i)
         return None
 
@@ -97,7 +99,8 @@ def with_axes(dims: tuple[int, ...], rank: int, axes: list[int | None]) -> tuple
 
 def _narrowed(subgraph: Subgraph, node: PlanNode, i: int) -> PlanNode:
     inputs: list[PlanOutput] = list(node.inputs)
-    inputs[i] = inputs[i].op.inputs[0]
+    repeated = inputs[i].op
+    inputs[i] = repeated.inputs[_REPEATED[repeated.type]]
     return subgraph.new_node(node.declaration, inputs, node.attributes, like=node)
 
 

@@ -3,7 +3,7 @@
 `fold_constants` computes, once per plan, every pure node whose inputs are all constants (with its own CPU
 kernel), and every node whose value is known without its inputs' (a static shape, a rank, a shape that comes
 back from a stack). `apply_identities` asks a node's declaration for what equals it (x + 0 = x, Identity): its
-`fold` hook.
+`fold` hook. Where that is a constant, it computes what depends on constants alone since then.
 """
 
 from __future__ import annotations
@@ -44,16 +44,21 @@ def fold_constants(subgraph: Subgraph) -> None:
             known = [static_value(output) for output in node.outputs]
             if all([isinstance(value, np.ndarray) for value in known]):
                 return _constants(subgraph, node, known, "known before the step")
-        if (
-            not declaration.is_pure
-            or not node.inputs
-            or any([x.op.declaration.role != "constant" for x in node.inputs])
-        ):
-            return None
-        values = _evaluated(node)
-        return None if values is None else _constants(subgraph, node, values, "all inputs are constant")
+        return _computed(subgraph, node)
 
     rewrite(subgraph, "fold_constants", rule)
+
+
+def _computed(subgraph: Subgraph, node: PlanNode) -> Replacement | None:
+    """What a pure node of constants gives."""
+    if (
+        not node.declaration.is_pure
+        or not node.inputs
+        or any([x.op.declaration.role != "constant" for x in node.inputs])
+    ):
+        return None
+    values = _evaluated(node)
+    return None if values is None else _constants(subgraph, node, values, "all inputs are constant")
 
 
 def _evaluated(node: PlanNode) -> list[Any] | None:
@@ -87,8 +92,17 @@ def _constants(subgraph: Subgraph, node: PlanNode, values: list[Any], reason: st
 
 def apply_identities(subgraph: Subgraph) -> None:
     """Replaces nodes by what their declaration says they equal."""
+    found: set[PlanNode] = set()  # constants that were none before
 
     def rule(node: PlanNode) -> Replacement | None:
+        replacement = identity(node)
+        if replacement is None and found and not found.isdisjoint([x.op for x in node.inputs]):
+            replacement = None if node.type in ENTERS else _computed(subgraph, node)
+        if replacement is not None:
+            found.update(replacement.nodes)
+        return replacement
+
+    def identity(node: PlanNode) -> Replacement | None:
         fold = node.declaration.fold_function
         if fold is None:
             return None

@@ -1,10 +1,13 @@
-"""Direct sums: replaces products with ones, and sums of sums, by one sum.
+"""Direct sums: replaces products with ones, sums of sums, and sums over counts, by one sum or mean.
 
 - A product with a column of ones is the sum of each row, one with a row of ones the sum of each column.
 - A product of a column and a row of ones repeats the column, one of a column of ones and a row the row.
 - The sum or mean of all elements of a sum that nobody else takes, reshaped or not, is one sum.
+- The sum of products with one number, which nobody else takes, is that number times the sum.
+- The sum over the number of its terms is the mean, and DivNoNan by numbers that are not 0 a division.
 
-``nce_loss`` has the first in its losses and its logits, and the second in its gradients.
+``nce_loss`` has the first in its losses and its logits, and the second in its gradients; ``tf.losses`` have
+the last two.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from flowstone.framework import dtypes
 from flowstone.framework.operation import registry
 from flowstone.framework.shape import num_elements
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
-from flowstone.rewriting.matching import Op, Pattern, Rules, Surroundings, Through, Value
+from flowstone.rewriting.matching import Number, Op, Pattern, Rules, Surroundings, Through, Value
 from flowstone.rewriting.patterns import Replacement, rewrite
 
 _TYPES = (dtypes.float32, dtypes.float64)
@@ -56,12 +59,54 @@ _TOTAL = Pattern(
 )
 
 
+class _Scaled(NamedTuple):
+    """The sum of x times a number."""
+
+    x: PlanOutput
+    factor: Any
+    product: PlanOutput
+    root: PlanNode
+
+
+class _Quotient(NamedTuple):
+    """x over constants."""
+
+    x: PlanOutput
+    divisor: Any
+    root: PlanNode
+
+
+def _is_one_number(value: Any) -> bool:
+    return value.size == 1 and bool(np.isfinite(value).all())
+
+
+_SCALED = Pattern(
+    Op("Sum", Op("Mul", Value("x"), Number("factor", _is_one_number), name="product", alone=True), Value()),
+    _Scaled,
+    where=lambda found: (
+        found.x.dims is not None and found.x.dims == found.product.dims and _is_computed(found.root)
+    ),
+    waits=False,
+)
+_QUOTIENT = Pattern(
+    Op("DivNoNan|RealDiv", Value("x"), Number("divisor", lambda value: bool((value != 0).all()))),
+    _Quotient,
+    where=lambda found: found.root.dtype(0) in _TYPES,
+)
+_ENDS = frozenset[str]().union(*[each.types for each in (_ROWS, _TOTAL, _SCALED, _QUOTIENT)])
+
+
 def sum_directly(subgraph: Subgraph) -> None:
-    """Replaces products with ones, and sums of sums, by one sum."""
-    if any(node.type in _ROWS.types or node.type in _TOTAL.types for node in subgraph.nodes):
+    """Replaces products with ones, sums of sums, and sums over counts, by one sum or mean."""
+    if any(node.type in _ENDS for node in subgraph.nodes):
         sums = _Sums(subgraph)
         rules = Rules(
-            sums.around, (_ROWS, sums.along_rows), (_COLUMNS, sums.along_columns), (_TOTAL, sums.total)
+            sums.around,
+            (_ROWS, sums.along_rows),
+            (_COLUMNS, sums.along_columns),
+            (_TOTAL, sums.total),
+            (_SCALED, sums.scaled),
+            (_QUOTIENT, sums.mean),
         )
         rewrite(subgraph, "sum_directly", rules)
 
@@ -101,15 +146,51 @@ class _Sums:
         mean = self.subgraph.new_node(registry["RealDiv"], inputs, {"T": x.dtype.base_dtype}, node)
         return Replacement([mean.outputs[0]], "one sum for two", (*one.nodes, divisor, mean))
 
+    def scaled(self, found: _Scaled) -> Replacement:
+        """What the sum of products with a number is."""
+        node, dtype = found.root, found.x.dtype.base_dtype
+        total = self.subgraph.new_node(
+            node.declaration, [found.x, node.inputs[1]], dict(node.attributes), node
+        )
+        factor = self.subgraph.new_constant(found.factor.reshape(()), node, "factor")
+        inputs = [total.outputs[0], factor.outputs[0]]
+        product = self.subgraph.new_node(registry["Mul"], inputs, {"T": dtype}, node)
+        self.consumers[total.outputs[0]] = [product]
+        self._succeed(node, product)
+        return Replacement([product.outputs[0]], "one product for all terms", (total, factor, product))
+
+    def mean(self, found: _Quotient) -> Replacement | None:
+        """What a sum over a count, or DivNoNan by constants, is."""
+        node, x = found.root, found.x
+        if x.op.type == "Sum" and self._is_mean(x, found.divisor):
+            total = x.op
+            new = self.subgraph.new_node(registry["Mean"], list(total.inputs), dict(total.attributes), node)
+            new.control_inputs = list(total.control_inputs)
+            return Replacement([new.outputs[0]], "a sum over the number of its terms", (new,))
+        if node.type == "RealDiv":
+            return None
+        new = self.subgraph.new_node(registry["RealDiv"], list(node.inputs), dict(node.attributes), node)
+        return Replacement([new.outputs[0]], "no divisor is 0", (new,))
+
+    def _is_mean(self, total: PlanOutput, divisor: Any) -> bool:
+        """Whether nobody else takes the sum, and the divisor is the number of terms of each."""
+        terms, sums = num_elements(total.op.inputs[0].dims), num_elements(total.dims)
+        if divisor.size != 1 or not terms or sums is None:
+            return False
+        return self.around.is_alone(total) and divisor.item() * sums == terms
+
     def _sum(self, node: PlanNode, x: PlanOutput, axes: Any, keep: bool, reason: str) -> Replacement:
         where = self._constant(node, axes, "axes")
         attributes = {"T": x.dtype.base_dtype, "Tidx": dtypes.int32, "keep_dims": keep}
         new = self.subgraph.new_node(registry["Sum"], [x, where.outputs[0]], attributes, node)
-        old, output = node.outputs[0], new.outputs[0]
-        self.consumers[output] = self.consumers.get(old, [])
-        if old in self.around.fetched:
-            self.around.fetched.add(output)
-        return Replacement([output], reason, (where, new))
+        self._succeed(node, new)
+        return Replacement([new.outputs[0]], reason, (where, new))
+
+    def _succeed(self, old: PlanNode, new: PlanNode) -> None:
+        """Has whoever takes the output of `old` take that of `new`."""
+        self.consumers[new.outputs[0]] = self.consumers.get(old.outputs[0], [])
+        if old.outputs[0] in self.around.fetched:
+            self.around.fetched.add(new.outputs[0])
 
     def _repeated(self, node: PlanNode, x: PlanOutput, dims: Any) -> Replacement:
         shape = self._constant(node, list(dims), "shape")
