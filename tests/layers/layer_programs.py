@@ -7,11 +7,14 @@ training and after three steps of it, with variables set to values that depend o
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-Build = Callable[[Any], Any]
+if TYPE_CHECKING:  # Python 3.7, on which TensorFlow 1.15 runs, cannot evaluate it
+    Build = Callable[[Any], Any]
+
 PROGRAMS: dict[str, Build] = {}
 # Those that TensorFlow's CPU kernels refuse: channels come first. Only graphs are compared.
 GRAPHS_ONLY: list[str] = []
@@ -26,25 +29,23 @@ DIFFERENCES: dict[str, dict[str, str]] = {
     "dense_of_known_sequences": {
         f"dense/Tensordot/{node}": _TENSORDOT for node in ("transpose", "transpose_1", "Reshape_1")
     },
-    "conv1d_causal": {
-        f"conv1d/{node}": _DILATED
-        for node in ("SpaceToBatchND", "BatchToSpaceND")
-    },
-    "conv2d_dilated": {
-        f"conv2d/{node}": _DILATED
-        for node in ("SpaceToBatchND", "BatchToSpaceND")
-    },
+    "conv1d_causal": {f"conv1d/{node}": _DILATED for node in ("SpaceToBatchND", "BatchToSpaceND")},
+    "conv2d_dilated": {f"conv2d/{node}": _DILATED for node in ("SpaceToBatchND", "BatchToSpaceND")},
     "separable_conv2d_dilated": {
-        f"separable_conv2d/separable_conv2d/{node}": _DILATED
-        for node in ("SpaceToBatchND", "BatchToSpaceND")
+        f"separable_conv2d/separable_conv2d/{node}": _DILATED for node in ("SpaceToBatchND", "BatchToSpaceND")
     },
     "conv2d_transpose_channels_first": {
         f"conv2d_transpose/{node}": _FIRST
         for node in (
-            "transpose", "transpose_1", "stack_1", "strided_slice_3", "strided_slice_4", "strided_slice_5",
+            "transpose",
+            "transpose_1",
+            "stack_1",
+            "strided_slice_3",
+            "strided_slice_4",
+            "strided_slice_5",
             "strided_slice_6",
         )
-    },  # fmt: skip
+    },
     **{
         f"{kind}_pooling{rank}d_channels_first": {
             f"{kind}_pooling{rank}d/{node}": _FIRST for node in ("transpose", "transpose_1")
@@ -430,9 +431,7 @@ def batch_normalization_with_adjustment(tf: Any) -> Any:
 
 @program
 def batch_normalization_regularized(tf: Any) -> Any:
-    return normalize(
-        tf, None, 5, training=True, beta_regularizer=squares(tf), gamma_regularizer=squares(tf)
-    )
+    return normalize(tf, None, 5, training=True, beta_regularizer=squares(tf), gamma_regularizer=squares(tf))
 
 
 @program

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
-from weakref import ReferenceType, WeakKeyDictionary, ref
 
 from flowstone.framework import nest
 from flowstone.framework.shape import TensorShape
@@ -13,8 +12,6 @@ if TYPE_CHECKING:
     from flowstone.layers.base import Layer
 
 __all__ = ["Node", "shape_of_value"]
-
-_makers: WeakKeyDictionary[Tensor, ReferenceType[Layer]] = WeakKeyDictionary()
 
 
 def shape_of_value(value: Any) -> Any:
@@ -33,13 +30,14 @@ class Node:
 
     def __init__(self, layer: Layer, inputs: Any, outputs: Any) -> None:
         self.outbound_layer, self.inputs, self.outputs = layer, inputs, outputs
-        found = [maker() for maker in map(_maker_of, self.input_tensors) if maker is not None]
+        tensors = [x for x in self.input_tensors if isinstance(x, Tensor)]
+        found = [_makers(x).get(x) for x in tensors]
         self.inbound_layers = [each for each in found if each is not None]
         for each in self.inbound_layers:
             each.outbound_nodes.append(self)
         for tensor in self.output_tensors:
             if isinstance(tensor, Tensor):
-                _makers.setdefault(tensor, ref(layer))
+                _makers(tensor).setdefault(tensor, layer)
 
     input_tensors = property(lambda self: nest.flatten(self.inputs), doc="The inputs in a list.")
     output_tensors = property(lambda self: nest.flatten(self.outputs), doc="The outputs in a list.")
@@ -51,5 +49,7 @@ class Node:
     )
 
 
-def _maker_of(tensor: Any) -> ReferenceType[Layer] | None:
-    return _makers.get(tensor) if isinstance(tensor, Tensor) else None
+def _makers(tensor: Tensor) -> dict[Tensor, Layer]:
+    """The layers that outputs in the tensor's graph come from."""
+    makers: dict[Tensor, Layer] = tensor.graph.__dict__.setdefault("layer_makers", {})
+    return makers

@@ -30,7 +30,12 @@ class _Sum(NamedTuple):
     def is_of_matrices(self) -> bool:
         """Whether a matrix is added, where the product can be added up there."""
         x, node = self.product, self.product.op
-        if self.view is not None or x.static_shape is None or self.added.dims != x.dims or node.type != "MatMul":
+        if (
+            self.view is not None
+            or x.static_shape is None
+            or self.added.dims != x.dims
+            or node.type != "MatMul"
+        ):
             return False
         return bool(accumulates(node))
 
@@ -49,7 +54,7 @@ class _Sum(NamedTuple):
         """Whether the view's last dimension is the columns of a product of matrices."""
         if self.product.op.type != "MatMul" or view.op.control_inputs:
             return False
-        return bool(view.dims) and view.dims[-1] == channels
+        return (view.dims or (None,))[-1] == channels is not None
 
 
 class _Activated(NamedTuple):
