@@ -3,12 +3,16 @@
 - A product with a column of ones is the sum of each row, one with a row of ones the sum of each column.
 - A product of a column and a row of ones repeats the column, one of a column of ones and a row the row.
 - The sum or mean of all elements of a sum that nobody else takes, reshaped or not, is one sum.
+- A sum of two merges that nobody else takes, each of zeros in the branch where the other has a value, is a
+  merge of the values.
 
-``nce_loss`` has the first in its losses and its logits, and the second in its gradients.
+``nce_loss`` has the first in its losses and its logits, and the second in its gradients. The gradient by what
+both branches of a conditional take is the last.
 """
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +21,8 @@ from flowstone.framework import dtypes
 from flowstone.framework.operation import registry
 from flowstone.framework.shape import num_elements
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.rewriting.analyses.branches import MERGES, SWITCHES, Liveness
+from flowstone.rewriting.analyses.frames import is_head
 from flowstone.rewriting.matching import Op, Pattern, Rules, Surroundings, Through, Value
 from flowstone.rewriting.patterns import Replacement, rewrite
 
@@ -28,6 +34,25 @@ class _Site(NamedTuple):
 
     x: PlanOutput
     root: PlanNode
+
+
+class _Terms(NamedTuple):
+    """A sum of several terms, a merge among them."""
+
+    root: PlanNode
+
+
+def _are_zeros(x: PlanOutput) -> bool:
+    node = x.op
+    while node.type in SWITCHES:
+        node = node.inputs[0].op
+    if node.is_constant:
+        return not node.attributes["value"].any()
+    return node.type == "ZerosLike" or (node.type == "Fill" and _is_zero(node.constant(1)))
+
+
+def _is_zero(value: Any) -> bool:
+    return value is not None and not value.any()
 
 
 def _are_ones(x: PlanOutput) -> bool:
@@ -54,6 +79,7 @@ _SUM = Op("Sum", _X, Value(), waits=False)
 _TOTAL = Pattern(
     Op("Sum|Mean", Through("Reshape|ExpandDims|Squeeze", _SUM), Value(), where=_is_total), _Site, closed=True
 )
+_TERMS = Pattern(Op("Add|AddN|AddV2", Op("Merge", others="values"), others="terms"), _Terms)
 
 
 def sum_directly(subgraph: Subgraph) -> None:
@@ -64,6 +90,9 @@ def sum_directly(subgraph: Subgraph) -> None:
             sums.around, (_ROWS, sums.along_rows), (_COLUMNS, sums.along_columns), (_TOTAL, sums.total)
         )
         rewrite(subgraph, "sum_directly", rules)
+    if any(node.type in MERGES for node in subgraph.nodes):
+        merges = _Merges(subgraph)
+        rewrite(subgraph, "sum_directly", Rules(merges.around, (_TERMS, merges.merged)))
 
 
 class _Sums:
@@ -119,3 +148,54 @@ class _Sums:
 
     def _constant(self, node: PlanNode, value: Any, name: str) -> PlanNode:
         return self.subgraph.new_constant(np.array(value, np.int32), node, name)
+
+
+class _Merges:
+    """Makes one merge of two, over a subgraph of whose nodes it knows when they run."""
+
+    def __init__(self, subgraph: Subgraph) -> None:
+        self.subgraph, self.liveness = subgraph, subgraph.analysis(Liveness)
+        self.known, self.around = frozenset(subgraph.nodes), Surroundings.of(subgraph)
+
+    def merged(self, found: _Terms) -> Replacement | None:
+        """The sum with one merge for two of its terms, or that merge alone."""
+        terms, node, made = list(found.root.inputs), found.root, []
+        if node.outputs[0].static_shape is None or node.control_inputs:
+            return None
+        for x, y in itertools.combinations(node.inputs, 2):
+            values = self._values(x, y) if x in terms and y in terms else None
+            if values is not None:
+                new = self.subgraph.new_node(x.op.declaration, values, x.op.attributes, node, (len(values),))
+                made.append(new)
+                terms.remove(y)
+                terms[terms.index(x)] = new.outputs[0]
+        if not made:
+            return None
+        if len(terms) > 1:
+            attributes = {"N": len(terms), "T": node.dtype(0).base_dtype}
+            made.append(self.subgraph.new_node(registry["AddN"], terms, attributes, node, (len(terms),)))
+        return Replacement([made[-1].outputs[0]], "each term is zero where the other is not", tuple(made))
+
+    def _values(self, x: PlanOutput, y: PlanOutput) -> list[PlanOutput] | None:
+        """What the two merges have by branch, if it is zeros in one of them."""
+        if not all(self._is_plain(each) for each in (x, y)) or len(x.op.inputs) != len(y.op.inputs):
+            return None
+        by_condition = {self.liveness.output(value): value for value in y.op.inputs}
+        values: list[PlanOutput] = []
+        for value in x.op.inputs:
+            other = by_condition.get(self.liveness.output(value))
+            if other is None or value.dims != other.dims or value.static_shape is None:
+                return None
+            if not (_are_zeros(value) or _are_zeros(other)):
+                return None
+            values.append(other if _are_zeros(value) else value)
+        return values
+
+    def _is_plain(self, x: PlanOutput) -> bool:
+        """Whether it is the value of a merge of branches that this knows, which only one node takes."""
+        node = x.op
+        if node.type not in MERGES or is_head(node) or x.value_index or node.control_inputs:
+            return False
+        if not self.around.is_alone(x):
+            return False
+        return all(value.op in self.known for value in (x, *node.inputs))
