@@ -36,12 +36,6 @@ class _Site(NamedTuple):
     root: PlanNode
 
 
-class _Terms(NamedTuple):
-    """A sum of several terms, a merge among them."""
-
-    root: PlanNode
-
-
 def _are_zeros(x: PlanOutput) -> bool:
     node = x.op
     while node.type in SWITCHES:
@@ -79,7 +73,6 @@ _SUM = Op("Sum", _X, Value(), waits=False)
 _TOTAL = Pattern(
     Op("Sum|Mean", Through("Reshape|ExpandDims|Squeeze", _SUM), Value(), where=_is_total), _Site, closed=True
 )
-_TERMS = Pattern(Op("Add|AddN|AddV2", Op("Merge", others="values"), others="terms"), _Terms)
 
 
 def sum_directly(subgraph: Subgraph) -> None:
@@ -92,7 +85,7 @@ def sum_directly(subgraph: Subgraph) -> None:
         rewrite(subgraph, "sum_directly", rules)
     if any(node.type in MERGES for node in subgraph.nodes):
         merges = _Merges(subgraph)
-        rewrite(subgraph, "sum_directly", Rules(merges.around, (_TERMS, merges.merged)))
+        rewrite(subgraph, "sum_directly", merges.merged)
 
 
 class _Sums:
@@ -157,11 +150,13 @@ class _Merges:
         self.subgraph, self.liveness = subgraph, subgraph.analysis(Liveness)
         self.known, self.around = frozenset(subgraph.nodes), Surroundings.of(subgraph)
 
-    def merged(self, found: _Terms) -> Replacement | None:
-        """The sum with one merge for two of its terms, or that merge alone."""
-        terms, node, made = list(found.root.inputs), found.root, []
-        if node.outputs[0].static_shape is None or node.control_inputs:
+    def merged(self, node: PlanNode) -> Replacement | None:
+        """A sum with one merge for two of its terms, or that merge alone."""
+        if not node.declaration.adds or node.outputs[0].static_shape is None or node.control_inputs:
             return None
+        if node.dtype(0).base_dtype is dtypes.string:  # their sum is one after the other
+            return None
+        terms, made = list(node.inputs), []
         for x, y in itertools.combinations(node.inputs, 2):
             values = self._values(x, y) if x in terms and y in terms else None
             if values is not None:
