@@ -44,6 +44,31 @@ def test_tensorflow_is_flowstone_itself() -> None:
     """)
 
 
+def test_internal_modules_of_layers() -> None:
+    run("""
+        import flowstone as tf
+        from tensorflow.python.layers import base, convolutional, core, layers, maxout
+        from tensorflow.python.layers import normalization, pooling, utils
+        from tensorflow.python.keras.engine import base_layer, input_spec
+        from tensorflow.python.keras.utils import conv_utils
+        assert base.Layer is tf.layers.Layer is base_layer.Layer
+        assert base.InputSpec is base_layer.InputSpec is input_spec.InputSpec is tf.layers.InputSpec
+        assert base.Input is tf.layers.Input and base.InputLayer and base.Node
+        assert core.Dense is core.FullyConnected is tf.layers.Dense is layers.Dense
+        assert core.fully_connected is tf.layers.dense
+        assert convolutional.Deconv2D is tf.layers.Conv2DTranspose
+        assert convolutional.Convolution1D is tf.layers.Conv1D
+        assert convolutional.separable_convolution2d is tf.layers.separable_conv2d
+        assert normalization.BatchNorm is tf.layers.BatchNormalization
+        assert pooling.MaxPool2D is tf.layers.MaxPooling2D
+        assert pooling.avg_pool2d is tf.layers.average_pooling2d
+        assert maxout.MaxOut(2).num_units == 2
+        assert utils.normalize_tuple(2, 2, "n") == (2, 2) and utils.constant_value(1) is True
+        assert utils.smart_cond(True, lambda: 3, lambda: 4) == 3
+        assert conv_utils.conv_output_length(8, 3, "same", 2) == 4
+    """)
+
+
 def test_internal_modules_hold_flowstones_names() -> None:
     run("""
         import flowstone as tf

@@ -210,8 +210,16 @@ def test_input_specs(spec: dict[str, Any], fault: str) -> None:
         layer(tf.ones([2, 4]))
 
 
-def test_input_specs_admit_what_is_not_known() -> None:
+def test_input_specs_admit_sizes_that_are_not_known() -> None:
     layer = Affine()
-    layer.input_spec = InputSpec(axes={0: 3}, min_ndim=2, max_ndim=2)
+    layer.input_spec = InputSpec(axes={0: 3})
     assert layer(tf.placeholder(tf.float32, [None, 4])).shape.as_list() == [None, 3]
     assert layer(tf.placeholder(tf.float32)).op.name == "affine/add_1"
+
+
+@pytest.mark.parametrize("demand", ["ndim", "min_ndim", "max_ndim"])
+def test_a_rank_that_is_demanded_has_to_be_known(demand: str) -> None:
+    layer = Affine()
+    layer.input_spec = InputSpec(**{demand: 2})  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="its rank is undefined, but the layer requires a defined rank"):
+        layer(tf.placeholder(tf.float32))

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import flowstone as tf
+from flowstone.layers.arguments import smart_cond as smart_cond
+from flowstone.layers.arguments import smart_constant_value as smart_constant_value
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -23,39 +25,6 @@ def with_dependencies(dependencies: Sequence[Any], output_tensor: Any, name: str
     name_scope = tf.name_scope(name, "control_dependency", [*dependencies, output_tensor])
     with name_scope as scope, tf.control_dependencies(dependencies):
         return tf.identity(output_tensor, name=scope)
-
-
-def smart_constant_value(pred: Any) -> bool | None:
-    """The value of a predicate that is known now (a bool, 0, 1 or a constant tensor), else None.
-
-    Raises TypeError if `pred` is neither of these nor a tensor.
-    """
-    if isinstance(pred, bool) or (isinstance(pred, int) and pred in (0, 1)):
-        return bool(pred)
-    if isinstance(pred, tf.Tensor):
-        value = constant_value(pred)
-        return None if value is None else bool(value)
-    raise TypeError(f"`pred` must be a Tensor, or a Python bool, or 1 or 0. Found instead: {type(pred)}")
-
-
-def smart_cond(
-    pred: Any,
-    true_fn: Callable[[], Any] | None = None,
-    false_fn: Callable[[], Any] | None = None,
-    name: str | None = None,
-) -> Any:
-    """`cond` that builds one branch only where the predicate is known now.
-
-    Raises TypeError if a branch is not callable.
-    """
-    if not callable(true_fn):
-        raise TypeError("`true_fn` must be callable.")
-    if not callable(false_fn):
-        raise TypeError("`false_fn` must be callable.")
-    value = smart_constant_value(pred)
-    if value is None:
-        return tf.cond(pred, true_fn=true_fn, false_fn=false_fn, name=name)
-    return true_fn() if value else false_fn()
 
 
 def constant_value(tensor: Any, partial: bool = False) -> Any:

@@ -31,8 +31,8 @@ import numpy as np
 from flowstone.framework import dtypes, nest
 from flowstone.framework.graph import Graph, GraphKeys
 from flowstone.framework.scope import get_default_graph
-from flowstone.framework.shape import TensorShape
 from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.layers.calls import Node, shape_of_value
 from flowstone.layers.input_spec import InputSpec
 from flowstone.ops.arrays.shapes import shape as shape_of
 from flowstone.ops.numbers.casts import cast
@@ -75,6 +75,7 @@ class Layer:
     """
 
     input_spec: InputSpec | list[InputSpec] | None = None
+    _kind_name: str | None = None  # for layers whose names are not made of the class's
 
     def __init__(
         self,
@@ -89,7 +90,7 @@ class Layer:
                 raise TypeError("Keyword argument not understood:", keyword)
         self.trainable, self.built = trainable, False
         self._reuse, self._scope = kwargs.get("_reuse"), None
-        self._base_name = name or _snake_case(type(self).__name__)
+        self._base_name = name or self._kind_name or _snake_case(type(self).__name__)
         self._name = name or _numbered_name(self._base_name)
         self._dtype = None if dtype is None else dtypes.as_dtype(dtype).base_dtype.name
         self._activity_regularizer = activity_regularizer
@@ -97,7 +98,8 @@ class Layer:
         self._non_trainable_weights: list[Any] = []
         self._losses: list[tuple[Any, list[Any] | None]] = []
         self._updates: list[tuple[Any, list[Any] | None]] = []
-        self._calls: list[tuple[Any, Any]] = []  # inputs and outputs
+        self._calls: list[Node] = []
+        self._outbound_nodes: list[Node] = []
         self._graph: Graph | None = None
         if kwargs.get("_scope"):
             with variable_scope(kwargs["_scope"]) as captured:
@@ -186,11 +188,11 @@ class Layer:
                 self._graph = get_default_graph()
                 if self._dtype is None and tensors:
                     self._dtype = tensors[0].dtype.base_dtype.name
-                self.build(nest.map_structure(_shape_of, inputs))
+                self.build(nest.map_structure(shape_of_value, inputs))
                 self.built = True
             outputs = self.call(inputs, *args, **kwargs)
             self._regularize_activity(outputs, tensors)
-        self._calls.append((inputs, outputs))
+        self._calls.append(Node(self, inputs, outputs))
         return outputs
 
     def apply(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
@@ -213,6 +215,11 @@ class Layer:
     def _check(self, tensors: list[Tensor]) -> None:
         if self.input_spec is not None:
             specs = self.input_spec if isinstance(self.input_spec, (list, tuple)) else [self.input_spec]
+            if len(specs) != len(tensors):
+                raise ValueError(
+                    f"Layer {self._name} expects {len(specs)} inputs, but it received {len(tensors)} input "
+                    f"tensors. Inputs received: {tensors}"
+                )
             for i, (tensor, spec) in enumerate(zip(tensors, specs)):
                 spec.check(tensor, self._name, i)
 
@@ -333,47 +340,48 @@ class Layer:
 
     # ---- inputs and outputs of calls
 
-    input = property(lambda self: self._only(0, "input"), doc="The input of the only call.")
-    output = property(lambda self: self._only(1, "output"), doc="The output of the only call.")
-    input_shape = property(
-        lambda self: nest.map_structure(_shape_of, self._only(0, "input")), doc="The static shape of `input`."
+    inbound_nodes = property(lambda self: self._calls, doc="A `Node` for each call.")
+    outbound_nodes = property(
+        lambda self: self._outbound_nodes, doc="The calls of other layers on outputs of this one."
     )
+    input = property(lambda self: self._only("input").inputs, doc="The input of the only call.")
+    output = property(lambda self: self._only("output").outputs, doc="The output of the only call.")
+    input_shape = property(lambda self: self._only("input").input_shapes, doc="The static shape of `input`.")
     output_shape = property(
-        lambda self: nest.map_structure(_shape_of, self._only(1, "output")),
-        doc="The static shape of `output`.",
+        lambda self: self._only("output").output_shapes, doc="The static shape of `output`."
     )
 
     def get_input_at(self, node_index: int) -> Any:
         """The input of call number `node_index`. ValueError if there was none."""
-        return self._at(node_index, 0, "input")
+        return self._at(node_index, "input").inputs
 
     def get_output_at(self, node_index: int) -> Any:
         """The output of call number `node_index`. ValueError if there was none."""
-        return self._at(node_index, 1, "output")
+        return self._at(node_index, "output").outputs
 
     def get_input_shape_at(self, node_index: int) -> Any:
         """The static shape of the input of call number `node_index`."""
-        return nest.map_structure(_shape_of, self.get_input_at(node_index))
+        return self._at(node_index, "input").input_shapes
 
     def get_output_shape_at(self, node_index: int) -> Any:
         """The static shape of the output of call number `node_index`."""
-        return nest.map_structure(_shape_of, self.get_output_at(node_index))
+        return self._at(node_index, "output").output_shapes
 
-    def _only(self, side: int, what: str) -> Any:
+    def _only(self, what: str) -> Node:
         if len(self._calls) != 1:
             problem = "is not connected" if not self._calls else "has multiple inbound nodes"
             raise AttributeError(
                 f"Layer {self._name} {problem}, hence the notion of layer {what} is ill-defined."
             )
-        return self._calls[0][side]
+        return self._calls[0]
 
-    def _at(self, index: int, side: int, what: str) -> Any:
+    def _at(self, index: int, what: str) -> Node:
         if not 0 <= index < len(self._calls):
             raise ValueError(
                 f"Asked to get {what} at node {index}, but the layer has only "
                 f"{len(self._calls)} inbound nodes."
             )
-        return self._calls[index][side]
+        return self._calls[index]
 
 
 class _EnteredScope:
@@ -399,10 +407,6 @@ class _EnteredScope:
 def _as_input(value: Any) -> Any:
     """Numbers and arrays become tensors; all else stays as it is."""
     return convert_to_tensor(value) if isinstance(value, (float, int, np.ndarray, np.generic)) else value
-
-
-def _shape_of(value: Any) -> Any:
-    return value.get_shape() if hasattr(value, "get_shape") else TensorShape([])
 
 
 def _caused_by(items: list[tuple[Any, list[Any] | None]], inputs: Any) -> list[Any]:

@@ -50,7 +50,8 @@ class InputSpec:
         if self.dtype is not None and tensor.dtype.base_dtype != dtypes.as_dtype(self.dtype):
             return f"expected dtype={self.dtype}, found dtype={tensor.dtype}"
         if dims is None:
-            return None
+            ranked = self.ndim is not None or self.max_ndim is not None or self.min_ndim is not None
+            return "its rank is undefined, but the layer requires a defined rank" if ranked else None
         if self.ndim is not None and len(dims) != self.ndim:
             return f"expected ndim={self.ndim}, found ndim={len(dims)}"
         if self.max_ndim is not None and len(dims) > self.max_ndim:

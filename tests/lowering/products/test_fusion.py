@@ -46,6 +46,45 @@ def test_a_product_takes_its_bias_and_rectifier(add):
     ]
 
 
+@pytest.mark.parametrize("add", [tf.add, tf.nn.bias_add, lambda x, b: b + x])
+def test_a_product_of_sequences_takes_its_bias_and_rectifier(add):
+    x, w, b = (
+        tf.placeholder(tf.float32, dims, name=n) for n, dims in (("x", [6, 3]), ("w", [3, 2]), ("b", [2]))
+    )
+    y = tf.nn.relu(add(tf.reshape(tf.matmul(x, w), [2, 3, 2], name="rows"), b), name="y")
+    lines = text([y], [x, w, b], "fuse_biases")
+    assert "%4 = _FusedMatMul(%0, %1, %2) activation='Relu' : float32[6,2]  # y" in lines
+    assert "%5 = Reshape(%4, %3) : float32[2,3,2]  # rows" in lines
+    assert lines[-1] == "return %5"
+
+
+def test_a_product_whose_columns_are_split_keeps_its_bias_apart():
+    x, w = (tf.placeholder(tf.float32, dims) for dims in ([4, 3], [3, 6]))
+    for shape, size, layout in (([4, 3, 2], 2, None), ([4, 6, 1], 6, "NCHW"), ([24], 24, None)):
+        b = tf.placeholder(tf.float32, [size])
+        view = tf.reshape(tf.matmul(x, w), shape)
+        y = tf.nn.bias_add(view, b, layout) if layout else view + b
+        before, after = types([y], [x, w, b], "fuse_biases")
+        assert after == before
+
+
+def test_a_view_that_others_take_stays():
+    x, w, b = (tf.placeholder(tf.float32, dims) for dims in ([6, 3], [3, 2], [2]))
+    view = tf.reshape(tf.matmul(x, w), [2, 3, 2])
+    before, after = types([view + b, view], [x, w, b], "fuse_biases")
+    assert after == before
+
+
+def test_dense_layers_of_sequences_are_fused_and_agree(monkeypatch):
+    tf.set_random_seed(3)
+    x = tf.placeholder(tf.float32, [None, 5, 8])
+    y = tf.layers.dense(tf.layers.dense(x, 16, tf.nn.relu), 3, tf.tanh)
+    gradients = tf.gradients(y * y, [x, *tf.trainable_variables()])
+    feed = {x: RNG.normal(size=[4, 5, 8]).astype("f")}
+    setup = tf.global_variables_initializer()
+    agree(monkeypatch, [y, *gradients], feed, "fuse_biases", fires=4, setup=setup)
+
+
 def test_a_product_or_a_sum_that_others_take_stays():
     x, w, b = (
         tf.placeholder(tf.float32, [4, 3]),

@@ -50,6 +50,16 @@ def test_results_depend_on_feeds_and_versions() -> None:
     assert found["change", ("", "w"), 0] == {("feed", 0), (("", "w"), (0, None))}
 
 
+def test_what_a_conditional_has_instead_of_a_variable_counts() -> None:
+    x = tf.placeholder(tf.float32, [], name="x")
+    v = tf.Variable(1.0, use_resource=False)
+    chosen = tf.cond(tf.placeholder(tf.bool, [], name="p"), lambda: x, lambda: v)
+    changed = tf.assign_sub(v, chosen)
+    subgraph = prune([], [changed.op], [x, chosen.graph.get_tensor_by_name("p:0")])
+    (found,) = dependences(subgraph).of.values()
+    assert ("feed", 0) in found
+
+
 def test_a_read_that_moves_past_an_assignment(monkeypatch: Any) -> None:
     def move(subgraph: Subgraph) -> None:
         y, a = named(subgraph, "y"), named(subgraph, "a")

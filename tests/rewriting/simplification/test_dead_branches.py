@@ -135,3 +135,21 @@ def test_a_fetch_that_has_no_value_is_still_an_error() -> None:
         np.testing.assert_array_equal(s.run(on, {x: VALUES}), VALUES)
         with pytest.raises(tf.errors.InvalidArgumentError):
             s.run([off, on], {x: VALUES})
+
+
+@pytest.mark.parametrize("moves", [True, False])
+@pytest.mark.parametrize("as_target", [True, False])
+def test_a_branch_that_changes_a_variable_is_waited_for(moves, as_target) -> None:
+    """The value of the conditional is the variable's buffer, and its Merge may be what is run."""
+    x = argument()
+    v = tf.Variable([1.0, 1.0, 1.0], use_resource=False)
+    moved = tf.cond(tf.constant(moves), lambda: tf.assign_sub(v, 0.5 * x), lambda: v)
+    with tf.control_dependencies([moved.op]):
+        waiting = tf.no_op()
+    lines = text([], [x], "fold_constants", NAME, targets=[moved.op if as_target else waiting])
+    assert ("AssignSub" in ops(lines)) == moves
+    assert "Merge" not in ops(lines)
+    with tf.Session() as session:
+        session.run(v.initializer)
+        session.run(moved.op if as_target else waiting, {x: VALUES})
+        np.testing.assert_array_equal(session.run(v), 1 - 0.5 * VALUES if moves else [1, 1, 1])

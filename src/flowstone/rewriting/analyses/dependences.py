@@ -18,6 +18,7 @@ from collections.abc import Set
 from typing import Any, NamedTuple
 
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.rewriting.analyses.branches import MERGES
 from flowstone.rewriting.analyses.state_versions import StateVersions, changed_by
 from flowstone.rewriting.analyses.stored_values import is_put, is_taken, storage_of
 
@@ -99,10 +100,20 @@ class _Walk:
             self._stored[storage] = before | found
             changed = before | found != before
         for x in node.outputs:
-            mine = 0 if self.versions.references[x] else found  # a reference is read by those who take it
+            mine = self._of_reference(node) if self.versions.references[x] else found
             changed |= mine != self.of.get(x)
             self.of[x] = mine
         return changed
+
+    def _of_reference(self, node: PlanNode) -> int:
+        """What a reference depends on besides its state, which is read by those who take it: what else it may
+        be after a conditional.
+        """
+        found = 0
+        for x in node.inputs:
+            if node.type in MERGES or self.versions.references[x]:
+                found |= self.of.get(x, 0)
+        return found
 
     def _taken(self, node: PlanNode) -> int:
         found = self._own[node]

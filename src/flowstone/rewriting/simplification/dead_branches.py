@@ -43,7 +43,7 @@ def _prune(subgraph: Subgraph) -> bool:
     for node, alive in deciding.items():
         is_switch = node.type in SWITCHES
         source, taken = (node.inputs[0], alive[0]) if is_switch else (alive[0], node.outputs[0])
-        if source.dtype.is_ref:
+        if node.outputs[0].dtype.is_ref:
             places[node], replaced[taken] = [], replaced.get(source, source)
             continue
         new = _passed_on(subgraph, node, source) if len(alive) == 1 else [_narrowed(subgraph, node, alive)]
@@ -70,7 +70,7 @@ def _deciding(
         alive = [x for x in ends if x not in empty]
         if node not in dead and len(alive) < len(ends):
             deciding[node] = alive
-            if ends[0].dtype.is_ref and (node in waited or node.control_inputs or len(alive) > 1):
+            if node.outputs[0].dtype.is_ref and (node in waited or node.control_inputs or len(alive) > 1):
                 return None  # no node but itself hands on a variable's buffer
             if len(alive) > 1 and node.outputs[1] in wanted:
                 return None  # it says which of its inputs came, whose numbers would change

@@ -6,6 +6,8 @@
 - The sum of products with one number, which nobody else takes, is that number times the sum.
 - The sum over the number of its terms is the mean, and DivNoNan by numbers that are not 0 a division.
 
+Sums of values of branches are in `branch_sums.py`.
+
 ``nce_loss`` has the first in its losses and its logits, and the second in its gradients; ``tf.losses`` have
 the last two.
 """
@@ -22,6 +24,7 @@ from flowstone.framework.shape import num_elements
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.matching import Number, Op, Pattern, Rules, Surroundings, Through, Value
 from flowstone.rewriting.patterns import Replacement, rewrite
+from flowstone.rewriting.simplification.branch_sums import merge_sums
 
 _TYPES = (dtypes.float32, dtypes.float64)
 
@@ -109,6 +112,7 @@ def sum_directly(subgraph: Subgraph) -> None:
             (_QUOTIENT, sums.mean),
         )
         rewrite(subgraph, "sum_directly", rules)
+    merge_sums(subgraph)
 
 
 class _Sums:

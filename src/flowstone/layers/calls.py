@@ -1,0 +1,55 @@
+"""What a layer remembers of its calls: a `Node` each, with the layers that its inputs come from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from flowstone.framework import nest
+from flowstone.framework.shape import TensorShape
+from flowstone.framework.tensor import Tensor
+
+if TYPE_CHECKING:
+    from flowstone.layers.base import Layer
+
+__all__ = ["Node", "shape_of_value"]
+
+
+def shape_of_value(value: Any) -> Any:
+    """The static shape of a tensor or variable; of anything else that of a scalar."""
+    return value.get_shape() if hasattr(value, "get_shape") else TensorShape([])
+
+
+class Node:
+    """One call of a layer.
+
+    Attributes:
+        outbound_layer: the layer that was called.
+        inbound_layers: the layers that made the inputs, as far as layers did.
+        inputs, outputs: of the call, tensors or nested structures of them.
+    """
+
+    def __init__(self, layer: Layer, inputs: Any, outputs: Any) -> None:
+        self.outbound_layer, self.inputs, self.outputs = layer, inputs, outputs
+        tensors = [x for x in self.input_tensors if isinstance(x, Tensor)]
+        found = [_makers(x).get(x) for x in tensors]
+        self.inbound_layers = [each for each in found if each is not None]
+        for each in self.inbound_layers:
+            each.outbound_nodes.append(self)
+        for tensor in self.output_tensors:
+            if isinstance(tensor, Tensor):
+                _makers(tensor).setdefault(tensor, layer)
+
+    input_tensors = property(lambda self: nest.flatten(self.inputs), doc="The inputs in a list.")
+    output_tensors = property(lambda self: nest.flatten(self.outputs), doc="The outputs in a list.")
+    input_shapes = property(
+        lambda self: nest.map_structure(shape_of_value, self.inputs), doc="The inputs' static shapes."
+    )
+    output_shapes = property(
+        lambda self: nest.map_structure(shape_of_value, self.outputs), doc="The outputs' static shapes."
+    )
+
+
+def _makers(tensor: Tensor) -> dict[Tensor, Layer]:
+    """The layers that outputs in the tensor's graph come from."""
+    makers: dict[Tensor, Layer] = tensor.graph.__dict__.setdefault("layer_makers", {})
+    return makers
