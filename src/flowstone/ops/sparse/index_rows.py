@@ -1,0 +1,198 @@
+"""Index rows of sparse tensors, [n, rank] in int64: checked, numbered in row-major order and found again.
+
+A row's number is its position in the dense tensor. Where those positions do not fit into 64 bits, rows are
+numbered by their rank among the rows at hand, which has the same order and needs no number that large.
+
+>>> numbers, rows_of = numbered(torch.tensor([[1, 2], [0, 1]]), [2, 3])
+>>> numbers, rows_of(numbers)
+(tensor([5, 1]), tensor([[1, 2],
+        [0, 1]]))
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from flowstone.framework.node import Node
+from flowstone.framework.shape import Dims, format_dims
+from flowstone.ops.arrays.arrays import invalid
+
+LARGEST = 2**63 - 1
+
+RowsOf = Callable[[torch.Tensor], torch.Tensor]
+
+
+def listed(numbers: Any) -> str:
+    """Numbers as errors name them: "[2,3]"."""
+    return format_dims(tuple(int(n) for n in numbers))
+
+
+# ---- static shapes
+
+
+def check_sparse_dims(node: Node, first: int) -> None:
+    """ValueError unless inputs `first`, `first` + 1 and `first` + 2 may be the indices, values and sizes of
+    one sparse tensor.
+    """
+    indices, values, sizes = (node.dims(first + i) for i in range(3))
+    check_rank(indices, 2)
+    check_rank(values, 1)
+    check_rank(sizes, 1)
+    if indices is not None and values is not None and _differ(indices[0], values[0]):
+        raise ValueError(f"Number of elements in index ({indices[0]}) and values ({values[0]}) do not match.")
+    if indices is not None and sizes is not None and _differ(indices[1], sizes[0]):
+        raise ValueError(f"Index rank ({indices[1]}) and shape rank ({sizes[0]}) do not match.")
+
+
+def check_rank(dims: Dims, rank: int) -> None:
+    """ValueError if the rank is known and not `rank`."""
+    if dims is not None and len(dims) != rank:
+        raise ValueError(f"Shape must be rank {rank} but is rank {len(dims)}")
+
+
+def _differ(a: int | None, b: int | None) -> bool:
+    return a is not None and b is not None and a != b
+
+
+# ---- checks in a step
+
+
+def checked_sizes(indices: torch.Tensor, values: Any, shape: torch.Tensor, what: str = "") -> list[int]:
+    """The sizes of a sparse tensor. InvalidArgumentError unless its parts fit together.
+
+    `what` goes before the parts' names in messages: "a_" gives "a_indices".
+    """
+    sizes = checked_index_sizes(indices, shape, what)
+    if values.ndim != 1:
+        raise invalid(f"{what}values should be a vector but received shape {listed(values.shape)}")
+    if len(indices) != len(values):
+        raise invalid(
+            f"{what}indices has {len(indices)} rows, but {what}values has {len(values)} elements: there must "
+            "be one row for each element"
+        )
+    return sizes
+
+
+def checked_index_sizes(indices: torch.Tensor, shape: torch.Tensor, what: str = "") -> list[int]:
+    """The sizes that go with these index rows. InvalidArgumentError unless they fit together."""
+    if indices.ndim != 2:
+        raise invalid(f"{what}indices should be a matrix but received shape {listed(indices.shape)}")
+    if shape.ndim != 1:
+        raise invalid(f"{what}shape should be a vector but received shape {listed(shape.shape)}")
+    sizes: list[int] = shape.tolist()
+    if indices.shape[1] != len(sizes):
+        raise invalid(
+            f"{what}indices has rows of {indices.shape[1]} numbers, but {what}shape = {listed(sizes)} has "
+            f"{len(sizes)} dimensions"
+        )
+    for size in sizes:
+        if size < 0:
+            raise invalid(f"{what}shape = {listed(sizes)} has the negative dimension {size}")
+    return sizes
+
+
+def check_countable(sizes: Sequence[int], what: str = "shape") -> None:
+    """InvalidArgumentError if a tensor of these sizes has more elements than 64 bits count."""
+    if not fits(sizes):
+        raise invalid(f"{what} = {listed(sizes)} has more elements than 64 bits count")
+
+
+def check_within(rows: torch.Tensor, sizes: Sequence[int], what: str = "indices") -> None:
+    """InvalidArgumentError if a row is outside of a tensor of these sizes."""
+    if not rows.numel():
+        return
+    low, high = rows.amin(0).tolist(), rows.amax(0).tolist()
+    if all(a >= 0 and b < size for a, b, size in zip(low, high, sizes)):
+        return
+    limits = torch.tensor(list(sizes), dtype=rows.dtype, device=rows.device)
+    i = int(((rows < 0) | (rows >= limits)).any(1).nonzero()[0])
+    raise invalid(f"{what}[{i}] = {listed(rows[i])} is out of bounds: need 0 <= index < {listed(sizes)}")
+
+
+def check_ordered(
+    rows: torch.Tensor, numbers: torch.Tensor, what: str = "indices", twice: bool = False
+) -> None:
+    """InvalidArgumentError unless the rows' numbers increase; with `twice` a row may repeat."""
+    if len(numbers) < 2:
+        return
+    before, after = numbers[:-1], numbers[1:]
+    wrong = after < before if twice else after <= before
+    if not bool(wrong.any()):
+        return
+    i = int(wrong.nonzero()[0]) + 1
+    if int(numbers[i]) == int(numbers[i - 1]):
+        raise invalid(f"{what}[{i}] = {listed(rows[i])} is repeated")
+    raise invalid(
+        f"{what}[{i}] = {listed(rows[i])} is out of order. Many sparse ops require sorted indices.\n    Use "
+        "`tf.sparse.reorder` to create a correctly ordered copy."
+    )
+
+
+def check_rows(rows: torch.Tensor, sizes: Sequence[int], what: str = "indices") -> torch.Tensor:
+    """The rows' numbers. InvalidArgumentError unless the rows are within, in order, and differ."""
+    check_within(rows, sizes, what)
+    numbers = numbered(rows, sizes)[0]
+    check_ordered(rows, numbers, what)
+    return numbers
+
+
+# ---- numbers
+
+
+def fits(sizes: Sequence[int]) -> bool:
+    """Whether a tensor of these sizes has fewer elements than 64 bits count."""
+    return math.prod(sizes) <= LARGEST
+
+
+def numbered(rows: torch.Tensor, sizes: Sequence[int]) -> tuple[torch.Tensor, RowsOf]:
+    """Numbers of the rows [n, rank] in row-major order, and the function that gives the rows of numbers.
+
+    The rows are within the sizes. Of no columns, all numbers are 0.
+    """
+    if fits(sizes):
+        return positions(rows, sizes), lambda numbers: rows_at(numbers, sizes)
+    table, numbers = torch.unique(rows, dim=0, return_inverse=True)
+    return numbers, lambda numbers: table.index_select(0, numbers)
+
+
+def positions(rows: torch.Tensor, sizes: Sequence[int]) -> torch.Tensor:
+    """Positions in row-major order of rows [n, rank] in a tensor of these sizes, whose product fits."""
+    if not len(sizes):
+        return rows.new_zeros(len(rows), dtype=torch.int64)
+    total = rows[:, 0].long()
+    for axis in range(1, len(sizes)):
+        total = torch.add(rows[:, axis], total, alpha=sizes[axis])
+    return total
+
+
+def rows_at(numbers: torch.Tensor, sizes: Sequence[int]) -> torch.Tensor:
+    """The rows [n, rank] at these positions of a tensor of these sizes."""
+    rows = numbers.new_empty((len(numbers), len(sizes)))
+    rest = numbers
+    for axis in range(len(sizes) - 1, 0, -1):
+        size = max(sizes[axis], 1)
+        upper = rest.div(size, rounding_mode="floor")
+        rows[:, axis] = torch.sub(rest, upper, alpha=size)
+        rest = upper
+    if len(sizes):
+        rows[:, 0] = rest
+    return rows
+
+
+def numbered_together(
+    first: torch.Tensor, second: torch.Tensor, sizes: Sequence[int]
+) -> tuple[torch.Tensor, torch.Tensor, RowsOf]:
+    """The numbers of two tensors' rows, equal where the rows are."""
+    if fits(sizes):
+        return positions(first, sizes), positions(second, sizes), lambda numbers: rows_at(numbers, sizes)
+    numbers, rows_of = numbered(torch.cat((first, second)), sizes)
+    return numbers[: len(first)], numbers[len(first) :], rows_of
+
+
+def increases(numbers: torch.Tensor) -> bool:
+    """Whether the numbers are in order, and differ."""
+    return len(numbers) < 2 or bool((numbers[1:] > numbers[:-1]).all())
