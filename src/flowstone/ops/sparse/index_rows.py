@@ -1,18 +1,20 @@
 """Index rows of sparse tensors, [n, rank] in int64: checked, numbered in row-major order and found again.
 
-A row's number is its position in the dense tensor. Where those positions do not fit into 64 bits, rows are
-numbered by their rank among the rows at hand, which has the same order and needs no number that large.
+A row's number is its position in a dense tensor: in the one meant, or in the smallest that holds the rows at
+hand. Where such positions do not fit into 64 bits, rows are numbered by their rank among those at hand, which
+has the same order.
 
->>> numbers, rows_of = numbered(torch.tensor([[1, 2], [0, 1]]), [2, 3])
->>> numbers, rows_of(numbers)
-(tensor([5, 1]), tensor([[1, 2],
-        [0, 1]]))
+>>> positions(torch.tensor([[1, 2], [0, 1]]), [2, 3])
+tensor([5, 1])
+>>> rows_at(torch.tensor([5, 1]), [2, 3])
+tensor([[1, 2],
+        [0, 1]])
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -22,8 +24,6 @@ from flowstone.framework.shape import Dims, format_dims
 from flowstone.ops.arrays.arrays import invalid
 
 LARGEST = 2**63 - 1
-
-RowsOf = Callable[[torch.Tensor], torch.Tensor]
 
 
 def listed(numbers: Any) -> str:
@@ -61,10 +61,12 @@ def _differ(a: int | None, b: int | None) -> bool:
 # ---- checks in a step
 
 
-def checked_sizes(indices: torch.Tensor, values: Any, shape: torch.Tensor, what: str = "") -> list[int]:
+def checked_parts(
+    indices: torch.Tensor, values: Any, shape: torch.Tensor, what: str = "", negative: bool = False
+) -> list[int]:
     """The sizes of a sparse tensor. InvalidArgumentError unless its parts fit together.
 
-    `what` goes before the parts' names in messages: "a_" gives "a_indices".
+    `what` goes before the parts' names in messages: "a_" gives "a_indices". `negative` lets sizes be so.
     """
     sizes = checked_index_sizes(indices, shape, what)
     if values.ndim != 1:
@@ -74,6 +76,9 @@ def checked_sizes(indices: torch.Tensor, values: Any, shape: torch.Tensor, what:
             f"{what}indices has {len(indices)} rows, but {what}values has {len(values)} elements: there must "
             "be one row for each element"
         )
+    for size in sizes:
+        if size < 0 and not negative:
+            raise invalid(f"{what}shape = {listed(sizes)} has the negative dimension {size}")
     return sizes
 
 
@@ -89,9 +94,6 @@ def checked_index_sizes(indices: torch.Tensor, shape: torch.Tensor, what: str = 
             f"{what}indices has rows of {indices.shape[1]} numbers, but {what}shape = {listed(sizes)} has "
             f"{len(sizes)} dimensions"
         )
-    for size in sizes:
-        if size < 0:
-            raise invalid(f"{what}shape = {listed(sizes)} has the negative dimension {size}")
     return sizes
 
 
@@ -135,7 +137,7 @@ def check_ordered(
 def check_rows(rows: torch.Tensor, sizes: Sequence[int], what: str = "indices") -> torch.Tensor:
     """The rows' numbers. InvalidArgumentError unless the rows are within, in order, and differ."""
     check_within(rows, sizes, what)
-    numbers = numbered(rows, sizes)[0]
+    numbers = positions(rows, sizes) if fits(sizes) else numbered_together(rows)[0]
     check_ordered(rows, numbers, what)
     return numbers
 
@@ -148,21 +150,10 @@ def fits(sizes: Sequence[int]) -> bool:
     return math.prod(sizes) <= LARGEST
 
 
-def numbered(rows: torch.Tensor, sizes: Sequence[int]) -> tuple[torch.Tensor, RowsOf]:
-    """Numbers of the rows [n, rank] in row-major order, and the function that gives the rows of numbers.
-
-    The rows are within the sizes. Of no columns, all numbers are 0.
-    """
-    if fits(sizes):
-        return positions(rows, sizes), lambda numbers: rows_at(numbers, sizes)
-    table, numbers = torch.unique(rows, dim=0, return_inverse=True)
-    return numbers, lambda numbers: table.index_select(0, numbers)
-
-
 def positions(rows: torch.Tensor, sizes: Sequence[int]) -> torch.Tensor:
     """Positions in row-major order of rows [n, rank] in a tensor of these sizes, whose product fits."""
     if not len(sizes):
-        return rows.new_zeros(len(rows), dtype=torch.int64)
+        return zeros_for(rows)
     total = rows[:, 0].long()
     for axis in range(1, len(sizes)):
         total = torch.add(rows[:, axis], total, alpha=sizes[axis])
@@ -183,16 +174,30 @@ def rows_at(numbers: torch.Tensor, sizes: Sequence[int]) -> torch.Tensor:
     return rows
 
 
-def numbered_together(
-    first: torch.Tensor, second: torch.Tensor, sizes: Sequence[int]
-) -> tuple[torch.Tensor, torch.Tensor, RowsOf]:
-    """The numbers of two tensors' rows, equal where the rows are."""
-    if fits(sizes):
-        return positions(first, sizes), positions(second, sizes), lambda numbers: rows_at(numbers, sizes)
-    numbers, rows_of = numbered(torch.cat((first, second)), sizes)
-    return numbers[: len(first)], numbers[len(first) :], rows_of
+def numbered_together(*parts: torch.Tensor) -> list[torch.Tensor]:
+    """Numbers of several tensors' rows, in the rows' order and equal where the rows are, whatever the sizes
+    meant.
+    """
+    filled = [rows for rows in parts if rows.numel()]
+    if not filled:
+        return [zeros_for(rows) for rows in parts]
+    lows = torch.stack([rows.amin(0) for rows in filled]).amin(0)
+    highs = torch.stack([rows.amax(0) for rows in filled]).amax(0)
+    low, spans = lows.tolist(), [b - a + 1 for a, b in zip(lows.tolist(), highs.tolist())]
+    if fits(spans):
+        return [positions(rows - lows if any(low) else rows, spans) for rows in parts]
+    numbers = torch.unique(torch.cat(parts), dim=0, return_inverse=True)[1]
+    return list(numbers.split([len(rows) for rows in parts]))
 
 
-def increases(numbers: torch.Tensor) -> bool:
-    """Whether the numbers are in order, and differ."""
-    return len(numbers) < 2 or bool((numbers[1:] > numbers[:-1]).all())
+def zeros_for(rows: torch.Tensor) -> torch.Tensor:
+    """A zero for each row."""
+    return rows.new_zeros(len(rows), dtype=torch.int64)
+
+
+def in_order(rows: torch.Tensor) -> torch.Tensor | None:
+    """The permutation that puts the rows in row-major order, equal ones as they are; None if they are."""
+    numbers = numbered_together(rows)[0]
+    if len(numbers) < 2 or bool((numbers[1:] >= numbers[:-1]).all()):
+        return None
+    return torch.argsort(numbers, stable=True)

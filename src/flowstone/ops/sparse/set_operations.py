@@ -32,7 +32,7 @@ from flowstone.ops.sparse.index_rows import (
     check_rank,
     check_rows,
     check_sparse_dims,
-    checked_sizes,
+    checked_parts,
     listed,
     positions,
     rows_at,
@@ -179,7 +179,7 @@ def _check_sets(first: Sequence[int], second: Sequence[int]) -> None:
 def _sparse_sizes(
     rows: torch.Tensor, values: Any, shape: torch.Tensor, what: str, validate: bool
 ) -> list[int]:
-    sizes = checked_sizes(rows, values, shape, what)
+    sizes = checked_parts(rows, values, shape, what)
     if len(sizes) < 2:
         raise invalid(f"{what}shape = {listed(sizes)} must have at least 2 dimensions")
     check_countable(sizes, f"{what}shape")
