@@ -6,6 +6,7 @@ from op_cases import case, literal, normal, positive
 
 INVALID = "InvalidArgumentError"
 FLOATS = "float32 float64"
+TYPES = "int8 int16 int32 int64 uint8 uint16 half bfloat16"
 
 
 def rows(*values: object) -> np.ndarray:
@@ -122,7 +123,6 @@ DENSE_ADD = [
     wrong("SparseTensorDenseAdd", "six", none(6), normal(0), rows(*ONES), normal(*ONES)),
     wrong("SparseTensorDenseAdd", "scalar", none(0), normal(0), rows(), normal()),
 ]
-TYPES = "int8 int16 int32 int64 uint8 uint16 half bfloat16"
 CWISE = [
     [
         case(op, P, normal(2), SIZES, positive(2, 3), dtypes=FLOATS, gradient=flows),
