@@ -20,6 +20,7 @@ from flowstone.ops.arrays.shapes import reshape, shape
 from flowstone.ops.arrays.slicing import slice
 from flowstone.ops.networks.embedding import embedding_lookup_sparse
 from flowstone.ops.numbers.casts import cast
+from flowstone.ops.numbers.reductions import reduce_prod
 from flowstone.ops.sparse.sparse_arithmetic import as_sparse
 from flowstone.ops.sparse.sparse_layout import sparse_reshape
 from flowstone.ops.sparse.sparse_selection import sparse_fill_empty_rows, sparse_retain
@@ -111,8 +112,8 @@ def _rank(sizes: Tensor) -> Any:
 def _as_matrices(ids: SparseTensor, weights: SparseTensor | None) -> tuple[SparseTensor, SparseTensor | None]:
     """Ids and weights with all dimensions before the last as one."""
     last = _rank(ids.dense_shape) - 1
-    rows = F.Prod(slice(ids.dense_shape, [0], F.Pack([last])), np.array([0], np.int32))
-    matrix = sparse_reshape(ids, F.Pack([rows, gather(ids.dense_shape, last)]))
+    rows = reduce_prod(slice(ids.dense_shape, [0], [last]))
+    matrix = sparse_reshape(ids, [rows, gather(ids.dense_shape, last)])
     if weights is None:
         return matrix, None
     return matrix, SparseTensor(matrix.indices, weights.values, matrix.dense_shape)
@@ -121,21 +122,21 @@ def _as_matrices(ids: SparseTensor, weights: SparseTensor | None) -> tuple[Spars
 def _without_invalid(
     ids: SparseTensor, weights: SparseTensor | None, combiner: str | None
 ) -> tuple[SparseTensor, SparseTensor | None]:
-    valid = F.GreaterEqual(ids.values, zeros_like(ids.values))
+    valid = F.GreaterEqual(ids.values, 0)
     if weights is None:
         return sparse_retain(ids, valid), None
     valid = F.LogicalAnd(valid, ones_like(weights.values, dtypes.bool))
     ids, weights = sparse_retain(ids, valid), sparse_retain(weights, valid)
     if combiner == "sum":
         return ids, weights
-    positive = F.Greater(weights.values, zeros_like(weights.values))
+    positive = F.Greater(weights.values, 0)
     return sparse_retain(ids, positive), sparse_retain(weights, positive)
 
 
 def _in_shape(found: Tensor, sizes: Tensor) -> Tensor:
     """The combined rows, with the ids' first dimensions."""
     rank = _rank(sizes)
-    outer = slice(cast(sizes, dtypes.int32), [0], F.Pack([rank - 1]))
+    outer = slice(cast(sizes, dtypes.int32), [0], [rank - 1])
     result = reshape(found, concat([outer, slice(shape(found), [1], [-1])], 0))
     if isinstance(rank, int) and found.shape.ndims is not None:
         result.set_shape(TensorShape([None] * (rank - 1)).concatenate(found.shape[1:]))
