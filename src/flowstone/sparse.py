@@ -47,6 +47,9 @@ from flowstone.ops.sparse.sparse_conversions import (
 from flowstone.ops.sparse.sparse_conversions import (
     sparse_to_indicator as to_indicator,
 )
+from flowstone.ops.sparse.sparse_counts import (
+    sparse_bincount as bincount,
+)
 from flowstone.ops.sparse.sparse_layout import (
     sparse_expand_dims as expand_dims,
 )
