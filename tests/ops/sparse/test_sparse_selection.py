@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sparse_values import DENSE, OTHER, dense_of, is_ordered, node_names, run, sparse_of
 
 import flowstone as tf
+from sparse_values import DENSE, OTHER, dense_of, is_ordered, node_names, run, sparse_of
 
 
 @pytest.fixture(autouse=True)

@@ -22,6 +22,11 @@ def joined(parts: Sequence[Any]) -> Any:
     return torch.cat(list(parts)) if isinstance(parts[0], torch.Tensor) else np.concatenate(parts)
 
 
+def copied(values: Any) -> Any:
+    """The same elements in memory of their own."""
+    return values.clone() if isinstance(values, torch.Tensor) else values.copy()
+
+
 def filled(default: Any, count: int) -> Any:
     """A vector that holds `count` times the scalar `default`."""
     if isinstance(default, torch.Tensor):

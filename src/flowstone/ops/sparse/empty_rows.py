@@ -13,8 +13,8 @@ from flowstone.framework.operation import F, Gradients, Shapes, op
 from flowstone.framework.shape import merge
 from flowstone.framework.tensor import Tensor
 from flowstone.ops.arrays.arrays import invalid, sizes_of
-from flowstone.ops.sparse.elements import filled, put, taken
-from flowstone.ops.sparse.index_rows import check_rank, checked_parts, listed
+from flowstone.ops.sparse.elements import copied, filled, put, taken
+from flowstone.ops.sparse.index_rows import check_rank, checked_parts, listed, places_of
 
 sparse_fill_empty_rows_op = op(
     "SparseFillEmptyRows",
@@ -49,14 +49,16 @@ def _(node: Node, env: Environment) -> Kernel:
         if not sizes:
             raise invalid("Dense shape cannot be empty.")
         empty = _empty_rows(rows, sizes[0])
-        numbers = empty.nonzero().squeeze(1)
+        numbers = places_of(empty)
+        if not len(numbers) and _is_ordered(rows[:, 0]):
+            return rows.clone(), copied(values), empty, torch.arange(len(rows), device=rows.device)
         places, order = _places(rows[:, 0], empty)
         total = len(rows) + len(numbers)
         found = rows.new_zeros((total, rows.shape[1]))
-        found[places] = rows if order is None else rows[order]
+        found.index_copy_(0, places, rows if order is None else rows.index_select(0, order))
         added = torch.ones(total, dtype=torch.bool, device=rows.device)
         added[places] = False
-        found[added, 0] = numbers
+        found[:, 0].index_copy_(0, places_of(added), numbers)
         elements = filled(default, total)
         put(elements, places, values if order is None else taken(values, order))
         if order is not None:
@@ -81,10 +83,14 @@ def _empty_rows(rows: torch.Tensor, count: int) -> torch.Tensor:
     return empty
 
 
+def _is_ordered(first: torch.Tensor) -> bool:
+    return len(first) < 2 or bool((first[1:] >= first[:-1]).all())
+
+
 def _places(first: torch.Tensor, empty: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:
     """Where the elements go when they are ordered by rows, and their order, None for that which they have."""
     order = None
-    if len(first) > 1 and not bool((first[1:] >= first[:-1]).all()):
+    if not _is_ordered(first):
         first, order = torch.sort(first, stable=True)
     return torch.arange(len(first), device=first.device) + torch.cumsum(empty, 0)[first], order
 

@@ -2,8 +2,8 @@
 
 All other dimensions say which set it is: two operands have the same number of dimensions, and the same sizes
 but for the last. A result is a sparse tensor whose sets are in increasing order (text by its bytes), without
-repetition; its last size is that of the largest set. An element becomes one number, the set's and the value's
-together, so that the work is sorting and comparing numbers.
+repetition; its last size is that of the largest set. An integer becomes one number with its set's, so that
+the work is sorting and comparing numbers; texts of a set are a Python set, a set at a time.
 
 The kernels are for CPUs: how large results are is only known there, as in TensorFlow, which has no others.
 
@@ -62,8 +62,6 @@ def _values_numbered(first: Any, second: Any) -> tuple[_Array, _Array, int, Call
     """Numbers of two vectors' values in their order, how many numbers there may be, and the values of
     numbers.
     """
-    if not isinstance(first, torch.Tensor):
-        return _texts_numbered(first, second)
     dtype = first.dtype
     a, b = (values.numpy().astype(np.int64, copy=False) for values in (first, second))
     extremes = [int(x) for values in (a, b) if len(values) for x in (values.min(), values.max())]
@@ -76,16 +74,6 @@ def _values_numbered(first: Any, second: Any) -> tuple[_Array, _Array, int, Call
 def _ranked(a: _Array, b: _Array, convert: Callable[[_Array], Any]) -> tuple[_Array, _Array, int, Any]:
     table, numbers = np.unique(np.concatenate((a, b)), return_inverse=True)
     return numbers[: len(a)], numbers[len(a) :], len(table), lambda found: convert(table[found])
-
-
-def _texts_numbered(first: _Array, second: _Array) -> tuple[_Array, _Array, int, Callable[[_Array], Any]]:
-    texts = [*first.tolist(), *second.tolist()]
-    table = sorted(set(texts))
-    rank = {text: i for i, text in enumerate(table)}
-    numbers = np.fromiter(map(rank.__getitem__, texts), np.int64, len(texts))
-    found = np.empty(len(table), object)
-    found[:] = table
-    return numbers[: len(first)], numbers[len(first) :], len(table), lambda numbers: found[numbers]
 
 
 def _elements_numbered(
@@ -136,12 +124,51 @@ def _combined(kind: str, a: _Array, b: _Array) -> _Array:
     return a[kept]
 
 
+# ---- texts, in Python's sets
+
+
+def _runs(element: _Element, sets: _Array) -> list[list[bytes]]:
+    """The texts of each of these sets."""
+    numbers, texts = element[0].numpy(), element[1]
+    if len(numbers) > 1 and (numbers[1:] < numbers[:-1]).any():
+        order = np.argsort(numbers, kind="stable")
+        numbers, texts = numbers[order], texts[order]
+    begins, ends = (np.searchsorted(numbers, sets, side).tolist() for side in ("left", "right"))
+    found = texts.tolist()
+    return [found[a:b] for a, b in zip(begins, ends)]
+
+
+_OF_TEXTS: dict[str, Callable[[list[bytes], list[bytes]], set[bytes]]] = {
+    "a-b": lambda a, b: set(a).difference(b),
+    "b-a": lambda a, b: set(b).difference(a),
+    "intersection": lambda a, b: set(a).intersection(b),
+    "union": lambda a, b: {*a, *b},
+}
+
+
+def _texts_combined(kind: str, first: _Element, second: _Element) -> tuple[_Array, _Array]:
+    """The set and the text of each element of the results."""
+    sets = np.unique(np.concatenate((first[0].numpy(), second[0].numpy())))
+    combine = _OF_TEXTS[kind]
+    results = [sorted(combine(a, b)) for a, b in zip(_runs(first, sets), _runs(second, sets))]
+    texts = [text for result in results for text in result]
+    array = np.empty(len(texts), object)
+    array[:] = texts
+    return np.repeat(sets, [len(result) for result in results]), array
+
+
+# ---- operations
+
+
 def _operate(
     kind: str, first: _Element, second: _Element, sizes: Sequence[int]
 ) -> tuple[torch.Tensor, Any, torch.Tensor]:
     """The sparse tensor of results; `sizes` are those before the last."""
-    a, b, parts = _elements_numbered(first, second)
-    sets, values = parts(_combined(kind, a, b))
+    if isinstance(first[1], torch.Tensor):
+        a, b, parts = _elements_numbered(first, second)
+        sets, values = parts(_combined(kind, a, b))
+    else:
+        sets, values = _texts_combined(kind, first, second)
     starts = np.concatenate(([True], sets[1:] != sets[:-1])) if len(sets) else np.zeros(0, bool)
     begins = np.flatnonzero(starts)
     lengths = np.diff(begins, append=len(sets))
@@ -375,9 +402,12 @@ def _(node: Node, env: Environment) -> Kernel:
         if not validate and len(rows) and bool(((rows < 0) | (rows >= shape)).any()):
             raise errors.InternalError(None, None, f"an index is outside of the shape {listed(shape)}")
         result = torch.zeros(sizes, dtype=torch.int32)
-        elements = _sparse_elements(rows, values, [*sizes, 0])
-        numbers, _, parts = _elements_numbered(elements, (rows.new_zeros(0), values[:0]))
-        sets = torch.from_numpy(parts(_distinct(numbers))[0])
+        elements, none = _sparse_elements(rows, values, [*sizes, 0]), (rows.new_zeros(0), values[:0])
+        if isinstance(values, torch.Tensor):
+            numbers, _, parts = _elements_numbered(elements, none)
+            sets = torch.from_numpy(parts(_distinct(numbers))[0])
+        else:
+            sets = torch.from_numpy(_texts_combined("union", elements, none)[0])
         return result.view(-1).index_add_(0, sets, torch.ones(len(sets), dtype=torch.int32)).view(sizes)
 
     return measure

@@ -14,7 +14,7 @@ from flowstone.framework.node import Node
 from flowstone.framework.operation import F, Gradients, Shapes, op
 from flowstone.framework.tensor import Tensor
 from flowstone.ops.arrays.arrays import invalid
-from flowstone.ops.sparse.elements import taken
+from flowstone.ops.sparse.elements import copied, taken
 from flowstone.ops.sparse.index_rows import (
     LARGEST,
     check_rank,
@@ -50,7 +50,7 @@ def _(node: Node, env: Environment) -> Kernel:
         checked_parts(rows, values, shape)
         order = in_order(rows)
         if order is None:
-            return rows.clone(), values.clone() if isinstance(values, torch.Tensor) else values.copy()
+            return rows.clone(), copied(values)
         return rows.index_select(0, order), taken(values, order)
 
     return reorder

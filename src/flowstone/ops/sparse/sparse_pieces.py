@@ -19,10 +19,12 @@ from flowstone.ops.sparse.elements import joined, put, taken
 from flowstone.ops.sparse.index_rows import (
     LARGEST,
     check_rank,
+    check_within,
     checked_parts,
     in_order,
     listed,
     numbered_together,
+    places_of,
 )
 
 # ---- slices
@@ -66,18 +68,22 @@ def _(node: Node, env: Environment) -> Kernel:
             if length < 0:
                 raise invalid(f"Expected a non-negative size, got {length}")
         left = [max(min(n, whole - first), 0) for n, whole, first in zip(lengths, sizes, starts)]
-        first, last = _bounds(starts, lengths)
-        inside = ((rows >= first.to(rows.device)) & (rows <= last.to(rows.device))).all(1)
-        found = rows[inside] - first.to(rows.device)
+        inside = places_of(_inside(rows, starts, lengths))
+        found = rows.index_select(0, inside)
+        if any(starts):
+            found -= start.to(rows.device)
         return found, taken(values, inside), torch.tensor(left, dtype=torch.int64)
 
     return cut
 
 
-def _bounds(starts: list[int], lengths: list[int]) -> tuple[torch.Tensor, torch.Tensor]:
-    """The first and the last index of a slice, in every dimension."""
-    last = [min(first + n - 1, LARGEST) for first, n in zip(starts, lengths)]
-    return torch.tensor(starts, dtype=torch.int64), torch.tensor(last, dtype=torch.int64)
+def _inside(rows: torch.Tensor, starts: list[int], lengths: list[int]) -> torch.Tensor:
+    """Which rows are in the slice."""
+    result = torch.ones(len(rows), dtype=torch.bool, device=rows.device)
+    for column, first, length in zip(rows.unbind(1), starts, lengths):
+        result &= column >= first
+        result &= column <= min(first + length - 1, LARGEST)
+    return result
 
 
 @sparse_slice_op.gradient
@@ -187,18 +193,10 @@ def _(node: Node, env: Environment) -> Kernel:
                 "Input num_split should be between 1 and the splitting dimension size "
                 f"({sizes[axis]}), got {count}"
             )
-        _check_inside(rows, sizes)
+        check_within(rows, sizes)
         return _split(rows, values, sizes, axis, count)
 
     return split
-
-
-def _check_inside(rows: torch.Tensor, sizes: list[int]) -> None:
-    limits = torch.tensor(sizes, device=rows.device)
-    outside = ((rows < 0) | (rows >= limits)).any(1)
-    if bool(outside.any()):
-        i = int(outside.nonzero()[0])
-        raise invalid(f"Sparse index tuple indices[{i}, :] = {listed(rows[i])} is out of bounds")
 
 
 def _split(rows: torch.Tensor, values: Any, sizes: list[int], axis: int, count: int) -> list[Any]:
@@ -206,10 +204,10 @@ def _split(rows: torch.Tensor, values: Any, sizes: list[int], axis: int, count: 
     short, longer = divmod(sizes[axis], count)
     lengths = [short + (i < longer) for i in range(count)]
     found, parts, shapes = [], [], []
-    begin = 0
+    column, begin = rows[:, axis].contiguous(), 0
     for length in lengths:
-        inside = (rows[:, axis] >= begin) & (rows[:, axis] < begin + length)
-        piece = rows[inside]
+        inside = places_of((column >= begin) & (column < begin + length))
+        piece = rows.index_select(0, inside)
         piece[:, axis] -= begin
         found.append(piece)
         parts.append(taken(values, inside))

@@ -27,7 +27,7 @@ from flowstone.ops.sparse.index_rows import check_rank, check_within, checked_pa
 
 _ADJOINTS = "adjoint_a: bool = false ; adjoint_b: bool = false"
 _IN_BAGS = frozenset({torch.float32, torch.float64})
-_NARROW = 4  # columns of a dense matrix below which sorting does not pay
+_NARROW = 4  # columns of a dense matrix below which ATen's pass costs more than it saves
 
 _Multiply = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, int], torch.Tensor]
 
@@ -102,6 +102,8 @@ def _by_elements(
     result = torch.zeros((height, dense.shape[1]), dtype=values.dtype, device=values.device)
     if not len(values):
         return result
+    if dense.shape[1] == 1 and values.dtype in _IN_BAGS:
+        return result.view(-1).index_add_(0, i.long(), dense.view(-1)[j.long()] * values).view(height, 1)
     wide = torch.float32 if values.dtype in (torch.float16, torch.bfloat16) else values.dtype
     terms = dense[j.long()].to(wide) * values[:, None].to(wide)
     if wide is values.dtype:
@@ -113,9 +115,9 @@ def _by_rows(
     i: torch.Tensor, j: torch.Tensor, values: torch.Tensor, dense: torch.Tensor, height: int
 ) -> torch.Tensor:
     """The same, a row of the result at a time."""
+    if dense.shape[1] < _NARROW:
+        return _by_elements(i, j, values, dense, height)
     if len(i) > 1 and bool((i[1:] < i[:-1]).any()):
-        if dense.shape[1] < _NARROW:
-            return _by_elements(i, j, values, dense, height)
         i, order = torch.sort(i, stable=True)
         j, values = j[order], values[order]
     if not len(i) or not dense.numel() or not height:

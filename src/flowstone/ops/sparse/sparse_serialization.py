@@ -22,6 +22,7 @@ from flowstone.framework.node import Node
 from flowstone.framework.operation import Shapes, op
 from flowstone.framework.values import to_numpy, to_runtime
 from flowstone.ops.arrays.arrays import invalid
+from flowstone.ops.sparse.elements import copied
 from flowstone.ops.sparse.index_rows import (
     check_ordered,
     check_rank,
@@ -42,10 +43,6 @@ _Array = np.ndarray[Any, Any]
 def _check_parts(node: Node) -> None:
     for i, rank in enumerate((2, 1, 1)):
         check_rank(node.dims(i), rank)
-
-
-def _as_variant(value: Any) -> Any:
-    return value.clone() if isinstance(value, torch.Tensor) else value.copy()
 
 
 def _held(parts: Sequence[Any], shape: tuple[int, ...]) -> _Array:
@@ -79,7 +76,7 @@ def _(node: Node, env: Environment) -> Kernel:
                 kind = "matrix" if rank == 2 else "vector"
                 raise invalid(f"Input {what} should be a {kind} but received shape {listed(part.shape)}")
         if is_variant:
-            return _held([_as_variant(part) for part in (rows, values, shape)], (3,))
+            return _held([copied(part) for part in (rows, values, shape)], (3,))
         texts = [encode(rows.numpy()), encode(to_numpy(values, dtype), dtype), encode(shape.numpy())]
         return _held(texts, (3,))
 
@@ -117,7 +114,7 @@ def _(node: Node, env: Environment) -> Kernel:
             parts: list[Any] = [
                 part
                 for a, b in itertools.pairwise(bounds)
-                for part in (rest[a:b].clone(), _as_variant(values[a:b]), kept)
+                for part in (rest[a:b].clone(), copied(values[a:b]), kept)
             ]
         else:
             parts = [*_row_texts(rest.numpy(), to_numpy(values, dtype), dtype, sizes[1:], bounds)]

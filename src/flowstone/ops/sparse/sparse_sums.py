@@ -7,6 +7,7 @@ row-major order. Rows that are not, or repeat, are put in order and added up.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import torch
 
@@ -26,6 +27,9 @@ from flowstone.ops.sparse.index_rows import (
     checked_parts,
     listed,
     numbered_together,
+    places_of,
+    search,
+    stable_order,
 )
 
 _PARTS = "a_indices: int64, a_values: T, a_shape: int64, b_indices: int64, b_values: T, b_shape: int64"
@@ -34,37 +38,37 @@ _PARTS = "a_indices: int64, a_values: T, a_shape: int64, b_indices: int64, b_val
 # ---- the union of places
 
 
+class _Union(NamedTuple):
+    """The places that two tensors' elements have together.
+
+    `of_a`, `of_b`: which of them each element has; `rows`: their index rows, in order; `shared`: those that
+    several elements have.
+    """
+
+    of_a: torch.Tensor
+    of_b: torch.Tensor
+    rows: torch.Tensor
+    shared: torch.Tensor
+
+
+def _union(a_rows: torch.Tensor, b_rows: torch.Tensor) -> _Union:
+    a, b = numbered_together(a_rows, b_rows)
+    if torch.equal(a, b) and _is_increasing(a):
+        own = torch.arange(len(a), device=a.device)
+        return _Union(own, own, a_rows.clone(), own)
+    numbers = torch.cat((a, b))
+    order = stable_order(numbers)
+    ordered = numbers.index_select(0, order)
+    is_new = torch.ones(len(ordered), dtype=torch.bool, device=a.device)
+    torch.ne(ordered[1:], ordered[:-1], out=is_new[1:])
+    ranks = torch.cumsum(is_new, 0) - 1
+    places = torch.empty_like(ranks).scatter_(0, order, ranks)
+    rows = torch.cat((a_rows, b_rows)).index_select(0, order.index_select(0, places_of(is_new)))
+    return _Union(places[: len(a)], places[len(a) :], rows, ranks[places_of(~is_new)])
+
+
 def _is_increasing(numbers: torch.Tensor) -> bool:
     return len(numbers) < 2 or bool((numbers[1:] > numbers[:-1]).all())
-
-
-def _merged(a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, int]:
-    """Where the elements with these numbers stand among all different ones, and how many those are."""
-    if not (_is_increasing(a) and _is_increasing(b)):
-        table, places = torch.unique(torch.cat((a, b)), return_inverse=True)
-        return places[: len(a)], places[len(a) :], len(table)
-    own = torch.arange(len(a), device=a.device)
-    if torch.equal(a, b):
-        return own, own, len(a)
-    if not len(a) or not len(b):
-        return own, torch.arange(len(b), device=b.device), len(a) + len(b)
-    before = torch.searchsorted(a, b)
-    is_new = a[before.clamp(max=len(a) - 1)] != b
-    added = b[is_new]
-    of_a = own + torch.searchsorted(added, a)
-    of_b = before + torch.cumsum(is_new, 0) - is_new.long()
-    shared = ~is_new
-    of_b[shared] = of_a[before[shared]]
-    return of_a, of_b, len(a) + len(added)
-
-
-def _rows_of_both(
-    a: torch.Tensor, b: torch.Tensor, of_a: torch.Tensor, of_b: torch.Tensor, count: int
-) -> torch.Tensor:
-    rows = a.new_empty((count, a.shape[1]))
-    rows[of_b] = b
-    rows[of_a] = a
-    return rows
 
 
 def _check_pair(sizes_a: Sequence[int], sizes_b: Sequence[int]) -> None:
@@ -112,26 +116,25 @@ def _(node: Node, env: Environment) -> Kernel:
         _check_pair(sizes, checked_parts(b_rows, b_values, b_shape, "b_", negative=True))
         if thresh.ndim:
             raise invalid(f"The magnitude threshold must be a scalar: got shape {listed(thresh.shape)}")
-        of_a, of_b, count = _merged(*numbered_together(a_rows, b_rows))
-        values = torch.zeros(count, dtype=a_values.dtype, device=a_values.device)
-        add_at(add_at(values, of_a, a_values), of_b, b_values)
-        rows = _rows_of_both(a_rows, b_rows, of_a, of_b, count)
-        kept = _kept(values, thresh, of_a, of_b)
-        return rows[kept], values[kept], a_shape.clone()
+        union = _union(a_rows, b_rows)
+        values = torch.zeros(len(union.rows), dtype=a_values.dtype, device=a_values.device)
+        add_at(add_at(values, union.of_a, a_values), union.of_b, b_values)
+        small = _small(values, union.shared, thresh.item())
+        if not len(small):
+            return union.rows, values, a_shape.clone()
+        kept = torch.ones(len(values), dtype=torch.bool, device=values.device)
+        kept[small] = False
+        return union.rows[kept], values[kept], a_shape.clone()
 
     return add
 
 
-def _kept(values: torch.Tensor, thresh: torch.Tensor, of_a: torch.Tensor, of_b: torch.Tensor) -> torch.Tensor:
-    """Which sums stay: those of one element, and those whose magnitude reaches the threshold."""
-    is_sum = torch.zeros(len(values), dtype=torch.bool, device=values.device)
-    is_sum[of_a] = True
-    in_b = torch.zeros_like(is_sum)
-    in_b[of_b] = True
-    is_sum &= in_b
-    if not (values.is_complex() or values.is_floating_point()):
-        values = values.long()
-    return ~is_sum | (values.abs() >= thresh.item())
+def _small(values: torch.Tensor, places: torch.Tensor, limit: float) -> torch.Tensor:
+    """Those of the places whose value's magnitude does not reach the limit."""
+    found = values[places]
+    if not (found.is_complex() or found.is_floating_point()):
+        found = found.long()
+    return places[~(found.abs() >= limit)]  # NaN does not
 
 
 @sparse_add_op.gradient
@@ -186,12 +189,10 @@ def _(node: Node, env: Environment) -> Kernel:
 
 def _flow_to(numbers: torch.Tensor, total: torch.Tensor, flow: torch.Tensor) -> torch.Tensor:
     """The gradients of the sums with these numbers; zero for those that were left out."""
-    result = torch.zeros(len(numbers), dtype=flow.dtype, device=flow.device)
-    if len(total):
-        places = torch.searchsorted(total, numbers).clamp(max=len(total) - 1)
-        found = total[places] == numbers
-        put(result, found, flow[places[found]])
-    return result
+    if not len(total):
+        return torch.zeros(len(numbers), dtype=flow.dtype, device=flow.device)
+    places = search(total, numbers).clamp_(max=len(total) - 1)
+    return flow[places].masked_fill_(total.index_select(0, places) != numbers, 0)
 
 
 # ---- extremes
@@ -227,12 +228,12 @@ def _extreme(name: str, types: tuple[DType, ...], function: Callable[..., torch.
             _check_pair(sizes, checked_parts(b_rows, b_values, b_shape, "b_"))
             check_within(a_rows, sizes, "a_indices")
             check_within(b_rows, sizes, "b_indices")
-            of_a, of_b, count = _merged(*numbered_together(a_rows, b_rows))
-            a = torch.zeros(count, dtype=a_values.dtype, device=a_values.device)
+            union = _union(a_rows, b_rows)
+            a = torch.zeros(len(union.rows), dtype=a_values.dtype, device=a_values.device)
             b = torch.zeros_like(a)
-            put(a, of_a, a_values)
-            put(b, of_b, b_values)
-            return _rows_of_both(a_rows, b_rows, of_a, of_b, count), choose(a, b)
+            put(a, union.of_a, a_values)
+            put(b, union.of_b, b_values)
+            return union.rows, choose(a, b)
 
         return combine
 

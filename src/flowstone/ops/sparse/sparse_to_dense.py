@@ -21,6 +21,7 @@ from flowstone.framework.scope import get_default_graph
 from flowstone.framework.shape import format_dims
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.arrays.arrays import boxed, in_signed, invalid, is_text, sizes_of
+from flowstone.ops.sparse.index_rows import check_rows
 
 __all__ = ["sparse_to_dense"]
 
@@ -50,7 +51,7 @@ def _(node: Node, env: Environment) -> Kernel:
         rows = _index_rows(places, shape, values, default)
         sizes = shape.tolist()
         if validate:
-            _check_order(rows, sizes)
+            check_rows(rows, sizes)
         elif bool((rows < 0).any() | (rows >= shape).any()):
             raise invalid(f"Indices are not valid (out of bounds).  Shape: {format_dims(tuple(sizes))}")
         if isinstance(values, torch.Tensor):
@@ -85,20 +86,6 @@ def _index_rows(places: torch.Tensor, shape: torch.Tensor, values: Any, default:
     if default.ndim:
         raise invalid("default_value should be a scalar.")
     return rows
-
-
-def _check_order(rows: torch.Tensor, sizes: list[int]) -> None:
-    previous: list[int] | None = None
-    for i, row in enumerate(rows.tolist()):
-        where = f"indices[{i}] = {format_dims(tuple(row))} is"
-        if not all(0 <= k < size for k, size in zip(row, sizes)):
-            raise invalid(f"{where} out of bounds: need 0 <= index < {format_dims(tuple(sizes))}")
-        if previous is not None and row <= previous:
-            problem = (
-                "repeated" if row == previous else "out of order. Many sparse ops require sorted indices."
-            )
-            raise invalid(f"{where} {problem}")
-        previous = row
 
 
 @sparse_to_dense_op.gradient
