@@ -50,12 +50,14 @@ def _(node: Node, env: Environment) -> Kernel:
     def scatter(places: torch.Tensor, shape: torch.Tensor, values: Any, default: Any) -> Any:
         rows = _index_rows(places, shape, values, default)
         sizes = shape.tolist()
-        if validate:
-            check_rows(rows, sizes)
-        elif bool((rows < 0).any() | (rows >= shape).any()):
+        numbers = check_rows(rows, sizes) if validate else None
+        if not validate and bool((rows < 0).any() | (rows >= shape).any()):
             raise invalid(f"Indices are not valid (out of bounds).  Shape: {format_dims(tuple(sizes))}")
         if isinstance(values, torch.Tensor):
-            dense = torch.full(sizes, 0, dtype=values.dtype).copy_(default.expand(sizes))
+            dense = default.expand(sizes).clone(memory_format=torch.contiguous_format)
+            if numbers is not None:
+                dense.view(-1)[numbers] = values
+                return dense
             return dense.index_put_(tuple(rows.long().unbind(1)), values) if len(rows) else dense
         texts = np.full(sizes, default[()], object)
         texts[tuple(rows.numpy().T)] = values
