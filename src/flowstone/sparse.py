@@ -50,6 +50,12 @@ from flowstone.ops.sparse.sparse_conversions import (
 from flowstone.ops.sparse.sparse_counts import (
     sparse_bincount as bincount,
 )
+from flowstone.ops.sparse.sparse_crosses import (
+    sparse_cross as cross,
+)
+from flowstone.ops.sparse.sparse_crosses import (
+    sparse_cross_hashed as cross_hashed,
+)
 from flowstone.ops.sparse.sparse_layout import (
     sparse_expand_dims as expand_dims,
 )
