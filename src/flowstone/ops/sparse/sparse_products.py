@@ -103,7 +103,7 @@ def _by_elements(
     if not len(values):
         return result
     if dense.shape[1] == 1 and values.dtype in _IN_BAGS:
-        return result.view(-1).index_add_(0, i.long(), dense.view(-1)[j.long()] * values).view(height, 1)
+        return result.view(-1).index_add_(0, i.long(), dense.reshape(-1)[j.long()] * values).view(height, 1)
     wide = torch.float32 if values.dtype in (torch.float16, torch.bfloat16) else values.dtype
     terms = dense[j.long()].to(wide) * values[:, None].to(wide)
     if wide is values.dtype:
