@@ -25,6 +25,7 @@ from flowstone.framework.shape import Dims, format_dims
 from flowstone.ops.arrays.arrays import invalid
 
 LARGEST = 2**63 - 1
+_FEW_COLUMNS = 4
 
 
 def listed(numbers: Any) -> str:
@@ -108,12 +109,21 @@ def check_within(rows: torch.Tensor, sizes: Sequence[int], what: str = "indices"
     """InvalidArgumentError if a row is outside of a tensor of these sizes."""
     if not rows.numel():
         return
-    low, high = rows.amin(0).tolist(), rows.amax(0).tolist()
+    low, high = _extremes(rows)
     if all(a >= 0 and b < size for a, b, size in zip(low, high, sizes)):
         return
     limits = torch.tensor(list(sizes), dtype=rows.dtype, device=rows.device)
     i = int(((rows < 0) | (rows >= limits)).any(1).nonzero()[0])
     raise invalid(f"{what}[{i}] = {listed(rows[i])} is out of bounds: need 0 <= index < {listed(sizes)}")
+
+
+def _extremes(rows: torch.Tensor) -> tuple[list[int], list[int]]:
+    """The lowest and the highest number of each column; there is at least one row."""
+    if rows.device.type != "cpu" or rows.shape[1] > _FEW_COLUMNS:
+        low, high = torch.stack((rows.amin(0), rows.amax(0))).tolist()
+        return low, high
+    found = [torch.aminmax(column) for column in rows.unbind(1)]  # a third of the time
+    return [int(each.min) for each in found], [int(each.max) for each in found]
 
 
 def check_ordered(
@@ -182,13 +192,22 @@ def numbered_together(*parts: torch.Tensor) -> list[torch.Tensor]:
     filled = [rows for rows in parts if rows.numel()]
     if not filled:
         return [zeros_for(rows) for rows in parts]
-    lows = torch.stack([rows.amin(0) for rows in filled]).amin(0)
-    highs = torch.stack([rows.amax(0) for rows in filled]).amax(0)
-    low, spans = lows.tolist(), [b - a + 1 for a, b in zip(lows.tolist(), highs.tolist())]
+    lows, highs = zip(*map(_extremes, filled))
+    low = [min(column) for column in zip(*lows)]
+    spans = [max(column) - least + 1 for column, least in zip(zip(*highs), low)]
     if fits(spans):
-        return [positions(rows - lows if any(low) else rows, spans) for rows in parts]
-    numbers = torch.unique(torch.cat(parts), dim=0, return_inverse=True)[1]
-    return list(numbers.split([len(rows) for rows in parts]))
+        first = 0
+        for least, span in zip(low, spans):
+            first = first * span + least
+        numbers = [positions(rows, spans) for rows in parts]  # modulo 2^64, as the first one is
+        return [each - _wrapped(first) for each in numbers] if first else numbers
+    ranks = torch.unique(torch.cat(parts), dim=0, return_inverse=True)[1]
+    return list(ranks.split([len(rows) for rows in parts]))
+
+
+def _wrapped(number: int) -> int:
+    """The number of int64 that has its last 64 bits."""
+    return (number + 2**63) % 2**64 - 2**63
 
 
 def zeros_for(rows: torch.Tensor) -> torch.Tensor:
