@@ -40,6 +40,7 @@ SCRIPTS = {  # workload: the script's stem
     "first_run": "first_run",
     "control_flow": "control_flow",
     "queues": "queues",
+    "sparse": "sparse",
     "language_model_small": "language_model",
     "language_model_large": "language_model",
     "bucketed": "bucketed",
@@ -76,6 +77,7 @@ RESULTS = {  # the tables in `results`
     "convolutional": "lenet,alexnet,googlenet,memory",
     "other_models": "skip_gram,vgg_a,resnet50,mobilenet,transformer_block,gru_language_model",
     "dataflow": "control_flow,queues,devices,executor",
+    "sparse": "sparse",
     "first_run": "first_run",
     "import_time": "import_time",
 }

@@ -71,3 +71,29 @@ def bucketed_words(length):
     """Words and next words of a batch of sentences of this length."""
     words = np.random.RandomState(length).randint(0, VOCABULARY, (2, SENTENCES, length))
     return words[0], words[1]
+
+
+# ---- sparse: sets in the rows of a matrix, and the elements of a sparse one
+
+SETS, SET_SIZE = 100, 1_000
+SPARSE_ROWS, SPARSE_COLUMNS, SPARSE_ELEMENTS = 10_000, 1_000, 100_000
+
+
+def sets_of_numbers(seed):
+    """Rows of int64 below a million."""
+    return np.random.RandomState(seed).randint(0, 1_000_000, (SETS, SET_SIZE)).astype(np.int64)
+
+
+def sets_of_words(seed):
+    """Rows of strings, of 50,000 different ones."""
+    words = np.random.RandomState(seed).randint(0, 50_000, (SETS, SET_SIZE))
+    return words.astype("S").astype(object)
+
+
+def sparse_parts(seed):
+    """Indices in order, values and sizes."""
+    random = np.random.RandomState(seed)
+    places = np.sort(random.choice(SPARSE_ROWS * SPARSE_COLUMNS, SPARSE_ELEMENTS, replace=False))
+    indices = np.stack((places // SPARSE_COLUMNS, places % SPARSE_COLUMNS), 1).astype(np.int64)
+    values = random.randn(SPARSE_ELEMENTS).astype(np.float32)
+    return indices, values, np.array([SPARSE_ROWS, SPARSE_COLUMNS], np.int64)

@@ -165,6 +165,15 @@ __getattr__, __dir__ = _late_names(
         "flowstone.client.session": "InteractiveSession Session",  # and all that runs graphs
         "flowstone.layers.confusion_matrix": "confusion_matrix",
         "flowstone.ops.numbers.histograms": "histogram_fixed_width histogram_fixed_width_bins",
+        "flowstone.ops.sparse.sparse_arithmetic": "sparse_add sparse_matmul sparse_maximum sparse_minimum"
+        " sparse_reduce_max sparse_reduce_max_sparse sparse_reduce_sum sparse_reduce_sum_sparse"
+        " sparse_softmax sparse_tensor_dense_matmul",
+        "flowstone.ops.sparse.sparse_conversions": "deserialize_many_sparse serialize_many_sparse"
+        " serialize_sparse sparse_merge sparse_tensor_to_dense sparse_to_indicator",
+        "flowstone.ops.sparse.sparse_layout": "sparse_reorder sparse_reset_shape sparse_reshape"
+        " sparse_transpose",
+        "flowstone.ops.sparse.sparse_selection": "sparse_concat sparse_fill_empty_rows sparse_mask"
+        " sparse_retain sparse_slice sparse_split",
     },
-    "app audio config flags image linalg logging losses metrics raw_ops summary test train",
+    "app audio config flags image linalg logging losses metrics raw_ops sets sparse summary test train",
 )

@@ -112,6 +112,7 @@ from flowstone.ops.queues import (
 from flowstone.ops.randomness import candidate_sampling, class_distributions, random, random_choice
 from flowstone.ops.readers import files
 from flowstone.ops.sparse import (
+    index_rows,
     sparse_placeholders,
     sparse_segment_reductions,
     sparse_tensor_maps,

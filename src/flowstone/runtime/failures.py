@@ -82,12 +82,15 @@ def _location(node: PlanNode) -> str:
     return f" defined at {user_line[0]}:{user_line[1]}" if user_line else ""
 
 
+_NO_MEMORY = ("not enough memory", "can't allocate memory")  # ATen's words, by platform
+
+
 def _class_of(error: Exception) -> Any:
     if _is_uninitialised(error):
         return errors.FailedPreconditionError
     if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
         return errors.ResourceExhaustedError
-    if isinstance(error, RuntimeError) and "not enough memory" in str(error):
+    if isinstance(error, RuntimeError) and any(words in str(error) for words in _NO_MEMORY):
         return errors.ResourceExhaustedError
     if isinstance(error, NotImplementedError):
         return errors.UnimplementedError

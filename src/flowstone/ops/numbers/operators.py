@@ -123,3 +123,38 @@ def _converted(method: _Method, convert: Callable[[Any], Tensor]) -> _Method:
 
 for _name, _method in OPERATORS.items():
     Tensor.overload(_name, _method)
+
+
+# ---- of sparse tensors, with dense ones that broadcast to them
+
+
+def _times(sparse: SparseTensor, dense: Any) -> Any:
+    return _with_dense("mul", F.SparseDenseCwiseMul, sparse, dense)
+
+
+def _over(sparse: SparseTensor, dense: Any) -> Any:
+    return _with_dense("truediv", F.SparseDenseCwiseDiv, sparse, dense)
+
+
+def _with_dense(name: str, declaration: OpDeclaration, sparse: SparseTensor, dense: Any) -> Any:
+    """The elements combined with the dense ones at their places; integers are divided as float64."""
+    if isinstance(dense, SparseTensor):
+        return NotImplemented
+    values = sparse.values
+    with sparse.graph.as_default(), sparse.graph.name_scope(name) as scope:
+        y = convert_to_tensor(dense, values.dtype.base_dtype, "y")
+        if name == "truediv" and values.dtype.is_integer:
+            wide = dtypes.float32 if values.dtype.size < 4 else dtypes.float64
+            values, y = F.Cast(values, DstT=wide), F.Cast(y, DstT=wide)
+        found = declaration(sparse.indices, values, sparse.dense_shape, y, name=scope)
+    return SparseTensor(sparse.indices, found, sparse.dense_shape)
+
+
+SPARSE_OPERATORS: dict[str, Callable[[SparseTensor, Any], Any]] = {
+    "__mul__": _times,
+    "__rmul__": _times,
+    "__truediv__": _over,
+    "__div__": _over,
+}
+for _operator, _function in SPARSE_OPERATORS.items():
+    setattr(SparseTensor, _operator, _function)

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from flowstone.framework import dtypes
+from flowstone.framework.composite import IndexedSlices
 from flowstone.framework.dtypes import DType
 from flowstone.framework.graph_operation import Operation
 from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
@@ -25,13 +26,13 @@ _INDEX = "type in [int32, int64]"
 _SPARSE = f"Tidx: {_INDEX} = int32 ; Tsegmentids: {_INDEX} = int32"
 
 
-def _scale(how: str, data: torch.Tensor, ids: torch.Tensor, count: int) -> torch.Tensor:
+def segment_scale(how: str, data: torch.Tensor, ids: torch.Tensor, count: int) -> torch.Tensor:
     """1, or for each segment 1 / its size or 1 / sqrt of it."""
     sizes = torch.bincount(ids, minlength=count).clamp(min=1).to(data.dtype)
     return (1 / sizes if how == "mean" else torch.rsqrt(sizes)).reshape([-1] + [1] * (data.ndim - 1))
 
 
-def _check_sparse(data: torch.Tensor, indices: torch.Tensor, ids: torch.Tensor) -> None:
+def check_picked(data: torch.Tensor, indices: torch.Tensor, ids: torch.Tensor) -> None:
     if indices.ndim != 1 or ids.shape != indices.shape:
         raise invalid("segment_ids and indices should have same size.")
     if not data.ndim:
@@ -42,10 +43,10 @@ def _check_sparse(data: torch.Tensor, indices: torch.Tensor, ids: torch.Tensor) 
             raise invalid(f"indices = {low if low < 0 else high} out of range [0, {data.shape[0]})")
 
 
-_IN_BAGS = frozenset({torch.float32, torch.float64})
+IN_BAGS = frozenset({torch.float32, torch.float64})
 
 
-def _sum_in_bags(data: torch.Tensor, indices: torch.Tensor, ids: torch.Tensor, count: int) -> torch.Tensor:
+def sum_in_bags(data: torch.Tensor, indices: torch.Tensor, ids: torch.Tensor, count: int) -> torch.Tensor:
     """The sums of segments without the picked rows in between: a third to a half of the time."""
     segments = torch.arange(count, dtype=ids.dtype)
     starts = torch.searchsorted(ids, segments, out_int32=indices.dtype == torch.int32)
@@ -74,15 +75,15 @@ def _sparse_segments(name: str, types: tuple[DType, ...], how: str) -> OpDeclara
     @declaration.kernel(CPU, GPU)
     def _(node: Node, env: Environment) -> Kernel:
         def reduce(data: torch.Tensor, indices: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
-            _check_sparse(data, indices, ids)
+            check_picked(data, indices, ids)
             count = check_sorted(ids)
             if in_bags and count and data.numel():
-                total = _sum_in_bags(data, indices, ids, count)
+                total = sum_in_bags(data, indices, ids, count)
             else:
                 total = sum_rows(data.index_select(0, indices), ids, count)
-            return total if how == "sum" else total * _scale(how, data, ids, count)
+            return total if how == "sum" else total * segment_scale(how, data, ids, count)
 
-        in_bags = env.device.type == "cpu" and node.dtype(0).torch in _IN_BAGS
+        in_bags = env.device.type == "cpu" and node.dtype(0).torch in IN_BAGS
         return in_int64(node.dtype(0), reduce)
 
     return declaration
@@ -91,6 +92,15 @@ def _sparse_segments(name: str, types: tuple[DType, ...], how: str) -> OpDeclara
 sparse_segment_sum_op = _sparse_segments("SparseSegmentSum", REAL, "sum")
 sparse_segment_mean_op = _sparse_segments("SparseSegmentMean", FLOATS, "mean")
 sparse_segment_sqrt_n_op = _sparse_segments("SparseSegmentSqrtN", FLOATS, "sqrtn")
+
+
+def picked_gradient(op: Operation, name: str, dy: Tensor) -> IndexedSlices:
+    """The gradient by the data of the rows that were picked, with the op of this name."""
+    data, indices, ids = op.inputs[:3]
+    sizes = F.Shape(data)
+    rows = F.GatherV2(sizes, np.int32(0), np.int32(0))
+    values, places = getattr(F, name).several(dy, indices, ids, rows)
+    return IndexedSlices(values, places, sizes)
 
 
 def _sparse_segment_gradient(name: str, forward: OpDeclaration, how: str) -> OpDeclaration:
@@ -118,7 +128,7 @@ def _sparse_segment_gradient(name: str, forward: OpDeclaration, how: str) -> OpD
             rows, count = int(output_dim0), check_sorted(ids)
             if indices.ndim != 1 or ids.shape != indices.shape or count > dy.shape[0]:
                 raise invalid("segment_ids and indices should have same size, and ids a row of the gradient.")
-            dy = dy * _scale(how, dy, ids, dy.shape[0])
+            dy = dy * segment_scale(how, dy, ids, dy.shape[0])
             if indices.numel() and not 0 <= int(indices.min()) <= int(indices.max()) < rows:
                 raise invalid(f"Index out of range [0, {rows}).")
             return sum_rows(dy.index_select(0, ids), indices, rows)
@@ -128,6 +138,8 @@ def _sparse_segment_gradient(name: str, forward: OpDeclaration, how: str) -> OpD
     @forward.gradient
     def _(op: Operation, dy: Tensor) -> Gradients:
         data, indices, ids = op.inputs
+        if op.attributes["sparse_gradient"]:
+            return picked_gradient(op, f"{name}V2", dy), None, None
         rows = F.GatherV2(F.Shape(data), np.int32(0), np.int32(0))
         return getattr(F, name)(dy, indices, ids, rows), None, None
 
@@ -145,6 +157,8 @@ sparse_segment_sqrt_n_grad_op = _sparse_segment_gradient(
 @sparse_segment_sum_op.gradient
 def _(op: Operation, dy: Tensor) -> Gradients:
     data, indices, ids = op.inputs
+    if op.attributes["sparse_gradient"]:
+        return picked_gradient(op, "SparseSegmentSumGradV2", dy), None, None
     rows = F.GatherV2(F.Shape(data), np.int32(0), np.int32(0))
     return F.UnsortedSegmentSum(gather_rows(dy, ids), indices, rows), None, None
 
@@ -193,21 +207,60 @@ def _(node: Node, env: Environment) -> Kernel:
 # ---- public functions
 
 
-def sparse_segment_sum(data: Any, indices: Any, segment_ids: Any, name: str | None = None) -> Tensor:
-    """The sums of the rows `indices` of `data` by sorted segment numbers, one for each index."""
-    return sparse_segment_sum_op(data, indices, segment_ids, name=name)
+def sparse_segment_sum(
+    data: Any,
+    indices: Any,
+    segment_ids: Any,
+    name: str | None = None,
+    num_segments: Any = None,
+    sparse_gradient: bool = False,
+) -> Tensor:
+    """The sums of the rows `indices` of `data` by sorted segment numbers, one for each index.
+
+    `num_segments`: how many segments there are, None for those up to the last number. `sparse_gradient`:
+    whether the gradient by `data` is IndexedSlices of the rows that were picked.
+    """
+    return _segments("SparseSegmentSum", data, indices, segment_ids, name, num_segments, sparse_gradient)
 
 
-def sparse_segment_mean(data: Any, indices: Any, segment_ids: Any, name: str | None = None) -> Tensor:
+def sparse_segment_mean(
+    data: Any,
+    indices: Any,
+    segment_ids: Any,
+    name: str | None = None,
+    num_segments: Any = None,
+    sparse_gradient: bool = False,
+) -> Tensor:
     """The means of the picked rows of each segment; see `sparse_segment_sum`."""
-    return sparse_segment_mean_op(data, indices, segment_ids, name=name)
+    return _segments("SparseSegmentMean", data, indices, segment_ids, name, num_segments, sparse_gradient)
 
 
-def sparse_segment_sqrt_n(data: Any, indices: Any, segment_ids: Any, name: str | None = None) -> Tensor:
+def sparse_segment_sqrt_n(
+    data: Any,
+    indices: Any,
+    segment_ids: Any,
+    name: str | None = None,
+    num_segments: Any = None,
+    sparse_gradient: bool = False,
+) -> Tensor:
     """The sums of the picked rows of each segment over the square root of their number; see
     `sparse_segment_sum`.
     """
-    return sparse_segment_sqrt_n_op(data, indices, segment_ids, name=name)
+    return _segments("SparseSegmentSqrtN", data, indices, segment_ids, name, num_segments, sparse_gradient)
+
+
+def _segments(
+    op_name: str,
+    data: Any,
+    indices: Any,
+    segment_ids: Any,
+    name: str | None,
+    num_segments: Any,
+    sparse_gradient: bool,
+) -> Tensor:
+    declaration: OpDeclaration = getattr(F, op_name if num_segments is None else f"{op_name}WithNumSegments")
+    count = [] if num_segments is None else [num_segments]
+    return declaration(data, indices, segment_ids, *count, sparse_gradient=sparse_gradient, name=name)
 
 
 def bincount(

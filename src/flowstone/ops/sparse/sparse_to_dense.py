@@ -21,6 +21,7 @@ from flowstone.framework.scope import get_default_graph
 from flowstone.framework.shape import format_dims
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.arrays.arrays import boxed, in_signed, invalid, is_text, sizes_of
+from flowstone.ops.sparse.index_rows import check_rows
 
 __all__ = ["sparse_to_dense"]
 
@@ -49,12 +50,14 @@ def _(node: Node, env: Environment) -> Kernel:
     def scatter(places: torch.Tensor, shape: torch.Tensor, values: Any, default: Any) -> Any:
         rows = _index_rows(places, shape, values, default)
         sizes = shape.tolist()
-        if validate:
-            _check_order(rows, sizes)
-        elif bool((rows < 0).any() | (rows >= shape).any()):
+        numbers = check_rows(rows, sizes) if validate else None
+        if not validate and bool((rows < 0).any() | (rows >= shape).any()):
             raise invalid(f"Indices are not valid (out of bounds).  Shape: {format_dims(tuple(sizes))}")
         if isinstance(values, torch.Tensor):
-            dense = torch.full(sizes, 0, dtype=values.dtype).copy_(default.expand(sizes))
+            dense = default.expand(sizes).clone(memory_format=torch.contiguous_format)
+            if numbers is not None:
+                dense.view(-1)[numbers] = values
+                return dense
             return dense.index_put_(tuple(rows.long().unbind(1)), values) if len(rows) else dense
         texts = np.full(sizes, default[()], object)
         texts[tuple(rows.numpy().T)] = values
@@ -85,20 +88,6 @@ def _index_rows(places: torch.Tensor, shape: torch.Tensor, values: Any, default:
     if default.ndim:
         raise invalid("default_value should be a scalar.")
     return rows
-
-
-def _check_order(rows: torch.Tensor, sizes: list[int]) -> None:
-    previous: list[int] | None = None
-    for i, row in enumerate(rows.tolist()):
-        where = f"indices[{i}] = {format_dims(tuple(row))} is"
-        if not all(0 <= k < size for k, size in zip(row, sizes)):
-            raise invalid(f"{where} out of bounds: need 0 <= index < {format_dims(tuple(sizes))}")
-        if previous is not None and row <= previous:
-            problem = (
-                "repeated" if row == previous else "out of order. Many sparse ops require sorted indices."
-            )
-            raise invalid(f"{where} {problem}")
-        previous = row
 
 
 @sparse_to_dense_op.gradient

@@ -1,0 +1,136 @@
+"""Rows of a sparse tensor that have no element get one: SparseFillEmptyRows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from flowstone.framework.graph_operation import Operation
+from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.node import Node
+from flowstone.framework.operation import F, Gradients, Shapes, op
+from flowstone.framework.shape import merge
+from flowstone.framework.tensor import Tensor
+from flowstone.ops.arrays.arrays import invalid, sizes_of
+from flowstone.ops.sparse.elements import copied, filled, put, taken
+from flowstone.ops.sparse.index_rows import check_rank, checked_parts, listed, places_of
+
+sparse_fill_empty_rows_op = op(
+    "SparseFillEmptyRows",
+    "indices: int64, values: T, dense_shape: int64, default_value: T -> output_indices: int64, "
+    "output_values: T, empty_row_indicator: bool, reverse_index_map: int64",
+    T=None,
+    host=["dense_shape"],
+    capturable=False,
+    cost=4,
+)
+
+
+@sparse_fill_empty_rows_op.infer
+def _(node: Node) -> Shapes:
+    indices, values, shape = node.dims(0), node.dims(1), node.dims(2)
+    for i, expected in enumerate((2, 1, 1, 0)):
+        check_rank(node.dims(i), expected)
+    count = merge(None if indices is None else indices[:1], values) or (None,)
+    rank = merge(None if indices is None else indices[1:], shape) or (None,)
+    if rank == (0,):
+        raise ValueError("dense_shape must not be empty")
+    sizes = sizes_of(node, 2)
+    return [(None, *rank), (None,), (sizes[0] if sizes else None,), count]
+
+
+@sparse_fill_empty_rows_op.kernel(CPU, GPU)
+def _(node: Node, env: Environment) -> Kernel:
+    def fill(rows: torch.Tensor, values: Any, shape: torch.Tensor, default: Any) -> tuple[Any, ...]:
+        if getattr(default, "ndim", 0):
+            raise invalid(f"default_value must be a scalar, saw shape: {listed(default.shape)}")
+        sizes = checked_parts(rows, values, shape)
+        if not sizes:
+            raise invalid("Dense shape cannot be empty.")
+        empty = _empty_rows(rows, sizes[0])
+        numbers = places_of(empty)
+        if not len(numbers) and _is_ordered(rows[:, 0]):
+            return rows.clone(), copied(values), empty, torch.arange(len(rows), device=rows.device)
+        places, order = _places(rows[:, 0], empty)
+        total = len(rows) + len(numbers)
+        found = rows.new_zeros((total, rows.shape[1]))
+        found.index_copy_(0, places, rows if order is None else rows.index_select(0, order))
+        added = torch.ones(total, dtype=torch.bool, device=rows.device)
+        added[places] = False
+        found[:, 0].index_copy_(0, places_of(added), numbers)
+        elements = filled(default, total)
+        put(elements, places, values if order is None else taken(values, order))
+        if order is not None:
+            places = torch.empty_like(places).scatter_(0, order, places)
+        return found, elements, empty, places
+
+    return fill
+
+
+def _empty_rows(rows: torch.Tensor, count: int) -> torch.Tensor:
+    """Which rows have no element. InvalidArgumentError for elements of other rows."""
+    if not count and len(rows):
+        raise invalid(f"Received SparseTensor with dense_shape[0] = 0 but indices.shape[0] = {len(rows)}")
+    first = rows[:, 0]
+    if len(rows):
+        low, high = (int(x) for x in torch.aminmax(first))
+        if low < 0 or high >= count:
+            i = int(((first < 0) | (first >= count)).nonzero()[0])
+            raise invalid(f"indices({i}, 0) is invalid: {int(first[i])} must be in [0, {count})")
+    empty = torch.ones(count, dtype=torch.bool, device=rows.device)
+    empty[first] = False
+    return empty
+
+
+def _is_ordered(first: torch.Tensor) -> bool:
+    return len(first) < 2 or bool((first[1:] >= first[:-1]).all())
+
+
+def _places(first: torch.Tensor, empty: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:
+    """Where the elements go when they are ordered by rows, and their order, None for that which they have."""
+    order = None
+    if not _is_ordered(first):
+        first, order = torch.sort(first, stable=True)
+    return torch.arange(len(first), device=first.device) + torch.cumsum(empty, 0)[first], order
+
+
+@sparse_fill_empty_rows_op.gradient
+def _(op: Operation, d_indices: Tensor, d_values: Tensor, d_empty: Tensor, d_map: Tensor) -> Gradients:
+    flows = F.SparseFillEmptyRowsGrad.several(op.outputs[3], d_values)
+    return None, flows[0], None, flows[1]
+
+
+sparse_fill_empty_rows_grad_op = op(
+    "SparseFillEmptyRowsGrad",
+    "reverse_index_map: int64, grad_values: T -> d_values: T, d_default_value: T",
+    T=None,
+    capturable=False,
+    cost=2,
+).no_gradient()
+
+
+@sparse_fill_empty_rows_grad_op.infer
+def _(node: Node) -> Shapes:
+    check_rank(node.dims(0), 1)
+    check_rank(node.dims(1), 1)
+    return [node.dims(0) or (None,), ()]
+
+
+@sparse_fill_empty_rows_grad_op.kernel(CPU, GPU)
+def _(node: Node, env: Environment) -> Kernel:
+    def spread(places: torch.Tensor, flow: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        if places.ndim != 1:
+            raise invalid(f"reverse_index_map must be a vector, saw: {listed(places.shape)}")
+        if flow.ndim != 1:
+            raise invalid(f"grad_values must be a vector, saw: {listed(flow.shape)}")
+        if len(places):
+            low, high = (int(x) for x in torch.aminmax(places))
+            if low < 0 or high >= len(flow):
+                wrong = low if low < 0 else high
+                raise invalid(f"Elements in reverse index must be in [0, {len(flow)}) but got {wrong}")
+        rest = torch.ones(len(flow), dtype=torch.bool, device=flow.device)
+        rest[places] = False
+        return flow[places], flow[rest].sum(dtype=flow.dtype)
+
+    return spread
