@@ -1,0 +1,1 @@
+"""Operations on strings, which are byte strings in host memory: object arrays of `bytes`."""
