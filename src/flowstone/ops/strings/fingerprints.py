@@ -114,7 +114,8 @@ def fingerprint_cat64(first: Words, second: Words) -> Words:
 def _mix(u: Words, v: Words, multiplier: Words) -> Words:
     """128 bits to 64."""
     a = _shift_mix((u ^ v) * multiplier)
-    return _shift_mix((v ^ a) * multiplier) * multiplier
+    result: Words = _shift_mix((v ^ a) * multiplier) * multiplier
+    return result
 
 
 def _to_3(packed: Packed, starts: Words, lengths: Words) -> Words:
@@ -123,7 +124,8 @@ def _to_3(packed: Packed, starts: Words, lengths: Words) -> Words:
     )
     y = first + (middle << np.uint64(8))
     z = lengths.astype(np.uint64) + (last << np.uint64(2))
-    return _shift_mix((y * _K2) ^ (z * _K0)) * _K2
+    result: Words = _shift_mix((y * _K2) ^ (z * _K0)) * _K2
+    return result
 
 
 def _to_7(packed: Packed, starts: Words, lengths: Words) -> Words:
@@ -161,7 +163,8 @@ def _to_64(packed: Packed, starts: Words, lengths: Words) -> Words:
 
 
 def _multiplier(size: Words) -> Words:
-    return _K2 + size * np.uint64(2)
+    result: Words = _K2 + size * np.uint64(2)
+    return result
 
 
 def _beyond_64(packed: Packed, starts: Words, lengths: Words) -> Words:

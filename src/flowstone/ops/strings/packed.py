@@ -43,7 +43,8 @@ class Packed:
         if self._words is None:
             size = self.buffer.size - WORD + 1
             self._words = np.ndarray((size,), "<u8", self.buffer.data, 0, (1,))  # unaligned, one a byte
-        return self._words[places]
+        words: np.ndarray[Any, Any] = self._words[places]
+        return words
 
 
 def lengths_of(strings: Sequence[bytes]) -> np.ndarray[Any, Any]:
