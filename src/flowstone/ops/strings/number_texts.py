@@ -131,14 +131,15 @@ _INTEGER = re.compile(rb"[+-]?[0-9]+")
 @string_to_number_op.kernel(CPU)  # strings are in host memory
 def _(node: Node, env: Environment) -> Callable[[Strings], torch.Tensor]:
     dtype = node.attributes["out_type"]
-    parse = _parse_floats if dtype.is_floating else _parse_integers
+    return lambda strings: torch.from_numpy(parse_numbers(as_list(strings), dtype).reshape(strings.shape))
 
-    def convert(strings: Strings) -> torch.Tensor:
-        with np.errstate(over="ignore"):
-            numbers = parse(as_list(strings), np.dtype(dtype.as_numpy_dtype))
-        return torch.from_numpy(numbers.reshape(strings.shape))
 
-    return convert
+def parse_numbers(strings: list[bytes], dtype: DType) -> np.ndarray[Any, Any]:
+    """The number that each string is the text of. InvalidArgumentError for any other text."""
+    if dtype.is_integer:
+        return _parse_integers(strings, np.dtype(dtype.as_numpy_dtype))
+    with np.errstate(over="ignore"):
+        return _parse_floats(strings, np.dtype(dtype.as_numpy_dtype))
 
 
 def _refused(string: bytes) -> Exception:
