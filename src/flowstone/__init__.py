@@ -165,6 +165,15 @@ __getattr__, __dir__ = _late_names(
         "flowstone.client.session": "InteractiveSession Session",  # and all that runs graphs
         "flowstone.layers.confusion_matrix": "confusion_matrix",
         "flowstone.ops.numbers.histograms": "histogram_fixed_width histogram_fixed_width_bins",
+        "flowstone.ops.lookup.lookup_tables": "initialize_all_tables tables_initializer",
+        "flowstone.ops.strings.base64_text": "decode_base64 encode_base64",
+        "flowstone.ops.strings.hash_buckets": "fingerprint string_to_hash_bucket string_to_hash_bucket_fast "
+        "string_to_hash_bucket_strong",
+        "flowstone.ops.strings.joining": "reduce_join string_join",
+        "flowstone.ops.strings.letters": "string_strip",
+        "flowstone.ops.strings.number_texts": "as_string string_to_number",
+        "flowstone.ops.strings.splitting": "string_split",
+        "flowstone.ops.strings.substrings": "substr",
     },
-    "app audio config flags image linalg logging losses metrics raw_ops summary test train",
+    "app audio config flags image linalg logging lookup losses metrics raw_ops strings summary test train",
 )

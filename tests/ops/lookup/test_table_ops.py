@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import pathlib
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
