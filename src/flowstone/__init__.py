@@ -172,6 +172,7 @@ __getattr__, __dir__ = _late_names(
         "flowstone.ops.strings.joining": "reduce_join string_join",
         "flowstone.ops.strings.letters": "string_strip",
         "flowstone.ops.strings.number_texts": "as_string string_to_number",
+        "flowstone.ops.strings.regular_expressions": "regex_replace",
         "flowstone.ops.strings.splitting": "string_split",
         "flowstone.ops.strings.substrings": "substr",
     },

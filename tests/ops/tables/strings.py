@@ -39,6 +39,104 @@ ENCODINGS = [
     *("utf8", "UTF-16", "UTF-16LE", "UTF-16-BE", "UTF-32-BE", "US-ASCII", "ISO-8859-1", "latin1"),
     *("KOI8-R", "ISO-8859-15"),
 ]
+_MATCHED = [
+    *(
+        "",
+        "a",
+        "b",
+        "ab",
+        "aab",
+        "abc",
+        "abcabc",
+        "xaabby",
+        "aaaa",
+        "foo bar",
+        "a.b",
+        "K",
+        "a\nb",
+        "a\nb\n",
+    ),
+    *("héllo wörld", "日本語", "Σςσ", "K\u212a", "sſS", "ǅǆ", "  two  words ", "2024-01-31", "x=1, y=22"),
+    *(b"a\xffb", b"\xe6\x97", b"\xff\xe2\x82b", "a\0b", "[x]", "\\", "aXbx", "don't", "_w1", "\x1f\x7f"),
+]
+MATCHED = strings([text if isinstance(text, bytes) else text.encode() for text in _MATCHED])
+PATTERNS = [
+    *(
+        "",
+        "a",
+        "b*",
+        "|a",
+        "(|a)*",
+        "a|ab",
+        "(a|ab)(c|bcd)?",
+        "(b+)(c?)",
+        "x*",
+        "o*?",
+        "a{2}",
+        "a{1,2}?",
+        "a{2,}",
+    ),
+    *(
+        ".",
+        ".*",
+        "(?s).*",
+        "^",
+        "$",
+        "(?m)^",
+        "(?m)$",
+        "(?m)^a$",
+        r"\A",
+        r"\z",
+        r"\b",
+        "^a",
+        "b$",
+        "^|b",
+    ),
+    *(r"\d+", r"\D", r"\s+", r"\S+", r"\w+", r"\W+", "[a-c]", "[^a]", "[]a]", "[^]a]", "[a-]", r"[\d\s]+"),
+    *("[[:alpha:]]+", "[[:^alpha:]]", "[[:punct:]]", r"\pL+", r"\p{Greek}", r"\PL", r"\p{Lu}", r"\p{^Lu}"),
+    *(
+        "(?i)k",
+        "(?i)S",
+        "(?i)σ",
+        "(?i)ǆ",
+        "(?i)[x-z]",
+        "(?i:A)b",
+        "(?U)a+",
+        "(?U)a+?",
+        "a{,2}",
+        "a{2",
+        "x{2}y",
+    ),
+    *(
+        r"\Qa.b\E",
+        r"\x61",
+        r"\x{e9}",
+        r"\141",
+        r"\x00",
+        r"\.",
+        r"\[x\]",
+        r"\\",
+        "(?P<n>a)(?:b)",
+        "é|ö",
+        "[é-ö]",
+    ),
+    *(
+        r"(\d+)-(\d+)-(\d+)",
+        r"(\w)=(\d+)",
+        "(a)(b)(c)(a)(b)(c)",
+        "((a)|b)+",
+        "(a*)+b",
+        "(a|b)*c",
+        "()",
+        "(?:)",
+    ),
+    *("日.", r"\w*é", "(?:ab)+", "[a-b-c]", r"[\x00-\x1f]", "a??", "(?m)(^.)", r"(?s)a.b", "$^|a", "a.c"),
+]
+MALFORMED = [
+    *("a(b", "a)b", "*a", "a**", "a{2,1}", "a{1001}", "[a", "[z-a]", r"\8", "(?=a)", "(?P<n>a", "(?i", r"\Z"),
+    *("a\\", r"\pX", r"\p{Foo}", "(?<=a)", "a+++", "x{2}{3}", r"\x{110000}", "(a{500}){500}"),
+    *("(?z)", r"\h", r"[\h]", r"\1", "(?P=n)", "a|*", r"\x4", r"\E", r"[a-\d]", "(?!a)", "{2}", "^*$**"),
+]
 FILLS = ["", " ", "+", "-", "0", "#"]
 
 
@@ -303,6 +401,66 @@ CASES = [
             b"YWJjYWJj=",
         )
     ],
+    # ---- regular expressions
+    [
+        [
+            case("StaticRegexFullMatch", MATCHED, dtypes="string", pattern=pattern, label=str(i)),
+            case(
+                "StaticRegexReplace",
+                MATCHED,
+                dtypes="string",
+                pattern=pattern,
+                rewrite=r"<\0>",
+                replace_global=i % 3 > 0,
+                label=str(i),
+            ),
+        ]
+        for i, pattern in enumerate(PATTERNS)
+    ],
+    [
+        case(
+            "RegexReplace",
+            MATCHED,
+            strings("(b)(c)?"),
+            strings(rewrite),
+            dtypes="string",
+            replace_global=every,
+            label=str(i),
+        )
+        for i, rewrite in enumerate(
+            (r"[\1]", r"\2\1", r"\3", r"\\", "x\\", r"x\ay", "", "é", r"\0\0", "$1", r"\10", "{0}\\\\g<1>")
+        )
+        for every in (True, False)
+    ],
+    case("RegexFullMatch", MATCHED, strings("[ab]+"), dtypes="string"),
+    case("RegexFullMatch", NONE, strings("[ab]+"), dtypes="string"),
+    case("RegexReplace", NONE, strings("a"), strings("b"), dtypes="string"),
+    case(
+        "StaticRegexReplace",
+        strings(["", "foo bar", " a ", "_"]),
+        dtypes="string",
+        pattern=r"\B",
+        rewrite="|",
+    ),
+    case("RegexReplace", strings("banana"), strings("an"), strings("-"), dtypes="string"),
+    [
+        case(
+            "StaticRegexFullMatch",
+            MATCHED,
+            dtypes="string",
+            pattern=pattern,
+            error="InvalidArgumentError",
+            label=str(i),
+        )
+        for i, pattern in enumerate(MALFORMED)
+    ],
+    case(
+        "StaticRegexReplace", MATCHED, dtypes="string", pattern="a(", rewrite="", error="InvalidArgumentError"
+    ),
+    case("RegexFullMatch", MATCHED, strings("a("), dtypes="string", error="InvalidArgumentError"),
+    case("RegexFullMatch", MATCHED, strings(["a"]), dtypes="string", error="InvalidArgumentError"),
+    case("RegexReplace", MATCHED, strings("a("), strings(""), dtypes="string", error="InvalidArgumentError"),
+    case("RegexReplace", MATCHED, strings("a"), strings([""]), dtypes="string", error="InvalidArgumentError"),
     # ---- hashes
     [
         case(f"StringToHashBucket{kind}", one, dtypes="string", num_buckets=buckets, **key)

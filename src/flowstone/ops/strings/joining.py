@@ -12,10 +12,14 @@ import torch
 from flowstone.framework import errors
 from flowstone.framework.kernel import CPU, Environment
 from flowstone.framework.node import Node
-from flowstone.framework.operation import F, op
+from flowstone.framework.operation import op
+from flowstone.framework.scope import get_default_graph
 from flowstone.framework.shape import Dims, format_dims, merge
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.arrays.arrays import invalid
+from flowstone.ops.arrays.constants import constant
+from flowstone.ops.arrays.constants import range as numbers_to
+from flowstone.ops.arrays.shapes import rank
 from flowstone.ops.strings.elementwise_strings import Strings, as_array, as_list, attribute_bytes
 
 __all__ = ["reduce_join", "string_join", "unsorted_segment_join"]
@@ -215,13 +219,16 @@ def reduce_join(
     """
     keep_dims = bool(keep_dims if keepdims is None else keepdims)
     axis = reduction_indices if axis is None else axis
-    strings = convert_to_tensor(inputs)
-    if axis is None:
-        rank = strings.shape.ndims
-        axis = F.Range(0, F.Rank(strings), 1) if rank is None else list(range(rank))
-    elif not isinstance(axis, Tensor):
-        axis = np.asarray(axis, np.int32)
-    return reduce_join_op(strings, axis, keep_dims=keep_dims, separator=separator, name=name)
+    with get_default_graph().name_scope("ReduceJoin"):
+        strings = convert_to_tensor(inputs, "string")
+        if axis is None:
+            last = strings.shape.ndims
+            axis = (
+                numbers_to(rank(strings) - 1, -1, -1)
+                if last is None
+                else constant(list(range(last))[::-1], "int32")
+            )
+        return reduce_join_op(strings, axis, keep_dims=keep_dims, separator=separator, name=name)
 
 
 def unsorted_segment_join(

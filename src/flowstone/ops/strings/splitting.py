@@ -153,7 +153,7 @@ def split(
     """
     _refuse_ragged(result_type)
     with get_default_graph().name_scope(name or "StringSplit"):
-        strings = convert_to_tensor(source if input is None else input, "string")
+        strings = convert_to_tensor(source if input is None else input, "string", name="input")
         separator = convert_to_tensor("" if sep is None else sep, "string")
         indices, values, shape = string_split_v2_op.several(strings, separator, maxsplit=maxsplit)
     return SparseTensor(indices, values, _with_vector(shape))
