@@ -79,6 +79,8 @@ def as_bytes_array(array: Any) -> np.ndarray[Any, Any]:
         return np.asarray(array, dtype=object)
     if array.dtype.kind == "U":
         return np.array([text.encode() for text in array.ravel()], dtype=object).reshape(array.shape)  # type: ignore[no-any-return]
+    if array.dtype == object and set(map(type, array.reshape(-1).tolist())) <= {bytes}:
+        return np.array(array)
     result = np.empty(array.shape, dtype=object)
     flat, source = result.reshape(-1), array.reshape(-1)
     for i, item in enumerate(source):

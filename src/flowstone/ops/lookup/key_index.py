@@ -14,6 +14,7 @@ A `NumberIndex` is a hash table with open addressing, in which NumPy looks for a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import compress
 from operator import itemgetter
 from typing import Any
 
@@ -76,28 +77,39 @@ class NumberIndex:
         rows = self._find(words)
         new = np.flatnonzero(rows < 0)
         if new.size:
-            unique, first, inverse = np.unique(words[new], return_index=True, return_inverse=True)
-            rank = np.empty(len(unique), np.int64)
-            rank[np.argsort(first, kind="stable")] = np.arange(len(unique))
-            rows[new] = self._next_row + rank[inverse.reshape(-1)]
-            self._insert(unique, self._next_row + rank)
-            self._next_row += len(unique)
+            candidates = np.arange(self._next_row, self._next_row + new.size)
+            given = self._insert(words[new], candidates)
+            is_first = given == candidates
+            numbers = self._next_row + np.cumsum(is_first) - 1  # without those of keys that came twice
+            rows[new] = numbers[given - self._next_row]
+            if not is_first.all():
+                self._renumber(numbers)
+            self._next_row += int(is_first.sum())
         return rows
 
-    def _insert(self, words: Rows, rows: Rows) -> None:
-        """Puts in words that are not there."""
+    def _renumber(self, numbers: Rows) -> None:
+        later = np.flatnonzero(self._rows >= self._next_row)
+        self._rows[later] = numbers[self._rows[later] - self._next_row]
+
+    def _insert(self, words: Rows, rows: Rows) -> Rows:
+        """Puts in words that are not there, with these rows; of equal words, all get the row of the first."""
         if 2 * (self._used + len(words)) > len(self._rows):
             self._grow(len(words))
         places, pending = self._places(words), np.arange(len(words))
+        given: Rows = rows.copy()
         while pending.size:
             at = places[pending]
-            free = self._rows[at] == _EMPTY
-            self._rows[at[free]] = rows[pending[free]]  # of several for one place, the last stays
-            won = self._rows[at] == rows[pending]
+            free = np.flatnonzero(self._rows[at] == _EMPTY)[::-1]
+            self._rows[at[free]] = rows[pending[free]]  # of several for one place, the last written stays
+            won = free[self._rows[at[free]] == rows[pending[free]]]
             self._words[at[won]] = words[pending[won]]
-            pending = pending[~won]
+            self._used += len(won)
+            owner = self._rows[at]
+            done = (self._words[at] == words[pending]) & (owner >= 0)
+            given[pending[done]] = owner[done]
+            pending = pending[~done]
             places[pending] = (places[pending] + 1) & self._mask
-        self._used += len(words)
+        return given
 
     def _grow(self, more: int) -> None:
         kept = self._rows >= 0
@@ -129,10 +141,13 @@ class ObjectIndex:
 
     def add(self, keys: Sequence[Any]) -> Rows:
         """The row of each key; keys that are new get the next ones."""
-        new = [key for key in dict.fromkeys(keys) if key not in self._row_of]
-        self._row_of.update(zip(new, range(self._next_row, self._next_row + len(new))))
-        self._next_row += len(new)
-        return self.find(keys)
+        rows = self.find(keys)
+        if rows.size and rows.min() < 0:
+            new = list(dict.fromkeys(compress(keys, (rows < 0).tolist())))
+            self._row_of.update(zip(new, range(self._next_row, self._next_row + len(new))))
+            self._next_row += len(new)
+            rows = self.find(keys)
+        return rows
 
     def remove(self, keys: Sequence[Any]) -> Rows:
         """Takes keys out; the rows that were theirs."""

@@ -244,12 +244,17 @@ def _check_types(table: Any, node: Node, key: DType, value: DType | None, result
     )
 
 
+def _as_value(array: np.ndarray[Any, Any], dtype: DType) -> Any:
+    """A runtime value; strings are there as bytes already."""
+    return array if array.dtype == object else to_runtime(array, dtype)
+
+
 def _find_kernel(node: Node, env: Environment) -> Callable[..., Any]:
     key, value = node.dtype(1), node.dtype(2)
 
     def find(table: Table, keys: Any, default: Any) -> Any:
         _check_types(table, node, key, value, True)
-        return to_runtime(table.find(to_numpy(keys, key), to_numpy(default, value)), value)
+        return _as_value(table.find(to_numpy(keys, key), to_numpy(default, value)), value)
 
     return find
 
@@ -275,7 +280,7 @@ def _export_kernel(node: Node, env: Environment) -> Callable[[Table], tuple[Any,
     def export(table: Table) -> tuple[Any, Any]:
         _check_types(table, node, key, value, True)
         keys, values = table.export()
-        return to_runtime(keys, key), to_runtime(values, value)
+        return _as_value(keys, key), _as_value(values, value)
 
     return export
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from base64 import urlsafe_b64decode, urlsafe_b64encode
+from binascii import a2b_base64, b2a_base64
 from collections.abc import Callable
 from typing import Any
 
@@ -11,24 +11,39 @@ from flowstone.framework.node import Node
 from flowstone.framework.tensor import Tensor
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.strings.elementwise_strings import declare_each
+from flowstone.ops.strings.packed import lengths_of, mapped
 
 __all__ = ["decode_base64", "encode_base64"]
 
 _TEXT = re.compile(rb"(?:[A-Za-z0-9_-]{4})*(?:[A-Za-z0-9_-]{2}(?:==)?|[A-Za-z0-9_-]{3}=?)?")
+_ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+_TO_WEB, _FROM_WEB = bytes.maketrans(b"+/", b"-_"), bytes.maketrans(b"-_", b"+/")
+_PADDING = (b"", b"", b"==", b"=")
 
 
 def _encoder(node: Node) -> Callable[[list[bytes]], list[bytes]]:
-    if node.attributes["pad"]:
-        return lambda strings: list(map(urlsafe_b64encode, strings))
-    return lambda strings: [urlsafe_b64encode(each).rstrip(b"=") for each in strings]
+    unwanted = b"" if node.attributes["pad"] else b"="
+
+    def encode(strings: list[bytes]) -> list[bytes]:
+        texts = [b2a_base64(each, newline=False) for each in strings]
+        return mapped(lambda text: text.translate(_TO_WEB, unwanted), texts)
+
+    return encode
 
 
-def _decode(string: bytes) -> bytes:
+def _decode(strings: list[bytes]) -> list[bytes]:
+    if b"".join(strings).translate(None, _ALPHABET) or not (lengths_of(strings) % 4 != 1).all():
+        for each in strings:
+            _check(each)
+    texts = mapped(lambda text: text.translate(_FROM_WEB, b"="), strings)
+    return [a2b_base64(each + _PADDING[len(each) % 4]) for each in texts]
+
+
+def _check(string: bytes) -> None:
     if not _TEXT.fullmatch(string):
         if len(string) % 4 == 1:
             raise invalid("Base64 string length cannot be 1 modulo 4.")
         raise invalid("Invalid character found in base64.")
-    return urlsafe_b64decode(string + b"=" * (-len(string) % 4))
 
 
 encode_base64_op = declare_each(
@@ -38,7 +53,7 @@ decode_base64_op = declare_each(
     "DecodeBase64",
     "input: string -> output: string",
     "",
-    lambda node: lambda strings: list(map(_decode, strings)),
+    lambda node: _decode,
 ).not_differentiable()
 
 

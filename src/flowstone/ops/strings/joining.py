@@ -179,13 +179,13 @@ def _(node: Node, env: Environment) -> Callable[..., Strings]:
         number = _check_segments(strings, ids, count)
         inner = strings.shape[ids.dim() :]
         width = int(np.prod(inner))
-        rows: list[list[list[bytes]]] = [[] for _ in range(number)]
-        for segment, row in zip(ids.reshape(-1).tolist(), strings.reshape(ids.numel(), width).tolist()):
-            rows[segment].append(row)
-        joined: list[bytes] = []
-        for members in rows:
-            joined += map(separator.join, zip(*members)) if members else [b""] * width
-        return as_array(joined, (number, *inner))
+        # Segment by segment and column by column: the strings that are joined, one after the other.
+        order = np.argsort(ids.reshape(-1).numpy(), kind="stable")
+        columns = strings.reshape(ids.numel(), width)[order].T.tolist()
+        ends = np.cumsum(np.bincount(ids.reshape(-1).numpy(), minlength=number)).tolist()
+        begins = [0, *ends[:-1]]
+        joined = [[separator.join(column[b:e]) for b, e in zip(begins, ends)] for column in columns]
+        return as_array([each for row in zip(*joined) for each in row], (number, *inner))
 
     return join
 

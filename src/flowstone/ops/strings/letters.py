@@ -17,12 +17,9 @@ from flowstone.framework.operation import OpDeclaration, op
 from flowstone.framework.tensor import Tensor
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.strings.elementwise_strings import Strings, as_list, declare_each, same_shape
-from flowstone.ops.strings.packed import lengths_of, mapped
+from flowstone.ops.strings.packed import character_counts, lengths_of, mapped
 
 __all__ = ["string_length", "string_lower", "string_strip", "string_upper"]
-
-# The first bytes of UTF-8 characters: all but those that continue one.
-_CONTINUING = bytes(range(0x80, 0xC0))
 
 
 def _case_maker(
@@ -74,9 +71,8 @@ def _(node: Node, env: Environment) -> Callable[[Strings], torch.Tensor]:
 
     def lengths(strings: Strings) -> torch.Tensor:
         texts = as_list(strings)
-        if characters:
-            texts = mapped(lambda joined: joined.translate(None, _CONTINUING), texts)
-        return torch.from_numpy(lengths_of(texts)).to(torch.int32).reshape(strings.shape)
+        counts = character_counts(texts) if characters else lengths_of(texts)
+        return torch.from_numpy(counts).to(torch.int32).reshape(strings.shape)
 
     return lengths
 

@@ -25,6 +25,7 @@ from flowstone.ops.strings.elementwise_strings import (
     attribute_bytes,
     same_shape,
 )
+from flowstone.ops.strings.packed import Packed
 
 __all__ = ["as_string", "string_to_number"]
 
@@ -122,6 +123,7 @@ string_to_number_op = op(
 string_to_number_op.infer(same_shape)
 string_to_number_op.not_differentiable()
 
+_MOST_DIGITS = 18  # fewer than int64 holds
 _SPACE = b" \t\n\v\f\r"
 _HEXADECIMAL = re.compile(rb"[+-]?0[xX](?=[\da-fA-F.])[\da-fA-F]*\.?[\da-fA-F]*([pP][+-]?\d+)?")
 _NOT_A_NUMBER = re.compile(rb"[+-]?nan\(\w*\)", re.IGNORECASE)
@@ -174,8 +176,32 @@ def _parse_float(string: bytes) -> float:
     raise _refused(string)
 
 
+def _parse_decimals(strings: list[bytes]) -> np.ndarray[Any, Any] | None:
+    """The numbers, int64, if all texts are a few digits, with a minus or without; else None."""
+    packed = Packed(strings)
+    if not strings or packed.lengths.max() > _MOST_DIGITS:
+        return None
+    negative = packed.buffer[packed.starts] == ord("-")
+    begins = packed.starts + negative
+    ends = packed.starts + packed.lengths
+    if (begins >= ends).any():
+        return None
+    numbers = np.zeros(len(strings), np.int64)
+    for i in range(int(packed.lengths.max()), 0, -1):  # from the digit that counts most
+        at = ends - i
+        digits = packed.buffer[at].astype(np.int64) - ord("0")
+        digits[at < begins] = 0
+        if digits.min() < 0 or digits.max() > 9:
+            return None
+        numbers = numbers * 10 + digits
+    return np.where(negative, -numbers, numbers)
+
+
 def _parse_integers(strings: list[bytes], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
     info = np.iinfo(dtype)
+    decimals = _parse_decimals(strings) if info.min else None  # unsigned numbers have no minus
+    if decimals is not None and info.min <= decimals.min() and decimals.max() <= info.max:
+        return decimals.astype(dtype)
     try:
         if b"_" not in b"".join(strings):
             wide = np.array(list(map(int, strings)), np.int64)

@@ -40,7 +40,8 @@ _ASSERTIONS = {
     "word": rf"(?:(?<={_WORD})(?!{_WORD})|(?<!{_WORD})(?={_WORD}))",
     "no word": rf"(?:(?<={_WORD})(?={_WORD})|(?<!{_WORD})(?!{_WORD}))",
 }
-Rewriting = tuple[tuple[bytes | int, ...], bool]  # pieces and groups; whether all of it was understood
+Pieces = tuple["bytes | int", ...]  # of a rewriting: text and groups
+Rewriting = tuple[Pieces, bool]  # and whether all of it was understood
 
 
 # ---- translation
@@ -133,21 +134,21 @@ class Pattern:
         """Each string with all matches, one after the other, rewritten."""
         return self._replace(rewriting[0], strings, 0)
 
-    def _replace(self, pieces: tuple[bytes | int, ...], strings: list[bytes], count: int) -> list[bytes]:
+    def _replace(self, pieces: Pieces, strings: list[bytes], count: int) -> list[bytes]:
         if any(isinstance(piece, int) and piece > self.groups for piece in pieces):
             return strings
-        template = b"".join([_in_template(piece) for piece in pieces])
+        template = _template(pieces)
         one_by_one = self._nullable and not count
         if not one_by_one and self._limit == UNLIMITED and b"".join(strings).isascii():
             sub = self._ascii.sub
             return [sub(template, each, count) for each in strings]
         return [self._replaced(each, pieces, template, count) for each in strings]
 
-    def _replaced(self, string: bytes, pieces: tuple[bytes | int, ...], template: bytes, count: int) -> bytes:
+    def _replaced(self, string: bytes, pieces: Pieces, template: Any, count: int) -> bytes:
         if len(string) <= self._limit and (count or not self._nullable):
             if string.isascii():
                 return self._ascii.sub(template, string, count)
-            return _encoded(self._text.sub(_decoded(template), _decoded(string), count))
+            return _encoded(self._text.sub(_in_text(template), _decoded(string), count))
         if len(string) <= self._limit and string.isascii():
             return _rewritten(string, _searching(self._ascii), pieces, count)
         texts = tuple(_decoded(piece) if isinstance(piece, bytes) else piece for piece in pieces)
@@ -234,8 +235,34 @@ def rewriting(text: bytes) -> Rewriting:
     return tuple(pieces), True
 
 
-def _in_template(piece: bytes | int) -> bytes:
-    return b"\\g<%d>" % piece if isinstance(piece, int) else piece.replace(b"\\", b"\\\\")
+def _template(pieces: Pieces) -> Any:
+    """What Python's `sub` is given for them: a function if there are groups, which is faster than its own."""
+    groups = [piece for piece in pieces if isinstance(piece, int)]
+    literals = b"".join([b"%s" if isinstance(piece, int) else piece.replace(b"%", b"%%") for piece in pieces])
+    if not groups:
+        return (literals % ()).replace(b"\\", b"\\\\")
+    if len(groups) == 1:
+        return lambda match: literals % (match[groups[0]] or b"")
+    return lambda match: literals % tuple([match[group] or b"" for group in groups])
+
+
+def _in_text(template: Any) -> Any:
+    """The same for `str`."""
+    if isinstance(template, bytes):
+        return _decoded(template)
+    return lambda match: _decoded(template(_EncodedMatch(match)))
+
+
+class _EncodedMatch:
+    """The groups of a match in a text, as bytes."""
+
+    __slots__ = ("_match",)
+
+    def __init__(self, match: re.Match[str]) -> None:
+        self._match = match
+
+    def __getitem__(self, group: int) -> bytes:
+        return _encoded(self._match[group] or "")
 
 
 @lru_cache(maxsize=128)

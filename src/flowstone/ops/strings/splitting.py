@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import chain
+from itertools import chain, compress
 from typing import Any
 
 import numpy as np
@@ -18,12 +18,15 @@ from flowstone.framework.shape import format_dims
 from flowstone.framework.tensor import convert_to_tensor
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.strings.elementwise_strings import Strings, as_array
+from flowstone.ops.strings.packed import lengths_of
 
 __all__ = ["string_split"]
 
 _OUTPUTS = "-> indices: int64, values: string, shape: int64"
 _BYTES = np.array([bytes([i]) for i in range(256)], object)
-Parts = list[list[bytes]]
+_IS_SPACE = np.isin(np.arange(256), np.frombuffer(b" \t\n\v\f\r", np.uint8))
+# The parts of all strings, and how many each string has.
+Parts = tuple["list[bytes] | np.ndarray[Any, Any]", "np.ndarray[Any, Any]"]
 
 
 def _infer(node: Node) -> Shapes:
@@ -51,34 +54,53 @@ def _declare(
                 raise invalid(f"input must be a vector, got shape: {format_dims(strings.shape)}")
             if separator.ndim:
                 raise invalid(f"{second} must be a scalar, got shape: {format_dims(separator.shape)}")
-            return _as_sparse(split(strings.tolist(), separator.item(), setting))
+            return _as_sparse(len(strings), split(strings.tolist(), separator.item(), setting))
 
         return kernel
 
     return declaration
 
 
-def _as_sparse(parts: Parts) -> tuple[torch.Tensor, Strings, torch.Tensor]:
-    counts = np.fromiter(map(len, parts), np.int64, len(parts))
-    values = list(chain.from_iterable(parts))
+def _as_sparse(rows: int, parts: Parts) -> tuple[torch.Tensor, Strings, torch.Tensor]:
+    values, counts = parts
     indices = np.empty((len(values), 2), np.int64)
-    indices[:, 0] = np.repeat(np.arange(len(parts)), counts)
+    indices[:, 0] = np.repeat(np.arange(rows), counts)
     indices[:, 1] = np.arange(len(values)) - np.repeat(np.cumsum(counts) - counts, counts)
-    sizes = [len(parts), int(counts.max(initial=0))]
-    return torch.from_numpy(indices), as_array(values, (len(values),)), torch.tensor(sizes)
+    strings = values if isinstance(values, np.ndarray) else as_array(values, (len(values),))
+    return torch.from_numpy(indices), strings, torch.tensor([rows, int(counts.max(initial=0))])
+
+
+def _each(parts: list[list[bytes]]) -> Parts:
+    return list(chain.from_iterable(parts)), np.fromiter(map(len, parts), np.int64, len(parts))
 
 
 def _split_at_any(strings: list[bytes], delimiters: bytes, skip_empty: bool) -> Parts:
     """At each byte that is one of the delimiters; into bytes if there are none."""
+    if not strings:
+        return [], np.zeros(0, np.int64)
     if not delimiters:
-        return [_BYTES[np.frombuffer(each, np.uint8)].tolist() for each in strings]
+        return _BYTES[np.frombuffer(b"".join(strings), np.uint8)], lengths_of(strings)
     one = delimiters[:1]
+    lengths = lengths_of(strings)
+    text = one.join(strings)  # all in one, in which rows end where parts end
     if len(delimiters) > 1:
-        table = bytes.maketrans(delimiters, one * len(delimiters))
-        strings = [each.translate(table) for each in strings]
+        text = text.translate(bytes.maketrans(delimiters, one * len(delimiters)))
+    ends = np.append(np.flatnonzero(np.frombuffer(text, np.uint8) == one[0]), len(text))
+    row_ends = np.cumsum(lengths + 1) - 1
+    sizes = np.diff(ends, prepend=-1) - 1
     if skip_empty:
-        return [[part for part in each.split(one) if part] for each in strings]
-    return [each.split(one) if each else [] for each in strings]
+        kept = sizes > 0
+    else:
+        kept = np.ones(len(ends), bool)
+        kept[np.searchsorted(ends, row_ends[lengths == 0])] = False  # an empty string has no part
+    values = list(compress(text.split(one), kept.tolist()))
+    return values, _counts(ends[kept], row_ends)
+
+
+def _counts(ends: np.ndarray[Any, Any], row_ends: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """How many of the places `ends`, which rise, are in each row."""
+    counts: np.ndarray[Any, Any] = np.diff(np.searchsorted(ends, row_ends, "right"), prepend=0)
+    return counts
 
 
 def _split_at_whole(strings: list[bytes], separator: bytes, most: int) -> Parts:
@@ -87,11 +109,20 @@ def _split_at_whole(strings: list[bytes], separator: bytes, most: int) -> Parts:
     As in TensorFlow, what follows the `most`th word is a part even if it is empty.
     """
     if most == 0:
-        return [[each] for each in strings]
+        return strings, np.ones(len(strings), np.int64)
+    if most < 0 and strings and not separator:
+        return _words(strings)
     parts = [each.split(separator or None, max(most, -1)) for each in strings]
     if not separator and most > 0:
         parts = [[*row, b""] if len(row) == most else row for row in parts]
-    return parts
+    return _each(parts)
+
+
+def _words(strings: list[bytes]) -> Parts:
+    text = b" ".join([*strings, b""])
+    is_space = _IS_SPACE[np.frombuffer(text, np.uint8)]
+    ends = np.flatnonzero(is_space[1:] & ~is_space[:-1])  # the last bytes of words
+    return text.split(), _counts(ends, np.cumsum(lengths_of(strings) + 1) - 1)
 
 
 string_split_op = _declare("StringSplit", "delimiter", "skip_empty: bool = true", _split_at_any)
