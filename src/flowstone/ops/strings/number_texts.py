@@ -203,7 +203,7 @@ def _parse_integers(strings: list[bytes], dtype: np.dtype[Any]) -> np.ndarray[An
     if decimals is not None and info.min <= decimals.min() and decimals.max() <= info.max:
         return decimals.astype(dtype)
     try:
-        if b"_" not in b"".join(strings):
+        if not set(b"_-" if info.min == 0 else b"_") & set(b"".join(strings)):
             wide = np.array(list(map(int, strings)), np.int64)
             if wide.size == 0 or (info.min <= wide.min() and wide.max() <= info.max):
                 return wide.astype(dtype)

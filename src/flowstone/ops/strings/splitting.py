@@ -142,21 +142,20 @@ def _refuse_ragged(result_type: Any) -> None:
 
 
 def string_split(
-    source: Any = None,
-    sep: Any = None,
+    source: Any,
+    delimiter: Any = " ",
     skip_empty: bool = True,
-    delimiter: Any = None,
+    sep: Any = None,
     result_type: str = "SparseTensor",
     name: str | None = None,
 ) -> SparseTensor:
     """The parts of the strings of the vector `source`: a SparseTensor with a row for each string.
 
-    `sep` or `delimiter` (a string scalar, ' ' if neither is given): each byte of it separates; '' splits into
-    bytes. Empty parts are left out if `skip_empty`. Raises ValueError for a source that is no vector.
+    `delimiter`, or `sep` (a string scalar): each byte of it separates; '' splits into bytes. Empty parts are
+    left out if `skip_empty`. Raises ValueError for a source that is no vector.
     """
     _refuse_ragged(result_type)
-    if delimiter is not None:
-        sep = delimiter
+    sep = delimiter if sep is None else sep
     with get_default_graph().name_scope(name or "StringSplit"):
         separator = convert_to_tensor(" " if sep is None else sep, "string")
         strings = convert_to_tensor(source, "string")
