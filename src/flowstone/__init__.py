@@ -174,6 +174,17 @@ __getattr__, __dir__ = _late_names(
         " sparse_transpose",
         "flowstone.ops.sparse.sparse_selection": "sparse_concat sparse_fill_empty_rows sparse_mask"
         " sparse_retain sparse_slice sparse_split",
+        "flowstone.ops.lookup.lookup_tables": "initialize_all_tables tables_initializer",
+        "flowstone.ops.strings.base64_text": "decode_base64 encode_base64",
+        "flowstone.ops.strings.hash_buckets": "fingerprint string_to_hash_bucket string_to_hash_bucket_fast "
+        "string_to_hash_bucket_strong",
+        "flowstone.ops.strings.joining": "reduce_join string_join",
+        "flowstone.ops.strings.letters": "string_strip",
+        "flowstone.ops.strings.number_texts": "as_string string_to_number",
+        "flowstone.ops.strings.regular_expressions": "regex_replace",
+        "flowstone.ops.strings.splitting": "string_split",
+        "flowstone.ops.strings.substrings": "substr",
     },
-    "app audio config flags image linalg logging losses metrics raw_ops sets sparse summary test train",
+    "app audio config flags image linalg logging lookup losses metrics raw_ops sets sparse"
+    " strings summary test train",
 )

@@ -130,6 +130,25 @@ EXEMPT: dict[str, str] = {
     ),
     "FakeQueue": "tests/ops/queues/test_queues.py",
     **dict.fromkeys(
+        (
+            *(
+                f"{kind}HashTable{version}"
+                for kind in ("", "Mutable", "MutableDense")
+                for version in ("", "V2")
+            ),
+            *(f"AnonymousMutable{kind}" for kind in ("DenseHashTable", "HashTable", "HashTableOfTensors")),
+            *("AnonymousHashTable", "MutableHashTableOfTensors", "MutableHashTableOfTensorsV2"),
+            *(f"InitializeTable{kind}" for kind in ("", "V2", "FromTextFile", "FromTextFileV2")),
+            *(
+                f"LookupTable{kind}{version}"
+                for kind in ("Export", "Find", "Import", "Insert", "Size")
+                for version in ("", "V2")
+            ),
+            "LookupTableRemoveV2",
+        ),
+        "tests/ops/lookup/test_table_ops.py and tests/ops/lookup/test_mutable_tables.py",
+    ),
+    **dict.fromkeys(
         (f"Barrier{k}" for k in ("", "Close", "IncompleteSize", "InsertMany", "ReadySize", "TakeMany")),
         "tests/ops/queues/test_barriers.py",
     ),

@@ -98,7 +98,8 @@ _PYTHON = {
     "ops.io_ops": "flowstone io",
     "ops.linalg_ops": "linalg flowstone",
     "ops.logging_ops": "flowstone summary",
-    "ops.lookup_ops": "lookup ops.lookup flowstone",
+    "ops.lookup_ops": "ops.lookup.lookup_tables ops.lookup.mutable_tables ops.lookup.table_initializers"
+    " ops.lookup.vocabularies flowstone",
     "ops.losses": "losses",
     "ops.losses.losses": "losses",
     "ops.losses.losses_impl": "losses",

@@ -96,9 +96,12 @@ def fingerprint64(strings: Sequence[bytes]) -> Words:
 
 def _fingerprints(packed: Packed) -> Words:
     result = np.empty(len(packed.starts), np.uint64)
+    shortest, longest = (int(packed.lengths.min()), int(packed.lengths.max())) if result.size else (0, -1)
     for low, high, function in _CLASSES:
-        chosen = np.flatnonzero((packed.lengths >= low) & (packed.lengths <= high))
-        if chosen.size:
+        if low <= shortest and longest <= high:
+            result[:] = function(packed, packed.starts, packed.lengths)
+        elif low <= longest and shortest <= high:
+            chosen = np.flatnonzero((packed.lengths >= low) & (packed.lengths <= high))
             result[chosen] = function(packed, packed.starts[chosen], packed.lengths[chosen])
     return result
 

@@ -52,6 +52,17 @@ def lengths_of(strings: Sequence[bytes]) -> np.ndarray[Any, Any]:
     return Packed(strings).lengths
 
 
+def character_counts(strings: Sequence[bytes]) -> np.ndarray[Any, Any]:
+    """The number of UTF-8 characters of each string, that of bytes that do not continue one: int64."""
+    packed = Packed(strings)
+    continues = np.flatnonzero((packed.buffer & 0xC0) == 0x80)
+    if not continues.size:
+        return packed.lengths
+    before = np.searchsorted(continues, np.stack([packed.starts, packed.starts + packed.lengths]))
+    counts: np.ndarray[Any, Any] = packed.lengths - (before[1] - before[0])
+    return counts
+
+
 def mapped(function: Callable[[bytes], bytes], strings: list[bytes]) -> list[bytes]:
     """`function` of each string, where it maps every byte by itself and leaves zero bytes alone.
 

@@ -1,0 +1,1 @@
+"""Look-up tables: from keys to values, in the session's containers."""

@@ -1,0 +1,265 @@
+"""Numbers as text, and text as numbers, by the rules of C: ``printf`` and ``strtod``."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from flowstone.framework import dtypes
+from flowstone.framework.dtypes import DType
+from flowstone.framework.kernel import CPU, Environment
+from flowstone.framework.node import Node
+from flowstone.framework.operation import op
+from flowstone.framework.tensor import Tensor
+from flowstone.framework.values import to_numpy
+from flowstone.ops.arrays.arrays import invalid
+from flowstone.ops.strings.elementwise_strings import (
+    Strings,
+    as_array,
+    as_list,
+    attribute_bytes,
+    same_shape,
+)
+from flowstone.ops.strings.packed import Packed
+
+__all__ = ["as_string", "string_to_number"]
+
+# ---- numbers as text
+
+as_string_op = op(
+    "AsString",
+    "input: T -> output: string",
+    "precision: int = -1 ; scientific: bool = false ; shortest: bool = false ; width: int = -1 ; "
+    "fill: string = ''",
+    T=(
+        *(dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64),
+        *(dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64),
+        *(dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.uint64),
+        *(dtypes.complex64, dtypes.complex128, dtypes.bool, dtypes.string),
+    ),
+    by_element=True,
+)
+as_string_op.infer(same_shape)
+as_string_op.not_differentiable()
+
+
+def _directive(node: Node) -> bytes:
+    """What formats one number, with Python's ``%``, which is C's. InvalidArgumentError for wrong settings."""
+    attributes, dtype = node.attributes, node.dtype(0)
+    precision, width, fill = attributes["precision"], attributes["width"], attribute_bytes(node, "fill")
+    scientific, shortest = attributes["scientific"], attributes["shortest"]
+    has_point, is_text = dtype.is_floating or dtype.is_complex, dtype is dtypes.string
+    if scientific and shortest:
+        raise invalid("Cannot select both scientific and shortest notation")
+    if (scientific or shortest) and not (has_point or is_text):
+        raise invalid("scientific and shortest format not supported for datatype " + dtype.name)
+    if precision >= 0 and not (has_point or is_text):
+        raise invalid(f"precision not supported for datatype {dtype.name}")
+    if len(fill) > 1:
+        raise invalid("Fill string must be one or fewer characters")
+    if fill and fill not in b" +-0#":
+        raise invalid(f'Fill argument not supported: "{fill.decode("utf-8", "replace")}"')
+    if is_text and width < 0:
+        return b"%s"
+    if (is_text and fill == b"0") or (dtype.is_unsigned and fill in b"+ "):
+        fill = b""  # C ignores these there
+    kind = b"e" if scientific else b"g" if shortest else b"f"
+    if not has_point:
+        kind = b"s" if is_text else b"d"
+    size = b"%d" % width if width > -1 else b""
+    return b"%" + fill + size + (b".%d" % precision if precision > -1 else b"") + kind
+
+
+@as_string_op.kernel(CPU)  # strings are in host memory
+def _(node: Node, env: Environment) -> Callable[[Any], Strings]:
+    dtype, directive = node.dtype(0), _directive(node)
+
+    def format_all(values: Any) -> Strings:
+        array = to_numpy(values, dtype)
+        items = array.reshape(-1).tolist()
+        return as_array(_texts(items, dtype, directive), array.shape)
+
+    return format_all
+
+
+def _texts(items: list[Any], dtype: DType, directive: bytes) -> list[bytes]:
+    if dtype is dtypes.bool:
+        return [b"true" if item else b"false" for item in items]
+    if dtype is dtypes.string:
+        return [directive % item for item in items]
+    if dtype.is_complex:
+        parts = _texts([part for item in items for part in (item.real, item.imag)], dtypes.float64, directive)
+        return [b"(%s,%s)" % pair for pair in zip(parts[::2], parts[1::2])]
+    if not items:
+        return []
+    texts = (b"\0".join([directive] * len(items)) % tuple(items)).split(b"\0")  # all in one call
+    if dtype.is_floating:
+        for i in np.flatnonzero(~np.isfinite(items)):
+            texts[i] = _infinite_text(items[i], directive)
+    return texts
+
+
+def _infinite_text(number: float, directive: bytes) -> bytes:
+    """Infinity, or no number with its sign, which is never filled up with zeros."""
+    directive = directive.replace(b"%0", b"%")
+    if np.isnan(number):
+        return (directive % math.copysign(math.inf, number)).replace(b"inf", b"nan")
+    return directive % number
+
+
+# ---- text as numbers
+
+string_to_number_op = op(
+    "StringToNumber",
+    "string_tensor: string -> output: out_type",
+    "out_type: type in [float, double, int32, int64, uint32, uint64] = float",
+    by_element=True,
+)
+string_to_number_op.infer(same_shape)
+string_to_number_op.not_differentiable()
+
+_MOST_DIGITS = 18  # fewer than int64 holds
+_SPACE = b" \t\n\v\f\r"
+_HEXADECIMAL = re.compile(rb"[+-]?0[xX](?=[\da-fA-F.])[\da-fA-F]*\.?[\da-fA-F]*([pP][+-]?\d+)?")
+_NOT_A_NUMBER = re.compile(rb"[+-]?nan\(\w*\)", re.IGNORECASE)
+_INTEGER = re.compile(rb"[+-]?[0-9]+")
+
+
+@string_to_number_op.kernel(CPU)  # strings are in host memory
+def _(node: Node, env: Environment) -> Callable[[Strings], torch.Tensor]:
+    dtype = node.attributes["out_type"]
+    return lambda strings: torch.from_numpy(parse_numbers(as_list(strings), dtype).reshape(strings.shape))
+
+
+def parse_numbers(strings: list[bytes], dtype: DType) -> np.ndarray[Any, Any]:
+    """The number that each string is the text of. InvalidArgumentError for any other text."""
+    if dtype.is_integer:
+        return _parse_integers(strings, np.dtype(dtype.as_numpy_dtype))
+    with np.errstate(over="ignore"):
+        return _parse_floats(strings, np.dtype(dtype.as_numpy_dtype))
+
+
+def _refused(string: bytes) -> Exception:
+    text = string.decode("utf-8", "backslashreplace")
+    return invalid(f"StringToNumberOp could not correctly convert string: {text}")
+
+
+def _parse_floats(strings: list[bytes], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    try:
+        if b"_" in b"".join(strings):  # Python's own notation
+            raise ValueError
+        numbers = list(map(float, strings))
+    except ValueError:
+        numbers = [_parse_float(each) for each in strings]
+    return np.array(numbers, np.float64).astype(dtype)
+
+
+def _parse_float(string: bytes) -> float:
+    text = string.strip(_SPACE)
+    if b"_" not in text:
+        try:
+            return float(text)
+        except ValueError:
+            pass
+    if _HEXADECIMAL.fullmatch(text):
+        try:
+            return float.fromhex(text.decode())
+        except OverflowError:
+            return -np.inf if text[:1] == b"-" else np.inf
+    if _NOT_A_NUMBER.fullmatch(text):
+        return np.nan
+    raise _refused(string)
+
+
+def _parse_decimals(strings: list[bytes]) -> np.ndarray[Any, Any] | None:
+    """The numbers, int64, if all texts are a few digits, with a minus or without; else None."""
+    packed = Packed(strings)
+    if not strings or packed.lengths.max() > _MOST_DIGITS:
+        return None
+    negative = packed.buffer[packed.starts] == ord("-")
+    begins = packed.starts + negative
+    ends = packed.starts + packed.lengths
+    if (begins >= ends).any():
+        return None
+    numbers = np.zeros(len(strings), np.int64)
+    for i in range(int(packed.lengths.max()), 0, -1):  # from the digit that counts most
+        at = ends - i
+        digits = packed.buffer[at].astype(np.int64) - ord("0")
+        digits[at < begins] = 0
+        if digits.min() < 0 or digits.max() > 9:
+            return None
+        numbers = numbers * 10 + digits
+    return np.where(negative, -numbers, numbers)
+
+
+def _parse_integers(strings: list[bytes], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    info = np.iinfo(dtype)
+    decimals = _parse_decimals(strings) if info.min else None  # unsigned numbers have no minus
+    if decimals is not None and info.min <= decimals.min() and decimals.max() <= info.max:
+        return decimals.astype(dtype)
+    try:
+        if not set(b"_-" if info.min == 0 else b"_") & set(b"".join(strings)):
+            wide = np.array(list(map(int, strings)), np.int64)
+            if wide.size == 0 or (info.min <= wide.min() and wide.max() <= info.max):
+                return wide.astype(dtype)
+    except (ValueError, OverflowError):
+        pass
+    return np.array([_parse_integer(each, info) for each in strings], dtype)
+
+
+def _parse_integer(string: bytes, info: Any) -> int:
+    text = string.strip(_SPACE)
+    if not _INTEGER.fullmatch(text) or len(text) > 4000:
+        raise _refused(string)
+    number = int(text)
+    if not info.min <= number <= info.max or (text[:1] == b"-" and info.min == 0):
+        raise _refused(string)
+    return number
+
+
+# ---- public functions
+
+
+def as_string(
+    input: Any,
+    precision: int = -1,
+    scientific: bool = False,
+    shortest: bool = False,
+    width: int = -1,
+    fill: str = "",
+    name: str | None = None,
+) -> Tensor:
+    """Each number as text, as C's ``printf`` writes it: ``%d``, ``%f``, ``%e`` or ``%g``.
+
+    `precision`: digits after the point (6 if negative). `scientific` is ``%e``, `shortest` ``%g``. `width`:
+    the least number of characters. `fill`: one of the flags ' ', '+', '-', '0' and '#', or ''. Booleans are
+    'true' and 'false', complex numbers '(real,imaginary)'. A step raises InvalidArgumentError for settings
+    that contradict each other or the type.
+    """
+    return as_string_op(
+        input,
+        precision=precision,
+        scientific=scientific,
+        shortest=shortest,
+        width=width,
+        fill=fill,
+        name=name,
+    )
+
+
+def string_to_number(
+    string_tensor: Any = None, out_type: Any = dtypes.float32, name: str | None = None, input: Any = None
+) -> Tensor:
+    """The number that each string is the text of, as `out_type`: float32, float64 or an integer of 32 or 64
+    bits.
+
+    White space may surround it; text of floating-point numbers may be ``inf``, ``nan`` or hexadecimal. A step
+    raises InvalidArgumentError for any other text, and for integers that `out_type` does not hold.
+    """
+    string_tensor = input if string_tensor is None else string_tensor
+    return string_to_number_op(string_tensor, out_type=out_type, name=name)

@@ -1,0 +1,50 @@
+"""The public functions of strings build what TensorFlow 1.15 builds, and give what it gives."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+
+import pytest
+
+import flowstone as tf
+import string_programs
+from flowstone.ops.strings.hash_buckets import fingerprint
+
+GOLDEN = json.loads((pathlib.Path(__file__).parents[2] / "golden" / "strings" / "programs.json").read_text())
+
+
+@pytest.mark.parametrize("name", sorted({**string_programs.NAMED, **string_programs.VALUES}))
+def test_programs(name: str) -> None:
+    program = {**string_programs.NAMED, **string_programs.VALUES}[name]
+    found, expected = string_programs.evaluate(tf, program), GOLDEN["programs"][name]
+    assert found["values"] == expected["values"]
+    if "nodes" in expected:
+        assert found["nodes"] == expected["nodes"]
+    for shape, known in zip(found["shapes"], expected["shapes"], strict=True):
+        if known is not None:
+            assert shape is not None and all(mine in (None, size) for mine, size in zip(shape, known))
+
+
+@pytest.mark.parametrize("name", sorted(string_programs.MISTAKES))
+def test_mistakes(name: str) -> None:
+    assert string_programs.mistake(tf, string_programs.MISTAKES[name]) == GOLDEN["mistakes"][name]
+
+
+def test_what_would_be_ragged_is_refused() -> None:
+    for refused in (
+        lambda: tf.strings.unicode_decode(["a"], "UTF-8"),
+        lambda: tf.strings.unicode_split_with_offsets(["a"], "UTF-8"),
+        lambda: tf.strings.bytes_split(["a"]),
+        lambda: tf.strings.split(["a"], result_type="RaggedTensor"),
+    ):
+        with pytest.raises(ValueError, match="has no ragged tensors"):
+            refused()
+
+
+def test_a_fingerprint_is_the_same_in_all_types_of_equal_bytes() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        words, numbers = fingerprint(["\1\0\0\0", "\2\0\0\0"]), tf.fingerprint([[1], [2]])
+        assert words.shape.as_list() == numbers.shape.as_list() == [2, 8]
+        first, second = session.run([words, numbers])
+    assert first.tolist() == second.tolist() and first[0].tolist() != first[1].tolist()
