@@ -1,6 +1,7 @@
 """`flowstone.nn`: activations, losses, convolutions, pooling, normalisation, embeddings."""
 
 from flowstone import rnn_cell
+from flowstone.framework.late_names import late_names as _late_names
 from flowstone.gradients.swish import swish
 from flowstone.gradients.swish import swish as silu
 from flowstone.layers.dynamic_recurrent import bidirectional_dynamic_rnn, dynamic_rnn
@@ -83,4 +84,14 @@ from flowstone.ops.randomness.candidate_sampling import (
     learned_unigram_candidate_sampler,
     log_uniform_candidate_sampler,
     uniform_candidate_sampler,
+)
+
+__getattr__, __dir__ = _late_names(
+    globals(),
+    {
+        "flowstone.ops.networks.ctc": "ctc_loss ctc_loss_v2 ctc_unique_labels",
+        "flowstone.ops.networks.ctc_decoding": (
+            "ctc_beam_search_decoder ctc_beam_search_decoder_v2 ctc_greedy_decoder"
+        ),
+    },
 )
