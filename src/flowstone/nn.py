@@ -93,5 +93,7 @@ __getattr__, __dir__ = _late_names(
         "flowstone.ops.networks.ctc_decoding": (
             "ctc_beam_search_decoder ctc_beam_search_decoder_v2 ctc_greedy_decoder"
         ),
+        "flowstone.ops.networks.fractional_pooling": "fractional_avg_pool fractional_max_pool",
+        "flowstone.ops.networks.spread_windows": "with_space_to_batch",
     },
 )

@@ -65,6 +65,8 @@ MARKED_STATEFUL = frozenset(
         "CheckNumerics",
         "ExtractGlimpse",
         "ExtractGlimpseV2",
+        "FractionalAvgPool",
+        "FractionalMaxPool",
         "MatchingFiles",
         "Placeholder",
         "PlaceholderV2",
