@@ -165,6 +165,13 @@ __getattr__, __dir__ = _late_names(
         "flowstone.client.session": "InteractiveSession Session",  # and all that runs graphs
         "flowstone.layers.confusion_matrix": "confusion_matrix",
         "flowstone.ops.numbers.histograms": "histogram_fixed_width histogram_fixed_width_bins",
+        "flowstone.ops.quantization.arithmetic": "quantized_concat",
+        "flowstone.ops.quantization.conversions": "dequantize quantize quantize_v2",
+        "flowstone.ops.quantization.fake_quantization": (
+            "fake_quant_with_min_max_args fake_quant_with_min_max_args_gradient "
+            "fake_quant_with_min_max_vars fake_quant_with_min_max_vars_gradient "
+            "fake_quant_with_min_max_vars_per_channel fake_quant_with_min_max_vars_per_channel_gradient"
+        ),
     },
-    "app audio config flags image linalg logging losses metrics raw_ops summary test train",
+    "app audio config flags image linalg logging losses metrics quantization raw_ops summary test train",
 )

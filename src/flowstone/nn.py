@@ -95,5 +95,8 @@ __getattr__, __dir__ = _late_names(
         ),
         "flowstone.ops.networks.fractional_pooling": "fractional_avg_pool fractional_max_pool",
         "flowstone.ops.networks.spread_windows": "with_space_to_batch",
+        "flowstone.ops.quantization.layers": (
+            "quantized_avg_pool quantized_conv2d quantized_max_pool quantized_relu_x"
+        ),
     },
 )

@@ -133,7 +133,6 @@ def rounding() -> list:
             ]
         several = literal([-1, -2, -0.25, -0.5], "T"), literal([1, 0.5, 1, 3], "T")
         cases += [
-            case(op, x, *several, axis=1, **given),
             case(op, x, *several, axis=1),
             case(op, literal(np.zeros(3), "T"), low, high, label="zeros"),
             case(op, x, high, low, label="turned round", error=INVALID, **given),

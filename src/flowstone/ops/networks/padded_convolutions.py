@@ -74,7 +74,7 @@ def _kernel(node: Node, env: Environment) -> Kernel:
         return lambda x, paddings, kernel: convolve(_mirrored(x, paddings, skip), kernel)
     align = node.attributes["resize_align_corners"]
     return lambda x, size, paddings, kernel: convolve(
-        _mirrored(_resized(x, size, align), paddings, skip), kernel
+        _mirrored(resized_bilinear(x, size, align), paddings, skip), kernel
     )
 
 
@@ -123,8 +123,8 @@ def _mirrored(x: torch.Tensor, paddings: torch.Tensor, skip: int) -> torch.Tenso
     return x
 
 
-def _resized(x: torch.Tensor, size: torch.Tensor, align: bool) -> torch.Tensor:
-    """Images resized between their pixels, whose corners are kept, or of which the first is."""
+def resized_bilinear(x: torch.Tensor, size: torch.Tensor, align: bool, half: bool = False) -> torch.Tensor:
+    """Float images resized between their pixels: by the corners, the pixels' middles, or the first pixel."""
     if x.dim() != 4 or list(size.shape) != [2]:
         raise invalid(f"input must be 4-dimensional and size have 2 elements: {list(x.shape)}")
     rows, columns = size.tolist()
@@ -133,9 +133,9 @@ def _resized(x: torch.Tensor, size: torch.Tensor, align: bool) -> torch.Tensor:
     if 0 in x.shape[1:]:
         raise invalid("input image must be of non-zero size")
     planes = x.permute(0, 3, 1, 2)
-    if align:
+    if align or half:
         return torch.nn.functional.interpolate(
-            planes, (rows, columns), mode="bilinear", align_corners=True
+            planes, (rows, columns), mode="bilinear", align_corners=align
         ).permute(0, 2, 3, 1)
     # A pixel more at each end makes the distances of corners those of all pixels.
     planes = torch.nn.functional.pad(planes, [0, 1, 0, 1], "replicate")

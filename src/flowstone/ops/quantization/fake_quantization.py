@@ -266,8 +266,7 @@ def fake_quant_with_min_max_vars_gradient(
 def fake_quant_with_min_max_vars_per_channel(
     inputs: Any, min: Any, max: Any, num_bits: int = 8, narrow_range: bool = False, name: str | None = None
 ) -> Tensor:
-    """`fake_quant_with_min_max_vars` with ranges of their own, vectors, for elements of the last dimension.
-    """
+    """`fake_quant_with_min_max_vars` with a range, of two vectors, for each element of the last dimension."""
     return channels_op(inputs, min, max, num_bits=num_bits, narrow_range=narrow_range, name=name)
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import torch
 
 from flowstone.framework import dtypes
@@ -70,7 +71,8 @@ def rounded_away(x: torch.Tensor) -> torch.Tensor:
 
 def to_floats(x: torch.Tensor, levels: Levels) -> torch.Tensor:
     """The float32 numbers that integers stand for."""
-    low = 0.0 if levels.step == 0 else round_away(levels.low / levels.step) * levels.step
+    step = float(np.float32(levels.step))
+    low = 0.0 if step == 0 else round_away(float(np.float32(levels.low) / np.float32(step))) * step
     return ((x.double() - levels.lowest) * levels.step + low).float()
 
 
@@ -89,7 +91,7 @@ def narrowed(x: torch.Tensor, dtype: DType) -> torch.Tensor:
     assert dtype.torch is not None
     lowest, highest = limits(dtype)
     if x.dtype.is_floating_point:
-        x = x.nan_to_num(lowest, highest, lowest)
+        x = x.double().nan_to_num(lowest, highest, lowest)  # float32 has not all limits
     return x.clamp(lowest, highest).to(torch.int64).to(dtype.torch)
 
 
@@ -118,10 +120,10 @@ def require_scalars(node: Node, *positions: int) -> None:
             raise ValueError(f"Shape must be rank 0 but is rank {len(dims)}")
 
 
-def added_range(first: Levels, second: Levels) -> Levels:
-    """The range of sums of two quantised numbers: some headroom in 32 bits, around zero."""
+def added_range(first: Levels, second: Levels, bits: int) -> Levels:
+    """A range around zero, 2^bits as wide as that of the numbers that are added in 32 bits."""
     largest = max(abs(first.low), abs(first.high), abs(second.low), abs(second.high))
-    return Levels(dtypes.qint32, -largest * 2**17, largest * 2**17)
+    return Levels(dtypes.qint32, -largest * 2**bits, largest * 2**bits)
 
 
 def product_range(first: Levels, second: Levels, dtype: DType = dtypes.qint32) -> Levels:

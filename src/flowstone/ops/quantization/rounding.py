@@ -64,19 +64,18 @@ fourth_grad_op = op(
 
 
 class _Form:
-    """What the attributes say: whether integers are `signed`, the range `given`, and how halves are rounded.
-    """
+    """What the attributes say: whether integers are `signed`, the range `given`, how halves go."""
 
     def __init__(self, node: Node) -> None:
         get = node.attributes.get
-        self.signed, self.given = get("signed_input"), get("range_given")
+        self.signed, self.given = bool(get("signed_input")), bool(get("range_given"))
         self.narrow, self.axis = get("narrow_range", False), get("axis", -1)
         self.half_up = get("round_mode") == "HALF_UP"
 
     def limits(self, bits: int) -> tuple[int, int]:
         """The lowest and highest integer of so many bits."""
         if not 1 <= bits - self.signed <= 62:
-            raise invalid(f"num_bits is out of range: {bits} with signed_input {bool(self.signed)}")
+            raise invalid(f"num_bits is out of range: {bits} with signed_input {self.signed}")
         if not self.signed:
             return 0, 2**bits - 1
         return -(2 ** (bits - 1)) + int(self.narrow), 2 ** (bits - 1) - 1
@@ -147,7 +146,7 @@ def _kernel(node: Node, env: Environment) -> Kernel:
             raise invalid(f"Invalid range: input_min {low.tolist()} > input_max {high.tolist()}")
         ends = (low, high) if form.given else form.ends_of(x)
         shape = () if form.axis == -1 else (-1,)
-        return form.rounded(x, *[each.reshape(shape) for each in ends], int(bits))
+        return form.rounded(x, ends[0].reshape(shape), ends[1].reshape(shape), int(bits))
 
     return run
 
