@@ -143,7 +143,8 @@ def _(node: Node) -> Shapes:
 
 def exact_product(function: Callable[..., Any], x: torch.Tensor, y: torch.Tensor, terms: int) -> torch.Tensor:
     """A sum of so many products of small integers, computed in floats that hold it exactly."""
-    if max(int(x.abs().max()), 1) * max(int(y.abs().max()), 1) * terms < 2**24:
+    # On a GPU float32 convolutions and products may keep fewer bits.
+    if x.device.type == "cpu" and max(int(x.abs().max()), 1) * max(int(y.abs().max()), 1) * terms < 2**24:
         return function(x.float(), y.float()).to(torch.int64)  # type: ignore[no-any-return]
     return function(x.double(), y.double()).to(torch.int64)  # type: ignore[no-any-return]
 
@@ -184,6 +185,7 @@ range_op = op(
     f"{_GIVEN} -> output_min: float, output_max: float",
     Tinput=QUANTIZED,
     host=_HOST,
+    capturable=False,
     cost=1.0,
 )
 requantize_op = op(
@@ -195,7 +197,13 @@ requantize_op = op(
     cost=4.0,
 )
 shrink_op = op(
-    "QuantizeDownAndShrinkRange", f"{_GIVEN} -> {_OUTPUTS}", _TO_TYPE, Tinput=QUANTIZED, host=_HOST, cost=5.0
+    "QuantizeDownAndShrinkRange",
+    f"{_GIVEN} -> {_OUTPUTS}",
+    _TO_TYPE,
+    Tinput=QUANTIZED,
+    host=_HOST,
+    capturable=False,
+    cost=5.0,
 )
 
 

@@ -7,6 +7,7 @@ alike, by the side that would leave the integers first.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
@@ -18,7 +19,7 @@ from flowstone.framework.node import Node
 from flowstone.framework.operation import Shapes, op
 from flowstone.framework.tensor import Tensor
 from flowstone.ops.arrays.arrays import invalid
-from flowstone.ops.quantization.ranges import limits, narrowed, rounded_away
+from flowstone.ops.quantization.ranges import by_pieces, limits, narrowed, rounded_away
 
 __all__ = ["dequantize", "quantize", "quantize_v2"]
 
@@ -164,30 +165,54 @@ def _(node: Node, env: Environment) -> Kernel:
         low, high = _widened(low.reshape(shape), high.reshape(shape), least)
         if form.mode == "SCALED":
             scale, low, high = _scaled_range(form, low, high)
-            product = x.clamp(form.spread(low, x), form.spread(high, x)) * form.spread(scale, x)
-            found = product.round() if even else rounded_away(product)
+            convert = _by_scale(form, x, low, high, scale, even)
         elif form.mode == "MIN_FIRST":
-            found = _by_steps(form, x, low, high)
+            convert = _by_steps(form, low, high)
         else:
-            lowest, highest = limits(form.dtype)
-            scale = (highest - lowest) / (high - low)
-            inside = x.clamp(form.spread(low, x), form.spread(high, x))
-            product = (inside - form.spread(low, x)) * form.spread(scale, x)
-            found = rounded_away(product - form.half)
-        return [narrowed(found, form.dtype), low, high]
+            convert = _by_range(form, x, low, high)
+        if form.axis != -1:
+            return [convert(x), low, high]
+        return [by_pieces(convert, x, form.dtype.torch), low, high]
 
     return run
 
 
-def _by_steps(form: _Form, x: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> torch.Tensor:
+_Convert = Callable[[torch.Tensor], torch.Tensor]
+
+
+def _by_scale(
+    form: _Form, x: torch.Tensor, low: torch.Tensor, high: torch.Tensor, scale: torch.Tensor, even: bool
+) -> _Convert:
+    """The integers of the mode SCALED, of `x` or, without an axis, of any part of it."""
+    low, high, scale = form.spread(low, x), form.spread(high, x), form.spread(scale, x)
+
+    def convert(x: torch.Tensor) -> torch.Tensor:
+        product = x.clamp(low, high).mul_(scale)
+        return narrowed(product.round_() if even else rounded_away(product), form.dtype)
+
+    return convert
+
+
+def _by_range(form: _Form, x: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> _Convert:
+    """The integers of the mode MIN_COMBINED."""
+    lowest, highest = limits(form.dtype)
+    scale = form.spread((highest - lowest) / (high - low), x)
+    low, high = form.spread(low, x), form.spread(high, x)
+
+    def convert(x: torch.Tensor) -> torch.Tensor:
+        product = x.clamp(low, high).sub_(low).mul_(scale)
+        return narrowed(rounded_away(product.sub_(form.half) if form.half else product), form.dtype)
+
+    return convert
+
+
+def _by_steps(form: _Form, low: torch.Tensor, high: torch.Tensor) -> _Convert:
     """The integers of the mode MIN_FIRST, whose steps include 0."""
     lowest, highest = limits(form.dtype)
     steps = float(highest - lowest + 1)
-    if float(low) == float(high):
-        return torch.zeros_like(x)
     scale = (steps / ((high - low).double() * (steps / (steps - 1.0)))).float()
     offset = rounded_away(low * scale) - lowest
-    return rounded_away(x * scale) - offset
+    return lambda x: narrowed(rounded_away(x * scale).sub_(offset), form.dtype)
 
 
 # ---- integers to floats

@@ -17,6 +17,7 @@ from flowstone.framework.node import Node
 from flowstone.framework.operation import F, Gradients, Shapes, op
 from flowstone.framework.tensor import Tensor
 from flowstone.ops.arrays.arrays import invalid
+from flowstone.ops.quantization.ranges import by_pieces
 
 __all__ = [
     "fake_quant_with_min_max_args",
@@ -75,22 +76,39 @@ def _rounded(x: torch.Tensor, low: torch.Tensor, high: torch.Tensor, steps: _Ste
     first, last, step = steps.over(low, high)
     inverse = 1 / step
     zero = torch.floor(0.5 - first * inverse)
-    found = torch.floor((x.clamp(first, last) - first) * inverse - zero + 0.5) * step
-    return torch.where((low == 0) & (high == 0), 0, found)
+
+    def rounded(x: torch.Tensor) -> torch.Tensor:
+        return x.clamp(first, last).sub_(first).mul_(inverse).sub_(zero).add_(0.5).floor_().mul_(step)
+
+    empty = (low == 0) & (high == 0)
+    if not low.dim() and low.device.type == "cpu":
+        return torch.zeros_like(x) if bool(empty) else by_pieces(rounded, x, x.dtype)
+    return rounded(x).masked_fill_(empty, 0)
 
 
 def _passed(
     dy: torch.Tensor, x: torch.Tensor, low: torch.Tensor, high: torch.Tensor, steps: _Steps
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """The gradient inside the range, below and above it."""
+) -> torch.Tensor:
+    """The gradient inside the range."""
     first, last, _ = steps.over(low, high)
-    empty = (low == 0) & (high == 0)
-    inside = ((x >= first) & (x <= last)) | empty
-    return (
-        torch.where(inside, dy, 0),
-        torch.where((x < first) & ~empty, dy, 0),
-        torch.where((x > last) & ~empty, dy, 0),
-    )
+    inside = (x >= first).logical_and_(x <= last)
+    return torch.where(inside.logical_or_((low == 0) & (high == 0)), dy, 0)
+
+
+def _passed_to_ends(
+    dy: torch.Tensor, x: torch.Tensor, low: torch.Tensor, high: torch.Tensor, steps: _Steps
+) -> list[torch.Tensor]:
+    """The sums of the gradient below and above the range."""
+    first, last, _ = steps.over(low, high)
+    width = (low != 0) | (high != 0)
+    found = []
+    for outside in (x < first, x > last):
+        outside &= width
+        if low.dim():
+            found.append(torch.where(outside, dy, 0).view(-1, len(low)).sum(0))
+        else:
+            found.append(dy.masked_select(outside).sum())
+    return found
 
 
 # ---- ranges that are attributes
@@ -117,7 +135,7 @@ def _(node: Node, env: Environment) -> Kernel:
 
     def run(dy: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
         _check_equal(dy, x)
-        return _passed(dy, x, low, high, steps)[0]
+        return _passed(dy, x, low, high, steps)
 
     return run
 
@@ -156,12 +174,7 @@ def _backward(node: Node, env: Environment) -> Kernel:
     def run(dy: torch.Tensor, x: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> list[torch.Tensor]:
         _check_equal(dy, x)
         _check_ends(x, low, high, by_channel)
-        inside, below, above = _passed(dy, x, low, high, steps)
-        if by_channel:
-            return [inside, below.flatten(0, -2).sum(0), above.flatten(0, -2).sum(0)] if x.dim() > 1 else [
-                inside, below, above
-            ]  # fmt: skip
-        return [inside, below.sum(), above.sum()]
+        return [_passed(dy, x, low, high, steps), *_passed_to_ends(dy, x, low, high, steps)]
 
     return run
 

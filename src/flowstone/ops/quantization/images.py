@@ -33,6 +33,7 @@ instance_norm_op = op(
     "variance_epsilon: float = 1e-05 ; min_separation: float = 0.001",
     T=dtypes.QUANTIZED,
     host=("x_min", "x_max", "y_min", "y_max"),
+    capturable=False,
     cost=8.0,
 )
 

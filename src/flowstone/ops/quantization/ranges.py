@@ -12,6 +12,7 @@ tensor([-1.,  2.])
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -63,10 +64,28 @@ def round_away(number: float) -> int:
     return math.floor(number + 0.5) if number >= 0 else math.ceil(number - 0.5)
 
 
+_BELOW_HALF = {torch.float32: 0.5 - 2.0**-25, torch.float64: 0.5 - 2.0**-54}  # what a half rounds up with
+
+
 def rounded_away(x: torch.Tensor) -> torch.Tensor:
-    """The same of a tensor."""
-    whole = x.trunc()
-    return whole + torch.where((x - whole).abs() >= 0.5, x.sign(), 0)
+    """The same of a float32 or float64 tensor."""
+    half = torch.tensor(_BELOW_HALF[x.dtype], dtype=x.dtype, device=x.device)
+    return torch.copysign(half, x).add_(x).trunc_()
+
+
+_PIECE = 2**15  # elements: a few such arrays stay in a core's cache
+
+
+def by_pieces(
+    function: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor, dtype: torch.dtype | None
+) -> torch.Tensor:
+    """An element-wise function of several passes, on pieces of large tensors on a host."""
+    if x.device.type != "cpu" or x.numel() < 4 * _PIECE or not x.is_contiguous():
+        return function(x)
+    result = torch.empty(x.shape, dtype=dtype)
+    for piece, found in zip(x.view(-1).split(_PIECE), result.view(-1).split(_PIECE)):
+        found.copy_(function(piece))
+    return result
 
 
 def to_floats(x: torch.Tensor, levels: Levels) -> torch.Tensor:
@@ -87,12 +106,16 @@ def to_integers(x: torch.Tensor, levels: Levels) -> torch.Tensor:
 
 
 def narrowed(x: torch.Tensor, dtype: DType) -> torch.Tensor:
-    """Whole numbers as integers of a type; those beyond its limits become the limits, NaN the lowest."""
+    """Whole numbers as integers of a type; those beyond its limits become the limits, NaN any integer."""
     assert dtype.torch is not None
     lowest, highest = limits(dtype)
-    if x.dtype.is_floating_point:
-        x = x.double().nan_to_num(lowest, highest, lowest)  # float32 has not all limits
-    return x.clamp(lowest, highest).to(torch.int64).to(dtype.torch)
+    if not x.dtype.is_floating_point:
+        return x.clamp(lowest, highest).to(dtype.torch)
+    if highest > 2**24:  # float32 has not all limits
+        return x.double().nan_to_num(lowest, highest, lowest).clamp(lowest, highest).to(dtype.torch)
+    return (
+        x.clamp(lowest, highest).to(dtype.torch if lowest or highest < 256 else torch.int32).to(dtype.torch)
+    )
 
 
 def wide(x: torch.Tensor) -> torch.Tensor:

@@ -42,6 +42,7 @@ second_op, fourth_op = (
         f"{_RANGE} -> output: T",
         f"{_SIGNED} ; {_BITS} ; range_given: bool = false ; {_LATER}",
         T=_TYPES,
+        capturable=False,
         cost=6.0,
     )
     for version in (2, 4)
@@ -52,6 +53,7 @@ third_op = op(
     f"{_SIGNED} ; range_given: bool = true ; narrow_range: bool = false ; axis: int = -1",
     T=_TYPES,
     host=("num_bits",),
+    capturable=False,
     cost=6.0,
 )
 fourth_grad_op = op(
