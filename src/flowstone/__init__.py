@@ -184,7 +184,14 @@ __getattr__, __dir__ = _late_names(
         "flowstone.ops.strings.regular_expressions": "regex_replace",
         "flowstone.ops.strings.splitting": "string_split",
         "flowstone.ops.strings.substrings": "substr",
+        "flowstone.ops.quantization.arithmetic": "quantized_concat",
+        "flowstone.ops.quantization.conversions": "dequantize quantize quantize_v2",
+        "flowstone.ops.quantization.fake_quantization": (
+            "fake_quant_with_min_max_args fake_quant_with_min_max_args_gradient "
+            "fake_quant_with_min_max_vars fake_quant_with_min_max_vars_gradient "
+            "fake_quant_with_min_max_vars_per_channel fake_quant_with_min_max_vars_per_channel_gradient"
+        ),
     },
-    "app audio config flags image linalg logging lookup losses metrics raw_ops sets sparse"
-    " strings summary test train",
+    "app audio config flags image linalg logging lookup losses metrics quantization raw_ops"
+    " sets sparse strings summary test train",
 )

@@ -88,5 +88,16 @@ from flowstone.ops.randomness.candidate_sampling import (
 
 __getattr__, __dir__ = _late_names(
     globals(),
-    {"flowstone.ops.sparse.safe_embedding": "safe_embedding_lookup_sparse"},
+    {
+        "flowstone.ops.networks.ctc": "ctc_loss ctc_loss_v2 ctc_unique_labels",
+        "flowstone.ops.networks.ctc_decoding": (
+            "ctc_beam_search_decoder ctc_beam_search_decoder_v2 ctc_greedy_decoder"
+        ),
+        "flowstone.ops.networks.fractional_pooling": "fractional_avg_pool fractional_max_pool",
+        "flowstone.ops.networks.spread_windows": "with_space_to_batch",
+        "flowstone.ops.quantization.layers": (
+            "quantized_avg_pool quantized_conv2d quantized_max_pool quantized_relu_x"
+        ),
+        "flowstone.ops.sparse.safe_embedding": "safe_embedding_lookup_sparse",
+    },
 )

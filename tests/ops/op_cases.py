@@ -13,6 +13,7 @@ Inputs, in the order of the op's definition:
 - `ints(lo, hi, shape, dtype)`: integers of [lo, hi); without a dtype, of the case's if that is an integer
   type, else int32;
 - `bools(shape)`, `strings([...])`;
+- quantised types hold the integers behind them, as plain arrays;
 - a number, a NumPy array or a (nested) list of numbers is itself: floats take the case's dtype, integers are
   int32, an array keeps its own. `literal(value, dtype)` says another; the dtype "T" is the case's;
 - a list holding an input specification or an array is one list argument (`N*T`), as is `listed(...)`;
@@ -48,6 +49,8 @@ NUMPY_DTYPES: dict[str, np.dtype] = {
     "bool": np.dtype(bool),
     "bfloat16": np.dtype(ml_dtypes.bfloat16),
     "string": np.dtype(object),
+    **{f"q{kind}{bits}": np.dtype(f"{kind}{bits}") for kind in ("int", "uint") for bits in (8, 16)},
+    "qint32": np.dtype(np.int32),
 }
 _SPELLINGS = {"half": "float16", "float": "float32", "double": "float64"}
 LONGEST_ID = 110
@@ -118,7 +121,7 @@ class Spec:
             values = np.rint(values if self.kind == "uniform" else 4 * values)
             if self.kind == "positive":
                 values = np.maximum(values, 1)
-        if own.startswith("uint"):
+        if own.startswith(("uint", "quint")):
             values = np.abs(values)
         return np.asarray(values).astype(NUMPY_DTYPES[own])
 

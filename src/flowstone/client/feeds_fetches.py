@@ -139,8 +139,8 @@ def fetch_converter(tensor: Tensor, copied: bool) -> Callable[[Any], Any]:
     dtype = tensor.dtype.base_dtype
     if dtype.torch is None:
         return _fetch_strings if dtype is dtypes.string else lambda value: value
-    plain = dtype is not dtypes.bfloat16 and not dtype.is_quantized and not dtype.is_complex
-    if plain and tensor.dims == ():
+    plain = dtype is not dtypes.bfloat16 and not dtype.is_complex
+    if plain and tensor.dims == () and not dtype.is_quantized:
         return _scalar_fetcher(dtype.as_numpy_dtype)
     if not plain:
         return lambda value: np.array(to_numpy(value, dtype), copy=True, order="C")[()]

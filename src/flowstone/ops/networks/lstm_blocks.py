@@ -1,0 +1,314 @@
+"""LSTM cells as one op: a step (LSTMBlockCell), a sequence (BlockLSTM), and the ops of their gradients.
+
+Inputs are x [batch, inputs] ([time, batch, inputs] of a sequence), the cell state and output before,
+`cs_prev` and `h_prev` [batch, cells], weights w [inputs + cells, 4 cells] and biases b; the columns belong
+to the input gate, the new input, the forget gate and the output gate. The second version of the sequence has
+the forget gate second and adds nothing to it.
+
+    i = sigmoid(… + wci cs_prev)     f = sigmoid(… + wcf cs_prev + forget_bias)     ci = tanh(…)
+    cs = clip(ci i + cs_prev f)      o = sigmoid(… + wco cs)       co = tanh(cs)        h = co o
+
+The peepholes wci, wcf and wco [cells] count if `use_peephole` says so, and the clipping does nothing unless
+`cell_clip` is positive; the gradients leave it out. Of a sequence `seq_len_max` steps are computed, the
+others are zero (Hochreiter and Schmidhuber, 1997; Gers et al., 2002, for the peepholes).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+
+from flowstone.framework import dtypes, work
+from flowstone.framework.graph_operation import Operation
+from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.node import Node
+from flowstone.framework.operation import F, Gradients, OpDeclaration, Shapes, op
+from flowstone.framework.shape import Dims
+from flowstone.framework.tensor import Tensor
+from flowstone.ops.arrays.arrays import invalid
+from flowstone.ops.networks.windows import require_rank
+
+_TYPES = (dtypes.float16, dtypes.float32)
+_WEIGHTS = "cs_prev: T, h_prev: T, w: T, wci: T, wcf: T, wco: T, b: T"
+_GATES = "i: T, cs: T, f: T, o: T, ci: T, co: T"
+_CELL_FORM = "forget_bias: float = 1 ; cell_clip: float = 3 ; use_peephole: bool = false"
+_SEQUENCE_GRADIENTS = (
+    "x_grad: T, cs_prev_grad: T, h_prev_grad: T, w_grad: T, wci_grad: T, wcf_grad: T, wco_grad: T, b_grad: T"
+)
+
+
+def _step_cost(node: Node) -> float:
+    return 2.0 * work.count(node.inputs[3]) * work.element_count((node.dims(0) or (None,))[:1])
+
+
+def _sequence_cost(node: Node) -> float:
+    steps = work.element_count((node.dims(1) or (None, None))[:2])
+    return (
+        (2.0 if node.outputs[0].dims == node.outputs[-1].dims else 6.0) * steps * work.count(node.inputs[4])
+    )
+
+
+def _cell_op(name: str, signature: str, attributes: str) -> OpDeclaration:
+    return op(name, signature, attributes, T=_TYPES, cost=_step_cost)
+
+
+def _sequence_op(name: str, signature: str, attributes: str) -> OpDeclaration:
+    return op(name, signature, attributes, T=_TYPES, host=("seq_len_max",), cost=_sequence_cost)
+
+
+cell_op = _cell_op("LSTMBlockCell", f"x: T, {_WEIGHTS} -> {_GATES}, h: T", _CELL_FORM)
+cell_grad_op = _cell_op(
+    "LSTMBlockCellGrad",
+    f"x: T, {_WEIGHTS}, {_GATES}, cs_grad: T, h_grad: T -> "
+    "cs_prev_grad: T, dicfo: T, wci_grad: T, wcf_grad: T, wco_grad: T",
+    "use_peephole: bool",
+)
+_SEQUENCE = f"seq_len_max: int64, x: T, {_WEIGHTS}"
+_GRADIENT = f"{_SEQUENCE}, {_GATES}, h: T, cs_grad: T, h_grad: T -> {_SEQUENCE_GRADIENTS}"
+sequence_op = _sequence_op("BlockLSTM", f"{_SEQUENCE} -> {_GATES}, h: T", _CELL_FORM)
+sequence_grad_op = _sequence_op("BlockLSTMGrad", _GRADIENT, "use_peephole: bool")
+sequence_v2_op = _sequence_op(
+    "BlockLSTMV2", f"{_SEQUENCE} -> {_GATES}, h: T", "cell_clip: float = 0 ; use_peephole: bool = false"
+)
+sequence_grad_v2_op = _sequence_op("BlockLSTMGradV2", _GRADIENT, "use_peephole: bool")
+
+
+# ---- one step
+
+
+class _Form(NamedTuple):
+    """What the attributes say: `forget_second` is the columns' order of the second version."""
+
+    forget_bias: float
+    clip: float
+    peephole: bool
+    forget_second: bool
+
+    @staticmethod
+    def of(node: Node) -> _Form:
+        get = node.attributes.get
+        second = node.declaration in (sequence_v2_op, sequence_grad_v2_op)
+        return _Form(get("forget_bias", 0.0), get("cell_clip", 0.0), get("use_peephole", False), second)
+
+    def split(self, columns: torch.Tensor) -> Any:
+        """Those of the input gate, the new input, the forget gate, the output gate."""
+        i, second, third, o = columns.chunk(4, -1)
+        return (i, third, second, o) if self.forget_second else (i, second, third, o)
+
+    def joined(self, i: torch.Tensor, ci: torch.Tensor, f: torch.Tensor, o: torch.Tensor) -> torch.Tensor:
+        """The inverse of `split`."""
+        return torch.cat((i, f, ci, o) if self.forget_second else (i, ci, f, o), -1)
+
+
+def _step(form: _Form, sums: torch.Tensor, before: torch.Tensor, peepholes: Any) -> list[torch.Tensor]:
+    """(i, cs, f, o, ci, co, h) of the weighted sums of a step and the state before it."""
+    i, ci, f, o = form.split(sums)
+    if form.peephole:
+        wci, wcf, wco = peepholes
+        i, f = i + wci * before, f + wcf * before
+    i, f, ci = torch.sigmoid(i), torch.sigmoid(f + form.forget_bias), torch.tanh(ci)
+    state = torch.addcmul(ci * i, before, f)
+    if form.clip > 0:
+        state = state.clamp(-form.clip, form.clip)
+    o = torch.sigmoid(o + wco * state if form.peephole else o)
+    co = torch.tanh(state)
+    return [i, state, f, o, ci, co, co * o]
+
+
+def _step_gradient(
+    form: _Form, before: torch.Tensor, peepholes: Any, gates: Any, d_state: torch.Tensor, dh: torch.Tensor
+) -> tuple[torch.Tensor, tuple[torch.Tensor, ...]]:
+    """(with respect to the state before, the sums of i, ci, f and o)."""
+    i, _, f, o, ci, co = gates
+    do = o * (1 - o) * dh * co
+    d_state = d_state + (1 - co * co) * dh * o
+    if form.peephole:
+        d_state = d_state + do * peepholes[2]
+    di, dci, df = i * (1 - i) * d_state * ci, (1 - ci * ci) * d_state * i, f * (1 - f) * d_state * before
+    d_before = d_state * f
+    if form.peephole:
+        d_before = d_before + di * peepholes[0] + df * peepholes[1]
+    return d_before, (di, dci, df, do)
+
+
+def _peephole_gradients(form: _Form, before: Any, state: Any, sums: Any, like: Any) -> list[torch.Tensor]:
+    """With respect to wci, wcf and wco, of steps [..., batch, cells]."""
+    if not form.peephole:
+        return [torch.zeros_like(each) for each in like]
+    di, _, df, do = sums
+    return [(each * other).flatten(0, -2).sum(0) for each, other in ((di, before), (df, before), (do, state))]
+
+
+def _check(x: torch.Tensor, before: torch.Tensor, h: torch.Tensor, w: torch.Tensor, *vectors: Any) -> None:
+    """InvalidArgumentError unless inputs of one step have sizes that go together."""
+    if x.dim() != 2 or before.dim() != 2:
+        raise invalid(f"x and cs_prev must be 2-dimensional: {list(x.shape)}, {list(before.shape)}")
+    cells = before.shape[1]
+    if len(before) != len(x) or h.shape != before.shape:
+        raise invalid(
+            f"cs_prev and h_prev must be [{len(x)}, {cells}]: {list(before.shape)}, {list(h.shape)}"
+        )
+    if list(w.shape) != [x.shape[1] + cells, 4 * cells]:
+        raise invalid(f"w must be [{x.shape[1] + cells}, {4 * cells}]: {list(w.shape)}")
+    *peepholes, b = vectors
+    if list(b.shape) != [4 * cells] or any(list(each.shape) != [cells] for each in peepholes):
+        raise invalid(
+            f"b must be [{4 * cells}], wci, wcf and wco [{cells}]: {[list(each.shape) for each in vectors]}"
+        )
+
+
+@cell_op.kernel(CPU, GPU)
+def _(node: Node, env: Environment) -> Kernel:
+    form = _Form.of(node)
+
+    def run(x: Any, before: Any, h: Any, w: Any, wci: Any, wcf: Any, wco: Any, b: Any) -> list[torch.Tensor]:
+        _check(x, before, h, w, wci, wcf, wco, b)
+        return _step(form, torch.addmm(b, torch.cat([x, h], 1), w), before, (wci, wcf, wco))
+
+    return run
+
+
+@cell_grad_op.kernel(CPU, GPU)
+def _(node: Node, env: Environment) -> Kernel:
+    form = _Form.of(node)
+
+    def run(
+        x: Any, before: Any, h: Any, w: Any, wci: Any, wcf: Any, wco: Any, b: Any, *rest: Any
+    ) -> list[torch.Tensor]:
+        _check(x, before, h, w, wci, wcf, wco, b)
+        *gates, d_state, dh = rest
+        if any(each.shape != before.shape for each in rest):
+            raise invalid(f"gates and gradients must be {list(before.shape)}")
+        peepholes = (wci, wcf, wco)
+        d_before, sums = _step_gradient(form, before, peepholes, gates, d_state, dh)
+        found = _peephole_gradients(form, before, gates[1], sums, peepholes)
+        return [d_before, form.joined(*sums), *found]
+
+    return run
+
+
+# ---- a sequence
+
+
+def _steps(length: torch.Tensor, x: torch.Tensor) -> int:
+    if x.dim() != 3:
+        raise invalid(f"x must be 3-dimensional: {list(x.shape)}")
+    if length.dim() or not 0 <= int(length) <= len(x):
+        raise invalid(f"seq_len_max must be from 0 to {len(x)}, not {length.tolist()}")
+    return int(length)
+
+
+def _forward(node: Node, env: Environment) -> Kernel:
+    form = _Form.of(node)
+
+    def run(
+        length: Any, x: Any, before: Any, h: Any, w: Any, wci: Any, wcf: Any, wco: Any, b: Any
+    ) -> list[torch.Tensor]:
+        steps = _steps(length, x)
+        _check(x.new_empty(x.shape[1:]), before, h, w, wci, wcf, wco, b)
+        inputs = x.shape[2]
+        sums = torch.addmm(b, x[:steps].flatten(0, 1), w[:inputs]).unflatten(0, (steps, x.shape[1]))
+        recurrent, peepholes = w[inputs:], (wci, wcf, wco)
+        result = [x.new_zeros(*x.shape[:2], before.shape[1]) for _ in range(7)]
+        for step in range(steps):
+            found = _step(form, torch.addmm(sums[step], h, recurrent), before, peepholes)
+            before, h = found[1], found[6]
+            for whole, each in zip(result, found):
+                whole[step] = each
+        return result
+
+    return run
+
+
+def _backward(node: Node, env: Environment) -> Kernel:
+    form = _Form.of(node)
+
+    def run(
+        length: Any,
+        x: Any,
+        first: Any,
+        h_first: Any,
+        w: Any,
+        wci: Any,
+        wcf: Any,
+        wco: Any,
+        b: Any,
+        *rest: Any,
+    ) -> list[torch.Tensor]:
+        steps = _steps(length, x)
+        _check(x.new_empty(x.shape[1:]), first, h_first, w, wci, wcf, wco, b)
+        if any(list(each.shape) != [*x.shape[:2], first.shape[1]] for each in rest):
+            raise invalid(f"gates and gradients must be {[*x.shape[:2], first.shape[1]]}")
+        *gates, h, d_states, dhs = rest
+        peepholes, recurrent = (wci, wcf, wco), w[x.shape[2] :].t()
+        befores = torch.cat([first[None], gates[1][: max(steps - 1, 0)]])[:steps]
+        outputs = torch.cat([h_first[None], h[: max(steps - 1, 0)]])[:steps]
+        d_state, dh = torch.zeros_like(first), torch.zeros_like(first)
+        sums = x.new_zeros(4, steps, *first.shape)
+        for step in reversed(range(steps)):
+            d_state, found = _step_gradient(
+                form, befores[step], peepholes, [each[step] for each in gates],
+                d_states[step] + d_state, dhs[step] + dh,
+            )  # fmt: skip
+            torch.stack(found, out=sums[:, step])
+            dh = form.joined(*found) @ recurrent
+        columns = form.joined(*sums)
+        dx = torch.zeros_like(x)
+        dx[:steps] = columns @ w[: x.shape[2]].t()
+        rows = torch.cat([x[:steps], outputs], 2).flatten(0, 1)
+        found_peepholes = _peephole_gradients(form, befores, gates[1][:steps], sums, peepholes)
+        columns = columns.flatten(0, 1)
+        return [dx, d_state, dh, rows.t() @ columns, *found_peepholes, columns.sum(0)]
+
+    return run
+
+
+for _sequence in (sequence_op, sequence_v2_op):
+    _sequence.kernel(CPU, GPU)(_forward)
+for _gradient in (sequence_grad_op, sequence_grad_v2_op):
+    _gradient.kernel(CPU, GPU)(_backward)
+
+
+# ---- shapes and gradients
+
+
+def _infer_cell(node: Node) -> Shapes:
+    x, before = require_rank(node.dims(0), 2), require_rank(node.dims(1), 2)
+    return [(x[0], before[1])] * 7
+
+
+def _infer_cell_gradient(node: Node) -> Shapes:
+    x, before = require_rank(node.dims(0), 2), require_rank(node.dims(1), 2)
+    cells = before[1]
+    return [(x[0], cells), (x[0], None if cells is None else 4 * cells), *[(cells,)] * 3]
+
+
+def _infer_sequence(node: Node) -> Shapes:
+    x, b = require_rank(node.dims(1), 3), require_rank(node.dims(8), 1)
+    return [(*x[:2], None if b[0] is None else b[0] // 4)] * 7
+
+
+def _infer_sequence_gradient(node: Node) -> Shapes:
+    ranks: list[tuple[int, int]] = [(1, 3), (2, 2), (3, 2), (4, 2), (5, 1), (6, 1), (7, 1), (8, 1)]
+    dims: list[Dims] = [require_rank(node.dims(i), rank) for i, rank in ranks]
+    return dims
+
+
+def _sequence_gradient(op: Operation, *dys: Tensor) -> Gradients:
+    gradient = F.BlockLSTMGradV2 if op.type == "BlockLSTMV2" else F.BlockLSTMGrad
+    found = gradient.several(
+        *op.inputs, *op.outputs, dys[1], dys[6], use_peephole=op.attributes["use_peephole"]
+    )
+    return None, *found
+
+
+cell_op.infer(_infer_cell)
+cell_grad_op.infer(_infer_cell_gradient)
+cell_op.no_gradient()
+cell_grad_op.no_gradient()
+for _sequence, _gradient in ((sequence_op, sequence_grad_op), (sequence_v2_op, sequence_grad_v2_op)):
+    _sequence.infer(_infer_sequence)
+    _gradient.infer(_infer_sequence_gradient)
+    _sequence.gradient(_sequence_gradient)
+    _gradient.no_gradient()

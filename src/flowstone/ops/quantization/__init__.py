@@ -1,0 +1,1 @@
+"""Numbers as small integers with a range: conversions, their simulation, and arithmetic by integers."""

@@ -1,0 +1,293 @@
+"""Floats rounded as quantisation would round them, to train networks that are quantised later.
+
+The range [min, max] is divided into 2^num_bits - 1 steps, with `narrow_range` one less, and moved by part of
+a step so that 0 is a step (Jacob et al., 2018). Gradients pass inside the range; those of numbers outside are
+those of the range's ends. An empty range around 0 gives zeros, and passes all gradients.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from flowstone.framework.graph_operation import Operation
+from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.node import Node
+from flowstone.framework.operation import F, Gradients, Shapes, op
+from flowstone.framework.tensor import Tensor
+from flowstone.ops.arrays.arrays import invalid
+from flowstone.ops.quantization.ranges import by_pieces
+
+__all__ = [
+    "fake_quant_with_min_max_args",
+    "fake_quant_with_min_max_args_gradient",
+    "fake_quant_with_min_max_vars",
+    "fake_quant_with_min_max_vars_gradient",
+    "fake_quant_with_min_max_vars_per_channel",
+    "fake_quant_with_min_max_vars_per_channel_gradient",
+]
+
+_STEPS = "num_bits: int = 8 ; narrow_range: bool = false"
+_ENDS = "min: float = -6 ; max: float = 6 ; "
+_BACK = "backprops_wrt_input: float, backprop_wrt_min: float, backprop_wrt_max: float"
+_VARS, _CHANNELS = "FakeQuantWithMinMaxVars", "FakeQuantWithMinMaxVarsPerChannel"
+
+args_op = op("FakeQuantWithMinMaxArgs", "inputs: float -> outputs: float", _ENDS + _STEPS, cost=6.0)
+args_grad_op = op(
+    "FakeQuantWithMinMaxArgsGradient",
+    "gradients: float, inputs: float -> backprops: float",
+    _ENDS + _STEPS,
+    cost=3.0,
+)
+vars_op, channels_op = (
+    op(name, "inputs: float, min: float, max: float -> outputs: float", _STEPS, cost=6.0)
+    for name in (_VARS, _CHANNELS)
+)
+vars_grad_op, channels_grad_op = (
+    op(
+        f"{name}Gradient",
+        f"gradients: float, inputs: float, min: float, max: float -> {_BACK}",
+        _STEPS,
+        cost=6.0,
+    )
+    for name in (_VARS, _CHANNELS)
+)
+
+
+class _Steps:
+    """The steps that the attributes divide ranges into: integers from `first` to `last`."""
+
+    def __init__(self, node: Node) -> None:
+        bits = node.attributes["num_bits"]
+        if not 2 <= bits <= 16:
+            raise invalid(f"num_bits must be between 2 and 16, inclusive: {bits}")
+        self.first, self.last = int(node.attributes["narrow_range"]), 2**bits - 1
+
+    def over(self, low: torch.Tensor, high: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """(least number, largest number, step) of ranges, moved so that 0 is a step."""
+        step = (high - low) / (self.last - self.first)
+        place = (self.first - low / step).clamp(self.first, self.last)
+        zero = torch.floor(place + 0.5)
+        return (self.first - zero) * step, (self.last - zero) * step, step
+
+
+def _rounded(x: torch.Tensor, low: torch.Tensor, high: torch.Tensor, steps: _Steps) -> torch.Tensor:
+    first, last, step = steps.over(low, high)
+    inverse = 1 / step
+    zero = torch.floor(0.5 - first * inverse)
+
+    def rounded(x: torch.Tensor) -> torch.Tensor:
+        return x.clamp(first, last).sub_(first).mul_(inverse).sub_(zero).add_(0.5).floor_().mul_(step)
+
+    empty = (low == 0) & (high == 0)
+    if not low.dim() and low.device.type == "cpu":
+        return torch.zeros_like(x) if bool(empty) else by_pieces(rounded, x, x.dtype)
+    return rounded(x).masked_fill_(empty, 0)
+
+
+def _passed(
+    dy: torch.Tensor, x: torch.Tensor, low: torch.Tensor, high: torch.Tensor, steps: _Steps
+) -> torch.Tensor:
+    """The gradient inside the range."""
+    first, last, _ = steps.over(low, high)
+    inside = (x >= first).logical_and_(x <= last)
+    return torch.where(inside.logical_or_((low == 0) & (high == 0)), dy, 0)
+
+
+def _passed_to_ends(
+    dy: torch.Tensor, x: torch.Tensor, low: torch.Tensor, high: torch.Tensor, steps: _Steps
+) -> list[torch.Tensor]:
+    """The sums of the gradient below and above the range."""
+    first, last, _ = steps.over(low, high)
+    width = (low != 0) | (high != 0)
+    found = []
+    for outside in (x < first, x > last):
+        outside &= width
+        if low.dim():
+            found.append(torch.where(outside, dy, 0).view(-1, len(low)).sum(0))
+        else:
+            found.append(dy.masked_select(outside).sum())
+    return found
+
+
+# ---- ranges that are attributes
+
+
+def _ends(node: Node) -> tuple[torch.Tensor, torch.Tensor]:
+    low, high = node.attributes["min"], node.attributes["max"]
+    if low >= high:
+        raise invalid(f"min has to be smaller than max, was: {low} >= {high}")
+    return torch.tensor(low, dtype=torch.float32), torch.tensor(high, dtype=torch.float32)
+
+
+@args_op.kernel(CPU, GPU)
+def _(node: Node, env: Environment) -> Kernel:
+    steps, (low, high) = _Steps(node), _ends(node)
+    low, high = low.to(env.device), high.to(env.device)
+    return lambda x: _rounded(x, low, high, steps)
+
+
+@args_grad_op.kernel(CPU, GPU)
+def _(node: Node, env: Environment) -> Kernel:
+    steps, (low, high) = _Steps(node), _ends(node)
+    low, high = low.to(env.device), high.to(env.device)
+
+    def run(dy: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        _check_equal(dy, x)
+        return _passed(dy, x, low, high, steps)
+
+    return run
+
+
+def _check_equal(dy: torch.Tensor, x: torch.Tensor) -> None:
+    if dy.shape != x.shape:
+        raise invalid(f"gradient and input must be the same size: {list(dy.shape)}, {list(x.shape)}")
+
+
+# ---- ranges that are inputs
+
+
+def _check_ends(x: torch.Tensor, low: torch.Tensor, high: torch.Tensor, by_channel: bool) -> None:
+    if not by_channel:
+        if low.dim() or high.dim():
+            raise invalid(f"`min` and `max` must be scalars: {list(low.shape)}, {list(high.shape)}")
+    elif not x.dim() or [*low.shape, *high.shape] != [x.shape[-1]] * 2 or low.dim() != 1:
+        raise invalid(
+            f"min and max must be [{x.shape[-1] if x.dim() else 1}]: {list(low.shape)}, {list(high.shape)}"
+        )
+
+
+def _forward(node: Node, env: Environment) -> Kernel:
+    steps, by_channel = _Steps(node), node.declaration is channels_op
+
+    def run(x: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> torch.Tensor:
+        _check_ends(x, low, high, by_channel)
+        return _rounded(x, low, high, steps)
+
+    return run
+
+
+def _backward(node: Node, env: Environment) -> Kernel:
+    steps, by_channel = _Steps(node), node.declaration is channels_grad_op
+
+    def run(dy: torch.Tensor, x: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> list[torch.Tensor]:
+        _check_equal(dy, x)
+        _check_ends(x, low, high, by_channel)
+        return [_passed(dy, x, low, high, steps), *_passed_to_ends(dy, x, low, high, steps)]
+
+    return run
+
+
+def _infer_ends(node: Node, first: int, by_channel: bool) -> Any:
+    """The dims of the input, whose last fits the ends."""
+    dims = node.dims(first)
+    for i in (first + 1, first + 2):
+        ends = node.dims(i)
+        if ends is not None and len(ends) != by_channel:
+            raise ValueError(f"Shape must be rank {int(by_channel)} but is rank {len(ends)}")
+        if not by_channel or dims is None:
+            continue
+        if not dims:
+            raise ValueError("Shape must be at least rank 1 but is rank 0")
+        if ends is not None and ends[0] is not None:
+            if dims[-1] not in (None, ends[0]):
+                raise ValueError(f"Dimensions must be equal, but are {dims[-1]} and {ends[0]}")
+            dims = (*dims[:-1], ends[0])
+    return dims
+
+
+def _infer_backward(node: Node) -> Shapes:
+    by_channel = node.declaration is channels_grad_op
+    dims = _infer_ends(node, 1, by_channel)
+    ends = () if not by_channel else ((dims[-1],) if dims is not None else (None,))
+    return [dims, ends, ends]
+
+
+def _steps_of(op: Operation) -> dict[str, Any]:
+    return {key: op.attributes[key] for key in ("num_bits", "narrow_range")}
+
+
+args_op.infer(lambda node: node.dims(0))
+args_grad_op.infer(lambda node: node.dims(0) if node.dims(1) is None else node.dims(1))
+vars_op.infer(lambda node: _infer_ends(node, 0, False))
+channels_op.infer(lambda node: _infer_ends(node, 0, True))
+for _each in (vars_op, channels_op):
+    _each.kernel(CPU, GPU)(_forward)
+for _each in (vars_grad_op, channels_grad_op):
+    _each.kernel(CPU, GPU)(_backward)
+    _each.infer(_infer_backward)
+    _each.no_gradient()
+args_grad_op.no_gradient()
+
+
+@args_op.gradient
+def _(op: Operation, dy: Tensor) -> Gradients:
+    ends = {key: op.attributes[key] for key in ("min", "max")}
+    return F.FakeQuantWithMinMaxArgsGradient(dy, op.inputs[0], **ends, **_steps_of(op))
+
+
+@vars_op.gradient
+def _(op: Operation, dy: Tensor) -> Gradients:
+    return F.FakeQuantWithMinMaxVarsGradient(dy, *op.inputs, **_steps_of(op))
+
+
+@channels_op.gradient
+def _(op: Operation, dy: Tensor) -> Gradients:
+    return F.FakeQuantWithMinMaxVarsPerChannelGradient(dy, *op.inputs, **_steps_of(op))
+
+
+def fake_quant_with_min_max_args(
+    inputs: Any, min: float = -6, max: float = 6, num_bits: int = 8, narrow_range: bool = False,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """float32 numbers rounded to the steps that integers of `num_bits` bits divide [min, max] into.
+
+    `num_bits` is from 2 to 16; with `narrow_range` the lowest integer is left out. Numbers outside the range
+    become its ends.
+    """
+    return args_op(inputs, min=min, max=max, num_bits=num_bits, narrow_range=narrow_range, name=name)
+
+
+def fake_quant_with_min_max_args_gradient(
+    gradients: Any, inputs: Any, min: float = -6, max: float = 6, num_bits: int = 8,
+    narrow_range: bool = False, name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """The gradient of `fake_quant_with_min_max_args`: `gradients` where `inputs` are in the range."""
+    return args_grad_op(
+        gradients, inputs, min=min, max=max, num_bits=num_bits, narrow_range=narrow_range, name=name
+    )
+
+
+def fake_quant_with_min_max_vars(
+    inputs: Any, min: Any, max: Any, num_bits: int = 8, narrow_range: bool = False, name: str | None = None
+) -> Tensor:
+    """`fake_quant_with_min_max_args` over a range of two float32 scalars, which may be trained."""
+    return vars_op(inputs, min, max, num_bits=num_bits, narrow_range=narrow_range, name=name)
+
+
+def fake_quant_with_min_max_vars_gradient(
+    gradients: Any, inputs: Any, min: Any, max: Any, num_bits: int = 8, narrow_range: bool = False,
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    """The gradients of `fake_quant_with_min_max_vars` with respect to its inputs, `min` and `max`."""
+    return vars_grad_op.several(
+        gradients, inputs, min, max, num_bits=num_bits, narrow_range=narrow_range, name=name
+    )
+
+
+def fake_quant_with_min_max_vars_per_channel(
+    inputs: Any, min: Any, max: Any, num_bits: int = 8, narrow_range: bool = False, name: str | None = None
+) -> Tensor:
+    """`fake_quant_with_min_max_vars` with a range, of two vectors, for each element of the last dimension."""
+    return channels_op(inputs, min, max, num_bits=num_bits, narrow_range=narrow_range, name=name)
+
+
+def fake_quant_with_min_max_vars_per_channel_gradient(
+    gradients: Any, inputs: Any, min: Any, max: Any, num_bits: int = 8, narrow_range: bool = False,
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    """The gradients of `fake_quant_with_min_max_vars_per_channel` with respect to its three inputs."""
+    return channels_grad_op.several(
+        gradients, inputs, min, max, num_bits=num_bits, narrow_range=narrow_range, name=name
+    )

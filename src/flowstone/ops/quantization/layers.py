@@ -1,0 +1,273 @@
+"""Layers of networks over quantised integers: convolution, activations and pooling.
+
+Images are [batch, height, width, channels] with the ends of their range beside them. Pooled and activated
+numbers keep their range; convolutions have the range of products, padding stands for zero.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from flowstone.framework import dtypes, errors, work
+from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.node import Node
+from flowstone.framework.operation import OpDeclaration, Shapes, op
+from flowstone.ops.arrays.arrays import invalid
+from flowstone.ops.networks.windows import SAME, VALID, Padding, pad_spatial, require_rank
+from flowstone.ops.quantization.arithmetic import exact_product
+from flowstone.ops.quantization.ranges import (
+    Levels,
+    limits,
+    narrowed,
+    product_range,
+    require_scalars,
+    scalar,
+    scalars,
+    wide,
+)
+
+__all__ = ["quantized_avg_pool", "quantized_conv2d", "quantized_max_pool", "quantized_relu_x"]
+
+_PADDING = "padding: string in ['SAME', 'VALID']"
+_WINDOW = f"ksize: list(int) ; strides: list(int) ; {_PADDING}"
+
+conv_op = op(
+    "QuantizedConv2D",
+    "input: Tinput, filter: Tfilter, min_input: float, max_input: float, min_filter: float, "
+    "max_filter: float -> output: out_type, min_output: float, max_output: float",
+    "out_type: type in [qint8, quint8, qint16, quint16, qint32] = qint32 ; strides: list(int) ; "
+    f"{_PADDING} ; dilations: list(int) = [1, 1, 1, 1]",
+    Tinput=dtypes.QUANTIZED,
+    Tfilter=dtypes.QUANTIZED,
+    host=("min_input", "max_input", "min_filter", "max_filter", "min_output", "max_output"),
+    cost=work.convolution(work.first_output, work.input_at(1)),
+)
+
+
+def _rule(node: Node) -> Padding:
+    return SAME if node.attributes["padding"] == "SAME" else VALID
+
+
+@conv_op.infer
+def _(node: Node) -> Shapes:
+    require_scalars(node, 2, 3, 4, 5)
+    image, kernel = require_rank(node.dims(0), 4), require_rank(node.dims(1), 4)
+    if None not in (image[3], kernel[2]) and image[3] != kernel[2]:
+        raise ValueError(f"Dimensions must be equal, but are {image[3]} and {kernel[2]}")
+    strides, dilations = node.attributes["strides"], node.attributes["dilations"]
+    counts = [_rule(node).count(image[1 + i], kernel[i], strides[1 + i], dilations[1 + i], i) for i in (0, 1)]
+    return [(image[0], *counts, kernel[3]), (), ()]
+
+
+@conv_op.kernel(CPU, GPU)
+def _(node: Node, env: Environment) -> Kernel:
+    strides, dilations = tuple(node.attributes["strides"]), tuple(node.attributes["dilations"])
+    rule = _rule(node)
+    if strides[0] != 1 or strides[3] != 1:
+        raise invalid(
+            "Current implementation does not yet support strides in the batch and depth dimensions."
+        )
+    if dilations[0] != 1 or dilations[3] != 1:
+        raise invalid("dilations of batch and depth must be 1.")
+
+    def run(x: torch.Tensor, kernel: torch.Tensor, *ends: torch.Tensor) -> list[torch.Tensor]:
+        if x.dim() != 4 or kernel.dim() != 4 or x.shape[3] != kernel.shape[2]:
+            raise invalid(
+                f"input and filter must have the same depth: {list(x.shape)} vs {list(kernel.shape)}"
+            )
+        names = ("min_input", "max_input", "min_filter", "max_filter")
+        low, high, least, largest = (scalar(value, name) for value, name in zip(ends, names))
+        image, weights = Levels(node.dtype(0), low, high), Levels(node.dtype(1), least, largest)
+        total = product_range(image, weights)
+        counts, before, after = rule.solve(x.shape[1:3], kernel.shape[:2], strides[1:3], dilations[1:3])
+        shape = (x.shape[0], *counts, kernel.shape[3])
+        if 0 in shape or not kernel.numel():
+            found = torch.zeros(shape, dtype=torch.int32, device=x.device)
+            return [found, *scalars(total.low, total.high)]
+        planes = pad_spatial((wide(x) - image.zero).permute(0, 3, 1, 2), before, after)
+        filters = (wide(kernel) - weights.zero).permute(3, 2, 0, 1)
+
+        def convolve(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+            return torch.conv2d(a, b, None, strides[1:3], 0, dilations[1:3])
+
+        found = exact_product(convolve, planes, filters, filters[0].numel())
+        return [narrowed(found.permute(0, 2, 3, 1), dtypes.qint32), *scalars(total.low, total.high)]
+
+    return run
+
+
+conv_op.no_gradient()
+
+
+# ---- activations
+
+_RELU = (
+    "min_features: float, max_features: float -> "
+    "activations: out_type, min_activations: float, max_activations: float"
+)
+_RELU_TYPE = "out_type: type in [qint8, quint8, qint16, quint16, qint32] = quint8"
+_RELU_HOST = ("min_features", "max_features", "min_activations", "max_activations")
+
+relu_op, relu6_op = (
+    op(name, f"features: Tinput, {_RELU}", _RELU_TYPE, Tinput=dtypes.QUANTIZED, host=_RELU_HOST, cost=1.0)
+    for name in ("QuantizedRelu", "QuantizedRelu6")
+)
+relu_x_op = op(
+    "QuantizedReluX",
+    f"features: Tinput, max_value: float, {_RELU}",
+    _RELU_TYPE,
+    Tinput=dtypes.QUANTIZED,
+    host=("max_value", *_RELU_HOST),
+    cost=1.0,
+)
+
+
+def _relu_kernel(node: Node, env: Environment) -> Kernel:
+    at_most = 6.0 if node.declaration is relu6_op else None
+    result = node.outputs[0].dtype
+
+    def run(x: torch.Tensor, *ends: torch.Tensor) -> list[torch.Tensor]:
+        *most, low, high = ends
+        levels = Levels(node.dtype(0), scalar(low, "min_features"), scalar(high, "max_features"))
+        largest = scalar(most[0], "max_value") if most else at_most
+        found = wide(x).clamp(min=levels.zero)
+        if largest is not None:
+            found = found.clamp(max=levels.integer_of(largest))
+        return [narrowed(found, result), *scalars(levels.low, levels.high)]
+
+    return run
+
+
+def _infer_same(node: Node) -> Shapes:
+    require_scalars(node, *range(1, len(node.inputs)))
+    return [node.dims(0), (), ()]
+
+
+for _each in (relu_op, relu6_op, relu_x_op):
+    _each.kernel(CPU, GPU)(_relu_kernel)
+    _each.infer(_infer_same)
+    _each.no_gradient()
+
+
+# ---- pooling
+
+
+def _pool_op(name: str) -> OpDeclaration:
+    return op(
+        name,
+        "input: T, min_input: float, max_input: float -> output: T, min_output: float, max_output: float",
+        _WINDOW,
+        T=dtypes.QUANTIZED,
+        host=("min_input", "max_input", "min_output", "max_output"),
+        cost=work.pooling,
+    )
+
+
+max_pool_op, avg_pool_op = _pool_op("QuantizedMaxPool"), _pool_op("QuantizedAvgPool")
+
+
+def _infer_pool(node: Node) -> Shapes:
+    require_scalars(node, 1, 2)
+    image, sizes, strides = (
+        require_rank(node.dims(0), 4),
+        node.attributes["ksize"],
+        node.attributes["strides"],
+    )
+    counts = [_rule(node).count(image[i], sizes[i], strides[i], 1, i - 1) for i in (1, 2)]
+    return [(image[0], *counts, image[3]), (), ()]
+
+
+def _check_window(sizes: Any, strides: Any) -> None:
+    if len(sizes) != 4 or len(strides) != 4:
+        raise invalid("Sliding window ksize and stride fields must specify 4 dimensions")
+    if sizes[0] != 1 or strides[0] != 1:
+        raise errors.UnimplementedError(None, None, "Pooling is not yet supported on the batch dimension.")
+    if sizes[3] != 1 or strides[3] != 1:
+        raise errors.UnimplementedError(None, None, "Pooling is not yet supported on the depth dimension.")
+
+
+def _pool_kernel(node: Node, env: Environment) -> Kernel:
+    sizes, strides, rule = node.attributes["ksize"], node.attributes["strides"], _rule(node)
+    _check_window(sizes, strides)
+    lowest = limits(node.dtype(0))[0]
+    is_max = node.declaration is max_pool_op
+
+    def run(x: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> list[torch.Tensor]:
+        if x.dim() != 4:
+            raise invalid(f"tensor_in must be 4-dimensional: {list(x.shape)}")
+        ends = scalars(scalar(low, "min_input"), scalar(high, "max_input"))
+        counts, before, after = rule.solve(x.shape[1:3], sizes[1:3], strides[1:3], (1, 1))
+        if 0 in counts or not x.numel():
+            return [x.new_zeros(x.shape[0], *counts, x.shape[3]), *ends]
+        planes = wide(x).permute(0, 3, 1, 2)
+        if is_max:
+            found = _windows(pad_spatial(planes, before, after, lowest), sizes, strides).amax((4, 5))
+        else:
+            inside = _windows(pad_spatial(torch.ones_like(planes[:1, :1]), before, after), sizes, strides)
+            number = inside.sum((4, 5))
+            total = _windows(pad_spatial(planes, before, after), sizes, strides).sum((4, 5))
+            found = torch.div(total, number, rounding_mode="trunc")
+        return [narrowed(found.permute(0, 2, 3, 1), node.dtype(0)), *ends]
+
+    return run
+
+
+def _windows(x: torch.Tensor, sizes: Any, strides: Any) -> torch.Tensor:
+    return x.unfold(2, sizes[1], strides[1]).unfold(3, sizes[2], strides[2])
+
+
+for _each in (max_pool_op, avg_pool_op):
+    _each.kernel(CPU, GPU)(_pool_kernel)
+    _each.infer(_infer_pool)
+    _each.no_gradient()
+
+
+def quantized_conv2d(
+    input: Any, filter: Any, min_input: Any, max_input: Any, min_filter: Any, max_filter: Any, strides: Any,
+    padding: str, out_type: Any = dtypes.qint32, dilations: Any = (1, 1, 1, 1), name: str | None = None,
+) -> Any:  # fmt: skip
+    """(output, its least number, its largest): the convolution of quantised images and filters.
+
+    Args:
+        input: quantised images [batch, height, width, in] over [min_input, max_input].
+        filter: a quantised filter [height, width, in, out] over [min_filter, max_filter].
+        strides, dilations: four integers, 1 of batch and channels.
+        padding: "SAME" or "VALID".
+        out_type: qint32.
+    """
+    return conv_op.several(
+        input, filter, min_input, max_input, min_filter, max_filter, strides=strides, padding=padding,
+        out_type=dtypes.as_dtype(out_type), dilations=list(dilations), name=name,
+    )  # fmt: skip
+
+
+def quantized_relu_x(
+    features: Any, max_value: Any, min_features: Any, max_features: Any, out_type: Any = dtypes.quint8,
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    """(min(max(features, 0), max_value), its range's ends), of quantised integers over a range that stays."""
+    return relu_x_op.several(
+        features, max_value, min_features, max_features, out_type=dtypes.as_dtype(out_type), name=name
+    )
+
+
+def quantized_max_pool(
+    input: Any, min_input: Any, max_input: Any, ksize: Any, strides: Any, padding: str,
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    """(the largest integers of windows, the ends of their range, which stays), as `max_pool`."""
+    return max_pool_op.several(
+        input, min_input, max_input, ksize=ksize, strides=strides, padding=padding, name=name
+    )
+
+
+def quantized_avg_pool(
+    input: Any, min_input: Any, max_input: Any, ksize: Any, strides: Any, padding: str,
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    """(the truncated means of windows, the ends of their range, which stays), as `avg_pool`."""
+    return avg_pool_op.several(
+        input, min_input, max_input, ksize=ksize, strides=strides, padding=padding, name=name
+    )

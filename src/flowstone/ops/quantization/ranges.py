@@ -1,0 +1,156 @@
+"""What a quantised number means: an integer of a type and the range of floats that the type's integers
+divide.
+
+The lowest integer of the type stands for the least number of the range, the highest for the largest. Zero is
+always a step of the range: it is moved so that it is.
+
+>>> import torch
+>>> to_floats(torch.tensor([0, 255], dtype=torch.uint8), Levels(dtypes.quint8, -1.0, 2.0))
+tensor([-1.,  2.])
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from flowstone.framework import dtypes
+from flowstone.framework.dtypes import DType
+from flowstone.framework.node import Node
+from flowstone.ops.arrays.arrays import invalid
+
+_BITS = {dtypes.qint8: 8, dtypes.quint8: 8, dtypes.qint16: 16, dtypes.quint16: 16, dtypes.qint32: 32}
+
+
+def limits(dtype: DType) -> tuple[int, int]:
+    """The lowest and the highest integer of a quantised type."""
+    bits = _BITS[dtype]
+    lowest = 0 if dtype.name.startswith("qu") else -(2 ** (bits - 1))
+    return lowest, lowest + 2**bits - 1
+
+
+class Levels:
+    """The integers of a type over a range.
+
+    Attributes:
+        dtype: the quantised type; `lowest` and `highest` are its integers' limits.
+        low, high: the range.
+        step: the distance of neighbouring integers.
+    """
+
+    def __init__(self, dtype: DType, low: float, high: float) -> None:
+        self.dtype, self.low, self.high = dtype, low, high
+        self.lowest, self.highest = limits(dtype)
+        self.step = (high - low) / (self.highest - self.lowest)
+
+    def integer_of(self, number: float) -> int:
+        """The integer that stands for a number, also beyond the type's limits; 0 if the range is empty."""
+        if self.step == 0 or not math.isfinite(self.step):
+            return 0
+        return round_away(number / self.step) - round_away(self.low / self.step) + self.lowest
+
+    @property
+    def zero(self) -> int:
+        """The integer that stands for 0."""
+        return self.integer_of(0.0)
+
+
+def round_away(number: float) -> int:
+    """The nearest integer, of two the one farther from zero."""
+    return math.floor(number + 0.5) if number >= 0 else math.ceil(number - 0.5)
+
+
+_BELOW_HALF = {torch.float32: 0.5 - 2.0**-25, torch.float64: 0.5 - 2.0**-54}  # what a half rounds up with
+
+
+def rounded_away(x: torch.Tensor) -> torch.Tensor:
+    """The same of a float32 or float64 tensor."""
+    half = torch.tensor(_BELOW_HALF[x.dtype], dtype=x.dtype, device=x.device)
+    return torch.copysign(half, x).add_(x).trunc_()
+
+
+_PIECE = 2**15  # elements: a few such arrays stay in a core's cache
+
+
+def by_pieces(
+    function: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor, dtype: torch.dtype | None
+) -> torch.Tensor:
+    """An element-wise function of several passes, on pieces of large tensors on a host."""
+    if x.device.type != "cpu" or x.numel() < 4 * _PIECE or not x.is_contiguous():
+        return function(x)
+    result = torch.empty(x.shape, dtype=dtype)
+    for piece, found in zip(x.view(-1).split(_PIECE), result.view(-1).split(_PIECE)):
+        found.copy_(function(piece))
+    return result
+
+
+def to_floats(x: torch.Tensor, levels: Levels) -> torch.Tensor:
+    """The float32 numbers that integers stand for."""
+    step = float(np.float32(levels.step))
+    low = 0.0 if step == 0 else round_away(float(np.float32(levels.low) / np.float32(step))) * step
+    return ((x.double() - levels.lowest) * levels.step + low).float()
+
+
+def to_integers(x: torch.Tensor, levels: Levels) -> torch.Tensor:
+    """The integers, of the type, that stand for numbers; those outside the range become its ends."""
+    assert levels.dtype.torch is not None
+    if levels.step == 0:
+        return torch.zeros(x.shape, dtype=levels.dtype.torch, device=x.device)
+    offset = round_away(levels.low / levels.step) - levels.lowest
+    found = rounded_away(x.double() / levels.step) - offset
+    return narrowed(found, levels.dtype)
+
+
+def narrowed(x: torch.Tensor, dtype: DType) -> torch.Tensor:
+    """Whole numbers as integers of a type; those beyond its limits become the limits, NaN any integer."""
+    assert dtype.torch is not None
+    lowest, highest = limits(dtype)
+    if not x.dtype.is_floating_point:
+        return x.clamp(lowest, highest).to(dtype.torch)
+    if highest > 2**24:  # float32 has not all limits
+        return x.double().nan_to_num(lowest, highest, lowest).clamp(lowest, highest).to(dtype.torch)
+    return (
+        x.clamp(lowest, highest).to(dtype.torch if lowest or highest < 256 else torch.int32).to(dtype.torch)
+    )
+
+
+def wide(x: torch.Tensor) -> torch.Tensor:
+    """Quantised integers as integers that are added and compared exactly."""
+    return x.to(torch.int64 if x.dtype is torch.int32 else torch.int32)
+
+
+def scalar(x: Any, name: str) -> float:
+    """The number in a range's end; InvalidArgumentError if it is not one."""
+    if x.numel() != 1 or x.dim() > 1:
+        raise invalid(f"`{name}` must be a scalar, but its shape is {list(x.shape)}")
+    return float(x)
+
+
+def scalars(*values: torch.Tensor | float) -> list[torch.Tensor]:
+    """Numbers as float32 tensors of rank 0."""
+    return [torch.tensor(float(value), dtype=torch.float32) for value in values]
+
+
+def require_scalars(node: Node, *positions: int) -> None:
+    """ValueError if an input at these positions is known to be no scalar."""
+    for i in positions:
+        dims = node.dims(i)
+        if dims is not None and len(dims):
+            raise ValueError(f"Shape must be rank 0 but is rank {len(dims)}")
+
+
+def added_range(first: Levels, second: Levels, bits: int) -> Levels:
+    """A range around zero, 2^bits as wide as that of the numbers that are added in 32 bits."""
+    largest = max(abs(first.low), abs(first.high), abs(second.low), abs(second.high))
+    return Levels(dtypes.qint32, -largest * 2**bits, largest * 2**bits)
+
+
+def product_range(first: Levels, second: Levels, dtype: DType = dtypes.qint32) -> Levels:
+    """The range whose step is the product of both steps, so that products of integers are integers."""
+    step = first.step * second.step
+    lowest, highest = limits(dtype)
+    return Levels(dtype, step * lowest, step * highest)

@@ -1,0 +1,63 @@
+"""Sequences of LSTM steps in one op: their ends, gradients and sizes; and they are the steps one by one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flowstone as tf
+from flowstone.framework.operation import F
+
+STEPS, ROWS, INPUTS, CELLS = 5, 2, 3, 4
+SHAPES = {
+    "x": (STEPS, ROWS, INPUTS), "cs_prev": (ROWS, CELLS), "h_prev": (ROWS, CELLS),
+    "w": (INPUTS + CELLS, 4 * CELLS), "wci": (CELLS,), "wcf": (CELLS,), "wco": (CELLS,), "b": (4 * CELLS,),
+}  # fmt: skip
+RANDOM = np.random.RandomState(1)
+VALUES = {name: RANDOM.randn(*shape).astype(np.float32) for name, shape in SHAPES.items()}
+
+
+def test_a_sequence_is_its_steps() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        sequence = F.BlockLSTM(3, *VALUES.values(), use_peephole=True, cell_clip=0.7, forget_bias=0.5)
+        steps, state, h = [], VALUES["cs_prev"], VALUES["h_prev"]
+        rest = list(VALUES.values())[3:]
+        for x in VALUES["x"][:3]:
+            step = F.LSTMBlockCell(x, state, h, *rest, use_peephole=True, cell_clip=0.7, forget_bias=0.5)
+            steps.append(step)
+            state, h = step.cs, step.h
+        found, parts = session.run([list(sequence), [list(step) for step in steps]])
+    for whole, each in zip(found, zip(*parts), strict=True):
+        np.testing.assert_allclose(whole[:3], each, rtol=1e-5, atol=1e-6)
+        assert not whole[3:].any()
+
+
+@pytest.mark.parametrize("length", [0, 3, 5])
+@pytest.mark.parametrize("version", ["BlockLSTM", "BlockLSTMV2"])
+def test_gradients_are_difference_quotients(version: str, length: int) -> None:
+    """In float32, whose differences are coarse."""
+    with tf.Graph().as_default(), tf.Session():
+        inputs = {name: tf.constant(0.5 * value) for name, value in VALUES.items()}
+        found = getattr(F, version)(length, *inputs.values(), use_peephole=True, cell_clip=0.0)
+        y = tf.concat([found.h, found.cs], 2)
+        for name, x in inputs.items():
+            shapes = (list(SHAPES[name]), y, [STEPS, ROWS, 2 * CELLS])
+            error = tf.test.compute_gradient_error(x, *shapes, x_init_value=0.5 * VALUES[name], delta=1e-2)
+            assert error < 2e-3, name
+
+
+@pytest.mark.parametrize("length", [-1, 6])
+def test_more_steps_than_there_are_are_refused(length: int) -> None:
+    with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match="from 0 to 5"):
+        session.run(F.BlockLSTM(length, *VALUES.values()))
+
+
+@pytest.mark.parametrize("name", ["cs_prev", "h_prev", "w", "wcf", "b"])
+def test_sizes_that_do_not_fit_are_refused(name: str) -> None:
+    feed: dict[Any, Any] = {}
+    for each, value in VALUES.items():
+        feed[tf.placeholder(tf.float32)] = value[:-1] if each == name else value
+    with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match="must be"):
+        session.run(F.BlockLSTM(STEPS, *feed).h, feed)
