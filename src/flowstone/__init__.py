@@ -164,7 +164,16 @@ __getattr__, __dir__ = _late_names(
         " tensor_scatter_nd_update=tensor_scatter_update tensor_scatter_sub tensor_scatter_update",
         "flowstone.client.session": "InteractiveSession Session",  # and all that runs graphs
         "flowstone.layers.confusion_matrix": "confusion_matrix",
+        "flowstone.ops.algebra.cholesky_factors": "cholesky cholesky_solve",
+        "flowstone.ops.algebra.eigenvalues": "self_adjoint_eig self_adjoint_eigvals",
+        "flowstone.ops.algebra.inverses": "matrix_determinant matrix_inverse",
+        "flowstone.ops.algebra.least_squares": "matrix_solve_ls",
+        "flowstone.ops.algebra.linear_systems": "matrix_solve matrix_triangular_solve",
+        "flowstone.ops.algebra.matrix_functions": "matrix_square_root",
+        "flowstone.ops.algebra.orthogonal_factors": "qr",
+        "flowstone.ops.algebra.singular_values": "svd",
         "flowstone.ops.numbers.histograms": "histogram_fixed_width histogram_fixed_width_bins",
+        "flowstone.ops.signals.fourier_transforms": "fft fft2d fft3d ifft ifft2d ifft3d",
         "flowstone.ops.sparse.sparse_arithmetic": "sparse_add sparse_matmul sparse_maximum sparse_minimum"
         " sparse_reduce_max sparse_reduce_max_sparse sparse_reduce_sum sparse_reduce_sum_sparse"
         " sparse_softmax sparse_tensor_dense_matmul",
@@ -175,5 +184,5 @@ __getattr__, __dir__ = _late_names(
         "flowstone.ops.sparse.sparse_selection": "sparse_concat sparse_fill_empty_rows sparse_mask"
         " sparse_retain sparse_slice sparse_split",
     },
-    "app audio config flags image linalg logging losses metrics raw_ops sets sparse summary test train",
+    "app audio config flags image linalg logging losses metrics raw_ops sets signal sparse spectral summary test train",
 )
