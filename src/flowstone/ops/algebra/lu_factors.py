@@ -13,10 +13,14 @@ import torch
 from flowstone.framework import dtypes
 from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
 from flowstone.framework.node import Node
-from flowstone.framework.operation import op
+from flowstone.framework.operation import F, op
+from flowstone.framework.scope import get_default_graph
 from flowstone.framework.shape import Dims
+from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.algebra.inverses import TYPES
+from flowstone.ops.algebra.matrix_gradients import product
 from flowstone.ops.algebra.matrix_shapes import check_square, cubic, invalid, square
+from flowstone.ops.control.checks import assert_equal
 
 lu_op = op(
     "Lu",
@@ -62,3 +66,63 @@ def lu(input: Any, output_idx_type: Any = dtypes.int32, name: str | None = None)
     InvalidArgumentError in the step for a singular matrix.
     """
     return lu_op.several(input, output_idx_type=output_idx_type, name=name)
+
+
+def lu_reconstruct(
+    lower_upper: Any, perm: Any, validate_args: bool = False, name: str | None = None
+) -> Tensor:
+    """The matrices A [..., n, n] whose factors these are; see `lu`."""
+    with get_default_graph().name_scope(name or "lu_reconstruct"):
+        factors, order = _factors(lower_upper, perm, validate_args)
+        lower, upper = _unit_lower(factors), F.MatrixBandPart(factors, 0, -1)
+        return product(order, product(lower, upper), adjoint_a=True)
+
+
+def lu_solve(
+    lower_upper: Any, perm: Any, rhs: Any, validate_args: bool = False, name: str | None = None
+) -> Tensor:
+    """The X [..., n, k] with A X = rhs, given the factors of A; see `lu`.
+
+    With `validate_args` the step checks that `perm` is a permutation.
+    """
+    with get_default_graph().name_scope(name or "lu_solve"):
+        factors, order = _factors(lower_upper, perm, validate_args)
+        b = convert_to_tensor(rhs, factors.dtype, name="rhs")
+        if b.dims is not None and len(b.dims) < 2:
+            raise ValueError(f"`rhs` must have at least 2 dimensions (saw: {len(b.dims)}).")
+        inner = F.MatrixTriangularSolve(_unit_lower(factors), product(order, b))
+        return F.MatrixTriangularSolve(factors, inner, lower=False)
+
+
+def lu_matrix_inverse(
+    lower_upper: Any, perm: Any, validate_args: bool = False, name: str | None = None
+) -> Tensor:
+    """The inverses of the matrices whose factors these are; see `lu`."""
+    with get_default_graph().name_scope(name or "lu_matrix_inverse"):
+        factors, order = _factors(lower_upper, perm, validate_args)
+        inner = F.MatrixTriangularSolve(_unit_lower(factors), order)
+        return F.MatrixTriangularSolve(factors, inner, lower=False)
+
+
+def _factors(lower_upper: Any, perm: Any, validate_args: bool) -> tuple[Tensor, Tensor]:
+    """The factors, and the permutation as matrices. ValueError for ranks that do not fit."""
+    factors = convert_to_tensor(lower_upper, name="lower_upper")
+    order = convert_to_tensor(perm, dtypes.int32, name="perm")
+    if factors.dims is not None and len(factors.dims) < 2:
+        raise ValueError(f"`lower_upper` must have at least 2 dimensions (saw: {len(factors.dims)}).")
+    if factors.dims is not None and order.dims is not None and len(order.dims) != len(factors.dims) - 1:
+        raise ValueError("`rank(lower_upper)` must equal `rank(perm) + 1`")
+    size = F.StridedSlice(F.Shape(factors), [-1], [0], [1], end_mask=1, shrink_axis_mask=1)
+    number = factors.dtype.as_numpy_dtype
+    matrices = F.OneHot(order, size, number(1), number(0))
+    if validate_args:
+        counts = F.Sum(matrices, [-2])
+        checks = [assert_equal(counts, F.OnesLike(counts), message="`perm` is no permutation")]
+        with get_default_graph().control_dependencies(checks):
+            matrices = F.Identity(matrices)
+    return factors, matrices
+
+
+def _unit_lower(factors: Tensor) -> Tensor:
+    lower = F.MatrixBandPart(factors, -1, 0)
+    return F.MatrixSetDiag(lower, F.OnesLike(F.MatrixDiagPart(lower)))

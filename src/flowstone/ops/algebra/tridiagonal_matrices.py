@@ -279,7 +279,7 @@ def tridiagonal_solve(
             n - 1 elements. "matrix": the matrices [..., n, n], of which nothing else is read.
         rhs: [..., n], or [..., n, k].
         diagonals_format: "compact", "sequence" or "matrix".
-        transpose_rhs: whether rhs is [..., k, n].
+        transpose_rhs: whether rhs is [..., k, n]; the result is [..., n, k] all the same.
         conjugate_rhs: whether rhs is conjugated.
         partial_pivoting: whether rows change places for stability; without, it is faster.
         perturb_singular: accepted; singular matrices give NaN or infinities.
@@ -299,9 +299,7 @@ def tridiagonal_solve(
         x = tridiagonal_solve_op(
             compact, b, partial_pivoting=partial_pivoting, perturb_singular=perturb_singular
         )
-        if is_vector:
-            return F.Squeeze(x, squeeze_dims=[-1])
-        return transposed(x) if transpose_rhs else x
+        return F.Squeeze(x, squeeze_dims=[-1]) if is_vector else x
 
 
 def tridiagonal_matmul(
