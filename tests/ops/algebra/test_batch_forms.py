@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,14 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "SelfAdjointEigV2": ((_DEFINITE,), {"compute_v": True}),
     "Svd": ((_X,), {"full_matrices": True}),
 }
+
+
+@pytest.fixture(autouse=True)
+def old_graph() -> Iterator[None]:
+    """A graph of a version that has these ops."""
+    with tf.Graph().as_default() as graph:
+        graph.producer = 10
+        yield
 
 
 @pytest.mark.parametrize("name", sorted(CALLS))

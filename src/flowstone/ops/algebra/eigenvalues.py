@@ -105,6 +105,7 @@ self_adjoint_eig_op = op(
     T=(dtypes.float64, dtypes.float32),
     cost=cubic(9.0),
     capturable=False,
+    deprecated=(11, "SelfAdjointEigV2"),
 )
 self_adjoint_eig_op.no_gradient()
 

@@ -58,10 +58,11 @@ def _at_least(rank: int, dims: Dims) -> Dims:
 def _complex_transform(
     name: str, rank: int, function: Callable[..., torch.Tensor], batch: bool
 ) -> OpDeclaration:
-    signature, attributes = "input: Tcomplex -> output: Tcomplex", _COMPLEX
     if batch:
-        signature, attributes = "input: complex64 -> output: complex64", ""
-    declaration = op(name, signature, attributes, cost=_cost)
+        instead = name.removeprefix("Batch")
+        declaration = op(name, "input: complex64 -> output: complex64", cost=_cost, deprecated=(15, instead))
+    else:
+        declaration = op(name, "input: Tcomplex -> output: Tcomplex", _COMPLEX, cost=_cost)
     declaration.infer(lambda node: _at_least(rank, node.dims(0)))
     axes = tuple(range(-rank, 0))
 
