@@ -42,6 +42,28 @@ from flowstone.ops.algebra.tridiagonal_matrices import tridiagonal_matmul, tridi
 from flowstone.ops.arrays.constants import eye
 from flowstone.ops.arrays.rearranging import matrix_transpose
 from flowstone.ops.arrays.rearranging import matrix_transpose as transpose
+from flowstone.ops.linear_operators.adjoint import LinearOperatorAdjoint
+from flowstone.ops.linear_operators.blocks import LinearOperatorBlockDiag, LinearOperatorBlockLowerTriangular
+from flowstone.ops.linear_operators.circulant import (
+    LinearOperatorCirculant,
+    LinearOperatorCirculant2D,
+    LinearOperatorCirculant3D,
+)
+from flowstone.ops.linear_operators.composition import LinearOperatorComposition
+from flowstone.ops.linear_operators.diagonal import LinearOperatorDiag
+from flowstone.ops.linear_operators.full_matrix import LinearOperatorFullMatrix
+from flowstone.ops.linear_operators.householder import LinearOperatorHouseholder
+from flowstone.ops.linear_operators.identity import LinearOperatorIdentity
+from flowstone.ops.linear_operators.inversion import LinearOperatorInversion
+from flowstone.ops.linear_operators.kronecker import LinearOperatorKronecker
+from flowstone.ops.linear_operators.linear_operator import LinearOperator
+from flowstone.ops.linear_operators.low_rank_update import LinearOperatorLowRankUpdate
+from flowstone.ops.linear_operators.lower_triangular import LinearOperatorLowerTriangular
+from flowstone.ops.linear_operators.permutation import LinearOperatorPermutation
+from flowstone.ops.linear_operators.scaled_identity import LinearOperatorScaledIdentity
+from flowstone.ops.linear_operators.toeplitz import LinearOperatorToeplitz
+from flowstone.ops.linear_operators.tridiagonal import LinearOperatorTridiag
+from flowstone.ops.linear_operators.zeros import LinearOperatorZeros
 from flowstone.ops.networks.neural_net import l2_normalize
 from flowstone.ops.numbers.clipping import global_norm
 from flowstone.ops.numbers.special_functions import cross

@@ -166,14 +166,18 @@ def _reduced(above: torch.Tensor, main: torch.Tensor, below: torch.Tensor, rhs: 
 def _(op: Operation, dy: Tensor) -> Gradients:
     diagonals, solution = op.inputs[0], conjugate(op.outputs[0])
     pivots = {name: op.attributes[name] for name in ("partial_pivoting", "perturb_singular")}
-    above, main, below = (_row(diagonals, i) for i in range(3))
-    adjoint = [conjugate(each) for each in (_after(below), main, _before(above))]
-    d_rhs = F.TridiagonalSolve(F.ConcatV2(adjoint, -2), dy, **pivots)
+    d_rhs = F.TridiagonalSolve(adjoint_diagonals(diagonals), dy, **pivots)
     parts = []
     for moved in (_rows_after(solution), solution, _rows_before(solution)):
         total = F.Sum(F.Mul(d_rhs, moved), -1)
         parts.append(F.Neg(F.ExpandDims(total, -2)))
     return F.ConcatV2(parts, -2), d_rhs
+
+
+def adjoint_diagonals(diagonals: Tensor) -> Tensor:
+    """The diagonals [..., 3, n] of the conjugate transposes."""
+    above, main, below = (_row(diagonals, i) for i in range(3))
+    return F.ConcatV2([conjugate(each) for each in (_after(below), main, _before(above))], -2)
 
 
 def _row(x: Tensor, i: int) -> Tensor:
@@ -285,7 +289,7 @@ def tridiagonal_solve(
         perturb_singular: accepted; singular matrices give NaN or infinities.
     """
     with get_default_graph().name_scope(name or "tridiagonal_solve"):
-        compact = _compact(diagonals, diagonals_format)
+        compact = as_compact(diagonals, diagonals_format)
         b = convert_to_tensor(rhs, compact.dtype, name="rhs")
         if b.dims is None or compact.dims is None:
             raise ValueError("the ranks of diagonals and rhs must be known")
@@ -307,11 +311,11 @@ def tridiagonal_matmul(
 ) -> Tensor:
     """The products [..., n, k] of tridiagonal matrices with rhs [..., n, k]; see `tridiagonal_solve`."""
     with get_default_graph().name_scope(name or "tridiagonal_matmul"):
-        compact = _compact(diagonals, diagonals_format)
+        compact = as_compact(diagonals, diagonals_format)
         return tridiagonal_matmul_op(*[_row(compact, i) for i in range(3)], rhs)
 
 
-def _compact(diagonals: Any, diagonals_format: str) -> Tensor:
+def as_compact(diagonals: Any, diagonals_format: str) -> Tensor:
     """The diagonals as [..., 3, n]. ValueError for an unknown format."""
     if diagonals_format not in _FORMATS:
         raise ValueError(f"Unrecognized diagonals_format {diagonals_format!r}: expected one of {_FORMATS}")
