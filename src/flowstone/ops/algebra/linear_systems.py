@@ -181,7 +181,7 @@ def _(node: Node, env: Environment) -> Kernel:
     lower, adjoint = node.attributes["lower"], node.attributes["adjoint"]
     narrow = node.dtype(0).torch if node.dtype(0) in _NARROW else None
 
-    def solve(bands: torch.Tensor, rhs: torch.Tensor) -> torch.Tensor:
+    def solve(bands: torch.Tensor, rhs: torch.Tensor) -> Any:
         _check_bands(bands, rhs, lower)
         if narrow is not None:
             bands, rhs = bands.float(), rhs.float()
@@ -227,33 +227,53 @@ def _rows_of_adjoint(rows: torch.Tensor, lower: bool) -> torch.Tensor:
     return moved.conj().resolve_conj()
 
 
-def _substitute(rows: torch.Tensor, rhs: torch.Tensor, lower: bool) -> torch.Tensor:
-    """The solution, block of rows by block: each is a small dense triangle, and meets only the one before."""
+def _substitute(rows: torch.Tensor, rhs: torch.Tensor, lower: bool) -> Any:
+    """The solution, in blocks of rows: each is a small dense triangle, and meets the end of the one before.
+
+    All blocks are solved at once, for their right-hand sides and for what the block before may be; then one
+    after another takes the end of the one before.
+    """
     if not lower:
         return _substitute(rows.flip(-2), rhs.flip(-2), True).flip(-2)
-    size, count = rows.shape[-2:]
+    size, before = rows.shape[-2], rows.shape[-1] - 1
     batches = torch.broadcast_shapes(rows.shape[:-2], rhs.shape[:-2])
-    block = max(_BLOCK, count)
-    out = rhs.new_empty(*batches, size, rhs.shape[-1])
-    for start in range(0, size, block):
-        end = min(start + block, size)
-        before = min(count - 1, start)
-        dense = _dense_rows(rows, start, end, before)
-        side = rhs[..., start:end, :]
-        if before:
-            side = side - dense[..., :before] @ out[..., start - before : start, :]
-        out[..., start:end, :] = torch.linalg.solve_triangular(dense[..., before:], side, upper=False)
-    return out
+    block = min(max(_BLOCK, before), size)
+    count = -(-size // block)
+    triangles, couplings = _blocks_of(rows.expand(*batches, *rows.shape[-2:]), count, block)
+    sides = rhs.new_zeros(*batches, count * block, rhs.shape[-1])
+    sides[..., :size, :] = rhs
+    sides = sides.reshape(*batches, count, block, rhs.shape[-1])
+    if count == 1 or not before:
+        solved = torch.linalg.solve_triangular(triangles, sides, upper=False)
+        return solved.reshape(*batches, count * block, rhs.shape[-1])[..., :size, :]
+    both = torch.linalg.solve_triangular(triangles, torch.cat([couplings, sides], -1), upper=False)
+    coupled, solved = both[..., :before], both[..., before:]
+    ends = [torch.zeros_like(solved[..., 0, -before:, :])]
+    for i in range(count - 1):
+        ends.append(solved[..., i, -before:, :] - coupled[..., i, -before:, :] @ ends[-1])
+    solved = solved - coupled @ torch.stack(ends, -3)
+    return solved.reshape(*batches, count * block, rhs.shape[-1])[..., :size, :]
 
 
-def _dense_rows(rows: torch.Tensor, start: int, end: int, before: int) -> torch.Tensor:
-    """Rows `start` to `end` of the lower triangle, in the columns from `start - before` to `end`."""
-    height = end - start
-    dense = rows.new_zeros(*rows.shape[:-2], height, before + height)
-    for distance in range(min(rows.shape[-1], before + height)):
-        first = max(distance - before, 0)  # the first row here that has an element at this distance
-        dense.diagonal(before - distance, -2, -1).copy_(rows[..., start + first : end, distance])
-    return dense
+def _blocks_of(rows: torch.Tensor, count: int, block: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """The triangles [..., count, block, block] on the diagonal, the last filled with ones, and what couples
+    each block to the last unknowns of the one before.
+    """
+    batches, (size, bands) = rows.shape[:-2], rows.shape[-2:]
+    padded = rows.new_zeros(*batches, count * block, bands)
+    padded[..., :size, :] = rows
+    padded[..., size:, 0] = 1
+    padded = padded.reshape(*batches, count, block, bands)
+    triangles = rows.new_zeros(*batches, count, block, block)
+    couplings = rows.new_zeros(*batches, count, block, bands - 1)
+    for distance in range(bands):
+        if distance < block:
+            triangles.diagonal(-distance, -2, -1).copy_(padded[..., distance:, distance])
+        if distance:
+            into = couplings.diagonal(bands - 1 - distance, -2, -1)
+            into.copy_(padded[..., : into.shape[-1], distance])
+    couplings[..., 0, :, :] = 0
+    return triangles, couplings
 
 
 @banded_triangular_solve_op.gradient

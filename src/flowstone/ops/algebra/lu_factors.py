@@ -49,11 +49,34 @@ def _(node: Node, env: Environment) -> Kernel:
         factors, pivots, info = torch.linalg.lu_factor_ex(x.float() if is_half else x)
         if bool(info.any()) or bool(torch.isnan(x).any()):
             raise invalid("Input is not invertible.")
-        exchanges = torch.lu_unpack(factors, pivots, unpack_data=False)[0]
-        order = exchanges.real.argmax(-2) if x.numel() else pivots.reshape(x.shape[:-1])
+        order = _order(pivots.reshape(x.shape[:-2].numel(), x.shape[-1])).reshape(x.shape[:-1])
         return (factors.half() if is_half else factors), order.to(index_type)
 
     return factor
+
+
+_FEW = 8  # matrices, whose rows are exchanged one by one
+
+
+def _order(pivots: torch.Tensor) -> torch.Tensor:
+    """The order that LAPACK's exchanges [b, n] leave: row i with row ``pivots[i] - 1``, from the first on."""
+    count, size = pivots.shape
+    if count <= _FEW:
+        orders = []
+        for exchanges in pivots.tolist():
+            order = list(range(size))
+            for i, other in enumerate(exchanges):
+                order[i], order[other - 1] = order[other - 1], order[i]
+            orders.append(order)
+        return torch.tensor(orders, dtype=torch.int64, device=pivots.device).reshape(count, size)
+    columns = torch.arange(size, device=pivots.device)[:, None].repeat(1, count)  # [n, b]
+    others = (pivots.T - 1).long().contiguous()
+    for i in range(size):
+        at = others[i : i + 1]
+        moved = columns.gather(0, at)
+        columns.scatter_(0, at, columns[i : i + 1].clone())
+        columns[i : i + 1] = moved
+    return columns.T
 
 
 def lu(input: Any, output_idx_type: Any = dtypes.int32, name: str | None = None) -> Any:

@@ -194,10 +194,30 @@ def _(node: Node, env: Environment) -> Kernel:
             )
             out.diagonal(limits[0], -2, -1).copy_(diagonal)
             return out
+        if limits[1] - limits[0] < _FEW:
+            outer = diagonal.shape[:-2]
+            out = padding.expand(*outer, rows, columns).clone(memory_format=torch.contiguous_format)
+            for into, of in _pairs(out, diagonal, limits, align):
+                into.copy_(of)
+            return out
         at = places(rows, columns, *limits, align, str(diagonal.device))
         return torch.where(at.inside, _taken(diagonal, at.sources), padding)
 
     return place
+
+
+_FEW = 16  # diagonals that are copied one by one
+
+
+def _pairs(x: torch.Tensor, diagonals: torch.Tensor, limits: tuple[int, int], align: str) -> Any:
+    """For each diagonal of x its place there and in `diagonals`, both as views."""
+    above, below = (word == "RIGHT" for word in align.split("_"))
+    longest = diagonals.shape[-1]
+    for row, k in enumerate(range(limits[1], limits[0] - 1, -1)):
+        in_matrix = x.diagonal(k, -2, -1)
+        length = in_matrix.shape[-1]
+        start = longest - length if (above if k >= 0 else below) else 0
+        yield in_matrix, diagonals[..., row, start : start + length]
 
 
 def _taken(x: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
@@ -290,6 +310,11 @@ def _(node: Node, env: Environment) -> Kernel:
         if limits[0] == limits[1]:
             out = x.clone(memory_format=torch.contiguous_format)
             out.diagonal(limits[0], -2, -1).copy_(diagonal)
+            return out
+        if limits[1] - limits[0] < _FEW:
+            out = x.clone(memory_format=torch.contiguous_format)
+            for into, of in _pairs(out, diagonal, limits, align):
+                into.copy_(of)
             return out
         at = places(rows, columns, *limits, align, str(x.device))
         return torch.where(at.inside, _taken(diagonal, at.sources), x)

@@ -3,10 +3,11 @@
 The diagonals come as [..., 3, n]: above (its last element is not used), main, below (its first is not used).
 TridiagonalMatMul takes each as [..., 1, n].
 
-A solution with pivots takes a block of rows at a time. It has zeros made below the diagonal of the row that
-is left of the block before and the block's own rows, by a QR factorisation, which is stable for every regular
-matrix; what is left over is the row for the next block. The solution without pivots is by cyclic reduction:
-every second unknown is eliminated from its neighbours, all at once, until one is left.
+The solution without pivots is by cyclic reduction: every second unknown is eliminated from its neighbours,
+all at once, until one is left. With pivots, that is tried first, and kept where it solves a system as near
+as rounding allows to the one that is given. Where it does not, a block of rows is taken at a time: zeros are
+made below the diagonal of the row that is left of the block before and the block's own rows, by a QR
+factorisation, which is stable for every regular matrix; what is left over is the row for the next block.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def _(node: Node, env: Environment) -> Kernel:
         above, main, below = diagonals.unbind(-2)
         if not has_pivots:
             return _reduced(above, main, below, rhs)
-        return _eliminated(above, main, below, rhs)
+        return _pivoted(above, main, below, rhs)
 
     return solve
 
@@ -79,6 +80,30 @@ def _check(diagonals: torch.Tensor, rhs: torch.Tensor) -> None:
 
 
 _BLOCK = 64  # rows that are eliminated at once
+_SMALL = 32  # up to which a dense matrix is as fast
+_ROUNDINGS = 32  # how many a row of an exact enough solution may be off
+
+
+def _pivoted(above: torch.Tensor, main: torch.Tensor, below: torch.Tensor, rhs: torch.Tensor) -> Any:
+    """The solution by the fastest way that is exact."""
+    if main.shape[-1] <= _SMALL:
+        return _eliminated(above, main, below, rhs)
+    found = _reduced(above, main, below, rhs)
+    sizes = _multiplied(above.abs(), main.abs(), below.abs(), found.abs()) + rhs.abs()
+    wrong = (_multiplied(above, main, below, found) - rhs).abs()
+    if bool((wrong <= _ROUNDINGS * torch.finfo(rhs.dtype).eps * sizes).all()):  # not if there is a NaN
+        return found
+    return _eliminated(above, main, below, rhs)
+
+
+def _multiplied(
+    above: torch.Tensor, main: torch.Tensor, below: torch.Tensor, rhs: torch.Tensor
+) -> torch.Tensor:
+    """The product of the matrices of these diagonals [..., n] with [..., n, k]."""
+    out = main[..., None] * rhs
+    out[..., :-1, :].addcmul_(above[..., :-1, None], rhs[..., 1:, :])
+    out[..., 1:, :].addcmul_(below[..., 1:, None], rhs[..., :-1, :])
+    return out
 
 
 def _eliminated(above: torch.Tensor, main: torch.Tensor, below: torch.Tensor, rhs: torch.Tensor) -> Any:
@@ -242,10 +267,7 @@ def _(node: Node, env: Environment) -> Kernel:
         for diagonal in (above, main, below):
             if diagonal.shape != (*rhs.shape[:-2], 1, rhs.shape[-2]):
                 raise invalid(f"A diagonal {list(diagonal.shape)} does not fit rhs {list(rhs.shape)}")
-        out = main.mT * rhs
-        out[..., :-1, :] += above.mT[..., :-1, :] * rhs[..., 1:, :]
-        out[..., 1:, :] += below.mT[..., 1:, :] * rhs[..., :-1, :]
-        return out
+        return _multiplied(above[..., 0, :], main[..., 0, :], below[..., 0, :], rhs)
 
     return multiply
 
