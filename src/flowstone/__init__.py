@@ -174,6 +174,7 @@ __getattr__, __dir__ = _late_names(
         "flowstone.ops.algebra.singular_values": "svd",
         "flowstone.ops.numbers.histograms": "histogram_fixed_width histogram_fixed_width_bins",
         "flowstone.ops.signals.fourier_transforms": "fft fft2d fft3d ifft ifft2d ifft3d",
+        "flowstone.ops.signals.transforms_over_axes": "fftnd ifftnd irfftnd rfftnd",
         "flowstone.ops.sparse.sparse_arithmetic": "sparse_add sparse_matmul sparse_maximum sparse_minimum"
         " sparse_reduce_max sparse_reduce_max_sparse sparse_reduce_sum sparse_reduce_sum_sparse"
         " sparse_softmax sparse_tensor_dense_matmul",
@@ -184,5 +185,6 @@ __getattr__, __dir__ = _late_names(
         "flowstone.ops.sparse.sparse_selection": "sparse_concat sparse_fill_empty_rows sparse_mask"
         " sparse_retain sparse_slice sparse_split",
     },
-    "app audio config flags image linalg logging losses metrics raw_ops sets signal sparse spectral summary test train",
+    "app audio config flags image linalg logging losses metrics raw_ops sets signal sparse spectral summary"
+    " test train",
 )

@@ -113,6 +113,19 @@ def test_transforms_over_axes(lengths: list[int] | None, axes: list[int] | None,
         np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
+def test_names_of_tf_itself() -> None:
+    real = np.random.RandomState(2).standard_normal([3, 4])
+    pair = tf.constant(real + 1j)
+    np.testing.assert_allclose(run(tf.fftnd(pair, [3, 4], [0, 1])), np.fft.fft2(real + 1j))
+    np.testing.assert_allclose(run(tf.ifftnd(pair, [2], [0])), np.fft.ifft(real + 1j, 2, 0))
+    narrow = run(tf.rfftnd(tf.constant(real), [4], [1]))
+    assert narrow.dtype == np.complex64
+    np.testing.assert_allclose(narrow, np.fft.rfft(real), rtol=1e-6)
+    wide = run(tf.irfftnd(pair, [6], [1], tf.float64))
+    np.testing.assert_allclose(wide, np.fft.irfft(real + 1j, 6))
+    assert run(tf.irfftnd(pair, [6], [1])).dtype == np.float32
+
+
 def test_axes_that_do_not_fit() -> None:
     x = np.zeros([2, 3], np.complex64)
     for keywords, message in [

@@ -1,9 +1,9 @@
 """Functions of square matrices [..., n, n]: exponential, principal logarithm and principal square root.
 
-Logarithm and square root are those of the eigenvalues, in the basis of the eigenvectors. Where that basis is
-too skew to give the matrix back, Newton's iteration takes the root (the product form of Denman and Beavers,
-scaled by determinants), and the logarithm is that of a root near the identity, by Gauss-Legendre quadrature
-of its integral (Higham, Functions of Matrices, 6.3 and 11.4).
+The root is by Newton's iteration (the product form of Denman and Beavers, scaled by determinants), or, where
+that does not give the matrix back, that of the eigenvalues in the basis of the eigenvectors. The logarithm is
+the other way round: where that basis is too skew, it is that of a root near the identity, by Gauss-Legendre
+quadrature of its integral (Higham, Functions of Matrices, 6.3 and 11.4).
 """
 
 from __future__ import annotations
@@ -103,14 +103,18 @@ def _of_finite(function: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor
 
 
 def _square_root(x: torch.Tensor) -> torch.Tensor:
-    """The complex roots of matrices [b, n, n]; NaN of a real matrix that has a negative eigenvalue."""
+    """The roots of matrices [b, n, n]; NaN of a real matrix that has a negative eigenvalue."""
+    found = _newton_root(x)
+    return _improved(x, found, lambda root: root @ root, _root_in_basis)
+
+
+def _root_in_basis(x: torch.Tensor) -> Any:
     values, vectors = torch.linalg.eig(x)
-    if not x.is_complex():
-        negative = (values.real < 0) & (values.imag == 0)
-        values = torch.where(negative.any(-1, keepdim=True), torch.nan, values)
-    complex_x = x.to(values.dtype)
-    found = _in_basis(vectors, torch.sqrt(values))
-    return _improved(complex_x, found, lambda root: root @ root, _newton_root)
+    if x.is_complex():
+        return _in_basis(vectors, torch.sqrt(values))
+    negative = (values.real < 0) & (values.imag == 0)
+    values = torch.where(negative.any(-1, keepdim=True), torch.nan, values)
+    return _in_basis(vectors, torch.sqrt(values)).real
 
 
 def _logarithm(x: torch.Tensor) -> torch.Tensor:
@@ -135,11 +139,11 @@ def _improved(
     """What was found, or what the other way finds where that gives x `back` more exactly."""
 
     wrong = _relative_error(back, found, x)
-    bad = (wrong > 100 * x.shape[-1] * torch.finfo(x.dtype).eps) & torch.isfinite(found).all(-1).all(-1)
+    bad = ~(wrong <= _ROUNDINGS * x.shape[-1] * torch.finfo(x.dtype).eps)  # a NaN is bad
     if not bool(bad.any()):
         return found
     again = other(x[bad])
-    better = _relative_error(back, again, x[bad]) < wrong[bad]
+    better = ~(_relative_error(back, again, x[bad]) >= wrong[bad])  # or nothing is finite
     result = found.clone()
     result[bad] = torch.where(better[:, None, None], again, found[bad])
     return result
@@ -148,12 +152,15 @@ def _improved(
 def _relative_error(
     back: Callable[[torch.Tensor], torch.Tensor], found: torch.Tensor, x: torch.Tensor
 ) -> Any:
-    finite = torch.where(torch.isfinite(found), found, 0)
+    finite = torch.isfinite(found).all(-1).all(-1)
     size = torch.linalg.matrix_norm(x).clamp_min(torch.finfo(x.dtype).tiny)
-    return torch.linalg.matrix_norm(back(finite) - x) / size
+    made = back(torch.where(finite[:, None, None], found, 0))
+    return torch.where(finite, torch.linalg.matrix_norm(made - x) / size, torch.nan)
 
 
-_ROUNDS = 40  # Newton's iteration doubles the digits a round, once it is near
+_ROUNDINGS = 100  # how far what is found may be off, before the other way is tried
+_ROUNDS = 20  # Newton's iteration doubles the digits a round, once it is near
+_ROOTS = 40  # a logarithm takes until the root is near the identity
 
 
 def _newton_root(x: torch.Tensor) -> torch.Tensor:
@@ -181,7 +188,7 @@ def _scaled_logarithm(x: torch.Tensor) -> torch.Tensor:
     """2^s times the logarithm of a 2^s-th root that is near the identity."""
     eye = torch.eye(x.shape[-1], dtype=x.dtype, device=x.device)
     root, factor = x, 1.0
-    for _ in range(_ROUNDS):
+    for _ in range(_ROOTS):
         if bool((torch.linalg.matrix_norm(root - eye, 1) < _NEAR).all()):
             break
         root, factor = _newton_root(root), 2 * factor
