@@ -156,15 +156,29 @@ __getattr__, __dir__ = _late_names(
         f"{_PROTO}.meta_graph_pb2": "MetaGraphDef TensorInfo",
         f"{_PROTO}.node_def_pb2": "NodeDef",
         f"{_PROTO}.summary_pb2": "HistogramProto Summary SummaryMetadata",
-        "flowstone.framework.op_packages": "load_file_system_library load_library load_op_library",
-        "flowstone.ops.arrays.searching": "argsort roll searchsorted sort unravel_index",
-        "flowstone.ops.variables.tensor_scatter": "tensor_scatter_add tensor_scatter_max tensor_scatter_min"
-        " tensor_scatter_nd_add=tensor_scatter_add tensor_scatter_nd_max=tensor_scatter_max"
-        " tensor_scatter_nd_min=tensor_scatter_min tensor_scatter_nd_sub=tensor_scatter_sub"
-        " tensor_scatter_nd_update=tensor_scatter_update tensor_scatter_sub tensor_scatter_update",
         "flowstone.client.session": "InteractiveSession Session",  # and all that runs graphs
+        "flowstone.framework.op_packages": "load_file_system_library load_library load_op_library",
         "flowstone.layers.confusion_matrix": "confusion_matrix",
+        "flowstone.ops.algebra.cholesky_factors": "cholesky cholesky_solve",
+        "flowstone.ops.algebra.eigenvalues": "self_adjoint_eig self_adjoint_eigvals",
+        "flowstone.ops.algebra.inverses": "matrix_determinant matrix_inverse",
+        "flowstone.ops.algebra.least_squares": "matrix_solve_ls",
+        "flowstone.ops.algebra.linear_systems": "matrix_solve matrix_triangular_solve",
+        "flowstone.ops.algebra.matrix_functions": "matrix_square_root",
+        "flowstone.ops.algebra.orthogonal_factors": "qr",
+        "flowstone.ops.algebra.singular_values": "svd",
+        "flowstone.ops.arrays.searching": "argsort roll searchsorted sort unravel_index",
+        "flowstone.ops.lookup.lookup_tables": "initialize_all_tables tables_initializer",
         "flowstone.ops.numbers.histograms": "histogram_fixed_width histogram_fixed_width_bins",
+        "flowstone.ops.quantization.arithmetic": "quantized_concat",
+        "flowstone.ops.quantization.conversions": "dequantize quantize quantize_v2",
+        "flowstone.ops.quantization.fake_quantization": (
+            "fake_quant_with_min_max_args fake_quant_with_min_max_args_gradient "
+            "fake_quant_with_min_max_vars fake_quant_with_min_max_vars_gradient "
+            "fake_quant_with_min_max_vars_per_channel fake_quant_with_min_max_vars_per_channel_gradient"
+        ),
+        "flowstone.ops.signals.fourier_transforms": "fft fft2d fft3d ifft ifft2d ifft3d",
+        "flowstone.ops.signals.transforms_over_axes": "fftnd ifftnd irfftnd rfftnd",
         "flowstone.ops.sparse.sparse_arithmetic": "sparse_add sparse_matmul sparse_maximum sparse_minimum"
         " sparse_reduce_max sparse_reduce_max_sparse sparse_reduce_sum sparse_reduce_sum_sparse"
         " sparse_softmax sparse_tensor_dense_matmul",
@@ -174,7 +188,6 @@ __getattr__, __dir__ = _late_names(
         " sparse_transpose",
         "flowstone.ops.sparse.sparse_selection": "sparse_concat sparse_fill_empty_rows sparse_mask"
         " sparse_retain sparse_slice sparse_split",
-        "flowstone.ops.lookup.lookup_tables": "initialize_all_tables tables_initializer",
         "flowstone.ops.strings.base64_text": "decode_base64 encode_base64",
         "flowstone.ops.strings.hash_buckets": "fingerprint string_to_hash_bucket string_to_hash_bucket_fast "
         "string_to_hash_bucket_strong",
@@ -184,14 +197,11 @@ __getattr__, __dir__ = _late_names(
         "flowstone.ops.strings.regular_expressions": "regex_replace",
         "flowstone.ops.strings.splitting": "string_split",
         "flowstone.ops.strings.substrings": "substr",
-        "flowstone.ops.quantization.arithmetic": "quantized_concat",
-        "flowstone.ops.quantization.conversions": "dequantize quantize quantize_v2",
-        "flowstone.ops.quantization.fake_quantization": (
-            "fake_quant_with_min_max_args fake_quant_with_min_max_args_gradient "
-            "fake_quant_with_min_max_vars fake_quant_with_min_max_vars_gradient "
-            "fake_quant_with_min_max_vars_per_channel fake_quant_with_min_max_vars_per_channel_gradient"
-        ),
+        "flowstone.ops.variables.tensor_scatter": "tensor_scatter_add tensor_scatter_max tensor_scatter_min"
+        " tensor_scatter_nd_add=tensor_scatter_add tensor_scatter_nd_max=tensor_scatter_max"
+        " tensor_scatter_nd_min=tensor_scatter_min tensor_scatter_nd_sub=tensor_scatter_sub"
+        " tensor_scatter_nd_update=tensor_scatter_update tensor_scatter_sub tensor_scatter_update",
     },
     "app audio config flags image linalg logging lookup losses metrics quantization raw_ops"
-    " sets sparse strings summary test train",
+    " sets signal sparse spectral strings summary test train",
 )

@@ -121,10 +121,10 @@ def _(op: Operation, dz: Tensor) -> Gradients:
     if x.dims is not None and y.dims is not None:
         if x.dims[:-2] == y.dims[:-2] and None not in x.dims[:-2]:
             return dx, dy
-    return _sum_batches(dx, x, y), _sum_batches(dy, y, x)
+    return sum_batches(dx, x, y), sum_batches(dy, y, x)
 
 
-def _sum_batches(dz: Tensor, x: Tensor, other: Tensor) -> Tensor:
+def sum_batches(dz: Tensor, x: Tensor, other: Tensor) -> Tensor:
     """The gradient of an operand whose batch dimensions were broadcast: matrices stay, batches are summed."""
     if x.dims is not None and dz.dims is not None and None not in x.dims and None not in dz.dims:
         return sum_to(dz, x)

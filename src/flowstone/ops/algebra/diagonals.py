@@ -256,19 +256,64 @@ def diag_part(input: Any, name: str | None = None) -> Tensor:
     return diag_part_op(input, name=name)
 
 
-def matrix_diag(diagonal: Any, name: str | None = None) -> Tensor:
-    """Square matrices [..., n, n] with these diagonals [..., n]."""
-    return matrix_diag_op(diagonal, name=name or "diag")
+# Several diagonals, and others than the main one, are arranged as `many_diagonals` says.
 
 
-def matrix_diag_part(input: Any, name: str | None = None) -> Tensor:
-    """The main diagonals [..., min(m, n)] of matrices [..., m, n]."""
-    return matrix_diag_part_op(input, name=name or "diag_part")
+def matrix_diag(
+    diagonal: Any,
+    name: str | None = None,
+    k: Any = 0,
+    num_rows: Any = -1,
+    num_cols: Any = -1,
+    padding_value: Any = 0,
+    align: str = "RIGHT_LEFT",
+) -> Tensor:
+    """Matrices with these diagonals, square [..., n, n] with the main ones [..., n] unless more is said.
+
+    Args:
+        diagonal: [..., n], or [..., count, n] for several diagonals, the highest first.
+        name: a name for the operation.
+        k: which diagonal is given, above the main one if positive; or the lowest and the highest.
+        num_rows: the number of rows, -1 for the least.
+        num_cols: the number of columns, -1 for the least.
+        padding_value: what the other elements are.
+        align: at which side the diagonals above and below the main one end that are shorter than others.
+    """
+    plain = _is_zero(k) and _is(num_rows, -1) and _is(num_cols, -1) and _is_zero(padding_value)
+    if plain:
+        return matrix_diag_op(diagonal, name=name or "diag")
+    x = convert_to_tensor(diagonal, name="diagonal")
+    padding = convert_to_tensor(padding_value, x.dtype)
+    return F.MatrixDiagV3(x, k, num_rows, num_cols, padding, align=align, name=name or "diag")
 
 
-def matrix_set_diag(input: Any, diagonal: Any, name: str | None = None) -> Tensor:
-    """The matrices [..., m, n] with their main diagonals replaced by `diagonal` [..., min(m, n)]."""
-    return matrix_set_diag_op(input, diagonal, name=name or "set_diag")
+def matrix_diag_part(
+    input: Any, name: str | None = None, k: Any = 0, padding_value: Any = 0, align: str = "RIGHT_LEFT"
+) -> Tensor:
+    """The main diagonals [..., min(m, n)] of matrices [..., m, n], or those that `k` says (`matrix_diag`)."""
+    if _is_zero(k) and _is_zero(padding_value):
+        return matrix_diag_part_op(input, name=name or "diag_part")
+    x = convert_to_tensor(input, name="input")
+    padding = convert_to_tensor(padding_value, x.dtype)
+    return F.MatrixDiagPartV3(x, k, padding, align=align, name=name or "diag_part")
+
+
+def matrix_set_diag(
+    input: Any, diagonal: Any, name: str | None = None, k: Any = 0, align: str = "RIGHT_LEFT"
+) -> Tensor:
+    """The matrices [..., m, n] with their main diagonals replaced by `diagonal` [..., min(m, n)], or those
+    that `k` says (`matrix_diag`)."""
+    if _is_zero(k):
+        return matrix_set_diag_op(input, diagonal, name=name or "set_diag")
+    return F.MatrixSetDiagV3(input, diagonal, k, align=align, name=name or "set_diag")
+
+
+def _is(value: Any, number: int) -> bool:
+    return isinstance(value, (int, float)) and value == number
+
+
+def _is_zero(value: Any) -> bool:
+    return _is(value, 0)
 
 
 def matrix_band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = None) -> Tensor:

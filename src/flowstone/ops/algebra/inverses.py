@@ -1,0 +1,135 @@
+"""Inverses and determinants of square matrices [..., n, n].
+
+A matrix of which a pivot is zero is refused by MatrixInverse; its determinant is zero.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from flowstone.framework import dtypes
+from flowstone.framework.graph_operation import Operation
+from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.node import Node
+from flowstone.framework.operation import F, Gradients, op
+from flowstone.framework.shape import Dims
+from flowstone.framework.tensor import Tensor
+from flowstone.ops.algebra.matrix_gradients import over_matrices, product
+from flowstone.ops.algebra.matrix_shapes import check_square, cubic, invalid, square_dims_of, square_shape
+
+__all__ = ["matrix_determinant", "matrix_inverse"]
+
+TYPES = (dtypes.float64, dtypes.float32, *dtypes.COMPLEX)
+
+# ---- inverse
+
+matrix_inverse_op = op(
+    "MatrixInverse",
+    "input: T -> output: T",
+    "adjoint: bool = false",
+    T=TYPES,
+    cost=cubic(2.0),
+    capturable=False,
+)
+matrix_inverse_op.infer(square_shape)
+
+
+@matrix_inverse_op.kernel(CPU, GPU)
+def inverse_kernel(node: Node, env: Environment) -> Kernel:
+    """The inverses, of the adjoints if `adjoint`."""
+    adjoint = node.attributes["adjoint"]
+
+    def invert(x: torch.Tensor) -> Any:
+        check_square(x)
+        inverse, info = torch.linalg.inv_ex(x.mH if adjoint else x)
+        if bool(info.any()) or bool(torch.isnan(x).any()):
+            raise invalid("Input is not invertible.")
+        return inverse
+
+    return invert
+
+
+@matrix_inverse_op.gradient
+def _(op: Operation, dy: Tensor) -> Gradients:
+    inverse = op.outputs[0]
+    if op.attributes["adjoint"]:
+        flow = product(product(inverse, dy, adjoint_b=True), inverse)
+    else:
+        flow = product(inverse, product(dy, inverse, adjoint_b=True), adjoint_a=True)
+    return F.Neg(flow)
+
+
+# ---- determinants
+
+
+def determinant_shape(node: Node) -> Dims:
+    """Infers a number for every square matrix."""
+    return square_dims_of(node)[1]
+
+
+matrix_determinant_op = op("MatrixDeterminant", "input: T -> output: T", T=TYPES, cost=cubic(2 / 3))
+matrix_determinant_op.infer(determinant_shape)
+
+
+@matrix_determinant_op.kernel(CPU, GPU)
+def determinant_kernel(node: Node, env: Environment) -> Kernel:
+    """The determinants."""
+
+    def compute(x: torch.Tensor) -> Any:
+        check_square(x)
+        return torch.linalg.det(x)
+
+    return compute
+
+
+@matrix_determinant_op.gradient
+def _(op: Operation, dy: Tensor) -> Gradients:
+    determinant = op.outputs[0]
+    if determinant.dtype.is_complex:
+        determinant = F.Conj(determinant)
+    inverse = F.MatrixInverse(op.inputs[0], adjoint=True)
+    return F.Mul(over_matrices(F.Mul(dy, determinant)), inverse)
+
+
+log_matrix_determinant_op = op(
+    "LogMatrixDeterminant", "input: T -> sign: T, log_abs_determinant: T", T=TYPES, cost=cubic(2 / 3)
+)
+
+
+@log_matrix_determinant_op.infer
+def _(node: Node) -> list[Dims]:
+    return [determinant_shape(node)] * 2
+
+
+@log_matrix_determinant_op.kernel(CPU, GPU)
+def _(node: Node, env: Environment) -> Kernel:
+    def compute(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        check_square(x)
+        sign, logarithm = torch.linalg.slogdet(x)
+        return torch.where(torch.isnan(logarithm), logarithm, sign), logarithm.to(x.dtype)
+
+    return compute
+
+
+@log_matrix_determinant_op.gradient
+def _(op: Operation, _: Tensor, dy: Tensor) -> Gradients:
+    inverse = F.MatrixInverse(op.inputs[0], adjoint=True)
+    return F.Mul(over_matrices(dy), inverse)
+
+
+# ---- public functions
+
+
+def matrix_inverse(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
+    """The inverses of square matrices [..., n, n], or of their adjoints.
+
+    InvalidArgumentError in the step for a matrix that has none.
+    """
+    return matrix_inverse_op(input, adjoint=adjoint, name=name)
+
+
+def matrix_determinant(input: Any, name: str | None = None) -> Tensor:
+    """The determinants [...] of square matrices [..., n, n]."""
+    return matrix_determinant_op(input, name=name)

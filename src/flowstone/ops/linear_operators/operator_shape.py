@@ -1,0 +1,95 @@
+"""The shape of an operator: what is known of it before the step, and tensors of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from flowstone.framework.dimension import Dimension
+from flowstone.framework.operation import F
+from flowstone.framework.scope import get_default_graph
+from flowstone.framework.shape import Dims, TensorShape, fully_known
+from flowstone.framework.tensor import Tensor, convert_to_tensor
+
+
+class OperatorShape:
+    """The shape [..., m, n] and the name of an operator. Subclasses say `_shape` and `_shape_tensor`."""
+
+    _name: str
+
+    @property
+    def name(self) -> str:
+        """The name that its operations begin with."""
+        return self._name
+
+    @contextmanager
+    def _scope(self, name: str) -> Iterator[str]:
+        with get_default_graph().name_scope(f"{self.name}/{name}") as scope:
+            yield scope
+
+    def _shape(self) -> Dims:
+        raise NotImplementedError("_shape is not implemented.")
+
+    def _shape_tensor(self) -> Tensor:
+        raise NotImplementedError("_shape_tensor is not implemented.")
+
+    @property
+    def shape(self) -> TensorShape:
+        """The shape [..., m, n], as far as it is known."""
+        return TensorShape.from_dims(self._shape())
+
+    @property
+    def batch_shape(self) -> TensorShape:
+        """The dimensions before the matrices, as far as they are known."""
+        dims = self._shape()
+        return TensorShape.from_dims(None if dims is None else dims[:-2])
+
+    @property
+    def tensor_rank(self) -> int | None:
+        """The number of dimensions, if it is known."""
+        dims = self._shape()
+        return None if dims is None else len(dims)
+
+    @property
+    def domain_dimension(self) -> Dimension:
+        """The number of columns, as far as it is known."""
+        dims = self._shape()
+        return Dimension(None if dims is None else dims[-1])
+
+    @property
+    def range_dimension(self) -> Dimension:
+        """The number of rows, as far as it is known."""
+        dims = self._shape()
+        return Dimension(None if dims is None else dims[-2])
+
+    def shape_tensor(self, name: str = "shape_tensor") -> Tensor:
+        """The shape [..., m, n] as an int32 vector."""
+        with self._scope(name):
+            known = fully_known(self._shape())
+            return self._shape_tensor() if known is None else convert_to_tensor(np.array(known, np.int32))
+
+    def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Tensor:
+        """The dimensions before the matrices as an int32 vector."""
+        with self._scope(name):
+            return F.StridedSlice(self.shape_tensor(), [0], [-2], [1], begin_mask=1)
+
+    def tensor_rank_tensor(self, name: str = "tensor_rank_tensor") -> Tensor:
+        """The number of dimensions as an int32 scalar."""
+        with self._scope(name):
+            return F.Size(self.shape_tensor())
+
+    def domain_dimension_tensor(self, name: str = "domain_dimension_tensor") -> Tensor:
+        """The number of columns as an int32 scalar."""
+        with self._scope(name):
+            return self._side_tensor(-1)
+
+    def range_dimension_tensor(self, name: str = "range_dimension_tensor") -> Tensor:
+        """The number of rows as an int32 scalar."""
+        with self._scope(name):
+            return self._side_tensor(-2)
+
+    def _side_tensor(self, at: int) -> Tensor:
+        mask = int(at == -1)
+        return F.StridedSlice(self.shape_tensor(), [at], [at + 1], [1], end_mask=mask, shrink_axis_mask=1)
