@@ -192,6 +192,6 @@ __getattr__, __dir__ = _late_names(
             "fake_quant_with_min_max_vars_per_channel fake_quant_with_min_max_vars_per_channel_gradient"
         ),
     },
-    "app audio config flags image linalg logging lookup losses metrics quantization raw_ops"
+    "app audio config distributions flags image linalg logging lookup losses metrics quantization raw_ops"
     " sets sparse strings summary test train",
 )
