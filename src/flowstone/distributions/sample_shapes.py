@@ -1,0 +1,56 @@
+"""The shapes that samples are asked for in, and seeds for the second random op of a sample."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from typing import Any
+
+import numpy as np
+
+from flowstone.framework import dtypes
+from flowstone.framework.node import static_value
+from flowstone.framework.operation import F
+from flowstone.framework.shape import TensorShape
+from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.ops.arrays.shapes import reshape
+from flowstone.ops.numbers.reductions import reduce_prod
+
+
+def as_vector(sample_shape: Tensor) -> tuple[Tensor, Any]:
+    """The sample shape as a vector, and how many samples it has: a number if that is known, else a tensor."""
+    known = static_value(sample_shape)
+    if isinstance(known, np.ndarray):
+        if known.ndim == 0:
+            sample_shape = convert_to_tensor([int(known)], dtypes.int32, name="sample_shape")
+        return sample_shape, math.prod(int(size) for size in np.atleast_1d(known))
+    count = reduce_prod(sample_shape)
+    return sample_shape if sample_shape.shape.ndims == 1 else reshape(sample_shape, [-1]), count
+
+
+def static_sample_shape(sample_shape: Tensor, batch: TensorShape, event: TensorShape) -> TensorShape:
+    """What is known of the shape of samples [*sample_shape, *batch, *event]."""
+    known = static_value(sample_shape)
+    if isinstance(known, np.ndarray):
+        first = TensorShape([int(size) for size in known])
+    else:
+        sizes = sample_shape.shape.as_list() if sample_shape.shape.ndims == 1 else [None]
+        first = TensorShape(None if sizes[0] is None else [None] * sizes[0])
+    return first.concatenate(batch).concatenate(event)
+
+
+def derived_seed(seed: int | None, salt: str) -> int | None:
+    """Another seed that depends on this one; None of None."""
+    return None if seed is None else zlib.crc32(f"{seed} {salt}".encode()) & 0x7FFFFFFF
+
+
+def integer_vector(sizes: Any, name: str) -> Tensor:
+    """A constant int32 vector, also of no sizes."""
+    return convert_to_tensor(np.asarray(sizes, np.int32), dtypes.int32, name=name)
+
+
+def is_scalar(shape: TensorShape, shape_tensor: Any, name: str) -> Tensor:
+    """Whether a shape has no dimensions; `shape_tensor()` is asked only if that is not known."""
+    if shape.ndims is not None:
+        return convert_to_tensor(shape.ndims == 0, name=name)
+    return F.Equal(F.Shape(shape_tensor())[0], 0)

@@ -1,0 +1,61 @@
+"""What distributions of vectors have in common: concentrations, covariances, and draws of counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flowstone.framework import dtypes
+from flowstone.framework.operation import F
+from flowstone.framework.tensor import Tensor
+from flowstone.ops.algebra.diagonals import matrix_set_diag
+from flowstone.ops.algebra.matrices import matmul
+from flowstone.ops.arrays.constants import range as number_range
+from flowstone.ops.arrays.masks import sequence_mask
+from flowstone.ops.arrays.shapes import expand_dims, reshape, shape
+from flowstone.ops.control.checks import assert_less, assert_positive, assert_rank_at_least
+from flowstone.ops.control.control_flow import with_dependencies
+from flowstone.ops.numbers.casts import cast
+from flowstone.ops.numbers.reductions import reduce_max
+from flowstone.ops.randomness.random_choice import multinomial
+
+
+def with_column(x: Tensor) -> Tensor:
+    """x [..., 1]"""
+    return x[..., None]
+
+
+def with_valid_concentration(concentration: Tensor, validate_args: bool) -> Tensor:
+    """The concentrations [..., k], checked to be positive, and k to be at least 2."""
+    if not validate_args:
+        return concentration
+    checks = [
+        assert_positive(concentration, message="Concentration parameter must be positive."),
+        assert_rank_at_least(concentration, 1, message="Concentration parameter must have >=1 dimensions."),
+        assert_less(
+            1, shape(concentration)[-1], message="Concentration parameter must have event_size >= 2."
+        ),
+    ]
+    return with_dependencies(checks, concentration)  # type: ignore[no-any-return]
+
+
+def covariance_of_shares(left: Tensor, right: Tensor, variance: Tensor) -> Tensor:
+    """The matrices [..., k, k] of -left right, with the variances in the diagonals."""
+    return matrix_set_diag(F.Neg(matmul(left[..., None], right[..., None, :])), variance)
+
+
+def drawn_counts(logits: Tensor, totals: Tensor, n: Any, seed: int | None, dtype: Any) -> Tensor:
+    """How often each class was drawn, [rows, n, k]: n times totals[row] draws from logits[row].
+
+    Each row is drawn from as often as the largest total asks for; what a row's own total leaves out weighs
+    nothing. The weights are summed at the places (row, draw, class), so that memory grows with the draws and
+    not with their product by k.
+    """
+    rows, k = (shape(logits)[axis] for axis in (0, 1))
+    most = F.Maximum(reduce_max(totals), 0)
+    classes = reshape(multinomial(logits, n * most, seed=seed), [rows * n, most])
+    weights = reshape(sequence_mask(totals, most, dtype=dtype), [rows, 1, most])
+    weights = reshape(F.BroadcastTo(weights, [rows, n, most]), [rows * n, most])
+    first = expand_dims(number_range(rows * n), -1) * k
+    places = cast(classes, dtypes.int32) + first
+    counts = F.UnsortedSegmentSum(weights, places, rows * n * k)
+    return reshape(counts, [rows, n, k])
