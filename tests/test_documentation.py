@@ -250,3 +250,14 @@ def test_lines_are_compared() -> None:
         """
     )
     assert blocks_of(text) == [Block("python", "1\n", "not run", "needs a GPU", 4)]
+
+
+def test_the_page_of_ops_is_that_of_the_declarations() -> None:
+    made = subprocess.run(
+        [sys.executable, "-c", "import make_ops_page as m; print(m.PAGE.read_text() == m.page())"],
+        cwd=ROOT / "docs",
+        env=os.environ | {"PYTHONPATH": str(SOURCES)},
+        capture_output=True,
+        text=True,
+    )
+    assert made.stdout == "True\n", "run `python docs/make_ops_page.py`"

@@ -51,6 +51,8 @@ def test_operations_of_an_op(name, inputs, outputs, operations):
 
 
 COUNTED_BY_ELEMENT = {  # they multiply, but no more is said of them than of other ops
+    "FractionalAvgPoolGrad",
+    "FractionalMaxPoolGrad",
     "_AddedMatMul", "MaxPoolGradGrad", "MaxPoolGradGradV2", "MaxPool3DGradGrad", "MaxPoolGradWithArgmax",
     "MaxPoolGradGradWithArgmax",
 }  # fmt: skip

@@ -255,10 +255,12 @@ def build(case: op_cases.Case) -> tuple[list[Any], list[Any]]:
             variable = tf.Variable(one.value, use_resource=one.role == "resource")
             return variable.handle if one.role == "resource" else variable._ref()
         if on_host or one.value.dtype == object:
-            return tf.constant(one.value)
-        feeds.append(tf.placeholder(tf.as_dtype(one.value.dtype), one.value.shape))
+            return tf.constant(one.value, one.dtype)
+        feeds.append(tf.placeholder(tf.as_dtype(one.dtype), one.value.shape))
         return feeds[-1]
 
+    if declaration.deprecated is not None:
+        tf.get_default_graph().producer = declaration.deprecated[0] - 1
     arguments = [
         argument(one, spec.name in declaration.host) for one, spec in zip(case.inputs(), declaration.inputs)
     ]

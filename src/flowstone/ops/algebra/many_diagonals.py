@@ -231,8 +231,8 @@ def _taken(x: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
 # ---- diagonals of matrices
 
 _PART = "input: T, k: int32, padding_value: T -> diagonal: T"
-matrix_diag_part_v2_op = op("MatrixDiagPartV2", _PART, T=None, host=["k"])
-matrix_diag_part_v3_op = op("MatrixDiagPartV3", _PART, _ALIGN, T=None, host=["k"])
+matrix_diag_part_v2_op = op("MatrixDiagPartV2", _PART, T=None, host=["k"], capturable=False)
+matrix_diag_part_v3_op = op("MatrixDiagPartV3", _PART, _ALIGN, T=None, host=["k"], capturable=False)
 
 
 @matrix_diag_part_v2_op.infer

@@ -61,9 +61,13 @@ def _(op: Operation, dy: Tensor) -> Gradients:
 
 # ---- square root and logarithm
 
-matrix_square_root_op = op("MatrixSquareRoot", "input: T -> output: T", T=_TYPES, cost=cubic(30.0))
+matrix_square_root_op = op(
+    "MatrixSquareRoot", "input: T -> output: T", T=_TYPES, cost=cubic(30.0), capturable=False
+)
 matrix_square_root_op.infer(square_shape)
-matrix_logarithm_op = op("MatrixLogarithm", "input: T -> output: T", T=dtypes.COMPLEX, cost=cubic(60.0))
+matrix_logarithm_op = op(
+    "MatrixLogarithm", "input: T -> output: T", T=dtypes.COMPLEX, cost=cubic(60.0), capturable=False
+)
 matrix_logarithm_op.infer(square_shape)
 matrix_logarithm_op.no_gradient()
 

@@ -150,6 +150,7 @@ unravel_index_op = op(
     "indices: Tidx, dims: Tidx -> output: Tidx",
     "Tidx: type in [int32, int64] = int32",
     host=["dims"],
+    capturable=False,
 )
 unravel_index_op.no_gradient()
 

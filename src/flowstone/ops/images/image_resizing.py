@@ -166,6 +166,7 @@ bilinear_op = op(
     "images: T, size: int32 -> resized_images: float",
     f"{NUMBERS} ; {MODES}",
     host=["size"],
+    capturable=False,
 )
 bilinear_grad = op(
     "ResizeBilinearGrad",

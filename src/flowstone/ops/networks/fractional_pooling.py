@@ -47,6 +47,7 @@ max_grad_op = op(
     "overlapping: bool = false",
     T=_TYPES,
     host=_HOST,
+    capturable=False,
 )
 avg_grad_op = op(
     "FractionalAvgPoolGrad",
@@ -54,6 +55,7 @@ avg_grad_op = op(
     "overlapping: bool = false",
     T=_TYPES,
     host=("orig_input_tensor_shape", *_HOST),
+    capturable=False,
 )
 
 

@@ -25,13 +25,12 @@ population_count_op.infer(same_shape)
 population_count_op.not_differentiable()
 
 
-def _set_bits(x: torch.Tensor) -> torch.Tensor:
-    table = _SET_BITS.to(x.device)
+def _set_bits(x: torch.Tensor, table: torch.Tensor) -> torch.Tensor:
     of_bytes = table[x.contiguous().unsqueeze(-1).view(torch.uint8).int()]
     return of_bytes.sum(-1, dtype=torch.uint8)
 
 
-population_count_op.kernel(CPU, GPU)(lambda node, env: Call(_set_bits, X0))
+population_count_op.kernel(CPU, GPU)(lambda node, env: Call(_set_bits, X0, _SET_BITS.to(env.device)))
 
 compare_and_bitpack_op = op(
     "CompareAndBitpack",
@@ -56,7 +55,7 @@ def _(node: Node) -> Shapes:
     return (*dims[:-1], dims[-1] // 8)
 
 
-def _packed(x: torch.Tensor, threshold: Any) -> torch.Tensor:
+def _packed(x: torch.Tensor, threshold: Any, places: torch.Tensor) -> torch.Tensor:
     if threshold.ndim:
         raise errors.InvalidArgumentError(
             None, None, f"threshold must be a scalar, but saw shape: {format_dims(tuple(threshold.shape))}"
@@ -71,8 +70,10 @@ def _packed(x: torch.Tensor, threshold: Any) -> torch.Tensor:
             f"{format_dims(tuple(x.shape))}",
         )
     above = (x > threshold).to(torch.uint8).reshape(*x.shape[:-1], x.shape[-1] // 8, 8)
-    packed: torch.Tensor = (above * _HIGHEST_FIRST.to(x.device)).sum(-1, dtype=torch.uint8)
+    packed: torch.Tensor = (above * places).sum(-1, dtype=torch.uint8)
     return packed
 
 
-compare_and_bitpack_op.kernel(CPU, GPU)(lambda node, env: Call(_packed, X0, X1))
+compare_and_bitpack_op.kernel(CPU, GPU)(
+    lambda node, env: Call(_packed, X0, X1, _HIGHEST_FIRST.to(env.device))
+)

@@ -56,6 +56,7 @@ add_op, mul_op = (
         T2=QUANTIZED,
         commutative=True,
         host=_HOST_XY,
+        capturable=False,
         cost=6.0,
     )
     for name in ("QuantizedAdd", "QuantizedMul")
@@ -194,6 +195,7 @@ requantize_op = op(
     _TO_TYPE,
     Tinput=QUANTIZED,
     host=(*_HOST, "requested_output_min", "requested_output_max"),
+    capturable=False,
     cost=4.0,
 )
 shrink_op = op(
@@ -407,6 +409,7 @@ bias_add_op = op(
     T1=QUANTIZED,
     T2=QUANTIZED,
     host=("min_input", "max_input", "min_bias", "max_bias", "min_out", "max_out"),
+    capturable=False,
     cost=6.0,
 )
 

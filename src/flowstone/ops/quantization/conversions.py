@@ -34,6 +34,7 @@ quantize_op = op(
     "narrow_range: bool = false ; axis: int = -1 ; ensure_minimum_range: float = 0.01",
     T=dtypes.QUANTIZED,
     host=(*_RANGE, "output_min", "output_max"),
+    capturable=False,
     cost=6.0,
 )
 dequantize_op = op(

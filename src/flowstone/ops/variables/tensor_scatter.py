@@ -75,7 +75,12 @@ def _scattered(kind: str) -> Any:
 def _declare(name: str, kind: str, first: str = "tensor", attributes: str = "") -> OpDeclaration:
     indices = (dtypes.int16, *_INDICES, dtypes.uint16) if kind == "Update" else _INDICES
     declaration = op(
-        name, f"{first}: T, indices: Tindices, updates: T -> output: T", attributes, T=None, Tindices=indices
+        name,
+        f"{first}: T, indices: Tindices, updates: T -> output: T",
+        attributes,
+        T=None,
+        Tindices=indices,
+        capturable=kind in ("Add", "Sub"),  # the others look for indices that repeat
     )
     declaration.infer(_infer)
 

@@ -1,0 +1,66 @@
+"""Writes docs/ops.md: the ops of TensorFlow, and what flowstone has of each.
+
+    python docs/make_ops_page.py
+
+TensorFlow's ops are read from `tests/golden/ops_facts`, the rest is asked of the declarations.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from flowstone.framework.kernel import CPU, GPU
+from flowstone.framework.operation import registry
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "ops.md"
+FACTS = ROOT / "tests" / "golden" / "ops_facts"
+GRADIENTS = {"function": "yes", "not differentiable": "none flows", "none": "an error to ask"}
+
+
+def names(facts: str) -> list[str]:
+    """The ops of a file of facts, sorted."""
+    return sorted(set(re.findall(r"^(\w+)\(", (FACTS / facts).read_text(), re.MULTILINE)))
+
+
+def row(name: str) -> str:
+    """The line of one op."""
+    declaration = registry.get(name)
+    if declaration is None:
+        return f"| {name} | | |"
+    kernels = " ".join(device for device in (CPU, GPU) if device in declaration.kernels)
+    removed = f", until version {declaration.deprecated[0] - 1}" if declaration.deprecated else ""
+    return f"| {name} | {kernels}{removed} | {GRADIENTS[declaration.gradient_kind]} |"
+
+
+def table(ops: list[str]) -> list[str]:
+    """A table of ops."""
+    return ["| op | kernels | gradient |", "| --- | --- | --- |", *map(row, ops)]
+
+
+def page() -> str:
+    """The text of the page."""
+    first = names("tensorflow-1.4-ops.txt")
+    later = sorted(set(names("later-ops.txt")) - set(first))
+    counts = [sum(name in registry for name in ops) for ops in (first, later)]
+    lines = [
+        "# The ops of TensorFlow, and their state here",
+        "",
+        "Made by `docs/make_ops_page.py` from the declarations. *Kernels*: the devices that run the op, or",
+        "nothing if it is missing; for deprecated ops the last version of GraphDefs that has them. *Gradient*:",
+        "whether gradients flow through it, or none does, or it is an error to ask.",
+        "",
+        f"## TensorFlow 1.4: {counts[0]} of {len(first)}",
+        "",
+        *table(first),
+        "",
+        f"## Later versions: {counts[1]} of {len(later)}",
+        "",
+        *table(later),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())
