@@ -47,9 +47,9 @@ def page() -> str:
     lines = [
         "# The ops of TensorFlow, and their state here",
         "",
-        "Made by `docs/make_ops_page.py` from the declarations. *Kernels*: the devices that run the op, or",
-        "nothing if it is missing; for deprecated ops the last version of GraphDefs that has them. *Gradient*:",
-        "whether gradients flow through it, or none does, or it is an error to ask.",
+        "Made by `docs/make_ops_page.py` from the declarations. *Kernels*: the devices that run the op (none",
+        "if it is missing), of deprecated ops the last version of GraphDefs that has them. *Gradient*: whether",
+        "gradients flow through it, or none does, or it is an error to ask.",
         "",
         f"## TensorFlow 1.4: {counts[0]} of {len(first)}",
         "",

@@ -179,7 +179,7 @@ def test_links(name: str) -> None:
 
 def test_files_that_are_named_exist() -> None:
     """`framework/node.py` and `tests/ops/test_table.py` are where the documents say, `node.py` anywhere."""
-    folders = ("src", "tests", "examples", "benchmarks")
+    folders = ("src", "tests", "examples", "benchmarks", "docs")
     files = [f"/{path.relative_to(ROOT)}" for folder in folders for path in (ROOT / folder).rglob("*.py")]
     missing = {
         f"{name}: {path}"

@@ -72,6 +72,6 @@ def test_what_to_use_instead_is_there_and_not_deprecated(name: str) -> None:
         assert registry[instead].deprecated is None
     else:
         owner: Any = tf
-        for part in instead.removeprefix("tf.").split("."):
+        for part in instead.removeprefix("tf.").removesuffix("()").split("."):
             owner = getattr(owner, part)
         assert callable(owner)

@@ -199,7 +199,7 @@ def call_gradient(op: Operation, *dys: Any) -> list[Any]:
 
 
 def symbolic_gradient(op: Operation, name: str, xs: list[Any], ys: list[Any], dys: Any) -> list[Any]:
-    """The gradients by `xs` of function `name` with the results `ys`, None for types that have none."""
+    """The gradients for `xs` of function `name` with the results `ys`, None for types that have none."""
     flows = [F.ZerosLike(y) if dy is None else dy for y, dy in zip(ys, dys)]
     types = gradient_types(op, name, xs)
     results = F.SymbolicGradient([*xs, *flows], Tout=types, f=name)
@@ -207,14 +207,14 @@ def symbolic_gradient(op: Operation, name: str, xs: list[Any], ys: list[Any], dy
 
 
 def has_gradient(dtype: dtypes.DType) -> bool:
-    """Whether functions give gradients by arguments of this type: numbers that are not whole, and variants,
+    """Whether functions give gradients for arguments of this type: numbers that are not whole, and variants,
     which may hold lists of such.
     """
     return dtype.is_floating or dtype.is_complex or dtype is dtypes.variant
 
 
 def gradient_types(op: Operation, name: str, xs: list[Any]) -> list[Any]:
-    """The types of the gradients by `xs`: their own, for a variable's handle that of its values."""
+    """The types of the gradients for `xs`: their own, for a variable's handle that of its values."""
     library = op.graph._functions
     return [
         _values_type(x, library, name, i) if x.dtype is dtypes.resource else x.dtype.base_dtype

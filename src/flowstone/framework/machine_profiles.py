@@ -68,13 +68,13 @@ class Profile(NamedTuple):
     convolution_by_onednn: int = NEVER  # from which oneDNN's own call, which adds a bias as well, pays
     pointwise_strides: bool = False  # 1x1 convolutions with strides first copy the positions that they keep
     pointwise_positions: int = 0  # of an image, up to which 1x1 convolutions are one row of positions
-    pointwise_positions_in_all: int = 0  # of all images, up to which a gradient by the filter is a product
+    pointwise_positions_in_all: int = 0  # of all images, up to which a filter's gradient is a product
     band_channels: int = 0  # up to which a product with a band matrix adds up neighbouring channels fastest
     filter_elements: int = 1 << 12  # from which a filter's order in memory matters
     scaled_images: int = 1 << 15  # elements from which a filter is scaled instead of the image
     pooled_places: int = 1 << 19  # from which places of maxima are worth two calls that make them narrow
     sliding_maxima: int = NEVER  # elements from which maxima of shifted slices are faster than windows
-    winograd: Winograd | None = None  # of convolutions, and gradients by the images
+    winograd: Winograd | None = None  # of convolutions, and gradients of the images
     winograd_by_filter: Winograd | None = None
     winograd_channels: int = 32  # the fewest for which it is considered
     winograd_gain: float = 0.93  # of the direct convolution's time, from which the algorithm is taken

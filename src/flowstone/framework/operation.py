@@ -26,7 +26,7 @@ part      what it is                                                            
 ========  ============================================================================  ==========
 infer     ``f(node)`` -> dims of the output (tuple or None), or a list of dims          yes
 kernel    ``f(node, env)`` -> see `kernel.py`; one a device type                        yes
-gradient  ``f(op, *dys)`` -> gradients by the inputs; or `not_differentiable()` (None   one of
+gradient  ``f(op, *dys)`` -> gradients of the inputs; or `not_differentiable()` (None   one of
           flows), or `no_gradient()` (asking is an error)                               the three
 fold      ``f(node)`` -> an Output that equals the node's, an array (a constant), None  no
 value     ``f(node)`` -> what is known before the step, see `node.static_value`         no

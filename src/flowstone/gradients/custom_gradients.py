@@ -25,7 +25,7 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
     results come from `grad_fn`.
 
     ``grad_fn(*dys)`` gives a gradient (or None) for each argument; if `f` uses resource variables,
-    ``grad_fn(*dys, variables=[...])`` gives ``(gradients by arguments, gradients by variables)``. Raises
+    ``grad_fn(*dys, variables=[...])`` gives ``(gradients of arguments, gradients of variables)``. Raises
     ValueError for keyword arguments of the call and for gradients of wrong number, TypeError if `f` uses
     variables but `grad_fn` takes none."""
 

@@ -9,7 +9,7 @@ What is put in the place of old nodes must read the versions of state that those
 (`admission.py`) decides, and a replacement that does not is refused. Rules hold no guards of their own.
 
 Among conditionals (`branches.py`) a value may stand for another only if both are alive under the same
-condition, and a node that others wait for is let go only if its replacement is.
+condition, and a node that others wait for is dropped only if its replacement is.
 
 Changes that are made here invalidate what analyses found (`Subgraph.analysis`); what replaces nothing keeps
 it."""
@@ -228,7 +228,7 @@ def remove_unneeded(subgraph: Subgraph) -> None:
         return list(node.sources())
 
     def only_orders(node: PlanNode) -> bool:
-        if frames.home(node) is not None or len(node.control_inputs) > _MOST_STAND_INS:
+        if frames.home(node) is not None or len(node.control_inputs) > _MOST_REPLACEMENTS:
             return False
         return liveness.trivial or all([liveness.node(each) == TRUE for each in (node, *sources(node))])
 
@@ -264,7 +264,7 @@ def remove_unneeded(subgraph: Subgraph) -> None:
         subgraph.nodes = nodes
 
 
-_MOST_STAND_INS = 16  # of a node that is let go
+_MOST_REPLACEMENTS = 16  # of a node that is dropped
 
 
 def _run_by_targets(subgraph: Subgraph) -> list[PlanNode]:

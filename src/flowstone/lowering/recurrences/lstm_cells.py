@@ -147,7 +147,7 @@ class _Result(NamedTuple):
 
 
 class _Parts(NamedTuple):
-    """The gradient by ``[x, h]``, split where `sizes` say."""
+    """The gradient for ``[x, h]``, split where `sizes` say."""
 
     sizes: Any
     root: PlanNode

@@ -178,7 +178,7 @@ class _Replacement:
                 self._stacked[read.outputs[0]] = gather.outputs[0]
 
     def _dims(self, read: PlanNode) -> Any:
-        """The shape of one step of what is read: that of x, or of an output that it is a gradient by."""
+        """The shape of one step of what is read: that of x, or of an output whose gradient it is."""
         x = read.outputs[0]
         if x.dims is not None and None not in x.dims:
             return x.dims

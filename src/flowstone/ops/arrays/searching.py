@@ -131,14 +131,14 @@ def _last_sorted(x: Tensor, direction: str) -> tuple[Tensor, Tensor]:
     if direction == "DESCENDING":
         found = top_k(x, shape(x)[-1])
         return found[0], found[1]
-    # The largest of the numbers turned around: integers lose none so.
-    turned = F.Sub(convert_to_tensor(dtype.max, dtype), x) if is_unsigned else _turned(x)
-    found = top_k(turned, shape(x)[-1])
+    # The largest of the negated numbers; the complement of an integer always exists.
+    negated = F.Sub(convert_to_tensor(dtype.max, dtype), x) if is_unsigned else _negated(x)
+    found = top_k(negated, shape(x)[-1])
     values = found[0]
-    return (F.Sub(convert_to_tensor(dtype.max, dtype), values) if is_unsigned else _turned(values)), found[1]
+    return (F.Sub(convert_to_tensor(dtype.max, dtype), values) if is_unsigned else _negated(values)), found[1]
 
 
-def _turned(x: Tensor) -> Tensor:
+def _negated(x: Tensor) -> Tensor:
     """-x, of integers -x - 1, which all of them have."""
     return F.Invert(x) if x.dtype.is_integer else F.Neg(x)
 

@@ -65,7 +65,7 @@ class BarrierState:
         self.name, self.dtypes, self.shapes = name, types, shapes
         self._incomplete: dict[bytes, _Element] = {}
         self._index = _FIRST_INDEX
-        self._lock = threading.RLock()  # a taker that is served may be told under it
+        self._lock = threading.RLock()  # a consumer that is served may be told under it
         self._closed = self._cancelled = False
         self._ready = Queue(
             "PriorityQueue",

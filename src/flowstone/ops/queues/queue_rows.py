@@ -64,7 +64,7 @@ class ArrayRows:
         self._rows[slots] = component[start:stop]
 
     def gather(self, slots: Any) -> Any:
-        """A copy of the rows at `slots`, of which text is let go."""
+        """A copy of the rows at `slots`, whose text is freed."""
         gathered = self._rows[slots]
         if gathered.dtype != object:
             return torch.from_numpy(gathered)

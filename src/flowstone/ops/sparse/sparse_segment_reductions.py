@@ -95,7 +95,7 @@ sparse_segment_sqrt_n_op = _sparse_segments("SparseSegmentSqrtN", FLOATS, "sqrtn
 
 
 def picked_gradient(op: Operation, name: str, dy: Tensor) -> IndexedSlices:
-    """The gradient by the data of the rows that were picked, with the op of this name."""
+    """The gradient with respect to the data of the picked rows, by the op of this name."""
     data, indices, ids = op.inputs[:3]
     sizes = F.Shape(data)
     rows = F.GatherV2(sizes, np.int32(0), np.int32(0))
@@ -218,7 +218,7 @@ def sparse_segment_sum(
     """The sums of the rows `indices` of `data` by sorted segment numbers, one for each index.
 
     `num_segments`: how many segments there are, None for those up to the last number. `sparse_gradient`:
-    whether the gradient by `data` is IndexedSlices of the rows that were picked.
+    whether the gradient for `data` is IndexedSlices of the rows that were picked.
     """
     return _segments("SparseSegmentSum", data, indices, segment_ids, name, num_segments, sparse_gradient)
 

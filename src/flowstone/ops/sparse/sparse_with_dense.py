@@ -169,7 +169,7 @@ def _places_in_dense(op: Operation) -> tuple[Tensor, Tensor]:
 
 
 def _flows(op: Operation, to_values: Tensor, to_dense: Tensor) -> Gradients:
-    """The gradients by the values, and by the dense tensor, to which every element adds its part."""
+    """The gradients with respect to the values, and to the dense tensor, to which every element adds."""
     dense = op.inputs[3]
     if dense.ndim == 0:
         return None, to_values, None, F.Sum(to_dense, np.array([0], np.int32))

@@ -114,7 +114,7 @@ class _Walk:
         self.buffers: dict[PlanOutput, tuple[int, ...]] = {}
 
     def run(self, block: Block) -> int:
-        """Computes the block's values and lets go of what nobody uses any more; returns the bytes alive."""
+        """Computes the block's values and frees what nobody uses any more; returns the bytes alive."""
         ended: list[int] = []
         for node in block:
             ended += self._compute(node)

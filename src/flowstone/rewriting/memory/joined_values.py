@@ -28,7 +28,7 @@ from flowstone.rewriting.analyses.memory_estimate import size_of
 from flowstone.rewriting.analyses.state_access import input_positions
 from flowstone.rewriting.patterns import substitute
 
-WORTHWHILE = 1 << 20  # bytes of operands that are let go
+WORTHWHILE = 1 << 20  # bytes of operands that are freed
 
 Uses = dict[int, list[PlanNode]]
 

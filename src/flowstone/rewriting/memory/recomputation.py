@@ -2,7 +2,7 @@
 
 Chen et al., "Training deep nets with sublinear memory cost", 2016; Griewank & Walther's checkpointing, one
 level of it. The forward part of the step is cut into segments of about equal stashes (`stashes.py`), where
-the fewest bytes cross from one to the next. What crosses is kept; the other stashes of a segment are let go
+the fewest bytes cross from one to the next. What crosses is kept; the other stashes of a segment are freed
 after the forward part and computed again, all together, before the first gradient that uses one of them. The
 last segment is kept. Several numbers of segments are tried, each with products and convolutions computed
 again and with these kept (*cheap*), and the cheapest plan is used whose estimated peak is within 5 % of the
@@ -133,7 +133,7 @@ class _Plan:
         return found
 
     def _segments(self) -> list[list[Stash]]:
-        """The stashes of each segment that are let go: all but those of the last and those that cross."""
+        """The stashes of each segment that are freed: all but those of the last and those that cross."""
         ends = self.cuts
         segments: list[list[Stash]] = [[] for _ in ends]
         at = 0
