@@ -3,8 +3,8 @@
 Both kinds hold at most `capacity` tuples and `memory_limit` bytes (0: any number); who puts more waits, who
 takes what is not there waits, and each change lets go on whoever can (`waiting.py`); those who wait for the
 same are served in order. In a map a tuple may
-come component by component; until it has all of them it is *incomplete*, and consumers of its key wait. It may
-be taken component by component too.
+come component by component; until it has all of them it is *incomplete*, and consumers of its key wait. It
+may be taken component by component too.
 
 >>> from types import SimpleNamespace
 >>> step = SimpleNamespace(on_cancel=lambda callback: lambda: None)
