@@ -179,6 +179,7 @@ __getattr__, __dir__ = _late_names(
         ),
         "flowstone.ops.signals.fourier_transforms": "fft fft2d fft3d ifft ifft2d ifft3d",
         "flowstone.ops.signals.transforms_over_axes": "fftnd ifftnd irfftnd rfftnd",
+        "flowstone.ops.sparse.edit_distances": "edit_distance",
         "flowstone.ops.sparse.sparse_arithmetic": "sparse_add sparse_matmul sparse_maximum sparse_minimum"
         " sparse_reduce_max sparse_reduce_max_sparse sparse_reduce_sum sparse_reduce_sum_sparse"
         " sparse_softmax sparse_tensor_dense_matmul",
