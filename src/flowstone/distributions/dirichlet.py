@@ -5,17 +5,16 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from flowstone.distributions.distribution import Distribution
+from flowstone.distributions.concentrations import ConcentratedDistribution
 from flowstone.distributions.kullback_leibler import RegisterKL
 from flowstone.distributions.reparameterization import FULLY_REPARAMETERIZED
 from flowstone.distributions.vectors import (
     covariance_of_shares,
     with_column,
-    with_valid_concentration,
 )
 from flowstone.framework.operation import F
 from flowstone.framework.scope import get_default_graph
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.tensor import Tensor
 from flowstone.ops.arrays.constants import constant, fill, ones
 from flowstone.ops.arrays.shapes import shape
 from flowstone.ops.control.checks import assert_less, assert_near, assert_positive
@@ -28,7 +27,7 @@ from flowstone.ops.randomness.random import random_gamma
 __all__ = ["Dirichlet"]
 
 
-class Dirichlet(Distribution):
+class Dirichlet(ConcentratedDistribution):
     """The density ∏ x_j^(concentration_j - 1) / B(concentration) of positive x [k] whose sum is 1.
 
     Args:
@@ -48,9 +47,7 @@ class Dirichlet(Distribution):
     ) -> None:
         parameters = dict(locals())
         with get_default_graph().name_scope(name) as scope:
-            concentration = convert_to_tensor(concentration, name="concentration")
-            self._concentration = with_valid_concentration(concentration, validate_args)
-            self._total_concentration = reduce_sum(self._concentration, -1)
+            self._set_concentration(concentration, validate_args)
         super().__init__(
             dtype=self._concentration.dtype,
             reparameterization_type=FULLY_REPARAMETERIZED,
@@ -60,28 +57,6 @@ class Dirichlet(Distribution):
             graph_parents=[self._concentration, self._total_concentration],
             name=scope,
         )
-
-    @property
-    def concentration(self) -> Tensor:
-        """The concentrations [*batch_shape, k]."""
-        return self._concentration
-
-    @property
-    def total_concentration(self) -> Tensor:
-        """Their sums [*batch_shape]."""
-        return self._total_concentration
-
-    def _batch_shape(self) -> Any:
-        return self.total_concentration.shape
-
-    def _batch_shape_tensor(self) -> Tensor:
-        return shape(self.total_concentration)
-
-    def _event_shape(self) -> Any:
-        return self.concentration.shape.with_rank_at_least(1)[-1:]
-
-    def _event_shape_tensor(self) -> Tensor:
-        return shape(self.concentration)[-1:]
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         gammas = random_gamma(shape=[n], alpha=self.concentration, dtype=self.dtype, seed=seed)

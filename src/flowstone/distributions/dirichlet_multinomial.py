@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.distributions.distribution import Distribution
+from flowstone.distributions.concentrations import ConcentratedDistribution
 from flowstone.distributions.parameters import log_combinations, with_counts
 from flowstone.distributions.reparameterization import NOT_REPARAMETERIZED
 from flowstone.distributions.sample_shapes import derived_seed
@@ -12,7 +12,6 @@ from flowstone.distributions.vectors import (
     covariance_of_shares,
     drawn_counts,
     with_column,
-    with_valid_concentration,
 )
 from flowstone.framework import dtypes
 from flowstone.framework.operation import F
@@ -20,7 +19,7 @@ from flowstone.framework.scope import get_default_graph
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.arrays.constants import ones_like
 from flowstone.ops.arrays.joining import concat
-from flowstone.ops.arrays.shapes import reshape, shape
+from flowstone.ops.arrays.shapes import reshape
 from flowstone.ops.control.checks import assert_equal
 from flowstone.ops.control.control_flow import with_dependencies
 from flowstone.ops.numbers.casts import cast
@@ -31,7 +30,7 @@ from flowstone.ops.randomness.random import random_gamma
 __all__ = ["DirichletMultinomial"]
 
 
-class DirichletMultinomial(Distribution):
+class DirichletMultinomial(ConcentratedDistribution):
     """How often each of k classes was drawn, with probabilities from a Dirichlet distribution.
 
     Args:
@@ -55,9 +54,7 @@ class DirichletMultinomial(Distribution):
             self._total_count = convert_to_tensor(total_count, name="total_count")
             if validate_args:
                 self._total_count = with_counts(self._total_count)
-            concentration = convert_to_tensor(concentration, name="concentration")
-            self._concentration = with_valid_concentration(concentration, validate_args)
-            self._total_concentration = reduce_sum(self._concentration, -1)
+            self._set_concentration(concentration, validate_args)
         super().__init__(
             dtype=self._concentration.dtype,
             reparameterization_type=NOT_REPARAMETERIZED,
@@ -72,28 +69,6 @@ class DirichletMultinomial(Distribution):
     def total_count(self) -> Tensor:
         """The number of draws."""
         return self._total_count
-
-    @property
-    def concentration(self) -> Tensor:
-        """The concentrations [*batch_shape, k]."""
-        return self._concentration
-
-    @property
-    def total_concentration(self) -> Tensor:
-        """Their sums."""
-        return self._total_concentration
-
-    def _batch_shape(self) -> Any:
-        return self.total_concentration.shape
-
-    def _batch_shape_tensor(self) -> Tensor:
-        return shape(self.total_concentration)
-
-    def _event_shape(self) -> Any:
-        return self.concentration.shape.with_rank_at_least(1)[-1:]
-
-    def _event_shape_tensor(self) -> Tensor:
-        return shape(self.concentration)[-1:]
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         totals, k = cast(self.total_count, dtypes.int32), self.event_shape_tensor()[0]

@@ -12,8 +12,6 @@ from flowstone.ops.algebra.matrices import matmul
 from flowstone.ops.arrays.constants import range as number_range
 from flowstone.ops.arrays.masks import sequence_mask
 from flowstone.ops.arrays.shapes import expand_dims, reshape, shape
-from flowstone.ops.control.checks import assert_less, assert_positive, assert_rank_at_least
-from flowstone.ops.control.control_flow import with_dependencies
 from flowstone.ops.numbers.casts import cast
 from flowstone.ops.numbers.reductions import reduce_max
 from flowstone.ops.randomness.random_choice import multinomial
@@ -22,20 +20,6 @@ from flowstone.ops.randomness.random_choice import multinomial
 def with_column(x: Tensor) -> Tensor:
     """x [..., 1]"""
     return x[..., None]
-
-
-def with_valid_concentration(concentration: Tensor, validate_args: bool) -> Tensor:
-    """The concentrations [..., k], checked to be positive, and k to be at least 2."""
-    if not validate_args:
-        return concentration
-    checks = [
-        assert_positive(concentration, message="Concentration parameter must be positive."),
-        assert_rank_at_least(concentration, 1, message="Concentration parameter must have >=1 dimensions."),
-        assert_less(
-            1, shape(concentration)[-1], message="Concentration parameter must have event_size >= 2."
-        ),
-    ]
-    return with_dependencies(checks, concentration)  # type: ignore[no-any-return]
 
 
 def covariance_of_shares(left: Tensor, right: Tensor, variance: Tensor) -> Tensor:

@@ -131,6 +131,18 @@ class OpDeclaration:
     dropping.
     """
 
+    # The parts, each set by the method of its name (`infer`, `gradient` …) if the op has it.
+    infer_function: ShapeFunction | None = None
+    gradient_function: GradientFunction | None = None
+    gradient_kind: str = ""  # "function", "not differentiable" or "none"
+    fold_function: FoldFunction | None = None
+    held_function: Callable[[Node], int] | None = None
+    sizes_function: Callable[[Any, Any], Any] | None = None
+    number_text, number_overflows, number_integers_only = "", False, False
+    _value_function: ValueFunction | None = None
+    _value_inputs: tuple[int, ...] | None = None
+    _result_type: Any = None
+
     def __init__(
         self,
         name: str,
@@ -189,23 +201,13 @@ class OpDeclaration:
         self.multiplies, self.shape_only, self.container = multiplies, shape_only, container
         self.host, self.numbers = frozenset(host), frozenset(numbers)
         self._capturable = capturable
-        self.number_text, self.number_overflows, self.number_integers_only = "", False, False
         self.kernels: dict[str, KernelFactory] = {}
-        self.infer_function: ShapeFunction | None = None
-        self.gradient_function: GradientFunction | None = None
-        self.gradient_kind: str = ""  # "function", "not differentiable" or "none"
-        self.fold_function: FoldFunction | None = None
         self.cost_function = per_element(cost) if isinstance(cost, (int, float)) else cost
         self.is_view = bool(self.aliases) and self.is_pure and not broadcasts
         self.by_element = by_element or broadcasts or self.is_view
         self.role, self.in_control_flow = role, role in CONTROL_FLOW
         self.is_free = free or self.in_control_flow
         self.rows_function, self.holds_state = rows, holds_state
-        self.held_function: Callable[[Node], int] | None = None
-        self.sizes_function: Callable[[Any, Any], Any] | None = None
-        self._value_function: ValueFunction | None = None
-        self._value_inputs: tuple[int, ...] | None = None
-        self._result_type: Any = None
         if len(self.outputs) > 1:
             self._result_type = namedtuple(name.lstrip("_"), [output.name for output in self.outputs])  # type: ignore[misc]
         self.has_lists = any(argument.is_list for argument in self.inputs)

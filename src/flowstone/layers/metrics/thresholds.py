@@ -170,6 +170,27 @@ def false_negatives_at_thresholds(
     return _counted("false_negatives", *given)
 
 
+def _share_of_true_positives(
+    kind: str,
+    rest: str,
+    labels: Any,
+    predictions: Any,
+    thresholds: Sequence[float],
+    weights: Any,
+    metrics_collections: Names,
+    updates_collections: Names,
+    name: str | None,
+) -> tuple[Tensor, Tensor]:
+    """true positives / (true positives + the count `rest`)."""
+    with variable_scope(name, f"{kind}_at_thresholds", (predictions, labels, weights)):
+        values, updates = counts_at(thresholds, labels, predictions, weights, ["true_positives", rest])
+        value, update_op = (
+            div(found["true_positives"], SMALL + found["true_positives"] + found[rest], name=f"{kind}_{part}")
+            for found, part in ((values, "value"), (updates, "update_op"))
+        )
+        return published(value, update_op, metrics_collections, updates_collections)
+
+
 def precision_at_thresholds(
     labels: Any,
     predictions: Any,
@@ -180,18 +201,8 @@ def precision_at_thresholds(
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
     """How many of the positive predictions are right: ``[thresholds]``."""
-    with variable_scope(name, "precision_at_thresholds", (predictions, labels, weights)):
-        counts = ["true_positives", "false_positives"]
-        values, updates = counts_at(thresholds, labels, predictions, weights, counts)
-
-        def share(right: Any, wrong: Any, name: str) -> Tensor:
-            return div(right, SMALL + right + wrong, name=f"precision_{name}")
-
-        value, update_op = (
-            share(found[counts[0]], found[counts[1]], part)
-            for found, part in ((values, "value"), (updates, "update_op"))
-        )
-        return published(value, update_op, metrics_collections, updates_collections)
+    given = (labels, predictions, thresholds, weights, metrics_collections, updates_collections, name)
+    return _share_of_true_positives("precision", "false_positives", *given)
 
 
 def recall_at_thresholds(
@@ -204,15 +215,5 @@ def recall_at_thresholds(
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
     """How many of the true labels are predicted: ``[thresholds]``."""
-    with variable_scope(name, "recall_at_thresholds", (predictions, labels, weights)):
-        counts = ["true_positives", "false_negatives"]
-        values, updates = counts_at(thresholds, labels, predictions, weights, counts)
-
-        def share(found: Any, missed: Any, name: str) -> Tensor:
-            return div(found, SMALL + found + missed, name=f"recall_{name}")
-
-        value, update_op = (
-            share(found[counts[0]], found[counts[1]], part)
-            for found, part in ((values, "value"), (updates, "update_op"))
-        )
-        return published(value, update_op, metrics_collections, updates_collections)
+    given = (labels, predictions, thresholds, weights, metrics_collections, updates_collections, name)
+    return _share_of_true_positives("recall", "false_negatives", *given)

@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from flowstone.framework.operation import F
 from flowstone.framework.shape import Dims
 from flowstone.framework.tensor import Tensor
 from flowstone.ops.algebra.matrix_gradients import adjoint as adjoint_of
+from flowstone.ops.linear_operators.derived import DerivedOperator, inherited
 from flowstone.ops.linear_operators.linear_operator import MAKERS, Hint, LinearOperator
 from flowstone.ops.numbers.elementwise import conjugate
 
 
-def inherited(hint: Hint, of_operator: Hint, what: str) -> Hint:
-    """A hint that holds for an operator exactly if it holds for what it is made of. ValueError otherwise."""
-    if hint is None or of_operator is None or hint == of_operator:
-        return of_operator if hint is None else hint
-    negation = " not" if of_operator else ""
-    raise ValueError(f"The hint that it is{negation} {what} contradicts the operator that it is made of.")
-
-
-class LinearOperatorAdjoint(LinearOperator):
+class LinearOperatorAdjoint(DerivedOperator):
     """The conjugate transposes [..., n, m] of `operator` [..., m, n].
 
     Hints are those of the operator unless they are given, and ValueError if they contradict it.
@@ -46,11 +37,6 @@ class LinearOperatorAdjoint(LinearOperator):
             name or f"{operator.name}_adjoint",
             {"operator": operator},
         )
-
-    @property
-    def operator(self) -> LinearOperator:
-        """The operator whose adjoint it is."""
-        return self._operator
 
     def _shape(self) -> Dims:
         dims = self._operator._shape()
@@ -85,20 +71,8 @@ class LinearOperatorAdjoint(LinearOperator):
     def _eigvals(self) -> Tensor:
         return conjugate(self._operator._eigvals())
 
-    def _cond(self) -> Tensor:
-        return self._operator._cond()
-
     def _adjoint(self) -> LinearOperator:
         return self._operator
-
-    def _assert_non_singular(self) -> Any:
-        return self._operator._assert_non_singular()
-
-    def _assert_positive_definite(self) -> Any:
-        return self._operator._assert_positive_definite()
-
-    def _assert_self_adjoint(self) -> Any:
-        return self._operator._assert_self_adjoint()
 
 
 MAKERS["adjoint"] = LinearOperatorAdjoint

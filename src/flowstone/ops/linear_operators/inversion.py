@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from flowstone.framework.operation import F
 from flowstone.framework.shape import Dims
 from flowstone.framework.tensor import Tensor
 from flowstone.ops.algebra.matrix_gradients import adjoint as adjoint_of
-from flowstone.ops.linear_operators.adjoint import inherited
+from flowstone.ops.linear_operators.derived import DerivedOperator, inherited
 from flowstone.ops.linear_operators.linear_operator import MAKERS, Hint, LinearOperator
 
 
-class LinearOperatorInversion(LinearOperator):
+class LinearOperatorInversion(DerivedOperator):
     """The inverses [..., n, n] of `operator`: its products are the operator's solutions.
 
     Hints are those of the operator unless they are given. ValueError for an operator that is singular by its
@@ -42,11 +40,6 @@ class LinearOperatorInversion(LinearOperator):
             {"operator": operator},
         )
 
-    @property
-    def operator(self) -> LinearOperator:
-        """The operator whose inverse it is."""
-        return self._operator
-
     def _shape(self) -> Dims:
         return self._operator._shape()
 
@@ -68,20 +61,8 @@ class LinearOperatorInversion(LinearOperator):
     def _eigvals(self) -> Tensor:
         return F.Reciprocal(self._operator._eigvals())
 
-    def _cond(self) -> Tensor:
-        return self._operator._cond()
-
     def _inverse(self) -> LinearOperator:
         return self._operator
-
-    def _assert_non_singular(self) -> Any:
-        return self._operator._assert_non_singular()
-
-    def _assert_positive_definite(self) -> Any:
-        return self._operator._assert_positive_definite()
-
-    def _assert_self_adjoint(self) -> Any:
-        return self._operator._assert_self_adjoint()
 
 
 MAKERS["inversion"] = LinearOperatorInversion

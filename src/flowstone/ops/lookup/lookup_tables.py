@@ -24,6 +24,7 @@ from flowstone.framework.operation import F
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.control.control_flow import group, no_op
+from flowstone.ops.lookup.table_types import TypedByKeyAndValue
 
 __all__ = [
     "HashTable",
@@ -35,21 +36,8 @@ __all__ = [
 ]
 
 
-class LookupInterface(ABC):
+class LookupInterface(TypedByKeyAndValue, ABC):
     """What all tables have in common: the types of keys and values, and looking up."""
-
-    def __init__(self, key_dtype: Any, value_dtype: Any) -> None:
-        self._key_dtype, self._value_dtype = dtypes.as_dtype(key_dtype), dtypes.as_dtype(value_dtype)
-
-    @property
-    def key_dtype(self) -> dtypes.DType:
-        """The keys' type."""
-        return self._key_dtype
-
-    @property
-    def value_dtype(self) -> dtypes.DType:
-        """The values' type."""
-        return self._value_dtype
 
     @property
     @abstractmethod

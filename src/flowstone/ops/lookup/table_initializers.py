@@ -12,6 +12,7 @@ from flowstone.framework.operation import F
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.lookup.table_files import LINE_NUMBER, WHOLE_LINE
+from flowstone.ops.lookup.table_types import TypedByKeyAndValue
 
 __all__ = [
     "KeyValueTensorInitializer",
@@ -23,21 +24,8 @@ __all__ = [
 ]
 
 
-class TableInitializerBase(ABC):
+class TableInitializerBase(TypedByKeyAndValue, ABC):
     """Gives a table, whose keys are of `key_dtype` and values of `value_dtype`, its contents."""
-
-    def __init__(self, key_dtype: Any, value_dtype: Any) -> None:
-        self._key_dtype, self._value_dtype = dtypes.as_dtype(key_dtype), dtypes.as_dtype(value_dtype)
-
-    @property
-    def key_dtype(self) -> dtypes.DType:
-        """The keys' type."""
-        return self._key_dtype
-
-    @property
-    def value_dtype(self) -> dtypes.DType:
-        """The values' type."""
-        return self._value_dtype
 
     @property
     def shared_name(self) -> str:

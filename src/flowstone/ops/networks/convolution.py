@@ -293,6 +293,34 @@ def _infer_input_gradient(rank: int, knows_batch: bool) -> ShapeFunction:
     return infer
 
 
+def _declare_gradients(
+    forward: OpDeclaration, by_input: OpDeclaration, by_filter: OpDeclaration, depthwise: bool
+) -> None:
+    """Each of the three is linear in both its inputs; their gradients are the other two."""
+
+    @forward.gradient
+    def _(op: Operation, dy: Tensor) -> Gradients:
+        x, kernel = op.inputs
+        if depthwise:
+            x_shape, kernel_shape = F.Shape(x), F.Shape(kernel)
+        else:
+            x_shape, kernel_shape = F.ShapeN([x, kernel])
+        shared = _attributes_of(op)
+        return by_input(x_shape, kernel, dy, **shared), by_filter(x, kernel_shape, dy, **shared)
+
+    @by_input.gradient
+    def _(op: Operation, ddx: Tensor) -> Gradients:
+        _, kernel, dy = op.inputs
+        shared = _attributes_of(op)
+        return None, by_filter(ddx, F.Shape(kernel), dy, **shared), forward(ddx, kernel, **shared)
+
+    @by_filter.gradient
+    def _(op: Operation, d_kernel: Tensor) -> Gradients:
+        x, _, dy = op.inputs
+        shared = _attributes_of(op)
+        return by_input(F.Shape(x), d_kernel, dy, **shared), None, forward(x, d_kernel, **shared)
+
+
 def _convolution_family(
     names: tuple[str, str, str], rank: int, attributes: str, types: tuple[DType, ...], depthwise: bool = False
 ) -> tuple[OpDeclaration, OpDeclaration, OpDeclaration]:
@@ -336,28 +364,7 @@ def _convolution_family(
     by_input.kernel(CPU, GPU)(_input_gradient_kernel(depthwise))
     by_filter.kernel(CPU, GPU)(filter_gradient_kernel(depthwise))
 
-    @forward.gradient
-    def _(op: Operation, dy: Tensor) -> Gradients:
-        x, kernel = op.inputs
-        if depthwise:
-            x_shape, kernel_shape = F.Shape(x), F.Shape(kernel)
-        else:
-            x_shape, kernel_shape = F.ShapeN([x, kernel])
-        shared = _attributes_of(op)
-        return by_input(x_shape, kernel, dy, **shared), by_filter(x, kernel_shape, dy, **shared)
-
-    @by_input.gradient
-    def _(op: Operation, ddx: Tensor) -> Gradients:
-        _, kernel, dy = op.inputs
-        shared = _attributes_of(op)
-        return None, by_filter(ddx, F.Shape(kernel), dy, **shared), forward(ddx, kernel, **shared)
-
-    @by_filter.gradient
-    def _(op: Operation, d_kernel: Tensor) -> Gradients:
-        x, _, dy = op.inputs
-        shared = _attributes_of(op)
-        return by_input(F.Shape(x), d_kernel, dy, **shared), None, forward(x, d_kernel, **shared)
-
+    _declare_gradients(forward, by_input, by_filter, depthwise)
     return forward, by_input, by_filter
 
 
