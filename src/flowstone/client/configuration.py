@@ -7,7 +7,9 @@ from typing import Any
 from flowstone.framework import flags
 from flowstone.framework.containers import ResourceStore
 from flowstone.rewriting.passes import with_memory_optimization
+from flowstone.runtime import blocking_threads
 from flowstone.runtime.device import Device, local_devices
+from flowstone.runtime.function_calls import function_compiler
 from flowstone.runtime.plan_options import PlanOptions
 
 _ON = 1  # RewriterConfig.Toggle
@@ -23,12 +25,25 @@ def plan_options(config: Any, resources: ResourceStore) -> PlanOptions:
         captures=_captures(config),
         disabled_passes=_disabled_passes(config),
     )
-    if config is None:
-        return options
-    return options._replace(
-        soft_placement=config.allow_soft_placement,
-        compresses=config.graph_options.enable_bfloat16_sendrecv,
-    )
+    if config is not None:
+        options = options._replace(
+            soft_placement=config.allow_soft_placement,
+            compresses=config.graph_options.enable_bfloat16_sendrecv,
+        )
+    compile_function = function_compiler(options)
+    for environment in options.environments.values():
+        environment.compile_function = compile_function
+        environment.run_blocking = blocking_threads.shared.run
+    return options
+
+
+def release_states(options: PlanOptions) -> None:
+    """Ends what the session's kernels keep running, such as threads that prefetch."""
+    for environment in options.environments.values():
+        for state in list(environment.states.values()):
+            release = getattr(state, "release", None)
+            if release is not None:
+                release()
 
 
 def _devices(config: Any) -> list[Device]:

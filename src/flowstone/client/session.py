@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.client.configuration import plan_options
+from flowstone.client.configuration import plan_options, release_states
 from flowstone.client.described_runs import DescribedRuns, is_plain
 from flowstone.client.feeds_fetches import FetchStructure, feed_elements
 from flowstone.client.partial_run import PartialRuns, fed_tensors
@@ -276,6 +276,7 @@ class BaseSession:
         self.planner.stop()
         self._partial_runs = PartialRuns(self.planner, self.steps)
         self.steps.end()
+        release_states(self.planner.options)
 
     def as_default(self) -> contextlib.AbstractContextManager[Any]:
         """Makes this the default session within the context, also for `eval` and `run` of its graph's

@@ -26,7 +26,7 @@ sum(X0, [1], keepdim=True)
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
@@ -35,6 +35,7 @@ from flowstone.framework import machine
 
 if TYPE_CHECKING:
     from flowstone.framework.containers import ResourceStore
+    from flowstone.framework.function_library import FunctionBody
     from flowstone.framework.machine import Machine
     from flowstone.framework.node import Node
 
@@ -136,6 +137,7 @@ class AsyncCall:
 
 Kernel: TypeAlias = "Callable[..., Any] | Value | StepCall | AsyncCall"
 KernelFactory: TypeAlias = "Callable[[Node, Environment], Kernel]"
+FunctionCall: TypeAlias = "Callable[..., Sequence[Any]]"  # of the step and the arguments; the results
 
 
 class Environment:
@@ -143,11 +145,13 @@ class Environment:
 
     `device_type` (CPU, GPU or a registered type), `device` (torch's), `resources` (the session's or target's
     named state; None while folding constants), `states` (objects that kernels of one session share between
-    plans, such as random generators, by node name), `memory` (of a device of a registered type, what its
-    `open` returned; else None) and `machine` (what the choice of a kernel asks, `machine.py`).
+    plans, such as random generators, by node name; the session's end calls their `release`, if they have
+    one), `memory` (of a device of a registered type, what its `open` returned; else None) and `machine` (what
+    the choice of a kernel asks, `machine.py`). Two doors lead back into the runtime, which fills them:
+    `function`, which compiles a function of the graph's library, and `blocking`.
     """
 
-    __slots__ = ("device", "device_type", "memory", "resources", "states")
+    __slots__ = ("compile_function", "device", "device_type", "memory", "resources", "run_blocking", "states")
 
     def __init__(
         self,
@@ -162,6 +166,8 @@ class Environment:
         self.resources = resources
         self.states = {} if states is None else states
         self.memory = memory
+        self.compile_function: Callable[[FunctionBody], FunctionCall] | None = None
+        self.run_blocking: Callable[[Callable[[], None]], None] | None = None
 
     @property
     def machine(self) -> Machine:
@@ -174,6 +180,36 @@ class Environment:
         if found is None:
             found = self.states.setdefault(node.name, make())
         return found
+
+    def function(self, node: Node, name: str) -> FunctionCall:
+        """The function `name` of the library of the node's graph: ``call(step, *arguments)`` computes its
+        results on the CPU, for any number of threads at once, which are in torch's inference mode.
+
+        Each call of `function` compiles it, with state of its own (random generators). NotFoundError for a
+        function that is not there, InvalidArgumentError for one that cannot be planned.
+        """
+        assert self.compile_function is not None  # no op that calls functions is folded
+        return self.compile_function(node.origin.graph._functions.body(name))  # type: ignore[attr-defined]
+
+    def blocking(self, function: Callable[..., tuple[Any, ...]]) -> AsyncCall:
+        """The kernel of an asynchronous op that waits for files: ``function(*inputs)``, which returns the
+        tuple of outputs, runs in a thread of its own kind, so that no thread of a step waits.
+        """
+        run = self.run_blocking
+        assert run is not None  # asynchronous ops are not folded
+
+        def start(step: Any, done: Callable[..., None], *inputs: Any) -> None:
+            def work() -> None:
+                try:
+                    outputs = function(*inputs)
+                except Exception as error:
+                    done(None, error)
+                else:
+                    done(outputs, None)
+
+            run(work)
+
+        return AsyncCall(start)
 
 
 FOLDING = Environment()
