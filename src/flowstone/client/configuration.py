@@ -11,6 +11,7 @@ from flowstone.runtime import blocking_threads
 from flowstone.runtime.device import Device, local_devices
 from flowstone.runtime.function_calls import function_compiler
 from flowstone.runtime.plan_options import PlanOptions
+from flowstone.runtime.step import Step
 
 _ON = 1  # RewriterConfig.Toggle
 
@@ -32,8 +33,7 @@ def plan_options(config: Any, resources: ResourceStore) -> PlanOptions:
         )
     compile_function = function_compiler(options)
     for environment in options.environments.values():
-        environment.compile_function = compile_function
-        environment.run_blocking = blocking_threads.shared.run
+        environment.open_doors(compile_function, blocking_threads.shared.run, Step)
     return options
 
 

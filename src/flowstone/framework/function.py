@@ -24,109 +24,16 @@ from flowstone.framework import dtypes, errors, scope
 from flowstone.framework.building import add_operation
 from flowstone.framework.dtypes import DType
 from flowstone.framework.function_def import write_function
+from flowstone.framework.function_graph import FunctionGraph
 from flowstone.framework.function_library import FunctionBody, FunctionDeclaration
-from flowstone.framework.graph import Graph, GraphKeys, Operation
-from flowstone.framework.operation import F, OpDeclaration
+from flowstone.framework.graph import Graph, Operation
+from flowstone.framework.operation import F
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.framework.tensor_proto import messages
 
 __all__ = ["Declare", "Defun", "FunctionGraph"]
 
-_SHARED_COLLECTIONS = (
-    GraphKeys.GLOBAL_VARIABLES,
-    GraphKeys.LOCAL_VARIABLES,
-    GraphKeys.TRAINABLE_VARIABLES,
-)
 _SHORT_KINDS = {"qint": "qi", "quint": "qu"}  # of other kinds the first letter
-
-
-class FunctionGraph(Graph):
-    """The graph of a function under construction.
-
-    `captures`: by tensor from outside the placeholder that stands for it, in order of first use. Functions
-    and variables belong to the graph outside; `called` are the functions that the body calls.
-    """
-
-    def __init__(self, outer: Graph) -> None:
-        self.outer = outer
-        self.captures: dict[Tensor, Tensor] = {}
-        self.called: list[DefinedFunction] = []
-        super().__init__()
-        self.seed = outer.seed
-        self._functions = outer._functions
-        for name in _SHARED_COLLECTIONS:
-            self._collections[name] = outer.get_collection_ref(name)
-
-    @property
-    def building_function(self) -> bool:
-        """Always true."""
-        return True
-
-    @property
-    def variable_store(self) -> Any:
-        """The outer graph's, but what it makes is made there, and resource variables are read there."""
-        store = self.outer.variable_store
-        return None if store is None else _OuterStore(self, store)
-
-    @variable_store.setter
-    def variable_store(self, store: Any) -> None:
-        if store is not None:
-            self.outer.variable_store = type(store)(self.outer)
-
-    def create(
-        self, declaration: OpDeclaration, inputs: list[Tensor], attributes: dict[str, Any],
-        group_sizes: tuple[int, ...], name: str, **options: Any,
-    ) -> Operation:  # fmt: skip
-        """As in every graph, but inputs from outside are captured. TypeError if one must be a reference."""
-        if any(x.op.graph is not self for x in inputs):
-            if declaration.has_references:
-                types = ", ".join(f"tf.{x.dtype.base_dtype.name}" for x in inputs)
-                raise TypeError(
-                    f"In op '{declaration.name}', input types ([{types}]) are not compatible with the "
-                    "references it expects: a function's arguments are values"
-                )
-            base = name[:-1] if name.endswith("/") else name
-            inputs = [x if x.op.graph is self else self.capture(x, f"{base}/placeholder") for x in inputs]
-        if name.endswith("/") and name[:-1] in self._by_name:  # a scope of the outer graph
-            name = name[:-1].rpartition("/")[2]
-        return super().create(declaration, inputs, attributes, group_sizes, name, **options)
-
-    def capture(self, tensor: Tensor, name: str = "placeholder") -> Tensor:
-        """The placeholder that stands for a tensor from outside."""
-        found = self.captures.get(tensor)
-        if found is None:
-            dtype = tensor.dtype.base_dtype
-            with self.as_default(), self.control_dependencies(None), self.device(None):
-                found = F.Placeholder(dtype=dtype, shape=tensor.dims, name=name)
-            self.captures[tensor] = found
-        return found
-
-    def colocate_with(self, op: Any, ignore_existing: bool = False) -> Any:
-        """As in every graph; what is outside has no place inside, so nothing is colocated with it."""
-        element = getattr(op, "_as_graph_element", lambda: op)()
-        if getattr(element, "graph", self) is not self:
-            return self._scopes.having(colocation=(), devices=())
-        return super().colocate_with(op, ignore_existing)
-
-
-class _OuterStore:
-    """The variable store that a function's body sees: the outer graph's."""
-
-    def __init__(self, graph: FunctionGraph, store: Any) -> None:
-        self._function_graph, self._store = graph, store
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._store, name)
-
-    def get_variable(self, *arguments: Any, **keywords: Any) -> Any:
-        """The variable; a resource variable's value instead, read outside before the call."""
-        with self._function_graph.outer.as_default():
-            variable = self._store.get_variable(*arguments, **keywords)
-            handle = getattr(variable, "handle", None)
-            if not isinstance(handle, Tensor):
-                return variable
-            value = variable.value()
-        return self._function_graph.capture(value)
 
 
 class DefinedFunction:
@@ -143,11 +50,12 @@ class DefinedFunction:
         out_names: list[str] | None = None,
         shape_func: Callable[..., Any] | None = None,
         noinline: bool | None = None,
+        capture_by_value: bool = False,
         **attributes: Any,
     ) -> None:
         self._function, self._argument_names, self._input_types = function, argument_names, input_types
         self._func_name, self._grad_func, self._python_grad_func = func_name, grad_func, python_grad_func
-        self._out_names, self._shape_func = out_names, shape_func
+        self._out_names, self._shape_func, self._by_value = out_names, shape_func, capture_by_value
         self._attributes = attributes if noinline is None else {**attributes, "noinline": noinline}
         self._definition: Any = None
         self._graph: FunctionGraph | None = None
@@ -208,7 +116,7 @@ class DefinedFunction:
         return self._graph
 
     def _define(self) -> None:
-        self._graph = graph = FunctionGraph(scope.get_default_graph())
+        self._graph = graph = FunctionGraph(scope.get_default_graph(), self._by_value)
         with graph.as_default(), scope.capturing():
             types = zip(self._argument_names, self._input_types)
             inputs = [F.Placeholder(dtype=dtype, shape=None, name=name) for name, dtype in types]
@@ -383,6 +291,8 @@ class Defun:
             adds nodes to the graph that is differentiated.
         out_names: the results' names.
         shape_func: a Python function of the calling operation, that returns the results' static shapes.
+        capture_by_value: whether what computes a tensor from outside is copied into the function, so that
+            nothing becomes an argument. ValueError for placeholders and what has state.
         noinline, others: attributes kept in the definition.
 
     Raises ValueError for a function with defaults or keywords, or whose arguments are not as many as the

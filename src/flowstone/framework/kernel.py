@@ -147,11 +147,15 @@ class Environment:
     named state; None while folding constants), `states` (objects that kernels of one session share between
     plans, such as random generators, by node name; the session's end calls their `release`, if they have
     one), `memory` (of a device of a registered type, what its `open` returned; else None) and `machine` (what
-    the choice of a kernel asks, `machine.py`). Two doors lead back into the runtime, which fills them:
-    `function`, which compiles a function of the graph's library, and `blocking`.
+    the choice of a kernel asks, `machine.py`). Three doors lead back into the runtime, which fills them:
+    `function` compiles a function of the graph's library, `blocking` makes a kernel that waits for files, and
+    `new_step()` gives work beside the steps one of its own, to be cancelled when its owner ends.
     """
 
-    __slots__ = ("compile_function", "device", "device_type", "memory", "resources", "run_blocking", "states")
+    __slots__ = (
+        "compile_function", "device", "device_type", "memory", "new_step", "resources", "run_blocking",
+        "states",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -166,8 +170,18 @@ class Environment:
         self.resources = resources
         self.states = {} if states is None else states
         self.memory = memory
-        self.compile_function: Callable[[FunctionBody], FunctionCall] | None = None
-        self.run_blocking: Callable[[Callable[[], None]], None] | None = None
+        self.compile_function: Any = None
+        self.run_blocking: Any = None
+        self.new_step: Any = None
+
+    def open_doors(
+        self,
+        compile_function: Callable[[FunctionBody], FunctionCall],
+        run_blocking: Callable[[Callable[[], None]], None],
+        new_step: Callable[[], Any],
+    ) -> None:
+        """Sets the doors into the runtime."""
+        self.compile_function, self.run_blocking, self.new_step = compile_function, run_blocking, new_step
 
     @property
     def machine(self) -> Machine:
@@ -188,15 +202,14 @@ class Environment:
         Each call of `function` compiles it, with state of its own (random generators). NotFoundError for a
         function that is not there, InvalidArgumentError for one that cannot be planned.
         """
-        assert self.compile_function is not None  # no op that calls functions is folded
-        return self.compile_function(node.origin.graph._functions.body(name))  # type: ignore[attr-defined]
+        body = node.origin.graph._functions.body(name)  # type: ignore[attr-defined]
+        return self.compile_function(body)  # type: ignore[no-any-return]
 
     def blocking(self, function: Callable[..., tuple[Any, ...]]) -> AsyncCall:
         """The kernel of an asynchronous op that waits for files: ``function(*inputs)``, which returns the
         tuple of outputs, runs in a thread of its own kind, so that no thread of a step waits.
         """
         run = self.run_blocking
-        assert run is not None  # asynchronous ops are not folded
 
         def start(step: Any, done: Callable[..., None], *inputs: Any) -> None:
             def work() -> None:

@@ -26,7 +26,7 @@ def function_compiler(options: PlanOptions) -> Callable[[FunctionBody], Function
 
     def compiled(body: FunctionBody) -> FunctionCall:
         environment = host.environment(shared.resources, {})  # type: ignore[arg-type]
-        environment.compile_function, environment.run_blocking = compiled, shared.run_blocking
+        environment.open_doors(compiled, shared.run_blocking, shared.new_step)
         own = options._replace(
             devices=[host],
             environments={host.name: environment},

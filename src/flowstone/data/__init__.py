@@ -1,0 +1,9 @@
+"""`tf.data`: input pipelines, over the ops of `ops/datasets`.
+
+A `Dataset` describes elements and how they become others; an `Iterator` hands them out to steps.
+"""
+
+from flowstone.data.dataset import Dataset
+from flowstone.data.iterator import Iterator
+
+__all__ = ["Dataset", "Iterator"]

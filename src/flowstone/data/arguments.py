@@ -1,0 +1,43 @@
+"""Arguments of datasets, as tensors and static shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from flowstone.framework import dtypes
+from flowstone.framework.node import static_value
+from flowstone.framework.shape import TensorShape
+from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.ops.randomness.random import get_seed
+
+
+def as_int64(value: Any, name: str) -> Tensor:
+    return convert_to_tensor(value, dtypes.int64, name=name)
+
+
+def as_bool(value: Any) -> Any:
+    """A constant as Python's, a tensor as it is."""
+    return value if isinstance(value, Tensor) else bool(value)
+
+
+def seed_tensors(seed: Any) -> tuple[Tensor, Tensor]:
+    """The two seeds of an op with this seed; 0 and 0 for None, which means random ones."""
+    first, second = get_seed(seed)
+    if first == 0 and second == 0:
+        second = 2**31 - 1
+    return as_int64(first or 0, "seed"), as_int64(second or 0, "seed2")
+
+
+def prefixed_by(size: Tensor, drops: Any) -> Callable[[TensorShape], TensorShape]:
+    """What a batch's shape is made with: its size, if all batches have it and it is known."""
+    known = static_value(size) if drops is True else None
+    first = [None if known is None else int(known)]
+    return lambda shape: TensorShape(first).concatenate(shape)
+
+
+def common_shape(a: TensorShape, b: TensorShape) -> TensorShape:
+    """The shape of which both are special cases."""
+    if a.ndims is None or b.ndims is None or a.ndims != b.ndims:
+        return TensorShape(None)
+    return TensorShape([m.value if m.value == n.value else None for m, n in zip(a, b)])

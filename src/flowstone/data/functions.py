@@ -1,0 +1,97 @@
+"""User functions of elements, as functions of the graph's library."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from flowstone.data.structure import Structure, as_results, components
+from flowstone.framework.function import Defun
+from flowstone.framework.scope import get_default_graph
+from flowstone.framework.tensor import Tensor
+
+
+class ElementFunction:
+    """A function of elements, traced once.
+
+    `name`: that of its FunctionDef, in the library of the default graph; `result`: what the user's function
+    returned; `captured`: the tensors from outside that it uses.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        structures: tuple[Structure, ...],
+        returned: Callable[[Any], list[Tensor]],
+        name: str,
+    ) -> None:
+        self.result: Any = None
+
+        def traced(*tensors: Tensor) -> list[Tensor]:
+            arguments, place = [], 0
+            for structure in structures:
+                count = len(structure.leaves)
+                arguments += as_arguments(structure.unpacked(tensors[place : place + count]))
+                place += count
+            self.result = function(*arguments)
+            return returned(self.result)
+
+        traced.__name__ = name
+        types = [dtype for structure in structures for dtype in structure.flat_types]
+        self._defined = Defun(*types)(traced)
+        self._defined.add_to_graph(get_default_graph())
+
+    @property
+    def captured(self) -> list[Tensor]:
+        """The tensors from outside that it uses."""
+        captured: list[Tensor] = self._defined.captured_inputs
+        return captured
+
+    @property
+    def captured_types(self) -> list[Any]:
+        """Their types."""
+        return [x.dtype.base_dtype for x in self.captured]
+
+    def name_in(self, graph: Any) -> str:
+        """The function's name, in the library of `graph`."""
+        self._defined.add_to_graph(graph)
+        called = getattr(graph, "called", None)
+        if called is not None and self._defined not in called:
+            called.append(self._defined)
+        return str(self._defined.name)
+
+
+def as_arguments(element: Any) -> list[Any]:
+    """The arguments with which a function of an element is called: the parts of a tuple, or the element."""
+    return list(element) if type(element) is tuple else [element]
+
+
+class MapFunction(ElementFunction):
+    """A function from elements to elements; `structure` is that of the results."""
+
+    def __init__(self, function: Callable[..., Any], *structures: Structure, name: str) -> None:
+        self.structure: Structure
+
+        def returned(result: Any) -> list[Tensor]:
+            if result is None:
+                raise TypeError("The function of a dataset must return tensors, not None")
+            values = as_results(result)
+            self.structure = Structure.of_values(values)
+            return components(values)
+
+        super().__init__(function, structures, returned, name)
+
+
+class DatasetFunction(ElementFunction):
+    """A function from elements to datasets; `dataset` is what it returned."""
+
+    def __init__(self, function: Callable[..., Any], *structures: Structure, name: str, what: str) -> None:
+        def returned(result: Any) -> list[Tensor]:
+            if not hasattr(result, "_as_variant_tensor"):
+                raise TypeError(
+                    f"`{what}` must return a `Dataset` object, but returned {type(result).__name__}"
+                )
+            return [result._as_variant_tensor()]
+
+        super().__init__(function, structures, returned, name)
+        self.dataset = self.result

@@ -1,0 +1,228 @@
+"""Datasets that keep elements: in a cache, or by a key until there are enough of one."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from flowstone.framework.kernel import Environment, FunctionCall
+from flowstone.framework.node import Node
+from flowstone.ops.arrays.arrays import invalid
+from flowstone.ops.datasets.batching import ElementsDataset
+from flowstone.ops.datasets.iteration import Dataset, Element, Iteration, OneInput, dataset_op
+from flowstone.ops.datasets.mapping import dataset_of
+from flowstone.ops.datasets.selection import Derived
+
+__all__: list[str] = []
+
+
+# ---- by key
+
+
+class _GroupFunctions:
+    """The functions of an element and of a key, each with what it captured."""
+
+    def __init__(self, calls: list[FunctionCall], captured: list[Element]) -> None:
+        self.key = self._bound(calls[0], captured[0])
+        self.window_size = self._bound(calls[2], captured[2])
+        self.reduce, self.reduce_captured = calls[1], captured[1]
+
+    @staticmethod
+    def _bound(call: FunctionCall, captured: Element) -> Callable[[Any, Element], int]:
+        def number(step: Any, element: Element) -> int:
+            (found,) = call(step, *element, *captured)
+            if found.dim():
+                raise invalid("`key_func` and `window_size_func` must return a scalar int64.")
+            return int(found)
+
+        return number
+
+
+class _Grouped(OneInput):
+    """The elements of the datasets that the reduce function makes of each full window of one key; in the
+    end, of the windows that are not full."""
+
+    def __init__(self, source: Iteration, functions: _GroupFunctions) -> None:
+        super().__init__(source)
+        self.functions = functions
+        self.groups: dict[int, list[Element]] = {}
+        self.sizes: dict[int, int] = {}
+        self.window: tuple[int, list[Element]] | None = None  # of which the current part is made
+        self.part: Iteration | None = None
+        self.has_ended = False
+
+    def next(self, step: Any) -> Element | None:
+        while True:
+            if self.part is not None:
+                found = self.part.next(step)
+                if found is not None:
+                    return found
+                self.part.close()
+                self.part = self.window = None
+            if self.has_ended:
+                if not self.groups:
+                    return None
+                self._open(step, min(self.groups))
+                continue
+            element = self.source.next(step)
+            if element is None:
+                self.has_ended = True
+                continue
+            key = self.functions.key(step, element)
+            self.groups.setdefault(key, []).append(element)
+            if len(self.groups[key]) == self._size(step, key):
+                self._open(step, key)
+
+    def _size(self, step: Any, key: int) -> int:
+        found = self.sizes.get(key)
+        if found is None:
+            found = self.functions.window_size(step, (_scalar(key),))
+            if found < 1:
+                raise invalid(f"Window size must be greater than zero, but got {found}.")
+            self.sizes[key] = found
+        return found
+
+    def _open(self, step: Any, key: int) -> None:
+        self.window = key, self.groups.pop(key)
+        self.part = self._part(step, self.window)
+
+    def _part(self, step: Any, window: tuple[int, list[Element]]) -> Iteration:
+        key, elements = window
+        functions = self.functions
+        arguments = (_scalar(key), ElementsDataset(elements))
+        return dataset_of(functions.reduce, step, arguments, functions.reduce_captured).iterate()
+
+    def save(self) -> Any:
+        part = None if self.part is None else self.part.save()
+        groups = {key: list(elements) for key, elements in self.groups.items()}
+        return {**super().save(), "groups": groups, "window": self.window, "part": part,
+                "ended": self.has_ended}  # fmt: skip
+
+    def restore(self, step: Any, state: Any) -> None:
+        super().restore(step, state)
+        self.groups = {key: list(elements) for key, elements in state["groups"].items()}
+        self.window, self.has_ended, self.part = state["window"], state["ended"], None
+        if self.window is not None:
+            self.part = self._part(step, self.window)
+            self.part.restore(step, state["part"])
+
+    def close(self) -> None:
+        super().close()
+        if self.part is not None:
+            self.part.close()
+
+
+def _scalar(number: int) -> Any:
+    return torch.tensor(number, dtype=torch.int64)
+
+
+def _make_group_by_window(node: Node, env: Environment) -> Callable[..., Dataset]:
+    attributes = node.attributes
+    kinds = ("key", "reduce", "window_size")
+    calls = [env.function(node, attributes[f"{kind}_func"]) for kind in kinds]
+    counts = [len(attributes[f"T{kind}_func_other_arguments"]) for kind in kinds]
+
+    def make(source: Dataset, *rest: Any) -> Dataset:
+        captured, place = [], 0
+        for count in counts:
+            captured.append(rest[place : place + count])
+            place += count
+        functions = _GroupFunctions(calls, captured)
+        return Derived(source, lambda each: _Grouped(each, functions))
+
+    return make
+
+
+_ARGUMENTS = ", ".join(
+    f"{kind}_func_other_arguments: *T{kind}_func_other_arguments" for kind in ("key", "reduce", "window_size")
+)
+_TYPES = " ; ".join(
+    f"T{kind}_func_other_arguments: list(type) >= 0" for kind in ("key", "reduce", "window_size")
+)
+group_by_window_dataset_op = dataset_op(
+    "GroupByWindowDataset", f"input_dataset: variant, {_ARGUMENTS}", _make_group_by_window,
+    f"key_func: func ; reduce_func: func ; window_size_func: func ; {_TYPES} ; metadata: string = ''",
+    keeps=[1, 2, 3],
+)  # fmt: skip
+
+
+# ---- in memory
+
+
+class _Cache:
+    """The elements of the first whole pass, None until it has ended."""
+
+    def __init__(self) -> None:
+        self.elements: list[Element] | None = None
+        self._lock = threading.Lock()
+
+    def fill(self, elements: list[Element]) -> None:
+        """Keeps the elements of a pass that has ended; those of the first are kept."""
+        with self._lock:
+            if self.elements is None:
+                self.elements = elements
+
+
+class CachedDataset(Dataset):
+    """The elements of `source`, computed by the first whole pass only."""
+
+    def __init__(self, source: Dataset) -> None:
+        self.source, self.cache = source, _Cache()
+
+    def iterate(self) -> Iteration:
+        """A pass over the kept elements, or one that keeps them."""
+        return _Cached(self)
+
+
+class _Cached(Iteration):
+    """Either reads the kept elements from `place` on, or passes over the source and keeps what it `found`."""
+
+    def __init__(self, dataset: CachedDataset) -> None:
+        self.dataset, self.cache = dataset, dataset.cache
+        self.place, self.found = 0, list[Element]()
+        self.source = None if self.cache.elements is not None else dataset.source.iterate()
+
+    def next(self, step: Any) -> Element | None:
+        if self.source is None:
+            kept = self.cache.elements or []
+            self.place += 1
+            return kept[self.place - 1] if self.place <= len(kept) else None
+        element = self.source.next(step)
+        if element is None:
+            self.cache.fill(self.found)
+        else:
+            self.found.append(element)
+        return element
+
+    def save(self) -> Any:
+        if self.source is None:
+            return {"place": self.place, "kept": self.cache.elements}
+        return {"source": self.source.save(), "found": list(self.found)}
+
+    def restore(self, step: Any, state: Any) -> None:
+        self.close()
+        self.source = None
+        if "kept" in state:
+            self.cache.fill(state["kept"])
+            self.place = state["place"]
+        else:
+            self.source = self.dataset.source.iterate()
+            self.source.restore(step, state["source"])
+            self.found = list(state["found"])
+
+    def close(self) -> None:
+        if self.source is not None:
+            self.source.close()
+
+
+def _make_cache(node: Node, env: Environment) -> Callable[..., Dataset]:
+    def make(source: Dataset, filename: Any, cache: Any = None) -> Dataset:
+        return CachedDataset(source)
+
+    return make
+
+
+cache_dataset_op = dataset_op("CacheDataset", "input_dataset: variant, filename: string", _make_cache)

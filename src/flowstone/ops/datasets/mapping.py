@@ -1,0 +1,411 @@
+"""Datasets of what a function of the graph makes of each element: other elements, or datasets of them.
+
+An OutOfRangeError of the function ends the dataset, as in TensorFlow: that is how a generator ends.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from flowstone.framework import errors
+from flowstone.framework.kernel import Environment, FunctionCall
+from flowstone.framework.node import Node
+from flowstone.ops.arrays.arrays import invalid
+from flowstone.ops.datasets.iteration import Dataset, Element, Iteration, OneInput, dataset_op
+from flowstone.ops.datasets.selection import Derived
+from flowstone.ops.datasets.workers import Workers
+
+__all__: list[str] = []
+
+_FUNCTION = "f: func ; Targuments: list(type) >= 0"
+_INPUTS = "input_dataset: variant, other_arguments: *Targuments"
+AUTOTUNE = -1
+
+
+class Mapped(OneInput):
+    """The results of a function of each element."""
+
+    def __init__(self, source: Iteration, function: FunctionCall, captured: Element) -> None:
+        super().__init__(source)
+        self.function, self.captured = function, captured
+
+    def next(self, step: Any) -> Element | None:
+        element = self.source.next(step)
+        if element is None:
+            return None
+        try:
+            return tuple(self.function(step, *element, *self.captured))
+        except errors.OutOfRangeError:
+            return None
+
+
+def _make_map(node: Node, env: Environment) -> Callable[..., Dataset]:
+    function = env.function(node, node.attributes["f"])
+
+    def make(source: Dataset, *captured: Any) -> Dataset:
+        return Derived(source, lambda each: Mapped(each, function, captured))
+
+    return make
+
+
+_MAP_OPTIONS = (
+    f"{_FUNCTION} ; use_inter_op_parallelism: bool = true ; preserve_cardinality: bool = false ; "
+    "force_synchronous: bool = false"
+)
+map_dataset_op = dataset_op("MapDataset", _INPUTS, _make_map, _MAP_OPTIONS, keeps=[1])
+
+
+# ---- several calls at once
+
+
+class _Call:
+    """A call that a worker makes: its element and, once `is_done`, the results or the error."""
+
+    __slots__ = ("element", "error", "is_done", "results")
+
+    def __init__(self, element: Element) -> None:
+        self.element = element
+        self.results: Element | None = None
+        self.error: Exception | None = None
+        self.is_done = False
+
+
+class MappedAtOnce(OneInput):
+    """As `Mapped`, with `calls` calls of the function at once; the order is the source's."""
+
+    def __init__(
+        self, source: Iteration, function: FunctionCall, captured: Element, calls: int, new_step: Any
+    ) -> None:
+        super().__init__(source)
+        self.function, self.captured, self.calls = function, captured, calls
+        self._workers = Workers(calls, new_step)
+        self._pending: deque[_Call] = deque()
+        self._changed = threading.Condition()
+        self._has_ended = False
+
+    def next(self, step: Any) -> Element | None:
+        while not self._has_ended and len(self._pending) < self.calls:
+            element = self.source.next(step)
+            if element is None:
+                self._has_ended = True
+            else:
+                self._begin(_Call(element))
+        if not self._pending:
+            return None
+        call = self._pending[0]
+        self._wait(step, call)
+        self._pending.popleft()
+        if call.error is None:
+            return call.results
+        if isinstance(call.error, errors.OutOfRangeError):
+            return None
+        raise call.error
+
+    def _begin(self, call: _Call) -> None:
+        self._pending.append(call)
+        changed, function, captured = self._changed, self.function, self.captured
+
+        def work(step: Any) -> None:
+            try:
+                call.results = tuple(function(step, *call.element, *captured))
+            except Exception as error:
+                call.error = error
+            with changed:
+                call.is_done = True
+                changed.notify_all()
+
+        self._workers.run(work)
+
+    def _wait(self, step: Any, call: _Call) -> None:
+        if call.is_done:
+            return
+        remove = step.on_cancel(self._wake)
+        try:
+            with self._changed:
+                while not call.is_done:
+                    step.check()
+                    self._changed.wait(_remaining(step))
+        finally:
+            remove()
+
+    def _wake(self) -> None:
+        with self._changed:
+            self._changed.notify_all()
+
+    def save(self) -> Any:
+        pending = [call.element for call in self._pending]  # they are computed again
+        return {**super().save(), "ended": self._has_ended, "pending": pending}
+
+    def restore(self, step: Any, state: Any) -> None:
+        super().restore(step, state)
+        self._pending.clear()
+        self._has_ended = state["ended"]
+        for element in state["pending"]:
+            self._begin(_Call(element))
+
+    def close(self) -> None:
+        super().close()
+        self._workers.stop()
+
+
+def _remaining(step: Any) -> float | None:
+    """How long a wait may last until the step is to be checked."""
+    return None if step.deadline is None else 0.05
+
+
+def calls_at_once(number: torch.Tensor, what: str = "num_parallel_calls") -> int:
+    """How many calls run at once: as many as asked for, or as there are threads."""
+    calls = int(number)
+    if calls == AUTOTUNE:
+        return max(1, torch.get_num_threads())
+    if calls < 1:
+        raise invalid(f"{what} must be greater than zero.")
+    return calls
+
+
+def _make_parallel_map(node: Node, env: Environment) -> Callable[..., Dataset]:
+    function, new_step = env.function(node, node.attributes["f"]), env.new_step
+
+    def make(source: Dataset, *rest: Any) -> Dataset:
+        *captured, number = rest
+        calls = calls_at_once(number)
+        return Derived(source, lambda each: MappedAtOnce(each, function, tuple(captured), calls, new_step))
+
+    return make
+
+
+parallel_map_dataset_op = dataset_op(
+    "ParallelMapDataset", f"{_INPUTS}, num_parallel_calls: int32", _make_parallel_map,
+    "f: func ; Targuments: list(type) >= 0 ; use_inter_op_parallelism: bool = true ; "
+    "sloppy: bool = false ; preserve_cardinality: bool = false", keeps=[1],
+)  # fmt: skip
+parallel_map_dataset_v2_op = dataset_op(
+    "ParallelMapDatasetV2", f"{_INPUTS}, num_parallel_calls: int64", _make_parallel_map,
+    "f: func ; Targuments: list(type) >= 0 ; use_inter_op_parallelism: bool = true ; "
+    "deterministic: string = 'default' ; preserve_cardinality: bool = false ; "
+    "use_unbounded_threadpool: bool = false ; metadata: string = ''", keeps=[1],
+)  # fmt: skip
+
+
+# ---- datasets of each element
+
+
+def dataset_of(function: FunctionCall, step: Any, element: Element, captured: Element) -> Dataset:
+    """The dataset that a function makes of an element."""
+    (found,) = function(step, *element, *captured)
+    if not isinstance(found, Dataset):
+        raise invalid("The function must return a single scalar of dtype DT_VARIANT: a dataset.")
+    return found
+
+
+class _Flattened(OneInput):
+    """The elements of the datasets that a function makes of each element, one after the other."""
+
+    def __init__(self, source: Iteration, function: FunctionCall, captured: Element) -> None:
+        super().__init__(source)
+        self.function, self.captured = function, captured
+        self.element: Element | None = None  # of which the current part is made
+        self.part: Iteration | None = None
+
+    def next(self, step: Any) -> Element | None:
+        while True:
+            if self.part is not None:
+                found = self.part.next(step)
+                if found is not None:
+                    return found
+                self.part.close()
+                self.part = self.element = None
+            element = self.source.next(step)
+            if element is None:
+                return None
+            self.part = dataset_of(self.function, step, element, self.captured).iterate()
+            self.element = element
+
+    def save(self) -> Any:
+        part = None if self.part is None else self.part.save()
+        return {**super().save(), "element": self.element, "part": part}
+
+    def restore(self, step: Any, state: Any) -> None:
+        super().restore(step, state)
+        self._end_part()
+        self.element = state["element"]
+        if self.element is not None:
+            self.part = dataset_of(self.function, step, self.element, self.captured).iterate()
+            self.part.restore(step, state["part"])
+
+    def close(self) -> None:
+        super().close()
+        self._end_part()
+
+    def _end_part(self) -> None:
+        if self.part is not None:
+            self.part.close()
+            self.part = None
+
+
+def _make_flat_map(node: Node, env: Environment) -> Callable[..., Dataset]:
+    function = env.function(node, node.attributes["f"])
+
+    def make(source: Dataset, *captured: Any) -> Dataset:
+        return Derived(source, lambda each: _Flattened(each, function, captured))
+
+    return make
+
+
+flat_map_dataset_op = dataset_op("FlatMapDataset", _INPUTS, _make_flat_map, _FUNCTION, keeps=[1])
+
+
+class _Interleaved(OneInput):
+    """`block` elements of each of `cycle` datasets in turn; where one ends, the next element's takes its
+    place."""
+
+    def __init__(
+        self, source: Iteration, function: FunctionCall, captured: Element, cycle: int, block: int
+    ) -> None:
+        super().__init__(source)
+        self.function, self.captured, self.block = function, captured, block
+        self.elements: list[Element | None] = [None] * cycle
+        self.parts: list[Iteration | None] = [None] * cycle
+        self.place = self.in_block = 0
+        self.has_ended = False
+
+    def next(self, step: Any) -> Element | None:
+        empty = 0  # places without a dataset, one after the other
+        while empty < len(self.parts):
+            part = self.parts[self.place]
+            if part is None and not self.has_ended:
+                part = self._open(step)
+            if part is None:
+                empty += 1
+                self._turn()
+                continue
+            empty = 0
+            found = part.next(step)
+            if found is None:
+                part.close()
+                self.parts[self.place] = self.elements[self.place] = None
+                self._turn()
+                continue
+            self.in_block += 1
+            if self.in_block == self.block:
+                self._turn()
+            return found
+        return None
+
+    def _open(self, step: Any) -> Iteration | None:
+        element = self.source.next(step)
+        if element is None:
+            self.has_ended = True
+            return None
+        self.elements[self.place] = element
+        part = dataset_of(self.function, step, element, self.captured).iterate()
+        self.parts[self.place] = part
+        return part
+
+    def _turn(self) -> None:
+        self.place, self.in_block = (self.place + 1) % len(self.parts), 0
+
+    def save(self) -> Any:
+        parts = [None if part is None else part.save() for part in self.parts]
+        return {**super().save(), "elements": list(self.elements), "parts": parts, "place": self.place,
+                "in_block": self.in_block, "ended": self.has_ended}  # fmt: skip
+
+    def restore(self, step: Any, state: Any) -> None:
+        super().restore(step, state)
+        self._end_parts()
+        self.elements = list(state["elements"])
+        self.place, self.in_block, self.has_ended = state["place"], state["in_block"], state["ended"]
+        for i, element in enumerate(self.elements):
+            if element is not None:
+                part = dataset_of(self.function, step, element, self.captured).iterate()
+                part.restore(step, state["parts"][i])
+                self.parts[i] = part
+
+    def close(self) -> None:
+        super().close()
+        self._end_parts()
+
+    def _end_parts(self) -> None:
+        for i, part in enumerate(self.parts):
+            if part is not None:
+                part.close()
+                self.parts[i] = None
+
+
+def _make_interleave(node: Node, env: Environment) -> Callable[..., Dataset]:
+    function = env.function(node, node.attributes["f"])
+    count = len(node.attributes["Targuments"])
+
+    def make(source: Dataset, *rest: Any) -> Dataset:
+        captured = rest[:count]
+        cycle, block = int(rest[count]), int(rest[count + 1])
+        if cycle == AUTOTUNE and node.type != "InterleaveDataset":
+            cycle = max(1, torch.get_num_threads())
+        if cycle < 1:
+            raise invalid("cycle_length must be greater than zero.")
+        if block < 1:
+            raise invalid("block_length must be greater than zero.")
+        return Derived(source, lambda each: _Interleaved(each, function, captured, cycle, block))
+
+    return make
+
+
+_CYCLE = "cycle_length: int64, block_length: int64"
+interleave_dataset_op = dataset_op(
+    "InterleaveDataset", f"{_INPUTS}, {_CYCLE}", _make_interleave, _FUNCTION, keeps=[1]
+)
+sloppy_interleave_dataset_op = dataset_op(
+    "SloppyInterleaveDataset", f"{_INPUTS}, {_CYCLE}", _make_interleave, _FUNCTION, keeps=[1]
+)
+
+
+# ---- with a state
+
+
+class _Scanned(OneInput):
+    """What a function of the state and each element gives besides the next state."""
+
+    def __init__(self, source: Iteration, function: FunctionCall, state: Element, captured: Element) -> None:
+        super().__init__(source)
+        self.function, self.state, self.captured = function, state, captured
+
+    def next(self, step: Any) -> Element | None:
+        element = self.source.next(step)
+        if element is None:
+            return None
+        try:
+            results = tuple(self.function(step, *self.state, *element, *self.captured))
+        except errors.OutOfRangeError:
+            return None
+        self.state = results[: len(self.state)]
+        return results[len(self.state) :]
+
+    def save(self) -> Any:
+        return {**super().save(), "state": self.state}
+
+    def restore(self, step: Any, state: Any) -> None:
+        super().restore(step, state)
+        self.state = state["state"]
+
+
+def _make_scan(node: Node, env: Environment) -> Callable[..., Dataset]:
+    function = env.function(node, node.attributes["f"])
+    count = len(node.attributes["Tstate"])
+
+    def make(source: Dataset, *rest: Any) -> Dataset:
+        return Derived(source, lambda each: _Scanned(each, function, rest[:count], rest[count:]))
+
+    return make
+
+
+scan_dataset_op = dataset_op(
+    "ScanDataset", "input_dataset: variant, initial_state: *Tstate, other_arguments: *Targuments",
+    _make_scan,
+    "f: func ; Tstate: list(type) >= 1 ; Targuments: list(type) >= 0 ; preserve_cardinality: bool = false ; "
+    "use_default_device: bool = true", keeps=[1, 2],
+)  # fmt: skip

@@ -1,0 +1,212 @@
+"""Datasets in random order, and of random numbers: TensorFlow's own for the same seeds.
+
+A pass holds up to `size` elements; the next one is drawn among these, and the first of them takes its place.
+Where the input is slices of tensors, it holds their numbers instead of the elements.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from flowstone.framework.kernel import Environment
+from flowstone.framework.node import Node
+from flowstone.ops.arrays.arrays import invalid
+from flowstone.ops.datasets.iteration import Columns, Dataset, Element, Iteration, dataset_op
+from flowstone.ops.datasets.sources import SliceDataset
+from flowstone.ops.randomness.philox import State, blocks
+
+__all__: list[str] = []
+
+_BLOCKS = 256  # computed at once
+_HOST = torch.device("cpu")
+_DOUBLE = 1 << 64
+
+
+class RandomWords:
+    """The 32-bit words of the random stream of two seeds."""
+
+    def __init__(self, seeds: tuple[int, int]) -> None:
+        self._state = State(seeds[0] % _DOUBLE, seeds[1] % _DOUBLE << 64)
+        self._words: list[int] = []
+        self.drawn = 0
+
+    def next(self) -> int:
+        """The next word."""
+        place = self.drawn % (4 * _BLOCKS)
+        if place == 0 or not self._words:
+            start = self._state.skipped(self.drawn // (4 * _BLOCKS) * _BLOCKS)
+            self._words = blocks(start, _BLOCKS, _HOST).view(-1).tolist()
+        self.drawn += 1
+        return self._words[place]
+
+    def go_to(self, drawn: int) -> None:
+        """Makes the next word the one after so many."""
+        self.drawn, self._words = drawn, []
+
+
+class _Shuffled(Iteration):
+    """A pass over `source`: elements, or numbers of rows if `rows` are given."""
+
+    def __init__(self, source: Iteration | None, rows: SliceDataset | None, size: int, seeds: Any) -> None:
+        self.source, self.rows, self.size = source, rows, size
+        self.words = RandomWords(seeds)
+        self.held: list[Any] = []  # a ring of `size` places
+        self.first = self.count = 0  # of the elements that are held
+        self.read, self.has_ended = 0, False
+
+    def _fill(self, step: Any) -> None:
+        rows, source = self.rows, self.source
+        while self.count < self.size and not self.has_ended:
+            if rows is not None:
+                element: Any = self.read if self.read < rows.length else None
+            else:
+                element = source.next(step)  # type: ignore[union-attr]
+            if element is None:
+                self.has_ended = True
+                return
+            self.read += 1
+            place = self.first + self.count
+            if place < self.size and place == len(self.held):
+                self.held.append(element)
+            else:
+                self.held[place % self.size] = element
+            self.count += 1
+
+    def _draw(self, step: Any) -> Any:
+        """The next element or number; None at the end."""
+        if self.count < self.size and not self.has_ended:
+            self._fill(step)
+        if not self.count:
+            return None
+        held, first = self.held, self.first
+        place = (first + self.words.next() % self.count) % self.size
+        found = held[place]
+        held[place] = held[first]
+        held[first] = None
+        self.first, self.count = (first + 1) % self.size, self.count - 1
+        return found
+
+    def next(self, step: Any) -> Element | None:
+        found = self._draw(step)
+        return found if self.rows is None or found is None else self.rows.row(found)
+
+    def several(self, step: Any, count: int) -> Columns | None:
+        if self.rows is None:
+            return super().several(step, count)
+        numbers: list[int] = []
+        while len(numbers) < count and (number := self._draw(step)) is not None:
+            numbers.append(number)
+        return (len(numbers), self.rows.rows(numbers)) if numbers else None
+
+    def save(self) -> Any:
+        source = None if self.source is None else self.source.save()
+        return {"source": source, "held": list(self.held), "first": self.first, "count": self.count,
+                "read": self.read, "ended": self.has_ended, "drawn": self.words.drawn}  # fmt: skip
+
+    def restore(self, step: Any, state: Any) -> None:
+        if self.source is not None:
+            self.source.restore(step, state["source"])
+        self.held, self.first, self.count = list(state["held"]), state["first"], state["count"]
+        self.read, self.has_ended = state["read"], state["ended"]
+        self.words.go_to(state["drawn"])
+
+    def close(self) -> None:
+        if self.source is not None:
+            self.source.close()
+
+
+class ShuffledDataset(Dataset):
+    """The elements of `source` in random order; another one for each pass if `seeds` is a function."""
+
+    def __init__(self, source: Dataset, size: int, seeds: Callable[[], tuple[int, int]]) -> None:
+        self.source, self.size, self.seeds = source, size, seeds
+
+    def iterate(self) -> Iteration:
+        """A pass over all elements."""
+        if type(self.source) is SliceDataset:
+            return _Shuffled(None, self.source, self.size, self.seeds())
+        return _Shuffled(self.source.iterate(), None, self.size, self.seeds())
+
+
+def seeds_of(numbers: Sequence[Any]) -> tuple[int, int]:
+    """Two seeds; random ones if both are 0."""
+    first, second = (int(number) for number in numbers)
+    return (first, second) if first or second else (secrets.randbits(64), secrets.randbits(64))
+
+
+def _seeds_of_passes(seeds: tuple[int, int], differ: bool) -> Callable[[], tuple[int, int]]:
+    """The seeds of each pass: drawn from the stream of `seeds` if the passes shall differ."""
+    if not differ:
+        return lambda: seeds
+    words, lock = RandomWords(seeds), threading.Lock()
+
+    def draw() -> tuple[int, int]:
+        with lock:
+            return words.next(), words.next()
+
+    return draw
+
+
+def _buffer_size(number: Any, source: Dataset) -> int:
+    size = int(number)
+    if size < 1 and size != -1:
+        raise invalid("buffer_size must be greater than zero.")
+    return size if size > 0 else 1 << 62
+
+
+def _make_shuffle(node: Node, env: Environment) -> Callable[..., Dataset]:
+    differ = node.attributes["reshuffle_each_iteration"]
+
+    def make(source: Dataset, buffer_size: Any, seed: Any, seed2: Any, generator: Any = None) -> Dataset:
+        size = _buffer_size(buffer_size, source)
+        return ShuffledDataset(source, size, _seeds_of_passes(seeds_of((seed, seed2)), differ))
+
+    return make
+
+
+_SHUFFLE = "input_dataset: variant, buffer_size: int64, seed: int64, seed2: int64"
+shuffle_dataset_op = dataset_op(
+    "ShuffleDataset", _SHUFFLE, _make_shuffle, "reshuffle_each_iteration: bool = true ; metadata: string = ''"
+)
+
+
+# ---- random numbers
+
+
+class _RandomNumbers(Iteration):
+    def __init__(self, seeds: tuple[int, int]) -> None:
+        self.words = RandomWords(seeds)
+
+    def next(self, step: Any) -> Element | None:
+        return (torch.tensor(self.words.next(), dtype=torch.int64),)
+
+    def save(self) -> Any:
+        return self.words.drawn
+
+    def restore(self, step: Any, state: Any) -> None:
+        self.words.go_to(state)
+
+
+class RandomDataset(Dataset):
+    """Random numbers of 32 bits, without end."""
+
+    def __init__(self, seeds: tuple[int, int]) -> None:
+        self.seeds = seeds
+
+    def iterate(self) -> Iteration:
+        """A pass over the numbers, which are the same in each."""
+        return _RandomNumbers(self.seeds)
+
+
+def _make_random(node: Node, env: Environment) -> Callable[..., Dataset]:
+    return lambda seed, seed2: RandomDataset(seeds_of((seed, seed2)))
+
+
+random_dataset_op = dataset_op(
+    "RandomDataset", "seed: int64, seed2: int64", _make_random, "metadata: string = ''", stateful=True
+)

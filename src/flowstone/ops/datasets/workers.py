@@ -1,0 +1,50 @@
+"""`Workers`: threads of one pass over a dataset, which end with it."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+Work = Callable[[Any], None]  # of a step; catches its own exceptions
+
+
+class Workers:
+    """At most `most` threads, which are daemons and start when there is work; work begins in order.
+
+    Each call gets the step that `stop` cancels. When the object is collected, the threads end as after
+    `stop`.
+    """
+
+    def __init__(self, most: int, new_step: Callable[[], Any]) -> None:
+        self._most, self._started, self._step = most, 0, new_step()
+        self._work: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
+
+    def run(self, work: Work) -> None:
+        """Has a thread call `work` soon."""
+        self._work.put(work)
+        if self._started < self._most:
+            self._started += 1
+            threading.Thread(
+                target=_work_on, args=(self._work, self._step), name="flowstone dataset", daemon=True
+            ).start()
+
+    def stop(self) -> None:
+        """Cancels what runs, and ends the threads. Does not wait."""
+        self._step.cancel()
+        for _ in range(self._started):
+            self._work.put(None)
+        self._started = 0
+
+    def __del__(self) -> None:
+        self.stop()
+
+
+def _work_on(work: queue.SimpleQueue[Work | None], step: Any) -> None:
+    with torch.inference_mode():
+        while (function := work.get()) is not None:
+            function(step)
+            del function  # keeps nothing while it waits
