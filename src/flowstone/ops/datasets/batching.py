@@ -22,9 +22,9 @@ from flowstone.ops.datasets.iteration import (
     shape_of,
     stacked,
 )
-from flowstone.ops.datasets.mapping import MappedAtOnce, calls_at_once
+from flowstone.ops.datasets.parallel_mapping import MappedAtOnce, calls_at_once
+from flowstone.ops.datasets.rows import slice_of
 from flowstone.ops.datasets.selection import Derived
-from flowstone.ops.datasets.sources import slice_of
 
 __all__: list[str] = []
 

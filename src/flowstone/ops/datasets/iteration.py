@@ -19,6 +19,7 @@ from flowstone.framework.node import Node
 from flowstone.framework.operation import OpDeclaration, op
 from flowstone.framework.shape import Dims
 from flowstone.ops.arrays.arrays import invalid
+from flowstone.ops.datasets.rows import Rows, slice_of
 
 Element: TypeAlias = "tuple[Any, ...]"
 Columns: TypeAlias = "tuple[int, list[Any]]"  # how many elements, and each component of all of them, stacked
@@ -62,6 +63,10 @@ class Dataset(ABC):
     @abstractmethod
     def iterate(self) -> Iteration:
         """A pass from the beginning."""
+
+    def rows(self) -> Rows | None:
+        """The elements by number, where that costs nothing; None elsewhere."""
+        return None
 
 
 class OneInput(Iteration):
@@ -107,6 +112,31 @@ def stacked(column: Sequence[Any], component: int) -> Any:
     boxes = np.empty(len(column), object)
     boxes[:] = column
     return boxes
+
+
+def joined_parts(more: Callable[[int], Columns | None], count: int) -> Columns | None:
+    """Batches of up to `count` elements of those that ``more(most)`` gives, until it gives None."""
+    found, parts = 0, []
+    while found < count:
+        part = more(count - found)
+        if part is None:
+            break
+        found += part[0]
+        parts.append(part[1])
+    if not parts:
+        return None
+    return found, parts[0] if len(parts) == 1 else [_joined(i, each) for i, each in enumerate(zip(*parts))]
+
+
+def _joined(component: int, parts: Sequence[Any]) -> Any:
+    if isinstance(parts[0], torch.Tensor) and len({part.shape[1:] for part in parts}) == 1:
+        return torch.cat(parts)  # type: ignore[arg-type]
+    return stacked([slice_of(part, i) for part in parts for i in range(len(part))], component)
+
+
+def one_row(element: Element | None) -> Columns | None:
+    """A batch of one element."""
+    return None if element is None else (1, [stacked([value], i) for i, value in enumerate(element)])
 
 
 def _other_shape(component: int, first: Any, at: int, other: Any) -> Exception:

@@ -5,8 +5,6 @@ An OutOfRangeError of the function ends the dataset, as in TensorFlow: that is h
 
 from __future__ import annotations
 
-import threading
-from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -16,14 +14,22 @@ from flowstone.framework import errors
 from flowstone.framework.kernel import Environment, FunctionCall
 from flowstone.framework.node import Node
 from flowstone.ops.arrays.arrays import invalid
-from flowstone.ops.datasets.iteration import Dataset, Element, Iteration, OneInput, dataset_op
+from flowstone.ops.datasets.iteration import (
+    Columns,
+    Dataset,
+    Element,
+    Iteration,
+    OneInput,
+    dataset_op,
+    joined_parts,
+    one_row,
+)
 from flowstone.ops.datasets.selection import Derived
-from flowstone.ops.datasets.workers import Workers
 
 __all__: list[str] = []
 
-_FUNCTION = "f: func ; Targuments: list(type) >= 0"
-_INPUTS = "input_dataset: variant, other_arguments: *Targuments"
+FUNCTION = "f: func ; Targuments: list(type) >= 0"
+INPUTS = "input_dataset: variant, other_arguments: *Targuments"
 AUTOTUNE = -1
 
 
@@ -54,142 +60,10 @@ def _make_map(node: Node, env: Environment) -> Callable[..., Dataset]:
 
 
 _MAP_OPTIONS = (
-    f"{_FUNCTION} ; use_inter_op_parallelism: bool = true ; preserve_cardinality: bool = false ; "
+    f"{FUNCTION} ; use_inter_op_parallelism: bool = true ; preserve_cardinality: bool = false ; "
     "force_synchronous: bool = false"
 )
-map_dataset_op = dataset_op("MapDataset", _INPUTS, _make_map, _MAP_OPTIONS, keeps=[1])
-
-
-# ---- several calls at once
-
-
-class _Call:
-    """A call that a worker makes: its element and, once `is_done`, the results or the error."""
-
-    __slots__ = ("element", "error", "is_done", "results")
-
-    def __init__(self, element: Element) -> None:
-        self.element = element
-        self.results: Element | None = None
-        self.error: Exception | None = None
-        self.is_done = False
-
-
-class MappedAtOnce(OneInput):
-    """As `Mapped`, with `calls` calls of the function at once; the order is the source's."""
-
-    def __init__(
-        self, source: Iteration, function: FunctionCall, captured: Element, calls: int, new_step: Any
-    ) -> None:
-        super().__init__(source)
-        self.function, self.captured, self.calls = function, captured, calls
-        self._workers = Workers(calls, new_step)
-        self._pending: deque[_Call] = deque()
-        self._changed = threading.Condition()
-        self._has_ended = False
-
-    def next(self, step: Any) -> Element | None:
-        while not self._has_ended and len(self._pending) < self.calls:
-            element = self.source.next(step)
-            if element is None:
-                self._has_ended = True
-            else:
-                self._begin(_Call(element))
-        if not self._pending:
-            return None
-        call = self._pending[0]
-        self._wait(step, call)
-        self._pending.popleft()
-        if call.error is None:
-            return call.results
-        if isinstance(call.error, errors.OutOfRangeError):
-            return None
-        raise call.error
-
-    def _begin(self, call: _Call) -> None:
-        self._pending.append(call)
-        changed, function, captured = self._changed, self.function, self.captured
-
-        def work(step: Any) -> None:
-            try:
-                call.results = tuple(function(step, *call.element, *captured))
-            except Exception as error:
-                call.error = error
-            with changed:
-                call.is_done = True
-                changed.notify_all()
-
-        self._workers.run(work)
-
-    def _wait(self, step: Any, call: _Call) -> None:
-        if call.is_done:
-            return
-        remove = step.on_cancel(self._wake)
-        try:
-            with self._changed:
-                while not call.is_done:
-                    step.check()
-                    self._changed.wait(_remaining(step))
-        finally:
-            remove()
-
-    def _wake(self) -> None:
-        with self._changed:
-            self._changed.notify_all()
-
-    def save(self) -> Any:
-        pending = [call.element for call in self._pending]  # they are computed again
-        return {**super().save(), "ended": self._has_ended, "pending": pending}
-
-    def restore(self, step: Any, state: Any) -> None:
-        super().restore(step, state)
-        self._pending.clear()
-        self._has_ended = state["ended"]
-        for element in state["pending"]:
-            self._begin(_Call(element))
-
-    def close(self) -> None:
-        super().close()
-        self._workers.stop()
-
-
-def _remaining(step: Any) -> float | None:
-    """How long a wait may last until the step is to be checked."""
-    return None if step.deadline is None else 0.05
-
-
-def calls_at_once(number: torch.Tensor, what: str = "num_parallel_calls") -> int:
-    """How many calls run at once: as many as asked for, or as there are threads."""
-    calls = int(number)
-    if calls == AUTOTUNE:
-        return max(1, torch.get_num_threads())
-    if calls < 1:
-        raise invalid(f"{what} must be greater than zero.")
-    return calls
-
-
-def _make_parallel_map(node: Node, env: Environment) -> Callable[..., Dataset]:
-    function, new_step = env.function(node, node.attributes["f"]), env.new_step
-
-    def make(source: Dataset, *rest: Any) -> Dataset:
-        *captured, number = rest
-        calls = calls_at_once(number)
-        return Derived(source, lambda each: MappedAtOnce(each, function, tuple(captured), calls, new_step))
-
-    return make
-
-
-parallel_map_dataset_op = dataset_op(
-    "ParallelMapDataset", f"{_INPUTS}, num_parallel_calls: int32", _make_parallel_map,
-    "f: func ; Targuments: list(type) >= 0 ; use_inter_op_parallelism: bool = true ; "
-    "sloppy: bool = false ; preserve_cardinality: bool = false", keeps=[1],
-)  # fmt: skip
-parallel_map_dataset_v2_op = dataset_op(
-    "ParallelMapDatasetV2", f"{_INPUTS}, num_parallel_calls: int64", _make_parallel_map,
-    "f: func ; Targuments: list(type) >= 0 ; use_inter_op_parallelism: bool = true ; "
-    "deterministic: string = 'default' ; preserve_cardinality: bool = false ; "
-    "use_unbounded_threadpool: bool = false ; metadata: string = ''", keeps=[1],
-)  # fmt: skip
+map_dataset_op = dataset_op("MapDataset", INPUTS, _make_map, _MAP_OPTIONS, keeps=[1])
 
 
 # ---- datasets of each element
@@ -226,6 +100,14 @@ class _Flattened(OneInput):
             self.part = dataset_of(self.function, step, element, self.captured).iterate()
             self.element = element
 
+    def several(self, step: Any, count: int) -> Columns | None:
+        return joined_parts(lambda left: self._rest_of_part(step, left), count)
+
+    def _rest_of_part(self, step: Any, most: int) -> Columns | None:
+        """The next elements that are of one dataset."""
+        found = None if self.part is None else self.part.several(step, most)
+        return one_row(self.next(step)) if found is None else found
+
     def save(self) -> Any:
         part = None if self.part is None else self.part.save()
         return {**super().save(), "element": self.element, "part": part}
@@ -257,7 +139,7 @@ def _make_flat_map(node: Node, env: Environment) -> Callable[..., Dataset]:
     return make
 
 
-flat_map_dataset_op = dataset_op("FlatMapDataset", _INPUTS, _make_flat_map, _FUNCTION, keeps=[1])
+flat_map_dataset_op = dataset_op("FlatMapDataset", INPUTS, _make_flat_map, FUNCTION, keeps=[1])
 
 
 class _Interleaved(OneInput):
@@ -296,6 +178,24 @@ class _Interleaved(OneInput):
                 self._turn()
             return found
         return None
+
+    def several(self, step: Any, count: int) -> Columns | None:
+        if self.block == 1:
+            return super().several(step, count)
+        return joined_parts(lambda left: self._rest_of_block(step, left), count)
+
+    def _rest_of_block(self, step: Any, most: int) -> Columns | None:
+        """The next elements that are of one block."""
+        part = self.parts[self.place]
+        if part is None:
+            return one_row(self.next(step))
+        found = part.several(step, min(most, self.block - self.in_block))
+        if found is None:
+            return one_row(self.next(step))
+        self.in_block += found[0]
+        if self.in_block == self.block:
+            self._turn()
+        return found
 
     def _open(self, step: Any) -> Iteration | None:
         element = self.source.next(step)
@@ -357,10 +257,10 @@ def _make_interleave(node: Node, env: Environment) -> Callable[..., Dataset]:
 
 _CYCLE = "cycle_length: int64, block_length: int64"
 interleave_dataset_op = dataset_op(
-    "InterleaveDataset", f"{_INPUTS}, {_CYCLE}", _make_interleave, _FUNCTION, keeps=[1]
+    "InterleaveDataset", f"{INPUTS}, {_CYCLE}", _make_interleave, FUNCTION, keeps=[1]
 )
 sloppy_interleave_dataset_op = dataset_op(
-    "SloppyInterleaveDataset", f"{_INPUTS}, {_CYCLE}", _make_interleave, _FUNCTION, keeps=[1]
+    "SloppyInterleaveDataset", f"{INPUTS}, {_CYCLE}", _make_interleave, FUNCTION, keeps=[1]
 )
 
 

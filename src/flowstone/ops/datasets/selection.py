@@ -18,8 +18,9 @@ from flowstone.ops.datasets.iteration import (
     Iteration,
     OneInput,
     dataset_op,
-    stacked,
+    joined_parts,
 )
+from flowstone.ops.datasets.rows import Rows
 
 __all__: list[str] = []
 
@@ -48,6 +49,13 @@ class RepeatDataset(Dataset):
         """A pass over all."""
         return _Repeated(self.source, self.count)
 
+    def rows(self) -> Rows | None:
+        """Its rows, if the source has such."""
+        rows = self.source.rows() if self.count else None
+        if rows is None or rows.total != rows.length:
+            return None
+        return rows._replace(total=None if self.count < 0 else rows.length * self.count)
+
 
 class _Repeated(Iteration):
     def __init__(self, source: Dataset, count: int) -> None:
@@ -65,18 +73,17 @@ class _Repeated(Iteration):
         return None
 
     def several(self, step: Any, count: int) -> Columns | None:
-        found, parts = 0, []
-        while self.source is not None and found < count:
-            part = self.source.several(step, count - found)
-            if part is None:
-                self._again()
-            else:
+        return joined_parts(lambda left: self._rest_of_pass(step, left), count)
+
+    def _rest_of_pass(self, step: Any, most: int) -> Columns | None:
+        """The next elements that are of one pass."""
+        while self.source is not None:
+            found = self.source.several(step, most)
+            if found is not None:
                 self.any = True
-                found += part[0]
-                parts.append(part[1])
-        if not parts:
-            return None
-        return found, parts[0] if len(parts) == 1 else [_joined(column) for column in zip(*parts)]
+                return found
+            self._again()
+        return None
 
     def _again(self) -> None:
         assert self.source is not None
@@ -100,12 +107,6 @@ class _Repeated(Iteration):
     def close(self) -> None:
         if self.source is not None:
             self.source.close()
-
-
-def _joined(parts: Sequence[Any]) -> Any:
-    if isinstance(parts[0], torch.Tensor) and len({part.shape[1:] for part in parts}) == 1:
-        return torch.cat(parts)  # type: ignore[arg-type]
-    return stacked([row for part in parts for row in part], 0)
 
 
 def _make_repeat(node: Node, env: Environment) -> Callable[..., Dataset]:

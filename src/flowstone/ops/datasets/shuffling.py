@@ -17,7 +17,7 @@ from flowstone.framework.kernel import Environment
 from flowstone.framework.node import Node
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.datasets.iteration import Columns, Dataset, Element, Iteration, dataset_op
-from flowstone.ops.datasets.sources import SliceDataset
+from flowstone.ops.datasets.rows import Rows
 from flowstone.ops.randomness.philox import State, blocks
 
 __all__: list[str] = []
@@ -25,6 +25,7 @@ __all__: list[str] = []
 _BLOCKS = 256  # computed at once
 _HOST = torch.device("cpu")
 _DOUBLE = 1 << 64
+_ENDLESS = 1 << 62  # a size for as many as there are
 
 
 class RandomWords:
@@ -52,7 +53,7 @@ class RandomWords:
 class _Shuffled(Iteration):
     """A pass over `source`: elements, or numbers of rows if `rows` are given."""
 
-    def __init__(self, source: Iteration | None, rows: SliceDataset | None, size: int, seeds: Any) -> None:
+    def __init__(self, source: Iteration | None, rows: Rows | None, size: int, seeds: Any) -> None:
         self.source, self.rows, self.size = source, rows, size
         self.words = RandomWords(seeds)
         self.held: list[Any] = []  # a ring of `size` places
@@ -63,7 +64,7 @@ class _Shuffled(Iteration):
         rows, source = self.rows, self.source
         while self.count < self.size and not self.has_ended:
             if rows is not None:
-                element: Any = self.read if self.read < rows.length else None
+                element: Any = self.read if rows.total is None or self.read < rows.total else None
             else:
                 element = source.next(step)  # type: ignore[union-attr]
             if element is None:
@@ -93,7 +94,9 @@ class _Shuffled(Iteration):
 
     def next(self, step: Any) -> Element | None:
         found = self._draw(step)
-        return found if self.rows is None or found is None else self.rows.row(found)
+        if self.rows is None or found is None:
+            return found  # type: ignore[no-any-return]
+        return self.rows.element(found)
 
     def several(self, step: Any, count: int) -> Columns | None:
         if self.rows is None:
@@ -101,7 +104,7 @@ class _Shuffled(Iteration):
         numbers: list[int] = []
         while len(numbers) < count and (number := self._draw(step)) is not None:
             numbers.append(number)
-        return (len(numbers), self.rows.rows(numbers)) if numbers else None
+        return (len(numbers), self.rows.batch(numbers)) if numbers else None
 
     def save(self) -> Any:
         source = None if self.source is None else self.source.save()
@@ -128,8 +131,9 @@ class ShuffledDataset(Dataset):
 
     def iterate(self) -> Iteration:
         """A pass over all elements."""
-        if type(self.source) is SliceDataset:
-            return _Shuffled(None, self.source, self.size, self.seeds())
+        rows = self.source.rows()
+        if rows is not None and (rows.total is not None or self.size < _ENDLESS):
+            return _Shuffled(None, rows, self.size, self.seeds())
         return _Shuffled(self.source.iterate(), None, self.size, self.seeds())
 
 
@@ -156,7 +160,7 @@ def _buffer_size(number: Any, source: Dataset) -> int:
     size = int(number)
     if size < 1 and size != -1:
         raise invalid("buffer_size must be greater than zero.")
-    return size if size > 0 else 1 << 62
+    return size if size > 0 else _ENDLESS
 
 
 def _make_shuffle(node: Node, env: Environment) -> Callable[..., Dataset]:

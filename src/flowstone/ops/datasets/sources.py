@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import torch
 
 from flowstone.framework.kernel import Environment
 from flowstone.framework.node import Node
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.datasets.iteration import Columns, Dataset, Element, Iteration, dataset_op, shape_of
+from flowstone.ops.datasets.rows import Rows, slice_of
 
 __all__: list[str] = []
 
@@ -81,28 +81,9 @@ class SliceDataset(Dataset):
         """A pass over the slices."""
         return _Slices(self.components, self.length)
 
-    def rows(self, indices: Sequence[int]) -> list[Any]:
-        """The slices of these numbers, in batches."""
-        at = torch.tensor(indices)
-        return [x.index_select(0, at) if isinstance(x, torch.Tensor) else x[indices] for x in self.components]
-
-    def row(self, index: int) -> Element:
-        """One slice."""
-        return tuple([slice_of(x, index) for x in self.components])
-
-
-def slice_of(value: Any, index: int) -> Any:
-    """A value's slice; of a vector of strings or handles, an array without dimensions or the handle."""
-    row = value[index]
-    if isinstance(value, np.ndarray) and not isinstance(row, np.ndarray):
-        return _text(row) if isinstance(row, bytes) else row
-    return row
-
-
-def _text(row: bytes) -> Any:
-    box = np.empty((), object)
-    box[()] = row
-    return box
+    def rows(self) -> Rows | None:
+        """The slices, to be had by number."""
+        return Rows(self.components, self.length, self.length) if self.length else None
 
 
 class _Slices(Counted):
@@ -155,8 +136,8 @@ class SparseSliceDataset(Dataset):
 
     def __init__(self, indices: torch.Tensor, values: Any, dense_shape: torch.Tensor) -> None:
         self.indices, self.values, self.shape = indices, values, dense_shape[1:]
-        self.rows = int(dense_shape[0])
-        self.starts = torch.searchsorted(indices[:, 0].contiguous(), torch.arange(self.rows + 1)).tolist()
+        self.length = int(dense_shape[0])
+        self.starts = torch.searchsorted(indices[:, 0].contiguous(), torch.arange(self.length + 1)).tolist()
 
     def iterate(self) -> Iteration:
         """A pass over the slices."""
@@ -165,7 +146,7 @@ class SparseSliceDataset(Dataset):
 
 class _SparseSlices(Counted):
     def __init__(self, dataset: SparseSliceDataset) -> None:
-        super().__init__(dataset.rows)
+        super().__init__(dataset.length)
         self.dataset = dataset
 
     def next(self, step: Any) -> Element | None:

@@ -1,15 +1,25 @@
-"""`Workers`: threads of one pass over a dataset, which end with it."""
+"""`Workers`: threads of one pass over a dataset, which end with it, or before the interpreter does.
+
+A thread that the interpreter leaves behind in the middle of a kernel could end the process with an error.
+"""
 
 from __future__ import annotations
 
+import atexit
 import queue
 import threading
+import time
+import weakref
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
 Work = Callable[[Any], None]  # of a step; catches its own exceptions
+
+_PATIENCE_SECONDS = 5.0  # at the interpreter's exit
+_workers: weakref.WeakSet[Workers] = weakref.WeakSet()
+_threads: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
 
 
 class Workers:
@@ -22,22 +32,26 @@ class Workers:
     def __init__(self, most: int, new_step: Callable[[], Any]) -> None:
         self._most, self._started, self._step = most, 0, new_step()
         self._work: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
+        _workers.add(self)
 
     def run(self, work: Work) -> None:
-        """Has a thread call `work` soon."""
+        """Has a thread call `work` soon; does nothing after `stop`."""
+        if self._step.cancelled:
+            return
         self._work.put(work)
         if self._started < self._most:
             self._started += 1
-            threading.Thread(
+            thread = threading.Thread(
                 target=_work_on, args=(self._work, self._step), name="flowstone dataset", daemon=True
-            ).start()
+            )
+            _threads.add(thread)
+            thread.start()
 
     def stop(self) -> None:
         """Cancels what runs, and ends the threads. Does not wait."""
         self._step.cancel()
         for _ in range(self._started):
             self._work.put(None)
-        self._started = 0
 
     def __del__(self) -> None:
         self.stop()
@@ -48,3 +62,15 @@ def _work_on(work: queue.SimpleQueue[Work | None], step: Any) -> None:
         while (function := work.get()) is not None:
             function(step)
             del function  # keeps nothing while it waits
+
+
+def _end_all() -> None:
+    """Stops all workers, and waits a little for their threads."""
+    for workers in list(_workers):
+        workers.stop()
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    for thread in list(_threads):
+        thread.join(max(0.0, deadline - time.monotonic()))
+
+
+atexit.register(_end_all)
