@@ -125,7 +125,7 @@ def test_what_is_missing(root: str) -> None:
         lambda: gfile.ListDirectory(missing),
         lambda: gfile.ListDirectory(f"{root}/a.txt"),
     ):
-        with pytest.raises(errors.NotFoundError, match="/(no|a.txt)"):
+        with pytest.raises(errors.NotFoundError, match=r"/(no|a\.txt)"):
             act()
 
 

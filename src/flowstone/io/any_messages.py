@@ -54,7 +54,8 @@ def unpack(packed: any_pb2.Any, cls: Any) -> Any:
 
 def format_text(message: Any) -> str:
     """The text form of `message`; what an `Any` inside it holds is written out where its type is known."""
-    return text_format.MessageToString(message, descriptor_pool=_tensorflow_pool(message.DESCRIPTOR.file))
+    pool = _tensorflow_pool(message.DESCRIPTOR.file)
+    return str(text_format.MessageToString(message, descriptor_pool=pool))
 
 
 def parse_text(text: str | bytes, message: Any) -> Any:

@@ -57,7 +57,7 @@ def file_error(path: str, error: OSError) -> errors.OpError:
     """The error of TensorFlow's class that says what `error` does about the file `path`."""
     number = error.errno or next((n for kind, n in _NUMBERS if isinstance(error, kind)), None)
     cls = _CLASSES.get(number or 0, errors.UnknownError)
-    return cls(None, None, f"{path}; {os.strerror(number) if number else error}")  # type: ignore[call-arg, arg-type]
+    return cls(None, None, f"{path}; {os.strerror(number) if number else error}")  # type: ignore[call-arg]
 
 
 @contextlib.contextmanager

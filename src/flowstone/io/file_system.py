@@ -187,7 +187,8 @@ def walk(top: Any, in_order: bool = True) -> Iterator[tuple[str, list[str], list
         names = list_directory(path)
     except errors.NotFoundError:
         return
-    below, files = [], []
+    below: list[str] = []
+    files: list[str] = []
     for name in names:
         (below if is_directory(_child(path, name)) else files).append(name)
     if in_order:

@@ -141,7 +141,7 @@ class RemoteStore:
 
     @contextlib.contextmanager
     def written_whole(self, path: str, durable: bool) -> Iterator[BinaryIO]:
-        """A file that is at `path` once the context ends well. What a store took when it was closed, lasts."""
+        """A file that is at `path` once the context ends well. What a store took, lasts."""
         temporary = f"{path}.tempstate{os.urandom(8).hex()}"
         try:
             with self._files.open(temporary, "wb") as file:

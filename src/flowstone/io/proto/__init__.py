@@ -1,4 +1,4 @@
-"""TensorFlow's messages that the package tensorboard lacks: fields have TensorFlow's names, numbers and types.
+"""TensorFlow's messages that the package tensorboard lacks, with TensorFlow's names, numbers and types.
 
 Each reads what the other wrote, bytes and text: neither form names a message. The `.proto` texts are the
 source; `tests/golden/make_proto_modules.py` compiles them with a protoc of protobuf 4.25, whose code every
