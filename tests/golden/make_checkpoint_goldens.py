@@ -5,8 +5,8 @@
     $TF_PYTHON tests/golden/make_checkpoint_goldens.py read FOLDER
 
 The last compares what TensorFlow reads from FOLDER with what it should, and notes in
-`checkpoints/read_by_tensorflow.json` which release read which files, whose bytes have which checksum: the tests write the
-same files again and compare the checksums.
+`checkpoints/read_by_tensorflow.json` which release read which files, whose bytes have which checksum: the
+tests write the same files again and compare the checksums.
 """
 
 from __future__ import annotations
@@ -21,9 +21,22 @@ import numpy as np
 
 FOLDER = Path(__file__).parent / "checkpoints"
 NOTE = FOLDER / "read_by_tensorflow.json"
-TYPES = (
-    "bool complex128 complex64 float16 float32 float64 int16 int32 int64 int8 uint16 uint32 uint64 uint8".split()
-)
+TYPES = [
+    "bool",
+    "complex128",
+    "complex64",
+    "float16",
+    "float32",
+    "float64",
+    "int16",
+    "int32",
+    "int64",
+    "int8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "uint8",
+]
 ROWS = ((0, 2), (2, 1), (3, 2))  # (start, length) of the parts of a matrix with five rows
 
 
@@ -53,7 +66,7 @@ def v1_tensors() -> dict[str, Any]:
     """What the older format can hold."""
     kept = {name: value for name, value in tensors().items() if not name.startswith(("types/", "no_str"))}
     del kept["empty"]
-    return {f"types/{name}": tensors()[f"types/{name}"] for name in V1_TYPES} | kept
+    return {**{f"types/{name}": tensors()[f"types/{name}"] for name in V1_TYPES}, **kept}
 
 
 def pieces(values: dict[str, Any]) -> list[tuple[str, str, Any]]:
@@ -63,7 +76,8 @@ def pieces(values: dict[str, Any]) -> list[tuple[str, str, Any]]:
         if name == "parts":
             found += [(name, f"5 4 {at},{size}:-", value[at : at + size]) for at, size in ROWS]
         elif name == "cube":
-            found += [(name, f"2 3 4 -:0,3:{at},{size}", value[:, :, at : at + size]) for at, size in ((0, 3), (3, 1))]
+            ends = ((0, 3), (3, 1))
+            found += [(name, f"2 3 4 -:0,3:{at},{size}", value[:, :, at : at + size]) for at, size in ends]
         else:
             found.append((name, "", value))
     return found
@@ -85,11 +99,25 @@ def write() -> None:
             slices = [each[1] for each in saved]
             prefix = str(FOLDER / name)
             if name == "v2":
-                session.run(tf.raw_ops.SaveV2(prefix=prefix, tensor_names=names, shape_and_slices=slices, tensors=data))
+                args = {"prefix": prefix, "shape_and_slices": slices, "tensors": data}
+                session.run(tf.raw_ops.SaveV2(tensor_names=names, **args))
             else:
-                session.run(
-                    tf.raw_ops.SaveSlices(filename=prefix, tensor_names=names, shapes_and_slices=slices, data=data)
-                )
+                args = {"filename": prefix, "shapes_and_slices": slices, "data": data}
+                session.run(tf.raw_ops.SaveSlices(tensor_names=names, **args))
+
+
+def restored(tf: Any, path: str, name: str, text: str, value: Any) -> Any:
+    """What TensorFlow reads."""
+    dtype = tf.as_dtype(value.dtype)
+    with tf.Graph().as_default(), tf.Session() as session:
+        if path.endswith("v2"):
+            args = {"tensor_names": [name], "shape_and_slices": [text], "dtypes": [dtype]}
+            (tensor,) = tf.raw_ops.RestoreV2(prefix=path, **args)
+        else:
+            args = {"file_pattern": path, "tensor_name": name, "shape_and_slice": text, "dt": dtype}
+            tensor = tf.raw_ops.RestoreSlice(**args)
+        got = session.run(tensor)
+    return np.array(got, object) if value.dtype == object else np.asarray(got)
 
 
 def read(folder: Path) -> None:
@@ -101,19 +129,16 @@ def read(folder: Path) -> None:
     for name, values in (("v2", tensors()), ("v1", v1_tensors())):
         reader = tf.train.NewCheckpointReader(str(folder / name))
         assert set(reader.get_variable_to_shape_map()) == set(values)
-        for key, value in values.items():
-            got = reader.get_tensor(key)
-            same = got.dtype == value.dtype if value.dtype != object else True
-            assert same and got.shape == value.shape and np.all(got == value), (key, got, value)
-        with tf.Graph().as_default(), tf.Session() as session:
-            args = {"tensor_names": ["parts"], "shape_and_slices": ["5 4 1,3:1,2"], "dtypes": [tf.float32]}
-            if name == "v2":
-                part = session.run(tf.raw_ops.RestoreV2(prefix=str(folder / name), **args))[0]
-                assert (part == values["parts"][1:4, 1:3]).all()
-        digests = {
-            path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.glob(f"{name}*"))
-        }
-        note[name] = {"files": digests, "releases": sorted({*note.get(name, {}).get("releases", ()), release})}
+        part = np.float32(values["parts"][1:4, 1:3])
+        wanted = [*((key, "", value) for key, value in values.items()), ("parts", "5 4 1,3:1,2", part)]
+        for key, text, value in wanted:
+            got = restored(tf, str(folder / name), key, text, value)
+            assert got.dtype == value.dtype and got.shape == value.shape, (key, got.dtype, got.shape)
+            assert np.all(got == value), (key, got, value)
+        files = sorted(folder.glob(f"{name}*"))
+        digests = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+        releases = note.get(name, {}).get("releases", ())
+        note[name] = {"files": digests, "releases": sorted({*releases, release})}
         print(release, "read", name, ":", len(values), "tensors")
     NOTE.write_text(json.dumps(note, indent=1, sort_keys=True) + "\n")
 

@@ -63,7 +63,9 @@ def compile_protos() -> None:
         descriptors.write(tensorboard_messages())
         descriptors.flush()
         command = [sys.executable, "-m", "grpc_tools.protoc", f"--descriptor_set_in={descriptors.name}"]
-        subprocess.run([*command, "-I.", "--python_out=.", "--pyi_out=.", *texts], cwd=ROOT / "src", check=True)
+        subprocess.run(
+            [*command, "-I.", "--python_out=.", "--pyi_out=.", *texts], cwd=ROOT / "src", check=True
+        )
 
 
 def describe(message: Any) -> dict[str, Any]:

@@ -201,13 +201,13 @@ class QueueRunner:
         """A QueueRunnerDef that names its operations; None if the queue lies outside `export_scope`."""
         if export_scope is not None and not self.name.startswith(export_scope):
             return None
-        types: Any = self._queue_closed_exception_types
+        codes: Any = map(errors.error_code_from_exception_type, self._queue_closed_exception_types)
         return QueueRunnerDef(
             queue_name=without_scope(self.name, export_scope),
             enqueue_op_name=[without_scope(op.name, export_scope) for op in self._enqueue_ops],
             close_op_name=without_scope(self._close_op.name, export_scope),
             cancel_op_name=without_scope(self._cancel_op.name, export_scope),
-            queue_closed_exception_types=[errors.error_code_from_exception_type(each) for each in types],
+            queue_closed_exception_types=codes,
         )
 
     @staticmethod

@@ -4,8 +4,8 @@ The index is a table (`tables`): under the empty key a BundleHeaderProto, under 
 BundleEntryProto that says where its bytes are. A tensor that was saved in parts has an entry that lists them;
 each part has an entry of its own under a key made of name and place (`encodings.slice_key`).
 
-Bytes are read straight into the array that is returned, in pieces whose checksum is computed while they are in
-the cache. DataLossError names the file and the tensor; sizes are compared before anything is allocated.
+Bytes are read straight into the array that is returned, in pieces whose checksum is computed while they are
+in the cache. DataLossError names the file and the tensor; sizes are compared before anything is allocated.
 """
 
 from __future__ import annotations
@@ -26,7 +26,14 @@ from flowstone.framework.dtypes import DType
 from flowstone.io.checkpoint_files.encodings import slice_key
 from flowstone.io.checkpoint_files.slices import Shape, TensorSlice
 from flowstone.io.checkpoint_files.tables import Table
-from flowstone.io.checkpoint_files.values import Array, decode_strings, is_stored, size_of, stored_type
+from flowstone.io.checkpoint_files.values import (
+    Array,
+    assemble,
+    decode_strings,
+    is_stored,
+    size_of,
+    stored_type,
+)
 from flowstone.io.checksums import crc32c, masked
 from flowstone.io.file_errors import errors_of
 from flowstone.io.file_system import as_path, open_file, read_bytes, stat
@@ -49,7 +56,7 @@ def data_path(prefix: str, shard: int, shards: int) -> str:
 
 
 class BundleEntry(NamedTuple):
-    """What the index says of a tensor or of a part: `crc` is masked; `slices` are the parts it was saved in."""
+    """What the index says of a tensor or part; `crc` is masked, `slices` are the parts it was saved in."""
 
     dtype: DType
     shape: Shape
@@ -93,12 +100,9 @@ class BundleReader:
         if self.header.num_shards < 0:
             raise errors.DataLossError(None, None, f"{self._path}; {self.header.num_shards} shards")
         if self.header.version.min_consumer > _VERSION:
-            raise errors.InvalidArgumentError(
-                None,
-                None,
-                f"{self._path}; the checkpoint needs version {self.header.version.min_consumer} of the format; "
-                f"this is version {_VERSION}",
-            )
+            needed = self.header.version.min_consumer
+            message = f"{self._path}; the format has version {needed}, which {_VERSION} does not read"
+            raise errors.InvalidArgumentError(None, None, message)
 
     # ---- what there is
 
@@ -129,9 +133,7 @@ class BundleReader:
             raise self._damaged(name, f"its shape is {shape}")
         if any(not part.fits(shape) for part in slices):
             raise self._damaged(name, f"it has parts that its shape {shape} has not")
-        return BundleEntry(
-            dtype, shape, proto.shard_id, proto.offset, proto.size, proto.crc32c, slices
-        )
+        return BundleEntry(dtype, shape, proto.shard_id, proto.offset, proto.size, proto.crc32c, slices)
 
     def _damaged(self, name: str, why: str, path: str = "") -> errors.DataLossError:
         return errors.DataLossError(None, None, f"{path or self._path}; tensor {name} is corrupt: {why}")
@@ -154,7 +156,7 @@ class BundleReader:
         array = self._values(name, entry)
         if part is None or part.is_full(entry.shape):
             return array
-        return np.ascontiguousarray(array[part.index(entry.shape)]).reshape(part.shape(entry.shape))
+        return np.ascontiguousarray(array[part.where(entry.shape)]).reshape(part.shape(entry.shape))
 
     def read_all(self, names: Iterable[str], threads: int = 2) -> list[Array]:
         """The values of several tensors, read by so many threads at once."""
@@ -165,25 +167,17 @@ class BundleReader:
             return list(pool.map(self.read, names))
 
     def _joined(self, name: str, entry: BundleEntry, wanted: TensorSlice) -> Array:
-        shape = wanted.shape(entry.shape)
-        pieces = []
-        for part in entry.slices:
-            common = wanted.intersection(part, entry.shape)
-            if common is None and size_of(shape):
-                continue
+        def values(part: TensorSlice) -> Array:
             own = self._entry(slice_key(name, part.extents), name)
             if own.dtype is not entry.dtype or own.shape != part.shape(entry.shape):
                 raise self._damaged(name, f"its part {part} is of type {own.dtype.name}, shape {own.shape}")
-            values = self._values(name, own)
-            if common is not None:
-                pieces.append((common, values[common.within(part, entry.shape)]))
-        if sum(values.size for _, values in pieces) < size_of(shape):
+            return self._values(name, own)
+
+        result = assemble(wanted, entry.shape, entry.dtype, entry.slices, values)
+        if result is None:
             raise errors.NotFoundError(
                 None, None, f"{self.prefix}; the checkpoint has not all of part {wanted} of tensor {name}"
             )
-        result = np.empty(shape, np.dtype(entry.dtype.as_numpy_dtype))
-        for common, values in pieces:
-            result[common.within(wanted, entry.shape)] = values
         return result
 
     def _values(self, name: str, entry: BundleEntry) -> Array:
@@ -270,17 +264,19 @@ class _Shard:
         return crc
 
     def _fill(self, piece: Array, offset: int) -> None:
-        done = 0
+        done, room = 0, piece.data
         while done < len(piece):
             with errors_of(self.path):
                 if self._descriptor is not None:
-                    read = os.preadv(self._descriptor, [memoryview(piece)[done:]], offset + done)
+                    read = os.preadv(self._descriptor, [room[done:]], offset + done)
                 else:
                     with self._lock:
                         self._file.seek(offset + done)
-                        read = self._file.readinto(memoryview(piece)[done:])  # type: ignore[attr-defined]
+                        read = self._file.readinto(room[done:])  # type: ignore[attr-defined]
             if not read:
-                raise errors.DataLossError(None, None, f"{self.path}; the file ends early, at {offset + done}")
+                raise errors.DataLossError(
+                    None, None, f"{self.path}; the file ends early, at {offset + done}"
+                )
             done += read
 
     def close(self) -> None:

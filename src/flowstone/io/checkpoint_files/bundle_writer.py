@@ -1,11 +1,12 @@
 """Writing V2 checkpoints (`bundle_reader` says what is in them).
 
-Data go to a file of another name, in the order in which tensors are added, from the arrays' own memory. At the
-end all is synchronised, the data get their name, and then the index, without which there is no checkpoint.
+Data go to a file of another name, in the order in which tensors are added, from the arrays' own memory. At
+the end all is synchronised, the data get their name, and then the index, without which there is no
+checkpoint.
 
-Where a checkpoint of the same name is replaced, there is a whole one at every instant: a second name of the new
-data, as shard 0 of 2, is what a first new index says; once that is in place, the data take the old ones' name, a
-second index says so, and the other name goes.
+Where a checkpoint of the same name is replaced, there is a whole one at every instant: a second name of the
+new data, as shard 0 of 2, is what a first new index says; once that is in place, the data take the old ones'
+name, a second index says so, and the other name goes.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ _VERSION = 1
 
 
 class BundleWriter:
-    """Writes a V2 checkpoint `prefix`, of one shard. As a context it is discarded where that ends with an error.
+    """Writes a V2 checkpoint `prefix`, of one shard. As a context it is discarded where that ends with an
+    error.
 
     `durable`: nothing has its name before it would survive a crash of the machine.
     """
@@ -113,17 +115,23 @@ class BundleWriter:
         entry = _entry(dtype.as_datatype_enum, array.shape)
         with errors_of(self._temporary):
             if dtype is dtypes.string:
-                data, crc = encode_strings(array.reshape(-1).tolist())
-                self._file.write(data)
+                text, crc = encode_strings(array.reshape(-1).tolist())
+                self._file.write(text)
+                size = len(text)
             else:
-                data, crc = as_bytes(array, dtype), 0
-                for begin in range(0, len(data), _PIECE):
-                    piece = data[begin : begin + _PIECE]
-                    crc = crc32c(piece, crc)
-                    self._file.write(piece.data)
-        entry.offset, entry.size, entry.crc32c = self._offset, len(data), masked(crc)
-        self._offset += len(data)
+                data = as_bytes(array, dtype)
+                size, crc = len(data), self._write_numbers(data)
+        entry.offset, entry.size, entry.crc32c = self._offset, size, masked(crc)
+        self._offset += size
         return entry
+
+    def _write_numbers(self, data: Array) -> int:
+        crc = 0
+        for begin in range(0, len(data), _PIECE):
+            piece = data[begin : begin + _PIECE]
+            crc = crc32c(piece, crc)
+            self._file.write(piece.data)
+        return crc
 
     def finish(self) -> None:
         """Makes the checkpoint appear."""
@@ -151,7 +159,7 @@ class BundleWriter:
             return False
         try:
             with BundleReader(self.prefix) as old:
-                return old.header.num_shards == 1
+                return bool(old.header.num_shards == 1)
         except errors.OpError:
             return False
 
@@ -229,13 +237,14 @@ def write_bundle(
 
 
 def merge_bundles(prefixes: Iterable[Any], merged: Any, durable: bool = True) -> None:
-    """Makes one checkpoint `merged` of several, whose files of data become its shards; the others are gone then.
+    """Makes one checkpoint `merged` of several, whose files of data become its shards; the others are gone
+    then.
 
     Raises InvalidArgumentError for a tensor that more than one has, except in parts.
     """
     merged, prefixes = as_path(merged), list(map(as_path, prefixes))
     entries: dict[bytes, Any] = {}
-    moves = []
+    moves: list[str] = []
     for prefix in prefixes:
         with BundleReader(prefix) as reader:
             for key, data in reader._raw.items():

@@ -1,4 +1,5 @@
-"""How checkpoints write numbers and keys: variable-length integers, and keys whose bytes sort as what they say.
+"""How checkpoints write numbers and keys: variable-length integers, and keys whose bytes sort as what they
+say.
 
 >>> varint(300).hex(), read_varint(bytes.fromhex("ac02"), 0)
 ('ac02', (300, 2))
@@ -52,7 +53,7 @@ def _ordered(number: int) -> bytes:
 
 
 def _signed_ordered(number: int) -> bytes:
-    """As many leading ones as there are bytes, then a zero, then the number; all inverted if it is negative."""
+    """As many ones as there are bytes, a zero, then the number; all inverted if it is negative."""
     magnitude = ~number if number < 0 else number
     size = magnitude.bit_length() // 7 + 1
     bits = magnitude | ((1 << size) - 1) << 7 * size

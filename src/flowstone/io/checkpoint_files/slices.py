@@ -4,7 +4,7 @@ A `TensorSlice` has (start, length) for each dimension; the length -1 stands for
 ``0,10:-``: a dimension each, ``-`` for all.
 
 >>> part = TensorSlice.parse("2,3:-")
->>> part.shape((10, 4)), part.index((10, 4)), str(part)
+>>> part.shape((10, 4)), part.where((10, 4)), str(part)
 ((3, 4), (slice(2, 5, None), slice(0, 4, None)), '2,3:-')
 >>> part.intersection(TensorSlice.parse("4,9:1,2"), (20, 4))
 TensorSlice(extents=((4, 1), (1, 2)))
@@ -87,7 +87,7 @@ class TensorSlice(NamedTuple):
         """The shape of this part of a tensor of shape `shape`."""
         return tuple(end - begin for begin, end in self.ranges(shape))
 
-    def index(self, shape: Shape) -> tuple[slice, ...]:
+    def where(self, shape: Shape) -> tuple[slice, ...]:
         """What NumPy takes this part out of an array of shape `shape` by."""
         return tuple(slice(begin, end) for begin, end in self.ranges(shape))
 

@@ -1,7 +1,7 @@
 """Reading Snappy's compression, which V1 checkpoints have in their blocks.
 
-A compressed block is the length of its contents, then elements: bytes as they are, or a copy of bytes that were
-decompressed before. https://github.com/google/snappy/blob/main/format_description.txt
+A compressed block is the length of its contents, then elements: bytes as they are, or a copy of bytes that
+were decompressed before. https://github.com/google/snappy/blob/main/format_description.txt
 
 >>> decompress(bytes.fromhex("0a") + bytes.fromhex("08616263") + bytes.fromhex("0d03"))
 b'abcabcabca'

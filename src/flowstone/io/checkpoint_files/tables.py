@@ -5,15 +5,14 @@
     index block         for each block its place, under a key that is at least the block's last
     footer              the places of metaindex and index, and a magic number; 48 bytes
 
-A block holds entries (bytes in common with the key before, other bytes of the key, bytes of the value; the other
-bytes; the value), then the offsets of those with nothing in common, and their number. Blocks are read when they
-are needed, and verified then: DataLossError names file and offset.
+A block holds entries (bytes in common with the key before, other bytes of the key, bytes of the value; the
+other bytes; the value), then the offsets of those with nothing in common, and their number. Blocks are read
+when they are needed, and verified then: DataLossError names file and offset.
 """
 
 from __future__ import annotations
 
 import bisect
-import os
 import struct
 from collections.abc import Callable, Iterator
 from typing import BinaryIO
@@ -80,7 +79,7 @@ class _Block:
     def add(self, key: bytes, value: bytes) -> None:
         common = 0
         if self.entries % self._restart:
-            common = len(os.path.commonprefix([key, self.last_key]))
+            common = _common(key, self.last_key)
         elif self.entries:
             self._restarts.append(self.size)
         entry = varint(common) + varint(len(key) - common) + varint(len(value)) + key[common:]
@@ -92,6 +91,12 @@ class _Block:
     def finished(self) -> bytes:
         numbers = [*self._restarts, len(self._restarts)]
         return b"".join([*self._parts, struct.pack(f"<{len(numbers)}I", *numbers)])
+
+
+def _common(one: bytes, other: bytes) -> int:
+    """How many bytes both begin with."""
+    pairs = enumerate(zip(one, other))
+    return next((n for n, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 class Table:

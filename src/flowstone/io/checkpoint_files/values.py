@@ -1,13 +1,14 @@
 """Values of tensors as the data files of V2 checkpoints have them.
 
-Numbers: the bytes of the elements, in rows. Strings: the lengths (`encodings.varint`), a checksum of the lengths,
-the bytes of all strings. The checksum in the index is, for strings, one of the lengths (as 4-byte integers, or 8
-where they do not fit), of that checksum's bytes, and of the strings.
+Numbers: the bytes of the elements, in rows. Strings: the lengths (`encodings.varint`), a checksum of the
+lengths, the bytes of all strings. The checksum in the index is, for strings, one of the lengths (as 4-byte
+integers, or 8 where they do not fit), of that checksum's bytes, and of the strings.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from flowstone.framework import dtypes
 from flowstone.framework.dtypes import DType
 from flowstone.io.checkpoint_files.encodings import read_varint, varint
+from flowstone.io.checkpoint_files.slices import TensorSlice
 from flowstone.io.checksums import crc32c, masked
 
 Array = np.ndarray[Any, Any]
@@ -24,7 +26,7 @@ _UINT32_MAX = 2**32 - 1
 
 def stored_type(dtype: DType, is_big_endian: bool = False) -> np.dtype[Any]:
     """The NumPy type of numbers in a file."""
-    kind = np.dtype(dtype.as_numpy_dtype)
+    kind: np.dtype[Any] = np.dtype(dtype.as_numpy_dtype)
     return kind.newbyteorder(">" if is_big_endian else "<") if dtype.size > 1 else kind
 
 
@@ -85,3 +87,31 @@ def decode_strings(data: bytes, count: int) -> tuple[list[bytes], int]:
 def size_of(shape: tuple[int, ...]) -> int:
     """How many elements a tensor of this shape has."""
     return math.prod(shape)
+
+
+def assemble(
+    wanted: TensorSlice,
+    shape: tuple[int, ...],
+    dtype: DType,
+    parts: Iterable[TensorSlice],
+    values_of: Callable[[TensorSlice], Array],
+) -> Array | None:
+    """The part `wanted` of a tensor of shape `shape` from the parts of it that there are, which do not
+    overlap.
+
+    `values_of` gives the values of a part; it is asked for those that are needed. None if they are not
+    enough.
+    """
+    pieces = []
+    for part in parts:
+        common = wanted.intersection(part, shape)
+        if common is not None:
+            pieces.append((common, values_of(part)[common.within(part, shape)]))
+    if sum(values.size for _, values in pieces) < size_of(wanted.shape(shape)):
+        return None
+    if len(pieces) == 1 and pieces[0][1].flags.c_contiguous:
+        return pieces[0][1].reshape(wanted.shape(shape))
+    result = np.empty(wanted.shape(shape), np.dtype(dtype.as_numpy_dtype))
+    for common, values in pieces:
+        result[common.within(wanted, shape)] = values
+    return result
