@@ -42,6 +42,7 @@ def workers() -> list[threading.Thread]:
 def wait_for_no_workers() -> None:
     deadline = time.monotonic() + 10
     while workers() and time.monotonic() < deadline:
+        gc.collect()
         time.sleep(0.01)
     assert not workers()
 
@@ -242,7 +243,6 @@ def test_threads_end_with_the_session_or_without_anybody() -> None:
     session.run(iterator.initializer)
     assert session.run(value) == 0 and workers()
     del session
-    gc.collect()
     wait_for_no_workers()
 
 

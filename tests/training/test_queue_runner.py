@@ -8,7 +8,7 @@ import threading
 import pytest
 
 import flowstone as tf
-from flowstone.framework.queue_runner_proto import QueueRunnerDef
+from flowstone.io.proto.queue_runner_pb2 import QueueRunnerDef
 
 # What TensorFlow 2.21 writes for the runner of a queue named "fifo_queue" with two equal operations.
 WIRE = b'\n\nfifo_queue\x12\x12fifo_queue_enqueue\x12\x12fifo_queue_enqueue\x1a\x10fifo_queue_Close"\x12fifo_queue_Close_1*\x01\x0b'  # noqa: E501

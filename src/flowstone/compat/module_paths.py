@@ -71,7 +71,7 @@ _PYTHON = {
     "layers.utils": "layers.arguments compat.internals",
     "lib": "",
     "lib.io": "",
-    "lib.io.file_io": "io.file_system gfile",
+    "lib.io.file_io": "io.file_system io.file_objects gfile",
     "lib.io.tf_record": "python_io",
     "ops": "",
     "ops.array_grad": "ops.arrays.arrays",
@@ -220,7 +220,7 @@ def _qualified(source: str) -> str:
 
 def _table() -> dict[str, tuple[str, ...]]:
     table: dict[str, tuple[str, ...]] = {"tensorflow.core": ()}
-    for family in ("example", "framework", "protobuf", "util"):
+    for family in ("example", "framework", "lib", "lib.core", "profiler", "protobuf", "util"):
         table[f"tensorflow.core.{family}"] = ()
     training = {f"training.{name}": f"train training.{name}" for name in _TRAINING.split()}
     rooms = {"python": _PYTHON | training, "contrib": _CONTRIB, "examples": _EXAMPLES}

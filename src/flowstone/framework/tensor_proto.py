@@ -376,8 +376,13 @@ def _encode(array: Array, dtype: DType, dims: tuple[int, ...]) -> Any:
         little = array.astype(array.dtype.newbyteorder("<")) if dtype.size > 1 else array
         proto.tensor_content = little.tobytes()
     elif array.size:
-        getattr(proto, _VALUE_FIELD.get(dtype, "int_val")).extend(_values(array.reshape(-1), dtype))
+        add_values(proto, array, dtype)
     return proto
+
+
+def add_values(proto: Any, array: Array, dtype: DType) -> None:
+    """Appends the values of an array of element type `dtype` to the list of a TensorProto that holds such."""
+    getattr(proto, _VALUE_FIELD.get(dtype, "int_val")).extend(_values(array.reshape(-1), dtype))
 
 
 def _values(flat: Array, dtype: DType) -> Any:

@@ -25,7 +25,7 @@ from flowstone.client.repetition import repeat
 from flowstone.client.session import BaseSession
 from flowstone.framework import errors, logging, scope
 from flowstone.framework.graph import GraphKeys
-from flowstone.framework.queue_runner_proto import QueueRunnerDef
+from flowstone.io.proto.queue_runner_pb2 import QueueRunnerDef
 from flowstone.ops.variables.save_slice_info import without_scope
 from flowstone.training.coordinator import Coordinator
 
@@ -33,7 +33,7 @@ __all__ = ["QueueRunner", "add_queue_runner", "start_queue_runners"]
 
 # Sessions that start the runners of their graph themselves.
 _SELF_STARTING = ("MonitoredSession", "SingularMonitoredSession")
-_MESSAGE = "tensorflow.QueueRunnerDef"
+_MESSAGE = "QueueRunnerDef"  # of whichever package: a program may hold TensorFlow's own
 
 
 class QueueRunner:
@@ -78,7 +78,7 @@ class QueueRunner:
         self._running: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
 
     def _take_from_graph(self, message: Any, import_scope: str | None) -> None:
-        if getattr(getattr(message, "DESCRIPTOR", None), "full_name", "") != _MESSAGE:
+        if getattr(getattr(message, "DESCRIPTOR", None), "name", "") != _MESSAGE:
             raise TypeError(f"queue_runner_def must be a QueueRunnerDef, not {type(message).__name__}")
         graph = scope.get_default_graph()
 
@@ -201,14 +201,13 @@ class QueueRunner:
         """A QueueRunnerDef that names its operations; None if the queue lies outside `export_scope`."""
         if export_scope is not None and not self.name.startswith(export_scope):
             return None
+        codes: Any = map(errors.error_code_from_exception_type, self._queue_closed_exception_types)
         return QueueRunnerDef(
             queue_name=without_scope(self.name, export_scope),
             enqueue_op_name=[without_scope(op.name, export_scope) for op in self._enqueue_ops],
             close_op_name=without_scope(self._close_op.name, export_scope),
             cancel_op_name=without_scope(self._cancel_op.name, export_scope),
-            queue_closed_exception_types=map(
-                errors.error_code_from_exception_type, self._queue_closed_exception_types
-            ),
+            queue_closed_exception_types=codes,
         )
 
     @staticmethod

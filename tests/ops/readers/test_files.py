@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import flowstone as tf
-from flowstone.ops.readers.files import matching_paths
+from flowstone.io.file_system import get_matching_files
 
 FILES = (
     "b.txt", "a.txt", "c10", "c2", ".hid.txt", "sub/x.txt", "sub/y.txt", "sub2/x.txt", "[q].txt", "z*.txt",
@@ -65,9 +65,9 @@ def test_patterns(folder: Path, pattern: str) -> None:
 
 @pytest.mark.parametrize("scheme", ["", "file://"])
 def test_absolute_patterns(folder: Path, scheme: str) -> None:
-    assert matching_paths(f"{scheme}{folder}/sub?/*") == [f"{scheme}{folder}/sub2/x.txt"]
-    assert matching_paths(f"{scheme}{folder}/a.txt") == [f"{scheme}{folder}/a.txt"]
-    assert matching_paths("/*") != []
+    assert get_matching_files(f"{scheme}{folder}/sub?/*") == [f"{scheme}{folder}/sub2/x.txt"]
+    assert get_matching_files(f"{scheme}{folder}/a.txt") == [f"{scheme}{folder}/a.txt"]
+    assert get_matching_files("/*") != []
 
 
 def test_several_patterns_are_sorted_together(folder: Path) -> None:

@@ -27,6 +27,7 @@ from flowstone.framework.operation import F, Gradients, op
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.tensor import Tensor
 from flowstone.framework.values import to_numpy
+from flowstone.io.file_system import open_file
 from flowstone.ops.control.control_flow import group
 
 __all__ = ["Print", "add_check_numerics_ops"]
@@ -181,8 +182,8 @@ def _(node: Node, env: Environment) -> Callable[[Any], None]:
     def show(text: Any) -> None:
         words = text.item().decode("utf-8", "replace") + end
         if target.startswith("file://"):
-            with open(target[len("file://") :], "a", encoding="utf-8") as file:
-                file.write(words)
+            with open_file(target, "ab") as file:
+                file.write(words.encode("utf-8"))
         else:
             stream = sys.stdout if target == "stdout" else sys.stderr
             print(words, end="", file=stream, flush=True)

@@ -12,12 +12,12 @@ import numpy as np
 
 from flowstone.framework import dtypes, errors
 from flowstone.framework.dtypes import DType
+from flowstone.io.file_system import read_bytes
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.strings.elementwise_strings import as_array
 from flowstone.ops.strings.number_texts import parse_numbers
 
 WHOLE_LINE, LINE_NUMBER = -2, -1
-_LOCAL = "file://"
 Array = np.ndarray[Any, Any]
 
 
@@ -32,7 +32,7 @@ class TextFile:
         if len(delimiter) != 1:
             raise invalid("delimiter should be only 1 char")
         self.path, self._delimiter = path, delimiter
-        lines = _read(path).replace(b"\r", b"").split(b"\n")
+        lines = read_bytes(path).replace(b"\r", b"").split(b"\n")
         if not lines[-1]:
             lines.pop()
         if not lines or most == 0:
@@ -82,18 +82,6 @@ def _is_number(field: bytes, dtype: DType) -> bool:
     except errors.InvalidArgumentError:
         return False
     return True
-
-
-def _read(path: str) -> bytes:
-    try:
-        with open(path.removeprefix(_LOCAL), "rb") as file:
-            return file.read()
-    except FileNotFoundError:
-        raise errors.NotFoundError(None, None, f"{path}; No such file or directory") from None
-    except IsADirectoryError:
-        raise errors.FailedPreconditionError(None, None, f"{path}; Is a directory") from None
-    except PermissionError:
-        raise errors.PermissionDeniedError(None, None, f"{path}; Permission denied") from None
 
 
 def check_types(key_index: int, value_index: int, key_dtype: DType, value_dtype: DType) -> None:

@@ -14,19 +14,19 @@ The samplers differ in the distribution (`flowstone.ops.randomness.class_distrib
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 import torch
 
-from flowstone.framework import dtypes, errors
+from flowstone.framework import dtypes
 from flowstone.framework.kernel import CPU, X0, X1, X2, Call, Environment, Kernel, KernelFactory
 from flowstone.framework.node import Node
 from flowstone.framework.operation import OpDeclaration, op
 from flowstone.framework.shape import Dims
 from flowstone.framework.tensor import Tensor
+from flowstone.io.file_system import read_bytes
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.randomness.class_distributions import (
     ClassDistribution,
@@ -204,12 +204,8 @@ def unigram_weights(attributes: dict[str, Any]) -> np.ndarray:
 
 
 def _file_weights(path: str | bytes) -> list[float]:
-    name = os.fsdecode(path)
-    try:
-        with open(name, encoding="utf-8") as file:
-            lines = [line for line in file.read().splitlines() if line.strip()]
-    except FileNotFoundError:
-        raise errors.NotFoundError(None, None, f"{name}; No such file or directory") from None
+    text = read_bytes(path).decode("utf-8")
+    lines = [line for line in text.splitlines() if line.strip()]
     weights = []
     for line in lines:
         try:

@@ -1,15 +1,11 @@
 """Operations that look at the file system.
 
-Patterns are those of the shell: ``*`` and ``?`` stand for characters of one path component, ``[a-z]`` and
-``[^a-z]`` for one character in or outside a set; a backslash takes the next character as it is. Names that
-begin with a dot are found too, and a name without a directory is given as ``./name``. ``file://`` may stand
-before a path.
+Paths are those of `io.file_system`, patterns those of `io.file_patterns`.
 """
 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -22,11 +18,9 @@ from flowstone.framework.operation import op
 from flowstone.framework.shape import format_dims
 from flowstone.framework.tensor import Tensor
 from flowstone.framework.values import as_bytes_array
+from flowstone.io.file_system import get_matching_files
 
 __all__ = ["matching_files"]
-
-_WILDCARD = re.compile(r"[*?\[\\]")
-_LOCAL = "file://"
 
 
 # A plan must look again in every step, although the op has no effect.
@@ -54,76 +48,8 @@ def _matches(patterns: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
             None,
             f"Input patterns tensor must be scalar or vector, but had shape: {format_dims(patterns.shape)}",
         )
-    found = [os.fsencode(path) for p in patterns.reshape(-1) for path in matching_paths(os.fsdecode(p))]
+    found = [os.fsencode(path) for p in patterns.reshape(-1) for path in get_matching_files(p)]
     return as_bytes_array(np.array(sorted(found), object))
-
-
-def matching_paths(pattern: str) -> list[str]:
-    """The paths of the local file system that fit `pattern`, in no particular order.
-
-    UnimplementedError for schemes other than ``file``.
-    """
-    scheme, separator, rest = pattern.partition("://")
-    if separator and scheme != "file":
-        raise errors.UnimplementedError(
-            None, None, f"File system scheme '{scheme}' not implemented (file: '{pattern}')"
-        )
-    if separator:
-        return [_LOCAL + path for path in _local_paths(rest)]
-    return _local_paths(pattern)
-
-
-def _local_paths(pattern: str) -> list[str]:
-    if not _WILDCARD.search(pattern):
-        return [pattern] if os.path.exists(pattern) else []
-    components = pattern.split("/")
-    fixed = next(i for i, component in enumerate(components) if _WILDCARD.search(component))
-    paths = ["/".join(components[:fixed]) or ("/" if fixed else ".")]
-    for component in filter(None, components[fixed:]):
-        accepts = _accepting(component)
-        paths = [os.path.join(path, name) for path in paths for name in _names(path) if accepts(name)]
-    return paths
-
-
-def _names(directory: str) -> list[str]:
-    try:
-        return os.listdir(directory)
-    except OSError:  # no directory, or not ours to read: nothing there fits
-        return []
-
-
-def _accepting(component: str) -> Callable[[str], Any]:
-    """What tells whether a name fits one path component of a pattern; nothing fits a malformed one."""
-    try:
-        return re.compile(_expression(component), re.DOTALL).fullmatch
-    except re.error:
-        return lambda name: None
-
-
-def _expression(component: str) -> str:
-    words, rest = [], component
-    while rest:
-        sign, rest = rest[0], rest[1:]
-        if sign == "*":
-            words.append(".*")
-        elif sign == "?":
-            words.append(".")
-        elif sign == "[":
-            negated = rest[:1] in ("^", "!")
-            members, closed, rest = rest[negated:].partition("]")
-            if not closed or not members:
-                raise re.error("unterminated set")
-            words.append(f"[{'^' if negated else ''}{_set(members)}]")
-        else:
-            if sign == "\\" and rest:
-                sign, rest = rest[0], rest[1:]
-            words.append(re.escape(sign))
-    return "".join(words)
-
-
-def _set(members: str) -> str:
-    """Members of a character set; only the minus between two of them has a meaning."""
-    return "".join(sign if sign == "-" else re.escape(sign) for sign in members)
 
 
 def matching_files(pattern: Any, name: str | None = None) -> Tensor:
