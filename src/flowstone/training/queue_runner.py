@@ -24,6 +24,7 @@ from typing import Any
 from flowstone.client.repetition import repeat
 from flowstone.client.session import BaseSession
 from flowstone.framework import errors, logging, scope
+from flowstone.framework.collection_protos import register_proto_function
 from flowstone.framework.graph import GraphKeys
 from flowstone.io.proto.queue_runner_pb2 import QueueRunnerDef
 from flowstone.ops.variables.save_slice_info import without_scope
@@ -275,3 +276,6 @@ def start_queue_runners(
             for runner in runners
             for thread in runner.create_threads(sess, coord=coord, daemon=daemon, start=start)
         ]
+
+
+register_proto_function(GraphKeys.QUEUE_RUNNERS, QueueRunnerDef, QueueRunner.to_proto, QueueRunner.from_proto)

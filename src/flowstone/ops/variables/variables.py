@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from flowstone.framework import dtypes, scope
+from flowstone.framework.collection_protos import ProtoFunctions, register_late
 from flowstone.framework.dtypes import DType
 from flowstone.framework.graph import Graph, GraphKeys
 from flowstone.framework.shape import TensorShape, as_shape
@@ -354,3 +355,22 @@ register_tensor_conversion_function(Variable, _variable_to_tensor)
 
 
 install_operators(Variable, lambda variable: variable.value())
+
+
+def _proto_functions() -> ProtoFunctions:
+    def to_proto(variable: Any, export_scope: str | None = None) -> Any:
+        return variable.to_proto(export_scope)
+
+    return ProtoFunctions(messages("variable_pb2").VariableDef, to_proto, Variable.from_proto)
+
+
+for _collection in (
+    GraphKeys.GLOBAL_VARIABLES,
+    GraphKeys.LOCAL_VARIABLES,
+    GraphKeys.METRIC_VARIABLES,
+    GraphKeys.MODEL_VARIABLES,
+    GraphKeys.MOVING_AVERAGE_VARIABLES,
+    GraphKeys.TRAINABLE_VARIABLES,
+    GraphKeys.GLOBAL_STEP,
+):
+    register_late(_collection, _proto_functions)

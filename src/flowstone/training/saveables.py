@@ -1,0 +1,187 @@
+"""What a Saver saves: `SaveableObject`s, each made of tensors with names, and of how they are restored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from flowstone.framework import dtypes
+from flowstone.framework.operation import F
+from flowstone.framework.scope import get_default_graph
+from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.ops.variables.partitioned_variables import PartitionedVariable
+from flowstone.ops.variables.resource_variable import ResourceVariable
+from flowstone.ops.variables.variables import Variable
+
+__all__ = ["SaveSpec", "SaveableObject", "saveables_of"]
+
+
+class SaveSpec:
+    """A tensor to be saved: `tensor`, the `name` that it has in checkpoints, and `slice_spec`, which part of
+    the tensor of that name it is ("" for the whole)."""
+
+    def __init__(self, tensor: Any, slice_spec: str, name: str, dtype: Any = None) -> None:
+        self._tensor, self.slice_spec, self.name = tensor, slice_spec, name
+        self.dtype = dtypes.as_dtype(tensor.dtype if dtype is None else dtype).base_dtype
+
+    @property
+    def tensor(self) -> Any:
+        """The tensor; one that is given as a function is made now."""
+        return self._tensor() if callable(self._tensor) else self._tensor
+
+
+class SaveableObject:
+    """What is saved and restored as one: `op`, whose device is used; `specs`; and its `name`."""
+
+    def __init__(self, op: Any, specs: Sequence[SaveSpec], name: str) -> None:
+        self.op, self.specs, self.name = op, specs, name
+
+    @property
+    def device(self) -> str:
+        """The device of its tensors."""
+        return getattr(self.op, "device", "") or ""
+
+    def restore(self, restored_tensors: Sequence[Tensor], restored_shapes: Sequence[Any] | None) -> Any:
+        """The operation that restores it from the tensors; `restored_shapes`: the shapes that they get first,
+        or None."""
+        raise NotImplementedError("Calling an abstract method.")
+
+
+class VariableSaveable(SaveableObject):
+    """A variable with a reference, or any tensor with one."""
+
+    def __init__(self, variable: Any, slice_spec: str, name: str) -> None:
+        self._variable = variable
+        super().__init__(variable, [SaveSpec(variable, slice_spec, name)], name)
+
+    def restore(self, restored_tensors: Sequence[Tensor], restored_shapes: Sequence[Any] | None) -> Any:
+        """Assigns the tensor."""
+        (value,) = restored_tensors
+        if restored_shapes is not None:
+            value = F.Reshape(value, restored_shapes[0])
+        shape = self._variable.shape
+        validates = restored_shapes is None and shape.is_fully_defined()
+        return F.Assign(self._variable, value, validate_shape=validates)
+
+
+class ResourceVariableSaveable(SaveableObject):
+    """A resource variable, whose value is read on its device when it is saved."""
+
+    def __init__(self, variable: Any, slice_spec: str, name: str) -> None:
+        self._handle, self._shape = variable.handle, variable.shape
+        dtype = variable.dtype.base_dtype
+
+        def read() -> Tensor:
+            with get_default_graph().device(variable.handle.op.device):
+                value: Tensor = F.ReadVariableOp(self._handle, dtype=dtype)
+                value.set_shape(self._shape)
+                return value
+
+        super().__init__(variable.handle, [SaveSpec(read, slice_spec, name, dtype)], name)
+
+    def restore(self, restored_tensors: Sequence[Tensor], restored_shapes: Sequence[Any] | None) -> Any:
+        """Assigns the tensor."""
+        (value,) = restored_tensors
+        if restored_shapes is not None:
+            value = F.Reshape(value, restored_shapes[0])
+        value = F.Identity(value)
+        if value.shape.is_fully_defined() or restored_shapes is None:
+            value.shape.assert_is_compatible_with(self._shape)
+        return F.AssignVariableOp.operation(self._handle, value)
+
+
+# ---- from what a user gives
+
+
+def _is_variable(value: Any) -> bool:
+    return isinstance(value, Variable)
+
+
+def by_name(var_list: Any) -> dict[str, Any]:
+    """The variables, lists of parts, and SaveableObjects by the names that they have in checkpoints.
+
+    `var_list`: such things, or a dict of them by name. TypeError for others, ValueError for a name twice.
+    """
+    if isinstance(var_list, Mapping):
+        return {str(name): var_list[name] for name in var_list}
+    if not isinstance(var_list, (list, tuple, set)):
+        raise TypeError(f"Variables to save should be passed in a dict or a list: {var_list}")
+    found: dict[str, Any] = {}
+    for each in var_list:
+        if isinstance(each, SaveableObject):
+            found[each.name] = each
+        elif isinstance(each, PartitionedVariable):
+            _add_once(found, each.name, list(each))
+        elif _is_variable(each) and each._save_slice_info is not None:
+            parts = found.setdefault(each._save_slice_info.full_name, [])
+            if not isinstance(parts, list):
+                raise ValueError(
+                    f"Mixing slices and non-slices with the same name: {each._save_slice_info.full_name}"
+                )
+            parts.append(each)
+        else:
+            _add_once(found, _name_of(each), each)
+    return found
+
+
+def _add_once(found: dict[str, Any], name: str, value: Any) -> None:
+    if name in found:
+        raise ValueError(f"At least two variables have the same name: {name}")
+    found[name] = value
+
+
+def _name_of(value: Any) -> str:
+    if _is_variable(value):
+        return str(value.op.name)
+    tensor = convert_to_tensor(value, as_ref=True)
+    if not _has_reference(tensor):
+        raise TypeError(f"Variable to save is not a Variable: {value}")
+    return str(tensor.op.name)
+
+
+def _has_reference(tensor: Tensor) -> bool:
+    return tensor.dtype.is_ref and tensor.op.declaration.role == "variable"
+
+
+def saveables_of(var_list: Any) -> list[SaveableObject]:
+    """The SaveableObjects of what `by_name` takes, in the order of their names.
+
+    ValueError for one thing under two names, TypeError for what cannot be saved.
+    """
+    named = by_name(var_list)
+    saveables: list[SaveableObject] = []
+    seen: set[Any] = set()
+    for name in sorted(named):
+        for saveable in _of(named[name], name):
+            if saveable.op in seen:
+                raise ValueError(f"The same saveable will be restored with two names: {saveable.name}")
+            seen.add(saveable.op)
+            saveables.append(saveable)
+    return saveables
+
+
+def _of(value: Any, name: str) -> Iterable[SaveableObject]:
+    if isinstance(value, SaveableObject):
+        return [value]
+    if isinstance(value, (list, tuple, PartitionedVariable)):
+        return [_of_part(part, name) for part in value]
+    if isinstance(value, ResourceVariable):
+        return [ResourceVariableSaveable(value, "", name)]
+    if _is_variable(value):
+        return [VariableSaveable(value._ref(), "", name)]
+    tensor = convert_to_tensor(value, as_ref=True)
+    if not _has_reference(tensor):
+        raise TypeError(f"names_to_saveables must be a dict mapping string names to Tensors/Variables. "
+                        f"Not a variable: {value}")  # fmt: skip
+    return [VariableSaveable(tensor, "", name)]
+
+
+def _of_part(part: Any, name: str) -> SaveableObject:
+    info = part._save_slice_info if _is_variable(part) else None
+    if info is None:
+        raise ValueError(f"Slices must all be Variables with information on their place: {part}")
+    if info.full_name != name:
+        raise ValueError(f"Slices must all be from the same tensor: {name} != {info.full_name}")
+    if isinstance(part, ResourceVariable):
+        return ResourceVariableSaveable(part, info.spec, name)
+    return VariableSaveable(part._ref(), info.spec, name)

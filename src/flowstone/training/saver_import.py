@@ -1,0 +1,35 @@
+"""`import_meta_graph`: a graph from a file, with the Saver that belongs to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flowstone.framework.collections import GraphKeys
+from flowstone.framework.scope import get_default_graph
+from flowstone.framework.tensor_proto import messages
+from flowstone.training.meta_graph import import_scoped_meta_graph, read_meta_graph_file
+from flowstone.training.saver import Saver
+
+__all__ = ["import_meta_graph"]
+
+
+def import_meta_graph(
+    meta_graph_or_file: Any, clear_devices: bool = False, import_scope: str | None = None, **kwargs: Any
+) -> Saver | None:
+    """Adds the graph of a MetaGraphDef, or of the file of one, to the default graph, and its collections.
+
+    Returns the Saver that belongs to it: that of the message, or a new one of its variables; None if it has
+    none. See `import_scoped_meta_graph` for the arguments. OSError for a file that holds no graph.
+    """
+    meta = meta_graph_or_file
+    if not isinstance(meta, messages("meta_graph_pb2").MetaGraphDef):
+        meta = read_meta_graph_file(meta)
+    variables = import_scoped_meta_graph(meta, clear_devices, import_scope=import_scope, **kwargs)
+    if meta.HasField("saver_def"):
+        scope = import_scope
+        if scope and meta.saver_def.filename_tensor_name.startswith(f"{scope}/"):
+            scope = None
+        return Saver.from_proto(meta.saver_def, scope)
+    if variables or get_default_graph().get_collection(GraphKeys.SAVEABLE_OBJECTS):
+        return Saver()
+    return None
