@@ -8,11 +8,14 @@ import threading
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
 from tensorboard.compat.proto.event_pb2 import Event
 
 from flowstone.framework import errors
 from flowstone.io import events, records
+from flowstone.io.file_system import write_string_to_file
 
 
 def event(step: int) -> Event:
@@ -130,6 +133,16 @@ def test_a_folder_that_cannot_be(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(errors.FailedPreconditionError):
         events.EventLog(tmp_path / "file/logs")
+
+
+@given(st.binary(max_size=200), st.booleans())
+def test_any_bytes(data: bytes, framed: bool) -> None:
+    """Bytes that are no events, also in records whose checksums hold, give events or DataLossError."""
+    write_string_to_file("memory://events/any", records.encode([data]) if framed else data)
+    try:
+        assert len(list(events.summary_iterator("memory://events/any"))) <= 1
+    except errors.DataLossError as error:
+        assert error.message.startswith("memory://events/any; ")
 
 
 def test_damaged_files(tmp_path: Path) -> None:
