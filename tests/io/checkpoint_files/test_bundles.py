@@ -71,6 +71,25 @@ def test_quantised_types(tmp_path: Path) -> None:
         assert np.array_equal(reader.read("q").view(np.uint8), values)
 
 
+def test_files_of_a_big_endian_machine(tmp_path: Path) -> None:
+    write_bundle(tmp_path / "m", [("v", A.byteswap(), None)])
+    with BundleReader(tmp_path / "m") as reader:
+        header, entries = reader.header, reader._raw
+    header.endianness = header.BIG
+    with open(tmp_path / "m.index", "wb") as file:
+        table = bundle_writer.TableWriter(file)
+        table.add(b"", header.SerializeToString())
+        table.add(b"v", entries[b"v"])
+        table.finish()
+    assert np.array_equal(read(tmp_path / "m", "v"), A)
+
+
+def test_an_error_of_one_thread(tmp_path: Path) -> None:
+    write_bundle(tmp_path / "m", [("v", A, None), ("w", A, None)])
+    with BundleReader(tmp_path / "m") as reader, pytest.raises(errors.NotFoundError, match="Key x not found"):
+        reader.read_all(["v", "x", "w"])
+
+
 def test_more_than_a_piece(tmp_path: Path) -> None:
     values = np.random.default_rng(0).integers(0, 256, (1 << 21) + 12345, np.uint8)
     write_bundle(tmp_path / "m", [("a", A, None), ("v", values, None), ("b", A, None)])
