@@ -40,6 +40,16 @@ def test_messages_are_found_when_asked_for(name: str) -> None:
     assert name in dir(tf)
 
 
+def test_messages_of_namespaces() -> None:
+    for message in (
+        tf.train.Example, tf.train.SequenceExample, tf.train.ServerDef, tf.train.SaverDef, tf.summary.Event,
+        tf.summary.SummaryDescription, tf.profiler.AdviceProto, tf.profiler.OpLogProto,
+    ):  # fmt: skip
+        assert message().SerializeToString() == b""
+    assert tf.train.ServerDef(cluster=tf.train.ClusterDef(job=[tf.train.JobDef(name="ps")])).ByteSize() == 8
+    assert "Example" in dir(tf.train) and "Event" in dir(tf.summary)
+
+
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match=r"flowstone .*nonsense"):
         tf.nonsense  # noqa: B018

@@ -1,3 +1,13 @@
 """`flowstone.summary`: what a step reports to TensorBoard."""
 
+from flowstone.framework.late_names import late_names as _late_names
 from flowstone.ops.summaries.summaries import merge, merge_all, scalar
+
+_PROTO = "tensorboard.compat.proto"
+__getattr__, __dir__ = _late_names(
+    globals(),
+    {
+        f"{_PROTO}.event_pb2": "Event SessionLog TaggedRunMetadata",
+        f"{_PROTO}.summary_pb2": "Summary SummaryDescription",
+    },
+)

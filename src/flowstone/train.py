@@ -2,6 +2,7 @@
 that feed a graph.
 """
 
+from flowstone.framework.late_names import late_names as _late_names
 from flowstone.training import queue_runner
 from flowstone.training.adadelta import AdadeltaOptimizer
 from flowstone.training.adagrad import AdagradOptimizer
@@ -56,3 +57,16 @@ from flowstone.training.proximal_gradient_descent import ProximalGradientDescent
 from flowstone.training.queue_runner import QueueRunner, add_queue_runner, start_queue_runners
 from flowstone.training.rmsprop import RMSPropOptimizer
 from flowstone.training.sync_replicas import SyncReplicasOptimizer
+
+_OURS, _TENSORBOARD = "flowstone.io.proto", "tensorboard.compat.proto"
+__getattr__, __dir__ = _late_names(
+    globals(),
+    {
+        "flowstone.io.events": "summary_iterator",
+        f"{_OURS}.example_pb2": "Example SequenceExample",
+        f"{_OURS}.feature_pb2": "BytesList Feature FeatureList FeatureLists Features FloatList Int64List",
+        f"{_OURS}.tensorflow_server_pb2": "ServerDef",
+        f"{_TENSORBOARD}.cluster_pb2": "ClusterDef JobDef",
+        f"{_TENSORBOARD}.saver_pb2": "SaverDef",
+    },
+)

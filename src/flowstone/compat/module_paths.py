@@ -154,6 +154,7 @@ _PYTHON = {
     "saved_model.utils": "saved_model.utils",
     "summary": "",
     "summary.summary": "summary",
+    "summary.summary_iterator": "io.events",
     "summary.writer": "",
     "summary.writer.writer": "summary",
     "tf2": "compat.internals",

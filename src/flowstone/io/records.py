@@ -163,6 +163,8 @@ class RecordReader:
         """Splits more of the file, until there is a record; False at its end."""
         if self._is_corrupt:
             raise _corrupted(self._path, self._split_offset)
+        if _missing(self._rest) <= 0:
+            self._take(self._rest)
         pieces, missing = [self._rest], _missing(self._rest)
         while not self._records and (piece := self._read_piece()):
             pieces.append(piece)

@@ -163,8 +163,17 @@ class BundleReader:
         names = list(names)
         if len(names) < 2 or threads < 2:
             return [self.read(name) for name in names]
+        numbers = iter(range(len(names)))  # shared: a thread takes the next when it is done with one
+        arrays: list[Any] = [None] * len(names)
+
+        def read_next() -> None:
+            for number in numbers:
+                arrays[number] = self.read(names[number])
+
         with ThreadPoolExecutor(threads) as pool:
-            return list(pool.map(self.read, names))
+            for done in [pool.submit(read_next) for _ in range(threads)]:
+                done.result()
+        return arrays
 
     def _joined(self, name: str, entry: BundleEntry, wanted: TensorSlice) -> Array:
         def values(part: TensorSlice) -> Array:

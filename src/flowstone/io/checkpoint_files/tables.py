@@ -108,8 +108,9 @@ class Table:
         if len(footer) < _FOOTER or int.from_bytes(footer[-8:], "little") != _MAGIC:
             raise self._damaged(max(size - _FOOTER, 0), "not an sstable (bad magic number)")
         with self._faults(size - _FOOTER):
-            _, at = self._place(footer, 0)
+            other, at = self._place(footer, 0)
             index, _ = self._place(footer, at)
+        list(self._entries(other))  # only for its checksum
         self._index: list[tuple[bytes, tuple[int, int]]] = []
         for key, value in self._entries(index):
             with self._faults(index[0]):

@@ -106,11 +106,14 @@ def assemble(
     for part in parts:
         common = wanted.intersection(part, shape)
         if common is not None:
-            pieces.append((common, values_of(part)[common.within(part, shape)]))
+            # The ellipsis has NumPy give an array for a scalar too.
+            index: Any = (..., *common.within(part, shape))
+            pieces.append((common, values_of(part)[index]))
     if sum(values.size for _, values in pieces) < size_of(wanted.shape(shape)):
         return None
     if len(pieces) == 1 and pieces[0][1].flags.c_contiguous:
-        return pieces[0][1].reshape(wanted.shape(shape))
+        only: Array = pieces[0][1]
+        return only.reshape(wanted.shape(shape))
     result = np.empty(wanted.shape(shape), np.dtype(dtype.as_numpy_dtype))
     for common, values in pieces:
         result[common.within(wanted, shape)] = values
