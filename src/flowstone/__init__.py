@@ -204,6 +204,6 @@ __getattr__, __dir__ = _late_names(
         " tensor_scatter_nd_update=tensor_scatter_update tensor_scatter_sub tensor_scatter_update",
     },
     "app audio config data distributions flags gfile image linalg logging lookup losses"
-    " metrics python_io quantization raw_ops sets signal sparse spectral strings summary"
+    " metrics python_io quantization raw_ops sets signal sparse special spectral strings summary"
     " test train",
 )
