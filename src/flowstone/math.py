@@ -105,5 +105,6 @@ __getattr__, __dir__ = _late_names(
         "flowstone.ops.numbers.special_binary": "multiply_no_nan nextafter xlog1py",
         "flowstone.ops.numbers.special_unary": "bessel_i0 bessel_i0e bessel_i1 bessel_i1e erfcinv"
         " erfinv ndtri",
+        "flowstone.ops.randomness.sobol": "sobol_sample",
     },
 )

@@ -24,6 +24,9 @@ from flowstone.ops.randomness.random_choice import random_shuffle as shuffle
 __getattr__, __dir__ = _late_names(
     globals(),
     {
+        "flowstone.ops.randomness.seeds": "fold_in split",
+        "flowstone.ops.randomness.stateless_rejection": "stateless_binomial stateless_gamma"
+        " stateless_parameterized_truncated_normal stateless_poisson",
         "flowstone.ops.randomness.stateless": "stateless_categorical stateless_multinomial stateless_normal"
         " stateless_truncated_normal stateless_uniform",
     },

@@ -9,12 +9,14 @@ import pytest
 
 import flowstone as tf
 
+BESSEL = ("i0", "i0e", "i1", "i1e", "j0", "j1", "k0", "k0e", "k1", "k1e", "y0", "y1")
 FUNCTIONS = (
-    *(
-        f"bessel_{kind}"
-        for kind in ["i0", "i0e", "i1", "i1e", "j0", "j1", "k0", "k0e", "k1", "k1e", "y0", "y1"]
-    ),
-    *["dawsn", "expint", "fresnel_cos", "fresnel_sin", "spence"],
+    *(f"bessel_{kind}" for kind in BESSEL),
+    "dawsn",
+    "expint",
+    "fresnel_cos",
+    "fresnel_sin",
+    "spence",
 )
 
 

@@ -224,5 +224,5 @@ def fresnel_sin(x: Any, name: str | None = None) -> Tensor:
 
 
 def spence(x: Any, name: str | None = None) -> Tensor:
-    """The integral of log(t) / (1 - t) from 1 to `x`, the dilogarithm of 1 - x, element-wise: NaN below zero."""
+    """The integral of log(t) / (1 - t) from 1 to `x`, the dilogarithm of 1 - x: NaN below zero."""
     return _function(spence_op, "spence", x, name)
