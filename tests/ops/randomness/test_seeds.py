@@ -1,4 +1,4 @@
-"""Seeds from seeds: TensorFlow 2.21's."""
+"""Seeds from seeds: TensorFlow 2.21's. Other names of `tf.random`."""
 
 from __future__ import annotations
 
@@ -21,3 +21,13 @@ def test_seeds_are_tensorflows() -> None:
         folded = tf.random.fold_in([1, 2], 5), tf.random.fold_in([1, 2], np.int64(7))
         got = [x.tolist() for x in session.run([three, wide, *folded])]
     assert got == EXPECTED
+
+
+def test_names_of_the_namespace() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        drawn = tf.random.categorical([[0.0, -100.0], [-100.0, 0.0]], 5, dtype=tf.int32, seed=3)
+        assert drawn.op.name == "categorical/Multinomial" and drawn.dtype == tf.int32
+        assert session.run(drawn).tolist() == [[0] * 5, [1] * 5]
+    for kind in ("all", "fixed_unigram", "learned_unigram", "log_uniform", "uniform"):
+        name = f"{kind}_candidate_sampler"
+        assert getattr(tf.random, name) is getattr(tf.nn, name)
