@@ -101,8 +101,10 @@ from flowstone.ops.sparse.sparse_segment_reductions import bincount
 __getattr__, __dir__ = _late_names(
     globals(),
     {
+        "flowstone": "special",
         "flowstone.ops.numbers.special_binary": "multiply_no_nan nextafter xlog1py",
         "flowstone.ops.numbers.special_unary": "bessel_i0 bessel_i0e bessel_i1 bessel_i1e erfcinv"
         " erfinv ndtri",
+        "flowstone.ops.randomness.sobol": "sobol_sample",
     },
 )

@@ -18,12 +18,17 @@ from flowstone.ops.randomness.random import (
 from flowstone.ops.randomness.random import (
     random_uniform as uniform,
 )
-from flowstone.ops.randomness.random_choice import multinomial
+from flowstone.ops.randomness.random_choice import categorical, multinomial
 from flowstone.ops.randomness.random_choice import random_shuffle as shuffle
 
 __getattr__, __dir__ = _late_names(
     globals(),
     {
+        "flowstone.ops.randomness.candidate_sampling": "all_candidate_sampler fixed_unigram_candidate_sampler"
+        " learned_unigram_candidate_sampler log_uniform_candidate_sampler uniform_candidate_sampler",
+        "flowstone.ops.randomness.seeds": "fold_in split",
+        "flowstone.ops.randomness.stateless_rejection": "stateless_binomial stateless_gamma"
+        " stateless_parameterized_truncated_normal stateless_poisson",
         "flowstone.ops.randomness.stateless": "stateless_categorical stateless_multinomial stateless_normal"
         " stateless_truncated_normal stateless_uniform",
     },

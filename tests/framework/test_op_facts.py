@@ -61,7 +61,18 @@ FACTS = _facts()
 PAPER = frozenset(("MutexAcquire", "MutexRelease"))
 # Those of TensorFlow 2 alone, which graphs of TensorFlow 1 never have.
 LATEST = frozenset(
-    ("BlockLSTMGradV2", "BlockLSTMV2", "QuantizeAndDequantizeV4", "QuantizeAndDequantizeV4Grad")
+    (
+        *(f"Bessel{kind}" for kind in ["I0", "I1", "J0", "J1", "K0", "K0e", "K1", "K1e", "Y0", "Y1"]),
+        "BlockLSTMGradV2",
+        "BlockLSTMV2",
+        "Dawsn",
+        "Expint",
+        "FresnelCos",
+        "FresnelSin",
+        "QuantizeAndDequantizeV4",
+        "QuantizeAndDequantizeV4Grad",
+        "Spence",
+    )
 )
 # Effects that a plan must see although TensorFlow's definition does not tell them.
 MARKED_STATEFUL = frozenset(

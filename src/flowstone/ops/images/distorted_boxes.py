@@ -1,7 +1,7 @@
 """Random crops: of a size that is given, or of random sizes and aspect ratios that still show an object.
 
-The random sequences are those of `randomness.random`, not TensorFlow's. Attempts are drawn many at once, and
-the first that meets the demands counts.
+The random sequences are those of `randomness.random`, and with a seed as an input those of `philox`; they are
+not TensorFlow's. Attempts are drawn many at once, and the first that meets the demands counts.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from flowstone.framework.scope import get_default_graph
 from flowstone.framework.shape import Dims
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.networks.windows import require_rank
+from flowstone.ops.randomness import philox
 from flowstone.ops.randomness.random import SEEDS, generator_of
+from flowstone.ops.randomness.stateless import state_of_seed
 
 _AT_ONCE = 256  # attempts
 
@@ -186,7 +188,16 @@ sample_distorted_bounding_box_v2_op = op(
     f"{_TYPES} ; {SEEDS} ; {_RANGES}",
     stateful=True,
 )
-for _declaration in (sample_distorted_bounding_box_op, sample_distorted_bounding_box_v2_op):
+stateless_sample_distorted_bounding_box_op = op(
+    "StatelessSampleDistortedBoundingBox",
+    f"image_size: T, bounding_boxes: float, min_object_covered: float, seed: Tseed -> {_RESULTS}",
+    f"{_TYPES} ; Tseed: type in [int32, int64] ; {_RANGES}",
+)
+for _declaration in (
+    sample_distorted_bounding_box_op,
+    sample_distorted_bounding_box_v2_op,
+    stateless_sample_distorted_bounding_box_op,
+):
     _declaration.infer(_infer_sample)
     _declaration.not_differentiable()
 
@@ -205,6 +216,26 @@ def _(node: Node, env: Environment) -> Kernel:
     def run(size: torch.Tensor, boxes: torch.Tensor, covered: torch.Tensor) -> list[torch.Tensor]:
         if covered.dim():
             raise invalid(f"min_object_covered must be 0-D, got {list(covered.shape)}")
+        return _sample(size, boxes, _demands(node, float(covered)), draw)
+
+    return run
+
+
+@stateless_sample_distorted_bounding_box_op.kernel(CPU)
+def _(node: Node, env: Environment) -> Kernel:
+    def run(
+        size: torch.Tensor, boxes: torch.Tensor, covered: torch.Tensor, seed: torch.Tensor
+    ) -> list[torch.Tensor]:
+        if covered.dim():
+            raise invalid(f"min_object_covered must be 0-D, got {list(covered.shape)}")
+        state = state_of_seed(seed)
+
+        def draw(rows: int, columns: int) -> torch.Tensor:
+            nonlocal state
+            values = philox.uniform(state, rows * columns, torch.float64, seed.device)
+            state = state.skipped(rows * columns)
+            return values.view(rows, columns)
+
         return _sample(size, boxes, _demands(node, float(covered)), draw)
 
     return run

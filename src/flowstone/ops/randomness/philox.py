@@ -86,7 +86,7 @@ def full_integers(state: State, count: int, bits: int, device: torch.device) -> 
 def uniform(state: State, count: int, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
     """Numbers of [0, 1)."""
     if dtype is torch.float64:
-        return _as_doubles(words(state, 2 * count, device).view(-1, 2))
+        return doubles(words(state, 2 * count, device).view(-1, 2))
     return _as_floats(words(state, count, device), dtype)
 
 
@@ -96,7 +96,9 @@ def _as_floats(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     return (x & ((1 << bits) - 1)).to(torch.float32).mul_(2.0**-bits).to(dtype)
 
 
-def _as_doubles(pairs: torch.Tensor) -> torch.Tensor:
+def doubles(words: torch.Tensor) -> torch.Tensor:
+    """Numbers of [0, 1) of float64, one of each two words."""
+    pairs = words.reshape(-1, 2)
     mantissa = (pairs[:, 0] & 0xFFFFF) << 32 | pairs[:, 1]
     return mantissa.to(torch.float64).mul_(2.0**-52)
 
@@ -105,13 +107,14 @@ def normal(state: State, count: int, dtype: torch.dtype, device: torch.device) -
     """Standard normal numbers, two of two uniform ones (Box and Muller, 1958)."""
     pairs = -(-count // 2)
     if dtype is torch.float64:
-        x = _as_doubles(words(state, 4 * pairs, device).view(-1, 2)).view(-1, 2)
+        x = doubles(words(state, 4 * pairs, device).view(-1, 2)).view(-1, 2)
     else:
         x = _as_floats(words(state, 2 * pairs, device), torch.float32).view(-1, 2)
-    return _box_muller(x).reshape(-1)[:count].to(dtype)
+    return box_muller(x).reshape(-1)[:count].to(dtype)
 
 
-def _box_muller(x: torch.Tensor) -> torch.Tensor:
+def box_muller(x: torch.Tensor) -> torch.Tensor:
+    """Normal numbers of pairs [n, 2] of uniform ones (Box and Muller, 1958)."""
     radius = x[:, 0].clamp_min(_LEAST).log().mul_(-2).sqrt_()
     angle = x[:, 1] * (2 * math.pi)
     return torch.stack([radius * angle.sin(), radius * angle.cos()], 1)
@@ -131,8 +134,8 @@ def truncated_normal(state: State, count: int, dtype: torch.dtype, device: torch
         if not len(left):
             break
         x = blocks_after(state, left * (_RESERVED // 4 * of_block) + block)
-        uniform = _as_doubles(x.view(-1, 2)) if of_block == 2 else _as_floats(x, torch.float32)
-        for column in _box_muller(uniform.view(-1, 2)).view(len(left), -1).unbind(1):
+        uniform = doubles(x.view(-1, 2)) if of_block == 2 else _as_floats(x, torch.float32)
+        for column in box_muller(uniform.view(-1, 2)).view(len(left), -1).unbind(1):
             fits = (column.abs() < _TRUNCATED_AT) & (filled[left] < of_block)
             rows = left[fits]
             result[rows, filled[rows]] = column[fits]

@@ -308,18 +308,18 @@ def _(node: Node, env: Environment) -> Kernel:
         mean, deviation, low, high = [
             p.to(torch.float64).reshape(-1, *(1,) * (len(sizes) - 1)) for p in parameters
         ]
-        return _within(sizes, mean, deviation, low, high, generator).to(parameters[0].dtype)
+        uniform = torch.rand(sizes, generator=generator, dtype=torch.float64, device=mean.device)
+        return normal_within(uniform, mean, deviation, low, high).to(parameters[0].dtype)
 
     return draw
 
 
-def _within(
-    shape: list[int],
+def normal_within(
+    uniform: torch.Tensor,
     mean: torch.Tensor,
     deviation: torch.Tensor,
     low: torch.Tensor,
     high: torch.Tensor,
-    generator: torch.Generator,
 ) -> torch.Tensor:
     """Normal values between `low` and `high`,
 
@@ -332,7 +332,6 @@ def _within(
     start, stop = (low - mean) / deviation, (high - mean) / deviation
     sign = torch.where(start > 0, -1.0, 1.0)
     start, stop = torch.where(sign > 0, start, -stop), torch.where(sign > 0, stop, -start)
-    uniform = torch.rand(shape, generator=generator, dtype=torch.float64, device=mean.device)
     least, most = torch.special.ndtr(start), torch.special.ndtr(stop)
     values = torch.special.ndtri(least + uniform * (most - least)).clamp(min=start, max=stop)
     result: torch.Tensor = values * sign * deviation + mean

@@ -116,6 +116,15 @@ def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None
         return F.Slice(value, F.FloorMod(offset, limit, name="mod"), size, name=scope)
 
 
+def categorical(
+    logits: Any, num_samples: Any, dtype: Any = None, seed: int | None = None, name: str | None = None
+) -> Tensor:
+    """As `multinomial`, with `dtype` (int64 if None) the type of the result."""
+    with get_default_graph().name_scope(name or "categorical"):
+        logits = convert_to_tensor(logits, name="logits")
+        return multinomial_op(logits, num_samples, output_dtype=dtype, **seed_attributes(seed))
+
+
 def multinomial(
     logits: Any, num_samples: Any, seed: int | None = None, name: str | None = None, output_dtype: Any = None
 ) -> Tensor:

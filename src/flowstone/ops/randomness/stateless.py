@@ -44,7 +44,8 @@ def _invalid(message: str) -> errors.InvalidArgumentError:
     return errors.InvalidArgumentError(None, None, message)
 
 
-def _size(shape: torch.Tensor) -> list[int]:
+def sizes_of(shape: torch.Tensor) -> list[int]:
+    """The numbers of a shape; InvalidArgumentError for what is none."""
     if shape.ndim != 1:
         raise _invalid(f"shape must be a vector of integers, got shape {format_dims(tuple(shape.shape))}")
     sizes: list[int] = shape.tolist()
@@ -53,14 +54,16 @@ def _size(shape: torch.Tensor) -> list[int]:
     return sizes
 
 
-def _state_of_seed(seed: torch.Tensor) -> State:
+def state_of_seed(seed: torch.Tensor) -> State:
+    """The state that belongs to a seed [2]."""
     if tuple(seed.shape) != (2,):
         raise _invalid(f"seed must have shape [2], not {format_dims(tuple(seed.shape))}")
     first, second = seed.tolist()
     return philox.state_of((first, second))
 
 
-def _state_of_key(key: torch.Tensor, counter: torch.Tensor, algorithm: torch.Tensor) -> State:
+def state_of_key(key: torch.Tensor, counter: torch.Tensor, algorithm: torch.Tensor) -> State:
+    """The state of key [1] and counter [2], if the algorithm is Philox."""
     if int(algorithm) not in _ALGORITHMS:
         raise _invalid(f"Unsupported algorithm id: {int(algorithm)}")
     if key.numel() < 1 or counter.numel() < 2:
@@ -126,10 +129,10 @@ def _set_kernel(declaration: OpDeclaration, seeded: bool, draw: Draw, bounds: bo
     @declaration.kernel(CPU, GPU)
     def _(node: Node, env: Environment) -> Kernel:
         kind, device = node.attributes["dtype"].torch, env.device
-        state_of: Callable[..., State] = _state_of_seed if seeded else _state_of_key
+        state_of: Callable[..., State] = state_of_seed if seeded else state_of_key
 
         def values(shape: torch.Tensor, *rest: torch.Tensor) -> torch.Tensor:
-            sizes, state = _size(shape), state_of(*rest[:count])
+            sizes, state = sizes_of(shape), state_of(*rest[:count])
             if not bounds:
                 return draw(state, math.prod(sizes), kind, device).reshape(sizes)
             low, high = (int(x) for x in rest[count:])
@@ -202,7 +205,7 @@ def _(node: Node) -> Shapes:
 @key_and_counter_op.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
     def key_and_counter(seed: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        state = _state_of_seed(seed)
+        state = state_of_seed(seed)
         counter = [state.counter % 2**64, state.counter >> 64]
         return torch.tensor([state.key], dtype=torch.uint64), torch.tensor(counter, dtype=torch.uint64)
 
@@ -245,7 +248,7 @@ def _(node: Node, env: Environment) -> Kernel:
         weights = torch.where(exact.isfinite(), exact - exact.amax(1, True), -math.inf).exp()
         totals = weights.cumsum(1)
         rows = logits.shape[0]
-        uniform = philox.uniform(_state_of_seed(seed), rows * count, torch.float64, env.device)
+        uniform = philox.uniform(state_of_seed(seed), rows * count, torch.float64, env.device)
         wanted = uniform.view(rows, count) * totals[:, -1:]
         found = torch.searchsorted(totals, wanted, right=True).clamp_max(logits.shape[1] - 1)
         return found.to(kind)
