@@ -168,6 +168,9 @@ __getattr__, __dir__ = _late_names(
         "flowstone.ops.algebra.orthogonal_factors": "qr",
         "flowstone.ops.algebra.singular_values": "svd",
         "flowstone.ops.arrays.searching": "argsort roll searchsorted sort unravel_index",
+        "flowstone.ops.control.process_ops": "timestamp",
+        "flowstone.ops.control.session_tensors": "delete_session_tensor get_session_handle"
+        " get_session_tensor",
         "flowstone.ops.lookup.lookup_tables": "initialize_all_tables tables_initializer",
         "flowstone.ops.numbers.histograms": "histogram_fixed_width histogram_fixed_width_bins",
         "flowstone.ops.quantization.arithmetic": "quantized_concat",
@@ -205,5 +208,5 @@ __getattr__, __dir__ = _late_names(
     },
     "app audio config data distributions flags gfile image linalg logging lookup losses"
     " metrics profiler python_io quantization raw_ops sets signal sparse special spectral"
-    " strings summary test train",
+    " strings summary test train user_ops",
 )

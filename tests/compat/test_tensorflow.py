@@ -93,6 +93,37 @@ def test_internal_modules_hold_flowstones_names() -> None:
     """)
 
 
+def test_internal_modules_of_distributions_and_sessions() -> None:
+    run("""
+        import flowstone as tf
+        from tensorflow.python.ops import session_ops
+        from tensorflow.python.ops.distributions import bernoulli, beta, bijector_impl, categorical
+        from tensorflow.python.ops.distributions import dirichlet, dirichlet_multinomial, distribution
+        from tensorflow.python.ops.distributions import distributions, exponential, gamma, laplace
+        from tensorflow.python.ops.distributions import identity_bijector, kullback_leibler, multinomial
+        from tensorflow.python.ops.distributions import normal, special_math, student_t, uniform
+        from tensorflow.python.user_ops import user_ops
+        public = tf.distributions
+        for module in (bernoulli, beta, categorical, dirichlet, exponential, gamma, laplace, multinomial):
+            name = module.__name__.rpartition(".")[2].capitalize()
+            assert getattr(module, name) is getattr(public, name)
+        assert normal.Normal is public.Normal and uniform.Uniform is public.Uniform
+        assert dirichlet_multinomial.DirichletMultinomial is public.DirichletMultinomial
+        assert student_t.StudentT is public.StudentT is distributions.StudentT
+        assert distribution.Distribution is public.Distribution
+        assert distribution.ReparameterizationType is public.ReparameterizationType
+        assert bijector_impl.Bijector is public.bijectors.Bijector
+        assert identity_bijector.Identity is public.bijectors.Identity
+        assert kullback_leibler.kl_divergence is public.kl_divergence
+        assert kullback_leibler.RegisterKL is public.RegisterKL
+        for name in ("ndtr", "ndtri", "log_ndtr", "log_cdf_laplace"):
+            assert callable(getattr(special_math, name))
+        assert session_ops.get_session_handle is tf.get_session_handle
+        assert session_ops.TensorHandle.__name__ == "TensorHandle"
+        assert user_ops.my_fact is tf.user_ops.my_fact
+    """)
+
+
 def test_names_of_an_internal_module_can_be_imported_all() -> None:
     run("""
         import flowstone as tf

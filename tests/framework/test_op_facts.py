@@ -77,11 +77,19 @@ LATEST = frozenset(
 # Effects that a plan must see although TensorFlow's definition does not tell them.
 MARKED_STATEFUL = frozenset(
     (
+        "Abort",
         "CheckNumerics",
+        "DebugIdentity",
+        "DebugNanCount",
+        "DebugNumericSummary",
+        "DeleteSessionTensor",
         "ExtractGlimpse",
         "ExtractGlimpseV2",
         "FractionalAvgPool",
         "FractionalMaxPool",
+        "GetSessionHandle",
+        "GetSessionTensor",
+        "ImmutableConst",
         "MatchingFiles",
         "Placeholder",
         "PlaceholderV2",

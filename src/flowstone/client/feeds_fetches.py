@@ -138,7 +138,7 @@ def fetch_converter(tensor: Tensor, copied: bool) -> Callable[[Any], Any]:
     """
     dtype = tensor.dtype.base_dtype
     if dtype.torch is None:
-        return _fetch_strings if dtype is dtypes.string else lambda value: value
+        return _fetch_strings if dtype is dtypes.string else _fetch_handle
     plain = dtype is not dtypes.bfloat16 and not dtype.is_complex
     if plain and tensor.dims == () and not dtype.is_quantized:
         return _scalar_fetcher(dtype.as_numpy_dtype)
@@ -170,8 +170,13 @@ def _fetch_copy(value: torch.Tensor) -> Any:
 
 def _fetch_strings(value: Any) -> Any:
     if isinstance(value, np.ndarray):
-        return value[()] if value.ndim == 0 else value.copy()
+        return _fetch_handle(value[()]) if value.ndim == 0 else value.copy()
     return value
+
+
+def _fetch_handle(value: Any) -> Any:
+    """What users get for a handle: of a tensor that stays in the session, an object that frees it."""
+    return value if type(value) is bytes else getattr(value, "fetched", lambda: value)()
 
 
 # ---- feeds
@@ -267,6 +272,9 @@ def feed_arrays(feeds: Sequence[Tensor]) -> Callable[[Sequence[Any]], list[Any]]
 
 
 def _as_feed_array(value: Any, tensor: Tensor, wanted: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    if hasattr(value, "_as_feed_value"):  # a handle stands for the tensor that the session keeps
+        kept: np.ndarray[Any, Any] = value._as_feed_value(tensor.dtype.base_dtype)
+        return kept
     if isinstance(value, Tensor) or hasattr(value, "_as_graph_element"):
         raise TypeError(
             "The value of a feed cannot be a tf.Tensor object. Acceptable feed values include Python "

@@ -13,6 +13,8 @@ import heapq
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from flowstone.framework import errors
 from flowstone.framework.attributes import REQUIRED
 from flowstone.framework.dtypes import DType
@@ -176,6 +178,7 @@ def connect(sources: dict[str, Source], replacements: dict[tuple[str, int], Any]
                 _append(source, key, replacements[key])
             else:
                 _append(source, key, _resolve(source, text, key, sources))
+        _hold_later_input(source)
         _check_inputs(source)
     unused = [key for key in replacements if key not in used and not _exists(key, sources)]
     if unused:
@@ -203,6 +206,24 @@ def _resolve(source: Source, text: str, key: tuple[str, int], sources: dict[str,
             f"{len(found.output_types)} outputs."
         )
     return found, index
+
+
+def _hold_later_input(source: Source) -> None:
+    """Makes an attribute of a constant input that later versions gave the op, if it is declared as one: as
+    a list of tensors with the input's name.
+    """
+    declaration, last = source.declaration, len(source.inputs) - 1
+    held = [name for name, spec in declaration.attributes.items() if spec.is_list and spec.kind == "tensor"]
+    if len(held) != 1 or last != len(declaration.inputs):
+        return
+    given = source.inputs.pop()
+    while not isinstance(given, Tensor) and given[0].declaration.role == "identity":
+        given = given[0].inputs[0]
+    is_constant = not isinstance(given, Tensor) and given[0].declaration.role == "constant"
+    value = given[0].attributes["value"] if is_constant else getattr(given, "_static_value", None)
+    if not isinstance(value, np.ndarray):
+        raise ValueError(f"Node '{source.name}': input {last} ({held[0]}) must be a constant")
+    source.attributes[held[0]] = (value,)
 
 
 def _exists(key: tuple[str, int], sources: dict[str, Source]) -> bool:

@@ -14,17 +14,17 @@ from flowstone.framework.dtypes import DType
 from flowstone.framework.graph_operation import Operation
 from flowstone.framework.kernel import CPU, GPU, X0, X1, Call, Environment, Input, Kernel
 from flowstone.framework.node import Node
-from flowstone.framework.operation import F, Gradients, OpDeclaration, ShapeFunction, op
+from flowstone.framework.operation import F, Gradients, ShapeFunction, op
 from flowstone.framework.shape import Dims, broadcast, merge
 from flowstone.framework.tensor import Tensor
 from flowstone.ops.algebra.matrices import SIGNED_TYPES, TYPES, call_of, product_dims, refuse
 from flowstone.ops.numbers.elementwise import sum_to
 
-_BATCH_ATTRIBUTES = "adj_x: bool = false ; adj_y: bool = false ; grad_x: bool = false ; grad_y: bool = false"
+BATCH_ATTRIBUTES = "adj_x: bool = false ; adj_y: bool = false ; grad_x: bool = false ; grad_y: bool = false"
 batch_matmul_op = op(
     "BatchMatMul",
     "x: T, y: T -> output: T",
-    _BATCH_ATTRIBUTES,
+    BATCH_ATTRIBUTES,
     T=SIGNED_TYPES,
     cost=work.product,
     multiplies="product",
@@ -32,14 +32,14 @@ batch_matmul_op = op(
 batch_matmul_v2_op = op(
     "BatchMatMulV2",
     "x: T, y: T -> output: T",
-    _BATCH_ATTRIBUTES,
+    BATCH_ATTRIBUTES,
     T=(*TYPES, dtypes.int16),
     cost=work.product,
     multiplies="product",
 )
 
 
-def _batch_shape(combine: Callable[[Dims, Dims], Dims]) -> ShapeFunction:
+def batch_shape(combine: Callable[[Dims, Dims], Dims]) -> ShapeFunction:
     def infer(node: Node) -> Dims:
         x, y = node.dims(0), node.dims(1)
         for dims in (x, y):
@@ -65,11 +65,11 @@ def _outer_sizes(node: Node, x: Dims, y: Dims) -> tuple[int | None, int | None]:
     return rows, columns
 
 
-batch_matmul_op.infer(_batch_shape(merge))
-batch_matmul_v2_op.infer(_batch_shape(broadcast))
+batch_matmul_op.infer(batch_shape(merge))
+batch_matmul_v2_op.infer(batch_shape(broadcast))
 
 
-def _adjoint(value: Input, dtype: DType) -> Call:
+def adjoint(value: Input, dtype: DType) -> Call:
     return Call(torch.adjoint, value) if dtype.is_complex else Call(torch.transpose, value, -1, -2)
 
 
@@ -77,8 +77,8 @@ def _adjoint(value: Input, dtype: DType) -> Call:
 @batch_matmul_v2_op.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
     dtype = node.dtype(0)
-    x = _adjoint(X0, dtype) if node.attributes["adj_x"] else X0
-    y = _adjoint(X1, dtype) if node.attributes["adj_y"] else X1
+    x = adjoint(X0, dtype) if node.attributes["adj_x"] else X0
+    y = adjoint(X1, dtype) if node.attributes["adj_y"] else X1
     same, of_x, of_y = node.type == "BatchMatMul", node.static_shape(0), node.static_shape(1)
     if of_x is not None and of_y is not None:
         together = len(of_x) == 3 and len(of_y) == 3 and of_x[0] == of_y[0]
@@ -94,8 +94,8 @@ def _(node: Node, env: Environment) -> Kernel:
     return checked
 
 
-def _batch_gradients(
-    product: OpDeclaration, x: Tensor, y: Tensor, transposed_x: bool, transposed_y: bool, dz: Tensor
+def batch_gradients(
+    product: Callable[..., Tensor], x: Tensor, y: Tensor, transposed_x: bool, transposed_y: bool, dz: Tensor
 ) -> tuple[Tensor, Tensor]:
     if not transposed_x:
         dx = product(dz, y, adj_x=False, adj_y=not transposed_y)
@@ -111,13 +111,13 @@ def _batch_gradients(
 @batch_matmul_op.gradient
 def _(op: Operation, dz: Tensor) -> Gradients:
     x, y = op.inputs
-    return _batch_gradients(F.BatchMatMul, x, y, op.attributes["adj_x"], op.attributes["adj_y"], dz)
+    return batch_gradients(F.BatchMatMul, x, y, op.attributes["adj_x"], op.attributes["adj_y"], dz)
 
 
 @batch_matmul_v2_op.gradient
 def _(op: Operation, dz: Tensor) -> Gradients:
     x, y = op.inputs
-    dx, dy = _batch_gradients(F.BatchMatMulV2, x, y, op.attributes["adj_x"], op.attributes["adj_y"], dz)
+    dx, dy = batch_gradients(F.BatchMatMulV2, x, y, op.attributes["adj_x"], op.attributes["adj_y"], dz)
     if x.dims is not None and y.dims is not None:
         if x.dims[:-2] == y.dims[:-2] and None not in x.dims[:-2]:
             return dx, dy

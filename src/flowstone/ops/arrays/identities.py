@@ -178,6 +178,39 @@ def _(op: Operation, dy: Tensor) -> Gradients:
     return (F.CheckNumerics(dy, message=message),)
 
 
+check_numerics_v2_op = op(
+    "CheckNumericsV2",
+    "tensor: T -> output: T",
+    "message: string",
+    T=(dtypes.bfloat16, dtypes.half, dtypes.float32, dtypes.float64),
+    aliases=[0],
+    stateful=True,
+)
+check_numerics_v2_op.infer(lambda node: node.dims(0))
+
+
+@check_numerics_v2_op.kernel(CPU, GPU)
+def _(node: Node, env: Environment) -> Kernel:
+    message = node.attributes["message"]
+
+    def check(x: Any) -> Any:
+        if not bool(torch.isfinite(x).all()):
+            infinite, low = torch.isinf(x), x < 0
+            found = ["-Inf"] * bool((infinite & low).any()) + ["+Inf"] * bool((infinite & ~low).any())
+            found += ["NaN"] * bool(torch.isnan(x).any())
+            listed = ", ".join(found[:-1]) + "," * (len(found) > 2) + " and " * (len(found) > 1) + found[-1]
+            raise invalid(f"{message} : Tensor had {listed} values")
+        return x
+
+    return check
+
+
+@check_numerics_v2_op.gradient
+def _(op: Operation, dy: Tensor) -> Gradients:
+    message = "Not a number (NaN) or infinity (Inf) values detected in gradient."
+    return (F.CheckNumericsV2(dy, message=f"{message} {op.attributes['message']}"),)
+
+
 # ---- public functions
 
 

@@ -91,9 +91,9 @@ def _highest(dtype: torch.dtype) -> float:
     return torch.finfo(dtype).max if dtype.is_floating_point else torch.iinfo(dtype).max
 
 
-_max_rows = _reduce_rows("amax", _lowest)
-_min_rows = _reduce_rows("amin", _highest)
-_prod_rows = _reduce_rows("prod", lambda dtype: 1)
+max_rows = _reduce_rows("amax", _lowest)
+min_rows = _reduce_rows("amin", _highest)
+prod_rows = _reduce_rows("prod", lambda dtype: 1)
 
 
 def in_int64(dtype: DType, function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
@@ -115,7 +115,7 @@ def _or_zero(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tenso
     return reduce
 
 
-_max_rows_or_zero, _min_rows_or_zero = _or_zero(_max_rows), _or_zero(_min_rows)
+_max_rows_or_zero, _min_rows_or_zero = _or_zero(max_rows), _or_zero(min_rows)
 
 
 def _of_bits(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
@@ -124,14 +124,14 @@ def _of_bits(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tenso
     return lambda data, ids, count: function(data ^ highest_bit, ids, count) ^ highest_bit
 
 
-_FOR_UINT64 = {function: _of_bits(function) for function in (_max_rows, _min_rows)}
+_FOR_UINT64 = {function: _of_bits(function) for function in (max_rows, min_rows)}
 _FOR_UINT64 |= {
-    _max_rows_or_zero: _or_zero(_FOR_UINT64[_max_rows]),
-    _min_rows_or_zero: _or_zero(_FOR_UINT64[_min_rows]),
+    _max_rows_or_zero: _or_zero(_FOR_UINT64[max_rows]),
+    _min_rows_or_zero: _or_zero(_FOR_UINT64[min_rows]),
 }
 
 
-def _function_for(dtype: DType, function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+def function_for(dtype: DType, function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
     return _FOR_UINT64.get(function, function) if dtype is dtypes.uint64 else function
 
 
@@ -175,7 +175,7 @@ def _sorted_segments(
                 raise invalid("segment_ids should be a vector of the size of dimension 0 of input.")
             return reduce_rows(data, ids, check_sorted(ids))
 
-        reduce_rows = _function_for(node.dtype(0), function)
+        reduce_rows = function_for(node.dtype(0), function)
         return in_int64(node.dtype(0), reduce)
 
     return declaration
@@ -185,7 +185,7 @@ segment_sum_op = _sorted_segments("SegmentSum", ALL_NUMBERS, sum_rows)
 segment_mean_op = _sorted_segments("SegmentMean", ALL_NUMBERS, _mean_rows)
 segment_max_op = _sorted_segments("SegmentMax", REAL, _max_rows_or_zero)
 segment_min_op = _sorted_segments("SegmentMin", REAL, _min_rows_or_zero)
-segment_prod_op = _sorted_segments("SegmentProd", ALL_NUMBERS, _prod_rows)
+segment_prod_op = _sorted_segments("SegmentProd", ALL_NUMBERS, prod_rows)
 
 
 @segment_sum_op.gradient
@@ -272,7 +272,7 @@ def _unsorted_segments(
                     return reduce_rows(rows, ids.reshape(-1), count)
             return reduce_rows(rows, _drop_negative(ids, count), count + 1)[:count]
 
-        reduce_rows = _function_for(node.dtype(0), function)
+        reduce_rows = function_for(node.dtype(0), function)
         is_checked = function is sum_rows and env.device.type == "cpu"  # by ATen, at no cost
         return in_int64(node.dtype(0), reduce)
 
@@ -295,9 +295,9 @@ def _drop_negative(ids: torch.Tensor, count: int) -> torch.Tensor:
 
 
 unsorted_segment_sum_op = _unsorted_segments("UnsortedSegmentSum", ALL_NUMBERS, sum_rows)
-unsorted_segment_max_op = _unsorted_segments("UnsortedSegmentMax", REAL, _max_rows)
-unsorted_segment_min_op = _unsorted_segments("UnsortedSegmentMin", REAL, _min_rows)
-unsorted_segment_prod_op = _unsorted_segments("UnsortedSegmentProd", ALL_NUMBERS, _prod_rows)
+unsorted_segment_max_op = _unsorted_segments("UnsortedSegmentMax", REAL, max_rows)
+unsorted_segment_min_op = _unsorted_segments("UnsortedSegmentMin", REAL, min_rows)
+unsorted_segment_prod_op = _unsorted_segments("UnsortedSegmentProd", ALL_NUMBERS, prod_rows)
 
 
 def _gather_present(params: Tensor, ids: Tensor) -> tuple[Tensor, Tensor]:
