@@ -166,11 +166,11 @@ def test_what_it_was_called_with() -> None:
         layer.input  # noqa: B018
     y = layer.apply(x)
     assert (layer.input, layer.output) == (x, y)
-    assert (layer.input_shape.as_list(), layer.output_shape.as_list()) == ([2, 4], [2, 3])
+    assert (layer.input_shape, layer.output_shape) == ((2, 4), (2, 3))
     z = layer(tf.ones([5, 4]))
     assert layer.get_output_at(1) is z and layer.get_input_at(0) is x
-    assert layer.get_input_shape_at(1).as_list() == [5, 4]
-    assert layer.get_output_shape_at(1).as_list() == [5, 3]
+    assert layer.get_input_shape_at(1) == (5, 4)
+    assert layer.get_output_shape_at(1) == (5, 3)
     with pytest.raises(AttributeError, match="has multiple inbound nodes"):
         layer.output_shape  # noqa: B018
     with pytest.raises(ValueError, match="Asked to get input at node 2, but the layer has only 2"):

@@ -62,7 +62,7 @@ def test_dense_has_its_arguments_and_variables() -> None:
     assert layer.kernel is None
     y = layer(x(None, 7, 3))
     assert y.dtype == tf.float64
-    assert y.shape.as_list() == [None, 7, 4] == layer.output_shape.as_list()
+    assert y.shape.as_list() == [None, 7, 4] == list(layer.output_shape)
     assert (layer.units, layer.use_bias, layer.activation) == (4, True, tf.nn.relu)
     assert layer.weights == [layer.kernel, layer.bias] == layer.trainable_weights
     assert layer.kernel.constraint is tf.abs

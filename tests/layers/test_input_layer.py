@@ -46,7 +46,7 @@ def test_layers_know_where_their_inputs_come_from() -> None:
     (node,) = first.inbound_nodes
     assert node.outbound_layer is first
     assert (node.input_tensors, node.output_tensors) == ([x], [y])
-    assert node.input_shapes.as_list() == [None, 4]
+    assert node.input_shapes == (None, 4)
     assert isinstance(node.inbound_layers[0], InputLayer)
     assert first.outbound_nodes == second.inbound_nodes[:1]
     assert second.inbound_nodes[0].inbound_layers == [first]

@@ -346,25 +346,27 @@ class Layer:
     )
     input = property(lambda self: self._only("input").inputs, doc="The input of the only call.")
     output = property(lambda self: self._only("output").outputs, doc="The output of the only call.")
-    input_shape = property(lambda self: self._only("input").input_shapes, doc="The static shape of `input`.")
+    input_shape = property(
+        lambda self: self._only("input").input_shapes, doc="The static shape of `input`, a tuple."
+    )
     output_shape = property(
-        lambda self: self._only("output").output_shapes, doc="The static shape of `output`."
+        lambda self: self._only("output").output_shapes, doc="The static shape of `output`, a tuple."
     )
 
     def get_input_at(self, node_index: int) -> Any:
-        """The input of call number `node_index`. ValueError if there was none."""
+        """The input of call number `node_index`. ValueError if there was none, RuntimeError before any."""
         return self._at(node_index, "input").inputs
 
     def get_output_at(self, node_index: int) -> Any:
-        """The output of call number `node_index`. ValueError if there was none."""
+        """The output of call number `node_index`. ValueError if there was none, RuntimeError before any."""
         return self._at(node_index, "output").outputs
 
     def get_input_shape_at(self, node_index: int) -> Any:
-        """The static shape of the input of call number `node_index`."""
+        """The static shape, a tuple, of the input of call number `node_index`."""
         return self._at(node_index, "input").input_shapes
 
     def get_output_shape_at(self, node_index: int) -> Any:
-        """The static shape of the output of call number `node_index`."""
+        """The static shape, a tuple, of the output of call number `node_index`."""
         return self._at(node_index, "output").output_shapes
 
     def _only(self, what: str) -> Node:
@@ -376,6 +378,8 @@ class Layer:
         return self._calls[0]
 
     def _at(self, index: int, what: str) -> Node:
+        if not self._calls:
+            raise RuntimeError(f"Layer {self._name} was never called, so it has no {what}.")
         if not 0 <= index < len(self._calls):
             raise ValueError(
                 f"Asked to get {what} at node {index}, but the layer has only "

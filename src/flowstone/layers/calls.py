@@ -19,6 +19,11 @@ def shape_of_value(value: Any) -> Any:
     return value.get_shape() if hasattr(value, "get_shape") else TensorShape([])
 
 
+def _as_tuple(value: Any) -> tuple[int | None, ...] | None:
+    shape = shape_of_value(value)
+    return None if shape.ndims is None else tuple(shape.as_list())
+
+
 class Node:
     """One call of a layer.
 
@@ -42,10 +47,10 @@ class Node:
     input_tensors = property(lambda self: nest.flatten(self.inputs), doc="The inputs in a list.")
     output_tensors = property(lambda self: nest.flatten(self.outputs), doc="The outputs in a list.")
     input_shapes = property(
-        lambda self: nest.map_structure(shape_of_value, self.inputs), doc="The inputs' static shapes."
+        lambda self: nest.map_structure(_as_tuple, self.inputs), doc="The inputs' static shapes, tuples."
     )
     output_shapes = property(
-        lambda self: nest.map_structure(shape_of_value, self.outputs), doc="The outputs' static shapes."
+        lambda self: nest.map_structure(_as_tuple, self.outputs), doc="The outputs' static shapes, tuples."
     )
 
 

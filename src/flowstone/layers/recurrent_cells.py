@@ -155,7 +155,9 @@ class LayerRNNCell(RNNCell):
     def add_bias(self, name: str, size: int, initializer: Any = None) -> Any:
         """The variable ``name/bias``, [size]; zeros unless there is an initialiser."""
         return self.add_weight(
-            f"{name}bias", [size], initializer=Zeros(dtype=self.dtype) if initializer is None else initializer
+            f"{name}bias",
+            [size],
+            initializer=Zeros(dtype=self.dtype or dtypes.float32) if initializer is None else initializer,
         )
 
 
@@ -270,7 +272,7 @@ class GRUCell(LayerRNNCell):
         """Makes the kernels and biases of gates and candidate."""
         units, rows = self._num_units, input_depth(inputs_shape) + self._num_units
         of_kernel, of_bias = self._kernel_initializer, self._bias_initializer
-        open_gates = Constant(1.0, dtype=self.dtype) if of_bias is None else of_bias
+        open_gates = Constant(1.0, dtype=self.dtype or dtypes.float32) if of_bias is None else of_bias
         self._gate_kernel = self.add_matrix("gates/", rows, 2 * units, of_kernel)
         self._gate_bias = self.add_bias("gates/", 2 * units, open_gates)
         self._candidate_kernel = self.add_matrix("candidate/", rows, units, of_kernel)

@@ -39,7 +39,7 @@ class LinearOperatorAdjoint(DerivedOperator):
         )
 
     def _shape(self) -> Dims:
-        dims = self._operator._shape()
+        dims = self._operator._dims()
         return None if dims is None else (*dims[:-2], dims[-1], dims[-2])
 
     def _shape_tensor(self) -> Tensor:

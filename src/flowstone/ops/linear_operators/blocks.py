@@ -58,7 +58,7 @@ class _Blocks(LinearOperator):
 
     def _split(self, x: Tensor, at: int) -> list[Tensor]:
         """The rows of x as they meet the blocks' rows (at -2) or columns (-1)."""
-        dims = [each._shape() for each in self._diagonal]
+        dims = [each._dims() for each in self._diagonal]
         known = [None if shape is None else shape[at] for shape in dims]
         if None in known:
             sizes: Any = F.Pack([each._side_tensor(at) for each in self._diagonal])

@@ -41,7 +41,7 @@ def all_hints(hint: Hint, hints: Sequence[Hint], message: str) -> Hint:
 
 def broadcast_batches(operators: Sequence[LinearOperator]) -> Dims:
     """The batch that all operators' batches broadcast to."""
-    batches = [None if (dims := each._shape()) is None else dims[:-2] for each in operators]
+    batches = [None if (dims := each._dims()) is None else dims[:-2] for each in operators]
     return reduce(broadcast, batches)
 
 

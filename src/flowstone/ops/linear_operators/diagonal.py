@@ -86,7 +86,7 @@ class LinearOperatorDiag(LinearOperator):
         return F.MatrixDiag(self._diag)
 
     def _add_to_tensor(self, x: Tensor) -> Tensor:
-        if x.dims is not None and self._shape() is not None and x.dims[:-2] == self._shape()[:-2]:  # type: ignore[index]
+        if x.dims is not None and self._dims() is not None and x.dims[:-2] == self._dims()[:-2]:  # type: ignore[index]
             return F.MatrixSetDiag(x, F.AddV2(F.MatrixDiagPart(x), self._diag))
         return F.AddV2(x, self._to_dense())
 

@@ -41,7 +41,7 @@ class LinearOperatorInversion(DerivedOperator):
         )
 
     def _shape(self) -> Dims:
-        return self._operator._shape()
+        return self._operator._dims()
 
     def _shape_tensor(self) -> Tensor:
         return self._operator.shape_tensor()

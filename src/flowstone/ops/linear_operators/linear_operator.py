@@ -111,7 +111,7 @@ class LinearOperator(OperatorShape):
     @property
     def is_square(self) -> Hint:
         """Whether the matrices have as many rows as columns, if that is known."""
-        dims = self._shape()
+        dims = self._dims()
         rows, columns = (None, None) if dims is None else dims[-2:]
         known = None if rows is None or columns is None else rows == columns
         if self._is_square is False and known:

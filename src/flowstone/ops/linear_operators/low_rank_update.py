@@ -73,9 +73,10 @@ class LinearOperatorLowRankUpdate(LinearOperator):
             is_self_adjoint = True
         if is_symmetric and base_operator.is_positive_definite and is_positive_definite is None:
             is_positive_definite = True
+        of_diag = [] if self._diag_update is None else [self._diag_update]
         super().__init__(
             dtype,
-            [*parents_of([base_operator]), self._u, self._v],
+            [*parents_of([base_operator]), self._u, *of_diag, self._v],
             is_non_singular,
             is_self_adjoint,
             is_positive_definite,
@@ -83,7 +84,7 @@ class LinearOperatorLowRankUpdate(LinearOperator):
             name,
             {"base_operator": base_operator, "u": u, "diag_update": diag_update, "v": v},
         )
-        self._shape()  # ValueError where sizes differ
+        self._dims()  # ValueError where sizes differ
 
     @property
     def base_operator(self) -> LinearOperator:
@@ -116,7 +117,7 @@ class LinearOperatorLowRankUpdate(LinearOperator):
         return self._diag
 
     def _shape(self) -> Dims:
-        base, u, v = self._base._shape(), self._u.dims, self._v.dims
+        base, u, v = self._base._dims(), self._u.dims, self._v.dims
         if base is None or u is None or v is None:
             return base
         for side, rows in ((base[-2], u[-2]), (base[-1], v[-2]), (u[-1], v[-1])):

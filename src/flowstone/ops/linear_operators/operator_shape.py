@@ -29,8 +29,13 @@ class OperatorShape:
         with get_default_graph().name_scope(f"{self.name}/{name}") as scope:
             yield scope
 
-    def _shape(self) -> Dims:
+    def _shape(self) -> Dims | TensorShape:
         raise NotImplementedError("_shape is not implemented.")
+
+    def _dims(self) -> Dims:
+        # A subclass elsewhere may give a TensorShape, as TensorFlow's subclasses do.
+        shape = self._shape()
+        return shape.dims_tuple if isinstance(shape, TensorShape) else shape
 
     def _shape_tensor(self) -> Tensor:
         raise NotImplementedError("_shape_tensor is not implemented.")
@@ -38,36 +43,36 @@ class OperatorShape:
     @property
     def shape(self) -> TensorShape:
         """The shape [..., m, n], as far as it is known."""
-        return TensorShape.from_dims(self._shape())
+        return TensorShape.from_dims(self._dims())
 
     @property
     def batch_shape(self) -> TensorShape:
         """The dimensions before the matrices, as far as they are known."""
-        dims = self._shape()
+        dims = self._dims()
         return TensorShape.from_dims(None if dims is None else dims[:-2])
 
     @property
     def tensor_rank(self) -> int | None:
         """The number of dimensions, if it is known."""
-        dims = self._shape()
+        dims = self._dims()
         return None if dims is None else len(dims)
 
     @property
     def domain_dimension(self) -> Dimension:
         """The number of columns, as far as it is known."""
-        dims = self._shape()
+        dims = self._dims()
         return Dimension(None if dims is None else dims[-1])
 
     @property
     def range_dimension(self) -> Dimension:
         """The number of rows, as far as it is known."""
-        dims = self._shape()
+        dims = self._dims()
         return Dimension(None if dims is None else dims[-2])
 
     def shape_tensor(self, name: str = "shape_tensor") -> Tensor:
         """The shape [..., m, n] as an int32 vector."""
         with self._scope(name):
-            known = fully_known(self._shape())
+            known = fully_known(self._dims())
             return self._shape_tensor() if known is None else convert_to_tensor(np.array(known, np.int32))
 
     def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Tensor:

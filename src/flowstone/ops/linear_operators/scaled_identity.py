@@ -44,7 +44,7 @@ class LinearOperatorScaledIdentity(LinearOperator):
             self._rows_tensor = checked_size(self._rows_tensor)
         super().__init__(
             self._multiplier.dtype,
-            [self._multiplier],
+            None,
             is_non_singular,
             is_self_adjoint,
             is_positive_definite,

@@ -1,0 +1,62 @@
+"""Every public member of these namespaces' classes is called, and gives what TensorFlow gives."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import flowstone as tf
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+
+from class_calls import ClassCalls, answers, differs  # noqa: E402
+
+GOLDEN = HERE.parent / "golden" / "public_names"
+MODULES = sorted(path.stem for path in HERE.glob("*_classes.py"))
+TABLES = {module: importlib.import_module(module).TABLES for module in MODULES}
+EXPECTED = {module: json.loads((GOLDEN / f"{module}.json").read_text()) for module in MODULES}
+CASES = [(module, table) for module, tables in TABLES.items() for table in tables]
+
+
+@pytest.mark.parametrize(
+    ("module", "table"), CASES, ids=[f"{table.name}-{len(table.calls)}" for _, table in CASES]
+)
+def test_every_member_gives_what_tensorflow_gives(module: str, table: ClassCalls) -> None:
+    found = answers(table, tf, np)
+    wrong = {
+        f"{table.name}.{member}": (each, EXPECTED[module][f"{table.name}.{member}"])
+        for member, each in found.items()
+        if differs(each, EXPECTED[module][f"{table.name}.{member}"])
+    }
+    assert not wrong, wrong
+
+
+def test_every_public_name_is_called() -> None:
+    called = {name for _, table in CASES for name in table.names()}
+    rows = [row.split() for row in (GOLDEN / "class_names.txt").read_text().splitlines()]
+    missing = [
+        f"{owner}.{name}" for owner, *names in rows for name in names if f"{owner}.{name}" not in called
+    ]
+    assert len(rows) > 70
+    assert not missing, missing
+
+
+def test_most_members_give_a_value() -> None:
+    """An error is an answer only where TensorFlow raises it too, and few members raise."""
+    all_answers = [each for answers_of in EXPECTED.values() for each in answers_of.values()]
+    errors = [each for each in all_answers if isinstance(each, dict) and "error" in each]
+    assert len(errors) < 0.1 * len(all_answers)
+
+
+def test_differing_answers_are_told_apart() -> None:
+    assert differs({"value": [1.0, 2.0]}, {"value": [1.0, 2.01]})
+    assert (
+        differs([1, 2], [1]) and differs(1, 1.0) and differs({"error": "ValueError"}, {"error": "TypeError"})
+    )
+    assert not differs([float("nan"), 1.0], [float("nan"), 1.00001])
