@@ -19,7 +19,8 @@ from flowstone.framework.node import Node
 from flowstone.framework.operation import Shapes, op
 from flowstone.framework.tensor import Tensor
 from flowstone.ops.arrays.arrays import invalid
-from flowstone.ops.quantization.ranges import by_pieces, limits, narrowed, rounded_away
+from flowstone.ops.numbers.elementwise import by_pieces
+from flowstone.ops.quantization.ranges import limits, narrowed, rounded_away
 
 __all__ = ["dequantize", "quantize", "quantize_v2"]
 
@@ -173,7 +174,7 @@ def _(node: Node, env: Environment) -> Kernel:
             convert = _by_range(form, x, low, high)
         if form.axis != -1:
             return [convert(x), low, high]
-        return [by_pieces(convert, x, form.dtype.torch), low, high]
+        return [by_pieces(convert, form.dtype.torch, x), low, high]
 
     return run
 

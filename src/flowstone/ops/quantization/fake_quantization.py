@@ -17,7 +17,7 @@ from flowstone.framework.node import Node
 from flowstone.framework.operation import F, Gradients, Shapes, op
 from flowstone.framework.tensor import Tensor
 from flowstone.ops.arrays.arrays import invalid
-from flowstone.ops.quantization.ranges import by_pieces
+from flowstone.ops.numbers.elementwise import by_pieces
 
 __all__ = [
     "fake_quant_with_min_max_args",
@@ -82,7 +82,7 @@ def _rounded(x: torch.Tensor, low: torch.Tensor, high: torch.Tensor, steps: _Ste
 
     empty = (low == 0) & (high == 0)
     if not low.dim() and low.device.type == "cpu":
-        return torch.zeros_like(x) if bool(empty) else by_pieces(rounded, x, x.dtype)
+        return torch.zeros_like(x) if bool(empty) else by_pieces(rounded, x.dtype, x)
     return rounded(x).masked_fill_(empty, 0)
 
 

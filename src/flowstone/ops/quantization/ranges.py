@@ -73,21 +73,6 @@ def rounded_away(x: torch.Tensor) -> torch.Tensor:
     return torch.copysign(half, x).add_(x).trunc_()
 
 
-_PIECE = 2**15  # elements: a few such arrays stay in a core's cache
-
-
-def by_pieces(
-    function: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor, dtype: torch.dtype | None
-) -> torch.Tensor:
-    """An element-wise function of several passes, on pieces of large tensors on a host."""
-    if x.device.type != "cpu" or x.numel() < 4 * _PIECE or not x.is_contiguous():
-        return function(x)
-    result = torch.empty(x.shape, dtype=dtype)
-    for piece, found in zip(x.view(-1).split(_PIECE), result.view(-1).split(_PIECE)):
-        found.copy_(function(piece))
-    return result
-
-
 def to_floats(x: torch.Tensor, levels: Levels) -> torch.Tensor:
     """The float32 numbers that integers stand for."""
     step = float(np.float32(levels.step))
