@@ -4,8 +4,8 @@ python benchmarks/op_sweep.py [--size 1MB | --size 64MB | --bytes N] [--seconds 
     [--memory 10] [--json FILE] [--markdown FILE]
 
 Each implementation runs in a process of its own, one op after another; an op that takes longer than `--limit`
-seconds or more memory than `--memory` GB is left out, and the others go on. TF_PYTHON names the Python that has TensorFlow; without it that peer is
-left out. `over the best` is the time over that of the faster peer.
+seconds or more memory than `--memory` GB is left out, and the others go on. TF_PYTHON names the Python that
+has TensorFlow; without it that peer is left out. `over the best` is the time over that of the faster peer.
 """
 
 from __future__ import annotations

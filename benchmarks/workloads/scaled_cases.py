@@ -31,7 +31,7 @@ WITHOUT = {"candidate_sampling", "random", "stateful", "updates"}  # random valu
 
 @dataclasses.dataclass(frozen=True)
 class Subject:
-    """An op with its attributes; `ways` make inputs (arrays, lists of arrays), each of other shapes to try."""
+    """An op with its attributes; each of `ways` makes inputs (arrays, lists of arrays) to try."""
 
     op: str
     dtype: str

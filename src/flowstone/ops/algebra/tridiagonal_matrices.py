@@ -99,15 +99,16 @@ def _pivoted(above: torch.Tensor, main: torch.Tensor, below: torch.Tensor, rhs: 
         return _eliminated(above, main, below, rhs)
     dominates = bool((main.abs() >= above.abs() + below.abs()).all())
     kind = rhs.dtype if dominates else _WIDE[rhs.dtype]
-    system = above.to(kind), main.to(kind), below.to(kind)
-    side = rhs.to(kind)
+    upper, middle, lower, side = (each.to(kind) for each in (above, main, below, rhs))
     allowed = _ROUNDINGS * torch.finfo(rhs.dtype).eps
-    found = _reduced(*system, side, has_pivots=True)
+    found = _reduced(upper, middle, lower, side, has_pivots=True)
     for attempt in range(1 if kind is not rhs.dtype else 2):
         if attempt:
-            found = found + _reduced(*system, side - _multiplied(*system, found), has_pivots=True)
-        sizes = _multiplied(*[each.abs() for each in system], found.abs()) + side.abs()
-        wrong = (_multiplied(*system, found) - side).abs()
+            found = found + _reduced(
+                upper, middle, lower, side - _multiplied(upper, middle, lower, found), has_pivots=True
+            )
+        sizes = _multiplied(upper.abs(), middle.abs(), lower.abs(), found.abs()) + side.abs()
+        wrong = (_multiplied(upper, middle, lower, found) - side).abs()
         if bool((wrong <= allowed * sizes).all()):  # not if there is a NaN
             return found.to(rhs.dtype)
     return _eliminated(above, main, below, rhs)

@@ -232,7 +232,7 @@ def _elu_grad_kernel(node: Node) -> Call:
 
 
 def _selu_grad(dy: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    """As of Elu, with its scale and alpha; where y is 0, which ATen counts as negative, the positive side's."""
+    """As of Elu, with its scale and alpha; at y = 0, which ATen counts as negative, that of positive ones."""
     least = torch.finfo(y.dtype).smallest_normal * torch.finfo(y.dtype).eps  # moves no other number
     result: torch.Tensor = _elu_backward(dy, _SELU_ALPHA, _SELU_SCALE, 1.0, True, torch.add(y, least))
     return result

@@ -96,7 +96,7 @@ class _Dilation:
         return best  # type: ignore[no-any-return]
 
     def flows(self, dy: torch.Tensor) -> Iterator[torch.Tensor]:
-        """For each position of the filter, the gradients of the outputs whose first maximum it has, else 0."""
+        """For each position of the filter, the gradients of outputs whose first maximum it has, else 0."""
         dy, best = self.turned(dy), self.best()
         if not best.is_floating_point() or bool(best.sum().isnan()):
             winner = self.winners()

@@ -144,7 +144,7 @@ _WORDS = {2: torch.int16, 4: torch.int32, 8: torch.int64}  # by bytes an element
 
 
 def by_pieces(function: Callable[..., torch.Tensor], dtype: torch.dtype, *xs: torch.Tensor) -> torch.Tensor:
-    """An element-wise function of several passes, of tensors of one shape, on pieces of large ones on a host."""
+    """An element-wise function of several passes, of tensors of one shape; on a host in pieces."""
     first = xs[0]
     if first.nbytes < 4 * _PIECE or first.device.type != "cpu" or not all([x.is_contiguous() for x in xs]):
         return function(*xs)
@@ -156,7 +156,7 @@ def by_pieces(function: Callable[..., torch.Tensor], dtype: torch.dtype, *xs: to
 
 
 def zero_where_zero(result: torch.Tensor, x: torch.Tensor, signed: bool = False) -> torch.Tensor:
-    """`result`, overwritten with 0 where `x`, which broadcasts to it, is zero: by masks, as `choosing` has it.
+    """`result`, overwritten with 0 where `x`, which broadcasts to it, is zero: by masks, as in `choosing`.
 
     `signed`: by the zero of `x` with its sign.
     """

@@ -281,5 +281,7 @@ def _extreme_truth(x: torch.Tensor, axes: list[int] | None, keep: bool, least: b
             words = words.view(kind)
         found = words.amin(-1) if least else words.amax(-1)
         truth = found == _ONES[words.dtype.itemsize] if least else found != 0
-        return truth.view([1 if axis in axes else size for axis, size in enumerate(x.shape)]) if keep else truth
+        return (
+            truth.view([1 if axis in axes else size for axis, size in enumerate(x.shape)]) if keep else truth
+        )
     return (words.amin(axes, keep) if least else words.amax(axes, keep)).view(torch.bool)

@@ -174,6 +174,7 @@ def _(node: Node, env: Environment) -> Kernel:
             convert = _by_range(form, x, low, high)
         if form.axis != -1:
             return [convert(x), low, high]
+        assert form.dtype.torch is not None
         return [by_pieces(convert, form.dtype.torch, x), low, high]
 
     return run

@@ -105,7 +105,7 @@ def _passed(
     if low.device.type != "cpu" or bool(empty.any()):
         return torch.where((x >= first).logical_and_(x <= last).logical_or_(empty), dy, 0)
     rows, first, last = in_long_rows(x, first, last)
-    return passed_inside(dy.view(rows.shape), rows, first, last).view(x.shape)
+    return passed_inside(dy.reshape(rows.shape), rows, first, last).view(x.shape)
 
 
 def _passed_to_ends(
@@ -118,20 +118,20 @@ def _passed_to_ends(
     return [torch.where(width, below, 0), torch.where(width, above, 0)]
 
 
-def _sum_where(dy: torch.Tensor, x: torch.Tensor, compare: Any, end: torch.Tensor) -> torch.Tensor:
+def _sum_where(dy: torch.Tensor, x: torch.Tensor, compare: Any, end: torch.Tensor) -> Any:
     """The sum, of all or by channel, of `dy` where `x` compares so with the ends: of products with 0 and 1 if
     they are finite."""
     if x.device.type == "cpu" and x.numel() >= FEW:
         rows, ends = in_long_rows(x, end)
         outside = compare(rows, ends, out=torch.empty_like(rows))
         if end.dim():
-            total = outside.mul_(dy.view(rows.shape)).sum(0).view(-1, len(end)).sum(0)
+            total = outside.mul_(dy.reshape(rows.shape)).sum(0).view(-1, len(end)).sum(0)
         else:
             total = torch.dot(outside.view(-1), dy.reshape(-1))
         if math.isfinite(total.sum().item()):
             return total
     chosen = torch.where(compare(x, end), dy, 0)
-    return chosen.view(-1, len(end)).sum(0) if end.dim() else chosen.sum()
+    return chosen.reshape(-1, len(end)).sum(0) if end.dim() else chosen.sum()
 
 
 # ---- ranges that are attributes

@@ -79,7 +79,7 @@ def rounded_up(x: torch.Tensor) -> torch.Tensor:
 
 
 def bounded(x: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> torch.Tensor:
-    """`x`, no less than `low` and no more than `high`: as numbers on a host, which ATen need not broadcast."""
+    """`x`, no less than `low` and no more than `high`: on a host numbers, which are not broadcast."""
     if low.dim() or high.dim() or low.device.type != "cpu":
         return x.clamp(low, high)
     return x.clamp(low.item(), high.item())
@@ -102,9 +102,7 @@ def in_long_rows(x: torch.Tensor, *ends: torch.Tensor) -> list[torch.Tensor]:
 _WORDS = {2: torch.int16, 4: torch.int32, 8: torch.int64}  # by bytes an element
 
 
-def passed_inside(
-    dy: torch.Tensor, x: torch.Tensor, low: torch.Tensor, high: torch.Tensor
-) -> torch.Tensor:
+def passed_inside(dy: torch.Tensor, x: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> torch.Tensor:
     """`dy` where `x` is in [low, high], which broadcast to it, else 0: by masks of bits if on a host."""
     if x.device.type != "cpu" or x.numel() < FEW:
         return torch.where((x >= low) & (x <= high), dy, 0)
