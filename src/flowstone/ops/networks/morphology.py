@@ -98,7 +98,7 @@ class _Dilation:
     def flows(self, dy: torch.Tensor) -> Iterator[torch.Tensor]:
         """For each position of the filter, the gradients of outputs whose first maximum it has, else 0."""
         dy, best = self.turned(dy), self.best()
-        if not best.is_floating_point() or bool(best.sum().isnan()):
+        if best.device.type != "cpu" or not best.is_floating_point() or bool(best.sum().isnan()):
             winner = self.winners()
             yield from (torch.where(winner == number, dy, 0) for number in range(len(self.positions)))
             return

@@ -72,10 +72,8 @@ def _digamma(x: torch.Tensor) -> torch.Tensor:
 
 
 def _is_nan(x: torch.Tensor) -> torch.Tensor:
-    """By a comparison that leaves floats, which ATen's have vectorised, and truth values have not."""
-    if x.numel() < FEW:
-        return torch.isnan(x)
-    return torch.ne(x, x, out=torch.empty_like(x)).to(torch.bool)
+    """By a comparison into floats, which ATen has vectorised, and that into truth values not."""
+    return torch.isnan(x) if x.numel() < FEW else torch.ne(x, x, out=torch.empty_like(x)).to(torch.bool)
 
 
 def _is_inf(x: torch.Tensor) -> torch.Tensor:
