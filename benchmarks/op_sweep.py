@@ -1,10 +1,11 @@
 """Times every op of the test tables on larger shapes, beside TensorFlow and torch, and lists the slowest.
 
-python benchmarks/op_sweep.py [--bytes 1000000] [--seconds 0.05] [--json FILE] [--markdown FILE]
+python benchmarks/op_sweep.py [--size 1MB | --size 64MB | --bytes N] [--seconds 0.05] [--limit 30]
+    [--memory 10] [--json FILE] [--markdown FILE]
 
 Each implementation runs in a process of its own, one op after another; an op that takes longer than `--limit`
-is left out, and the others go on. TF_PYTHON names the Python that has TensorFlow; without it that peer is
-left out. `over the best` is the time over that of the faster peer.
+seconds or more memory than `--memory` GB is left out, and the others go on. TF_PYTHON names the Python that
+has TensorFlow; without it that peer is left out. `over the best` is the time over that of the faster peer.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ import argparse
 import json
 import os
 import queue
+import resource
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 from compare import HERE, machine, markdown_table
@@ -25,6 +28,7 @@ IMPLEMENTATIONS = {
     "tensorflow": ("op_sweep_tf1.py", "TF_PYTHON"),
     "torch": ("op_sweep_torch.py", "PYTHON"),
 }
+SIZES = {"1MB": 1_000_000, "64MB": 64_000_000}
 WORST = 20
 
 
@@ -51,7 +55,15 @@ def lines_of(process: subprocess.Popen[str], limit: float) -> tuple[list[dict[st
     return found, True
 
 
-def measured(name: str, size: int, seconds: float, limit: float) -> dict[str, dict[str, object]]:
+def bounded_memory(gigabytes: float) -> Callable[[], None]:
+    """What a process does before it starts, so that it cannot take more: allocations fail instead."""
+    most = int(gigabytes * 1e9)
+    return lambda: resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+
+
+def measured(
+    name: str, size: int, seconds: float, limit: float, memory: float
+) -> dict[str, dict[str, object]]:
     """The lines of all ops of an implementation, by op; one that was too slow has `faults`."""
     script, variable = IMPLEMENTATIONS[name]
     python = sys.executable if variable == "PYTHON" else os.environ.get(variable)
@@ -66,7 +78,12 @@ def measured(name: str, size: int, seconds: float, limit: float) -> dict[str, di
         }
         command = [python, str(HERE / "workloads" / script)]
         process = subprocess.Popen(
-            command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+            command,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            preexec_fn=bounded_memory(memory),
         )
         lines, ended = lines_of(process, limit)
         process.wait()
@@ -125,16 +142,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--bytes", type=int, default=1_000_000)
+    parser.add_argument("--size", choices=SIZES, default="1MB")
+    parser.add_argument("--bytes", type=int, help="instead of a size")
     parser.add_argument("--seconds", type=float, default=0.05)
     parser.add_argument("--limit", type=float, default=30.0)
+    parser.add_argument("--memory", type=float, default=10.0)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--markdown", type=Path)
     arguments = parser.parse_args()
+    size = arguments.bytes or SIZES[arguments.size]
     results = {
-        name: measured(name, arguments.bytes, arguments.seconds, arguments.limit) for name in IMPLEMENTATIONS
+        name: measured(name, size, arguments.seconds, arguments.limit, arguments.memory)
+        for name in IMPLEMENTATIONS
     }
-    page = report(results, arguments.bytes)
+    page = report(results, size)
     print(page)
     if arguments.json:
         arguments.json.write_text(json.dumps(results, indent=1))

@@ -88,9 +88,9 @@ def main() -> None:
             continue
         print(json.dumps({"begins": subject.op}), flush=True)
         faults = []
-        for way, inputs in enumerate(subject.ways):
+        for way, make in enumerate(subject.ways):
             try:
-                value = seconds(subject, inputs)
+                value = seconds(subject, make())
             except Exception as error:
                 faults.append(f"{type(error).__name__}: {str(error)[:200]}")
                 continue

@@ -8,6 +8,7 @@ where that fits, or else the first ones (images, batches), or else all but these
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import sys
 import zlib
@@ -24,16 +25,17 @@ from op_cases import Case, Listed, Spec
 
 DRAWN = 1 << 18  # elements that are drawn; larger arrays repeat them
 BY_BATCH = {"convolution", "neural_net", "images"}  # families whose windows stay as they are
+Scale = Callable[[tuple[int, ...]], tuple[int, ...]]
 WITHOUT = {"candidate_sampling", "random", "stateful", "updates"}  # random values, and state
 
 
 @dataclasses.dataclass(frozen=True)
 class Subject:
-    """An op with its inputs (arrays, lists of arrays) and attributes; `ways` are other shapes to try."""
+    """An op with its attributes; each of `ways` makes inputs (arrays, lists of arrays) to try."""
 
     op: str
     dtype: str
-    ways: list[list[Any]]
+    ways: list[Callable[[], list[Any]]]
     attributes: dict[str, Any]
 
 
@@ -51,8 +53,12 @@ def subjects(size: int) -> Iterator[Subject]:
                 continue
             done.add(one.op)
             ways = (_by_batch, _by_all) if family in BY_BATCH else (_by_all, _by_batch, _by_rest)
-            inputs = [_inputs(one, way(specs, one, size)) for way in ways]
-            yield Subject(one.op, one.dtype, inputs, one.attributes)
+            makers = [functools.partial(_inputs_by, way, specs, one, size) for way in ways]
+            yield Subject(one.op, one.dtype, makers, one.attributes)
+
+
+def _inputs_by(way: Callable[..., Scale], specs: list[Spec], one: Case, size: int) -> list[Any]:
+    return _inputs(one, way(specs, one, size))
 
 
 def _flat(specs: Any) -> Iterator[Spec]:
@@ -72,9 +78,6 @@ def _largest(specs: list[Spec], one: Case) -> int:
     """The bytes of the largest input."""
     drawn = [s for s in specs if s.kind != "literal"]
     return max(math.prod(s.shape) * op_cases.NUMPY_DTYPES[s.dtype_in(one.dtype)].itemsize for s in drawn)
-
-
-Scale = Callable[[tuple[int, ...]], tuple[int, ...]]
 
 
 def _by_all(specs: list[Spec], one: Case, size: int) -> Scale:

@@ -222,10 +222,30 @@ def _(node: Node, env: Environment) -> Kernel:
             raise _invalid(
                 f"num_upper must be negative or less or equal to number of columns ({columns}) got: {upper}"
             )
-        band = _band(rows, columns, lower, upper, x.device)
-        return torch.where(band, x, torch.zeros((), dtype=x.dtype, device=x.device))
+        return _kept(x, rows, columns, lower, upper)
 
     return keep
+
+
+_WORDS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}  # by bytes an element
+
+
+def _kept(x: torch.Tensor, rows: int, columns: int, lower: int, upper: int) -> torch.Tensor:
+    """The band, in new memory: by triangles if rows are long, or else by a mask of bits."""
+    if lower < 0 and upper < 0:
+        return x.clone()
+    if x.is_complex() or x.dtype is torch.bool or x.dtype.itemsize > 8:
+        band = _band(rows, columns, lower, upper, x.device)
+        return torch.where(band, x, torch.zeros((), dtype=x.dtype, device=x.device))
+    word = _WORDS[x.dtype.itemsize]
+    bits = x.view(word)
+    if columns < 64 and x.numel() > 4 * rows * columns:
+        mask = _band(rows, columns, lower, upper, x.device).to(word).neg_()
+        return torch.bitwise_and(bits, mask).view(x.dtype)
+    if lower < 0:
+        return bits.tril(upper).view(x.dtype)
+    below = bits.triu(-lower)
+    return (below if upper < 0 else below.tril_(upper)).view(x.dtype)
 
 
 def _band(rows: int, columns: int, lower: int, upper: int, device: torch.device) -> torch.Tensor:

@@ -4,8 +4,9 @@ The diagonals come as [..., 3, n]: above (its last element is not used), main, b
 TridiagonalMatMul takes each as [..., 1, n].
 
 The solution without pivots is by cyclic reduction: every second unknown is eliminated from its neighbours,
-all at once, until one is left. With pivots, that is tried first, and kept where it solves a system as near
-as rounding allows to the one that is given. Where it does not, a block of rows is taken at a time: zeros are
+all at once, until one is left. With pivots, that is tried first, in double precision unless the main
+diagonal dominates, and kept where it solves a system as near as rounding allows to the one that is given.
+Where it does not, a block of rows is taken at a time: zeros are
 made below the diagonal of the row that is left of the block before and the block's own rows, by a QR
 factorisation, which is stable for every regular matrix; what is left over is the row for the next block.
 """
@@ -80,19 +81,36 @@ def _check(diagonals: torch.Tensor, rhs: torch.Tensor) -> None:
 
 
 _BLOCK = 64  # rows that are eliminated at once
-_SMALL = 32  # up to which a dense matrix is as fast
+_SMALL = 32  # up to which a dense matrix is as fast,
+_FEW = 2**13  # unless there are many: elements of diagonals
+_WIDE = {
+    torch.float32: torch.float64,
+    torch.float64: torch.float64,
+    torch.complex64: torch.complex128,
+    torch.complex128: torch.complex128,
+}
 _ROUNDINGS = 32  # how many a row of an exact enough solution may be off
 
 
 def _pivoted(above: torch.Tensor, main: torch.Tensor, below: torch.Tensor, rhs: torch.Tensor) -> Any:
-    """The solution by the fastest way that is exact."""
-    if main.shape[-1] <= _SMALL:
+    """The solution by the fastest way that is exact. Where the main diagonal does not dominate, single
+    precision is computed in double, which has digits to spare, and of double the rest is solved once more."""
+    if main.shape[-1] <= _SMALL and main.numel() <= _FEW:
         return _eliminated(above, main, below, rhs)
-    found = _reduced(above, main, below, rhs)
-    sizes = _multiplied(above.abs(), main.abs(), below.abs(), found.abs()) + rhs.abs()
-    wrong = (_multiplied(above, main, below, found) - rhs).abs()
-    if bool((wrong <= _ROUNDINGS * torch.finfo(rhs.dtype).eps * sizes).all()):  # not if there is a NaN
-        return found
+    dominates = bool((main.abs() >= above.abs() + below.abs()).all())
+    kind = rhs.dtype if dominates else _WIDE[rhs.dtype]
+    upper, middle, lower, side = (each.to(kind) for each in (above, main, below, rhs))
+    allowed = _ROUNDINGS * torch.finfo(rhs.dtype).eps
+    found = _reduced(upper, middle, lower, side, has_pivots=True)
+    for attempt in range(1 if kind is not rhs.dtype else 2):
+        if attempt:
+            found = found + _reduced(
+                upper, middle, lower, side - _multiplied(upper, middle, lower, found), has_pivots=True
+            )
+        sizes = _multiplied(upper.abs(), middle.abs(), lower.abs(), found.abs()) + side.abs()
+        wrong = (_multiplied(upper, middle, lower, found) - side).abs()
+        if bool((wrong <= allowed * sizes).all()):  # not if there is a NaN
+            return found.to(rhs.dtype)
     return _eliminated(above, main, below, rhs)
 
 
@@ -158,9 +176,13 @@ def _substituted(kept: list[tuple[torch.Tensor, torch.Tensor]]) -> torch.Tensor:
     return torch.cat(parts[::-1], -2)
 
 
-def _reduced(above: torch.Tensor, main: torch.Tensor, below: torch.Tensor, rhs: torch.Tensor) -> torch.Tensor:
-    """The solution by cyclic reduction, without pivots."""
+def _reduced(
+    above: torch.Tensor, main: torch.Tensor, below: torch.Tensor, rhs: torch.Tensor, has_pivots: bool = False
+) -> torch.Tensor:
+    """The solution by cyclic reduction, without pivots or, if asked, with those of the last few equations."""
     size = main.shape[-1]
+    if has_pivots and size <= _SMALL and main.numel() <= _FEW:
+        return _eliminated(above, main, below, rhs)  # type: ignore[no-any-return]
     if size == 1:
         return rhs / main[..., None]
     below, above = below.clone(), above.clone()
@@ -179,7 +201,7 @@ def _reduced(above: torch.Tensor, main: torch.Tensor, below: torch.Tensor, rhs: 
     new_rhs[..., 1:half, :] -= up[..., None] * odd_rhs[..., : half - 1, :]
     new_above[..., :count] = -down * odd_above
     new_below[..., 1:half] = -up * odd_below[..., : half - 1]
-    even = _reduced(new_above, new_main, new_below, new_rhs)
+    even = _reduced(new_above, new_main, new_below, new_rhs, has_pivots)
     after = torch.cat([even[..., 1:, :], even.new_zeros(*even.shape[:-2], 1, even.shape[-1])], -2)
     odd = odd_rhs - odd_below[..., None] * even[..., :count, :] - odd_above[..., None] * after[..., :count, :]
     out = torch.empty_like(rhs)

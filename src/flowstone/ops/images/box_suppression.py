@@ -25,8 +25,8 @@ from flowstone.framework.node import Node
 from flowstone.framework.operation import Shapes, op
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.images.greedy_choice import (
-    chosen,
     chosen_boxes,
+    chosen_from_matrix,
     is_fraction,
     softly_chosen,
 )
@@ -180,11 +180,7 @@ def _(node: Node, env: Environment) -> Kernel:
     ) -> torch.Tensor:
         _check_candidates(overlaps, scores, None)
         lowest, bound = _scalar(least, "score_threshold"), _scalar(threshold, "overlap_threshold")
-
-        def between(rows: torch.Tensor, columns: torch.Tensor) -> torch.Tensor:
-            return overlaps[rows[:, None], columns]
-
-        return chosen(between, scores, lowest, _limit(limit), bound).int()
+        return chosen_from_matrix(overlaps, scores, lowest, _limit(limit), bound).int()
 
     return run
 

@@ -7,6 +7,9 @@ that red (0), green (1/3) and blue (2/3) divide.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+
 import torch
 
 from flowstone.framework import errors
@@ -21,9 +24,33 @@ from flowstone.ops.arrays.arrays import invalid
 _FLOATS = "T: type in [half, bfloat16, float, double] = float"
 
 
-def _hue(images: torch.Tensor, greatest: torch.Tensor, spread: torch.Tensor) -> torch.Tensor:
+_Planes = tuple[torch.Tensor, ...]  # one channel each
+_PART = 2**16  # pixels that are computed at once: their planes stay in caches
+
+
+def _converted(images: torch.Tensor, convert: Callable[[_Planes], _Planes]) -> torch.Tensor:
+    """New images whose channels are a function of these images' channels, element by element."""
+    exact = torch.float64 if images.dtype is torch.float64 else torch.float32
+    result = torch.empty_like(images, memory_format=torch.contiguous_format)
+    size = _PART if images.device.type == "cpu" else max(images.numel(), 1)
+    for out, part in zip(result.view(-1, 3).split(size), images.reshape(-1, 3).split(size)):
+        planes = convert(part.t().to(exact).contiguous().unbind(0))
+        for channel, plane in enumerate(planes):
+            out[:, channel] = plane
+    return result
+
+
+def _span(planes: _Planes) -> tuple[torch.Tensor, torch.Tensor]:
+    """The greatest and the least channel."""
+    r, g, b = planes
+    return torch.maximum(r, g).maximum(b), torch.minimum(r, g).minimum(b)
+
+
+def _hue(planes: _Planes, greatest: torch.Tensor, spread: torch.Tensor) -> torch.Tensor:
     """The hue in sixths of the circle, [0, 6)."""
-    r, g, b = images.unbind(-1)
+    r, g, b = planes
+    if spread.device.type == "cpu" and math.isfinite(spread.sum().item()):
+        return _finite_hue(planes, greatest, spread)
     hue = torch.where(
         r == greatest,
         (g - b) / spread,
@@ -33,26 +60,41 @@ def _hue(images: torch.Tensor, greatest: torch.Tensor, spread: torch.Tensor) -> 
     return torch.where(hue < 0, hue + 6, hue)
 
 
-def _to_hsv(images: torch.Tensor) -> torch.Tensor:
-    wide = images if images.dtype in (torch.float32, torch.float64) else images.float()
-    greatest, least = wide.amax(-1), wide.amin(-1)
+def _finite_hue(planes: _Planes, greatest: torch.Tensor, spread: torch.Tensor) -> torch.Tensor:
+    """The same with conditions as the numbers 0 and 1, which are exact and do not branch."""
+    r, g, b = planes
+    is_r = torch.eq(r, greatest, out=torch.empty_like(r))
+    not_r = 1 - is_r
+    is_g = torch.eq(g, greatest, out=torch.empty_like(g)).mul_(not_r)
+    is_b = not_r.sub_(is_g)
+    hue = (g - b).mul_(is_r).addcmul_(b - r, is_g).addcmul_(r - g, is_b)
+    hue.div_(torch.eq(spread, 0, out=torch.empty_like(spread)).add_(spread))
+    hue.add_(is_g, alpha=2).add_(is_b, alpha=4)
+    return hue.add_(torch.lt(hue, 0, out=is_r), alpha=6)
+
+
+def _to_hsv(planes: _Planes) -> _Planes:
+    greatest, least = _span(planes)
     spread = greatest - least
-    saturation = torch.where(greatest > 0, spread / greatest, torch.zeros_like(spread))
-    return torch.stack([_hue(wide, greatest, spread) / 6, saturation, greatest], -1).to(images.dtype)
+    is_lit = torch.gt(greatest, 0, out=torch.empty_like(greatest))
+    if greatest.device.type == "cpu" and math.isfinite(spread.sum().item()) and bool(is_lit.all()):
+        saturation = spread / greatest
+    else:
+        saturation = torch.where(greatest > 0, spread / greatest, torch.zeros_like(spread))
+    return _hue(planes, greatest, spread).div_(6), saturation, greatest
 
 
-def _pure(hue: torch.Tensor) -> torch.Tensor:
-    """The share of each channel in the pure colour of a hue in sixths; channels last."""
-    red = (hue - 3).abs_() - 1
-    green = 2 - (hue - 2).abs_()
-    blue = 2 - (hue - 4).abs_()
-    return torch.stack([red, green, blue], -1).clamp_(0, 1)
+def _pure(hue: torch.Tensor) -> _Planes:
+    """The share of each channel in the pure colour of a hue in sixths."""
+    red = (hue - 3).abs_().sub_(1).clamp_(0, 1)
+    green, blue = ((hue - place).abs_().neg_().add_(2).clamp_(0, 1) for place in (2, 4))
+    return red, green, blue
 
 
-def _to_rgb(images: torch.Tensor) -> torch.Tensor:
-    hue, saturation, value = images.unbind(-1)
-    saturation = saturation.unsqueeze(-1)
-    return _pure(hue * 6).mul_(saturation).add_(1 - saturation).mul_(value.unsqueeze(-1))
+def _to_rgb(planes: _Planes) -> _Planes:
+    hue, saturation, value = planes
+    grey = 1 - saturation
+    return tuple(share.mul_(saturation).add_(grey).mul_(value) for share in _pure(hue * 6))
 
 
 def _infer_colours(node: Node) -> Dims:
@@ -67,10 +109,10 @@ def _infer_colours(node: Node) -> Dims:
 
 
 def _conversion(node: Node, env: Environment) -> Kernel:
-    function = _to_hsv if node.type == "RGBToHSV" else _to_rgb
+    convert = _to_hsv if node.type == "RGBToHSV" else _to_rgb
     dims = node.dims(0)
     if dims and dims[-1] == 3:
-        return Call(function, X0)
+        return Call(_converted, X0, convert)
 
     def run(images: torch.Tensor) -> torch.Tensor:
         if images.dim() == 0:
@@ -78,7 +120,7 @@ def _conversion(node: Node, env: Environment) -> Kernel:
         if images.shape[-1] != 3:
             message = f"input must have 3 channels but input only has {images.shape[-1]} channels."
             raise errors.FailedPreconditionError(None, None, message)
-        return function(images)
+        return _converted(images, convert)
 
     return run
 
@@ -208,15 +250,18 @@ adjust_hue_op.infer(_infer_adjusted)
 adjust_hue_op.no_gradient()
 
 
+def _turned(planes: _Planes, delta: torch.Tensor) -> _Planes:
+    greatest, least = _span(planes)
+    spread = greatest - least
+    hue = torch.remainder(_hue(planes, greatest, spread) + 6 * delta, 6)
+    return tuple(share.mul_(spread).add_(least) for share in _pure(hue))
+
+
 @adjust_hue_op.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
     def run(images: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
         _check_images(images, delta, "delta", 3)
-        wide = images.float()
-        greatest, least = wide.amax(-1), wide.amin(-1)
-        spread = greatest - least
-        hue = torch.remainder(_hue(wide, greatest, spread) + 6 * delta, 6)
-        return _pure(hue).mul_(spread.unsqueeze(-1)).add_(least.unsqueeze(-1)).to(images.dtype)
+        return _converted(images, lambda planes: _turned(planes, delta))
 
     return run
 
@@ -232,8 +277,11 @@ adjust_saturation_op.no_gradient()
 def _(node: Node, env: Environment) -> Kernel:
     def run(images: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
         _check_images(images, scale, "scale", 3)
-        colours = _to_hsv(images.float())
-        colours[..., 1].mul_(scale).clamp_(0, 1)
-        return _to_rgb(colours).to(images.dtype)
+        return _converted(images, lambda planes: _coloured(planes, scale))
 
     return run
+
+
+def _coloured(planes: _Planes, scale: torch.Tensor) -> _Planes:
+    hue, saturation, value = _to_hsv(planes)
+    return _to_rgb((hue, saturation.mul_(scale).clamp_(0, 1), value))

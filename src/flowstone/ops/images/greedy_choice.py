@@ -96,6 +96,26 @@ def chosen(
     return torch.cat(parts) if parts else torch.zeros(0, dtype=torch.int64, device=scores.device)
 
 
+_FEW = 64  # boxes that are chosen one by one from a matrix
+
+
+def chosen_from_matrix(
+    overlaps: torch.Tensor, scores: torch.Tensor, least: float, limit: int, threshold: float
+) -> torch.Tensor:
+    """`chosen` with the overlaps [n, n] of candidates (rows) and chosen ones at hand."""
+    if limit > _FEW or scores.device.type != "cpu":
+        return chosen(lambda rows, columns: overlaps[rows[:, None], columns], scores, least, limit, threshold)
+    values, matrix = scores.numpy(), overlaps.numpy()
+    rest = np.flatnonzero(values > least)
+    rest = rest[np.argsort(-values[rest], kind="stable")]
+    kept: list[int] = []
+    while len(rest) and len(kept) < limit:
+        best, rest = rest[0], rest[1:]
+        kept.append(int(best))
+        rest = rest[~(matrix[rest, best] > threshold)]
+    return torch.tensor(kept, dtype=torch.int64)
+
+
 def _blocks(scores: torch.Tensor, least: float, limit: int) -> Iterator[torch.Tensor]:
     size = min(_BLOCK, max(2 * limit, 16))
     for part in candidates(scores, least, max(2 * limit, 1024)):

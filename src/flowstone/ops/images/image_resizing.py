@@ -195,9 +195,26 @@ def _(node: Node, env: Environment) -> Kernel:
         rows, columns = checked_size(x, size)
         if align or half:
             return _bilinear(x.float().permute(_TO_FIRST), [rows, columns], align).permute(_TO_LAST)
+        if x.shape[3] >= _MANY and x.device.type == "cpu" and x.numel():
+            return _with_a_border(x.float(), rows, columns)
         return sample(x, _linear_taps(x.shape[1], rows), _linear_taps(x.shape[2], columns))
 
     return run
+
+
+_MANY = 16  # channels, over which ATen's loops are vectorised
+
+
+def _with_a_border(x: torch.Tensor, rows: int, columns: int) -> torch.Tensor:
+    """TensorFlow 1's way by corners that fit: of images whose last row and column are there twice, one more
+    row and column are made, and left out."""
+    batch, height, width, channels = x.shape
+    wide = x.new_empty(batch, height + 1, width + 1, channels)
+    wide[:, :height, :width] = x
+    wide[:, height, :width] = x[:, -1]
+    wide[:, :, width] = wide[:, :, width - 1]
+    found = _bilinear(wide.permute(_TO_FIRST), [rows + 1, columns + 1], True).permute(_TO_LAST)
+    return found[:, :rows, :columns].contiguous()
 
 
 @bilinear_grad.kernel(CPU, GPU)

@@ -232,8 +232,10 @@ def _elu_grad_kernel(node: Node) -> Call:
 
 
 def _selu_grad(dy: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    """As of Elu, with its scale and alpha; ATen's own differs where y is 0."""
-    return torch.where(y < 0, y + _SELU_SCALE * _SELU_ALPHA, _SELU_SCALE).mul_(dy)
+    """As of Elu, with its scale and alpha; at y = 0, which ATen counts as negative, that of positive ones."""
+    least = torch.finfo(y.dtype).smallest_normal * torch.finfo(y.dtype).eps  # moves no other number
+    result: torch.Tensor = _elu_backward(dy, _SELU_ALPHA, _SELU_SCALE, 1.0, True, torch.add(y, least))
+    return result
 
 
 def _elu_grad_gradient(again: OpDeclaration) -> GradientFunction:
@@ -264,7 +266,8 @@ def _softplus_grad(dy: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
 
 
 def _softsign(x: torch.Tensor) -> torch.Tensor:
-    return x / torch.abs(x).add_(1)
+    divisor = torch.abs(x).add_(1)
+    return torch.div(x, divisor, out=divisor)
 
 
 def _softsign_grad(dy: torch.Tensor, x: torch.Tensor) -> torch.Tensor:

@@ -103,11 +103,17 @@ def _kernel(node: Node, env: Environment) -> Kernel:
         counts = np.bincount(places[kept, 0], minlength=rows)
         blank = 0 if blank_first else logits.shape[2] - 1
         times = np.maximum(lengths, 1)
-        losses, gradient = sums(logits.log_softmax(2), targets, counts.tolist(), times.tolist(), blank)
+        used = logits[: times.max()]
+        losses, gradient = sums(used.log_softmax(2), targets, counts.tolist(), times.tolist(), blank)
         untimed = ignored | (lengths == 0)
         losses[torch.from_numpy(untimed & (ignored | (counts == 0)))] = 0
         losses[torch.from_numpy(untimed & ~ignored & (counts > 0))] = math.inf
-        return [losses, _inside(logits, losses, gradient, np.where(ignored, 0, lengths))]
+        gradient = _inside(used, losses, gradient, np.where(ignored, 0, lengths))
+        if len(used) == len(logits):
+            return [losses, gradient]
+        whole = torch.zeros_like(logits)
+        whole[: len(used)] = gradient
+        return [losses, whole]
 
     return run
 

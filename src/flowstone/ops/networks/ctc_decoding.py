@@ -107,11 +107,15 @@ def _(node: Node, env: Environment) -> Kernel:
             raise invalid(
                 f"blank_index expected to be between {-classes} and {classes - 1} but was {blank_index}"
             )
+        logits = logits[: max(int(lengths.max()), 0)]
         inside = torch.arange(len(logits), device=logits.device) < lengths.to(logits.device)[:, None]
-        ordered = logits.nan_to_num(-torch.inf, torch.inf, -torch.inf)
-        ordered[:, :, 0].masked_fill_(logits[:, :, 0].isnan(), torch.inf)  # nothing exceeds NaN
-        labels = ordered.argmax(2).t()
-        largest = logits.gather(2, labels.t()[:, :, None])[:, :, 0].t()
+        largest, labels = logits.max(2)
+        if bool(largest.isnan().any()):
+            ordered = logits.nan_to_num(-torch.inf, torch.inf, -torch.inf)
+            ordered[:, :, 0].masked_fill_(logits[:, :, 0].isnan(), torch.inf)  # nothing exceeds NaN
+            labels = ordered.argmax(2)
+            largest = logits.gather(2, labels[:, :, None])[:, :, 0]
+        largest, labels = largest.t(), labels.t()
         kept = inside & (labels != blank)
         if merge:
             kept &= _runs_begin(labels)

@@ -40,6 +40,11 @@ dilation2d_backprop_filter = op(
 )
 
 
+_LONG = 16  # elements from which loops over pixels are long
+_PART = 2**18  # elements of images that are computed at once: they stay in caches
+_WORDS = {2: torch.int16, 4: torch.int32, 8: torch.int64}  # by bytes an element
+
+
 class _Dilation:
     """The windows of a node over one image shape: `positions` are slices of the padded image, row by row."""
 
@@ -57,11 +62,11 @@ class _Dilation:
         wide = image if exact else image.to(torch.int64)
         lowest = -math.inf if exact else -(2**62)
         pad = [0, 0, before[1], after[1], before[0], after[0]]
-        self.image, self.before = torch.constant_pad_nd(wide, pad, lowest), before
+        self.before = before
+        self.image = self.turned(torch.constant_pad_nd(wide, pad, lowest))
         self.filter = kernel if exact else kernel.to(torch.int64)
         self.positions = [
             (
-                slice(None),
                 slice(row * rates[0], row * rates[0] + (counts[0] - 1) * strides[0] + 1, strides[0]),
                 slice(column * rates[1], column * rates[1] + (counts[1] - 1) * strides[1] + 1, strides[1]),
             )
@@ -69,13 +74,44 @@ class _Dilation:
             for column in range(kernel.shape[1])
         ]
 
+    def turned(self, x: torch.Tensor) -> torch.Tensor:
+        """Images as [height, width, depth, batch]. Unless pixels are long, what comes last in memory is the
+        batch or the rows of images, whichever is longer."""
+        if x.shape[3] >= _LONG:
+            return x.permute(1, 2, 3, 0)
+        if x.shape[0] >= x.shape[2]:
+            return x.permute(1, 2, 3, 0).contiguous()
+        return x.permute(3, 0, 1, 2).contiguous().permute(2, 3, 0, 1)
+
     def candidates(self) -> Iterator[Any]:
-        """Image plus filter for each position of the filter."""
-        offsets = self.filter.flatten(0, 1)
+        """Image plus filter for each position of the filter, [rows, columns, depth, batch]."""
+        offsets = self.filter.flatten(0, 1).unsqueeze(2)
         return (self.image[position] + offset for position, offset in zip(self.positions, offsets))
 
+    def best(self) -> torch.Tensor:
+        """The greatest candidates."""
+        best: Any = None
+        for candidate in self.candidates():
+            best = candidate if best is None else torch.maximum(best, candidate, out=best)
+        return best  # type: ignore[no-any-return]
+
+    def flows(self, dy: torch.Tensor) -> Iterator[torch.Tensor]:
+        """For each position of the filter, the gradients of outputs whose first maximum it has, else 0."""
+        dy, best = self.turned(dy), self.best()
+        if best.device.type != "cpu" or not best.is_floating_point() or bool(best.sum().isnan()):
+            winner = self.winners()
+            yield from (torch.where(winner == number, dy, 0) for number in range(len(self.positions)))
+            return
+        word = _WORDS[dy.dtype.itemsize]
+        rest = dy.clone().view(word)
+        for candidate in self.candidates():
+            mask = candidate.eq_(best).view(word).neg_()  # minus 0, or minus the bits of 1.0: negative
+            flow = mask.bitwise_right_shift_(8 * dy.dtype.itemsize - 1).bitwise_and_(rest)
+            rest.bitwise_xor_(flow)
+            yield flow.view(dy.dtype)
+
     def winners(self) -> torch.Tensor:
-        """The number of the filter position that has the maximum, for each output."""
+        """The number of the filter position that has the maximum, for each output; nothing exceeds NaN."""
         candidates = enumerate(self.candidates())
         _, best = next(candidates)
         winner = torch.zeros_like(best, dtype=torch.int64)
@@ -83,6 +119,12 @@ class _Dilation:
             wins = candidate > best
             best, winner = torch.where(wins, candidate, best), winner.masked_fill(wins, number)
         return winner
+
+
+def _parts(*images: torch.Tensor) -> Iterator[tuple[torch.Tensor, ...]]:
+    """Batches of images that are not large, at least one."""
+    of_one = max(1, images[0][:1].numel()) if images[0].dim() == 4 else 1
+    return zip(*[each.split(max(1, _PART // of_one)) for each in images])
 
 
 @dilation2d_op.infer
@@ -102,10 +144,12 @@ def _(node: Node, env: Environment) -> Kernel:
     attributes = node.attributes
 
     def run(image: torch.Tensor, kernel: torch.Tensor) -> torch.Tensor:
-        best: Any = None
-        for candidate in _Dilation(attributes, image, kernel).candidates():
-            best = candidate if best is None else torch.maximum(best, candidate)
-        return best.to(image.dtype)  # type: ignore[no-any-return]
+        parts = [of(part, kernel) for (part,) in _parts(image)]
+        return parts[0] if len(parts) == 1 else torch.cat(parts)
+
+    def of(image: torch.Tensor, kernel: torch.Tensor) -> torch.Tensor:
+        best = _Dilation(attributes, image, kernel).best()
+        return best.permute(3, 0, 1, 2).to(image.dtype).contiguous()
 
     return run
 
@@ -115,13 +159,17 @@ def _(node: Node, env: Environment) -> Kernel:
     attributes = node.attributes
 
     def run(image: torch.Tensor, kernel: torch.Tensor, dy: torch.Tensor) -> torch.Tensor:
+        parts = [of(part, kernel, flow) for part, flow in _parts(image, dy)]
+        return parts[0] if len(parts) == 1 else torch.cat(parts)
+
+    def of(image: torch.Tensor, kernel: torch.Tensor, dy: torch.Tensor) -> torch.Tensor:
         windows = _Dilation(attributes, image, kernel)
-        winner = windows.winners()
-        gradient = windows.image.new_zeros(windows.image.shape, dtype=dy.dtype)
-        for number, position in enumerate(windows.positions):
-            gradient[position] += torch.where(winner == number, dy, 0)
+        gradient = torch.zeros_like(windows.image, dtype=dy.dtype)
+        for position, flow in zip(windows.positions, windows.flows(dy)):
+            gradient[position] += flow
         top, left = windows.before
-        return gradient[:, top : top + image.shape[1], left : left + image.shape[2]]
+        inner = gradient[top : top + image.shape[1], left : left + image.shape[2]]
+        return inner.permute(3, 0, 1, 2).contiguous()
 
     return in_signed(node.dtype(0), run, 2)
 
@@ -131,10 +179,12 @@ def _(node: Node, env: Environment) -> Kernel:
     attributes = node.attributes
 
     def run(image: torch.Tensor, kernel: torch.Tensor, dy: torch.Tensor) -> torch.Tensor:
-        winner = _Dilation(attributes, image, kernel).winners()
-        count = kernel.shape[0] * kernel.shape[1]
-        sums = [torch.where(winner == number, dy, 0).sum((0, 1, 2)) for number in range(count)]
-        return torch.stack(sums).view(kernel.shape).to(dy.dtype)
+        sums = [of(part, kernel, flow) for part, flow in _parts(image, dy)]
+        return (sums[0] if len(sums) == 1 else torch.stack(sums).sum(0)).view(kernel.shape).to(dy.dtype)
+
+    def of(image: torch.Tensor, kernel: torch.Tensor, dy: torch.Tensor) -> torch.Tensor:
+        flows = _Dilation(attributes, image, kernel).flows(dy)
+        return torch.stack([flow.sum((0, 1, 3)) for flow in flows])
 
     return in_signed(node.dtype(0), run, 2)
 

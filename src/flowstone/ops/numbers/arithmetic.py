@@ -188,8 +188,19 @@ square_op = unary(
 square_op.gradient(lambda op, dy: (F.Mul(dy, F.Mul(constant_like(2, dy), conjugate(op.inputs[0]))),))
 
 
+_SCALES = {  # (what makes the least number, a subnormal one, a normal one, which is the second)
+    torch.float16: (2.0**10, 2.0**-14),
+    torch.bfloat16: (2.0**64, 2.0**-69),
+    torch.float32: (2.0**64, 2.0**-85),
+    torch.float64: (2.0**512, 2.0**-562),
+}
+
+
 def _sign(x: torch.Tensor) -> torch.Tensor:
-    return torch.where(torch.isnan(x), x, torch.sign(x))
+    """ATen's has 0 for NaN, which bounds keep. The sum makes -0.0 positive."""
+    scale, least = _SCALES[x.dtype]
+    zero = torch.zeros((), dtype=x.dtype, device=x.device)
+    return torch.add(zero, x, alpha=scale).clamp_(-least, least).mul_(1 / least)
 
 
 sign_op = op("Sign", "x: T -> y: T", T=SIGNED, by_element=True)

@@ -11,13 +11,13 @@ from flowstone.framework.kernel import CPU, GPU, X0, X1, Call
 from flowstone.framework.node import Node
 from flowstone.framework.operation import Shapes, op
 from flowstone.framework.shape import format_dims
-from flowstone.ops.numbers.elementwise import same_shape
+from flowstone.ops.numbers.elementwise import by_pieces, same_shape
 
 __all__: list[str] = []
 
 _SIGNED = (dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64)
 _UNSIGNED = (dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.uint64)
-_SET_BITS = torch.tensor([bin(byte).count("1") for byte in range(256)], dtype=torch.uint8)
+_SIGNED_WORDS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}  # by bytes
 _HIGHEST_FIRST = torch.tensor([128, 64, 32, 16, 8, 4, 2, 1], dtype=torch.uint8)
 
 population_count_op = op("PopulationCount", "x: T -> y: uint8", T=(*_SIGNED, *_UNSIGNED), by_element=True)
@@ -25,12 +25,24 @@ population_count_op.infer(same_shape)
 population_count_op.not_differentiable()
 
 
-def _set_bits(x: torch.Tensor, table: torch.Tensor) -> torch.Tensor:
-    of_bytes = table[x.contiguous().unsqueeze(-1).view(torch.uint8).int()]
-    return of_bytes.sum(-1, dtype=torch.uint8)
+def _set_bits(x: torch.Tensor) -> torch.Tensor:
+    """Sums of neighbouring bits in place, then of pairs, of fours and of bytes."""
+    size = x.dtype.itemsize
+    bytes_of_ones = int.from_bytes(b"\1" * size, "little")
+
+    def counted(word: torch.Tensor) -> torch.Tensor:
+        word = word - (word >> 1).bitwise_and_(0x55 * bytes_of_ones)
+        pairs = (word >> 2).bitwise_and_(0x33 * bytes_of_ones)
+        word = word.bitwise_and_(0x33 * bytes_of_ones).add_(pairs)
+        word = (word >> 4).add_(word).bitwise_and_(0x0F * bytes_of_ones)
+        if size > 1:
+            word = word.mul_(bytes_of_ones).bitwise_right_shift_(8 * size - 8)
+        return word.to(torch.uint8)
+
+    return by_pieces(counted, torch.uint8, x.view(_SIGNED_WORDS[size]))
 
 
-population_count_op.kernel(CPU, GPU)(lambda node, env: Call(_set_bits, X0, _SET_BITS.to(env.device)))
+population_count_op.kernel(CPU, GPU)(lambda node, env: Call(_set_bits, X0))
 
 compare_and_bitpack_op = op(
     "CompareAndBitpack",

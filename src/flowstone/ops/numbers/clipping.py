@@ -26,9 +26,20 @@ clip_by_value_op = op("ClipByValue", "t: T, clip_value_min: T, clip_value_max: T
 clip_by_value_op.infer(same_shape)
 
 
+def _clip_by_numbers(t: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> torch.Tensor:
+    """As numbers, limits stay in registers; ATen broadcasts tensors."""
+    return torch.clamp(t, low.item(), high.item())
+
+
+def _clip_by_numbers_in_place(t: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> torch.Tensor:
+    return t.clamp_(low.item(), high.item())
+
+
 @clip_by_value_op.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
     clip = ordered(node.dtype(0), torch.clamp)
+    if clip is torch.clamp and env.device.type == "cpu" and node.dims(1) == node.dims(2) == ():
+        return Call(_clip_by_numbers, X0, X1, X2).or_in_place(0, _clip_by_numbers_in_place, X0, X1, X2)
     if all(node.dims(i) == () or node.dims(i) == node.static_shape(0) is not None for i in (1, 2)):
         call = Call(clip, X0, X1, X2)
         return call if clip is not torch.clamp else call.or_in_place(0, torch.Tensor.clamp_, X0, X1, X2)

@@ -6,6 +6,7 @@ a vector.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -37,10 +38,27 @@ __all__ = [
 ]  # fmt: skip
 
 
+# The most elements of which comparisons into numbers, which ATen has vectorised, and from there into truth
+# values are faster than comparisons into truth values.
+_INTO_NUMBERS = {torch.float32: 2**20, torch.int32: 2**20, torch.float16: 2**40, torch.bfloat16: 2**40}
+_LEAST = 2**14
+
+
+def _compared(node: Node, env: Environment, function: Callable[..., torch.Tensor]) -> Call:
+    dtype, dims = node.dtype(0).torch, node.outputs[0].static_shape
+    plain = Call(function, X0, X1)
+    if env.device.type != "cpu" or dtype not in _INTO_NUMBERS or dims is None:
+        return plain
+    if not _LEAST <= math.prod(dims) <= _INTO_NUMBERS[dtype]:
+        return plain
+    numbers = Call(function, X0, X1, out=Call(torch.empty, dims, dtype=dtype))
+    return Call(torch.Tensor.to, numbers, torch.bool)
+
+
 def _comparison(name: str, function: Callable[..., torch.Tensor]) -> OpDeclaration:
     declaration = op(name, "x: T, y: T -> z: bool", T=REAL)
     declaration.infer(broadcast_shape)
-    declaration.kernel(CPU, GPU)(lambda node, env: Call(ordered(node.dtype(0), function), X0, X1))
+    declaration.kernel(CPU, GPU)(lambda node, env: _compared(node, env, ordered(node.dtype(0), function)))
     return declaration.not_differentiable()
 
 
@@ -86,7 +104,7 @@ def _equality(
     def _(node: Node, env: Environment) -> Kernel:
         compare = _compare_bytes(of_strings) if node.dtype(0) is dtypes.string else function
         if node.attributes["incompatible_shape_error"]:
-            return compare if compare is not function else Call(function, X0, X1)
+            return compare if compare is not function else _compared(node, env, function)
 
         def compare_leniently(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
             try:

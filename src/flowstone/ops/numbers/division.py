@@ -31,6 +31,7 @@ from flowstone.ops.numbers.elementwise import (
     broadcast_shape,
     conjugate,
     sum_to,
+    zero_where_zero,
 )
 from flowstone.ops.numbers.unsigned_integers import divided
 
@@ -148,7 +149,7 @@ def _(op: Operation, dz: Tensor) -> Gradients:
 
 
 def _div_no_nan(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    return torch.where(y == 0, 0, torch.div(x, y))
+    return zero_where_zero(torch.div(x, y), y)
 
 
 div_no_nan_op = binary("DivNoNan", _div_no_nan, types=FLOATS_AND_COMPLEX)

@@ -136,6 +136,42 @@ def keeps_shape(x: Dims, other: Dims) -> bool:
     return all(b == 1 or (b is not None and a == b) for a, b in zip(aligned, other))
 
 
+# ---- what kernels share
+
+FEW = 2**13  # elements: of fewer, the calls take longer than the work
+_PIECE = 2**19  # bytes: a few such arrays stay in caches, and calls take little of the time
+_WORDS = {2: torch.int16, 4: torch.int32, 8: torch.int64}  # by bytes an element
+
+
+def by_pieces(function: Callable[..., torch.Tensor], dtype: torch.dtype, *xs: torch.Tensor) -> torch.Tensor:
+    """An element-wise function of several passes, of tensors of one shape; on a host in pieces."""
+    first = xs[0]
+    if first.nbytes < 4 * _PIECE or first.device.type != "cpu" or not all([x.is_contiguous() for x in xs]):
+        return function(*xs)
+    result = torch.empty(first.shape, dtype=dtype)
+    count = _PIECE // first.itemsize
+    for found, *pieces in zip(*[x.view(-1).split(count) for x in (result, *xs)]):
+        found.copy_(function(*pieces))
+    return result
+
+
+def zero_where_zero(result: torch.Tensor, x: torch.Tensor, signed: bool = False) -> torch.Tensor:
+    """`result`, overwritten with 0 where `x`, which broadcasts to it, is zero: by masks, as in `choosing`.
+
+    `signed`: by the zero of `x` with its sign.
+    """
+    if result.numel() < FEW or result.is_complex():
+        return torch.where(x == 0, x if signed else 0, result)
+    word = _WORDS[x.dtype.itemsize]
+    bits, found = x.view(word), result.view(word)
+    mask = torch.add(bits, bits).ne_(0).neg_()  # -0.0 is zero too: its only bit is shifted out
+    if signed:
+        found.bitwise_xor_(bits).bitwise_and_(mask).bitwise_xor_(bits)
+    else:
+        found.bitwise_and_(mask)
+    return result
+
+
 # ---- what gradients share
 
 

@@ -19,6 +19,7 @@ from flowstone.framework.kernel import CPU, GPU, X0, X1, Call, Input
 from flowstone.framework.operation import F, Gradients, OpDeclaration, op
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.numbers.elementwise import (
+    FEW,
     FLOATS,
     FLOATS_AND_COMPLEX,
     SIGNED,
@@ -70,6 +71,19 @@ def _digamma(x: torch.Tensor) -> torch.Tensor:
     return torch.where((x == 0) | (x == -math.inf), math.nan, torch.digamma(x))
 
 
+def _is_nan(x: torch.Tensor) -> torch.Tensor:
+    """By a comparison into floats, which ATen has vectorised, and that into truth values not."""
+    return torch.isnan(x) if x.numel() < FEW else torch.ne(x, x, out=torch.empty_like(x)).to(torch.bool)
+
+
+def _is_inf(x: torch.Tensor) -> torch.Tensor:
+    return torch.isinf(x) if x.numel() < FEW else torch.abs(x).eq_(math.inf).to(torch.bool)
+
+
+def _is_finite(x: torch.Tensor) -> torch.Tensor:
+    return torch.abs(x).lt_(math.inf).to(torch.bool)
+
+
 _WITH_INTEGERS = SIGNED  # TensorFlow's declarations admit them, though it computes floating types alone
 
 exp_op = unary("Exp", torch.exp, FLOATS_AND_COMPLEX, in_place=_T.exp_, cost=8, elementwise=True)
@@ -103,9 +117,9 @@ ceil_op = unary("Ceil", torch.ceil, FLOATS, in_place=_T.ceil_)
 floor_op = unary("Floor", torch.floor, FLOATS, in_place=_T.floor_)
 rint_op = unary("Rint", torch.round, FLOATS, in_place=_T.round_)
 round_op = unary("Round", torch.round, SIGNED, in_place=_T.round_)
-is_nan_op = unary("IsNan", torch.isnan, FLOATS, result="bool")
-is_inf_op = unary("IsInf", torch.isinf, FLOATS, result="bool")
-is_finite_op = unary("IsFinite", torch.isfinite, FLOATS, result="bool")
+is_nan_op = unary("IsNan", _is_nan, FLOATS, result="bool")
+is_inf_op = unary("IsInf", _is_inf, FLOATS, result="bool")
+is_finite_op = unary("IsFinite", _is_finite, FLOATS, result="bool")
 
 
 # ---- gradients with respect to the argument

@@ -16,6 +16,7 @@ from flowstone.ops.numbers.elementwise import (
     broadcast_shape,
     constant_like,
     sum_to,
+    zero_where_zero,
 )
 
 __all__ = ["multiply_no_nan", "nextafter", "xlog1py"]
@@ -34,11 +35,11 @@ def _(op: Operation, dz: Tensor) -> Gradients:
 
 
 def _zero_where_second_is(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    return torch.where(y == 0, y, x * y)
+    return zero_where_zero(x * y, y)
 
 
 def _x_log1p_y(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    return torch.where(x == 0, x, x * torch.log1p(y))
+    return zero_where_zero(torch.mul(x, torch.log1p(y)), x)
 
 
 mul_no_nan_op = binary("MulNoNan", _zero_where_second_is, types=FLOATS_AND_COMPLEX)

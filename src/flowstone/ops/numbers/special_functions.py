@@ -31,6 +31,7 @@ from flowstone.ops.numbers.elementwise import (
     broadcast_shape,
     constant_like,
     sum_to,
+    zero_where_zero,
 )
 from flowstone.ops.numbers.unsigned_integers import SIGNED
 
@@ -68,7 +69,7 @@ def _(op: Operation, dz: Tensor) -> Gradients:
 
 
 def _zero_where_first_is(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
-    return lambda x, y: torch.where(x == 0, x, function(x, y))
+    return lambda x, y: zero_where_zero(function(x, y), x, signed=True)
 
 
 xdivy_op = binary("Xdivy", _zero_where_first_is(torch.div), types=FLOATS_AND_COMPLEX)

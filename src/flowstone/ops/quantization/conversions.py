@@ -19,7 +19,8 @@ from flowstone.framework.node import Node
 from flowstone.framework.operation import Shapes, op
 from flowstone.framework.tensor import Tensor
 from flowstone.ops.arrays.arrays import invalid
-from flowstone.ops.quantization.ranges import by_pieces, limits, narrowed, rounded_away
+from flowstone.ops.numbers.elementwise import by_pieces
+from flowstone.ops.quantization.ranges import bounded, limits, narrowed, rounded_away, rounded_up
 
 __all__ = ["dequantize", "quantize", "quantize_v2"]
 
@@ -173,7 +174,8 @@ def _(node: Node, env: Environment) -> Kernel:
             convert = _by_range(form, x, low, high)
         if form.axis != -1:
             return [convert(x), low, high]
-        return [by_pieces(convert, x, form.dtype.torch), low, high]
+        assert form.dtype.torch is not None
+        return [by_pieces(convert, form.dtype.torch, x), low, high]
 
     return run
 
@@ -188,7 +190,7 @@ def _by_scale(
     low, high, scale = form.spread(low, x), form.spread(high, x), form.spread(scale, x)
 
     def convert(x: torch.Tensor) -> torch.Tensor:
-        product = x.clamp(low, high).mul_(scale)
+        product = bounded(x, low, high).mul_(scale)
         return narrowed(product.round_() if even else rounded_away(product), form.dtype)
 
     return convert
@@ -201,8 +203,10 @@ def _by_range(form: _Form, x: torch.Tensor, low: torch.Tensor, high: torch.Tenso
     low, high = form.spread(low, x), form.spread(high, x)
 
     def convert(x: torch.Tensor) -> torch.Tensor:
-        product = x.clamp(low, high).sub_(low).mul_(scale)
-        return narrowed(rounded_away(product.sub_(form.half) if form.half else product), form.dtype)
+        product = bounded(x, low, high).sub_(low).mul_(scale)
+        if not form.half:
+            return rounded_up(product).to(torch.int32).to(form.dtype.torch)
+        return narrowed(rounded_away(product.sub_(form.half)), form.dtype)
 
     return convert
 

@@ -7,6 +7,7 @@ those of the range's ends. An empty range around 0 gives zeros, and passes all g
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -17,7 +18,8 @@ from flowstone.framework.node import Node
 from flowstone.framework.operation import F, Gradients, Shapes, op
 from flowstone.framework.tensor import Tensor
 from flowstone.ops.arrays.arrays import invalid
-from flowstone.ops.quantization.ranges import by_pieces
+from flowstone.ops.numbers.elementwise import FEW, by_pieces
+from flowstone.ops.quantization.ranges import bounded, in_long_rows, passed_inside
 
 __all__ = [
     "fake_quant_with_min_max_args",
@@ -76,14 +78,21 @@ def _rounded(x: torch.Tensor, low: torch.Tensor, high: torch.Tensor, steps: _Ste
     first, last, step = steps.over(low, high)
     inverse = 1 / step
     zero = torch.floor(0.5 - first * inverse)
-
-    def rounded(x: torch.Tensor) -> torch.Tensor:
-        return x.clamp(first, last).sub_(first).mul_(inverse).sub_(zero).add_(0.5).floor_().mul_(step)
-
     empty = (low == 0) & (high == 0)
     if not low.dim() and low.device.type == "cpu":
-        return torch.zeros_like(x) if bool(empty) else by_pieces(rounded, x, x.dtype)
-    return rounded(x).masked_fill_(empty, 0)
+
+        def rounded(x: torch.Tensor) -> torch.Tensor:
+            x = bounded(x, first, last).sub_(first).mul_(inverse).sub_(zero)
+            return x.add_(0.5).floor_().mul_(step)
+
+        return torch.zeros_like(x) if bool(empty) else by_pieces(rounded, x.dtype, x)
+    rows, first, last, step, inverse, zero = in_long_rows(x, first, last, step, inverse, zero)
+    found = torch.maximum(rows, first)
+    torch.minimum(found, last, out=found)
+    found = found.sub_(first).mul_(inverse).sub_(zero).add_(0.5).floor_().mul_(step).view(x.shape)
+    if found.device.type == "cpu" and not bool(empty.any()):
+        return found
+    return found.masked_fill_(empty, 0)
 
 
 def _passed(
@@ -91,8 +100,12 @@ def _passed(
 ) -> torch.Tensor:
     """The gradient inside the range."""
     first, last, _ = steps.over(low, high)
-    inside = (x >= first).logical_and_(x <= last)
-    return torch.where(inside.logical_or_((low == 0) & (high == 0)), dy, 0)
+    empty = (low == 0) & (high == 0)
+    first, last = torch.where(empty, -math.inf, first), torch.where(empty, math.inf, last)
+    if low.device.type != "cpu" or bool(empty.any()):
+        return torch.where((x >= first).logical_and_(x <= last).logical_or_(empty), dy, 0)
+    rows, first, last = in_long_rows(x, first, last)
+    return passed_inside(dy.reshape(rows.shape), rows, first, last).view(x.shape)
 
 
 def _passed_to_ends(
@@ -101,14 +114,24 @@ def _passed_to_ends(
     """The sums of the gradient below and above the range."""
     first, last, _ = steps.over(low, high)
     width = (low != 0) | (high != 0)
-    found = []
-    for outside in (x < first, x > last):
-        outside &= width
-        if low.dim():
-            found.append(torch.where(outside, dy, 0).view(-1, len(low)).sum(0))
+    below, above = _sum_where(dy, x, torch.lt, first), _sum_where(dy, x, torch.gt, last)
+    return [torch.where(width, below, 0), torch.where(width, above, 0)]
+
+
+def _sum_where(dy: torch.Tensor, x: torch.Tensor, compare: Any, end: torch.Tensor) -> Any:
+    """The sum, of all or by channel, of `dy` where `x` compares so with the ends: of products with 0 and 1 if
+    they are finite."""
+    if x.device.type == "cpu" and x.numel() >= FEW:
+        rows, ends = in_long_rows(x, end)
+        outside = compare(rows, ends, out=torch.empty_like(rows))
+        if end.dim():
+            total = outside.mul_(dy.reshape(rows.shape)).sum(0).view(-1, len(end)).sum(0)
         else:
-            found.append(dy.masked_select(outside).sum())
-    return found
+            total = torch.dot(outside.view(-1), dy.reshape(-1))
+        if math.isfinite(total.sum().item()):
+            return total
+    chosen = torch.where(compare(x, end), dy, 0)
+    return chosen.reshape(-1, len(end)).sum(0) if end.dim() else chosen.sum()
 
 
 # ---- ranges that are attributes

@@ -12,7 +12,6 @@ tensor([-1.,  2.])
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from flowstone.framework import dtypes
 from flowstone.framework.dtypes import DType
 from flowstone.framework.node import Node
 from flowstone.ops.arrays.arrays import invalid
+from flowstone.ops.numbers.elementwise import FEW
 
 _BITS = {dtypes.qint8: 8, dtypes.quint8: 8, dtypes.qint16: 16, dtypes.quint16: 16, dtypes.qint32: 32}
 
@@ -69,23 +69,52 @@ _BELOW_HALF = {torch.float32: 0.5 - 2.0**-25, torch.float64: 0.5 - 2.0**-54}  # 
 
 def rounded_away(x: torch.Tensor) -> torch.Tensor:
     """The same of a float32 or float64 tensor."""
-    half = torch.tensor(_BELOW_HALF[x.dtype], dtype=x.dtype, device=x.device)
-    return torch.copysign(half, x).add_(x).trunc_()
+    half = _BELOW_HALF[x.dtype]
+    return torch.mul(x, 2.0**60).clamp_(-half, half).add_(x).trunc_()
 
 
-_PIECE = 2**15  # elements: a few such arrays stay in a core's cache
+def rounded_up(x: torch.Tensor) -> torch.Tensor:
+    """Of numbers that are not negative, overwritten, what their nearest integers are the whole parts of."""
+    return x.add_(_BELOW_HALF[x.dtype])
 
 
-def by_pieces(
-    function: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor, dtype: torch.dtype | None
-) -> torch.Tensor:
-    """An element-wise function of several passes, on pieces of large tensors on a host."""
-    if x.device.type != "cpu" or x.numel() < 4 * _PIECE or not x.is_contiguous():
-        return function(x)
-    result = torch.empty(x.shape, dtype=dtype)
-    for piece, found in zip(x.view(-1).split(_PIECE), result.view(-1).split(_PIECE)):
-        found.copy_(function(piece))
-    return result
+def bounded(x: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> torch.Tensor:
+    """`x`, no less than `low` and no more than `high`: on a host numbers, which are not broadcast."""
+    if low.dim() or high.dim() or low.device.type != "cpu":
+        return x.clamp(low, high)
+    return x.clamp(low.item(), high.item())
+
+
+_LONG = 1024  # elements of a row over which ATen broadcasts as fast as it computes
+
+
+def in_long_rows(x: torch.Tensor, *ends: torch.Tensor) -> list[torch.Tensor]:
+    """`x` and what has one element a channel (the last axis), with several of each channel in a row."""
+    if not ends[0].dim() or not x.numel():
+        return [x, *ends]
+    channels, times = x.shape[-1], 1
+    rows = x.numel() // channels
+    while rows % 2 == 0 and channels * times < _LONG:
+        rows, times = rows // 2, times * 2
+    return [x.reshape(rows, -1), *[each.repeat(times) for each in ends]]
+
+
+_WORDS = {2: torch.int16, 4: torch.int32, 8: torch.int64}  # by bytes an element
+
+
+def passed_inside(dy: torch.Tensor, x: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> torch.Tensor:
+    """`dy` where `x` is in [low, high], which broadcast to it, else 0: by masks of bits if on a host."""
+    if x.device.type != "cpu" or x.numel() < FEW:
+        return torch.where((x >= low) & (x <= high), dy, 0)
+    if low.dim() or high.dim():
+        within = torch.maximum(x, low)
+        torch.minimum(within, high, out=within)
+    else:
+        within = bounded(x, low, high)
+    word = _WORDS[x.dtype.itemsize]
+    mask = within.eq_(x).view(word).neg_()  # minus 0, or minus the bits of 1.0: a negative number
+    mask = mask.bitwise_right_shift_(8 * x.dtype.itemsize - 1)
+    return mask.bitwise_and_(dy.view(word)).view(dy.dtype)
 
 
 def to_floats(x: torch.Tensor, levels: Levels) -> torch.Tensor:

@@ -17,6 +17,7 @@ from flowstone.framework.node import Node
 from flowstone.framework.operation import F, Gradients, OpDeclaration, Shapes, op
 from flowstone.framework.tensor import Tensor
 from flowstone.ops.arrays.arrays import invalid
+from flowstone.ops.quantization.ranges import bounded, passed_inside
 
 __all__ = ["quantize_and_dequantize", "quantize_and_dequantize_v2"]
 
@@ -108,10 +109,11 @@ class _Form:
         step = torch.where(low_first, low / lowest if lowest else low, high / highest)
         low, high = torch.where(low_first, low, lowest * step), torch.where(low_first, highest * step, high)
         if self.given:
-            x = x.clamp(self.spread(low, x), self.spread(high, x))
-        product = x * self.spread(scale, x)
-        whole = torch.floor(product + 0.5) if self.half_up else product.round()
-        return whole * self.spread(step, x)
+            product = bounded(x, self.spread(low, x), self.spread(high, x)).mul_(self.spread(scale, x))
+        else:
+            product = x * self.spread(scale, x)
+        whole = product.add_(0.5).floor_() if self.half_up else product.round_()
+        return whole.mul_(self.spread(step, x))
 
 
 def _check_axis(form: _Form, x: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> None:
@@ -162,8 +164,8 @@ def _(node: Node, env: Environment) -> Kernel:
             raise invalid(f"gradient and input must be the same size: {list(dy.shape)}, {list(x.shape)}")
         form.given = True
         _check_axis(form, x, low, high)
-        inside = (x >= form.spread(low, x)) & (x <= form.spread(high, x))
-        return [torch.where(inside, dy, 0), torch.zeros_like(low), torch.zeros_like(high)]
+        passed = passed_inside(dy, x, form.spread(low, x), form.spread(high, x))
+        return [passed, torch.zeros_like(low), torch.zeros_like(high)]
 
     return run
 

@@ -234,6 +234,16 @@ def _(node: Node) -> Shapes:
     return (rows, None if count is None else int(count))
 
 
+def _running_weights(logits: torch.Tensor) -> torch.Tensor:
+    """The running sums along rows, float64, of the weights; logits that are not finite have none."""
+    exact = logits.double()
+    top = exact.amax(1, True)
+    if exact.device.type == "cpu" and bool(top.isfinite().all()):  # so that only -inf may be among them
+        weights = torch.sub(exact, top).exp_()
+        return torch.cumsum(weights, 1, out=weights)
+    return torch.where(exact.isfinite(), exact - top, -math.inf).exp().cumsum(1)
+
+
 @multinomial_op.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
     kind = node.attributes["output_dtype"].torch
@@ -244,9 +254,7 @@ def _(node: Node, env: Environment) -> Kernel:
             raise _invalid(f"logits should be a matrix with classes, got {format_dims(tuple(logits.shape))}")
         if count < 0:
             raise _invalid(f"num_samples should be nonnegative, got {count}")
-        exact = logits.double()
-        weights = torch.where(exact.isfinite(), exact - exact.amax(1, True), -math.inf).exp()
-        totals = weights.cumsum(1)
+        totals = _running_weights(logits)
         rows = logits.shape[0]
         uniform = philox.uniform(state_of_seed(seed), rows * count, torch.float64, env.device)
         wanted = uniform.view(rows, count) * totals[:, -1:]
