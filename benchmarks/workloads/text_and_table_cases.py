@@ -104,12 +104,22 @@ case(
     lambda: {"x": short(), "at": few(10 * COUNT)[:COUNT] % 5, "size": few(COUNT, 1) % 5},
     lambda x, at, size: tf.strings.substr(x, at, size),
 )
-case("string_length of characters", lambda: {"x": accented()}, lambda x: tf.strings.length(x, unit="UTF8_CHAR"))
-case("substr of characters", lambda: {"x": accented()}, lambda x: tf.strings.substr(x, 1, 3, unit="UTF8_CHAR"))
+case(
+    "string_length of characters", lambda: {"x": accented()}, lambda x: tf.strings.length(x, unit="UTF8_CHAR")
+)
+case(
+    "substr of characters", lambda: {"x": accented()}, lambda x: tf.strings.substr(x, 1, 3, unit="UTF8_CHAR")
+)
 case("string_upper of UTF-8", lambda: {"x": accented()}, lambda x: tf.strings.upper(x, "utf-8"))
-case("string_split by white space", lambda: {"x": short()}, lambda x: tf.raw_ops.StringSplitV2(input=x, sep=""))
+case(
+    "string_split by white space", lambda: {"x": short()}, lambda x: tf.raw_ops.StringSplitV2(input=x, sep="")
+)
 case("string_split by a text", lambda: {"x": short()}, lambda x: tf.raw_ops.StringSplitV2(input=x, sep="a "))
-case("unicode_transcode", lambda: {"x": accented()}, lambda x: tf.strings.unicode_transcode(x, "UTF-8", "UTF-16-BE"))
+case(
+    "unicode_transcode",
+    lambda: {"x": accented()},
+    lambda x: tf.strings.unicode_transcode(x, "UTF-8", "UTF-16-BE"),
+)
 
 
 def decode(x: Any) -> Any:
@@ -137,7 +147,11 @@ case(
 case("as_string of integers", lambda: {"x": numbers()}, tf.strings.as_string)
 case("as_string of floats", lambda: {"x": floats()}, tf.strings.as_string)
 case("as_string, shortest", lambda: {"x": floats()}, lambda x: tf.strings.as_string(x, shortest=True))
-case("string_to_number, integers", lambda: {"x": as_objects(numbers())}, lambda x: tf.strings.to_number(x, tf.int64))
+case(
+    "string_to_number, integers",
+    lambda: {"x": as_objects(numbers())},
+    lambda x: tf.strings.to_number(x, tf.int64),
+)
 case("string_to_number, floats", lambda: {"x": as_objects(floats())}, tf.strings.to_number)
 case(
     "string_ngrams",
@@ -289,12 +303,16 @@ case(
 case(
     "sparse_fill_empty_rows",
     sparse,
-    lambda at, values: whole(tf.sparse.fill_empty_rows(tf.SparseTensor(at, values, [2 * ROWS, COLUMNS]), 0.0)[0]),
+    lambda at, values: whole(
+        tf.sparse.fill_empty_rows(tf.SparseTensor(at, values, [2 * ROWS, COLUMNS]), 0.0)[0]
+    ),
 )
 case(
     "sparse_fill_empty_rows of texts",
     lambda: sparse(texts=True),
-    lambda at, values: whole(tf.sparse.fill_empty_rows(tf.SparseTensor(at, values, [2 * ROWS, COLUMNS]), "")[0]),
+    lambda at, values: whole(
+        tf.sparse.fill_empty_rows(tf.SparseTensor(at, values, [2 * ROWS, COLUMNS]), "")[0]
+    ),
 )
 case(
     "sparse_concat",
@@ -306,7 +324,11 @@ case(
     sparse,
     lambda at, values: whole(tf.sparse.slice(matrix(at, values), [10, 10], [ROWS // 2, COLUMNS // 2])),
 )
-case("sparse_split", sparse, lambda at, values: whole(tf.sparse.split(sp_input=matrix(at, values), num_split=2, axis=1)[0]))
+case(
+    "sparse_split",
+    sparse,
+    lambda at, values: whole(tf.sparse.split(sp_input=matrix(at, values), num_split=2, axis=1)[0]),
+)
 case(
     "sparse_retain",
     lambda: sparse() | {"kept": few() % 2 == 0},
@@ -315,7 +337,9 @@ case(
 case(
     "sparse_to_dense of texts",
     lambda: sparse(texts=True),
-    lambda at, values: tf.sparse.to_dense(tf.SparseTensor(at // [1, 100], values, [ROWS, 10]), "", validate_indices=False),
+    lambda at, values: tf.sparse.to_dense(
+        tf.SparseTensor(at // [1, 100], values, [ROWS, 10]), "", validate_indices=False
+    ),
 )
 case(
     "serialize_many_sparse",
@@ -345,13 +369,17 @@ for label, make in (("texts", lambda seed: short(seed=seed)), ("numbers", lambda
     case(
         f"set size of {label}",
         lambda make=make: {"x": make(0).reshape(-1, 100)},
-        lambda x: tf.sets.size(tf.sparse.from_dense(x)) if x.dtype != tf.string else tf.sets.size(as_sparse(x)),
+        lambda x: (
+            tf.sets.size(tf.sparse.from_dense(x)) if x.dtype != tf.string else tf.sets.size(as_sparse(x))
+        ),
     )
 
 
 def as_sparse(x: Any) -> Any:
     rows, columns = np.indices((COUNT // 100, 100)).reshape(2, -1)
-    return tf.SparseTensor(np.stack((rows, columns), 1).astype(np.int64), tf.reshape(x, [-1]), [COUNT // 100, 100])
+    return tf.SparseTensor(
+        np.stack((rows, columns), 1).astype(np.int64), tf.reshape(x, [-1]), [COUNT // 100, 100]
+    )
 
 
 def distance(at: Any, values: Any, other: Any) -> Any:
@@ -383,13 +411,19 @@ def boxes(count: int = COUNT) -> Inputs:
     corners = random.uniform(0, 1000, (count, 2))
     sizes = random.uniform(5, 50, (count, 2))
     scores = random.permutation(count) / count
-    return {"boxes": np.hstack((corners, corners + sizes)).astype(np.float32), "scores": scores.astype(np.float32)}
+    return {
+        "boxes": np.hstack((corners, corners + sizes)).astype(np.float32),
+        "scores": scores.astype(np.float32),
+    }
 
 
 def overlaps() -> Inputs:
     """A matrix of overlaps with as many elements."""
     size = int(COUNT**0.5)
-    return {"x": np.random.RandomState(0).rand(size, size).astype(np.float32), "scores": boxes(size)["scores"]}
+    return {
+        "x": np.random.RandomState(0).rand(size, size).astype(np.float32),
+        "scores": boxes(size)["scores"],
+    }
 
 
 for limit in (100, 1000):
