@@ -182,7 +182,9 @@ def _(node: Node, env: Environment) -> Kernel:
         lowest, bound = _scalar(least, "score_threshold"), _scalar(threshold, "overlap_threshold")
 
         def between(rows: torch.Tensor, columns: torch.Tensor) -> torch.Tensor:
-            return overlaps[rows[:, None], columns]
+            if 8 * len(columns) > len(overlaps):  # whole rows cost less than an index an element
+                return overlaps.index_select(0, rows).gather(1, columns.expand(len(rows), -1))
+            return torch.take(overlaps, torch.add(columns, rows[:, None], alpha=len(overlaps)))
 
         return chosen(between, scores, lowest, _limit(limit), bound).int()
 

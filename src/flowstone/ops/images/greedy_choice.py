@@ -116,15 +116,16 @@ def _chosen_within(rest: torch.Tensor, overlaps: Overlaps, limit: int, threshold
     """The choice among candidates that no earlier one rules out."""
     if not len(rest):
         return rest
-    above = (overlaps(rest, rest) > threshold).cpu().numpy().T  # of each candidate, those that it rules out
-    alive = np.ones(len(rest), bool)
+    above = (overlaps(rest, rest) > threshold).t().contiguous()  # of each candidate, those that it rules out
+    bits = np.packbits(above.cpu().numpy(), axis=1, bitorder="little")
+    width, rows = bits.shape[1], bits.tobytes()
+    alive = (1 << len(rest)) - 1  # a bit a candidate
     kept: list[int] = []
-    for i in range(len(rest)):
-        if alive[i]:
-            kept.append(i)
-            if len(kept) == limit:
-                break
-            alive &= ~above[i]
+    while alive and len(kept) < limit:
+        first = alive & -alive
+        i = first.bit_length() - 1
+        kept.append(i)
+        alive &= ~(int.from_bytes(rows[i * width : (i + 1) * width], "little") | first)
     return rest[torch.tensor(kept, device=rest.device)]
 
 
