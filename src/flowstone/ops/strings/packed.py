@@ -17,6 +17,7 @@ import numpy as np
 WORD = 8
 BLOCK = 16384  # so many short strings end to end stay in the processor's cache
 _LONG = 40  # bytes: where asking each string for its length is faster than looking for zero bytes
+_KEPT = np.array([(1 << 8 * i) - 1 for i in range(WORD + 1)], "<u8")  # of a word, its first i bytes
 
 
 class Packed:
@@ -49,6 +50,32 @@ class Packed:
             self._words = np.ndarray((size,), "<u8", self.buffer.data, 0, (1,))  # unaligned, one a byte
         words: np.ndarray[Any, Any] = self._words[places]
         return words
+
+    def pieces(self, starts: np.ndarray[Any, Any], lengths: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """The parts of the buffer that begin at `starts` and have so many bytes: an object array of bytes.
+
+        None reaches into the last `WORD` bytes.
+        """
+        found = np.empty(len(starts), object)
+        for i in range(0, len(starts), BLOCK):
+            found[i : i + BLOCK] = self._pieces(starts[i : i + BLOCK], lengths[i : i + BLOCK])
+        return found
+
+    def _pieces(self, starts: np.ndarray[Any, Any], lengths: np.ndarray[Any, Any]) -> Any:
+        width = -(-int(lengths.max()) // WORD)
+        if width * len(starts) > lengths.sum() + len(starts):  # one is much longer than most
+            data = self.buffer.data
+            return [data[a:b].tobytes() for a, b in zip(starts.tolist(), (starts + lengths).tolist())]
+        rows = np.empty((len(starts), max(width, 1)), np.uint64)
+        last = self.buffer.size - WORD
+        for i in range(rows.shape[1]):
+            words = self.words(np.minimum(starts + i * WORD, last))
+            rows[:, i] = words & _KEPT[np.clip(lengths - i * WORD, 0, WORD)]
+        found = rows.view(f"S{WORD * rows.shape[1]}").ravel().astype(object)  # without zero bytes at their ends
+        last_bytes = self.buffer[np.maximum(starts + lengths - 1, 0)]
+        for i in np.flatnonzero((last_bytes == 0) & (lengths > 0)).tolist():
+            found[i] = self.buffer[starts[i] : starts[i] + lengths[i]].tobytes()
+        return found
 
 
 def lengths_of(strings: Sequence[bytes]) -> np.ndarray[Any, Any]:
