@@ -15,10 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import compress
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
+
+from flowstone.ops.arrays.distinct_texts import numbers_in
 
 Rows = np.ndarray[Any, Any]
 
@@ -135,9 +136,7 @@ class ObjectIndex:
 
     def find(self, keys: Sequence[Any]) -> Rows:
         """The row of each key, -1 where there is none: int64."""
-        if len(keys) == 1:
-            return np.array([self._row_of[keys[0]]])
-        return np.array(itemgetter(*keys)(self._row_of) if keys else (), np.int64)
+        return numbers_in(self._row_of, keys)
 
     def add(self, keys: Sequence[Any]) -> Rows:
         """The row of each key; keys that are new get the next ones."""

@@ -15,6 +15,7 @@ from flowstone.framework.operation import F, Shapes, op
 from flowstone.framework.shape import merge
 from flowstone.framework.tensor import Tensor
 from flowstone.ops.arrays.arrays import invalid
+from flowstone.ops.arrays.distinct_texts import numbered
 
 __all__ = ["edit_distance"]
 
@@ -86,8 +87,7 @@ def _comparable(a: Any, b: Any) -> tuple[Any, Any]:
     if a.dtype != object:
         return a, b
     texts = a.tolist() + b.tolist()
-    table = {text: i for i, text in enumerate(set(texts))}
-    numbers = np.fromiter(map(table.__getitem__, texts), np.int64, len(texts))
+    numbers = numbered(texts)[1]
     return numbers[: len(a)], numbers[len(a) :]
 
 

@@ -51,6 +51,18 @@ class Packed:
         words: np.ndarray[Any, Any] = self._words[places]
         return words
 
+    def characters(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """The places where characters of UTF-8 begin, of all strings and of the bytes behind each; for each
+        string which of them is its first, and the number of its characters.
+
+        A character is a byte with those after it that can only continue one.
+        """
+        begins = (self.buffer & 0xC0) != 0x80
+        begins[self.starts] = True
+        numbers = np.cumsum(begins)
+        first = numbers[self.starts] - 1
+        return np.flatnonzero(begins), first, numbers[self.starts + self.lengths] - 1 - first
+
     def pieces(self, starts: np.ndarray[Any, Any], lengths: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """The parts of the buffer that begin at `starts` and have so many bytes: an object array of bytes.
 

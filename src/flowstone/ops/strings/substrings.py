@@ -116,11 +116,7 @@ def _cut_block(index: int, packed: Packed, pos: Any, size: Any, in_bytes: bool) 
     """The parts of the strings; `index` is that of the first."""
     first, counts, begins = packed.starts, packed.lengths, None
     if not in_bytes:
-        starts_one = (packed.buffer & 0xC0) != 0x80
-        starts_one[packed.starts] = True
-        begins = np.flatnonzero(starts_one)  # also the byte behind each string
-        first = np.searchsorted(begins, packed.starts)
-        counts = np.searchsorted(begins, packed.starts + packed.lengths) - first
+        begins, first, counts = packed.characters()
     wrong = (pos < -counts) | (pos > counts)
     if not in_bytes:
         wrong |= (pos < 0) & (size < 0)
