@@ -83,7 +83,7 @@ def _distinct(x: Any, axis: int) -> tuple[Any, torch.Tensor]:
     return x.index_select(axis, is_first.nonzero().squeeze(1)), rank.index_select(0, first)
 
 
-def _slice_numbers(x: Any, axis: int) -> torch.Tensor:
+def _slice_numbers(x: Any, axis: int) -> Any:
     """A number for each slice, equal where the slices are."""
     if x.dtype in _INTEGERS and x.numel() > _FEW:
         return numbered_together(x.movedim(axis, 0).reshape(x.shape[axis], -1).long())[0]

@@ -83,7 +83,9 @@ class Packed:
         for i in range(rows.shape[1]):
             words = self.words(np.minimum(starts + i * WORD, last))
             rows[:, i] = words & _KEPT[np.clip(lengths - i * WORD, 0, WORD)]
-        found = rows.view(f"S{WORD * rows.shape[1]}").ravel().astype(object)  # without zero bytes at their ends
+        found = (
+            rows.view(f"S{WORD * rows.shape[1]}").ravel().astype(object)
+        )  # without zero bytes at their ends
         last_bytes = self.buffer[np.maximum(starts + lengths - 1, 0)]
         for i in np.flatnonzero((last_bytes == 0) & (lengths > 0)).tolist():
             found[i] = self.buffer[starts[i] : starts[i] + lengths[i]].tobytes()

@@ -25,6 +25,7 @@ from flowstone.ops.strings.packed import BLOCK, Packed
 __all__ = ["substr"]
 
 _FEW = 200
+Cut = Callable[[list[bytes], Any, Any, bool], Any]
 
 substr_op = op(
     "Substr",
@@ -60,7 +61,7 @@ def _(node: Node, env: Environment) -> Callable[..., Strings]:
         except ValueError:
             shapes = f"{format_dims(strings.shape)} vs. {format_dims(tuple(pos.shape))}"
             raise invalid(f"Incompatible shapes: {shapes}") from None
-        cut = _cut_few if texts.size < _FEW else _cut_many
+        cut: Cut = _cut_few if texts.size < _FEW else _cut_many
         found = cut(as_list(texts), starts.reshape(-1), sizes.reshape(-1), in_bytes)
         return as_array(found, texts.shape)
 
