@@ -2,7 +2,8 @@
 
 Each operation is timed twice: `fed`, a whole `session.run` whose inputs are NumPy arrays and whose result is
 fetched, and `in the graph`, with inputs that are variables and a result that nobody fetches. ELEMENTS is the
-number of elements. Prints a line of JSON for each; ONLY names the operations that are timed, with semicolons between.
+number of elements. Prints a line of JSON for each; ONLY names the operations that are timed, with semicolons
+between.
 """
 
 from __future__ import annotations

@@ -171,10 +171,11 @@ class _SoftPool:
         self.chosen.append(number)
         self.lowered.append(best)
         self.seen[i] = -math.inf
-        weights = (
-            self._weights(self._numbers, self._numbers[i : i + 1])[:, 0] if self._matrix is None else None
-        )
-        self._now = self._now * (self._matrix[i] if weights is None else weights)
+        if self._matrix is None:
+            weights = self._weights(self._numbers, self._numbers[i : i + 1])[:, 0]
+        else:
+            weights = self._matrix[i]
+        self._now = self._now * weights
 
     def _see_again(self, i: int) -> None:
         """Of the candidate, and of those whose scores are positive: what will be seen is at most that."""

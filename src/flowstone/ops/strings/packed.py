@@ -16,8 +16,9 @@ import numpy as np
 
 WORD = 8
 BLOCK = 16384  # so many short strings end to end stay in the processor's cache
+_SAMPLE = 50
 _LONG = 40  # bytes: where asking each string for its length is faster than looking for zero bytes
-_KEPT = np.array([(1 << 8 * i) - 1 for i in range(WORD + 1)], "<u8")  # of a word, its first i bytes
+KEPT = np.array([(1 << 8 * i) - 1 for i in range(WORD + 1)], "<u8")  # of a word, its first i bytes
 
 
 class Packed:
@@ -74,22 +75,42 @@ class Packed:
         return found
 
     def _pieces(self, starts: np.ndarray[Any, Any], lengths: np.ndarray[Any, Any]) -> Any:
-        width = -(-int(lengths.max()) // WORD)
-        if width * len(starts) > lengths.sum() + len(starts):  # one is much longer than most
-            data = self.buffer.data
-            return [data[a:b].tobytes() for a, b in zip(starts.tolist(), (starts + lengths).tolist())]
-        rows = np.empty((len(starts), max(width, 1)), np.uint64)
+        if are_similar(lengths):
+            return texts_of(self.rows(starts, lengths), lengths)
+        data = self.buffer.data
+        return [data[a:b].tobytes() for a, b in zip(starts.tolist(), (starts + lengths).tolist())]
+
+    def rows(
+        self, starts: np.ndarray[Any, Any], lengths: np.ndarray[Any, Any], step: int = WORD
+    ) -> np.ndarray[Any, Any]:
+        """Each part as a row of words, one at least, with `step` bytes of it in each, and zeros behind it.
+
+        The result is uint64 [parts, words].
+        """
+        width = max(-(-int(lengths.max(initial=0)) // step), 1)
+        rows = np.empty((len(starts), width), np.uint64)
         last = self.buffer.size - WORD
-        for i in range(rows.shape[1]):
-            words = self.words(np.minimum(starts + i * WORD, last))
-            rows[:, i] = words & _KEPT[np.clip(lengths - i * WORD, 0, WORD)]
-        found = (
-            rows.view(f"S{WORD * rows.shape[1]}").ravel().astype(object)
-        )  # without zero bytes at their ends
-        last_bytes = self.buffer[np.maximum(starts + lengths - 1, 0)]
-        for i in np.flatnonzero((last_bytes == 0) & (lengths > 0)).tolist():
-            found[i] = self.buffer[starts[i] : starts[i] + lengths[i]].tobytes()
-        return found
+        for i in range(width):
+            words = self.words(np.minimum(starts + i * step, last))
+            rows[:, i] = words & KEPT[np.clip(lengths - i * step, 0, step)]
+        return rows
+
+
+def are_similar(lengths: np.ndarray[Any, Any]) -> bool:
+    """Whether rows of the greatest length take not much more memory than the texts do."""
+    return int(lengths.max(initial=0)) * len(lengths) <= WORD * (int(lengths.sum()) + 2 * len(lengths))
+
+
+def texts_of(rows: np.ndarray[Any, Any], lengths: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The texts in the bytes of the rows, with zeros behind each: an object array of bytes."""
+    found = (
+        rows.view(f"S{rows.itemsize * rows.shape[1]}").ravel().astype(object)
+    )  # without zeros at their ends
+    places = np.arange(len(rows)) * (rows.itemsize * rows.shape[1]) + lengths
+    ends_in_zero = (rows.view(np.uint8).reshape(-1)[np.maximum(places - 1, 0)] == 0) & (lengths > 0)
+    for i in np.flatnonzero(ends_in_zero).tolist():
+        found[i] = rows[i].tobytes()[: lengths[i]]
+    return found
 
 
 def lengths_of(strings: Sequence[bytes]) -> np.ndarray[Any, Any]:
@@ -124,7 +145,9 @@ def mapped(function: Callable[[bytes], bytes], strings: list[bytes]) -> list[byt
 
 
 def blocks_of(strings: list[bytes]) -> Iterator[list[bytes]]:
-    """The strings, `BLOCK` at a time."""
-    if len(strings) <= BLOCK:
+    """The strings, so many at a time that what is computed with them stays in the processor's cache."""
+    few = strings[:_SAMPLE]
+    size = BLOCK if sum(map(len, few)) < _LONG * len(few) else BLOCK // 8
+    if len(strings) <= size:
         return iter([strings] if strings else [])
-    return (strings[i : i + BLOCK] for i in range(0, len(strings), BLOCK))
+    return (strings[i : i + size] for i in range(0, len(strings), size))
