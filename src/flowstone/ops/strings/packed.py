@@ -121,14 +121,20 @@ def lengths_of(strings: Sequence[bytes]) -> np.ndarray[Any, Any]:
         return np.fromiter(map(len, strings), np.int64, len(strings))
 
 
-def character_counts(strings: Sequence[bytes]) -> np.ndarray[Any, Any]:
+def character_counts(strings: list[bytes]) -> np.ndarray[Any, Any]:
     """The number of UTF-8 characters of each string, that of bytes that do not continue one: int64."""
-    packed = Packed(strings)
-    continues = np.flatnonzero((packed.buffer & 0xC0) == 0x80)
-    if not continues.size:
-        return packed.lengths
-    before = np.searchsorted(continues, np.stack([packed.starts, packed.starts + packed.lengths]))
-    counts: np.ndarray[Any, Any] = packed.lengths - (before[1] - before[0])
+    if b"".join(strings).isascii():
+        return lengths_of(strings)
+    none = np.zeros(0, np.int64)
+    return np.concatenate([none, *[_character_counts(Packed(block)) for block in blocks_of(strings)]])
+
+
+def _character_counts(packed: Packed) -> np.ndarray[Any, Any]:
+    continues = (packed.buffer & 0xC0) == 0x80
+    before = np.cumsum(continues) - continues
+    counts: np.ndarray[Any, Any] = (
+        packed.lengths - before[packed.starts + packed.lengths] + before[packed.starts]
+    )
     return counts
 
 
