@@ -62,9 +62,7 @@ def test_equal_fingerprints(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keys, and others asked for, may have one fingerprint."""
     monkeypatch.setattr(key_index, "_MANY", 1)
     monkeypatch.setattr(key_index, "_LARGE", 1)
-    monkeypatch.setattr(
-        key_index, "fingerprint64", lambda keys: np.array([len(key) for key in keys], np.uint64)
-    )
+    monkeypatch.setattr(key_index, "fingerprints_of", lambda packed: packed.lengths)
     index = ObjectIndex()
     index.add([b"a", b"bb", b"ccc"])
     for _ in range(3):

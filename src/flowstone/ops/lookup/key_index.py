@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from flowstone.ops.arrays.distinct_texts import numbers_in
-from flowstone.ops.strings.elementwise_strings import as_array
-from flowstone.ops.strings.fingerprints import fingerprint64
+from flowstone.ops.strings.fingerprints import fingerprints_of
+from flowstone.ops.strings.packed import Packed, are_similar, blocks_of
 
 Rows = np.ndarray[Any, Any]
 
@@ -166,7 +166,7 @@ class ObjectIndex:
         self._asked += len(keys)
         if self._prints is None and self._asked >= len(self._row_of):
             self._prints = _Fingerprints(self._row_of)
-        if self._prints is None or not self._prints.differ:
+        if self._prints is None or not self._prints.works:
             return numbers_in(self._row_of, keys)
         return self._prints.find(keys)
 
@@ -191,21 +191,32 @@ class ObjectIndex:
 
 
 class _Fingerprints:
-    """The rows of bytes by their fingerprints, unless two have the same one: then they do not `differ`."""
+    """The rows of bytes by their fingerprints.
+
+    It `works` unless two have the same one, or one is so long that as much room for each would be too much.
+    """
 
     def __init__(self, row_of: Mapping[bytes, int]) -> None:
-        self._keys, self._rows = (
-            as_array(list(row_of), (len(row_of),)),
-            np.fromiter(row_of.values(), np.int64),
-        )
-        self._index = NumberIndex()
-        self.differ = bool((np.diff(self._index.add(fingerprint64(list(row_of)))) > 0).all())
+        packed = Packed(list(row_of))
+        self._index, self._lengths = NumberIndex(), packed.lengths
+        self.works = are_similar(packed.lengths)
+        if self.works:
+            places = self._index.add(fingerprints_of(packed))
+            self.works = bool((np.diff(places) > 0).all())
+            self._rows = np.fromiter(row_of.values(), np.int64, len(row_of))
+            self._words = packed.rows(packed.starts, packed.lengths)
 
     def find(self, keys: Sequence[bytes]) -> Rows:
         """The row of each key, -1 where there is none."""
-        at = self._index.find(fingerprint64(keys))
-        found = (at >= 0) & (self._keys[at] == as_array(keys, (len(keys),)))
-        return np.where(found, self._rows[at], -1)
+        return np.concatenate([self._find(Packed(block)) for block in blocks_of(list(keys))])
+
+    def _find(self, packed: Packed) -> Rows:
+        at = self._index.find(fingerprints_of(packed))
+        same = (at >= 0) & (self._lengths[at] == packed.lengths)
+        words = packed.rows(packed.starts, np.where(same, packed.lengths, 0))
+        for i in range(words.shape[1]):
+            same &= self._words[at, i] == words[:, i]
+        return np.where(same, self._rows[at], -1)
 
 
 class _Absent(dict[Any, int]):

@@ -90,10 +90,11 @@ def _tail(packed: Packed, starts: Words, lengths: Words) -> Words:
 
 def fingerprint64(strings: Sequence[bytes]) -> Words:
     """FarmHash's Fingerprint64 of each string: uint64."""
-    return _in_blocks(_fingerprints, strings)
+    return _in_blocks(fingerprints_of, strings)
 
 
-def _fingerprints(packed: Packed) -> Words:
+def fingerprints_of(packed: Packed) -> Words:
+    """The same of strings that are packed already."""
     result = np.empty(len(packed.starts), np.uint64)
     shortest, longest = (int(packed.lengths.min()), int(packed.lengths.max())) if result.size else (0, -1)
     for low, high, function in _CLASSES:
