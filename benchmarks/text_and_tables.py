@@ -5,8 +5,8 @@ python benchmarks/text_and_tables.py [--elements 100000] [--seconds 0.1] [--roun
 
 These are the operations that ATen has no kernels for. A round is a process of each implementation, in turn;
 the least time of all rounds counts, for the machine may have other work. TF_PYTHON names the Python that has
-TensorFlow. `workloads/text_and_table_cases.py` has the operations; each is timed as a whole `session.run` that
-feeds and fetches NumPy arrays, and within a graph alone.
+TensorFlow. `workloads/text_and_table_cases.py` has the operations; each is timed as a whole `session.run`
+that feeds and fetches NumPy arrays, and within a graph alone.
 """
 
 from __future__ import annotations
@@ -77,7 +77,8 @@ def report(least: dict[str, Times], arguments: argparse.Namespace) -> str:
             )
         ]
         rows.append([name, *cells])
-    heading = f"{machine()}; {arguments.elements:,} elements; milliseconds a run, least of {arguments.rounds} rounds"
+    sizes = f"{arguments.elements:,} elements; milliseconds a run, least of {arguments.rounds} rounds"
+    heading = f"{machine()}; {sizes}"
     return "\n\n".join([heading, *summary, markdown_table(rows)]) + "\n"
 
 

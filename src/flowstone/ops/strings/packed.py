@@ -44,6 +44,15 @@ class Packed:
         self.lengths = lengths_of(strings)
         self.starts = np.cumsum(self.lengths + 1) - self.lengths - 1
 
+    @classmethod
+    def of(
+        cls, buffer: np.ndarray[Any, Any], starts: np.ndarray[Any, Any], lengths: np.ndarray[Any, Any]
+    ) -> Packed:
+        """The strings at these places of a buffer that has `WORD` bytes more."""
+        packed = cls.__new__(cls)
+        packed.buffer, packed.starts, packed.lengths, packed._words = buffer, starts, lengths, None
+        return packed
+
     def words(self, places: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """The eight bytes from each place of the buffer as numbers, least significant byte first: uint64."""
         if self._words is None:
