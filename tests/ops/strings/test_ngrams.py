@@ -9,7 +9,6 @@ import pytest
 
 import flowstone as tf
 
-
 CASES = [
     (widths, pad_width, keeps_short)
     for widths in ([2], [3, 1], [], [40])
