@@ -125,6 +125,8 @@ def test_roles() -> None:
 @pytest.mark.parametrize("role", ["identity", "gradient_barrier"])
 def test_identities_hand_on_what_they_take(role: str) -> None:
     for name in registry.with_role(role):
+        if registry[name].has_references:
+            continue  # takes a variable alone
         (x,) = inputs(name, 1)
         np.testing.assert_array_equal(result(name, [x]), x)
 

@@ -79,7 +79,7 @@ def as_bytes_array(array: Any) -> np.ndarray[Any, Any]:
         return np.asarray(array, dtype=object)
     if array.dtype.kind == "U":
         return np.array([text.encode() for text in array.ravel()], dtype=object).reshape(array.shape)  # type: ignore[no-any-return]
-    if set(map(type, array.reshape(-1).tolist())) <= {bytes}:  # at once, which most arrays are
+    if list(map(type, array.reshape(-1).tolist())).count(bytes) == array.size:  # at once, which most are
         return array.astype(object)  # type: ignore[no-any-return]
     result = np.empty(array.shape, dtype=object)
     flat, source = result.reshape(-1), array.reshape(-1)

@@ -54,13 +54,14 @@ def test_more_boxes_are_chosen_than_one_comparison_takes() -> None:
     assert found.tolist() == list(range(10_000))
 
 
-def test_overlaps_lower_scores_softly() -> None:
-    boxes, _ = random_boxes(300, 0.4)
-    scores = np.random.default_rng(2).permutation(np.linspace(0, 1, 300)).astype(np.float32)
-    numbers, lowered = softly_chosen(torch.from_numpy(boxes), torch.from_numpy(scores), 100, 0.02, 0.3)
+@pytest.mark.parametrize(("count", "size", "limit"), [(300, 0.4, 100), (3000, 0.05, 700), (3000, 2.0, 20)])
+def test_overlaps_lower_scores_softly(count: int, size: float, limit: int) -> None:
+    boxes, _ = random_boxes(count, size)
+    scores = np.random.default_rng(2).permutation(np.linspace(0, 1, count)).astype(np.float32)
+    numbers, lowered = softly_chosen(torch.from_numpy(boxes), torch.from_numpy(scores), limit, 0.02, 0.3)
     current, found = scores.astype(np.float64), []
     alive = current > 0.02
-    while alive.any() and len(found) < 100:
+    while alive.any() and len(found) < limit:
         best = int(np.argmax(np.where(alive, current, -1)))
         found.append(best)
         alive[best] = False

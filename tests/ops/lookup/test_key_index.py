@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from flowstone.ops.lookup import key_index
 from flowstone.ops.lookup.key_index import NumberIndex, ObjectIndex
 
 
@@ -38,6 +39,37 @@ def test_objects() -> None:
     assert index.remove([b"a", b"a", b"x"]).tolist() == [0]
     assert index.add([b"a", b"c"]).tolist() == [2, 3]
     assert index.find([b"a", b"x", (b"b", 1)]).tolist() == [2, -1, 1]
+
+
+def test_many_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Found by fingerprints once the index is large and was asked for as many keys as it has."""
+    monkeypatch.setattr(key_index, "_MANY", 10)
+    monkeypatch.setattr(key_index, "_LARGE", 20)
+    index = ObjectIndex()
+    keys = [b"key %d" % i for i in range(50)]
+    asked = [b"key 7", b"", *[b"key %d" % i for i in range(60, 30, -1)]]
+    expected = [7, -1, *[-1] * 11, *range(49, 30, -1)]
+    assert index.add(keys).tolist() == list(range(50))
+    for _ in range(3):
+        assert index.find(asked).tolist() == expected
+    assert index.remove(keys[40:]).tolist() == list(range(40, 50))
+    assert index.add(keys[45:]).tolist() == list(range(50, 55))
+    for _ in range(4):
+        assert index.find(keys[35:]).tolist() == [*range(35, 40), *[-1] * 5, *range(50, 55)]
+
+
+def test_equal_fingerprints(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keys, and others asked for, may have one fingerprint."""
+    monkeypatch.setattr(key_index, "_MANY", 1)
+    monkeypatch.setattr(key_index, "_LARGE", 1)
+    monkeypatch.setattr(key_index, "fingerprints_of", lambda packed: packed.lengths)
+    index = ObjectIndex()
+    index.add([b"a", b"bb", b"ccc"])
+    for _ in range(3):
+        assert index.find([b"ccc", b"xx", b"bb", b"dddd"]).tolist() == [2, -1, 1, -1]
+    index.add([b"yy"])
+    for _ in range(3):
+        assert index.find([b"ccc", b"xx", b"bb", b"yy"]).tolist() == [2, -1, 1, 3]
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint64, np.float32, np.float16, bool])

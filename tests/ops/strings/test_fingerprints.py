@@ -32,7 +32,7 @@ def test_one_by_one_together_and_in_blocks(
 ) -> None:
     expected = function(STRINGS)
     monkeypatch.setattr(fingerprints, "_FEW", few)
-    monkeypatch.setattr(fingerprints, "_BLOCK", block)
+    monkeypatch.setattr(fingerprints, "BLOCK", block)
     np.testing.assert_array_equal(function(STRINGS), expected)
     assert function([]).shape == (0,)
 

@@ -48,6 +48,17 @@ def test_both_matchers_agree(pattern: str, monkeypatch: pytest.MonkeyPatch) -> N
     assert quick.replace_first(rewrite, strings) == linear.replace_first(rewrite, strings)
 
 
+@pytest.mark.parametrize("letters", ["aabbc\n ", "aabbc\0"])
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_many_are_rewritten_as_one_is(pattern: str, letters: str) -> None:
+    made = random.Random(pattern)
+    strings = ["".join(made.choices(letters, k=made.randint(0, 12))).encode() for _ in range(1500)]
+    found = Pattern(pattern)
+    rewrite = rewriting(rb"<\0>" + b"".join(rb"(\%d)" % (i + 1) for i in range(found.groups)))
+    one_by_one = [found.replace_all(rewrite, [each])[0] for each in strings]
+    assert found.replace_all(rewrite, strings) == one_by_one
+
+
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_places_are_those_of_python(pattern: str) -> None:
     made = random.Random(pattern)

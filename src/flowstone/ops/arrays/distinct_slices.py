@@ -12,9 +12,14 @@ from flowstone.framework.node import Node
 from flowstone.framework.operation import Shapes, op
 from flowstone.framework.shape import Dims
 from flowstone.ops.arrays.arrays import invalid
+from flowstone.ops.arrays.distinct_texts import first_of_each, numbered
+from flowstone.ops.arrays.selection import first_places
+from flowstone.ops.sparse.index_rows import numbered_together
 
 __all__: list[str] = []
 
+_INTEGERS = frozenset({torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool})
+_FEW = 1000  # elements, up to which ATen's search is as fast
 _DISTINCT = "out_idx: type in [int32, int64] = int32"
 
 
@@ -72,22 +77,23 @@ def _distinct(x: Any, axis: int) -> tuple[Any, torch.Tensor]:
     count = x.shape[axis]
     if not count:
         return x, torch.zeros(0, dtype=torch.int64)
-    _, inverse = torch.unique(x, dim=axis, return_inverse=True)
-    total = int(inverse.max()) + 1
-    first = torch.full((total,), count, dtype=torch.int64, device=x.device)
-    first.scatter_reduce_(0, inverse, torch.arange(count, device=x.device), "amin")
-    order = torch.argsort(first)
-    rank = torch.empty_like(order)
-    rank[order] = torch.arange(total, device=x.device)
-    return x.index_select(axis, first[order]), rank[inverse]
+    first = first_places(_slice_numbers(x, axis))
+    is_first = torch.eq(first, torch.arange(count, device=x.device))
+    rank = is_first.cumsum(0).sub_(1)
+    return x.index_select(axis, is_first.nonzero().squeeze(1)), rank.index_select(0, first)
+
+
+def _slice_numbers(x: Any, axis: int) -> Any:
+    """A number for each slice, equal where the slices are."""
+    if x.dtype in _INTEGERS and x.numel() > _FEW:
+        return numbered_together(x.movedim(axis, 0).reshape(x.shape[axis], -1).long())[0]
+    return torch.unique(x, dim=axis, return_inverse=True)[1]
 
 
 def _distinct_text(x: Any, axis: int) -> tuple[Any, torch.Tensor]:
-    places: dict[Any, int] = {}
-    slices = np.moveaxis(x, axis, 0).reshape(x.shape[axis], -1)
-    index = [places.setdefault(tuple(each), len(places)) for each in slices]
-    first = [index.index(i) for i in range(len(places))]
-    return np.take(x, first, axis), torch.tensor(index, dtype=torch.int64)
+    slices = np.moveaxis(x, axis, 0).reshape(x.shape[axis], -1).tolist()
+    distinct, numbers = numbered(list(map(tuple, slices)))
+    return np.take(x, first_of_each(numbers, len(distinct)), axis), torch.from_numpy(numbers)
 
 
 _declare_unique("UniqueV2", False)

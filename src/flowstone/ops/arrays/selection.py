@@ -16,6 +16,7 @@ from flowstone.framework.operation import F, Gradients, OpDeclaration, Shapes, o
 from flowstone.framework.shape import Dims, is_compatible, merge
 from flowstone.framework.tensor import Tensor
 from flowstone.ops.arrays.arrays import in_signed, invalid, is_text, product
+from flowstone.ops.arrays.distinct_texts import numbered
 from flowstone.ops.arrays.shapes import shape
 from flowstone.ops.numbers.elementwise import ALL_NUMBERS
 
@@ -77,9 +78,7 @@ def _distinct(x: Any, dtype: Any) -> tuple[Any, Any]:
     if signed is not None:
         values, index = _distinct(x.view(signed), dtype)
         return values.view(x.dtype), index
-    first = _first_by_table(x) if x.dtype in _TABULATED and count else None
-    if first is None:
-        first = _first_by_sorting(x)
+    first = first_places(x)
     is_first = torch.eq(first, torch.arange(count, device=x.device))
     rank = is_first.cumsum(0, dtype=dtype).sub_(1)
     places = is_first.nonzero().squeeze(1)
@@ -87,6 +86,12 @@ def _distinct(x: Any, dtype: Any) -> tuple[Any, Any]:
 
 
 _TABULATED = frozenset({torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8})
+
+
+def first_places(x: Any) -> Any:
+    """Where each element of a vector appears first: int64."""
+    first = _first_by_table(x) if x.dtype in _TABULATED and len(x) else None
+    return _first_by_sorting(x) if first is None else first
 
 
 def _first_by_table(x: Any) -> Any:
@@ -116,11 +121,10 @@ def _first_by_sorting(x: Any) -> Any:
 
 def _distinct_text(x: Any, dtype: Any) -> tuple[Any, Any]:
     _check_vector(x)
-    places: dict[bytes, int] = {}
-    index = [places.setdefault(word, len(places)) for word in x]
-    values = np.empty(len(places), dtype=object)
-    values[:] = list(places)
-    return values, torch.tensor(index, dtype=dtype)
+    distinct, numbers = numbered(x.tolist())
+    values = np.empty(len(distinct), object)
+    values[:] = distinct
+    return values, torch.from_numpy(numbers).to(dtype)
 
 
 def _unique_kernel(node: Node, is_counted: bool) -> Kernel:

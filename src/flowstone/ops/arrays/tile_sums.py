@@ -18,7 +18,7 @@ tile_grad_op = op(
     "input: T, multiples: int32 -> output: T",
     T=None,
     host=["multiples"],
-    deprecated=(3, "Sum of the reshaped input"),
+    deprecated=(3, "Sum"),
 )
 tile_grad_op.no_gradient()
 

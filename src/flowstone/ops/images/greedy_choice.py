@@ -19,12 +19,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import torch
 
 _BLOCK = 256
 _TILE = 1024  # chosen boxes that a block is compared with at once
+_SOFT_TILE = 64
 
 Overlaps = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]  # of candidates and chosen ones, as a matrix
 
@@ -134,38 +136,94 @@ def _chosen_within(rest: torch.Tensor, overlaps: Overlaps, limit: int, threshold
     """The choice among candidates that no earlier one rules out."""
     if not len(rest):
         return rest
-    above = (overlaps(rest, rest) > threshold).cpu().numpy().T  # of each candidate, those that it rules out
-    alive = np.ones(len(rest), bool)
+    above = (overlaps(rest, rest) > threshold).t().contiguous()  # of each candidate, those that it rules out
+    bits = np.packbits(above.cpu().numpy(), axis=1, bitorder="little")
+    width, rows = bits.shape[1], bits.tobytes()
+    alive = (1 << len(rest)) - 1  # a bit a candidate
     kept: list[int] = []
-    for i in range(len(rest)):
-        if alive[i]:
-            kept.append(i)
-            if len(kept) == limit:
-                break
-            alive &= ~above[i]
+    while alive and len(kept) < limit:
+        first = alive & -alive
+        i = first.bit_length() - 1
+        kept.append(i)
+        alive &= ~(int.from_bytes(rows[i * width : (i + 1) * width], "little") | first)
     return rest[torch.tensor(kept, device=rest.device)]
+
+
+class _SoftPool:
+    """The best candidates, and what the chosen ones leave of their scores; on the host, for it is a walk.
+
+    `seen` is each one's score when it was looked at last, -inf where it is out; `now` is what is left.
+    """
+
+    def __init__(self, boxes: torch.Tensor, scores: torch.Tensor, least: float, sigma: float) -> None:
+        self._corners, self._scores, self._least, self._factor = Corners(boxes), scores, least, -0.5 / sigma
+        self._numbers = torch.zeros(0, dtype=torch.int64)
+        self.seen = self._now = np.zeros(0, np.float32)
+        self._matrix: np.ndarray[Any, Any] | None = None
+        self.chosen: list[int] = []
+        self.lowered: list[float] = []
+
+    def _weights(self, rows: torch.Tensor, columns: torch.Tensor) -> np.ndarray[Any, Any]:
+        overlaps = self._corners.overlaps(rows, columns)
+        found: np.ndarray[Any, Any] = overlaps.square_().mul_(self._factor).exp_().float().numpy()
+        return found
+
+    def add(self, part: torch.Tensor) -> None:
+        """More candidates, whose scores those chosen so far lower in their order."""
+        seen = self._scores[part].float().numpy()
+        now = seen
+        for tile in torch.tensor(self.chosen, dtype=torch.int64).split(_SOFT_TILE):
+            now = np.multiply.reduce(np.concatenate((now[None], self._weights(tile, part))), axis=0)
+        kept = self.seen > -math.inf
+        self._numbers = torch.cat((self._numbers[torch.from_numpy(kept)], part))
+        self.seen, self._now = np.append(self.seen[kept], seen), np.append(self._now[kept], now)
+        is_small = len(self._numbers) <= _TILE
+        self._matrix = self._weights(self._numbers, self._numbers) if is_small else None
+
+    def look(self, best: float) -> None:
+        """Chooses the first candidate that was seen with the score `best`, if it still has it."""
+        at = (self.seen == best).nonzero()[0]
+        i = int(at[0]) if len(at) == 1 else int(at[np.argmin(self._numbers.numpy()[at])])
+        if self._now[i] != best:
+            self._see_again(i)
+            return
+        number = int(self._numbers[i])
+        self.chosen.append(number)
+        self.lowered.append(best)
+        self.seen[i] = -math.inf
+        if self._matrix is None:
+            weights = self._weights(self._numbers, self._numbers[i : i + 1])[:, 0]
+        else:
+            weights = self._matrix[i]
+        self._now = self._now * weights
+
+    def _see_again(self, i: int) -> None:
+        """Of the candidate, and of those whose scores are positive: what will be seen is at most that."""
+        again = self.seen > 0
+        again[i] = True
+        left = np.where(self._now > self._least, self._now, np.float32(-math.inf))
+        self.seen = np.where(again, left, self.seen)
 
 
 def softly_chosen(
     boxes: torch.Tensor, scores: torch.Tensor, limit: int, least: float, sigma: float
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """The numbers of the boxes and their lowered scores; no overlap rules a box out."""
-    order = torch.nonzero(scores > least).squeeze(1)
-    corners, current = Corners(boxes), scores.float().clone()
-    numbers: list[torch.Tensor] = []
-    lowered: list[torch.Tensor] = []
-    while len(order) and len(numbers) < limit:
-        best = torch.argmax(current[order])
-        number = order[best : best + 1]
-        numbers.append(number)
-        lowered.append(current[number])
-        order = order[order != number]
-        overlap = corners.overlaps(order, number).squeeze(1)
-        current[order] = current[order] * torch.exp(overlap.square() * (-0.5 / sigma))
-        order = order[current[order] > least]
-    if not numbers:
-        return order[:0], scores[:0]
-    return torch.cat(numbers), torch.cat(lowered).to(scores.dtype)
+    host = scores.cpu()
+    pool = _SoftPool(boxes.cpu(), host, least, sigma)
+    parts = candidates(host, least, max(2 * limit, _SOFT_TILE))
+    following = next(parts)
+    while len(pool.chosen) < limit:
+        best = float(pool.seen.max(initial=-math.inf))
+        if len(following) and best <= float(host[following[0]]):
+            pool.add(following)
+            following = next(parts, following[:0])
+        elif best == -math.inf:
+            break
+        else:
+            pool.look(best)
+    numbers = torch.tensor(pool.chosen, dtype=torch.int64, device=scores.device)
+    return numbers, torch.tensor(pool.lowered, dtype=scores.dtype, device=scores.device)
 
 
 def is_fraction(value: float) -> bool:

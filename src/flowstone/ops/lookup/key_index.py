@@ -13,18 +13,23 @@ A `NumberIndex` is a hash table with open addressing, in which NumPy looks for a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import compress
-from operator import itemgetter
+from collections.abc import Mapping, Sequence
+from itertools import compress, repeat
 from typing import Any
 
 import numpy as np
+
+from flowstone.ops.arrays.distinct_texts import numbers_in
+from flowstone.ops.strings.fingerprints import fingerprints_of
+from flowstone.ops.strings.packed import Packed, are_similar, blocks_of
 
 Rows = np.ndarray[Any, Any]
 
 _EMPTY, _REMOVED = -1, -2
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio: Fibonacci hashing
 _SMALLEST = 16
+_SPARSE = 16  # fewer than one row in so many are not marked but sorted
+_MANY, _LARGE = 1000, 20_000  # keys asked for, and there, from which on fingerprints are faster
 
 
 def as_words(keys: np.ndarray[Any, Any]) -> Rows:
@@ -52,6 +57,10 @@ class NumberIndex:
         return self._find(as_words(keys))
 
     def _find(self, words: Rows) -> Rows:
+        return self._located(words)[0]
+
+    def _located(self, words: Rows) -> tuple[Rows, Rows]:
+        """The row of each, -1 where there is none, and the place where the search has ended."""
         places = self._places(words)
         rows = self._rows[places]
         found = (self._words[places] == words) & (rows >= 0)
@@ -64,7 +73,7 @@ class NumberIndex:
             found = (self._words[at] == words[pending]) & (rows >= 0)
             result[pending[found]] = rows[found]
             pending = pending[~found & (rows != _EMPTY)]
-        return result
+        return result, places
 
     def _places(self, words: Rows) -> Rows:
         """Where to begin to look for each."""
@@ -119,40 +128,95 @@ class NumberIndex:
 
     def remove(self, keys: np.ndarray[Any, Any]) -> Rows:
         """Takes keys out; the rows that were theirs."""
-        words = np.unique(as_words(keys))
-        rows = self._find(words)
-        gone = rows[rows >= 0]
-        self._rows[np.isin(self._rows, gone)] = _REMOVED
-        return gone
+        rows, places = self._located(as_words(keys))
+        found = rows >= 0
+        self._rows[places[found]] = _REMOVED
+        return _distinct(rows[found], self._next_row)
+
+
+def _distinct(rows: Rows, count: int) -> Rows:
+    """The rows, which are below `count`, each once."""
+    if _SPARSE * len(rows) < count:
+        return np.unique(rows)
+    marks = np.zeros(count, bool)
+    marks[rows] = True
+    return np.flatnonzero(marks)
 
 
 class ObjectIndex:
-    """Rows by bytes or other hashable objects; see the module."""
+    """Rows by bytes or other hashable objects; see the module.
+
+    In a large dictionary, each look misses the processor's caches several times. So many bytes are found by
+    their fingerprints, once as many were asked for since the last change as there are.
+    """
 
     def __init__(self) -> None:
         self._next_row = 0
         self._row_of: dict[Any, int] = _Absent()
+        self._changed()
+
+    def _changed(self) -> None:
+        self._asked = 0
+        self._prints: _Fingerprints | None = None
 
     def find(self, keys: Sequence[Any]) -> Rows:
         """The row of each key, -1 where there is none: int64."""
-        if len(keys) == 1:
-            return np.array([self._row_of[keys[0]]])
-        return np.array(itemgetter(*keys)(self._row_of) if keys else (), np.int64)
+        if len(keys) < _MANY or len(self._row_of) < _LARGE or not isinstance(keys[0], bytes):
+            return numbers_in(self._row_of, keys)
+        self._asked += len(keys)
+        if self._prints is None and self._asked >= len(self._row_of):
+            self._prints = _Fingerprints(self._row_of)
+        if self._prints is None or not self._prints.works:
+            return numbers_in(self._row_of, keys)
+        return self._prints.find(keys)
 
     def add(self, keys: Sequence[Any]) -> Rows:
         """The row of each key; keys that are new get the next ones."""
         rows = self.find(keys)
         if rows.size and rows.min() < 0:
             new = list(dict.fromkeys(compress(keys, (rows < 0).tolist())))
-            self._row_of.update(zip(new, range(self._next_row, self._next_row + len(new))))
-            self._next_row += len(new)
+            first, self._next_row = self._next_row, self._next_row + len(new)
+            self._row_of.update(zip(new, range(first, self._next_row)))
+            self._changed()
+            if len(new) == len(keys):
+                return np.arange(first, self._next_row)
             rows = self.find(keys)
         return rows
 
     def remove(self, keys: Sequence[Any]) -> Rows:
         """Takes keys out; the rows that were theirs."""
-        rows = [self._row_of.pop(key, -1) for key in keys]
-        return np.array([row for row in rows if row >= 0], np.int64)
+        rows = np.fromiter(map(self._row_of.pop, keys, repeat(-1)), np.int64, len(keys))
+        self._changed()
+        return rows[rows >= 0]
+
+
+class _Fingerprints:
+    """The rows of bytes by their fingerprints.
+
+    It `works` unless two have the same one, or one is so long that as much room for each would be too much.
+    """
+
+    def __init__(self, row_of: Mapping[bytes, int]) -> None:
+        packed = Packed(list(row_of))
+        self._index, self._lengths = NumberIndex(), packed.lengths
+        self.works = are_similar(packed.lengths)
+        if self.works:
+            places = self._index.add(fingerprints_of(packed))
+            self.works = bool((np.diff(places) > 0).all())
+            self._rows = np.fromiter(row_of.values(), np.int64, len(row_of))
+            self._words = packed.rows(packed.starts, packed.lengths)
+
+    def find(self, keys: Sequence[bytes]) -> Rows:
+        """The row of each key, -1 where there is none."""
+        return np.concatenate([self._find(Packed(block)) for block in blocks_of(list(keys))])
+
+    def _find(self, packed: Packed) -> Rows:
+        at = self._index.find(fingerprints_of(packed))
+        same = (at >= 0) & (self._lengths[at] == packed.lengths)
+        words = packed.rows(packed.starts, np.where(same, packed.lengths, 0))
+        for i in range(words.shape[1]):
+            same &= self._words[at, i] == words[:, i]
+        return np.where(same, self._rows[at], -1)
 
 
 class _Absent(dict[Any, int]):

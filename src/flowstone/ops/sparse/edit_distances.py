@@ -15,9 +15,12 @@ from flowstone.framework.operation import F, Shapes, op
 from flowstone.framework.shape import merge
 from flowstone.framework.tensor import Tensor
 from flowstone.ops.arrays.arrays import invalid
+from flowstone.ops.arrays.distinct_texts import numbered
 
 __all__ = ["edit_distance"]
 
+_CELLS = 1 << 16  # of a row of all pairs that are worked out together
+_Runs = tuple[Any, Any, Any]
 _PARTS = ("hypothesis_indices", "hypothesis_values", "hypothesis_shape")
 _OTHERS = ("truth_indices", "truth_values", "truth_shape")
 # On every device the sequences are read on the host, where each is a walk.
@@ -60,9 +63,8 @@ def _(node: Node, env: Environment) -> Kernel:
         for at, values in ((a_at, a), (b_at, b)):
             _check(at, values, sizes)
         result = np.zeros(sizes, np.float32)
-        hypotheses, truths = _sequences(a_at, a), _sequences(b_at, b)
-        for key in hypotheses.keys() | truths.keys():
-            result[key] = _distance(hypotheses.get(key, a[:0]), truths.get(key, b[:0]), normalize)
+        pairs = _Pairs(*_comparable(a, b), _runs(a_at, sizes), _runs(b_at, sizes))
+        result.reshape(-1)[pairs.keys] = pairs.distances(normalize)
         return torch.from_numpy(result)
 
     return distances
@@ -80,29 +82,78 @@ def _check(at: Any, values: Any, sizes: Any) -> None:
         raise errors.InternalError(None, None, message)
 
 
-def _sequences(at: Any, values: Any) -> dict[tuple[int, ...], Any]:
-    """The values of each sequence, by its place among the sequences."""
-    if not len(at):
-        return {}
-    changes = np.flatnonzero((at[1:, :-1] != at[:-1, :-1]).any(1)) + 1
-    starts = np.concatenate([[0], changes])
-    keys = [tuple(row) for row in at[starts, :-1].tolist()]
-    return dict(zip(keys, np.split(values, changes)))
+def _comparable(a: Any, b: Any) -> tuple[Any, Any]:
+    """The values; for texts numbers, which are equal where they are."""
+    if a.dtype != object:
+        return a, b
+    texts = a.tolist() + b.tolist()
+    numbers = numbered(texts)[1]
+    return numbers[: len(a)], numbers[len(a) :]
 
 
-def _distance(hypothesis: Any, truth: Any, normalize: bool) -> float:
-    """How many elements are put in, taken out or replaced; a row of the table at a time."""
-    places = np.arange(len(truth) + 1)
-    row = places.copy()
-    for element in hypothesis:
-        replaced = row[:-1] + (truth != element)
-        row = np.concatenate([row[:1] + 1, np.minimum(row[1:] + 1, replaced)])
-        row = np.minimum.accumulate(row - places) + places  # what is put in
-    if not normalize:
-        return float(row[-1])
-    if not len(truth):
-        return float("inf") if len(hypothesis) else 0.0
-    return float(row[-1]) / len(truth)
+def _runs(at: Any, sizes: Any) -> _Runs:
+    """The sequences of these index rows: their numbers, which rise, where they begin, their lengths."""
+    strides = np.cumprod(np.append(sizes, 1)[:0:-1])[::-1]
+    numbers = (at[:, :-1] * strides).sum(1)
+    changes = np.flatnonzero(numbers[1:] != numbers[:-1]) + 1
+    begins = np.concatenate((np.zeros(min(len(at), 1), np.int64), changes))
+    keys, last = np.unique(numbers[begins][::-1], return_index=True)  # the last of several runs of one
+    chosen = len(begins) - 1 - last
+    return keys, begins[chosen], np.diff(begins, append=len(at))[chosen]
+
+
+class _Pairs:
+    """A hypothesis and a truth for each of `keys`, side by side."""
+
+    def __init__(self, hypotheses: Any, truths: Any, first: _Runs, second: _Runs) -> None:
+        self._values = hypotheses, truths
+        self.keys = np.union1d(first[0], second[0])
+        self._begins = np.zeros((2, len(self.keys)), np.int64)
+        self._lengths = np.zeros((2, len(self.keys)), np.int64)
+        for i, (keys, begins, lengths) in enumerate((first, second)):
+            at = np.searchsorted(self.keys, keys)
+            self._begins[i, at], self._lengths[i, at] = begins, lengths
+
+    def distances(self, normalize: bool) -> Any:
+        """The distance of each pair; those of similar lengths are worked out together."""
+        hypothesis, truth = self._lengths
+        found, longest = np.zeros(len(self.keys)), self._lengths.max(0)
+        order = np.lexsort((-hypothesis, longest))
+        while len(order):
+            widest = np.arange(1, len(order) + 1) * (longest[order] + 1)  # cells if so many are taken
+            count = max(int(np.searchsorted(widest, _CELLS)), 1)
+            chosen = order[:count][np.argsort(-hypothesis[order[:count]], kind="stable")]
+            found[chosen] = self._of(chosen)
+            order = order[count:]
+        if not normalize:
+            return found
+        return np.where(truth > 0, found / np.maximum(truth, 1), np.where(hypothesis > 0, np.inf, 0.0))
+
+    def _columns(self, side: int, chosen: Any) -> Any:
+        """The sequences as columns, the longer ones' ends below the shorter ones."""
+        values, lengths = self._values[side], self._lengths[side, chosen]
+        places = self._begins[side, chosen] + np.arange(lengths.max())[:, None]
+        if not len(values):
+            return np.zeros(places.shape, values.dtype)
+        return values.take(places, mode="clip")
+
+    def _of(self, chosen: Any) -> Any:
+        """How many elements are put in, taken out or replaced; the longest hypothesis comes first.
+
+        A row of the table of each pair at a time, less the places in the row: so what is put in is a minimum
+        of what stands before.
+        """
+        hypothesis, truth = self._lengths[:, chosen]
+        elements, truths = self._columns(0, chosen), self._columns(1, chosen)
+        table = np.zeros((len(truths) + 1, len(chosen)), np.int32, order="C" if len(chosen) > 8 else "F")
+        going_on = np.searchsorted(-hypothesis, -np.arange(len(elements))).tolist()
+        for element, count in zip(elements, going_on):
+            rows = table[:, :count]
+            better = rows[:-1] - (truths[:, :count] == element[:count])
+            rows += 1
+            np.minimum(rows[1:], better, out=rows[1:])
+            np.minimum.accumulate(rows, 0, out=rows)
+        return table[truth, np.arange(len(chosen))] + truth
 
 
 def edit_distance(hypothesis: Any, truth: Any, normalize: bool = True, name: str = "edit_distance") -> Tensor:

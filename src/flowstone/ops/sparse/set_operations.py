@@ -26,6 +26,7 @@ from flowstone.framework.node import Node
 from flowstone.framework.operation import Shapes, op
 from flowstone.framework.shape import Dims, merge
 from flowstone.ops.arrays.arrays import invalid
+from flowstone.ops.arrays.distinct_texts import numbered
 from flowstone.ops.sparse.index_rows import (
     LARGEST,
     check_countable,
@@ -402,12 +403,11 @@ def _(node: Node, env: Environment) -> Kernel:
         if not validate and len(rows) and bool(((rows < 0) | (rows >= shape)).any()):
             raise errors.InternalError(None, None, f"an index is outside of the shape {listed(shape)}")
         result = torch.zeros(sizes, dtype=torch.int32)
+        if not isinstance(values, torch.Tensor):
+            values = torch.from_numpy(numbered(values.tolist())[1])
         elements, none = _sparse_elements(rows, values, [*sizes, 0]), (rows.new_zeros(0), values[:0])
-        if isinstance(values, torch.Tensor):
-            numbers, _, parts = _elements_numbered(elements, none)
-            sets = torch.from_numpy(parts(_distinct(numbers))[0])
-        else:
-            sets = torch.from_numpy(_texts_combined("union", elements, none)[0])
+        numbers, _, parts = _elements_numbered(elements, none)
+        sets = torch.from_numpy(parts(_distinct(numbers))[0])
         return result.view(-1).index_add_(0, sets, torch.ones(len(sets), dtype=torch.int32)).view(sizes)
 
     return measure

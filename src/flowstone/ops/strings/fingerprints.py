@@ -21,14 +21,13 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.ops.strings.packed import WORD, Packed
+from flowstone.ops.strings.packed import BLOCK, WORD, Packed
 
 Words = np.ndarray[Any, Any]
 
 _K0, _K1, _K2 = (np.uint64(k) for k in (0xC3A5C85C97CB3127, 0xB492B66FBE98F273, 0x9AE16A3B2F90404F))
 _MURMUR = np.uint64(0xC6A4A7935BD1E995)
 _ROUND = 64  # bytes that a round of FarmHash takes
-_BLOCK = 8192  # strings
 _FEW = 4
 
 
@@ -37,9 +36,9 @@ _FEW = 4
 
 def _in_blocks(hashes: Callable[[Packed], Words], strings: Sequence[bytes]) -> Words:
     """`hashes` of so many strings at a time that what it computes with stays in the processor's cache."""
-    if len(strings) <= _BLOCK:
+    if len(strings) <= BLOCK:
         return hashes(Packed(strings))
-    parts = [hashes(Packed(strings[i : i + _BLOCK])) for i in range(0, len(strings), _BLOCK)]
+    parts = [hashes(Packed(strings[i : i + BLOCK])) for i in range(0, len(strings), BLOCK)]
     return np.concatenate(parts)
 
 
@@ -91,10 +90,11 @@ def _tail(packed: Packed, starts: Words, lengths: Words) -> Words:
 
 def fingerprint64(strings: Sequence[bytes]) -> Words:
     """FarmHash's Fingerprint64 of each string: uint64."""
-    return _in_blocks(_fingerprints, strings)
+    return _in_blocks(fingerprints_of, strings)
 
 
-def _fingerprints(packed: Packed) -> Words:
+def fingerprints_of(packed: Packed) -> Words:
+    """The same of strings that are packed already."""
     result = np.empty(len(packed.starts), np.uint64)
     shortest, longest = (int(packed.lengths.min()), int(packed.lengths.max())) if result.size else (0, -1)
     for low, high, function in _CLASSES:

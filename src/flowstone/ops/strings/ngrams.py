@@ -15,6 +15,9 @@ from flowstone.framework.operation import Shapes, op
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.strings.elementwise_strings import Strings, as_array, attribute_bytes
 
+_FEW = 200  # strings whose rows are joined one after the other
+_Array = np.ndarray[Any, Any]
+
 string_ngrams_op = op(
     "StringNGrams",
     "data: string, data_splits: Tsplits -> ngrams: string, ngrams_splits: Tsplits",
@@ -70,6 +73,40 @@ class _Rows:
         shifted = (padded[i:] for i in range(width))
         return list(map(self.separator.join, zip(*shifted)))
 
+    def all_ngrams(self, strings: Strings, splits: _Array) -> tuple[Strings, _Array]:
+        """The n-grams of all rows, one row after the other, and how many each has."""
+        lengths = np.diff(splits)
+        counts = [np.maximum(lengths + 2 * self.padding(width) - width + 1, 0) for width in self.widths]
+        totals = np.sum([np.zeros_like(lengths), *counts], axis=0)
+        short = np.flatnonzero((totals == 0) & (lengths > 0)) if self.keeps_short else lengths[:0]
+        totals[short] = 1
+        next_place = np.cumsum(totals) - totals
+        found = np.empty(int(totals.sum()), object)
+        for width, count in zip(self.widths, counts):
+            row = np.repeat(np.arange(len(lengths)), count)
+            if len(row):
+                within = np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
+                padded, begins = self._padded(strings, splits, self.padding(width))
+                columns = [padded[begins[row] + within + i].tolist() for i in range(width)]
+                joined = list(map(self.separator.join, zip(*columns)))
+                found[next_place[row] + within] = as_array(joined, (len(joined),))
+                next_place += count
+        for i in short.tolist():
+            found[next_place[i]] = self.ngrams(strings[splits[i] : splits[i + 1]].tolist())[0]
+        return found, totals
+
+    def _padded(self, strings: Strings, splits: _Array, padding: int) -> tuple[Strings, _Array]:
+        """The rows with the padding at their ends, and where each begins."""
+        if not padding:
+            return strings, splits[:-1]
+        lengths, rows = np.diff(splits), len(splits) - 1
+        begins = splits[:-1] + 2 * padding * np.arange(rows)
+        padded = np.full(len(strings) + 2 * padding * rows, self.left, object)
+        padded[np.arange(len(strings)) + padding * (2 * np.repeat(np.arange(rows), lengths) + 1)] = strings
+        for i in range(padding):
+            padded[begins + padding + lengths + i] = self.right
+        return padded, begins
+
 
 def _check_splits(splits: list[int], size: int) -> None:
     if splits[0] != 0:
@@ -93,6 +130,9 @@ def _(node: Node, env: Environment) -> Callable[..., tuple[Strings, torch.Tensor
         if not splits:
             return as_array([b""] * len(strings), (len(strings),)), data_splits.clone()
         _check_splits(splits, len(strings))
+        if len(strings) > _FEW:
+            ngrams, counts = rows.all_ngrams(data, data_splits.numpy().astype(np.int64))
+            return ngrams, torch.from_numpy(np.append(0, np.cumsum(counts))).to(dtype)
         found = [rows.ngrams(strings[begin:end]) for begin, end in itertools.pairwise(splits)]
         values = [each for row in found for each in row]
         ends: Any = np.cumsum([0, *map(len, found)])

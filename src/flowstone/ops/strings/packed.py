@@ -9,12 +9,16 @@ np.True_
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 WORD = 8
+BLOCK = 16384  # so many short strings end to end stay in the processor's cache
+_SAMPLE = 50
+_LONG = 40  # bytes: where asking each string for its length is faster than looking for zero bytes
+KEPT = np.array([(1 << 8 * i) - 1 for i in range(WORD + 1)], "<u8")  # of a word, its first i bytes
 
 
 class Packed:
@@ -27,16 +31,27 @@ class Packed:
 
     def __init__(self, strings: Sequence[bytes]) -> None:
         self.buffer = np.frombuffer(b"\0".join(strings) + b"\0" * WORD, np.uint8)
-        stop = self.buffer.size - WORD
-        ends = np.append(np.flatnonzero(self.buffer[:stop] == 0), stop)
-        if len(ends) != max(len(strings), 1):  # a string has a zero byte
-            lengths = np.fromiter(map(len, strings), np.int64, len(strings))
-            ends = np.cumsum(lengths + 1) - 1
-        ends = ends[: len(strings)]
-        self.starts = np.zeros_like(ends)
-        np.add(ends[:-1], 1, out=self.starts[1:])
-        self.lengths = ends - self.starts
         self._words: np.ndarray[Any, Any] | None = None
+        stop = self.buffer.size - WORD
+        if stop < _LONG * len(strings):
+            ends = np.append(np.flatnonzero(self.buffer[:stop] == 0), stop)
+            if len(ends) == max(len(strings), 1):  # else a string has a zero byte
+                ends = ends[: len(strings)]
+                self.starts = np.zeros_like(ends)
+                np.add(ends[:-1], 1, out=self.starts[1:])
+                self.lengths = ends - self.starts
+                return
+        self.lengths = lengths_of(strings)
+        self.starts = np.cumsum(self.lengths + 1) - self.lengths - 1
+
+    @classmethod
+    def of(
+        cls, buffer: np.ndarray[Any, Any], starts: np.ndarray[Any, Any], lengths: np.ndarray[Any, Any]
+    ) -> Packed:
+        """The strings at these places of a buffer that has `WORD` bytes more."""
+        packed = cls.__new__(cls)
+        packed.buffer, packed.starts, packed.lengths, packed._words = buffer, starts, lengths, None
+        return packed
 
     def words(self, places: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """The eight bytes from each place of the buffer as numbers, least significant byte first: uint64."""
@@ -46,29 +61,108 @@ class Packed:
         words: np.ndarray[Any, Any] = self._words[places]
         return words
 
+    def characters(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """The places where characters of UTF-8 begin, of all strings and of the bytes behind each; for each
+        string which of them is its first, and the number of its characters.
+
+        A character is a byte with those after it that can only continue one.
+        """
+        begins = (self.buffer & 0xC0) != 0x80
+        begins[self.starts] = True
+        numbers = np.cumsum(begins)
+        first = numbers[self.starts] - 1
+        return np.flatnonzero(begins), first, numbers[self.starts + self.lengths] - 1 - first
+
+    def pieces(self, starts: np.ndarray[Any, Any], lengths: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """The parts of the buffer that begin at `starts` and have so many bytes: an object array of bytes.
+
+        None reaches into the last `WORD` bytes.
+        """
+        found = np.empty(len(starts), object)
+        for i in range(0, len(starts), BLOCK):
+            found[i : i + BLOCK] = self._pieces(starts[i : i + BLOCK], lengths[i : i + BLOCK])
+        return found
+
+    def _pieces(self, starts: np.ndarray[Any, Any], lengths: np.ndarray[Any, Any]) -> Any:
+        if are_similar(lengths):
+            return texts_of(self.rows(starts, lengths), lengths)
+        data = self.buffer.data
+        return [data[a:b].tobytes() for a, b in zip(starts.tolist(), (starts + lengths).tolist())]
+
+    def rows(
+        self, starts: np.ndarray[Any, Any], lengths: np.ndarray[Any, Any], step: int = WORD
+    ) -> np.ndarray[Any, Any]:
+        """Each part as a row of words, one at least, with `step` bytes of it in each, and zeros behind it.
+
+        The result is uint64 [parts, words].
+        """
+        width = max(-(-int(lengths.max(initial=0)) // step), 1)
+        rows = np.empty((len(starts), width), np.uint64)
+        last = self.buffer.size - WORD
+        for i in range(width):
+            words = self.words(np.minimum(starts + i * step, last))
+            rows[:, i] = words & KEPT[np.clip(lengths - i * step, 0, step)]
+        return rows
+
+
+def are_similar(lengths: np.ndarray[Any, Any]) -> bool:
+    """Whether rows of the greatest length take not much more memory than the texts do."""
+    return int(lengths.max(initial=0)) * len(lengths) <= WORD * (int(lengths.sum()) + 2 * len(lengths))
+
+
+def texts_of(rows: np.ndarray[Any, Any], lengths: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The texts in the bytes of the rows, with zeros behind each: an object array of bytes."""
+    found = (
+        rows.view(f"S{rows.itemsize * rows.shape[1]}").ravel().astype(object)
+    )  # without zeros at their ends
+    places = np.arange(len(rows)) * (rows.itemsize * rows.shape[1]) + lengths
+    ends_in_zero = (rows.view(np.uint8).reshape(-1)[np.maximum(places - 1, 0)] == 0) & (lengths > 0)
+    for i in np.flatnonzero(ends_in_zero).tolist():
+        found[i] = rows[i].tobytes()[: lengths[i]]
+    return found
+
 
 def lengths_of(strings: Sequence[bytes]) -> np.ndarray[Any, Any]:
     """The number of bytes of each string: int64."""
-    return Packed(strings).lengths
+    try:
+        return np.frombuffer(bytes(map(len, strings)), np.uint8).astype(np.int64)
+    except ValueError:  # a string has more than 255
+        return np.fromiter(map(len, strings), np.int64, len(strings))
 
 
-def character_counts(strings: Sequence[bytes]) -> np.ndarray[Any, Any]:
+def character_counts(strings: list[bytes]) -> np.ndarray[Any, Any]:
     """The number of UTF-8 characters of each string, that of bytes that do not continue one: int64."""
-    packed = Packed(strings)
-    continues = np.flatnonzero((packed.buffer & 0xC0) == 0x80)
-    if not continues.size:
-        return packed.lengths
-    before = np.searchsorted(continues, np.stack([packed.starts, packed.starts + packed.lengths]))
-    counts: np.ndarray[Any, Any] = packed.lengths - (before[1] - before[0])
+    if b"".join(strings).isascii():
+        return lengths_of(strings)
+    none = np.zeros(0, np.int64)
+    return np.concatenate([none, *[_character_counts(Packed(block)) for block in blocks_of(strings)]])
+
+
+def _character_counts(packed: Packed) -> np.ndarray[Any, Any]:
+    continues = (packed.buffer & 0xC0) == 0x80
+    before = np.cumsum(continues) - continues
+    counts: np.ndarray[Any, Any] = (
+        packed.lengths - before[packed.starts + packed.lengths] + before[packed.starts]
+    )
     return counts
 
 
 def mapped(function: Callable[[bytes], bytes], strings: list[bytes]) -> list[bytes]:
     """`function` of each string, where it maps every byte by itself and leaves zero bytes alone.
 
-    So it may be called once, on all strings end to end.
+    So it may be called once, on many strings end to end.
     """
-    if not strings:
-        return []
-    results = function(b"\0".join(strings)).split(b"\0")
-    return results if len(results) == len(strings) else [function(each) for each in strings]
+    found: list[bytes] = []
+    for block in blocks_of(strings):
+        results = function(b"\0".join(block)).split(b"\0")
+        found += results if len(results) == len(block) else map(function, block)
+    return found
+
+
+def blocks_of(strings: list[bytes]) -> Iterator[list[bytes]]:
+    """The strings, so many at a time that what is computed with them stays in the processor's cache."""
+    few = strings[:_SAMPLE]
+    size = BLOCK if sum(map(len, few)) < _LONG * len(few) else BLOCK // 8
+    if len(strings) <= size:
+        return iter([strings] if strings else [])
+    return (strings[i : i + size] for i in range(0, len(strings), size))

@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from itertools import repeat
+from operator import is_not
 from typing import Any, AnyStr
 
 from flowstone.ops.arrays.arrays import invalid
@@ -40,33 +42,45 @@ _ASSERTIONS = {
     "word": rf"(?:(?<={_WORD})(?!{_WORD})|(?<!{_WORD})(?={_WORD}))",
     "no word": rf"(?:(?<={_WORD})(?={_WORD})|(?<!{_WORD})(?!{_WORD}))",
 }
+# The same in a text that is many, with a zero byte between two, which no set of characters then has.
+_ASSERTIONS_OF_MANY = _ASSERTIONS | {
+    "begin": r"(?:\A|(?<=\x00))",
+    "end": r"(?=\x00|\Z)",
+    "line begin": r"(?:\A|(?<=[\n\x00]))",
+    "line end": r"(?=[\n\x00]|\Z)",
+}
 Pieces = tuple["bytes | int", ...]  # of a rewriting: text and groups
+_BLOCK = 1024  # strings that are rewritten together
+_FEW = 100
 Rewriting = tuple[Pieces, bool]  # and whether all of it was understood
 
 
 # ---- translation
 
 
-def translated(node: Node, highest: int) -> str:
-    """The tree in Python's syntax, for text whose characters are `highest` at most."""
+def translated(node: Node, highest: int, lowest: int = 0) -> str:
+    """The tree in Python's syntax, for text whose characters are `highest` at most.
+
+    `lowest`: 1 if the text is many texts, with a zero byte between two of them.
+    """
     if isinstance(node, Characters):
-        return _set(node.ranges, highest)
+        return _set(node.ranges, lowest, highest)
     if isinstance(node, Assertion):
-        return _ASSERTIONS[node.kind]
+        return (_ASSERTIONS_OF_MANY if lowest else _ASSERTIONS)[node.kind]
     if isinstance(node, Group):
-        return f"({translated(node.body, highest)})"
+        return f"({translated(node.body, highest, lowest)})"
     if isinstance(node, Sequence):
-        return "".join([_part(each, highest) for each in node.parts])
+        return "".join([_part(each, highest, lowest) for each in node.parts])
     if isinstance(node, Choice):
-        return "|".join([translated(each, highest) for each in node.branches])
-    body = translated(node.body, highest)
+        return "|".join([translated(each, highest, lowest) for each in node.branches])
+    body = translated(node.body, highest, lowest)
     if not isinstance(node.body, (Characters, Group)):
         body = f"(?:{body})"
     return body + _count(node) + ("" if node.greedy else "?")
 
 
-def _part(node: Node, highest: int) -> str:
-    text = translated(node, highest)
+def _part(node: Node, highest: int, lowest: int) -> str:
+    text = translated(node, highest, lowest)
     return f"(?:{text})" if isinstance(node, Choice) else text
 
 
@@ -75,8 +89,9 @@ def _count(node: Repeat) -> str:
     return sign or f"{{{node.low},{'' if node.high is None else node.high}}}"
 
 
-def _set(ranges: Ranges, highest: int) -> str:
-    kept = [(low, min(high, highest)) for low, high in ranges if low <= highest]
+def _set(ranges: Ranges, lowest: int, highest: int) -> str:
+    cut = [(max(low, lowest), min(high, highest)) for low, high in ranges]
+    kept = [(low, high) for low, high in cut if low <= high]
     if not kept:
         return "(?!)"
     if len(kept) == 1 and kept[0][0] == kept[0][1]:
@@ -107,6 +122,11 @@ class Pattern:
         if not self._limit:
             self._matcher()  # says now if it is too large
 
+    @cached_property
+    def _many(self) -> re.Pattern[bytes]:
+        """For many texts as one, with the match as the first group."""
+        return re.compile(f"({translated(self._tree, 0x7F, 1)})".encode())
+
     def _matcher(self) -> LinearMatcher:
         if self._linear is None:
             self._linear = LinearMatcher(self._tree, self.groups)
@@ -114,9 +134,8 @@ class Pattern:
 
     def fit(self, strings: list[bytes]) -> list[bool]:
         """Whether the pattern fits all of each string."""
-        fullmatch = self._ascii.fullmatch
         if self._whole_limit == UNLIMITED and b"".join(strings).isascii():
-            return [fullmatch(each) is not None for each in strings]
+            return list(map(is_not, map(self._ascii.fullmatch, strings), repeat(None)))
         return [self._fits(each) for each in strings]
 
     def _fits(self, string: bytes) -> bool:
@@ -139,10 +158,29 @@ class Pattern:
             return strings
         template = _template(pieces)
         one_by_one = self._nullable and not count
-        if not one_by_one and self._limit == UNLIMITED and b"".join(strings).isascii():
+        if one_by_one or self._limit != UNLIMITED or not b"".join(strings).isascii():
+            return [self._replaced(each, pieces, template, count) for each in strings]
+        if count or len(strings) < _FEW:
             sub = self._ascii.sub
             return [sub(template, each, count) for each in strings]
-        return [self._replaced(each, pieces, template, count) for each in strings]
+        blocks = (strings[i : i + _BLOCK] for i in range(0, len(strings), _BLOCK))
+        return [each for block in blocks for each in self._replaced_together(block, pieces, template)]
+
+    def _replaced_together(self, strings: list[bytes], pieces: Pieces, template: Any) -> list[bytes]:
+        """All matches in all strings, without a call of Python for each."""
+        text = b"\0".join(strings)
+        if text.count(0) >= len(strings):  # a string has a zero byte
+            return [self._ascii.sub(template, each) for each in strings]
+        stride = self.groups + 2
+        parts: list[bytes | None] = self._many.split(text)  # what is between matches, matches, groups
+        matches, width = len(parts) // stride, len(pieces) + 1
+        found: list[Any] = [None] * (matches * width + 1)
+        found[::width] = parts[::stride]
+        for i, piece in enumerate(pieces, 1):
+            found[i::width] = parts[1 + piece :: stride] if isinstance(piece, int) else [piece] * matches
+        if None in found:  # of a group that is not in the match
+            found = [part or b"" for part in found]
+        return b"".join(found).split(b"\0")
 
     def _replaced(self, string: bytes, pieces: Pieces, template: Any, count: int) -> bytes:
         if len(string) <= self._limit and (count or not self._nullable):

@@ -18,10 +18,11 @@ from flowstone.framework.shape import format_dims
 from flowstone.framework.tensor import convert_to_tensor
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.strings.elementwise_strings import Strings, as_array
-from flowstone.ops.strings.packed import lengths_of
+from flowstone.ops.strings.packed import blocks_of, lengths_of
 
 __all__ = ["string_split"]
 
+_FEW = 100
 _OUTPUTS = "-> indices: int64, values: string, shape: int64"
 _BYTES = np.array([bytes([i]) for i in range(256)], object)
 _IS_SPACE = np.isin(np.arange(256), np.frombuffer(b" \t\n\v\f\r", np.uint8))
@@ -112,10 +113,26 @@ def _split_at_whole(strings: list[bytes], separator: bytes, most: int) -> Parts:
         return strings, np.ones(len(strings), np.int64)
     if most < 0 and strings and not separator:
         return _words(strings)
+    if most < 0 and len(strings) > _FEW:
+        blocks = [_split_together(block, separator) for block in blocks_of(strings)]
+        return list(chain.from_iterable([parts for parts, _ in blocks])), np.concatenate(
+            [counts for _, counts in blocks]
+        )
     parts = [each.split(separator or None, max(most, -1)) for each in strings]
     if not separator and most > 0:
         parts = [[*row, b""] if len(row) == most else row for row in parts]
     return _each(parts)
+
+
+def _split_together(strings: list[bytes], separator: bytes) -> Parts:
+    """All strings as one text, where they and what separates become one byte each."""
+    text = b"\0".join(strings)
+    if b"\1" in text or b"\0" in separator or text.count(0) >= len(strings):  # the bytes that are needed
+        return _each([each.split(separator) for each in strings])
+    text = text.replace(separator, b"\1")
+    data = np.frombuffer(text, np.uint8)
+    ends, row_ends = np.flatnonzero(data == 1), np.append(np.flatnonzero(data == 0), len(text))
+    return text.replace(b"\0", b"\1").split(b"\1"), _counts(ends, row_ends) + 1
 
 
 def _words(strings: list[bytes]) -> Parts:

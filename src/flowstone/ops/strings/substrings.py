@@ -20,9 +20,12 @@ from flowstone.framework.shape import Dims, broadcast, format_dims
 from flowstone.framework.tensor import Tensor
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.strings.elementwise_strings import Strings, as_array, as_list
-from flowstone.ops.strings.packed import lengths_of
+from flowstone.ops.strings.packed import BLOCK, Packed
 
 __all__ = ["substr"]
+
+_FEW = 200
+Cut = Callable[[list[bytes], Any, Any, bool], Any]
 
 substr_op = op(
     "Substr",
@@ -45,9 +48,7 @@ def _(node: Node) -> Dims:
 
 @substr_op.kernel(CPU)  # strings are in host memory
 def _(node: Node, env: Environment) -> Callable[..., Strings]:
-    cut, cut_all = _cut_bytes, _cut_all_bytes
-    if node.attributes["unit"] != "BYTE":
-        cut, cut_all = _cut_characters, _cut_all_characters
+    in_bytes = node.attributes["unit"] == "BYTE"
 
     def parts(strings: Strings, pos: torch.Tensor, size: torch.Tensor) -> Strings:
         if pos.shape != size.shape:
@@ -55,29 +56,25 @@ def _(node: Node, env: Environment) -> Callable[..., Strings]:
                 "pos and len should have the same shape, got: "
                 f"{format_dims(tuple(pos.shape))} vs. {format_dims(tuple(size.shape))}"
             )
-        if not pos.dim():
-            return as_array(cut_all(as_list(strings), int(pos), int(size)), strings.shape)
         try:
             texts, starts, sizes = np.broadcast_arrays(strings, pos.numpy(), size.numpy())
         except ValueError:
             shapes = f"{format_dims(strings.shape)} vs. {format_dims(tuple(pos.shape))}"
             raise invalid(f"Incompatible shapes: {shapes}") from None
-        rows = zip(range(texts.size), as_list(texts), starts.reshape(-1).tolist(), sizes.reshape(-1).tolist())
-        return as_array([cut(*row) for row in rows], texts.shape)
+        cut: Cut = _cut_few if texts.size < _FEW else _cut_many
+        found = cut(as_list(texts), starts.reshape(-1), sizes.reshape(-1), in_bytes)
+        return as_array(found, texts.shape)
 
     return parts
 
 
-def _cut_all_bytes(strings: list[bytes], pos: int, size: int) -> list[bytes]:
-    shortest = pos if pos >= 0 else -pos
-    lengths = lengths_of(strings)
-    if lengths.size and lengths.min() < shortest:
-        index = int(np.argmax(lengths < shortest))
-        raise _out_of_range(index, pos, f" {strings[index]!r}")
-    stop = pos + size
-    if size < 0 or pos < 0 <= stop:
-        return [each[pos:] for each in strings]
-    return [each[pos:stop] for each in strings]
+# ---- few strings, one after the other
+
+
+def _cut_few(strings: list[bytes], starts: Any, sizes: Any, in_bytes: bool) -> list[bytes]:
+    cut = _cut_bytes if in_bytes else _cut_characters
+    rows = zip(range(len(strings)), strings, starts.tolist(), sizes.tolist())
+    return [cut(*row) for row in rows]
 
 
 def _cut_bytes(index: int, string: bytes, pos: int, size: int) -> bytes:
@@ -85,10 +82,6 @@ def _cut_bytes(index: int, string: bytes, pos: int, size: int) -> bytes:
         raise _out_of_range(index, pos, f" {string!r}")
     start = pos + len(string) if pos < 0 else pos
     return string[start:] if size < 0 else string[start : start + size]
-
-
-def _cut_all_characters(strings: list[bytes], pos: int, size: int) -> list[bytes]:
-    return [_cut_characters(index, each, pos, size) for index, each in enumerate(strings)]
 
 
 def _cut_characters(index: int, string: bytes, pos: int, size: int) -> bytes:
@@ -107,6 +100,40 @@ def _character_starts(string: bytes) -> Any:
     continues = (np.frombuffer(string, np.uint8) & 0xC0) == 0x80
     continues[0] = False
     return np.flatnonzero(~continues).tolist()
+
+
+# ---- many strings, end to end
+
+
+def _cut_many(strings: list[bytes], starts: Any, sizes: Any, in_bytes: bool) -> Strings:
+    found = np.empty(len(strings), object)
+    for i in range(0, len(strings), BLOCK):
+        block = slice(i, i + BLOCK)
+        found[block] = _cut_block(i, Packed(strings[block]), starts[block], sizes[block], in_bytes)
+    return found
+
+
+def _cut_block(index: int, packed: Packed, pos: Any, size: Any, in_bytes: bool) -> Strings:
+    """The parts of the strings; `index` is that of the first."""
+    first, counts, begins = packed.starts, packed.lengths, None
+    if not in_bytes:
+        begins, first, counts = packed.characters()
+    wrong = (pos < -counts) | (pos > counts)
+    if not in_bytes:
+        wrong |= (pos < 0) & (size < 0)
+    if wrong.any():
+        i = int(np.argmax(wrong))
+        string = packed.pieces(packed.starts[i : i + 1], packed.lengths[i : i + 1])[0]
+        raise _out_of_range(index + i, int(pos[i]), f" {string!r}" if in_bytes else "")
+    start = np.where(pos < 0, pos + counts, pos)
+    if in_bytes:
+        stop = np.where(size < 0, counts, start + np.minimum(size, counts - start))
+    else:
+        stop = start + np.clip(size, 0, counts - start)
+    a, b = first + start, first + stop
+    if begins is not None:
+        a, b = begins[a], begins[b]
+    return packed.pieces(a, b - a)
 
 
 def _out_of_range(index: int, pos: int, string: str) -> Exception:

@@ -15,8 +15,11 @@ from flowstone.framework.operation import OpDeclaration, Shapes, op
 from flowstone.framework.shape import Dims
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.strings.elementwise_strings import Strings, as_array, as_list, declare_each
+from flowstone.ops.strings.packed import WORD, Packed, blocks_of
 from flowstone.ops.strings.unicode_codecs import HIGHEST, Decoder, character, code_points
 
+_FEW = 100  # strings that are decoded one after the other
+_Array = np.ndarray[Any, Any]
 _ERRORS = (
     "errors: string in ['strict', 'replace', 'ignore'] = 'replace' ; replacement_char: int = 65533 ; "
     "replace_control_characters: bool = false"
@@ -67,35 +70,55 @@ unicode_decode_op = _declare_decoding("UnicodeDecode", "")
 unicode_decode_with_offsets_op = _declare_decoding("UnicodeDecodeWithOffsets", ", char_to_byte_starts: int64")
 
 
-def _row_splits(node: Node, lengths: list[int]) -> torch.Tensor:
-    ends: Any = np.cumsum([0, *lengths])
+def _row_splits(node: Node, lengths: _Array) -> torch.Tensor:
+    ends = np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths)))
     return torch.from_numpy(ends).to(node.attributes["Tsplits"].torch)
 
 
-@unicode_decode_op.kernel(CPU)  # strings are in host memory
-def _(node: Node, env: Environment) -> Callable[[Strings], tuple[torch.Tensor, ...]]:
-    decoder = Decoder.of(node)
+def _well_formed(strings: list[bytes]) -> tuple[_Array, ...] | None:
+    """What `_points` gives, of strings all of which are UTF-8; else None."""
+    packed = Packed(strings)
+    try:
+        points = code_points(str(packed.buffer.data, "utf-8"))  # a zero byte ends what stands before it
+    except UnicodeDecodeError:
+        return None
+    begins, first, counts = packed.characters()
+    kept = np.ones(len(points), bool)
+    kept[first + counts] = False
+    kept[-WORD:] = False
+    return counts, points[kept], begins[kept] - np.repeat(packed.starts, counts)
+
+
+def _points(decoder: Decoder, strings: list[bytes]) -> tuple[_Array, ...]:
+    """How many code points each string has, all of them, and at which byte of its string each begins."""
+    if decoder.codec == "utf-8" and not decoder.replaces_controls:
+        found = _well_formed(strings)
+        if found is not None:
+            return found
+    rows = list(map(decoder.points, strings))
+    counts = np.array([len(points) for points, _ in rows], np.int64)
+    return counts, np.concatenate([row[0] for row in rows]), np.concatenate([row[1] for row in rows])
+
+
+def _decode_kernel(node: Node, env: Environment) -> Callable[[Strings], tuple[torch.Tensor, ...]]:
+    decoder, with_offsets = Decoder.of(node), len(node.outputs) > 2
+    none = np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int64)
 
     def decode(strings: Strings) -> tuple[torch.Tensor, ...]:
-        texts = list(map(decoder.text, as_list(strings)))
-        points = code_points("".join(texts))
-        return _row_splits(node, list(map(len, texts))), torch.from_numpy(points)
+        if strings.size < _FEW and not with_offsets:
+            texts = list(map(decoder.text, as_list(strings)))
+            points = torch.from_numpy(code_points("".join(texts)))
+            return _row_splits(node, np.array(list(map(len, texts)), np.int64)), points
+        blocks = [_points(decoder, block) for block in blocks_of(as_list(strings))]
+        counts, values, offsets = map(np.concatenate, zip(none, *blocks))
+        found = _row_splits(node, counts), torch.from_numpy(values)
+        return (*found, torch.from_numpy(offsets)) if with_offsets else found
 
     return decode
 
 
-@unicode_decode_with_offsets_op.kernel(CPU)  # strings are in host memory
-def _(node: Node, env: Environment) -> Callable[[Strings], tuple[torch.Tensor, ...]]:
-    decoder = Decoder.of(node)
-
-    def decode(strings: Strings) -> tuple[torch.Tensor, ...]:
-        rows = list(map(decoder.points, as_list(strings)))
-        points = np.concatenate([np.zeros(0, np.int32), *(row[0] for row in rows)])
-        offsets = np.concatenate([np.zeros(0, np.int64), *(row[1] for row in rows)])
-        splits = _row_splits(node, [len(row[0]) for row in rows])
-        return splits, torch.from_numpy(points), torch.from_numpy(offsets)
-
-    return decode
+unicode_decode_op.kernel(CPU)(_decode_kernel)  # strings are in host memory
+unicode_decode_with_offsets_op.kernel(CPU)(_decode_kernel)
 
 
 # ---- from code points
