@@ -41,6 +41,9 @@ IMPORTS_INSIDE_FUNCTIONS = {
     ("flowstone.placement.placement_report", "matplotlib.figure"): "an optional dependency",
     ("flowstone.placement.placement_report", "matplotlib.patches"): "an optional dependency",
     ("flowstone.testing.assertions", "google.protobuf"): SLOW,
+    ("flowstone.training.checkpoint_state", "flowstone.io.proto.checkpoint_state_pb2"): SLOW,
+    ("flowstone.training.checkpoint_state", "google.protobuf"): SLOW,
+    ("flowstone.training.meta_graph", "google.protobuf"): SLOW,
 }
 
 # What programs import: `flowstone` itself and the namespaces assembled directly in it (nn.py, train.py, ...).
