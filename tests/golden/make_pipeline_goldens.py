@@ -15,8 +15,9 @@ os.environ.update(CUDA_VISIBLE_DEVICES="", TF_CPP_MIN_LOG_LEVEL="3")
 GOLDEN = pathlib.Path(__file__).parent / "training" / "pipelines.txt"
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "training"))
 
-import pipeline_programs  # noqa: E402
 import tensorflow.compat.v1 as tf  # noqa: E402
+
+import pipeline_programs  # noqa: E402
 
 
 def main() -> None:

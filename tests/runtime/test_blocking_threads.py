@@ -6,6 +6,7 @@ import threading
 
 from flowstone.framework.kernel import Environment
 from flowstone.runtime.blocking_threads import MOST, BlockingThreads
+from flowstone.runtime.step import Step
 
 
 def test_work_is_done_and_threads_are_used_again() -> None:
@@ -59,6 +60,16 @@ def test_blocking_kernels_report_results_and_errors() -> None:
     kernel = environment.blocking(divide)
     for x in (2, 0):
         reported.clear()
-        kernel.function(None, done, x)
+        kernel.function(Step(), done, x)
         assert reported.wait(10)
     assert reports == [((0.5,), type(None)), (None, ZeroDivisionError)]
+
+
+def test_a_cancelled_step_does_not_wait_for_a_blocking_kernel() -> None:
+    environment, gate, reports, step = Environment(), threading.Event(), [], Step()
+    environment.run_blocking = BlockingThreads().run
+    kernel = environment.blocking(lambda: (gate.wait(30),))
+    kernel.function(step, lambda outputs, error: reports.append(type(error).__name__))
+    step.cancel()
+    assert reports == ["CancelledError"]
+    gate.set()

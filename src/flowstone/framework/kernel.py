@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
 
-from flowstone.framework import machine
+from flowstone.framework import errors, machine
 
 if TYPE_CHECKING:
     from flowstone.framework.containers import ResourceStore
@@ -212,17 +212,39 @@ class Environment:
         run = self.run_blocking
 
         def start(step: Any, done: Callable[..., None], *inputs: Any) -> None:
+            report = _Once(done)
+
             def work() -> None:
                 try:
                     outputs = function(*inputs)
                 except Exception as error:
-                    done(None, error)
+                    report(None, error)
                 else:
-                    done(outputs, None)
+                    report(outputs, None)
+                remove()
 
+            remove = step.on_cancel(report.cancel)
             run(work)
 
         return AsyncCall(start)
+
+
+class _Once:
+    """Calls `done` the first time alone: with what a kernel reports, or because its step ends before."""
+
+    def __init__(self, done: Callable[..., None]) -> None:
+        self._done: list[Callable[..., None]] = [done]
+
+    def __call__(self, outputs: Any, error: BaseException | None) -> None:
+        try:
+            done = self._done.pop()  # one operation, so that two threads cannot both have it
+        except IndexError:
+            return
+        done(outputs, error)
+
+    def cancel(self) -> None:
+        """Gives up waiting; what the kernel has begun, it ends unobserved."""
+        self(None, errors.CancelledError(None, None, "The step ended while it waited for a file."))
 
 
 FOLDING = Environment()

@@ -7,7 +7,6 @@ from typing import Any
 
 from flowstone.framework import dtypes
 from flowstone.framework.operation import F
-from flowstone.framework.scope import get_default_graph
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.variables.partitioned_variables import PartitionedVariable
 from flowstone.ops.variables.resource_variable import ResourceVariable
@@ -26,7 +25,7 @@ class SaveSpec:
 
     @property
     def tensor(self) -> Any:
-        """The tensor; one that is given as a function is made now."""
+        """The tensor. One that is given as a function, with a `dtype`, is made when it is first needed."""
         return self._tensor() if callable(self._tensor) else self._tensor
 
 
@@ -48,11 +47,11 @@ class SaveableObject:
 
 
 class VariableSaveable(SaveableObject):
-    """A variable with a reference, or any tensor with one."""
+    """A variable with a reference, or any tensor with one; `value` is what is saved."""
 
-    def __init__(self, variable: Any, slice_spec: str, name: str) -> None:
+    def __init__(self, variable: Any, value: Any, slice_spec: str, name: str) -> None:
         self._variable = variable
-        super().__init__(variable, [SaveSpec(variable, slice_spec, name)], name)
+        super().__init__(variable, [SaveSpec(value, slice_spec, name)], name)
 
     def restore(self, restored_tensors: Sequence[Tensor], restored_shapes: Sequence[Any] | None) -> Any:
         """Assigns the tensor."""
@@ -65,19 +64,12 @@ class VariableSaveable(SaveableObject):
 
 
 class ResourceVariableSaveable(SaveableObject):
-    """A resource variable, whose value is read on its device when it is saved."""
+    """A resource variable."""
 
     def __init__(self, variable: Any, slice_spec: str, name: str) -> None:
         self._handle, self._shape = variable.handle, variable.shape
-        dtype = variable.dtype.base_dtype
-
-        def read() -> Tensor:
-            with get_default_graph().device(variable.handle.op.device):
-                value: Tensor = F.ReadVariableOp(self._handle, dtype=dtype)
-                value.set_shape(self._shape)
-                return value
-
-        super().__init__(variable.handle, [SaveSpec(read, slice_spec, name, dtype)], name)
+        value = variable.value() if variable._snapshot is None else variable._snapshot
+        super().__init__(variable.handle, [SaveSpec(value, slice_spec, name)], name)
 
     def restore(self, restored_tensors: Sequence[Tensor], restored_shapes: Sequence[Any] | None) -> Any:
         """Assigns the tensor."""
@@ -168,12 +160,12 @@ def _of(value: Any, name: str) -> Iterable[SaveableObject]:
     if isinstance(value, ResourceVariable):
         return [ResourceVariableSaveable(value, "", name)]
     if _is_variable(value):
-        return [VariableSaveable(value._ref(), "", name)]
+        return [VariableSaveable(value._ref(), value._ref(), "", name)]
     tensor = convert_to_tensor(value, as_ref=True)
     if not _has_reference(tensor):
         raise TypeError(f"names_to_saveables must be a dict mapping string names to Tensors/Variables. "
                         f"Not a variable: {value}")  # fmt: skip
-    return [VariableSaveable(tensor, "", name)]
+    return [VariableSaveable(tensor, tensor, "", name)]
 
 
 def _of_part(part: Any, name: str) -> SaveableObject:
@@ -184,4 +176,4 @@ def _of_part(part: Any, name: str) -> SaveableObject:
         raise ValueError(f"Slices must all be from the same tensor: {name} != {info.full_name}")
     if isinstance(part, ResourceVariable):
         return ResourceVariableSaveable(part, info.spec, name)
-    return VariableSaveable(part._ref(), info.spec, name)
+    return VariableSaveable(part._ref(), part._snapshot, info.spec, name)

@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework import dtypes
 from flowstone.framework.graph import Operation
 from flowstone.framework.operation import F
 from flowstone.framework.scope import get_default_graph
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.tensor import Tensor
 from flowstone.framework.tensor_proto import messages
 from flowstone.ops.arrays.constants import constant
 from flowstone.ops.control.control_flow import group
@@ -70,7 +69,7 @@ class SaverGraph:
         tensors = [spec.tensor for spec in specs]
         if self._version == V2:
             return F.SaveV2.operation(path, names, parts, tensors)
-        return F.SaveSlices.operation(path, names, parts, tensors)
+        return F.SaveSlices.operation(path, names, parts, tensors, name="save")
 
     def _save(self, path: Tensor, saveables: Sequence[SaveableObject]) -> Tensor:
         """The path, once everything is saved there."""
@@ -86,16 +85,17 @@ class SaverGraph:
         if self._version == V2:
             prefix = F.StringJoin([path, f"_temp_{uuid.uuid4().hex}/part"])
         count = constant(len(shards), name="num_shards")
-        paths, saved = [], []
+        paths, saved, last = [], [], _cpu_of("")
         for number, (device, saveables) in enumerate(shards):
-            with graph.device(_cpu_of(device)):
+            last = _cpu_of(device)
+            with graph.device(last):
                 paths.append(F.ShardedFilename(prefix, number, count))
                 saved.append(self._save(paths[-1], saveables))
-        with graph.control_dependencies([each.op for each in saved]):
+        with graph.device(last), graph.control_dependencies([each.op for each in saved]):
             if self._version == V1:
                 pattern: Tensor = F.ShardedFilespec(path, count)
                 return pattern
-            merged = F.MergeV2Checkpoints.operation(F.Pack(paths), path, delete_old_dirs=True)
+            merged = F.MergeV2Checkpoints.operation(paths, path, delete_old_dirs=True)
             with graph.control_dependencies([merged]):
                 done: Tensor = F.Identity(path)
                 return done
@@ -105,7 +105,7 @@ class SaverGraph:
     def _restore(
         self, path: Tensor, saveables: Sequence[SaveableObject], reshape: bool, in_turn: bool, name: str
     ) -> Operation:
-        restored = self._read(path, saveables, in_turn)
+        restored = self._read(path, saveables)
         done: list[Any] = []
         for saveable, tensors in zip(saveables, restored):
             shapes = [_shape_of(spec) for spec in saveable.specs] if reshape else None
@@ -117,10 +117,8 @@ class SaverGraph:
                 done.append(saveable.restore(tensors, shapes))
         return group(*done, name=name)
 
-    def _read(self, path: Tensor, saveables: Sequence[SaveableObject], in_turn: bool) -> list[list[Tensor]]:
-        """The tensors of each: read at once, or with operations of their own."""
-        if self._version == V1 or in_turn:
-            return [self._read_one(path, saveable) for saveable in saveables]
+    def _read(self, path: Tensor, saveables: Sequence[SaveableObject]) -> list[list[Tensor]]:
+        """The tensors of each, which one operation reads, of either format."""
         specs = [spec for saveable in saveables for spec in saveable.specs]
         if not specs:
             return []
@@ -134,22 +132,12 @@ class SaverGraph:
         remaining = iter(tensors)
         return [[next(remaining) for _ in saveable.specs] for saveable in saveables]
 
-    def _read_one(self, path: Tensor, saveable: SaveableObject) -> list[Tensor]:
-        with get_default_graph().device(_cpu_of(saveable.device)):
-            if self._version == V2:
-                names, parts = zip(*[(spec.name, spec.slice_spec) for spec in saveable.specs])
-                types = [spec.dtype for spec in saveable.specs]
-                return list(F.RestoreV2(path, list(names), list(parts), dtypes=types))
-            return [
-                F.RestoreSlice(path, spec.name, spec.slice_spec, dt=spec.dtype) for spec in saveable.specs
-            ]
-
     def _restore_shards(
         self, path: Tensor, shards: list[tuple[str, list[SaveableObject]]], reshape: bool, in_turn: bool
     ) -> Operation:
         restored = []
         for device, saveables in shards:
-            with get_default_graph().device(_cpu_of(device)):
+            with get_default_graph().device(device or None):
                 restored.append(self._restore(path, saveables, reshape, in_turn, "restore_shard"))
         return group(*restored, name="restore_all")
 
@@ -160,18 +148,16 @@ def _by_device(saveables: Sequence[SaveableObject]) -> list[tuple[str, list[Save
     return [(device, list(each)) for device, each in groupby(ordered, lambda saveable: saveable.device)]
 
 
-def _cpu_of(device: str) -> str | None:
+def _cpu_of(device: str) -> str:
     """The CPU of the task that a device belongs to."""
-    if not device:
-        return None
     parts = [part for part in device.split("/") if part and not part.startswith(("device:", "cpu:", "gpu:"))]
     return "/" + "/".join([*parts, "device:CPU:0"])
 
 
-def _shape_of(spec: Any) -> Tensor:
+def _shape_of(spec: Any) -> Any:
     """The shape that a restored tensor gets."""
     shape = spec.tensor.shape
     if shape.is_fully_defined():
-        return convert_to_tensor(np.array(shape.as_list(), np.int32), dtypes.int32)
+        return np.array(shape.as_list(), np.int32)
     known: Tensor = F.Shape(spec.tensor)
     return known

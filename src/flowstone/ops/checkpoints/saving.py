@@ -20,7 +20,7 @@ from flowstone.framework.values import to_numpy
 from flowstone.io.checkpoint_files.bundle_writer import BundleWriter, merge_bundles
 from flowstone.io.checkpoint_files.slices import TensorSlice
 from flowstone.io.checkpoint_files.v1_files import write_v1
-from flowstone.io.file_system import as_path, delete_recursively, file_exists, recursive_create_dir
+from flowstone.io.file_system import as_path, create_dir, delete_recursively, file_exists
 from flowstone.ops.arrays.arrays import invalid
 
 __all__: list[str] = []
@@ -67,7 +67,7 @@ def _folder_of(path: Any) -> str:
 def _make_folder_of(path: Any) -> None:
     folder = _folder_of(path)
     if folder and not file_exists(folder):
-        recursive_create_dir(folder)
+        create_dir(folder)
 
 
 def _nothing(node: Node) -> list[Dims]:

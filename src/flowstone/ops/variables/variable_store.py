@@ -260,6 +260,12 @@ class VariableStore:
         if loss is not None:
             self._graph.add_to_collection(GraphKeys.REGULARIZATION_LOSSES, loss)
 
+    def by_name(self) -> dict[str, Any]:
+        """All variables by full name, a partitioned one as one."""
+        parts = {part.op.name for whole in self._partitioned.values() for part in whole}
+        alone = {name: each for name, each in self._variables.items() if each.op.name not in parts}
+        return {**alone, **self._partitioned}
+
     # ---- partitioned ones
 
     def partitioned(self, name: str) -> Any:

@@ -20,6 +20,7 @@ from flowstone.framework import dtypes, scope
 from flowstone.framework.collection_protos import ProtoFunctions, register_late
 from flowstone.framework.dtypes import DType
 from flowstone.framework.graph import Graph, GraphKeys
+from flowstone.framework.operation import F
 from flowstone.framework.shape import TensorShape, as_shape
 from flowstone.framework.tensor import Tensor, register_tensor_conversion_function
 from flowstone.framework.tensor_proto import messages
@@ -242,6 +243,11 @@ class Variable(VariableUpdates, metaclass=KindOfVariable):
         """The value, or the initial value while the variable is not initialised."""
         with self._graph.control_dependencies(None):
             return cond(is_variable_initialized(self), self.read_value, lambda: self.initial_value)  # type: ignore[no-any-return]
+
+    def _initialise_with(self, value: Tensor) -> None:
+        """Makes `value` what the variable is initialised with from now on."""
+        assign = F.AssignVariableOp if self._handle.dtype.base_dtype is dtypes.resource else F.Assign
+        self._initial_value, self._initializer = value, assign.operation(self._handle, value)
 
     def _set_save_slice_info(self, save_slice_info: _SliceInfo | None) -> None:
         self._save_slice_info = save_slice_info

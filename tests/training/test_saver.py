@@ -1,0 +1,282 @@
+"""Savers: what they write and read, with TensorFlow 1.15 in both directions, and how they keep house."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flowstone as tf
+import saver_programs
+from flowstone.framework import errors
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "saver"
+READ = json.loads((GOLDEN / "read.json").read_text())
+NAMES = json.loads((GOLDEN / "names.json").read_text())
+
+
+@pytest.fixture(autouse=True)
+def graph() -> Iterator[Any]:
+    with tf.Graph().as_default() as graph:
+        yield graph
+
+
+# ---- with TensorFlow
+
+
+@pytest.mark.parametrize("name", saver_programs.SAVERS)
+def test_what_tensorflow_saved_is_restored(name: str) -> None:
+    assert saver_programs.restored(tf, name, str(GOLDEN / name)) == READ[name]
+
+
+@pytest.mark.parametrize("name", saver_programs.SAVERS)
+def test_what_is_saved_is_restored(name: str, tmp_path: Path) -> None:
+    """`READ` is what TensorFlow read of such a checkpoint."""
+    saver_programs.save(tf, name, str(tmp_path))
+    assert saver_programs.restored(tf, name, str(tmp_path)) == READ[name]
+
+
+@pytest.mark.parametrize("name", saver_programs.SAVERS)
+def test_operations_have_tensorflows_names(name: str) -> None:
+    assert saver_programs.names(tf, name) == NAMES[name]
+
+
+@pytest.mark.parametrize("name", ["plain", "sharded", "renamed"])
+def test_tensorflows_graphs_are_imported_with_their_savers(name: str) -> None:
+    saver = tf.train.import_meta_graph(str(GOLDEN / name / "model-3.meta"))
+    with tf.Session() as session:
+        saver.restore(session, str(GOLDEN / name / "model-3"))
+        assert session.run(tf.get_collection("result")) == [66]
+
+
+def test_graphs_are_imported_into_a_scope(tmp_path: Path) -> None:
+    path = saver_programs.save(tf, "plain", str(tmp_path))
+    saver = tf.train.import_meta_graph(path + ".meta", import_scope="inner")
+    assert "inner/scope/r:0" in [variable.name for variable in tf.global_variables()]
+    assert {variable.name for variable in tf.trainable_variables()} < {
+        variable.name for variable in tf.global_variables()
+    }
+    with tf.Session() as session:
+        saver.restore(session, path)
+        assert session.run("inner/w:0").tolist() == saver_programs.VALUES.tolist()
+
+
+# ---- which checkpoints are kept
+
+
+def saved_files(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_the_last_checkpoints_are_kept(tmp_path: Path) -> None:
+    tf.Variable(1.0, name="v")
+    saver = tf.train.Saver(max_to_keep=2)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        paths = [saver.save(session, str(tmp_path / "m"), global_step=step) for step in range(4)]
+    assert saver.last_checkpoints == paths[2:]
+    assert saved_files(tmp_path) == sorted(
+        ["checkpoint", *(f"m-{n}.{end}" for n in (2, 3) for end in ("data-00000-of-00001", "index", "meta"))]
+    )
+    state = tf.train.get_checkpoint_state(str(tmp_path))
+    assert state.model_checkpoint_path == paths[3]
+    assert list(state.all_model_checkpoint_paths) == paths[2:]
+    assert tf.train.latest_checkpoint(str(tmp_path)) == paths[3]
+    times = tf.train.get_checkpoint_mtimes(paths)
+    assert len(times) == 2 and times[0] <= times[1]
+
+
+def test_one_checkpoint_for_each_period_is_kept_for_good(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [1000.0]
+    monkeypatch.setattr("time.time", lambda: now[0])
+    tf.Variable(1.0, name="v")
+    saver = tf.train.Saver(max_to_keep=1, keep_checkpoint_every_n_hours=1)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        for step in range(6):
+            saver.save(session, str(tmp_path / "m"), global_step=step, write_meta_graph=False)
+            now[0] += 2000
+    kept = {re.match(r"m-(\d)", name).group(1) for name in saved_files(tmp_path) if name != "checkpoint"}  # type: ignore[union-attr]
+    assert kept == {"2", "4", "5"}
+
+
+def test_a_new_saver_goes_on_keeping_house(tmp_path: Path) -> None:
+    tf.Variable(1.0, name="v")
+    first, second = tf.train.Saver(max_to_keep=2), tf.train.Saver(max_to_keep=2)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        paths = [first.save(session, str(tmp_path / "m"), global_step=step) for step in range(2)]
+        second.recover_last_checkpoints([*paths, "missing"])
+        assert second.last_checkpoints == paths
+        last = second.save(session, str(tmp_path / "m"), global_step=2)
+    assert second.last_checkpoints == [paths[1], last] and not tf.train.checkpoint_exists(paths[0])
+
+
+def test_paths_and_state_files(tmp_path: Path) -> None:
+    step = tf.train.get_or_create_global_step()
+    saver = tf.train.Saver(pad_step_number=True, save_relative_paths=True)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        path = saver.save(session, str(tmp_path / "m"), global_step=step, latest_filename="latest")
+        assert path == str(tmp_path / "m-00000000")
+        with pytest.raises(ValueError, match="collides with 'save_path'"):
+            saver.save(session, str(tmp_path / "checkpoint"))
+        with pytest.raises(ValueError, match="must not contain path components"):
+            saver.save(session, str(tmp_path / "m"), latest_filename="a/b")
+        with pytest.raises(ValueError, match=r"Parent directory of .* doesn't exist, can't save"):
+            saver.save(session, str(tmp_path / "no" / "such" / "m"))
+        with pytest.raises(TypeError, match="'sess' must be a Session"):
+            saver.save(None, str(tmp_path / "m"))
+    assert 'model_checkpoint_path: "m-00000000"' in (tmp_path / "latest").read_text()
+    assert tf.train.latest_checkpoint(str(tmp_path), "latest") == path
+    assert tf.train.latest_checkpoint(str(tmp_path)) is None
+    (tmp_path / "checkpoint").write_text("no such message {")
+    assert tf.train.get_checkpoint_state(str(tmp_path)) is None
+
+
+# ---- what cannot be saved or restored
+
+
+def test_savers_refuse_what_is_no_variable() -> None:
+    with pytest.raises(ValueError, match="No variables to save"):
+        tf.train.Saver()
+    assert tf.train.Saver(allow_empty=True).save(tf.Session(), "/nowhere/at/all") is None
+    v = tf.Variable(1.0, name="v")
+    with pytest.raises(TypeError, match="not a Variable"):
+        tf.train.Saver([v + 1])
+    with pytest.raises(ValueError, match="restored with two names"):
+        tf.train.Saver({"a": v, "b": v})
+    with pytest.raises(ValueError, match="same name"):
+        tf.train.Saver([v, v])
+    with pytest.raises(ValueError, match="build cannot be deferred"):
+        tf.train.Saver([v], defer_build=True)
+    with pytest.raises(RuntimeError, match="should be called before save"):
+        tf.train.Saver(defer_build=True).save(tf.Session(), "x")
+
+
+def test_checkpoints_that_do_not_fit_a_graph(tmp_path: Path) -> None:
+    path = str(tmp_path / "m")
+    v = tf.Variable([1.0, 2.0], name="v")
+    with tf.Session() as session:
+        session.run(v.initializer)
+        tf.train.Saver([v]).save(session, path)
+    other = tf.Variable(0.0, name="other")
+    longer, whole = tf.Variable([0.0] * 3, name="longer"), tf.Variable([1, 2], name="whole")
+    with tf.Session() as session:
+        with pytest.raises(errors.NotFoundError, match="Key other not found in checkpoint"):
+            tf.train.Saver([other]).restore(session, path)
+        with pytest.raises(errors.InvalidArgumentError, match=r"mismatch between the current graph"):
+            tf.train.Saver({"v": longer}).restore(session, path)
+        with pytest.raises(
+            errors.InvalidArgumentError, match=r"expected dtype int32 .* original dtype float32"
+        ):
+            tf.train.Saver({"v": whole}).restore(session, path)
+        with pytest.raises(ValueError, match="not a valid checkpoint"):
+            tf.train.Saver([v]).restore(session, path + "no")
+        with pytest.raises(ValueError, match="None"):
+            tf.train.Saver([v]).restore(session, None)
+        data = tmp_path / "m.data-00000-of-00001"
+        data.write_bytes(bytes([data.read_bytes()[0] ^ 1]) + data.read_bytes()[1:])
+        with pytest.raises(errors.DataLossError, match=r"m\.data-00000-of-00001.* v"):
+            tf.train.Saver([v]).restore(session, path)
+        session.run(v.initializer)  # the session stays usable
+        assert session.run(v).tolist() == [1, 2]
+
+
+def test_a_process_that_is_killed_leaves_a_whole_checkpoint(tmp_path: Path) -> None:
+    """Killed at a dozen instants of saving: the last complete checkpoint is read."""
+    program = textwrap.dedent(
+        """
+        import sys, flowstone as tf
+        v = tf.Variable(tf.zeros([200000]), name="v")
+        add, saver = v.assign_add(tf.ones([200000])), tf.train.Saver()
+        with tf.Session() as session:
+            session.run(v.initializer)
+            print("ready", flush=True)
+            while True:
+                session.run(add.op)
+                saver.save(session, sys.argv[1])
+        """
+    )
+    path = str(tmp_path / "m")
+    v = tf.Variable(np.zeros(200000, np.float32), name="v")
+    saver, found = tf.train.Saver(), []
+    for instant in range(12):
+        process = subprocess.Popen([sys.executable, "-c", program, path], stdout=subprocess.PIPE)
+        assert process.stdout is not None and process.stdout.readline() == b"ready\n"
+        try:
+            process.wait(0.15 + 0.0137 * instant)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+        if os.path.exists(path + ".index"):
+            with tf.Session() as session:
+                saver.restore(session, tf.train.latest_checkpoint(str(tmp_path)))
+                values = session.run(v)
+            assert (values == values[0]).all() and values[0] >= 1
+            found.append(values[0])
+    assert found
+
+
+# ---- messages and parts
+
+
+def test_partitioned_variables_are_restored_into_other_parts(tmp_path: Path) -> None:
+    path = saver_programs.save(tf, "plain", str(tmp_path))
+    other = tf.get_variable(
+        "parts", [4, 3], partitioner=tf.fixed_size_partitioner(4), initializer=tf.zeros_initializer()
+    )
+    whole = tf.get_variable("again", [4, 3], initializer=tf.zeros_initializer())
+    with tf.Session() as session:
+        tf.train.Saver({"parts": other}).restore(session, path)
+        tf.train.Saver({"parts": whole}).restore(session, path)
+        for each in (tf.convert_to_tensor(other), whole):
+            assert session.run(each).tolist() == (saver_programs.VALUES + 1).tolist()
+
+
+def test_messages_of_savers() -> None:
+    v = tf.Variable(1.0, name="v")
+    saver = tf.train.Saver([v], max_to_keep=3, name="keeper")
+    definition = saver.to_proto()
+    assert definition.save_tensor_name == "keeper/control_dependency:0" and definition.max_to_keep == 3
+    assert saver.to_proto("keeper").restore_op_name == "restore_all" and saver.to_proto("other") is None
+    again = tf.train.Saver.from_proto(definition)
+    assert again.as_saver_def() == definition
+    with pytest.raises(ValueError, match="save_tensor_name"):
+        tf.train.Saver(saver_def=tf.train.SaverDef())
+
+
+def test_saveable_objects(tmp_path: Path) -> None:
+    from flowstone.training.saveables import SaveableObject, SaveSpec
+
+    table = tf.Variable([1.0, 2.0], name="table")
+
+    class Doubled(SaveableObject):
+        def __init__(self) -> None:
+            super().__init__(table, [SaveSpec(table * 2, "", "twice")], "twice")
+
+        def restore(self, restored_tensors: Any, restored_shapes: Any) -> Any:
+            return table.assign(restored_tensors[0] / 2)
+
+    tf.add_to_collection(tf.GraphKeys.SAVEABLE_OBJECTS, Doubled())
+    saver = tf.train.Saver(tf.get_collection(tf.GraphKeys.SAVEABLE_OBJECTS))
+    with tf.Session() as session:
+        session.run(table.initializer)
+        path = saver.save(session, str(tmp_path / "m"))
+        session.run(table.assign([0.0, 0.0]))
+        saver.restore(session, path)
+        assert session.run(table).tolist() == [1, 2]
+    assert tf.train.load_variable(path, "twice").tolist() == [2, 4]
