@@ -354,6 +354,9 @@ def array_proto(array: Any, dtype: DType) -> Any:
     return _encode(array, dtype, dims)
 
 
+_COMPARED_TOGETHER = 1 << 16  # elements, which stay in a cache
+
+
 def _is_one_value(array: Array, dtype: DType) -> bool:
     if not any(array.strides):
         return True
@@ -363,8 +366,13 @@ def _is_one_value(array: Array, dtype: DType) -> bool:
     if flat[:1].tobytes() != flat[-1:].tobytes():
         return False
     flat = np.ascontiguousarray(flat)
-    rows = flat.view(np.uint8).reshape(flat.size, -1)
-    return bool((rows == rows[0]).all())  # bytes, since -0.0 == 0.0 and nan != nan
+    size = flat.itemsize
+    bits = flat.view(f"u{size}" if size in (1, 2, 4, 8) else np.uint8)  # since -0.0 == 0.0 and nan != nan
+    rows = bits.reshape(flat.size, -1)
+    for begin in range(0, flat.size, _COMPARED_TOGETHER):
+        if not (rows[begin : begin + _COMPARED_TOGETHER] == rows[0]).all():
+            return False
+    return True
 
 
 def _encode(array: Array, dtype: DType, dims: tuple[int, ...]) -> Any:

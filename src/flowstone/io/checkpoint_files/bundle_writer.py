@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable
+import threading
+from collections.abc import Iterable, Iterator
 from types import TracebackType
 from typing import Any, BinaryIO
 
@@ -170,7 +171,8 @@ class BundleWriter:
                 os.unlink(_local(other))
             os.link(_local(self._temporary), _local(other))
         self._write_index(2)
-        rename(self._temporary, final, overwrite=True)
+        with _freed_later(final):
+            rename(self._temporary, final, overwrite=True)
         self._write_index(1)
         delete_file(other)
 
@@ -197,6 +199,21 @@ class BundleWriter:
             self.finish()
         else:
             self.discard()
+
+
+@contextlib.contextmanager
+def _freed_later(path: str) -> Iterator[None]:
+    """A file that is replaced within the context is freed by a thread, since for a large one that takes as
+    long as writing it."""
+    try:
+        descriptor = os.open(_local(path), os.O_RDONLY)
+    except OSError:
+        yield
+        return
+    try:
+        yield
+    finally:
+        threading.Thread(target=os.close, args=(descriptor,), name="flowstone files").start()
 
 
 def _local(path: str) -> str:
