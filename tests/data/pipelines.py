@@ -127,6 +127,41 @@ expression("captured in maps of maps", lambda tf, D: D.range(3).flat_map(
     lambda x: D.range(3).map(lambda y: x * 10 + y).filter(lambda z: z > x)))  # fmt: skip
 
 
+expression("reduce", lambda tf, D: D.from_tensors(D.range(5).reduce(
+    (tf.constant(0, tf.int64), 1), lambda state, x: (state[0] + x, state[1] * 2))))  # fmt: skip
+expression("interleave at once", lambda tf, D: D.range(4).interleave(
+    lambda x: D.from_tensors(x).repeat(3), 2, 2, num_parallel_calls=2))  # fmt: skip
+expression("unbatch", lambda tf, D: D.range(7).map(lambda x: (x, -x)).batch(3).apply(X(tf).unbatch()))
+expression(
+    "enumerate",
+    lambda tf, D: D.from_tensor_slices(["a", "b"]).apply(X(tf).enumerate_dataset(5)),
+)
+expression("scan", lambda tf, D: D.range(5).apply(X(tf).scan(
+    tf.constant(1, tf.int64), lambda state, x: (state + x, (state * 10 + x, tf.as_string(x))))))  # fmt: skip
+expression("windows of a key", lambda tf, D: D.range(11).apply(X(tf).group_by_window(
+    lambda x: x % 3, lambda key, window: window.map(lambda x: (key, x)).batch(2), 2)))  # fmt: skip
+expression("windows by key", lambda tf, D: D.range(11).apply(X(tf).group_by_window(
+    lambda x: x % 2, lambda key, window: window.batch(9), window_size_func=lambda key: key + 2)))  # fmt: skip
+expression("errors ignored", lambda tf, D: D.range(4).map(
+    lambda x: tf.check_numerics(1.0 / tf.to_float(x - 1), "oh")).apply(X(tf).ignore_errors()))  # fmt: skip
+expression("sparse batches of rows", lambda tf, D: D.range(4).map(lambda x: tf.fill([x], x)).apply(
+    X(tf).dense_to_sparse_batch(2, [5])))  # fmt: skip
+expression("sparse batches of too long rows", lambda tf, D: D.range(4).map(lambda x: tf.fill([x], x)).apply(
+    X(tf).dense_to_sparse_batch(3, [1])))  # fmt: skip
+expression("map and batch", lambda tf, D: D.range(7).apply(
+    X(tf).map_and_batch(lambda x: x * x, 3, 2)))  # fmt: skip
+expression("map and batch, remainder dropped", lambda tf, D: D.range(7).apply(
+    X(tf).map_and_batch(lambda x: x * x, 3, drop_remainder=True)))  # fmt: skip
+expression("single element", lambda tf, D: D.from_tensors(
+    X(tf).get_single_element(D.range(3, 4).map(lambda x: (x, x + 1)))))  # fmt: skip
+expression("single element of many", lambda tf, D: D.from_tensors(
+    X(tf).get_single_element(D.range(2))))  # fmt: skip
+
+
+def X(tf: Any) -> Any:
+    return tf.data.experimental
+
+
 def _captured(tf: Any, D: Any) -> Any:
     ten = tf.constant(10, tf.int64)
     return D.range(3).map(lambda x: x + ten).map(lambda x: (x, ten * 2))

@@ -3,7 +3,8 @@
 A `Dataset` describes elements and how they become others; an `Iterator` hands them out to steps.
 """
 
+from flowstone.data import experimental
 from flowstone.data.dataset import Dataset
 from flowstone.data.iterator import Iterator
 
-__all__ = ["Dataset", "Iterator"]
+__all__ = ["Dataset", "Iterator", "experimental"]

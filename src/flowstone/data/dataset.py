@@ -86,7 +86,7 @@ class Dataset(ABC):
         """One element: `tensors`, nested as it is."""
         values = converted(tensors)
         structure = Structure.of_values(values)
-        return _dataset("TensorDataset", structure, lambda: F.TensorDataset(
+        return op_dataset("TensorDataset", structure, lambda: F.TensorDataset(
             components(values), output_shapes=structure.flat_shapes))  # fmt: skip
 
     @staticmethod
@@ -105,7 +105,7 @@ class Dataset(ABC):
         structure = whole.with_shapes(lambda shape: shape[1:] if shape.ndims is not None else shape)
         if any(leaf.is_sparse for leaf in whole.leaves):
             return _sparse_slices(values, structure)
-        return _dataset("TensorSliceDataset", structure, lambda: F.TensorSliceDataset(
+        return op_dataset("TensorSliceDataset", structure, lambda: F.TensorSliceDataset(
             components(values), output_shapes=structure.flat_shapes))  # fmt: skip
 
     @staticmethod
@@ -121,7 +121,7 @@ class Dataset(ABC):
         structure = Structure.of(
             (dtypes.int64, sparse_tensor.dtype, dtypes.int64), ([None, inner], [None], [inner])
         )
-        return _dataset("SparseTensorSliceDataset", structure, lambda: F.SparseTensorSliceDataset(
+        return op_dataset("SparseTensorSliceDataset", structure, lambda: F.SparseTensorSliceDataset(
             sparse_tensor.indices, sparse_tensor.values, sparse_tensor.dense_shape))  # fmt: skip
 
     @staticmethod
@@ -147,7 +147,7 @@ class Dataset(ABC):
             as_int64(value, name) for value, name in ((start, "start"), (stop, "stop"), (step, "step"))
         ]
         structure = Structure.of(dtypes.int64, [])
-        return _dataset("RangeDataset", structure, lambda: F.RangeDataset(*numbers, **structure.attributes))
+        return op_dataset("RangeDataset", structure, lambda: F.RangeDataset(*numbers, **structure.attributes))
 
     @staticmethod
     def zip(datasets: Any) -> Dataset:
@@ -161,7 +161,7 @@ class Dataset(ABC):
                     f"{what}. Use a tuple instead of a list."
                 )
         structure = Structure(packed(datasets, [part._structure.form for part in parts]))
-        return _dataset("ZipDataset", structure, lambda: F.ZipDataset(
+        return op_dataset("ZipDataset", structure, lambda: F.ZipDataset(
             [part._as_variant_tensor() for part in parts], **structure.attributes))  # fmt: skip
 
     @staticmethod
@@ -236,7 +236,7 @@ class Dataset(ABC):
             for mine_leaf, other in zip(mine.leaves, others.leaves)
         ]
         structure = Structure(packed(mine.form, leaves))
-        return _dataset("ConcatenateDataset", structure, lambda: F.ConcatenateDataset(
+        return op_dataset("ConcatenateDataset", structure, lambda: F.ConcatenateDataset(
             self._as_variant_tensor(), dataset._as_variant_tensor(), **structure.attributes))  # fmt: skip
 
     def shuffle(
@@ -271,9 +271,9 @@ class Dataset(ABC):
         size, drops = as_int64(batch_size, "batch_size"), as_bool(drop_remainder)
         structure = self._structure.with_shapes(prefixed_by(size, drops))
         if drops is False:
-            return _dataset("BatchDataset", structure, lambda: F.BatchDataset(
+            return op_dataset("BatchDataset", structure, lambda: F.BatchDataset(
                 self._as_variant_tensor(), size, **structure.attributes))  # fmt: skip
-        return _dataset("BatchDataset", structure, lambda: F.BatchDatasetV2(
+        return op_dataset("BatchDataset", structure, lambda: F.BatchDatasetV2(
             self._as_variant_tensor(), size, drops, **structure.attributes))  # fmt: skip
 
     def padded_batch(
@@ -299,10 +299,10 @@ class Dataset(ABC):
         ])  # fmt: skip
         structure = Structure(form).with_shapes(prefixed_by(size, drops))
         if drops is False:
-            return _dataset("PaddedBatchDataset", structure, lambda: F.PaddedBatchDataset(
+            return op_dataset("PaddedBatchDataset", structure, lambda: F.PaddedBatchDataset(
                 self._as_variant_tensor(), size, shapes, values,
                 output_shapes=structure.flat_shapes))  # fmt: skip
-        return _dataset("PaddedBatchDataset", structure, lambda: F.PaddedBatchDatasetV2(
+        return op_dataset("PaddedBatchDataset", structure, lambda: F.PaddedBatchDatasetV2(
             self._as_variant_tensor(), size, shapes, values, drops,
             output_shapes=structure.flat_shapes))  # fmt: skip
 
@@ -316,18 +316,36 @@ class Dataset(ABC):
         function = MapFunction(map_func, self._structure, name="tf_map_func")
         structure = function.structure
         if num_parallel_calls is None:
-            return _dataset("MapDataset", structure, lambda: _with_function(
+            return op_dataset("MapDataset", structure, lambda: _with_function(
                 F.MapDataset, self, function, structure, []))  # fmt: skip
         calls = convert_to_tensor(num_parallel_calls, dtypes.int32, name="num_parallel_calls")
-        return _dataset("ParallelMapDataset", structure, lambda: _with_function(
+        return op_dataset("ParallelMapDataset", structure, lambda: _with_function(
             F.ParallelMapDataset, self, function, structure, [calls]))  # fmt: skip
+
+    def reduce(self, initial_state: Any, reduce_func: Callable[..., Any]) -> Any:
+        """``reduce_func(state, element)`` of each element in turn, from `initial_state` on; tensors, nested
+        as the state. TypeError or ValueError if a state has other types or another form."""
+        values = converted(initial_state)
+        state = Structure.of_values(values)
+        function = MapFunction(reduce_func, state, self._structure, name="reduce_func", whole=True)
+        if str(function.structure.types) != str(state.types):
+            raise TypeError(
+                f"The element types for the new state must match the initial state. Expected {state.types}; "
+                f"got {function.structure.types}."
+            )
+        results: Any = F.ReduceDataset(
+            self._as_variant_tensor(), components(values), function.captured,
+            f=function.name_in(get_default_graph()), Targuments=function.captured_types,
+            **function.structure.attributes,
+        )  # fmt: skip
+        return function.structure.unpacked(results)
 
     def flat_map(self, map_func: Callable[..., Any]) -> Dataset:
         """The elements of the datasets ``map_func(element)``, one dataset after the other. TypeError if it
         returns none."""
         function = DatasetFunction(map_func, self._structure, name="tf_map_func", what="map_func")
         structure = function.dataset._structure
-        return _dataset("FlatMapDataset", structure, lambda: _with_function(
+        return op_dataset("FlatMapDataset", structure, lambda: _with_function(
             F.FlatMapDataset, self, function, structure, []))  # fmt: skip
 
     def interleave(
@@ -343,10 +361,10 @@ class Dataset(ABC):
         structure = function.dataset._structure
         numbers = [as_int64(cycle_length, "cycle_length"), as_int64(block_length, "block_length")]
         if num_parallel_calls is None:
-            return _dataset("InterleaveDataset", structure, lambda: _with_function(
+            return op_dataset("InterleaveDataset", structure, lambda: _with_function(
                 F.InterleaveDataset, self, function, structure, numbers))  # fmt: skip
         numbers.append(as_int64(num_parallel_calls, "num_parallel_calls"))
-        return _dataset("ParallelInterleaveDataset", structure, lambda: _with_function(
+        return op_dataset("ParallelInterleaveDataset", structure, lambda: _with_function(
             F.ParallelInterleaveDatasetV2, self, function, structure, numbers))  # fmt: skip
 
     def apply(self, transformation_func: Callable[[Dataset], Any]) -> Dataset:
@@ -386,7 +404,8 @@ class OpDataset(Dataset):
         return self._elements.types
 
 
-def _dataset(kind: str, structure: Structure, make: Callable[[], Tensor]) -> Dataset:
+def op_dataset(kind: str, structure: Structure, make: Callable[[], Tensor]) -> Dataset:
+    """A dataset of the class `kind`, with this structure, that ``make()`` adds to the default graph."""
     dataset = OpDataset(structure, make)
     dataset.__class__ = _classes.setdefault(kind, type(kind, (OpDataset,), {}))
     return dataset
@@ -398,7 +417,7 @@ _classes: dict[str, type[OpDataset]] = {}  # by their names, which users see
 def _derived(kind: str, source: Dataset, make: Callable[[Tensor, dict[str, Any]], Tensor]) -> Dataset:
     """A dataset with elements like the source's, which `make` makes of the source and its attributes."""
     structure = source._structure
-    return _dataset(kind, structure, lambda: make(source._as_variant_tensor(), structure.attributes))
+    return op_dataset(kind, structure, lambda: make(source._as_variant_tensor(), structure.attributes))
 
 
 def _with_function(
@@ -421,4 +440,4 @@ def _sparse_slices(values: Any, structure: Structure) -> Dataset:
         ]
         return F.TensorSliceDataset(flat, output_shapes=structure.flat_shapes)
 
-    return _dataset("TensorSliceDataset", structure, make)
+    return op_dataset("TensorSliceDataset", structure, make)

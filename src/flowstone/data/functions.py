@@ -14,7 +14,8 @@ from flowstone.framework.tensor import Tensor
 class ElementFunction:
     """A function of elements, traced once.
 
-    `name`: that of its FunctionDef, in the library of the default graph; `result`: what the user's function
+    `name`: that of its FunctionDef, in the library of the default graph; `whole`: whether tuples are one
+    argument, not several; `result`: what the user's function
     returned; `captured`: the tensors from outside that it uses.
     """
 
@@ -24,6 +25,7 @@ class ElementFunction:
         structures: tuple[Structure, ...],
         returned: Callable[[Any], list[Tensor]],
         name: str,
+        whole: bool = False,
     ) -> None:
         self.result: Any = None
 
@@ -31,7 +33,8 @@ class ElementFunction:
             arguments, place = [], 0
             for structure in structures:
                 count = len(structure.leaves)
-                arguments += as_arguments(structure.unpacked(tensors[place : place + count]))
+                element = structure.unpacked(tensors[place : place + count])
+                arguments += [element] if whole else as_arguments(element)
                 place += count
             self.result = function(*arguments)
             return returned(self.result)
@@ -69,7 +72,9 @@ def as_arguments(element: Any) -> list[Any]:
 class MapFunction(ElementFunction):
     """A function from elements to elements; `structure` is that of the results."""
 
-    def __init__(self, function: Callable[..., Any], *structures: Structure, name: str) -> None:
+    def __init__(
+        self, function: Callable[..., Any], *structures: Structure, name: str, whole: bool = False
+    ) -> None:
         self.structure: Structure
 
         def returned(result: Any) -> list[Tensor]:
@@ -79,7 +84,7 @@ class MapFunction(ElementFunction):
             self.structure = Structure.of_values(values)
             return components(values)
 
-        super().__init__(function, structures, returned, name)
+        super().__init__(function, structures, returned, name, whole)
 
 
 class DatasetFunction(ElementFunction):

@@ -366,13 +366,11 @@ def _is_one_value(array: Array, dtype: DType) -> bool:
     if flat[:1].tobytes() != flat[-1:].tobytes():
         return False
     flat = np.ascontiguousarray(flat)
-    size = flat.itemsize
-    bits = flat.view(f"u{size}" if size in (1, 2, 4, 8) else np.uint8)  # since -0.0 == 0.0 and nan != nan
+    kind = f"u{flat.itemsize}" if flat.itemsize in (1, 2, 4, 8) else "u1"
+    bits = flat.view(kind)  # since -0.0 == 0.0 and nan != nan
     rows = bits.reshape(flat.size, -1)
-    for begin in range(0, flat.size, _COMPARED_TOGETHER):
-        if not (rows[begin : begin + _COMPARED_TOGETHER] == rows[0]).all():
-            return False
-    return True
+    starts = range(0, flat.size, _COMPARED_TOGETHER)
+    return all((rows[i : i + _COMPARED_TOGETHER] == rows[0]).all() for i in starts)
 
 
 def _encode(array: Array, dtype: DType, dims: tuple[int, ...]) -> Any:

@@ -202,8 +202,10 @@ class _SparseBatched(OneInput):
             longest = [max(pair) for pair in zip(longest, shape_of(value))]
         row_shape = [n if wanted < 0 else wanted for n, wanted in zip(longest, self.row_shape)]
         if any(n > wanted for n, wanted in zip(longest, row_shape)):
-            raise invalid(
-                f"Input element had shape ({longest}) that is incompatible with the row shape ({row_shape})."
+            raise errors.DataLossError(
+                None,
+                None,
+                f"Input element had shape ({longest}) that is larger than the row shape ({row_shape}).",
             )
         return (_sparse_batch(elements, row_shape),)
 

@@ -129,6 +129,26 @@ def _iterator_kernel(node: Node, env: Environment) -> Value:
 
 
 _SHARED = "shared_name: string ; container: string"
+_anonymous = itertools.count()
+
+
+def _anonymous_kernel(node: Node, env: Environment) -> Callable[[], Any]:
+    types, shapes = node.attributes["output_types"], node.attributes["output_shapes"]
+    pair = node.type == "AnonymousIteratorV2"
+
+    def make() -> Any:
+        state = IteratorState(f"AnonymousIterator{next(_anonymous)}", types, shapes)
+        return (state, state) if pair else state  # what deletes it is the last reference
+
+    return make
+
+
+for _name, _outputs in (("AnonymousIterator", ""), ("AnonymousIteratorV2", ", deleter: variant")):
+    _made = op(_name, f"-> handle: resource{_outputs}", ELEMENTS, stateful=True, capturable=False)
+    _made.infer(lambda node: [()] * len(node.outputs) if len(node.outputs) > 1 else ())
+    _made.kernel(CPU)(_anonymous_kernel)
+    _made.not_differentiable()
+
 for _name in ("Iterator", "IteratorV2"):
     _made = op(_name, "-> handle: resource", f"{_SHARED} ; {ELEMENTS}", stateful=True, capturable=False)
     _made.infer(_infer_handle)
@@ -202,7 +222,7 @@ def _next_kernel(node: Node, env: Environment) -> StepCall:
 
     def get(step: Any, iterator: IteratorState) -> Any:
         found = iterator.next(step)
-        _check_element(found, types, shapes)
+        check_element(found, types, shapes)
         return found
 
     return StepCall(get)
@@ -218,7 +238,7 @@ for _name in ("IteratorGetNext", "IteratorGetNextSync"):
     _made.not_differentiable()
 
 
-def _check_element(element: Element, types: Sequence[DType], shapes: Sequence[Dims]) -> None:
+def check_element(element: Element, types: Sequence[DType], shapes: Sequence[Dims]) -> None:
     """InvalidArgumentError unless an element has these types and shapes."""
     if len(element) != len(types):
         raise invalid(f"Expected {len(types)} components but got {len(element)}.")
@@ -278,7 +298,7 @@ def _(node: Node, env: Environment) -> StepCall:
             found = iteration.next(step)
             if found is None:
                 raise invalid("Dataset was empty.")
-            _check_element(found, types, shapes)
+            check_element(found, types, shapes)
             if iteration.next(step) is not None:
                 raise invalid("Dataset had more than one element.")
         finally:

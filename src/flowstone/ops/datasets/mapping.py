@@ -264,6 +264,12 @@ sloppy_interleave_dataset_op = dataset_op(
 )
 
 
+parallel_interleave_dataset_v2_op = dataset_op(
+    "ParallelInterleaveDatasetV2", f"{INPUTS}, {_CYCLE}, num_parallel_calls: int64", _make_interleave,
+    f"{FUNCTION} ; sloppy: bool = false ; metadata: string = ''", keeps=[1],
+)  # fmt: skip
+
+
 # ---- with a state
 
 

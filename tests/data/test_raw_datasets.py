@@ -1,0 +1,108 @@
+"""Dataset ops that no method makes: those of graphs that later versions of TensorFlow wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import flowstone as tf
+from flowstone.data.dataset import op_dataset
+from flowstone.data.structure import Structure
+from flowstone.framework import errors
+from test_iterator import rest
+
+D, raw = tf.data.Dataset, tf.raw_ops
+NUMBERS = {"output_types": [tf.int64], "output_shapes": [[]]}
+
+
+@pytest.fixture(autouse=True)
+def graph() -> Iterator[Any]:
+    with tf.Graph().as_default() as graph:
+        yield graph
+
+
+def elements(make: Any, structure: Structure | None = None) -> list[Any]:
+    dataset = op_dataset("Raw", structure or Structure.of(tf.int64, []), make)
+    iterator = dataset.make_initializable_iterator()
+    element = iterator.get_next()
+    with tf.Session() as session:
+        session.run(iterator.initializer)
+        return rest(session, element)
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        lambda x: raw.LatencyStatsDataset(input_dataset=x, tag="t", **NUMBERS),
+        lambda x: raw.ModelDataset(input_dataset=x, **NUMBERS),
+        lambda x: raw.OptimizeDataset(input_dataset=x, optimizations=["noop"], **NUMBERS),
+        lambda x: raw.OptionsDataset(input_dataset=x, serialized_options="", **NUMBERS),
+    ],
+)
+def test_options_leave_the_elements(around: Any) -> None:
+    assert elements(lambda: around(D.range(3)._as_variant_tensor())) == [0, 1, 2]
+
+
+def test_windows_are_datasets() -> None:
+    def make() -> Any:
+        return raw.WindowDataset(
+            input_dataset=D.range(7)._as_variant_tensor(), size=3, shift=2, stride=2, drop_remainder=True,
+            output_types=[tf.variant], output_shapes=[[]],
+        )  # fmt: skip
+
+    windows = op_dataset("Raw", Structure.of(tf.variant, []), make)
+    flat = windows.flat_map(
+        lambda window: op_dataset("Raw", Structure.of(tf.int64, []), lambda: window).batch(9)
+    )
+    element = flat.make_one_shot_iterator().get_next()
+    with tf.Session() as session:
+        assert [x.tolist() for x in rest(session, element)] == [[0, 2, 4], [2, 4, 6]]
+
+
+def test_elements_are_chosen_by_their_last_component() -> None:
+    pairs = D.range(4).map(lambda x: (x, x % 2 > 0))
+    assert elements(
+        lambda: raw.FilterByLastComponentDataset(input_dataset=pairs._as_variant_tensor(), **NUMBERS)
+    ) == [1, 3]
+
+
+def test_random_numbers_are_those_of_the_seed() -> None:
+    def some(seed: int) -> list[Any]:
+        with tf.Graph().as_default():
+            return elements(
+                lambda: raw.TakeDataset(
+                    input_dataset=raw.RandomDataset(seed=seed, seed2=7, **NUMBERS), count=3, **NUMBERS
+                )
+            )
+
+    assert some(1) == some(1) != some(2) and all(0 <= number < 1 << 32 for number in some(1))
+
+
+def test_optionals() -> None:
+    iterator = D.range(1).make_one_shot_iterator()
+    optional = raw.IteratorGetNextAsOptional(iterator=iterator._iterator_resource, **NUMBERS)
+    has = raw.OptionalHasValue(optional=optional)
+    value = raw.OptionalGetValue(optional=optional, **NUMBERS)[0]
+    two = raw.OptionalFromValue(components=[5, 6])
+    made = raw.OptionalGetValue(optional=two, output_types=[tf.int32] * 2, output_shapes=[[], []])
+    none = raw.OptionalHasValue(optional=raw.OptionalNone())
+    with tf.Session() as session:
+        assert session.run([has, value]) == [True, 0]
+        assert not session.run(has) and not session.run(none)
+        assert session.run(made) == [5, 6]
+        with pytest.raises(errors.InvalidArgumentError, match="does not have a value"):
+            session.run(value)
+
+
+def test_iterators_without_a_name() -> None:
+    handle, deleter = raw.AnonymousIteratorV2(**NUMBERS)
+    single = raw.AnonymousIterator(**NUMBERS)
+    assert deleter.dtype is tf.variant
+    dataset = D.range(5, 9)._as_variant_tensor()
+    made = [raw.MakeIterator(dataset=dataset, iterator=each) for each in (handle, single)]
+    with tf.control_dependencies(made):
+        values = [raw.IteratorGetNextSync(iterator=each, **NUMBERS)[0] for each in (handle, single)]
+    with tf.Session() as session:
+        assert session.run(values) == [5, 5] == session.run(values)
