@@ -367,8 +367,7 @@ def _is_one_value(array: Array, dtype: DType) -> bool:
         return False
     flat = np.ascontiguousarray(flat)
     kind = f"u{flat.itemsize}" if flat.itemsize in (1, 2, 4, 8) else "u1"
-    bits = flat.view(kind)  # since -0.0 == 0.0 and nan != nan
-    rows = bits.reshape(flat.size, -1)
+    rows = flat.view(kind).reshape(flat.size, -1)  # bits, since -0.0 == 0.0 and nan != nan
     starts = range(0, flat.size, _COMPARED_TOGETHER)
     return all((rows[i : i + _COMPARED_TOGETHER] == rows[0]).all() for i in starts)
 
