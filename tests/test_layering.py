@@ -38,6 +38,8 @@ SLOW = "slow to import and seldom needed"
 IMPORTS_INSIDE_FUNCTIONS = {
     ("flowstone.framework.shape", "tensorboard.compat.proto.tensor_shape_pb2"): SLOW,
     ("flowstone.io.stores", "fsspec"): SLOW,
+    ("flowstone.ops.summaries.pictures", "PIL"): SLOW,
+    ("flowstone.ops.summaries.tensors", "google.protobuf"): SLOW,
     ("flowstone.placement.placement_report", "matplotlib.figure"): "an optional dependency",
     ("flowstone.placement.placement_report", "matplotlib.patches"): "an optional dependency",
     ("flowstone.testing.assertions", "google.protobuf"): SLOW,

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import flowstone as tf
+
 ROOT = Path(__file__).parents[1]
 PROGRAMS = ROOT / "examples" / "programs"
 DIGITS = str(ROOT / "examples" / "data" / "mnist")
@@ -73,3 +75,10 @@ def test_the_digits_program_trains_both_models_and_draws(tmp_path: Path) -> None
     assert accuracy["convolutional network"] > 80
     assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
     assert lines[-1] == f"curves: {tmp_path / 'curves.png'}"
+
+
+def test_a_tour_of_tensorflows_summaries(tmp_path: Path) -> None:
+    flowstone_run("tour_tensorboard.py", folder=tmp_path)
+    (log,) = (tmp_path / "log").iterdir()
+    values = [event.summary.value[0] for event in tf.train.summary_iterator(str(log)) if event.summary.value]
+    assert len(values) == 1000 and {(value.tag, value.simple_value) for value in values} == {("z", 3.0)}

@@ -7,6 +7,10 @@ _PROTO = "tensorboard.compat.proto"
 __getattr__, __dir__ = _late_names(
     globals(),
     {
+        "flowstone.ops.summaries.histograms": "histogram",
+        "flowstone.ops.summaries.pictures": "audio image",
+        "flowstone.ops.summaries.tensors": "get_summary_description tensor_summary text",
+        "flowstone.training.summary_writer": "FileWriter FileWriterCache",
         f"{_PROTO}.event_pb2": "Event SessionLog TaggedRunMetadata",
         f"{_PROTO}.summary_pb2": "Summary SummaryDescription",
     },

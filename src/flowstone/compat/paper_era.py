@@ -105,5 +105,6 @@ def install() -> None:
     public.placeholder = placeholder
     public.concat = concat
     public.split = split
+    public.train.SummaryWriter = public.summary.FileWriter
     for session in (public.Session, public.InteractiveSession):
         session.Run = session.run

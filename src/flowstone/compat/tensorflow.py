@@ -28,7 +28,7 @@ from types import ModuleType
 from typing import Any
 
 import flowstone
-from flowstone.compat import paper_era
+from flowstone.compat import era_summaries, paper_era
 from flowstone.compat.module_paths import find_sources
 
 __all__ = ["AliasModule", "TensorFlowFinder", "install"]
@@ -137,6 +137,8 @@ def _chain_missing_names() -> None:
                 reason = error
         if name in paper_era.RENAMED:
             return getattr(flowstone, paper_era.RENAMED[name])
+        if name in era_summaries.__all__:
+            return getattr(era_summaries, name)
         raise AttributeError(f"flowstone does not have the name tf.{name}") from reason
 
     flowstone.__dict__["__getattr__"] = __getattr__

@@ -42,12 +42,23 @@ scalar_summary_op = op(
 scalar_summary_op.infer(lambda node: ())
 
 
-def _new_summary() -> Any:
+def new_summary() -> Any:
+    """An empty Summary."""
     return messages("summary_pb2").Summary()
 
 
-def _serialized(summary: Any) -> np.ndarray[Any, Any]:
+def serialized(summary: Any) -> np.ndarray[Any, Any]:
+    """A Summary as a string scalar of a step."""
     return np.array(summary.SerializeToString(), object)
+
+
+def tag_of(tag: np.ndarray[Any, Any]) -> str:
+    """The text of a string scalar. InvalidArgumentError for others."""
+    if tag.size != 1:
+        raise errors.InvalidArgumentError(
+            None, None, f"tags must be scalar, but has the shape {format_dims(tag.shape)}"
+        )
+    return tag.item().decode("utf-8", "replace")  # type: ignore[no-any-return]
 
 
 @scalar_summary_op.kernel(CPU)
@@ -61,10 +72,10 @@ def _(node: Node, env: Environment) -> Kernel:
                 f"tags and values are not the same shape: {format_dims(tags.shape)} != "
                 f"{format_dims(tuple(values.shape))}{tag}",
             )
-        summary = _new_summary()
+        summary = new_summary()
         for tag, value in zip(tags.reshape(-1), values.reshape(-1).tolist()):
             summary.value.add(tag=tag, simple_value=value)
-        return _serialized(summary)
+        return serialized(summary)
 
     return summarize
 
@@ -84,7 +95,7 @@ def merged_summaries(*inputs: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """The serialised Summary that has the values of all serialised ones in these arrays.
 
     InvalidArgumentError if one cannot be read or a tag occurs twice."""
-    merged, seen = _new_summary(), set()
+    merged, seen = new_summary(), set()
     for text in (text for array in inputs for text in array.reshape(-1)):
         try:
             values = type(merged).FromString(text).value
@@ -99,7 +110,7 @@ def merged_summaries(*inputs: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
                 )
             seen.add(value.tag)
         merged.value.extend(values)
-    return _serialized(merged)
+    return serialized(merged)
 
 
 merge_summary_op.not_differentiable()

@@ -1,0 +1,157 @@
+"""The log that TensorBoard reads: what is written, when, and what a stock TensorBoard makes of it."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flowstone as tf
+
+
+@pytest.fixture(autouse=True)
+def graph() -> Iterator[Any]:
+    with tf.Graph().as_default() as graph:
+        yield graph
+
+
+def events(folder: Path) -> list[Any]:
+    return [event for path in sorted(folder.iterdir()) for event in tf.train.summary_iterator(str(path))]
+
+
+def test_everything_is_written_in_order(tmp_path: Path, graph: Any) -> None:
+    x = tf.placeholder(tf.float32, [None, 3], name="x")
+    summary = tf.summary.scalar("mean", tf.reduce_mean(x))
+    note = tf.summary.text("note", tf.constant("hello"))
+    options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
+    metadata = tf.RunMetadata()
+    with tf.summary.FileWriter(str(tmp_path), graph) as writer, tf.Session() as session:
+        for step in range(2):
+            feed = {x: np.full([2, 3], step)}
+            writer.add_summary(session.run(summary, feed, options, metadata), step)
+            writer.add_summary(session.run(note), step)
+        writer.add_run_metadata(metadata, "step 1", 1)
+        with pytest.raises(ValueError, match="already used"):
+            writer.add_run_metadata(metadata, "step 1", 1)
+        writer.add_session_log(tf.SessionLog(status=tf.SessionLog.START), 1)
+        assert writer.get_logdir() == str(tmp_path)
+    found = events(tmp_path)
+    kinds = [event.WhichOneof("what") for event in found]
+    assert kinds[:3] == ["file_version", "graph_def", "meta_graph_def"]
+    assert kinds[3:] == [*["summary"] * 4, "tagged_run_metadata", "session_log"]
+    nodes = {node.name: node for node in tf.GraphDef.FromString(found[1].graph_def).node}
+    shape = nodes["x"].attr["_output_shapes"].list.shape[0]
+    assert [dim.size for dim in shape.dim] == [-1, 3]
+    assert [event.step for event in found[3:7]] == [0, 0, 1, 1]
+    assert [event.summary.value[0].simple_value for event in found[3:7:2]] == [0, 1]
+    has_metadata = [event.summary.value[0].HasField("metadata") for event in found[4:7:2]]
+    assert has_metadata == [True, False]  # once a tag
+    assert tf.RunMetadata.FromString(found[7].tagged_run_metadata.run_metadata).step_stats.dev_stats
+
+
+def test_writers_are_flushed_reopened_and_shared(tmp_path: Path) -> None:
+    writer = tf.summary.FileWriter(str(tmp_path), filename_suffix=".mine")
+    writer.add_summary(tf.Summary(value=[tf.Summary.Value(tag="a", simple_value=1)]), 3)
+    writer.flush()
+    assert [event.step for event in events(tmp_path)] == [0, 3]
+    writer.close()
+    time.sleep(1.1)  # the second is in the file's name
+    writer.reopen()
+    writer.add_event(tf.Event(step=4, wall_time=1.0))
+    writer.close()
+    names = [path.name for path in tmp_path.iterdir()]
+    assert len(names) == 2 and all(
+        re.match(r"events\.out\.tfevents\.\d{10}\..*\.mine$", name) for name in names
+    )
+    cache = tf.summary.FileWriterCache
+    one = cache.get(str(tmp_path / "other"))
+    assert cache.get(str(tmp_path / "other")) is one
+    cache.clear()
+    assert cache.get(str(tmp_path / "other")) is not one
+
+
+def test_graphs_that_are_none_are_refused(tmp_path: Path, graph: Any) -> None:
+    writer = tf.summary.FileWriter(str(tmp_path))
+    with pytest.raises(TypeError, match="must be an instance of `Graph`"):
+        writer.add_graph("graph")
+    with pytest.raises(ValueError, match="not both"):
+        writer.add_graph(graph, graph_def=tf.GraphDef())
+    with pytest.raises(ValueError, match="Please pass one"):
+        writer.add_graph(None)
+    with pytest.raises(TypeError, match="MetaGraphDef"):
+        writer.add_meta_graph(tf.GraphDef())
+    writer.close()
+
+
+# ---- TensorBoard
+
+
+def write_log(folder: Path) -> None:
+    """A log with a page of every kind."""
+    with tf.name_scope("layer"), tf.device("/cpu:0"):
+        x = tf.placeholder(tf.float32, [4, 8, 8, 1], name="images")
+        mean = tf.reduce_mean(x)
+    tf.summary.scalar("mean", mean)
+    tf.summary.histogram("pixels", x)
+    tf.summary.image("digits", x, 2)
+    tf.summary.audio("sound", tf.reshape(x, [4, 64]) - 0.5, 8000.0, 1)
+    tf.summary.text("note", tf.constant("*hello*"))
+    merged, metadata = tf.summary.merge_all(), tf.RunMetadata()
+    random = np.random.default_rng(0)
+    options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
+    with tf.Session() as session, tf.summary.FileWriter(str(folder), session.graph) as writer:
+        for step in range(5):
+            feed = {x: random.random([4, 8, 8, 1])}
+            writer.add_summary(session.run(merged, feed, options, metadata), step)
+        writer.add_run_metadata(metadata, "last", 4)
+
+
+def test_a_stock_tensorboard_shows_all_of_it(tmp_path: Path) -> None:
+    write_log(tmp_path)
+    command = [sys.executable, "-m", "tensorboard.main", "--logdir", str(tmp_path), "--port", "0",
+               "--host", "127.0.0.1", "--reload_interval", "1"]  # fmt: skip
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stderr is not None
+        address = ""
+        for line in process.stderr:
+            if found := re.search(r"http://127\.0\.0\.1:\d+", line):
+                address = found.group()
+                break
+        assert address
+
+        def get(path: str) -> Any:
+            with urllib.request.urlopen(f"{address}/data/{path}", timeout=30) as answer:
+                data = answer.read()
+            return json.loads(data) if path.split("?")[0].split("/")[-1] != "graph" else data.decode()
+
+        deadline = time.monotonic() + 30
+        while not get("plugin/scalars/tags") and time.monotonic() < deadline:
+            time.sleep(0.2)
+        assert list(get("plugin/scalars/tags")["."]) == ["mean"]
+        assert [row[1] for row in get("plugin/scalars/scalars?run=.&tag=mean")] == [0, 1, 2, 3, 4]
+        assert list(get("plugin/histograms/tags")["."]) == ["pixels"]
+        assert len(get("plugin/histograms/histograms?run=.&tag=pixels")) == 5
+        assert sorted(get("plugin/images/tags")["."]) == ["digits/image/0", "digits/image/1"]
+        assert list(get("plugin/audio/tags")["."]) == ["sound/audio"]
+        assert list(get("plugin/text/tags")["."]) == ["note"]
+        assert "<em>hello</em>" in get("plugin/text/text?run=.&tag=note")[0]["text"]
+        text = get("plugin/graphs/graph?run=.&conceptual=false")
+        assert 'name: "layer/images"' in text and "device:CPU:0" in text.replace("cpu", "CPU")
+        with urllib.request.urlopen(f"{address}/data/plugin/graphs/run_metadata?run=.&tag=last") as answer:
+            stats = answer.read().decode()
+        assert "layer/Mean" in stats and "all_end_rel_micros" in stats
+    finally:
+        process.terminate()
+        process.wait()
+        if process.stderr is not None:
+            process.stderr.close()
