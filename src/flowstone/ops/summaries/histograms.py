@@ -61,7 +61,8 @@ def histogram_proto(values: np.ndarray[Any, Any]) -> Any:
 histogram_summary_op = op(
     "HistogramSummary",
     "tag: string, values: T -> summary: string",
-    "T: type in [float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64] = float",
+    "T: type in [float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64] "
+    "= float",
 )
 histogram_summary_op.infer(lambda node: ())
 histogram_summary_op.not_differentiable()
