@@ -97,34 +97,8 @@ bfloat16 bool complex128 complex64 double float16 float32 float64 half int16 int
 qint16 qint32 qint8 quint16 quint8 resource string uint16 uint32 uint64 uint8 variant
 """
 DTYPES = {
-    name: f"[tf.{name}, tf.{name}.as_datatype_enum, tf.{name} is tf.as_dtype(tf.{name}.name)]"
-    for name in [
-        "bfloat16",
-        "bool",
-        "complex128",
-        "complex64",
-        "double",
-        "float16",
-        "float32",
-        "float64",
-        "half",
-        "int16",
-        "int32",
-        "int64",
-        "int8",
-        "qint16",
-        "qint32",
-        "qint8",
-        "quint16",
-        "quint8",
-        "resource",
-        "string",
-        "uint16",
-        "uint32",
-        "uint64",
-        "uint8",
-        "variant",
-    ]
+    name: f"[tf.{name}, tf.{name}.as_datatype_enum, tf.{name}.size, tf.{name} is tf.as_dtype(tf.{name}.name)]"
+    for name in TYPE_NAMES.split()
 }
 MESSAGES = {
     "AttrValue": "[list(tf.AttrValue(s=b'x').SerializeToString()), tf.AttrValue(i=5).WhichOneof('value')]",
