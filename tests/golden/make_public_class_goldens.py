@@ -25,7 +25,7 @@ import tensorflow as tf  # noqa: E402
 def main():
     """Writes the files."""
     tf.logging.set_verbosity(tf.logging.ERROR)
-    for module in sorted(name[:-3] for name in os.listdir(TABLES) if name.endswith("_classes.py")):
+    for module in class_calls.table_modules(TABLES):
         path = os.path.join(ANSWERS, module + ".json")
         found = {}
         if os.path.exists(path):

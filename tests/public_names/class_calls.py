@@ -6,9 +6,21 @@ the results; the same text runs with TensorFlow, which gives the golden answers,
 """
 
 import json
+import os
 from typing import Any, NamedTuple
 
 DIGITS = 5
+
+
+def table_modules(folder: str) -> list:
+    """The names of the modules in the folder that have tables, in order."""
+    found = []
+    for file in sorted(os.listdir(folder)):
+        if file.endswith(("_classes.py", "_calls.py")):
+            with open(os.path.join(folder, file)) as text:
+                if "\nTABLES = " in text.read():
+                    found.append(file[:-3])
+    return found
 
 
 class ClassCalls(NamedTuple):
@@ -106,17 +118,19 @@ def plain(value: Any, np: Any) -> Any:
         return value.decode()
     if isinstance(value, type):
         return {"class": value.__name__}
-    if value is None or isinstance(value, (bool, int, float, str)):
+    if value is None or isinstance(value, (bool, int, float, complex, str)):
         return rounded(value)
     return {"instance": type(value).__name__}
 
 
 def rounded(value: Any) -> Any:
-    """Nested lists with floats of few digits; what bytes are is text."""
+    """Nested lists with floats of few digits; bytes become text, complex numbers become pairs."""
     if isinstance(value, list):
         return [rounded(each) for each in value]
     if isinstance(value, float):
         return float(f"{value:.{DIGITS}g}")
+    if isinstance(value, complex):
+        return [rounded(value.real), rounded(value.imag)]
     return value.decode() if isinstance(value, bytes) else value
 
 

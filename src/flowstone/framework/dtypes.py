@@ -76,7 +76,7 @@ class DType:
         real_dtype: the type of a complex type's parts; any other type itself.
         is_ref: whether this is a reference type.
         torch: the torch.dtype that stores it, or None.
-        size: bytes an element takes; 0 where there is no fixed size.
+        size: bytes an element takes; of strings, those of a pointer, and 1 of resources and variants.
         is_bool, is_complex, is_floating, is_integer, is_quantized, is_unsigned, is_numpy_compatible: of the
             base type. Quantised types are neither integer nor unsigned.
 
@@ -230,7 +230,7 @@ def _make(number: int, name: str, numpy_type: Any, torch_type: torch.dtype | Non
     dtype.is_unsigned = dtype.is_integer and base_name.startswith("u")
     dtype.is_quantized = base_name in _QUANTIZED
     dtype.is_numpy_compatible = numpy_type is not None
-    dtype.size = 0 if numpy_type in (None, np.object_) else np.dtype(numpy_type).itemsize
+    dtype.size = 1 if numpy_type is None else np.dtype(numpy_type).itemsize
     return dtype
 
 

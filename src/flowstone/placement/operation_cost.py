@@ -19,6 +19,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from flowstone.framework import dtypes
+from flowstone.framework.dtypes import DType
 from flowstone.framework.node import Node, Output
 from flowstone.framework.work import by_element, element_count
 
@@ -32,15 +33,20 @@ class Work(NamedTuple):
     size: int
 
 
+def _element_size(dtype: DType) -> int:
+    handles = (dtypes.string, dtypes.resource, dtypes.variant)
+    return _HANDLE_SIZE if dtype.base_dtype in handles else dtype.size
+
+
 def tensor_size(output: Output) -> int:
     """Bytes of an output's value."""
-    return element_count(output.dims) * (output.dtype.size or _HANDLE_SIZE)
+    return element_count(output.dims) * _element_size(output.dtype)
 
 
 def state_size(node: Node) -> int:
     """Bytes that a node whose op `holds_state` keeps between steps."""
     if node.outputs[0].dtype is dtypes.resource:
-        return element_count(node.attributes["shape"]) * (node.attributes["dtype"].size or _HANDLE_SIZE)
+        return element_count(node.attributes["shape"]) * _element_size(node.attributes["dtype"])
     return sum(tensor_size(output) for output in node.outputs)
 
 

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework import dtypes
 from flowstone.framework.dtypes import DType
 from flowstone.io.checkpoint_files.encodings import read_varint, varint
 from flowstone.io.checkpoint_files.slices import TensorSlice
@@ -32,7 +31,7 @@ def stored_type(dtype: DType, is_big_endian: bool = False) -> np.dtype[Any]:
 
 def is_stored(dtype: DType) -> bool:
     """Whether tensors of this type have values that a file can hold."""
-    return dtype is dtypes.string or (dtype.is_numpy_compatible and dtype.size > 0)
+    return dtype.is_numpy_compatible
 
 
 def as_bytes(array: Array, dtype: DType) -> Array:

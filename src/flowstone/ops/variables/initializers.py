@@ -284,7 +284,8 @@ class Orthogonal(Initializer):
         if rows < columns:
             with q.graph.name_scope("matrix_transpose"), q.graph.name_scope("transpose") as name:
                 q = F.Transpose(q, [1, 0], name=name)
-        return F.Mul(self.gain, F.Reshape(q, list(sizes)), name="mul")
+        orthogonal: Tensor = F.Reshape(q, list(sizes))
+        return self.gain * orthogonal
 
     def get_config(self) -> dict[str, Any]:
         """``gain``, ``seed`` and ``dtype``."""

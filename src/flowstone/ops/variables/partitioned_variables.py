@@ -221,14 +221,14 @@ def min_max_variable_partitioner(
     min_slice_size: int = 256 << 10,
     bytes_per_string_element: int = 16,
 ) -> Partitioner:
-    """A partitioner that makes as many parts along `axis` as leave each `min_slice_size` bytes, at most
+    """A partitioner that makes a part along `axis` for each begun `min_slice_size` bytes, at most
     `max_partitions`.
     """
 
     def partitioner(shape: Any, dtype: Any) -> list[int]:
         sizes = _checked(shape, axis)
         size = math.prod(sizes) * _element_bytes(dtype, bytes_per_string_element)
-        parts = max(1, min(max_partitions, size // min_slice_size, sizes[axis]))
+        parts = max(1, min(max_partitions, math.ceil(size / min_slice_size), sizes[axis]))
         return _along(axis, parts, len(sizes))
 
     return partitioner

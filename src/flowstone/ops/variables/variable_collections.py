@@ -121,7 +121,7 @@ def assert_variables_initialized(var_list: Iterable[Any] | None = None) -> Tenso
         with graph.colocate_with(variable.op):
             value = F.PlaceholderWithDefault(variable, shape=None)  # of a known rank no value would be read
             ranks.append(F.Rank(value))
-    return F.Pack(ranks, name="stack")
+    return ranks[0] if len(ranks) == 1 else F.Pack(ranks, name="stack")
 
 
 def _chosen(var_list: Iterable[Any] | None) -> list[Any]:
