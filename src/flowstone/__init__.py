@@ -173,6 +173,11 @@ __getattr__, __dir__ = _late_names(
         " get_session_tensor",
         "flowstone.ops.lookup.lookup_tables": "initialize_all_tables tables_initializer",
         "flowstone.ops.numbers.histograms": "histogram_fixed_width histogram_fixed_width_bins",
+        "flowstone.ops.parsing.csv_records": "decode_csv",
+        "flowstone.ops.parsing.features": "FixedLenFeature FixedLenSequenceFeature SparseFeature"
+        " VarLenFeature parse_example parse_single_example parse_single_sequence_example",
+        "flowstone.ops.parsing.messages": "decode_json_example parse_tensor serialize_tensor",
+        "flowstone.ops.parsing.raw_bytes": "decode_raw",
         "flowstone.ops.quantization.arithmetic": "quantized_concat",
         "flowstone.ops.quantization.conversions": "dequantize quantize quantize_v2",
         "flowstone.ops.quantization.fake_quantization": (
