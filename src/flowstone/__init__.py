@@ -185,6 +185,9 @@ __getattr__, __dir__ = _late_names(
             "fake_quant_with_min_max_vars fake_quant_with_min_max_vars_gradient "
             "fake_quant_with_min_max_vars_per_channel fake_quant_with_min_max_vars_per_channel_gradient"
         ),
+        "flowstone.ops.readers.file_contents": "read_file write_file",
+        "flowstone.ops.readers.readers": "FixedLengthRecordReader IdentityReader LMDBReader ReaderBase"
+        " TFRecordReader TextLineReader WholeFileReader",
         "flowstone.ops.signals.fourier_transforms": "fft fft2d fft3d ifft ifft2d ifft3d",
         "flowstone.ops.signals.transforms_over_axes": "fftnd ifftnd irfftnd rfftnd",
         "flowstone.ops.sparse.edit_distances": "edit_distance",
