@@ -173,6 +173,11 @@ __getattr__, __dir__ = _late_names(
         " get_session_tensor",
         "flowstone.ops.lookup.lookup_tables": "initialize_all_tables tables_initializer",
         "flowstone.ops.numbers.histograms": "histogram_fixed_width histogram_fixed_width_bins",
+        "flowstone.ops.parsing.csv_records": "decode_csv",
+        "flowstone.ops.parsing.features": "FixedLenFeature FixedLenSequenceFeature SparseFeature"
+        " VarLenFeature parse_example parse_single_example parse_single_sequence_example",
+        "flowstone.ops.parsing.messages": "decode_json_example parse_tensor serialize_tensor",
+        "flowstone.ops.parsing.raw_bytes": "decode_raw",
         "flowstone.ops.quantization.arithmetic": "quantized_concat",
         "flowstone.ops.quantization.conversions": "dequantize quantize quantize_v2",
         "flowstone.ops.quantization.fake_quantization": (
@@ -180,6 +185,9 @@ __getattr__, __dir__ = _late_names(
             "fake_quant_with_min_max_vars fake_quant_with_min_max_vars_gradient "
             "fake_quant_with_min_max_vars_per_channel fake_quant_with_min_max_vars_per_channel_gradient"
         ),
+        "flowstone.ops.readers.file_contents": "read_file write_file",
+        "flowstone.ops.readers.readers": "FixedLengthRecordReader IdentityReader LMDBReader ReaderBase"
+        " TFRecordReader TextLineReader WholeFileReader",
         "flowstone.ops.signals.fourier_transforms": "fft fft2d fft3d ifft ifft2d ifft3d",
         "flowstone.ops.signals.transforms_over_axes": "fftnd ifftnd irfftnd rfftnd",
         "flowstone.ops.sparse.edit_distances": "edit_distance",

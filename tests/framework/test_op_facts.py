@@ -93,6 +93,8 @@ MARKED_STATEFUL = frozenset(
         "MatchingFiles",
         "Placeholder",
         "PlaceholderV2",
+        "ReadFile",
+        "WriteFile",
     )
 )
 # TensorFlow 1.15 has them again.

@@ -1,0 +1,1 @@
+"""Text and messages as tensors: Examples, JSON, CSV, raw bytes, serialised tensors."""

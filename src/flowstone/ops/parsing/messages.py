@@ -1,0 +1,121 @@
+"""Examples from their JSON form, and tensors from and to their serialised messages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from google.protobuf import json_format
+from google.protobuf.message import DecodeError
+
+from flowstone.framework import dtypes, tensor_proto
+from flowstone.framework.kernel import CPU, Environment
+from flowstone.framework.node import Node
+from flowstone.framework.operation import op
+from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.values import to_numpy, to_runtime
+from flowstone.io.proto.example_pb2 import Example
+from flowstone.ops.arrays.arrays import boxed, invalid
+
+Array = np.ndarray[Any, Any]
+
+# ---- JSON
+
+decode_json_example_op = op("DecodeJSONExample", "json_examples: string -> binary_examples: string")
+decode_json_example_op.no_gradient()
+decode_json_example_op.infer(lambda node: node.dims(0))
+
+
+@decode_json_example_op.kernel(CPU)
+def _(node: Node, env: Environment) -> Callable[[Any], Any]:
+    def run(texts: Array) -> Array:
+        found = np.empty(texts.shape, object)
+        found.reshape(-1)[:] = [_serialized(each) for each in texts.reshape(-1).tolist()]
+        return found
+
+    return run
+
+
+def _serialized(text: bytes) -> bytes:
+    try:
+        found: bytes = json_format.Parse(text, Example()).SerializeToString(deterministic=True)
+    except (json_format.ParseError, UnicodeDecodeError, RecursionError, ValueError) as error:
+        raise invalid(f"Error while parsing JSON into binary: {error}") from None
+    return found
+
+
+def decode_json_example(json_examples: Any, name: str | None = None) -> Tensor:
+    """Examples from their JSON form, serialised, in the shape of `json_examples`.
+
+    InvalidArgumentError in the step for text that is not the JSON of an Example.
+    """
+    return decode_json_example_op(json_examples, name=name)
+
+
+# ---- tensors
+
+parse_tensor_op = op("ParseTensor", "serialized: string -> output: out_type", out_type=None)
+parse_tensor_op.no_gradient()
+parse_tensor_op.infer(lambda node: None)
+
+
+@parse_tensor_op.kernel(CPU)
+def _(node: Node, env: Environment) -> Callable[[Any], Any]:
+    dtype = node.attributes["out_type"]
+    message_type = tensor_proto.messages("tensor_pb2").TensorProto
+
+    def run(serialized: Array) -> Any:
+        if serialized.ndim:
+            raise invalid(f"Expected `serialized` to be a scalar, got shape: {list(serialized.shape)}")
+        try:
+            proto = message_type.FromString(serialized.item())
+            found = dtypes.as_dtype(proto.dtype)
+        except (DecodeError, TypeError):
+            raise invalid("Could not parse `serialized` as TensorProto") from None
+        if found != dtype:
+            raise invalid(f"Type mismatch between parsed tensor ({found.name}) and dtype ({dtype.name})")
+        try:
+            array = tensor_proto.make_ndarray(proto)
+        except (ValueError, TypeError, MemoryError) as error:
+            raise invalid(f"Cannot parse tensor from proto: {error}") from None
+        return to_runtime(np.array(array), dtype)
+
+    return run
+
+
+def parse_tensor(serialized: Any, out_type: Any, name: str | None = None) -> Tensor:
+    """The tensor of type `out_type` that a serialised TensorProto, a string scalar, stands for.
+
+    InvalidArgumentError in the step for other bytes, or a tensor of another type.
+    """
+    return parse_tensor_op(serialized, out_type=out_type, name=name)
+
+
+serialize_tensor_op = op("SerializeTensor", "tensor: T -> serialized: string", T=None)
+serialize_tensor_op.no_gradient()
+serialize_tensor_op.infer(lambda node: ())
+
+
+@serialize_tensor_op.kernel(CPU)
+def _(node: Node, env: Environment) -> Callable[[Any], Any]:
+    dtype = node.dtype(0)
+
+    def run(value: Any) -> Array:
+        array = to_numpy(value, dtype)
+        shape = tensor_proto.messages("tensor_shape_pb2").TensorShapeProto
+        proto = tensor_proto.messages("tensor_pb2").TensorProto(
+            dtype=dtype.as_datatype_enum, tensor_shape=shape(dim=[shape.Dim(size=n) for n in array.shape])
+        )
+        if dtype is dtypes.string:
+            proto.string_val.extend(array.reshape(-1).tolist())
+        else:
+            proto.tensor_content = array.astype(array.dtype.newbyteorder("<")).tobytes()
+        return boxed(proto.SerializeToString(deterministic=True))
+
+    return run
+
+
+def serialize_tensor(tensor: Any, name: str | None = None) -> Tensor:
+    """A tensor as a serialised TensorProto, a string scalar."""
+    return serialize_tensor_op(convert_to_tensor(tensor), name=name)
