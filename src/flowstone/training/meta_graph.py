@@ -28,6 +28,7 @@ from flowstone.io.file_system import (
     read_bytes,
     recursive_create_dir,
 )
+from flowstone.ops.control import context_messages  # noqa: F401 (registers the messages of contexts)
 from flowstone.ops.variables.save_slice_info import without_scope
 
 __all__ = [
