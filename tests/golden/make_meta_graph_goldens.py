@@ -2,8 +2,8 @@
 
 Run with a Python that has TensorFlow: `python tests/golden/make_meta_graph_goldens.py DIR`, after `python
 tests/training/meta_graph_programs.py DIR` with flowstone wrote its MetaGraphDefs to the folder DIR. With a
-second argument ``check`` only flowstone's are read, and compared. The files in `tests/golden/meta_graphs` came
-from 1.15.5; `values.json` has what both came to.
+second argument ``check`` only flowstone's are read, and compared. The files in `tests/golden/meta_graphs`
+came from 1.15.5; `values.json` has what both came to.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""MetaGraphDefs: what TensorFlow exported is imported and differentiated, and ours says what TensorFlow's says."""
+"""MetaGraphDefs: what TensorFlow exported is differentiated here, and ours says what TensorFlow's says."""
 
 from __future__ import annotations
 
@@ -146,9 +146,8 @@ def test_inputs_from_outside_a_scope_must_be_given() -> None:
     meta = tf.train.export_meta_graph(export_scope="part")
     assert meta.collection_def["unbound_inputs"].bytes_list.value == [b"$unbound_inputs_x"]
     assert meta.collection_def["ends"].node_list.value == ["y:0"]
-    with tf.Graph().as_default():
-        with pytest.raises(ValueError, match="Graph contains unbound inputs"):
-            tf.train.import_meta_graph(meta, import_scope="new")
+    with tf.Graph().as_default(), pytest.raises(ValueError, match="Graph contains unbound inputs"):
+        tf.train.import_meta_graph(meta, import_scope="new")
     with tf.Graph().as_default():
         given = tf.constant(4.0)
         tf.train.import_meta_graph(meta, import_scope="new", input_map={"$unbound_inputs_x": given})

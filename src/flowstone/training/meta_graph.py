@@ -295,7 +295,9 @@ def _write_items(collection: Any, key: str, items: list[Any], scope: str | None)
                 collection.bytes_list.value.append(message.SerializeToString())
         return
     first = items[0]
-    if hasattr(first, "SerializeToString"):
+    if getattr(getattr(first, "DESCRIPTOR", None), "full_name", "") == "google.protobuf.Any":
+        collection.any_list.value.extend(items)
+    elif hasattr(first, "SerializeToString"):
         collection.bytes_list.value.extend(item.SerializeToString() for item in items)
     elif isinstance(first, (str, bytes)):
         collection.bytes_list.value.extend(item.encode() if isinstance(item, str) else item for item in items)
