@@ -214,7 +214,7 @@ __getattr__, __dir__ = _late_names(
         " tensor_scatter_nd_min=tensor_scatter_min tensor_scatter_nd_sub=tensor_scatter_sub"
         " tensor_scatter_nd_update=tensor_scatter_update tensor_scatter_sub tensor_scatter_update",
     },
-    "app audio config data distributions flags gfile image linalg logging lookup losses"
-    " metrics profiler python_io quantization raw_ops sets signal sparse special spectral"
+    "app audio config data distributions flags gfile graph_util image linalg logging lookup losses"
+    " metrics profiler python_io quantization raw_ops saved_model sets signal sparse special spectral"
     " strings summary test train user_ops",
 )

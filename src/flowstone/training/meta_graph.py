@@ -28,6 +28,7 @@ from flowstone.io.file_system import (
     read_bytes,
     recursive_create_dir,
 )
+from flowstone.ops.control import context_messages  # noqa: F401 (registers the messages of contexts)
 from flowstone.ops.variables.save_slice_info import without_scope
 
 __all__ = [
@@ -294,7 +295,9 @@ def _write_items(collection: Any, key: str, items: list[Any], scope: str | None)
                 collection.bytes_list.value.append(message.SerializeToString())
         return
     first = items[0]
-    if hasattr(first, "SerializeToString"):
+    if getattr(getattr(first, "DESCRIPTOR", None), "full_name", "") == "google.protobuf.Any":
+        collection.any_list.value.extend(items)
+    elif hasattr(first, "SerializeToString"):
         collection.bytes_list.value.extend(item.SerializeToString() for item in items)
     elif isinstance(first, (str, bytes)):
         collection.bytes_list.value.extend(item.encode() if isinstance(item, str) else item for item in items)

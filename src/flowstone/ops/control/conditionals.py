@@ -33,8 +33,9 @@ __all__ = ["Assert", "case", "cond"]
 class CondContext:
     """The state of building a branch.
 
-    `pred`, `pivot` and `branch` (1: taken if the predicate is true); `outer_context`; `_inside`, the tensors
-    that may be used directly; `_switched`, the tensor to use in place of each outside tensor."""
+    `pred`, `pivot` and `branch` (1: taken if the predicate is true); `outer_context`; `nested`, the contexts
+    inside; `_inside`, the tensors that may be used directly; `_switched`, the tensor to use in place of each
+    outside tensor."""
 
     def __init__(self, graph: Any, pred: Tensor, pivot: Tensor, branch: int) -> None:
         self.graph, self.pred, self.pivot, self.branch = graph, pred, pivot, branch
@@ -43,6 +44,9 @@ class CondContext:
         self.loop = None if self.outer_context is None else self.outer_context.loop  # innermost one around
         self._inside = {pred, pivot}
         self._switched: dict[Tensor, Tensor] = {}
+        self.nested: list[Any] = []
+        if self.outer_context is not None:
+            self.outer_context.nested.append(self)
 
     def __repr__(self) -> str:
         return f"<CondContext {self.name} branch={self.branch}>"

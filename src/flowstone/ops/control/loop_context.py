@@ -34,11 +34,11 @@ class WhileContext:
 
     `name` is that of its frame; `pivot`, the predicate's LoopCond; `pivot_for_pred` and `pivot_for_body`, the
     tensors that signal that an iteration has begun; `loop_enters` and `loop_exits`, the tensors of its loop
-    variables; `outer_context`; `loop`, itself; `_inside`, the tensors that may be used directly; `_entered`,
-    the tensor to use in place of each outside tensor. `history`, in the loop of a gradient, knows the forward
-    loop (`gradients/loop_gradients.py`): `history.replay(tensor)` is the value of one of its tensors in the
-    forward iteration that belongs to the gradient's, or None for other tensors; `history.place_of` is the
-    context in which to compute a tensor's shape."""
+    variables; `outer_context`; `nested`, the contexts inside; `loop`, itself; `_inside`, the tensors that may
+    be used directly; `_entered`, the tensor to use in place of each outside tensor. `history`, in the loop of
+    a gradient, knows the forward loop (`gradients/loop_gradients.py`): `history.replay(tensor)` is the value
+    of one of its tensors in the forward iteration that belongs to the gradient's, or None for other tensors;
+    `history.place_of` is the context in which to compute a tensor's shape."""
 
     def __init__(
         self,
@@ -59,6 +59,9 @@ class WhileContext:
         self.loop_enters: list[Tensor] = []
         self.loop_exits: list[Tensor] = []
         self.history: Any = None
+        self.nested: list[Any] = []
+        if self.outer_context is not None:
+            self.outer_context.nested.append(self)
         self._inside: set[Tensor] = set()
         self._entered: dict[Tensor, Tensor] = {}
 

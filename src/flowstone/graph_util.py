@@ -1,0 +1,9 @@
+"""`flowstone.graph_util`: parts of GraphDefs."""
+
+from flowstone.framework.graph_def_parts import (
+    convert_variables_to_constants,
+    extract_sub_graph,
+    must_run_on_cpu,
+    remove_training_nodes,
+    tensor_shape_from_node_def_name,
+)
