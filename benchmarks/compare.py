@@ -58,6 +58,7 @@ SCRIPTS = {  # workload: the script's stem
     "skip_gram": "skip_gram",
     "gru_language_model": "gru_language_model",
     "transformer_block": "transformer_block",
+    "monitored": "monitored",
 }
 VARIANTS = {  # of a workload or else a script, and a peer; the best variant counts
     ("session_run", "torch"): ["", "compile"],

@@ -63,14 +63,32 @@ __getattr__, __dir__ = _late_names(
     globals(),
     {
         "flowstone.io.events": "summary_iterator",
+        "flowstone.training.basic_loops": "basic_train_loop",
+        "flowstone.training.checkpoint_hook": "CheckpointSaverHook CheckpointSaverListener",
         "flowstone.training.checkpoint_reading": "NewCheckpointReader checkpoints_iterator"
         " init_from_checkpoint list_variables load_checkpoint load_variable",
         "flowstone.training.checkpoint_state": "checkpoint_exists generate_checkpoint_state_proto"
         " get_checkpoint_mtimes get_checkpoint_state latest_checkpoint remove_checkpoint"
         " update_checkpoint_state",
         "flowstone.training.meta_graph": "export_meta_graph write_graph",
+        "flowstone.training.monitored_session": (
+            "MonitoredSession MonitoredTrainingSession SingularMonitoredSession"
+        ),
         "flowstone.training.saver": "Saver",
         "flowstone.training.saver_import": "import_meta_graph",
+        "flowstone.training.scaffold": "Scaffold",
+        "flowstone.training.session_creators": "ChiefSessionCreator SessionCreator WorkerSessionCreator",
+        "flowstone.training.session_preparation": "SessionManager",
+        "flowstone.training.session_run_hook": (
+            "SessionRunArgs SessionRunContext SessionRunHook SessionRunValues"
+        ),
+        "flowstone.training.step_hooks": "GlobalStepWaiterHook StepCounterHook StopAtStepHook",
+        "flowstone.training.step_timer": "SecondOrStepTimer",
+        "flowstone.training.summary_hooks": "ProfilerHook SummarySaverHook",
+        "flowstone.training.supervisor": "Supervisor",
+        "flowstone.training.tensor_hooks": (
+            "FeedFnHook FinalOpsHook LoggingTensorHook NanLossDuringTrainingError NanTensorHook"
+        ),
         f"{_OURS}.example_pb2": "Example SequenceExample",
         f"{_OURS}.feature_pb2": "BytesList Feature FeatureList FeatureLists Features FloatList Int64List",
         f"{_OURS}.tensorflow_server_pb2": "ServerDef",

@@ -29,6 +29,7 @@ from flowstone.ops.variables.variable_collections import global_variables, repor
 from flowstone.ops.variables.variables import Variable
 from flowstone.training.optimizer import Optimizer
 from flowstone.training.queue_runner import QueueRunner
+from flowstone.training.session_run_hook import SessionRunHook
 
 __all__ = ["SyncReplicasOptimizer", "SyncReplicasOptimizerHook"]
 
@@ -205,7 +206,7 @@ class SyncReplicasOptimizer(Optimizer):
         return self._opt.variables()  # type: ignore[no-any-return]
 
 
-class SyncReplicasOptimizerHook:
+class SyncReplicasOptimizerHook(SessionRunHook):
     """Initialises a worker's part of a `SyncReplicasOptimizer` once its session exists; see there."""
 
     def __init__(self, sync_optimizer: SyncReplicasOptimizer, is_chief: bool, num_tokens: int) -> None:
@@ -239,15 +240,6 @@ class SyncReplicasOptimizerHook:
             session.run(op)
         if self._queue_runner is not None:
             self._queue_runner.create_threads(session, coord=coord, daemon=True, start=True)
-
-    def before_run(self, run_context: Any) -> None:
-        """Asks for nothing."""
-
-    def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Does nothing."""
-
-    def end(self, session: Any) -> None:
-        """Does nothing."""
 
 
 def _root() -> Any:
