@@ -329,6 +329,16 @@ EXEMPT: dict[str, str] = {
     "Const": "every case on constants; tests/ops/arrays/test_constants.py",
     "ExtractVolumePatches": "the oracle infers rank 4; tests/ops/images/test_volume_patches.py",
     "MatchingFiles": "tests/ops/readers/test_files.py",
+    **dict.fromkeys(
+        (
+            "FixedLengthRecordDataset",
+            "FixedLengthRecordDatasetV2",
+            "MatchingFilesDataset",
+            "TFRecordDataset",
+            "TextLineDataset",
+        ),
+        "tests/data/test_readers.py",
+    ),
     **dict.fromkeys(("ReadFile", "WriteFile"), "tests/ops/readers/test_file_contents.py"),
     **dict.fromkeys(
         (

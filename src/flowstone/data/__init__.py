@@ -6,5 +6,13 @@ A `Dataset` describes elements and how they become others; an `Iterator` hands t
 from flowstone.data import experimental
 from flowstone.data.dataset import Dataset
 from flowstone.data.iterator import Iterator
+from flowstone.data.readers import FixedLengthRecordDataset, TextLineDataset, TFRecordDataset
 
-__all__ = ["Dataset", "Iterator", "experimental"]
+__all__ = [
+    "Dataset",
+    "FixedLengthRecordDataset",
+    "Iterator",
+    "TFRecordDataset",
+    "TextLineDataset",
+    "experimental",
+]

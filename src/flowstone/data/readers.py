@@ -1,0 +1,103 @@
+"""Datasets of what is in files: `TextLineDataset`, `TFRecordDataset`, `FixedLengthRecordDataset`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from flowstone.data.arguments import as_int64
+from flowstone.data.dataset import Dataset, OpDataset
+from flowstone.data.structure import Structure
+from flowstone.framework import dtypes
+from flowstone.framework.operation import F
+from flowstone.framework.tensor import Tensor, convert_to_tensor
+
+__all__ = ["FixedLengthRecordDataset", "TFRecordDataset", "TextLineDataset"]
+
+_BUFFER = 256 * 1024  # bytes; what files are read by is `io`'s choice
+
+
+class _FilesDataset(OpDataset):
+    """String scalars of files; `make(filenames)` adds the dataset of these. The names may be a dataset's."""
+
+    def __init__(
+        self, filenames: Any, make: Callable[[Any], Tensor], of_one: Callable[[Any], Dataset]
+    ) -> None:
+        if isinstance(filenames, Dataset):
+            every = filenames.flat_map(of_one)
+            super().__init__(Structure.of(dtypes.string, []), every._as_variant_tensor)
+        else:
+            names = convert_to_tensor(filenames, dtypes.string, name="filenames")
+            super().__init__(Structure.of(dtypes.string, []), lambda: make(names))
+
+
+def _text(value: Any, name: str) -> Tensor:
+    return convert_to_tensor("" if value is None else value, dtypes.string, name=name)
+
+
+class TextLineDataset(_FilesDataset):
+    """The lines of text files, without their ends: string scalars.
+
+    `filenames`: a string scalar or vector, or a Dataset of names. `compression_type`: "", "ZLIB" or "GZIP".
+    `buffer_size` says nothing here. An iterator fails with NotFoundError where a file is missing.
+    """
+
+    def __init__(self, filenames: Any, compression_type: Any = None, buffer_size: Any = None) -> None:
+        kind = _text(compression_type, "compression_type")
+        size = as_int64(_BUFFER if buffer_size is None else buffer_size, "buffer_size")
+        super().__init__(
+            filenames,
+            lambda names: F.TextLineDataset(names, kind, size),
+            lambda name: TextLineDataset(name, compression_type, buffer_size),
+        )
+
+
+class TFRecordDataset(_FilesDataset):
+    """The records of TFRecord files: string scalars.
+
+    Arguments are those of `TextLineDataset`. An iterator fails with DataLossError for a damaged record.
+    """
+
+    def __init__(self, filenames: Any, compression_type: Any = None, buffer_size: Any = None) -> None:
+        kind = _text(compression_type, "compression_type")
+        size = as_int64(_BUFFER if buffer_size is None else buffer_size, "buffer_size")
+        super().__init__(
+            filenames,
+            lambda names: F.TFRecordDataset(names, kind, size),
+            lambda name: TFRecordDataset(name, compression_type, buffer_size),
+        )
+
+
+class FixedLengthRecordDataset(_FilesDataset):
+    """Records of `record_bytes` between the `header_bytes` and the `footer_bytes` of files: string scalars.
+
+    An iterator fails with InvalidArgumentError for a file that is not a whole number of records.
+    """
+
+    def __init__(
+        self,
+        filenames: Any,
+        record_bytes: Any,
+        header_bytes: Any = None,
+        footer_bytes: Any = None,
+        buffer_size: Any = None,
+        compression_type: Any = None,
+    ) -> None:
+        sizes = [
+            as_int64(value or 0, name) if not isinstance(value, Tensor) else value
+            for value, name in (
+                (header_bytes, "header_bytes"),
+                (record_bytes, "record_bytes"),
+                (footer_bytes, "footer_bytes"),
+                (_BUFFER if buffer_size is None else buffer_size, "buffer_size"),
+            )
+        ]
+        kind = None if compression_type is None else _text(compression_type, "compression_type")
+
+        def make(names: Any) -> Tensor:
+            if kind is None:
+                return F.FixedLengthRecordDataset(names, *sizes)
+            return F.FixedLengthRecordDatasetV2(names, *sizes, kind)
+
+        lengths = (record_bytes, header_bytes, footer_bytes, buffer_size, compression_type)
+        super().__init__(filenames, make, lambda name: FixedLengthRecordDataset(name, *lengths))
