@@ -23,10 +23,9 @@ import session_programs  # noqa: E402
 def main() -> None:
     tf.logging.set_verbosity(tf.logging.FATAL)
     lines: list[str] = []
-    log_of = tf.summary.FileWriterCache.get
     for name in session_programs.PROGRAMS:
         with tempfile.TemporaryDirectory() as folder:
-            lines += ["# " + name, *session_programs.record(tf, name, folder, log_of)]
+            lines += ["# " + name, *session_programs.record(tf, name, folder)]
     GOLDEN.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

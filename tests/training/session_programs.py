@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import Any
 
 Say = Callable[..., None]
-_log_of: Callable[[str], Any]
 
 
 def _counting(tf: Any) -> Any:
@@ -125,7 +124,7 @@ def training(tf: Any, folder: str, say: Say) -> None:
             while not session.should_stop():
                 say("step", int(session.run(count)))
         _tell_files(tf, folder, say)
-    _log_of(folder).flush()
+    tf.summary.FileWriterCache.get(folder).flush()
     _tell_events(tf, folder, say)
 
 
@@ -381,10 +380,8 @@ PROGRAMS: dict[str, Callable[[Any, str, Say], None]] = {
 }  # fmt: skip
 
 
-def record(tf: Any, name: str, folder: str, log_of: Callable[[str], Any]) -> list[str]:
-    """What happens in a program, a line each; `log_of(folder)` is the log that all hooks share."""
-    global _log_of
-    _log_of = log_of
+def record(tf: Any, name: str, folder: str) -> list[str]:
+    """What happens in a program, a line each."""
     lines: list[str] = []
     PROGRAMS[name](tf, folder, lambda *said: lines.append(" ".join(map(str, said))))
     return lines

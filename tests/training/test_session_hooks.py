@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 import flowstone as tf
-from flowstone.training.summary_log import summary_log
 
 
 @pytest.fixture(autouse=True)
@@ -25,7 +24,7 @@ def counting() -> Any:
 
 
 def events(folder: Path) -> list[Any]:
-    summary_log(folder).flush()
+    tf.summary.FileWriterCache.get(folder).flush()
     return [e for path in glob.glob(f"{folder}/*tfevents*") for e in tf.train.summary_iterator(path)]
 
 

@@ -9,7 +9,6 @@ import pytest
 from tests.training import session_programs
 
 import flowstone as tf
-from flowstone.training.summary_log import summary_log
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "training" / "sessions.txt"
 
@@ -36,4 +35,4 @@ def quiet() -> Iterator[None]:
 
 @pytest.mark.parametrize("name", session_programs.PROGRAMS)
 def test_program(name: str, tmp_path: Path) -> None:
-    assert session_programs.record(tf, name, str(tmp_path), summary_log) == GOLDENS[name]
+    assert session_programs.record(tf, name, str(tmp_path)) == GOLDENS[name]

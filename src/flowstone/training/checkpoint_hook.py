@@ -12,6 +12,7 @@ from flowstone.framework.scope import get_default_graph
 from flowstone.io.file_system import as_path
 from flowstone.training.global_step_reading import required_global_step
 from flowstone.training.meta_graph import create_meta_graph_def, write_graph
+from flowstone.training.session_log import session_log
 from flowstone.training.session_run_hook import (
     SessionRunArgs,
     SessionRunContext,
@@ -19,7 +20,7 @@ from flowstone.training.session_run_hook import (
     SessionRunValues,
 )
 from flowstone.training.step_timer import SecondOrStepTimer
-from flowstone.training.summary_log import session_log, summary_log
+from flowstone.training.summary_writer import FileWriterCache
 
 __all__ = ["CheckpointSaverHook", "CheckpointSaverListener"]
 
@@ -80,7 +81,7 @@ class CheckpointSaverHook(SessionRunHook):
 
     def begin(self) -> None:
         """Finds the log and the global step."""
-        self._summary_writer = summary_log(self._checkpoint_dir)
+        self._summary_writer = FileWriterCache.get(self._checkpoint_dir)
         self._global_step_tensor = required_global_step("CheckpointSaverHook")
         for listener in self._listeners:
             listener.begin()

@@ -180,7 +180,8 @@ class QueueRunner:
 
     def _report(self, error: Exception, coord: Coordinator | None) -> None:
         if coord is not None:
-            coord.request_stop(error)
+            if not coord.joined:  # else the session was closed while the thread waited
+                coord.request_stop(error)
             return
         logging.error("Exception in QueueRunner: %s", error)
         with self._lock:

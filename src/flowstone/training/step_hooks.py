@@ -15,7 +15,7 @@ from flowstone.training.session_run_hook import (
     SessionRunValues,
 )
 from flowstone.training.step_timer import SecondOrStepTimer
-from flowstone.training.summary_log import summary_log
+from flowstone.training.summary_writer import FileWriterCache
 
 __all__ = ["GlobalStepWaiterHook", "StepCounterHook", "StopAtStepHook"]
 
@@ -125,7 +125,7 @@ class StepCounterHook(SessionRunHook):
     def begin(self) -> None:
         """Finds the log and the global step."""
         if self._summary_writer is None and self._output_dir:
-            self._summary_writer = summary_log(self._output_dir)
+            self._summary_writer = FileWriterCache.get(self._output_dir)
         self._global_step_tensor = required_global_step("StepCounterHook")
         self._summary_tag = self._global_step_tensor.op.name + "/sec"
 

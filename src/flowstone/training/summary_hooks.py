@@ -10,6 +10,7 @@ from flowstone.framework import logging
 from flowstone.framework.tensor_proto import messages
 from flowstone.io.file_system import as_path, write_string_to_file
 from flowstone.training.global_step_reading import required_global_step
+from flowstone.training.session_log import session_log
 from flowstone.training.session_run_hook import (
     SessionRunArgs,
     SessionRunContext,
@@ -17,7 +18,7 @@ from flowstone.training.session_run_hook import (
     SessionRunValues,
 )
 from flowstone.training.step_timer import SecondOrStepTimer
-from flowstone.training.summary_log import session_log, summary_log
+from flowstone.training.summary_writer import FileWriterCache
 
 __all__ = ["ProfilerHook", "SummarySaverHook"]
 
@@ -53,7 +54,7 @@ class SummarySaverHook(SessionRunHook):
     def begin(self) -> None:
         """Finds the log and the global step."""
         if self._summary_writer is None and self._output_dir:
-            self._summary_writer = summary_log(self._output_dir)
+            self._summary_writer = FileWriterCache.get(self._output_dir)
         self._next_step: Any = None
         self._global_step_tensor = required_global_step("SummarySaverHook")
 
@@ -122,7 +123,7 @@ class ProfilerHook(SessionRunHook):
         """Finds the log and the global step."""
         self._next_step: Any = None
         self._global_step_tensor = required_global_step("ProfilerHook")
-        self._summary_writer = summary_log(self._output_dir or ".")
+        self._summary_writer = FileWriterCache.get(self._output_dir or ".")
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
         """Asks for the global step, and for a trace if it is time; never of the first step."""

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any
 
 from flowstone.framework.graph import Graph
+from flowstone.framework.scope import get_default_graph
 from flowstone.framework.tensor_proto import messages
 from flowstone.io.events import EventLog
 from flowstone.io.file_system import as_path
@@ -162,12 +163,12 @@ class FileWriterCache:
 
     @staticmethod
     def get(logdir: Any) -> FileWriter:
-        """The writer of a folder, made when it is first asked for."""
+        """The writer of a folder, made with the default graph when it is first asked for."""
         path = as_path(logdir)
         with FileWriterCache._lock:
             found = FileWriterCache._writers.get(path)
             if found is None:
-                found = FileWriterCache._writers[path] = FileWriter(path)
+                found = FileWriterCache._writers[path] = FileWriter(path, get_default_graph())
             return found
 
     @staticmethod

@@ -26,8 +26,9 @@ from flowstone.training.global_step import global_step as step_of
 from flowstone.training.meta_graph import create_meta_graph_def, write_graph
 from flowstone.training.saver import Saver
 from flowstone.training.scaffold import default_local_init_op, default_ready_op
+from flowstone.training.session_log import session_log
 from flowstone.training.session_preparation import SessionManager
-from flowstone.training.summary_log import SummaryLog, session_log
+from flowstone.training.summary_writer import FileWriter
 from flowstone.training.supervisor_services import CheckpointThread, StepCounterThread, SummaryThread
 
 __all__ = ["Supervisor"]
@@ -102,7 +103,7 @@ class Supervisor:
         self._save_path = os.path.join(self._logdir, checkpoint_basename) if self._logdir else None
         self._summary_writer = summary_writer if is_chief and not _is_default(summary_writer) else None
         if _is_default(summary_writer) and self._logdir:
-            self._summary_writer = SummaryLog(self._logdir)
+            self._summary_writer = FileWriter(self._logdir)
         self._graph_added_to_summary = False
         self._session_manager = session_manager or SessionManager(
             local_init_op=self._local_init_op,

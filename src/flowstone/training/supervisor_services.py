@@ -9,7 +9,7 @@ from flowstone.framework import logging
 from flowstone.framework.tensor_proto import messages
 from flowstone.training.coordinator import LooperThread
 from flowstone.training.global_step import global_step
-from flowstone.training.summary_log import session_log
+from flowstone.training.session_log import session_log
 
 __all__ = ["CheckpointThread", "StepCounterThread", "SummaryThread"]
 
