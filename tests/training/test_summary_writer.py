@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -14,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import flowstone as tf
 
@@ -115,43 +118,68 @@ def write_log(folder: Path) -> None:
         writer.add_run_metadata(metadata, "last", 4)
 
 
-def test_a_stock_tensorboard_shows_all_of_it(tmp_path: Path) -> None:
-    write_log(tmp_path)
-    command = [sys.executable, "-m", "tensorboard.main", "--logdir", str(tmp_path), "--port", "0",
+@contextlib.contextmanager
+def tensorboard(folder: Path) -> Iterator[str]:
+    """Gives the address of a TensorBoard that has read the log in `folder`."""
+    command = [sys.executable, "-m", "tensorboard.main", "--logdir", str(folder), "--port", "0",
                "--host", "127.0.0.1", "--reload_interval", "1"]  # fmt: skip
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
     try:
-        assert process.stderr is not None
-        address = ""
-        for line in process.stderr:
-            if found := re.search(r"http://127\.0\.0\.1:\d+", line):
-                address = found.group()
-                break
-        assert address
-
-        def get(path: str) -> Any:
-            with urllib.request.urlopen(f"{address}/data/{path}", timeout=30) as answer:
-                data = answer.read()
-            return json.loads(data) if path.split("?")[0].split("/")[-1] != "graph" else data.decode()
-
+        found = (re.search(r"http://127\.0\.0\.1:\d+", line) for line in process.stderr)
+        address = next((match.group() for match in found if match), "")
+        assert address, "TensorBoard did not start"
         deadline = time.monotonic() + 30
-        while not get("plugin/scalars/tags") and time.monotonic() < deadline:
+        while not json.loads(get(f"{address}/data/plugin/scalars/tags")) and time.monotonic() < deadline:
             time.sleep(0.2)
-        assert list(get("plugin/scalars/tags")["."]) == ["mean"]
-        assert [row[1] for row in get("plugin/scalars/scalars?run=.&tag=mean")] == [0, 1, 2, 3, 4]
-        assert list(get("plugin/histograms/tags")["."]) == ["pixels"]
-        assert len(get("plugin/histograms/histograms?run=.&tag=pixels")) == 5
-        assert sorted(get("plugin/images/tags")["."]) == ["digits/image/0", "digits/image/1"]
-        assert list(get("plugin/audio/tags")["."]) == ["sound/audio"]
-        assert list(get("plugin/text/tags")["."]) == ["note"]
-        assert "<em>hello</em>" in get("plugin/text/text?run=.&tag=note")[0]["text"]
-        text = get("plugin/graphs/graph?run=.&conceptual=false")
-        assert 'name: "layer/images"' in text and "device:CPU:0" in text.replace("cpu", "CPU")
-        with urllib.request.urlopen(f"{address}/data/plugin/graphs/run_metadata?run=.&tag=last") as answer:
-            stats = answer.read().decode()
-        assert "layer/Mean" in stats and "all_end_rel_micros" in stats
+        yield address
     finally:
         process.terminate()
         process.wait()
-        if process.stderr is not None:
-            process.stderr.close()
+        process.stderr.close()
+
+
+def get(address: str) -> str:
+    with urllib.request.urlopen(address, timeout=30) as answer:
+        return answer.read().decode()  # type: ignore[no-any-return]
+
+
+def test_a_stock_tensorboard_shows_all_of_it(tmp_path: Path) -> None:
+    write_log(tmp_path)
+    with tensorboard(tmp_path) as address:
+
+        def data(path: str) -> Any:
+            return json.loads(get(f"{address}/data/plugin/{path}"))
+
+        assert list(data("scalars/tags")["."]) == ["mean"]
+        assert [row[1] for row in data("scalars/scalars?run=.&tag=mean")] == [0, 1, 2, 3, 4]
+        assert list(data("histograms/tags")["."]) == ["pixels"]
+        assert len(data("histograms/histograms?run=.&tag=pixels")) == 5
+        assert sorted(data("images/tags")["."]) == ["digits/image/0", "digits/image/1"]
+        assert list(data("audio/tags")["."]) == ["sound/audio"]
+        assert list(data("text/tags")["."]) == ["note"]
+        assert "<em>hello</em>" in data("text/text?run=.&tag=note")[0]["text"]
+        text = get(f"{address}/data/plugin/graphs/graph?run=.&conceptual=false")
+        assert 'name: "layer/images"' in text and "device:CPU:0" in text.replace("cpu", "CPU")
+        stats = get(f"{address}/data/plugin/graphs/run_metadata?run=.&tag=last")
+        assert "layer/Mean" in stats and "all_end_rel_micros" in stats
+
+
+# Of what a page shows: a colour, and how many pixels have it.
+PAGES = {"scalars": ((255, 112, 67), 50), "graphs": ((238, 238, 238), 1000)}  # the line; boxes of scopes
+CHROMIUM = shutil.which("chromium")
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="chromium, which takes pictures of pages, is not installed")
+def test_a_browser_shows_the_pages(tmp_path: Path) -> None:
+    write_log(tmp_path / "log")
+    with tensorboard(tmp_path / "log") as address:
+        for page, (color, least) in PAGES.items():
+            picture = tmp_path / f"{page}.png"
+            command = [str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--window-size=1100,700",
+                       f"--user-data-dir={tmp_path / 'browser'}", "--virtual-time-budget=20000",
+                       f"--screenshot={picture}", f"{address}/#{page}"]  # fmt: skip
+            subprocess.run(command, check=True, capture_output=True, timeout=120)
+            pixels = np.asarray(Image.open(picture).convert("RGB"))[130:, 320:]  # right of the choices
+            found = (np.abs(pixels.astype(int) - color).max(-1) < 3).sum()
+            assert found >= least, f"{page}: {found} pixels of {color}"
