@@ -37,6 +37,9 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
         np.zeros([1, 2, 2, 2], np.float32), None)),
     "audio": lambda tf: tf.summary.audio("au", tf.constant([[0.0, 0.5, -2.0, 1.0]]), 8000.0),
     "audio of two channels": lambda tf: tf.summary.audio("au", tf.constant(RAMP[:, :, :2, 0] / 3), 44100, 1),
+    "no audio": lambda tf: tf.summary.audio("au", tf.zeros([0, 3]), 8000.0),
+    "no image": lambda tf: tf.summary.image("im", tf.zeros([0, 2, 2, 1])),
+    "image without width": lambda tf: tf.summary.image("im", tf.zeros([1, 2, 0, 1])),
     "tensor": lambda tf: tf.summary.tensor_summary(
         "t", tf.constant([[1.0, 2.0]]), summary_description="what", display_name="shown", family="f"),
     "text": lambda tf: tf.summary.text("note", tf.constant([["a", "b"]])),

@@ -64,3 +64,12 @@ def test_the_first_form_of_tensor_summaries() -> None:
         assert tf.summary.get_summary_description(made.op.node_def).type_hint == "hint"
         with pytest.raises(ValueError, match="Const"):
             tf.summary.get_summary_description(tf.constant(1).op.node_def)
+
+
+def test_a_sound_without_frames_is_that_of_later_versions() -> None:
+    """1.15 refuses it; 2.21 writes a WAV file that has only a header."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        made = session.run(tf.summary.audio("au", tf.zeros([1, 0]), 8000.0))
+        (value,) = tf.Summary.FromString(made).value
+        assert len(made) == 80 and value.audio.length_frames == 0
+        assert value.audio.encoded_audio_string[-8:] == b"data\0\0\0\0"

@@ -123,7 +123,7 @@ def _(node: Node, env: Environment) -> Kernel:
             raise invalid("sample_rate must be > 0")
         summary = new_summary()
         for number, sound in enumerate(tensor[:most]):
-            frames = sound.numpy().reshape(len(sound), -1)
+            frames = sound.numpy() if sound.dim() == 2 else sound.numpy()[:, None]
             value = summary.value.add(tag=_tag(name, "audio", most, number))
             value.audio.sample_rate, value.audio.length_frames = rate, len(frames)
             value.audio.num_channels, value.audio.content_type = frames.shape[1], "audio/wav"
