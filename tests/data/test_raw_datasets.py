@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
 import flowstone as tf
 from flowstone.data.dataset import op_dataset
 from flowstone.data.structure import Structure
 from flowstone.framework import errors
+from flowstone.framework.function import Defun
 from test_iterator import rest
 
 D, raw = tf.data.Dataset, tf.raw_ops
@@ -106,3 +109,52 @@ def test_iterators_without_a_name() -> None:
         values = [raw.IteratorGetNextSync(iterator=each, **NUMBERS)[0] for each in (handle, single)]
     with tf.Session() as session:
         assert session.run(values) == [5, 5] == session.run(values)
+
+
+def generated(until: int, ends: list[int]) -> Any:
+    """A dataset of 0, 1 … by three functions of the graph; `ends` tells what the last was called with."""
+    names = itertools.count()
+
+    @Defun(tf.int64)
+    def begin(start: Any) -> Any:
+        return start
+
+    def following(state: Any, step: Any) -> Any:
+        number = next(names)
+        if number == until:
+            raise StopIteration
+        return np.int64(state + number * step)
+
+    @Defun(tf.int64, tf.int64)
+    def more(state: Any, step: Any) -> Any:
+        return tf.py_func(following, [state, step], tf.int64)
+
+    @Defun(tf.int64)
+    def end(state: Any) -> Any:
+        return tf.py_func(lambda state: (ends.append(int(state)), np.int64(0))[1], [state], tf.int64)
+
+    for each in (begin, more, end):
+        each.add_to_graph(tf.get_default_graph())
+    return raw.GeneratorDataset(
+        init_func_other_args=[tf.constant(10, tf.int64)], next_func_other_args=[tf.constant(2, tf.int64)],
+        finalize_func_other_args=[], init_func=begin, next_func=more, finalize_func=end, **NUMBERS,
+    )  # fmt: skip
+
+
+def test_generator_ends_with_out_of_range_and_is_finalized_once() -> None:
+    ends: list[int] = []
+    assert elements(lambda: generated(3, ends)) == [10, 12, 14]
+    assert ends == [10]
+
+
+def test_generator_of_a_pass_that_ends_early_is_finalized() -> None:
+    ends: list[int] = []
+    dataset = op_dataset("Raw", Structure.of(tf.int64, []), lambda: generated(9, ends))
+    iterator = dataset.make_initializable_iterator()
+    element = iterator.get_next()
+    with tf.Session() as session:
+        session.run(iterator.initializer)
+        assert session.run(element) == 10 and ends == []
+        with pytest.raises(errors.UnimplementedError, match="generator"):
+            session.run(raw.SerializeIterator(resource_handle=iterator._iterator_resource))
+    assert ends == [10]

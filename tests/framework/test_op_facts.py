@@ -47,7 +47,7 @@ def _read(line: str) -> OpDeclaration:
 
 def _facts() -> dict[str, OpDeclaration]:
     found: dict[str, OpDeclaration] = {}
-    for name in ("tensorflow-1.4-ops.txt", "later-ops.txt"):
+    for name in ("tensorflow-1.4-ops.txt", "later-ops.txt", "more-ops.txt"):
         for line in (FOLDER / name).read_text().splitlines():
             if line and not line.startswith("#"):
                 declaration = _read(line)

@@ -130,6 +130,24 @@ EXEMPT: dict[str, str] = {
     ),
     **dict.fromkeys(
         (
+            "AnonymousMemoryCache",
+            "AnonymousRandomSeedGenerator",
+            "AnonymousSeedGenerator",
+            "CacheDatasetV2",
+            "DeleteMemoryCache",
+            "DeleteRandomSeedGenerator",
+            "DeleteSeedGenerator",
+            "DummyMemoryCache",
+            "DummySeedGenerator",
+            "ShuffleDatasetV2",
+            "ShuffleDatasetV3",
+        ),
+        "tests/data/test_caches.py",
+    ),
+    "SqlDataset": "tests/data/test_databases.py",
+    "GeneratorDataset": "tests/data/test_raw_datasets.py",
+    **dict.fromkeys(
+        (
             "ControlTrigger",
             "Enter",
             "Exit",

@@ -1,6 +1,6 @@
 """Transformations that are applied with `Dataset.apply`: `tf.data.experimental`, `tf.contrib.data` before.
 
-Each function here returns a function from a Dataset to a Dataset.
+Each function here returns a function from a Dataset to a Dataset; besides there is the dataset of a database.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 from flowstone.data.arguments import as_int64, prefixed_by
 from flowstone.data.dataset import Dataset, op_dataset
 from flowstone.data.functions import DatasetFunction, MapFunction
+from flowstone.data.readers import SqlDataset
 from flowstone.data.structure import Leaf, Structure, components, converted, packed
 from flowstone.framework import dtypes
 from flowstone.framework.composite import SparseTensor
@@ -21,6 +22,7 @@ from flowstone.framework.shape import TensorShape
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 
 __all__ = [
+    "SqlDataset",
     "dense_to_sparse_batch",
     "enumerate_dataset",
     "get_single_element",

@@ -1,4 +1,4 @@
-"""Datasets of what is in files: `TextLineDataset`, `TFRecordDataset`, `FixedLengthRecordDataset`."""
+"""Datasets of what is in files: text, TFRecords, records of a fixed length, SQLite databases."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from typing import Any
 
 from flowstone.data.arguments import as_int64
 from flowstone.data.dataset import Dataset, OpDataset
-from flowstone.data.structure import Structure
+from flowstone.data.structure import Structure, mapped
 from flowstone.framework import dtypes
 from flowstone.framework.operation import F
+from flowstone.framework.shape import TensorShape
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 
-__all__ = ["FixedLengthRecordDataset", "TFRecordDataset", "TextLineDataset"]
+__all__ = ["FixedLengthRecordDataset", "SqlDataset", "TFRecordDataset", "TextLineDataset"]
 
 _BUFFER = 256 * 1024  # bytes; what files are read by is `io`'s choice
 
@@ -101,3 +102,25 @@ class FixedLengthRecordDataset(_FilesDataset):
 
         lengths = (record_bytes, header_bytes, footer_bytes, buffer_size, compression_type)
         super().__init__(filenames, make, lambda name: FixedLengthRecordDataset(name, *lengths))
+
+
+class SqlDataset(OpDataset):
+    """The rows that `query`, a string scalar, finds in a database: scalars of `output_types`.
+
+    `driver_name`: "sqlite"; `data_source_name`: the path of a local SQLite file. `output_types`: a tuple of
+    the columns' types, signed integers, uint8, uint16, bool, float64, string. An iterator fails with
+    InvalidArgumentError where the query has another number of columns, NotFoundError where there is no
+    database, UnknownError for what SQLite refuses.
+    """
+
+    def __init__(self, driver_name: Any, data_source_name: Any, query: Any, output_types: Any) -> None:
+        texts = [
+            convert_to_tensor(value, dtypes.string, name=name)
+            for value, name in (
+                (driver_name, "driver_name"),
+                (data_source_name, "data_source_name"),
+                (query, "query"),
+            )
+        ]
+        structure = Structure.of(output_types, mapped(lambda each: TensorShape([]), output_types))
+        super().__init__(structure, lambda: F.SqlDataset(*texts, **structure.attributes))

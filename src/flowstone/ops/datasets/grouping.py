@@ -1,8 +1,7 @@
-"""Datasets that keep elements: in a cache, or by a key until there are enough of one."""
+"""Datasets that keep elements by a key until there are enough of one."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -17,9 +16,6 @@ from flowstone.ops.datasets.mapping import dataset_of
 from flowstone.ops.datasets.selection import Derived
 
 __all__: list[str] = []
-
-
-# ---- by key
 
 
 class _GroupFunctions:
@@ -147,82 +143,3 @@ group_by_window_dataset_op = dataset_op(
     f"key_func: func ; reduce_func: func ; window_size_func: func ; {_TYPES} ; metadata: string = ''",
     keeps=[1, 2, 3],
 )  # fmt: skip
-
-
-# ---- in memory
-
-
-class _Cache:
-    """The elements of the first whole pass, None until it has ended."""
-
-    def __init__(self) -> None:
-        self.elements: list[Element] | None = None
-        self._lock = threading.Lock()
-
-    def fill(self, elements: list[Element]) -> None:
-        """Keeps the elements of a pass that has ended; those of the first are kept."""
-        with self._lock:
-            if self.elements is None:
-                self.elements = elements
-
-
-class CachedDataset(Dataset):
-    """The elements of `source`, computed by the first whole pass only."""
-
-    def __init__(self, source: Dataset) -> None:
-        self.source, self.cache = source, _Cache()
-
-    def iterate(self) -> Iteration:
-        """A pass over the kept elements, or one that keeps them."""
-        return _Cached(self)
-
-
-class _Cached(Iteration):
-    """Either reads the kept elements from `place` on, or passes over the source and keeps what it `found`."""
-
-    def __init__(self, dataset: CachedDataset) -> None:
-        self.dataset, self.cache = dataset, dataset.cache
-        self.place, self.found = 0, list[Element]()
-        self.source = None if self.cache.elements is not None else dataset.source.iterate()
-
-    def next(self, step: Any) -> Element | None:
-        if self.source is None:
-            kept = self.cache.elements or []
-            self.place += 1
-            return kept[self.place - 1] if self.place <= len(kept) else None
-        element = self.source.next(step)
-        if element is None:
-            self.cache.fill(self.found)
-        else:
-            self.found.append(element)
-        return element
-
-    def save(self) -> Any:
-        if self.source is None:
-            return {"place": self.place, "kept": self.cache.elements}
-        return {"source": self.source.save(), "found": list(self.found)}
-
-    def restore(self, step: Any, state: Any) -> None:
-        self.close()
-        self.source = None
-        if "kept" in state:
-            self.cache.fill(state["kept"])
-            self.place = state["place"]
-        else:
-            self.source = self.dataset.source.iterate()
-            self.source.restore(step, state["source"])
-            self.found = list(state["found"])
-
-    def close(self) -> None:
-        if self.source is not None:
-            self.source.close()
-
-
-def _make_cache(node: Node, env: Environment) -> Callable[..., Dataset]:
-    def make(source: Dataset, filename: Any, cache: Any = None) -> Dataset:
-        return CachedDataset(source)
-
-    return make
-
-
-cache_dataset_op = dataset_op("CacheDataset", "input_dataset: variant, filename: string", _make_cache)

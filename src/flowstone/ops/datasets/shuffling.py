@@ -9,18 +9,21 @@ from __future__ import annotations
 import secrets
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 
 from flowstone.framework.kernel import Environment
 from flowstone.framework.node import Node
 from flowstone.ops.arrays.arrays import invalid
+from flowstone.ops.datasets.handles import deleting_op, resource_op
 from flowstone.ops.datasets.iteration import Columns, Dataset, Element, Iteration, dataset_op
 from flowstone.ops.datasets.rows import Rows
 from flowstone.ops.randomness.philox import State, blocks
 
 __all__: list[str] = []
+
+SeedSource: TypeAlias = "Callable[[], tuple[int, int]] | None"  # of each pass; None: the dataset's own
 
 _BLOCKS = 256  # computed at once
 _HOST = torch.device("cpu")
@@ -156,7 +159,7 @@ def _seeds_of_passes(seeds: tuple[int, int], differ: bool) -> Callable[[], tuple
     return draw
 
 
-def _buffer_size(number: Any, source: Dataset) -> int:
+def _buffer_size(number: Any) -> int:
     size = int(number)
     if size < 1 and size != -1:
         raise invalid("buffer_size must be greater than zero.")
@@ -166,17 +169,47 @@ def _buffer_size(number: Any, source: Dataset) -> int:
 def _make_shuffle(node: Node, env: Environment) -> Callable[..., Dataset]:
     differ = node.attributes["reshuffle_each_iteration"]
 
-    def make(source: Dataset, buffer_size: Any, seed: Any, seed2: Any, generator: Any = None) -> Dataset:
-        size = _buffer_size(buffer_size, source)
-        return ShuffledDataset(source, size, _seeds_of_passes(seeds_of((seed, seed2)), differ))
+    def make(source: Dataset, buffer_size: Any, seed: Any, seed2: Any, seeds: SeedSource = None) -> Dataset:
+        passes = seeds or _seeds_of_passes(seeds_of((seed, seed2)), differ)
+        return ShuffledDataset(source, _buffer_size(buffer_size), passes)
 
     return make
 
 
-_SHUFFLE = "input_dataset: variant, buffer_size: int64, seed: int64, seed2: int64"
+def _make_shuffle_v2(node: Node, env: Environment) -> Callable[..., Dataset]:
+    def make(source: Dataset, buffer_size: Any, seeds: SeedSource) -> Dataset:
+        passes = seeds or _seeds_of_passes(seeds_of((0, 0)), True)
+        return ShuffledDataset(source, _buffer_size(buffer_size), passes)
+
+    return make
+
+
+_SHUFFLE = "input_dataset: variant, buffer_size: int64"
+_DIFFERS = "reshuffle_each_iteration: bool = true ; metadata: string = ''"
 shuffle_dataset_op = dataset_op(
-    "ShuffleDataset", _SHUFFLE, _make_shuffle, "reshuffle_each_iteration: bool = true ; metadata: string = ''"
+    "ShuffleDataset", f"{_SHUFFLE}, seed: int64, seed2: int64", _make_shuffle, _DIFFERS
 )
+shuffle_dataset_v2_op = dataset_op(
+    "ShuffleDatasetV2", f"{_SHUFFLE}, seed_generator: resource", _make_shuffle_v2, "metadata: string = ''",
+    stateful=True, keeps=[2],
+)  # fmt: skip
+shuffle_dataset_v3_op = dataset_op(
+    "ShuffleDatasetV3", f"{_SHUFFLE}, seed: int64, seed2: int64, seed_generator: resource", _make_shuffle,
+    _DIFFERS, stateful=True, keeps=[4],
+)  # fmt: skip
+
+
+def _new_source(seed: Any, seed2: Any, reshuffles: Any = True) -> SeedSource:
+    return _seeds_of_passes(seeds_of((seed, seed2)), bool(reshuffles))
+
+
+resource_op("DummySeedGenerator", lambda: None)  # the dataset's own seeds are meant
+resource_op("AnonymousRandomSeedGenerator", _new_source, "seed: int64, seed2: int64", has_deleter=True)
+resource_op(
+    "AnonymousSeedGenerator", _new_source, "seed: int64, seed2: int64, reshuffle: bool", has_deleter=True
+)
+deleting_op("DeleteRandomSeedGenerator")
+deleting_op("DeleteSeedGenerator")
 
 
 # ---- random numbers
