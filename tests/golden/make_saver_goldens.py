@@ -15,6 +15,7 @@ import sys
 
 os.environ.update(CUDA_VISIBLE_DEVICES="", TF_CPP_MIN_LOG_LEVEL="3")
 GOLDEN = pathlib.Path(__file__).parent / "saver"
+TABLES = [[1, 2, 3, -1], 3, [[0.5, 1.0], [1.5, 2.0], [0.0, 0.0]], 2]
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "training"))
 
 import tensorflow.compat.v1 as tf  # noqa: E402
@@ -32,8 +33,10 @@ def main() -> None:
         saver_programs.save(tf, name, str(GOLDEN / name))
         names[name] = saver_programs.names(tf, name)
     (GOLDEN / "names.json").write_text(json.dumps(names, indent=0) + "\n", encoding="utf-8")
+    saver_programs.save_tables(tf, str(GOLDEN / "tables"))
     saved = os.environ.get("SAVED")
     if saved:
+        assert saver_programs.restored_tables(tf, f"{saved}/tables") == TABLES
         read = {name: saver_programs.restored(tf, name, f"{saved}/{name}") for name in saver_programs.SAVERS}
         (GOLDEN / "read.json").write_text(json.dumps(read) + "\n", encoding="utf-8")
     for path in GOLDEN.glob("*/checkpoint"):

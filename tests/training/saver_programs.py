@@ -69,6 +69,40 @@ def restored(tf: Any, name: str, folder: str) -> dict[str, Any]:
     return {"values": values, "listed": listed}
 
 
+def tables(tf: Any) -> tuple[Any, Any]:
+    """Tables of both kinds that change, which Savers save."""
+    made = tf.contrib.lookup if hasattr(tf, "contrib") else tf.lookup.experimental
+    words = made.MutableHashTable(tf.string, tf.int64, -1, name="words")
+    dense = made.MutableDenseHashTable if hasattr(made, "MutableDenseHashTable") else made.DenseHashTable
+    options = {"empty_key": -1, "deleted_key": -2, "initial_num_buckets": 16, "name": "numbers"}
+    numbers = dense(tf.int64, tf.float32, [0.0, 0.0], **options)
+    return words, numbers
+
+
+def save_tables(tf: Any, path: str) -> None:
+    """Saves tables of three words and two numbers."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        words, numbers = tables(tf)
+        saver = tf.train.Saver()
+        session.run(words.insert(tf.constant(["a", "bc", ""]), tf.constant([1, 2, 3], tf.int64)))
+        session.run(numbers.insert(tf.constant([5, 7], tf.int64), tf.constant([[0.5, 1.0], [1.5, 2.0]])))
+        saver.save(session, path, write_meta_graph=False)
+
+
+def restored_tables(tf: Any, path: str) -> list[Any]:
+    """What restored tables give for keys that they have and have not; they held others before."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        words, numbers = tables(tf)
+        saver = tf.train.Saver()
+        session.run(words.insert(tf.constant(["old"]), tf.constant([9], tf.int64)))
+        session.run(numbers.insert(tf.constant([9], tf.int64), tf.constant([[9.0, 9.0]])))
+        saver.restore(session, path)
+        found = session.run([
+            words.lookup(tf.constant(["a", "bc", "", "old"])), words.size(),
+            numbers.lookup(tf.constant([5, 7, 9], tf.int64)), numbers.size()])  # fmt: skip
+    return [each.tolist() for each in found]
+
+
 def saved_names(name: str) -> list[str]:
     return {
         "renamed": ["w", "r", "count"],
@@ -102,3 +136,4 @@ if __name__ == "__main__":
 
     for each in SAVERS:
         save(flowstone, each, f"{sys.argv[1]}/{each}")
+    save_tables(flowstone, f"{sys.argv[1]}/tables")

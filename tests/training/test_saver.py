@@ -280,3 +280,31 @@ def test_saveable_objects(tmp_path: Path) -> None:
         saver.restore(session, path)
         assert session.run(table).tolist() == [1, 2]
     assert tf.train.load_variable(path, "twice").tolist() == [2, 4]
+
+
+TABLES = [[1, 2, 3, -1], 3, [[0.5, 1.0], [1.5, 2.0], [0.0, 0.0]], 2]
+
+
+def test_tables_that_change_are_saved_and_restored(tmp_path: Path) -> None:
+    assert (
+        saver_programs.restored_tables(tf, str(GOLDEN / "tables")) == TABLES
+    )  # TensorFlow 1.15.5 saved them
+    saver_programs.save_tables(tf, str(tmp_path / "tables"))
+    assert saver_programs.restored_tables(tf, str(tmp_path / "tables")) == TABLES
+    ours, theirs = (tf.train.NewCheckpointReader(str(path / "tables")) for path in (tmp_path, GOLDEN))
+    assert ours.get_variable_to_shape_map() == theirs.get_variable_to_shape_map()
+    assert ours.get_tensor("numbers-keys").tolist() == theirs.get_tensor("numbers-keys").tolist()
+
+
+def test_operations_that_save_tables_have_tensorflows_names() -> None:
+    with tf.Graph().as_default() as graph, tf.name_scope("a"):
+        tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, -1, name="tt")
+        tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, -1, name="not", checkpoint=False)
+        (saveable,) = tf.get_collection("saveable_objects")
+        assert [(spec.name, spec.tensor.name) for spec in saveable.specs] == [
+            ("tt-keys", "a/tt_lookup_table_export_values/LookupTableExportV2:0"),
+            ("tt-values", "a/tt_lookup_table_export_values/LookupTableExportV2:1"),
+        ]
+        tf.train.Saver()
+        restore = graph.get_operation_by_name("a/save/tt_table_restore/LookupTableImportV2")
+        assert restore.colocation_groups() == [b"loc:@a/tt"]

@@ -10,17 +10,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from flowstone.framework import dtypes
+from flowstone.framework.collections import GraphKeys
 from flowstone.framework.graph import Operation
 from flowstone.framework.node import static_value
 from flowstone.framework.operation import F
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.shape import TensorShape
 from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.ops.checkpoints.saveable_object import SaveableObject, SaveSpec
 from flowstone.ops.lookup.lookup_tables import LookupInterface, check_keys, refuse_anonymous
 
 __all__ = ["DenseHashTable", "MutableDenseHashTable", "MutableHashTable"]
@@ -74,6 +77,10 @@ class _ChangingTable(LookupInterface):
         with get_default_graph().name_scope(name or f"{self.name}_lookup_table_remove"):
             return F.LookupTableRemoveV2.operation(self._resource_handle, keys)
 
+    def _add_saveable(self, name: str) -> None:
+        """Lets Savers of the graph save the table."""
+        get_default_graph().add_to_collection(GraphKeys.SAVEABLE_OBJECTS, _TableSaveable(self, name))
+
     def _export(self, name: str | None) -> tuple[Tensor, Tensor]:
         graph = get_default_graph()
         with (
@@ -86,6 +93,22 @@ class _ChangingTable(LookupInterface):
         return found
 
 
+class _TableSaveable(SaveableObject):
+    """The keys and values of a table."""
+
+    def __init__(self, table: _ChangingTable, name: str) -> None:
+        keys, values = table._export(None)
+        specs = [SaveSpec(keys, "", f"{name}-keys"), SaveSpec(values, "", f"{name}-values")]
+        super().__init__(table.resource_handle.op, specs, name)
+        self._table = table
+
+    def restore(self, restored_tensors: Sequence[Tensor], restored_shapes: Sequence[Any] | None) -> Any:
+        """Puts the keys and values in place of what the table holds."""
+        graph, handle = get_default_graph(), self._table.resource_handle
+        with graph.name_scope(f"{self._table.name}_table_restore"), graph.colocate_with(handle):
+            return F.LookupTableImportV2.operation(handle, *restored_tensors)
+
+
 class MutableHashTable(_ChangingTable):
     """A table that changes, of any keys.
 
@@ -94,7 +117,8 @@ class MutableHashTable(_ChangingTable):
         default_value: the value of other keys, a scalar or a vector; all values have its shape.
         shared_name: sessions on one target share tables of a name.
         name: of its operation.
-        checkpoint: whether the table is found by its operation's name.
+        checkpoint: whether a Saver saves the table, as ``<name>-keys`` and ``<name>-values``, and it is found
+            by its operation's name.
         experimental_is_anonymous: must be False: such a table would not outlive a step.
     """
 
@@ -121,6 +145,8 @@ class MutableHashTable(_ChangingTable):
             name=name,
             **shape,
         )
+        if checkpoint:
+            self._add_saveable(name)
 
     def export(self, name: str | None = None) -> tuple[Tensor, Tensor]:
         """All keys, a vector, and their values, [keys, ...]."""
@@ -140,7 +166,8 @@ class DenseHashTable(_ChangingTable):
         deleted_key: another such key, or None.
         initial_num_buckets: a power of 2.
         name: of its operation.
-        checkpoint: whether the table is found by its operation's name.
+        checkpoint: whether a Saver saves the table, as ``<name>-keys`` and ``<name>-values``, and it is found
+            by its operation's name.
         experimental_is_anonymous: must be False: such a table would not outlive a step.
         shared_name: sessions on one target share tables of a name.
 
@@ -174,6 +201,8 @@ class DenseHashTable(_ChangingTable):
             initial_num_buckets=131072 if initial_num_buckets is None else initial_num_buckets,
             name=name,
         )
+        if checkpoint:
+            self._add_saveable(name)
 
     def export(self, name: str | None = None) -> tuple[Tensor, Tensor]:
         """The keys of all buckets, [buckets, elements of a key], and the values, [buckets, elements of a

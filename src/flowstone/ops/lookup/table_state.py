@@ -31,6 +31,7 @@ from flowstone.framework import dtypes, errors
 from flowstone.framework.dtypes import DType
 from flowstone.framework.shape import format_dims
 from flowstone.ops.arrays.arrays import invalid
+from flowstone.ops.lookup.buckets import places
 from flowstone.ops.lookup.key_index import NumberIndex, ObjectIndex, Rows
 
 Array = np.ndarray[Any, Any]
@@ -318,8 +319,7 @@ class DenseTable(MutableTable):
         self.outer_shape(keys)
         for key, called in ((self.empty_key, "empty_key"), (self.deleted_key, "deleted_key")):
             if key is not None:
-                equal = keys.reshape(-1, max(key.size, 1)) == key.reshape(-1)
-                if bool(np.any(np.all(equal, axis=1))):
+                if bool(np.any(self._is_key(key, keys.reshape(-1, *self.key_shape)))):
                     raise invalid(f"Using the {called} as a table key is not allowed")
 
     def find(self, keys: Array, default: Array) -> Array:
@@ -332,18 +332,42 @@ class DenseTable(MutableTable):
             self.buckets *= 2
         return rows
 
+    def import_(self, keys: Array, values: Array) -> None:
+        """Replaces all by what `export` gave, or by keys and values as `insert` takes them."""
+        width = max(self.empty_key.size, 1)
+        if keys.ndim == 2 and keys.shape[1] == width and len(values) == len(keys):
+            keys = keys.reshape(-1, *self.key_shape)
+            values = values.reshape(-1, *self.value_shape) if values[:1].size == self.value_size else values
+            kept = ~(self._is_key(self.empty_key, keys) | self._is_key(self.deleted_key, keys))
+            keys, values = keys[kept], values[kept]
+        super().import_(keys, values)
+
+    @property
+    def value_size(self) -> int:
+        """The elements of a value."""
+        return int(np.prod(self.value_shape))
+
+    @staticmethod
+    def _is_key(key: Array | None, keys: Array) -> Array:
+        """Which keys are `key`."""
+        if key is None:
+            return np.zeros(len(keys), np.bool_)
+        equal: Array = np.all(keys.reshape(len(keys), -1) == key.reshape(-1), axis=1)
+        return equal
+
     def export(self) -> tuple[Array, Array]:
-        """Keys, [buckets, elements of a key], and values, [buckets, elements of a value]; those of empty
-        buckets last.
-        """
+        """Keys, [buckets, elements of a key], and values, [buckets, elements of a value], each in the bucket
+        where TensorFlow looks for it."""
         with self._lock:
             keys, values = self._contents()
             buckets = self.buckets
         width = max(self.empty_key.size, 1)
+        keys = keys.reshape(len(keys), width)
+        rows = places(keys, buckets)
         all_keys = np.empty((buckets, width), keys.dtype)
         all_keys[:] = self.empty_key.reshape(1, width)
-        all_keys[: len(keys)] = keys.reshape(len(keys), width)
+        all_keys[rows] = keys
         zero: Any = b"" if values.dtype == object else 0
-        all_values = np.full((buckets, int(np.prod(self.value_shape))), zero, values.dtype)
-        all_values[: len(values)] = values.reshape(len(values), -1) if len(values) else 0
+        all_values = np.full((buckets, self.value_size), zero, values.dtype)
+        all_values[rows] = values.reshape(len(values), self.value_size)
         return all_keys, all_values
