@@ -158,3 +158,25 @@ def test_generator_of_a_pass_that_ends_early_is_finalized() -> None:
         with pytest.raises(errors.UnimplementedError, match="generator"):
             session.run(raw.SerializeIterator(resource_handle=iterator._iterator_resource))
     assert ends == [10]
+
+
+def test_batches_of_examples_are_parsed() -> None:
+    def message(i: int) -> bytes:
+        example = tf.train.Example()
+        example.features.feature["x"].float_list.value.extend([i, i + 0.5])
+        example.features.feature["a"].int64_list.value.extend(range(i))
+        return example.SerializeToString()
+
+    source = D.from_tensor_slices([message(i) for i in range(5)]).batch(2)
+    none = tf.constant([], tf.float32)
+    sparse = Structure.of((tf.int64, tf.float32), ([None, None], [None, 2]), (tf.SparseTensor, tf.Tensor))
+    parsed = op_dataset("Raw", sparse, lambda: raw.ExperimentalParseExampleDataset(
+        input_dataset=source._as_variant_tensor(), num_parallel_calls=2, dense_defaults=[none],
+        sparse_keys=["a"], dense_keys=["x"], sparse_types=[tf.int64], dense_shapes=[[2]],
+        **sparse.attributes))  # fmt: skip
+    a, x = parsed.make_one_shot_iterator().get_next()
+    with tf.Session() as session:
+        found = [session.run([tf.sparse_tensor_to_dense(a, -1), x]) for _ in range(3)]
+    assert [dense.tolist() for dense, _ in found] == [[[-1], [0]], [[0, 1, -1], [0, 1, 2]], [[0, 1, 2, 3]]]
+    assert [dense.tolist() for _, dense in found] == [
+        [[0.0, 0.5], [1.0, 1.5]], [[2.0, 2.5], [3.0, 3.5]], [[4.0, 4.5]]]  # fmt: skip

@@ -145,6 +145,7 @@ EXEMPT: dict[str, str] = {
         "tests/data/test_caches.py",
     ),
     "SqlDataset": "tests/data/test_databases.py",
+    "ExperimentalParseExampleDataset": "tests/data/test_raw_datasets.py",
     "GeneratorDataset": "tests/data/test_raw_datasets.py",
     **dict.fromkeys(
         (

@@ -162,3 +162,22 @@ def test_lists_that_may_be_missing(session: Any) -> None:
     optional = {"q": tf.FixedLenSequenceFeature([], tf.int64, allow_missing=True)}
     _, lists = session.run(tf.parse_single_sequence_example(sequence(1), None, optional))
     assert lists["q"].shape == (0,)
+
+
+def test_later_op_parses_one_sequence_and_has_no_splits_of_messages(session: Any) -> None:
+    none = tf.constant([], tf.string)
+    outputs = tf.raw_ops.ParseSequenceExampleV2(
+        serialized=sequence(3), debug_name=none, context_sparse_keys=["c"], context_dense_keys=none,
+        context_ragged_keys=["c"], feature_list_sparse_keys=none, feature_list_dense_keys=["l"],
+        feature_list_ragged_keys=["v"], feature_list_dense_missing_assumed_empty=[False],
+        context_dense_defaults=[], Ncontext_sparse=1, context_sparse_types=[tf.int64],
+        context_ragged_value_types=[tf.int64], context_ragged_split_types=[tf.int32], Nfeature_list_dense=1,
+        feature_list_dense_types=[tf.float32], feature_list_ragged_value_types=[tf.string],
+        feature_list_ragged_split_types=[tf.int64], feature_list_dense_shapes=[[2]],
+    )  # fmt: skip
+    tensors = [x for each in outputs for x in (each if isinstance(each, (list, tuple)) else [each])]
+    assert [None if x.shape.ndims is None else x.shape.as_list() for x in tensors] == [
+        [None, 1], [None], [1], [None], [None], [None, 2], [], [None], [None], [None]]  # fmt: skip
+    assert [np.asarray(each).tolist() for each in session.run(tensors)] == [
+        [[0], [1]], [1, 3], [2], [1, 3], [], [[0.0, 0.5], [1.0, 1.5], [2.0, 2.5]], 3, [b"q"] * 3, [],
+        [0, 0, 1, 3]]  # fmt: skip

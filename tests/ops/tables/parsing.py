@@ -154,6 +154,27 @@ def sequences(label: str, messages: object, **options: object) -> list:
     )  # fmt: skip
 
 
+RAGGED = [
+    sequence({"l": [(1.0, 2.0)], "v": [(b"a",), ()], "r": [(1, 2), (), (3,)]}, c=(1, 2), x=(5.0,), g=(7.0,)),
+    sequence({"l": [(9.0, 9.0), (8.0, 8.0)], "v": [], "r": [(4,)]}, c=(3, 4)),
+    sequence({"l": []}, c=(5, 6), g=(1.0, 2.0, 3.0)),
+]
+
+
+def ragged_sequences(
+    label: str, messages: object, assumed: object = (False, True), **options: object
+) -> list:
+    """A case of ParseSequenceExampleV2: x and v are sparse, c, l and m dense, g and r ragged."""
+    keys = [strings([key]) for key in "xcgv"] + [strings(["l", "m"]), strings(["r"])]
+    return case(
+        "ParseSequenceExampleV2", literal(np.array(messages, object), "string"), NO_TEXT, *keys,
+        np.array(assumed, np.bool_), listed(np.zeros(0, np.int64)), label=label,
+        context_ragged_value_types=["float32"], context_ragged_split_types=["int32"],
+        feature_list_ragged_value_types=["int64"], feature_list_ragged_split_types=["int64"],
+        **{key: value for key, value in SEQUENCE.items() if key != "Ncontext_dense"}, **options,
+    )  # fmt: skip
+
+
 # ---- CSV
 
 LINES = ['1,2.5,"a,b"', '-7,1e3,x""', ",,", '2147483647, 3 ,"say ""hi"""', "0,nan,\n", '5,6,"two\nlines"']
@@ -223,6 +244,11 @@ CASES = [
     sequences("usual", [STEPS, SHORT, STEPS]),
     sequences("no list", [sequence({}, c=(1, 2))], error=INVALID),
     sequences("step size", [STEPS, sequence({"l": [(1.0,)]}, c=(1, 2))], error=INVALID),
+    ragged_sequences("usual", RAGGED),
+    ragged_sequences("one", RAGGED[1:2]),
+    ragged_sequences("no list", RAGGED, assumed=(False, False), error=INVALID),
+    ragged_sequences("list type", [sequence({"l": [(1.0, 2.0)], "r": [(b"a",)]}, c=(1, 2))], error=INVALID),
+    ragged_sequences("not a message", [b"\xff"], error=INVALID),
     lines("lines", [LINES[0], LINES[2], LINES[3], LINES[5]]),
     lines("table", [[LINES[0]], [LINES[2]]]),
     lines("none", np.zeros(0, object)),

@@ -32,7 +32,7 @@ from flowstone.ops.parsing.examples import (
 from flowstone.ops.parsing.feature_tensors import Rows, Wanted, as_value, dense, zero_of
 from flowstone.ops.parsing.layouts import Array
 
-_KINDS = "list(type) in [float32, int64, string] >= 0"
+KINDS = "list(type) in [float32, int64, string] >= 0"
 
 
 class Lists(NamedTuple):
@@ -42,7 +42,7 @@ class Lists(NamedTuple):
     column: Column
 
 
-def _lists_of(messages: Sequence[Any], key: bytes, kind: int, rows: Rows, is_optional: bool) -> Lists:
+def lists_of(messages: Sequence[Any], key: bytes, kind: int, rows: Rows, is_optional: bool) -> Lists:
     """The lists of `key`. InvalidArgumentError where one is missing, unless `is_optional`."""
     name = key.decode(errors="replace")
     steps, features, owners = np.zeros(len(messages), np.int64), list[Any](), list[int]()
@@ -73,7 +73,7 @@ def _dense_steps(lists: Lists, wanted: Wanted, rows: Rows) -> Array:
     return dense(lists.column, wanted, rows.of(owners))
 
 
-def _padded_steps(lists: Lists, wanted: Wanted, rows: Rows) -> Array:
+def padded_steps(lists: Lists, wanted: Wanted, rows: Rows) -> Array:
     """[messages, longest, *dims], filled up with zeros."""
     values = _dense_steps(lists, wanted, rows)
     longest = int(lists.steps.max(initial=0))
@@ -82,7 +82,7 @@ def _padded_steps(lists: Lists, wanted: Wanted, rows: Rows) -> Array:
     return out
 
 
-def _sparse_steps(lists: Lists) -> tuple[Array, Array, Array]:
+def sparse_steps(lists: Lists) -> tuple[Array, Array, Array]:
     """Indices [n, 3], values and the shape, [messages, most steps, most values of a step]."""
     steps, counts = lists.steps, lists.column.counts
     owners = np.repeat(np.arange(len(steps)), steps)
@@ -91,11 +91,11 @@ def _sparse_steps(lists: Lists) -> tuple[Array, Array, Array]:
     return np.stack(columns, axis=1), lists.column.values, np.array(sizes, np.int64)
 
 
-def _no_default(key: bytes, dtype: Any, dims: Any) -> Wanted:
+def no_default(key: bytes, dtype: Any, dims: Any) -> Wanted:
     return Wanted(key.decode(errors="surrogateescape"), dtype, dims, np.empty(0, dtype.as_numpy_dtype))
 
 
-def _check_shapes(node: Node, kinds: Sequence[str]) -> None:
+def check_shapes(node: Node, kinds: Sequence[str]) -> None:
     for kind, types in zip(kinds, ("Tcontext_dense", "feature_list_dense_types")):
         shapes = node.attributes[f"{kind}_dense_shapes"]
         if len(shapes) != len(node.attributes[types]):
@@ -107,11 +107,11 @@ def _check_shapes(node: Node, kinds: Sequence[str]) -> None:
 
 # ---- one
 
-_CONTEXT = (
+CONTEXT = (
     "context_sparse_indices: Ncontext_sparse*int64, context_sparse_values: *context_sparse_types, "
     "context_sparse_shapes: Ncontext_sparse*int64, context_dense_values: *Tcontext_dense"
 )
-_LISTS = (
+LISTS = (
     "feature_list_sparse_indices: Nfeature_list_sparse*int64, "
     "feature_list_sparse_values: *feature_list_sparse_types, "
     "feature_list_sparse_shapes: Nfeature_list_sparse*int64, "
@@ -122,9 +122,9 @@ _COUNTS = " ; ".join(
     for kind in ("context_sparse", "context_dense", "feature_list_sparse", "feature_list_dense")
 )
 _TYPES_AND_SHAPES = (
-    f"context_sparse_types: {_KINDS} = [] ; Tcontext_dense: {_KINDS} = [] ; "
-    f"feature_list_dense_types: {_KINDS} = [] ; context_dense_shapes: list(shape) >= 0 = [] ; "
-    f"feature_list_sparse_types: {_KINDS} = [] ; feature_list_dense_shapes: list(shape) >= 0 = []"
+    f"context_sparse_types: {KINDS} = [] ; Tcontext_dense: {KINDS} = [] ; "
+    f"feature_list_dense_types: {KINDS} = [] ; context_dense_shapes: list(shape) >= 0 = [] ; "
+    f"feature_list_sparse_types: {KINDS} = [] ; feature_list_dense_shapes: list(shape) >= 0 = []"
 )
 
 parse_single_sequence_example_op = op(
@@ -133,7 +133,7 @@ parse_single_sequence_example_op = op(
     "context_sparse_keys: Ncontext_sparse*string, context_dense_keys: Ncontext_dense*string, "
     "feature_list_sparse_keys: Nfeature_list_sparse*string, "
     "feature_list_dense_keys: Nfeature_list_dense*string, "
-    f"context_dense_defaults: *Tcontext_dense, debug_name: string -> {_CONTEXT}, {_LISTS}",
+    f"context_dense_defaults: *Tcontext_dense, debug_name: string -> {CONTEXT}, {LISTS}",
     f"{_COUNTS} ; {_TYPES_AND_SHAPES}",
 )
 parse_single_sequence_example_op.no_gradient()
@@ -143,7 +143,7 @@ parse_single_sequence_example_op.no_gradient()
 def _(node: Node) -> Shapes:
     require_rank(node.dims(0), 0)
     require_rank(node.dims(1), 1)
-    _check_shapes(node, ("context", "feature_list"))
+    check_shapes(node, ("context", "feature_list"))
     attributes = node.attributes
     shapes: list[Any] = []
     for kind, rank in (("context", 1), ("feature_list", 2)):
@@ -184,15 +184,15 @@ def _(node: Node, env: Environment) -> Callable[..., Any]:
         context = Features(list(zip(names[0], types[0])), wanted_of(names[1], types[1], shapes, defaults))
         outputs = list(single_outputs(serialized.item(), context))
         message = [parsed(SequenceExample, serialized.item())]
-        found = [_lists_of(message, k, KIND_OF[t], rows, True) for k, t in zip(names[2], types[2])]
-        parts = [_sparse_steps(each) for each in found]
+        found = [lists_of(message, k, KIND_OF[t], rows, True) for k, t in zip(names[2], types[2])]
+        parts = [sparse_steps(each) for each in found]
         outputs += [as_value(indices[:, 1:]) for indices, _, _ in parts]
         outputs += [as_value(values) for _, values, _ in parts]
         outputs += [as_value(sizes[1:]) for _, _, sizes in parts]
         optional = set(assumed.reshape(-1).tolist())
         for key, dtype, dims in zip(names[3], types[3], attributes["feature_list_dense_shapes"]):
-            lists = _lists_of(message, key, KIND_OF[dtype], rows, key in optional)
-            outputs.append(as_value(_dense_steps(lists, _no_default(key, dtype, dims), rows)))
+            lists = lists_of(message, key, KIND_OF[dtype], rows, key in optional)
+            outputs.append(as_value(_dense_steps(lists, no_default(key, dtype, dims), rows)))
         return tuple(outputs)
 
     return run
@@ -208,21 +208,21 @@ def _batch(
     """The outputs for a batch: of its context, of sparse lists (keys and types) and of dense ones."""
     outputs = list(batch_outputs(columns_of(texts, context.kinds(), rows.refusal), context, rows))
     messages = [parsed(SequenceExample, text) for text in texts]
-    parts = [_sparse_steps(_lists_of(messages, k, KIND_OF[t], rows, True)) for k, t in sparse]
+    parts = [sparse_steps(lists_of(messages, k, KIND_OF[t], rows, True)) for k, t in sparse]
     outputs += [as_value(part[i]) for i in range(3) for part in parts]
     lengths = []
     for wanted in lists:
         key = wanted.key.encode(errors="surrogateescape")
-        found = _lists_of(messages, key, KIND_OF[wanted.dtype], rows, key in optional)
-        outputs.append(as_value(_padded_steps(found, wanted, rows)))
+        found = lists_of(messages, key, KIND_OF[wanted.dtype], rows, key in optional)
+        outputs.append(as_value(padded_steps(found, wanted, rows)))
         lengths.append(as_value(found.steps))
     return (*outputs, *lengths)
 
 
 parse_sequence_example_op = op(
     "ParseSequenceExample",
-    f"serialized: string, debug_name: string, context_dense_defaults: *Tcontext_dense -> {_CONTEXT}, "
-    f"{_LISTS}, feature_list_dense_lengths: Nfeature_list_dense*int64",
+    f"serialized: string, debug_name: string, context_dense_defaults: *Tcontext_dense -> {CONTEXT}, "
+    f"{LISTS}, feature_list_dense_lengths: Nfeature_list_dense*int64",
     "feature_list_dense_missing_assumed_empty: list(string) >= 0 ; context_sparse_keys: list(string) >= 0 ; "
     "context_dense_keys: list(string) >= 0 ; feature_list_sparse_keys: list(string) >= 0 ; "
     f"feature_list_dense_keys: list(string) >= 0 ; {_COUNTS} ; {_TYPES_AND_SHAPES}",
@@ -233,7 +233,7 @@ parse_sequence_example_op.no_gradient()
 @parse_sequence_example_op.infer
 def _(node: Node) -> Shapes:
     require_rank(node.dims(0), 1)
-    _check_shapes(node, ("context", "feature_list"))
+    check_shapes(node, ("context", "feature_list"))
     attributes, rows = node.attributes, node.dims(0) or (None,)
     shapes: list[Any] = []
     for kind, rank in (("context", 2), ("feature_list", 3)):
@@ -253,7 +253,7 @@ def _(node: Node, env: Environment) -> Callable[..., Any]:
     }
     optional = set(attribute_keys(attributes["feature_list_dense_missing_assumed_empty"]))
     dense_types, shapes = attributes["feature_list_dense_types"], attributes["feature_list_dense_shapes"]
-    lists = [_no_default(*each) for each in zip(names["feature_list_dense"], dense_types, shapes)]
+    lists = [no_default(*each) for each in zip(names["feature_list_dense"], dense_types, shapes)]
     sparse_lists = list(zip(names["feature_list_sparse"], attributes["feature_list_sparse_types"]))
 
     def run(serialized: Array, debug_name: Array, *defaults: Any) -> tuple[Any, ...]:
