@@ -159,6 +159,8 @@ EXEMPT: dict[str, str] = {
         ),
         "tests/ops/images/test_image_files.py",
     ),
+    "GenerateVocabRemapping": "tests/ops/checkpoints/test_remapping.py",
+    "LoadAndRemapMatrix": "tests/ops/checkpoints/test_remapping.py",
     "SqlDataset": "tests/data/test_databases.py",
     "ExperimentalParseExampleDataset": "tests/data/test_raw_datasets.py",
     "GeneratorDataset": "tests/data/test_raw_datasets.py",
