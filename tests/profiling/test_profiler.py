@@ -191,6 +191,13 @@ def test_write_op_log(tmp_path: Path) -> None:
         if log.id_to_string[trace.file_id] == "model.py"
     ]
     assert [(line.lineno, log.id_to_string[line.function_id]) for line in lines] == [(6, "build")]
+    again = tf.Graph()
+    with again.as_default():  # a graph that other lines made
+        tf.import_graph_def(graph.as_graph_def(), name="")
+    log.id_to_string[900] = "unused"
+    options = cases.options(BUILDER, cases.CASES["operations by line"])
+    of_given = tf.profiler.profile(again, op_log=log, cmd="code", options={**options, "output": "none"})
+    assert of_given.children[0].name == "model.py:6:build"
     tf.profiler.write_op_log(graph, str(tmp_path), add_trace=False)
     log = tf.profiler.OpLogProto.FromString((tmp_path / "tfprof_log").read_bytes())
     assert len(log.log_entries) == 9

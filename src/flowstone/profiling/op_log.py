@@ -17,13 +17,16 @@ FILE_NAME = "tfprof_log"
 
 
 class _Texts:
-    """Numbers for texts, in the order in which they come."""
+    """Numbers for texts, in the order in which they come; `given` are those that have numbers already."""
 
-    def __init__(self) -> None:
-        self.numbers: dict[str, int] = {}
+    def __init__(self, given: Mapping[int, str]) -> None:
+        self.numbers = {text: number for number, text in given.items()}
+        self._following = max(given, default=-1) + 1
 
     def number(self, text: str | None) -> int:
-        return self.numbers.setdefault(text or "none", len(self.numbers))
+        number = self.numbers.setdefault(text or "none", self._following)
+        self._following += number == self._following
+        return number
 
 
 def make_op_log(graph: Any, known: Mapping[str, Shape], given: Any = None, with_lines: bool = True) -> Any:
@@ -36,7 +39,7 @@ def make_op_log(graph: Any, known: Mapping[str, Shape], given: Any = None, with_
     if given is not None:
         log.CopyFrom(given)
     entries = {entry.name: entry for entry in log.log_entries}
-    texts = _Texts()
+    texts = _Texts(log.id_to_string)
     texts.number(None)
     counts = _counts(graph, known)
 
@@ -51,7 +54,7 @@ def make_op_log(graph: Any, known: Mapping[str, Shape], given: Any = None, with_
         if count:
             entry = entry_of(op.name)
             entry.float_ops = entry.float_ops or count
-        if with_lines:
+        if with_lines and not entry_of(op.name).code_def.traces:
             _write_lines(op, entry_of(op.name), texts)
     for variable in graph.get_collection(GraphKeys.TRAINABLE_VARIABLES):
         entry = entry_of(variable.op.name)
@@ -79,7 +82,6 @@ def _counts(graph: Any, known: Mapping[str, Shape]) -> dict[str, int]:
 
 
 def _write_lines(op: Any, entry: Any, texts: _Texts) -> None:
-    del entry.code_def.traces[:]
     for file, line, function, text, start in op.traceback_with_start_lines:
         entry.code_def.traces.add(
             file_id=texts.number(file),
