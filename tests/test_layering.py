@@ -27,7 +27,7 @@ LAYERS = [
     {"runtime"},
     {"distributed"},
     {"client"},
-    {"training", "data", "distributions", "layers", "saved_model", "testing"},
+    {"training", "data", "distributions", "layers", "profiling", "saved_model", "testing"},
     {"compat"},
     {"tools"},
 ]

@@ -74,6 +74,7 @@ __getattr__, __dir__ = _late_names(
         "flowstone.training.monitored_session": (
             "MonitoredSession MonitoredTrainingSession SingularMonitoredSession"
         ),
+        "flowstone.training.quantized_training": "do_quantize_training_on_graphdef",
         "flowstone.training.saver": "Saver",
         "flowstone.training.saver_import": "import_meta_graph",
         "flowstone.training.scaffold": "Scaffold",

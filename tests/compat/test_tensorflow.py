@@ -219,4 +219,5 @@ def test_sources_of_internal_modules() -> None:
     assert find_sources("tensorflow.python.ops.nn_ops")[:2] == ("flowstone.nn", "flowstone")
     assert find_sources("tensorflow.python.util.tf_contextlib") == ("contextlib",)
     assert find_sources("tensorflow.core.framework.graph_pb2")[0] == "tensorboard.compat.proto.graph_pb2"
+    assert find_sources("tensorflow.python.profiler.option_builder") == ("flowstone.profiler",)
     assert find_sources("tensorflow.python.nonsense") is None

@@ -43,8 +43,8 @@ def test_fields_are_tensorflows(name: str) -> None:
 
 
 def test_which_messages_have_facts() -> None:
-    """TensorFlow's Python package lacks the cluster's requests."""
-    assert {path.stem for path in PROTOS} - set(FACTS) == {"master", "worker"}
+    """TensorFlow's Python package lacks the cluster's requests and pprof's messages."""
+    assert {path.stem for path in PROTOS} - set(FACTS) == {"master", "pprof", "worker"}
 
 
 @pytest.mark.parametrize("path", PROTOS, ids=lambda path: path.stem)

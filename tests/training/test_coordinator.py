@@ -256,7 +256,9 @@ def test_a_looper_thread_calls_a_function() -> None:
     coord, calls = Coordinator(), []
     thread = LooperThread.loop(coord, 0.001, stop_at_third(coord, calls), args=(1,), kwargs={"b": 2})
     assert thread.daemon
+    assert thread.isAlive() or coord.should_stop()
     coord.join([thread])
+    assert not thread.isAlive()
     assert calls == [(1, 2)] * 3
 
 

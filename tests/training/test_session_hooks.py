@@ -138,3 +138,8 @@ def test_final_ops_without_input_raise() -> None:
         tf.train.MonitoredSession(hooks=[tf.train.FinalOpsHook(item)]) as session,
     ):
         session.run(close)
+
+
+def test_the_message_of_a_loss_that_is_no_number() -> None:
+    error = tf.train.NanLossDuringTrainingError()
+    assert error.message == str(error) == "NaN loss during training."

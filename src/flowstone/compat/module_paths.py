@@ -162,6 +162,10 @@ _PYTHON = {
     "platform.resource_loader": "resource_loader",
     "platform.test": "test",
     "platform.tf_logging": "logging",
+    "profiler": "profiler",
+    "profiler.model_analyzer": "profiler profiling.profiler",
+    "profiler.option_builder": "profiler",
+    "profiler.tfprof_logger": "profiler profiling.op_log",
     "pywrap_tensorflow": "train errors python_io",
     "saved_model": "saved_model",
     "saved_model.builder": "saved_model.builder",
@@ -221,6 +225,7 @@ _CONTRIB = {
     "learn.python.learn.datasets.mnist": "compat.mnist",
     "rnn": "nn.rnn_cell nn",
     "staging": "ops.queues.staging_areas",
+    "tfprof": "profiler",
     "training": "training.device_setter train",
     "util": "flowstone compat.internals",
 }

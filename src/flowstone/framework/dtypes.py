@@ -128,6 +128,9 @@ class DType:
         except KeyError:
             raise TypeError(f"{number} does not correspond to a valid DataType") from None
 
+    def __init__(self, type_enum: int | DType) -> None:
+        """Nothing is made: the type is the one that there is of this number."""
+
     @property
     def as_numpy_dtype(self) -> Any:
         """The NumPy scalar type (a one-field structure dtype for quantised types, `np.object_` for string).

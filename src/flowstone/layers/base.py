@@ -166,7 +166,7 @@ class Layer:
 
     # ---- what subclasses override
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, _: Any) -> None:
         """Makes the variables; called once, before the first `call`, with the inputs' static shapes."""
         self.built = True
 

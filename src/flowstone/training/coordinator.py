@@ -207,6 +207,10 @@ class LooperThread(threading.Thread):
             following += interval_s
             self.run_loop()
 
+    def isAlive(self) -> bool:
+        """`is_alive`, as Python's threads called it until 3.8."""
+        return self.is_alive()
+
     def start_loop(self) -> None:
         """Called once, before the first `run_loop`."""
 

@@ -96,6 +96,11 @@ class LoggingTensorHook(SessionRunHook):
 class NanLossDuringTrainingError(RuntimeError):
     """The loss is not a number."""
 
+    @property
+    def message(self) -> str:
+        """The text of the error, as Python 2 named it."""
+        return str(self)
+
     def __str__(self) -> str:
         return "NaN loss during training."
 
