@@ -180,7 +180,7 @@ class TensorSpec(_TensorLike):
             or other.name not in (None, self._name)
         ):
             return False
-        return _bare(_joined(self._shape, other.shape)) == _bare(other.shape)
+        return bool(_bare(_joined(self._shape, other.shape)) == _bare(other.shape))
 
     def _serialize(self) -> tuple[Any, ...]:
         return self._shape, self._dtype, self._name

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework import nest
+from flowstone.framework import dtypes
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.tensor import convert_to_tensor
 from flowstone.ops.control.script import py_func
@@ -41,11 +41,20 @@ def py_function(
 
     def call(*arrays: Any) -> Any:
         returned = func(*[_as_step_array(each) for each in arrays])
-        return nest.map_structure(np.asarray, returned) if returned is not None else None
+        if isinstance(Tout, (list, tuple)) and isinstance(returned, (list, tuple)) and len(returned) == len(Tout):
+            return [_typed(each, dtype) for each, dtype in zip(returned, Tout)]
+        return returned if returned is None or isinstance(Tout, (list, tuple)) else _typed(returned, Tout)
 
     graph = inputs[0].graph if inputs else get_default_graph()
     with graph.gradient_override_map({"PyFunc": _NO_GRADIENT}):
         return py_func(call, inputs, Tout, name=name or "PyFunction")
+
+
+def _typed(value: Any, dtype: Any) -> Any:
+    """A result as an array; one that has no type, a Python number or list, of the type that is asked for."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return np.asarray(value)
+    return np.asarray(value, dtypes.as_dtype(dtype).as_numpy_dtype)
 
 
 def _as_step_array(value: Any) -> Any:
