@@ -11,6 +11,7 @@ from flowstone.client.process_settings import (
     PhysicalDevice,
     experimental_connect_to_cluster,
     experimental_connect_to_host,
+    experimental_run_functions_eagerly,
     functions_run_eagerly,
     get_logical_device_configuration,
     get_soft_device_placement,
@@ -23,7 +24,6 @@ from flowstone.client.process_settings import (
     set_visible_devices,
 )
 from flowstone.client.process_settings import functions_run_eagerly as experimental_functions_run_eagerly
-from flowstone.client.process_settings import run_functions_eagerly as experimental_run_functions_eagerly
 from flowstone.runtime.precision import enable_tensor_float_32_execution, tensor_float_32_execution_enabled
 from flowstone.runtime.process import tune_process
 

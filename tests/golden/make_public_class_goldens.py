@@ -1,8 +1,8 @@
 """Ask TensorFlow what the calls of `tests/public_names` give.
 
 Run with a Python that has TensorFlow 1.15.5, with one that has 1.4.1 (which needs Python 3.6), and with one
-that has 2.21: `python tests/golden/make_public_class_goldens.py`. Each answers the tables that name it as their oracle,
-and leaves the other answers in the files as they are.
+that has 2.21: `python tests/golden/make_public_class_goldens.py`. Each answers the tables that name it as
+their oracle, and leaves the other answers in the files as they are.
 """
 
 import importlib

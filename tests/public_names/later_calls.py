@@ -1,4 +1,4 @@
-"""Calls of functions that TensorFlow got after 1.15, or whose results 1.15 lacks: the oracle is 2.21's compat.v1."""
+"""Calls of functions of later TensorFlows, or whose results 1.15 lacks: the oracle is 2.21's compat.v1."""
 
 from class_calls import ClassCalls
 
@@ -27,10 +27,12 @@ MATH = {
     "reciprocal_no_nan.error": "tf.math.reciprocal_no_nan(i)",
     "reduce_euclidean_norm": "[tf.math.reduce_euclidean_norm(x), tf.math.reduce_euclidean_norm(x, 1, True),"
     " tf.math.reduce_euclidean_norm(i, [0]), tf.math.reduce_euclidean_norm(x, 0).op.name]",
-    "reduce_std": "[tf.math.reduce_std(x), tf.math.reduce_std(x, axis=0, keepdims=True), tf.math.reduce_std(c),"
+    "reduce_std": "[tf.math.reduce_std(x), tf.math.reduce_std(x, axis=0, keepdims=True),"
+    " tf.math.reduce_std(c),"
     " tf.gradients(tf.math.reduce_std(x), x)[0]]",
     "reduce_std.error": "tf.math.reduce_std(i)",
-    "reduce_variance": "[tf.math.reduce_variance(x), tf.math.reduce_variance(x, 1), tf.math.reduce_variance(c),"
+    "reduce_variance": "[tf.math.reduce_variance(x), tf.math.reduce_variance(x, 1),"
+    " tf.math.reduce_variance(c),"
     " tf.math.reduce_variance(x, [0, 1], True), tf.gradients(tf.math.reduce_variance(x), x)[0]]",
     "unsorted_segment_mean": "[tf.math.unsorted_segment_mean(x, [1, -1], 3),"
     " tf.math.unsorted_segment_mean(x, [[0, 1, 1, 0], [0, 0, 0, 3]], 4),"
@@ -73,7 +75,8 @@ OF_TF = {
     "get_logger": "tf.get_logger().name",
     "grad_pass_through": "[tf.grad_pass_through(tf.floor)(shown[:1]),"
     " tf.gradients(3 * tf.grad_pass_through(tf.floor)(x), x)[0]]",
-    "is_symbolic_tensor": "[tf.is_symbolic_tensor(each) for each in (x, 3, tf.SparseTensor([[0]], [1], [1]))]",
+    "is_symbolic_tensor": "[tf.is_symbolic_tensor(each) for each in (x, 3, tf.SparseTensor([[0]], [1],"
+    " [1]))]",
     "no_gradient": "tf.no_gradient is tf.NotDifferentiable",
     "nondifferentiable_batch_function": "tf.nondifferentiable_batch_function(1, 10, 0)(lambda a: a * 2)(x)",
     "py_function": "[tf.py_function(lambda a: a.numpy() * 2, [x], tf.float32),"
@@ -81,13 +84,15 @@ OF_TF = {
     " tf.py_function(lambda a: len(a.numpy()), [tf.constant('abc')], tf.int32)]",
     "recompute_grad": "[tf.recompute_grad(lambda a: tf.sin(a) * a)(x),"
     " tf.gradients(tf.recompute_grad(lambda a, b: tf.sin(a) * b)(x, x), x)[0]]",
-    "repeat": "[tf.repeat([1, 2, 3], 2), tf.repeat([[1, 2], [3, 4]], [1, 2], axis=0), tf.repeat(x, 2, axis=-1),"
+    "repeat": "[tf.repeat([1, 2, 3], 2), tf.repeat([[1, 2], [3, 4]], [1, 2], axis=0), tf.repeat(x, 2,"
+    " axis=-1),"
     " tf.repeat(7, 3), tf.repeat([1, 2, 3], [1, 0, 2]), tf.repeat([1, 2], [0, 0]),"
     " tf.gradients(tf.repeat(1.0 * x, [1, 2], axis=0), x)[0], tf.repeat(x, 3, 1).shape]",
     "repeat.sizes": "tf.repeat([1, 2, 3], [1, 2])",
     "repeat.rank": "tf.repeat([1, 2, 3], [[1, 2, 3]])",
     "repeat.axis": "tf.repeat([1, 2, 3], 2, axis=3)",
-    "switch_case": "[tf.switch_case(tf.constant(n), [lambda: 1, lambda: 2, lambda: 3]) for n in (-1, 0, 1, 3)]"
+    "switch_case": "[tf.switch_case(tf.constant(n), [lambda: 1, lambda: 2, lambda: 3]) for n in (-1, 0,"
+    " 1, 3)]"
     " + [tf.switch_case(tf.constant(n), {1: lambda: 1, 0: lambda: 2}, lambda: 9) for n in (0, 1, 2)]"
     " + [tf.switch_case(tf.constant(1), [(1, lambda: (1, 2.0)), (0, lambda: (3, 4.0))])]",
     "switch_case.float": "tf.switch_case(tf.constant(1.0), [lambda: 1])",
@@ -109,7 +114,8 @@ OF_TF = {
 }
 DEBUGGING = {
     "assert_shapes": "[tf.debugging.assert_shapes(pairs) is None for pairs in ("
-    " [(x, ('N', 4)), (i, ('N', 'Q'))], {x: '24'}, [(x, (None, 4)), (i, ('*', 3))], [(tf.constant(3.0), ())])]",
+    " [(x, ('N', 4)), (i, ('N', 'Q'))], {x: '24'}, [(x, (None, 4)), (i, ('*', 3))], [(tf.constant(3.0),"
+    " ())])]",
     "assert_shapes.size": "tf.debugging.assert_shapes([(x, (3, 4))])",
     "assert_shapes.name": "tf.debugging.assert_shapes([(x, ('N', 'Q')), (i, ('N', 'Q'))])",
     "assert_shapes.rank": "tf.debugging.assert_shapes([(x, (..., 'N', 3, 4))])",

@@ -1,4 +1,4 @@
-"""Calls of classes, constants and namespaces that TensorFlow got after 1.15: the oracle is 2.21's compat.v1."""
+"""Calls of classes, constants and namespaces of later TensorFlows: the oracle is 2.21's compat.v1."""
 
 from class_calls import ClassCalls
 
@@ -107,7 +107,8 @@ with tf.control_dependencies([tf.no_op()]), tf.name_scope('s'):
 tf.cond(tf.placeholder_with_default(True, []), outside, lambda: tf.constant(3))
 """
 SCOPE_CALLS = {
-    "init_scope": "[[each.op.name, len(each.op.control_inputs), each.op._get_control_flow_context()] for each in made]",
+    "init_scope": "[[each.op.name, len(each.op.control_inputs), each.op._get_control_flow_context()]"
+    " for each in made]",
 }
 DATA = """
 data = tf.data.Dataset.range(4)
@@ -125,7 +126,8 @@ def first(iterator):
 """
 DATA_CALLS = {
     "AUTOTUNE": "tf.data.AUTOTUNE",
-    "DatasetSpec": "[repr(tf.data.DatasetSpec(tf.TensorSpec([2]))), repr(tf.data.DatasetSpec.from_value(data)),"
+    "DatasetSpec": "[repr(tf.data.DatasetSpec(tf.TensorSpec([2]))),"
+    " repr(tf.data.DatasetSpec.from_value(data)),"
     " repr(tf.data.DatasetSpec.from_value(data).element_spec),"
     " tf.data.DatasetSpec.from_value(data) == tf.type_spec_from_value(tf.data.Dataset.range(9))]",
     "INFINITE_CARDINALITY": "tf.data.INFINITE_CARDINALITY",
@@ -148,8 +150,10 @@ DATA_CALLS = {
 NAMESPACES = {
     "tf.dtypes": {"as_string": "tf.dtypes.as_string([1.5, 2.0], precision=2)"},
     "tf.graph_util": {"import_graph_def": "tf.graph_util.import_graph_def is tf.import_graph_def"},
-    "tf.initializers": {"tables_initializer": "[tf.initializers.tables_initializer().name,"
-                        " tf.initializers.tables_initializer('t').type]"},
+    "tf.initializers": {
+        "tables_initializer": "[tf.initializers.tables_initializer().name,"
+        " tf.initializers.tables_initializer('t').type]"
+    },
     "tf.queue": {
         name: f"tf.queue.{name} is tf.{name}"
         for name in ("FIFOQueue", "PaddingFIFOQueue", "PriorityQueue", "QueueBase", "RandomShuffleQueue")
@@ -191,7 +195,8 @@ NAMESPACES = {
         " tf.config.set_soft_device_placement(True), tf.config.get_soft_device_placement(),"
         " tf.config.set_soft_device_placement(False)]",
         "get_visible_devices": "str(tf.config.get_visible_devices('CPU'))",
-        "list_logical_devices": "[str(tf.config.list_logical_devices('CPU')), tf.config.list_logical_devices('X')]",
+        "list_logical_devices": "[str(tf.config.list_logical_devices('CPU')),"
+        " tf.config.list_logical_devices('X')]",
         "list_physical_devices": "[str(tf.config.list_physical_devices('CPU')),"
         " tf.config.list_physical_devices('X')]",
         "set_visible_devices.error": "tf.config.set_visible_devices([3])",
@@ -201,8 +206,12 @@ NAMESPACES = {
         " tf.config.optimizer.set_jit(False), tf.config.optimizer.get_jit()]",
         "optimizer.set_experimental_options": "[tf.config.optimizer.set_experimental_options("
         "{'remapping': False, 'nonsense': True}), tf.config.optimizer.get_experimental_options()]",
-        "threading.get_inter_op_parallelism_threads": "tf.config.threading.get_inter_op_parallelism_threads()",
-        "threading.get_intra_op_parallelism_threads": "tf.config.threading.get_intra_op_parallelism_threads()",
+        **{
+            f"threading.get_{which}_op_parallelism_threads": (
+                f"tf.config.threading.get_{which}_op_parallelism_threads()"
+            )
+            for which in ("inter", "intra")
+        },
     },
 }
 TABLES = [

@@ -254,6 +254,9 @@ def functions_run_eagerly() -> bool:
 
 
 run_functions_eagerly = refused_function("tf.config.run_functions_eagerly", "session.run, which gives values")
+experimental_run_functions_eagerly = refused_function(
+    "tf.config.experimental_run_functions_eagerly", "session.run, which gives values"
+)
 experimental_connect_to_cluster = refused_function(
     "tf.config.experimental_connect_to_cluster", 'tf.Session("grpc://host:port")'
 )

@@ -6,8 +6,8 @@ from typing import Any
 
 from flowstone.data.dataset import Dataset
 from flowstone.data.structure import mapped
-from flowstone.framework.composite import SparseTensor
 from flowstone.framework import type_specs
+from flowstone.framework.composite import SparseTensor
 from flowstone.framework.shape import TensorShape, as_shape
 from flowstone.framework.tensor import Tensor
 from flowstone.framework.type_specs import SparseTensorSpec, TensorSpec, TypeSpec

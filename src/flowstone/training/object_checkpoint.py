@@ -73,8 +73,8 @@ class Checkpoint(Root):
 
         Nothing is counted, and no state file is written.
         """
-        self._make_counter()
         session, path = session_or_default(session), as_path(file_prefix)
+        self._start_counter(session)
         with session.graph.as_default():
             operation, prefix = self._writer(ObjectGraph(_Saved(self)))
         session.run(operation, {prefix: path})
@@ -103,12 +103,16 @@ class Checkpoint(Root):
         return path
 
     def _counted(self, session: Any) -> int:
+        self._start_counter(session)
+        return int(session.run(self._count))
+
+    def _start_counter(self, session: Any) -> None:
+        """Initialises the counter where the session has not."""
         counter = self.save_counter
         try:
-            return int(session.run(self._count))
+            session.run(counter)
         except errors.FailedPreconditionError:
             session.run(counter.initializer)
-            return int(session.run(self._count))
 
     def restore(self, save_path: Any) -> Any:
         """What will give the variables the values of a checkpoint; nothing runs now.
@@ -196,7 +200,8 @@ class Restored:
 
     def assert_nontrivial_match(self) -> Restored:
         """AssertionError if no variable takes a value of the checkpoint."""
-        if not self._keys:
+        counter = vars(self._objects.objects[0])["save_counter"]
+        if all(each is counter for each in self._keys.values()):
             raise AssertionError("Nothing in the checkpoint matches the objects that exist.")
         return self
 

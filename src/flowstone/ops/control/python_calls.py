@@ -41,7 +41,11 @@ def py_function(
 
     def call(*arrays: Any) -> Any:
         returned = func(*[_as_step_array(each) for each in arrays])
-        if isinstance(Tout, (list, tuple)) and isinstance(returned, (list, tuple)) and len(returned) == len(Tout):
+        if (
+            isinstance(Tout, (list, tuple))
+            and isinstance(returned, (list, tuple))
+            and len(returned) == len(Tout)
+        ):
             return [_typed(each, dtype) for each, dtype in zip(returned, Tout)]
         return returned if returned is None or isinstance(Tout, (list, tuple)) else _typed(returned, Tout)
 

@@ -12,7 +12,12 @@ from flowstone.framework.operation import F
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.networks.convolution import conv2d_op, conv3d_op
-from flowstone.ops.networks.convolution_layers import conv2d_transpose, conv3d_transpose
+from flowstone.ops.networks.convolution_layers import (
+    conv2d_backprop_filter,
+    conv2d_backprop_input,
+    conv2d_transpose,
+    conv3d_transpose,
+)
 from flowstone.ops.networks.windows import is_channels_last
 
 __all__ = [
@@ -157,10 +162,9 @@ def conv2d_backprop_filter_v2(
     name: str | None = None,
 ) -> Tensor:
     """The gradient of `conv2d` by its `filter`, of which only the shape matters."""
-    return F.Conv2DBackpropFilterV2(
-        input, filter, out_backprop, strides=list(strides), padding=padding, data_format=data_format,
-        use_cudnn_on_gpu=use_cudnn_on_gpu, explicit_paddings=list(explicit_paddings),
-        dilations=list(dilations), name=name,
+    return conv2d_backprop_filter(
+        input, F.Shape(filter), out_backprop, list(strides), padding_of(padding, explicit_paddings),
+        use_cudnn_on_gpu, data_format, name, list(dilations),
     )  # fmt: skip
 
 
@@ -177,8 +181,15 @@ def conv2d_backprop_input_v2(
     name: str | None = None,
 ) -> Tensor:
     """The gradient of `conv2d` by its `input`, of which only the shape matters."""
-    return F.Conv2DBackpropInputV2(
-        input, filter, out_backprop, strides=list(strides), padding=padding, data_format=data_format,
-        use_cudnn_on_gpu=use_cudnn_on_gpu, explicit_paddings=list(explicit_paddings),
-        dilations=list(dilations), name=name,
+    return conv2d_backprop_input(
+        F.Shape(input), filter, out_backprop, list(strides), padding_of(padding, explicit_paddings),
+        use_cudnn_on_gpu, data_format, name, list(dilations),
     )  # fmt: skip
+
+
+def padding_of(padding: str, explicit: Any) -> Any:
+    """The rule, or where that is EXPLICIT the pairs that the list has one after the other."""
+    if padding != "EXPLICIT":
+        return padding
+    amounts = list(explicit)
+    return [amounts[i : i + 2] for i in range(0, len(amounts), 2)]
