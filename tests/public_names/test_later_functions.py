@@ -174,6 +174,8 @@ IO_OF_OTHERS = {
     " deserialize_many_sparse encode_base64 matching_files parse_example parse_single_example"
     " parse_single_sequence_example parse_tensor read_file serialize_many_sparse serialize_sparse"
     " serialize_tensor write_file",
+    "tf.image": "decode_and_crop_jpeg decode_bmp decode_gif decode_image decode_jpeg decode_png encode_jpeg"
+    " encode_png extract_jpeg_shape is_jpeg",
     "tf.python_io": "TFRecordCompressionType TFRecordOptions TFRecordWriter tf_record_iterator",
     "tf.train": "match_filenames_once write_graph",
 }

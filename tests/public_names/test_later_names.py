@@ -13,18 +13,12 @@ from flowstone.framework.refusals import NotInGraphModeError
 GOLDEN = Path(__file__).parents[1] / "golden" / "public_names"
 ROWS = [row.split() for row in (GOLDEN / "later_names.txt").read_text().splitlines()]
 NAMES = [f"{owner}.{name}" for owner, *names in ROWS for name in names]
-IMAGE_FILES = (
-    "decode_and_crop_jpeg decode_bmp decode_gif decode_image decode_jpeg decode_jxl decode_png decode_webp"
-    " encode_jpeg encode_png extract_jpeg_shape is_jpeg"
-)
 LEFT = {
-    "images as files": {
-        *(f"tf.io.{name}" for name in IMAGE_FILES.split()),
-        "tf.image.adjust_jpeg_quality",
+    "formats of images that need decoders of their own": {
         "tf.image.decode_jxl",
         "tf.image.decode_webp",
-        "tf.image.is_jpeg",
-        "tf.image.random_jpeg_quality",
+        "tf.io.decode_jxl",
+        "tf.io.decode_webp",
     },
     "a network's own boxes, which no kernel proposes": {"tf.image.generate_bounding_box_proposals"},
     "generators with a state of their own": {

@@ -18,6 +18,8 @@ __getattr__, __dir__ = _late_names(
     {
         "flowstone": "gfile",
         "flowstone.framework.later_io_forms": "RaggedFeature decode_proto encode_proto",
+        "flowstone.image": "decode_and_crop_jpeg decode_bmp decode_gif decode_image decode_jpeg decode_png"
+        " encode_jpeg encode_png extract_jpeg_shape is_jpeg",
         "flowstone.io.records": "TFRecordCompressionType TFRecordOptions TFRecordWriter tf_record_iterator",
         "flowstone.ops.parsing.csv_records": "decode_csv",
         "flowstone.ops.parsing.features": "FixedLenFeature FixedLenSequenceFeature SparseFeature"
