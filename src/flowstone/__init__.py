@@ -157,7 +157,17 @@ __getattr__, __dir__ = _late_names(
         f"{_PROTO}.node_def_pb2": "NodeDef",
         f"{_PROTO}.summary_pb2": "HistogramProto Summary SummaryMetadata",
         "flowstone.client.session": "InteractiveSession Session",  # and all that runs graphs
+        "flowstone.data.specs": "OptionalSpec type_spec_from_value",
+        "flowstone.framework.build_facts": "CXX11_ABI_FLAG CXX_VERSION MONOLITHIC_BUILD",
+        "flowstone.framework.graph_scopes": "init_scope is_symbolic_tensor",
+        "flowstone.framework.later_forms": "GradientTape RaggedTensor RaggedTensorSpec check_pinned function"
+        " ragged_fill_empty_rows ragged_fill_empty_rows_grad random_index_shuffle wrap_function",
+        "flowstone.framework.logging": "get_logger",
         "flowstone.framework.op_packages": "load_file_system_library load_library load_op_library",
+        "flowstone.framework.type_specs": "IndexedSlicesSpec NoneTensorSpec SparseTensorSpec TensorSpec"
+        " TypeSpec",
+        "flowstone.gradients.recomputation": "grad_pass_through recompute_grad",
+        "flowstone.gradients.registration": "no_gradient=NotDifferentiable",
         "flowstone.layers.confusion_matrix": "confusion_matrix",
         "flowstone.ops.algebra.cholesky_factors": "cholesky cholesky_solve",
         "flowstone.ops.algebra.eigenvalues": "self_adjoint_eig self_adjoint_eigvals",
@@ -167,17 +177,28 @@ __getattr__, __dir__ = _late_names(
         "flowstone.ops.algebra.matrix_functions": "matrix_square_root",
         "flowstone.ops.algebra.orthogonal_factors": "qr",
         "flowstone.ops.algebra.singular_values": "svd",
+        "flowstone.ops.arrays.repeating": "repeat",
         "flowstone.ops.arrays.searching": "argsort roll searchsorted sort unravel_index",
+        "flowstone.ops.control.indexed_cases": "switch_case",
+        "flowstone.ops.control.printing": "print",
         "flowstone.ops.control.process_ops": "timestamp",
+        "flowstone.ops.control.python_calls": "py_function",
         "flowstone.ops.control.session_tensors": "delete_session_tensor get_session_handle"
         " get_session_tensor",
+        "flowstone.ops.control.vectorized": "vectorized_map",
+        "flowstone.ops.images.volume_patches": "extract_volume_patches",
+        "flowstone.ops.lists.tensor_array_spec": "TensorArraySpec",
         "flowstone.ops.lookup.lookup_tables": "initialize_all_tables tables_initializer",
+        "flowstone.ops.networks.convolution_by_rank": "conv conv2d_backprop_filter_v2"
+        " conv2d_backprop_input_v2",
+        "flowstone.ops.numbers.approximate_ranking": "approx_top_k",
         "flowstone.ops.numbers.histograms": "histogram_fixed_width histogram_fixed_width_bins",
+        "flowstone.ops.numbers.segment_means": "unsorted_segment_mean unsorted_segment_sqrt_n",
         "flowstone.ops.parsing.csv_records": "decode_csv",
         "flowstone.ops.parsing.features": "FixedLenFeature FixedLenSequenceFeature SparseFeature"
         " VarLenFeature parse_example parse_single_example parse_single_sequence_example",
         "flowstone.ops.parsing.messages": "decode_json_example parse_tensor serialize_tensor",
-        "flowstone.ops.parsing.raw_bytes": "decode_raw",
+        "flowstone.ops.parsing.raw_bytes": "decode_compressed decode_raw",
         "flowstone.ops.quantization.arithmetic": "quantized_concat",
         "flowstone.ops.quantization.conversions": "dequantize quantize quantize_v2",
         "flowstone.ops.quantization.fake_quantization": (
@@ -185,6 +206,7 @@ __getattr__, __dir__ = _late_names(
             "fake_quant_with_min_max_vars fake_quant_with_min_max_vars_gradient "
             "fake_quant_with_min_max_vars_per_channel fake_quant_with_min_max_vars_per_channel_gradient"
         ),
+        "flowstone.ops.queues.batch_functions": "nondifferentiable_batch_function",
         "flowstone.ops.readers.file_contents": "read_file write_file",
         "flowstone.ops.readers.readers": "FixedLengthRecordReader IdentityReader LMDBReader ReaderBase"
         " TFRecordReader TextLineReader WholeFileReader",
@@ -209,12 +231,13 @@ __getattr__, __dir__ = _late_names(
         "flowstone.ops.strings.regular_expressions": "regex_replace",
         "flowstone.ops.strings.splitting": "string_split",
         "flowstone.ops.strings.substrings": "substr",
+        "flowstone.ops.variables.modules": "Module",
         "flowstone.ops.variables.tensor_scatter": "tensor_scatter_add tensor_scatter_max tensor_scatter_min"
         " tensor_scatter_nd_add=tensor_scatter_add tensor_scatter_nd_max=tensor_scatter_max"
         " tensor_scatter_nd_min=tensor_scatter_min tensor_scatter_nd_sub=tensor_scatter_sub"
         " tensor_scatter_nd_update=tensor_scatter_update tensor_scatter_sub tensor_scatter_update",
     },
-    "app audio config data distributions flags gfile graph_util image linalg logging lookup losses"
-    " metrics profiler python_io quantization raw_ops saved_model sets signal sparse special spectral"
-    " strings summary test train user_ops",
+    "app audio config data distributions flags gfile graph_util image io linalg logging lookup losses"
+    " metrics profiler python_io quantization queue raw_ops resource_loader saved_model sets signal sparse"
+    " special spectral strings summary sysconfig test train user_ops",
 )

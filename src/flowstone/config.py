@@ -1,9 +1,29 @@
-"""`flowstone.config`: choices of the process: whether sessions change its settings (`tune_process`), and how
-exactly GPUs multiply float32 (`experimental`).
+"""`flowstone.config`: choices of the process: what sessions without a ConfigProto take, whether they change
+its settings (`tune_process`), and how exactly GPUs multiply float32 (`experimental`).
 """
 
 from types import SimpleNamespace as _SimpleNamespace
 
+from flowstone.client import process_settings as _settings
+from flowstone.client.process_settings import (
+    LogicalDevice,
+    LogicalDeviceConfiguration,
+    PhysicalDevice,
+    experimental_connect_to_cluster,
+    experimental_connect_to_host,
+    experimental_run_functions_eagerly,
+    functions_run_eagerly,
+    get_logical_device_configuration,
+    get_soft_device_placement,
+    get_visible_devices,
+    list_logical_devices,
+    list_physical_devices,
+    run_functions_eagerly,
+    set_logical_device_configuration,
+    set_soft_device_placement,
+    set_visible_devices,
+)
+from flowstone.client.process_settings import functions_run_eagerly as experimental_functions_run_eagerly
 from flowstone.runtime.precision import enable_tensor_float_32_execution, tensor_float_32_execution_enabled
 from flowstone.runtime.process import tune_process
 
@@ -12,3 +32,17 @@ experimental = _SimpleNamespace(
     tensor_float_32_execution_enabled=tensor_float_32_execution_enabled,
 )
 """The functions of this name in TensorFlow."""
+optimizer = _SimpleNamespace(
+    get_experimental_options=_settings.get_experimental_options,
+    get_jit=_settings.get_jit,
+    set_experimental_options=_settings.set_experimental_options,
+    set_jit=_settings.set_jit,
+)
+"""What is rewritten, and whether steps on a GPU are recorded."""
+threading = _SimpleNamespace(
+    get_inter_op_parallelism_threads=_settings.get_inter_op_parallelism_threads,
+    get_intra_op_parallelism_threads=_settings.get_intra_op_parallelism_threads,
+    set_inter_op_parallelism_threads=_settings.set_inter_op_parallelism_threads,
+    set_intra_op_parallelism_threads=_settings.set_intra_op_parallelism_threads,
+)
+"""How many threads work."""

@@ -1,5 +1,6 @@
 """`flowstone.debugging`: checks of values, types and shapes."""
 
+from flowstone.framework.late_names import late_names as _late_names
 from flowstone.ops.arrays.identities import check_numerics
 from flowstone.ops.arrays.identities import verify_tensor_all_finite as assert_all_finite
 from flowstone.ops.control.checks import (
@@ -30,3 +31,13 @@ from flowstone.ops.control.type_checks import (
     is_numeric_tensor,
 )
 from flowstone.ops.numbers.functions import is_finite, is_inf, is_nan
+
+__getattr__, __dir__ = _late_names(
+    globals(),
+    {
+        "flowstone.client.process_settings": "get_log_device_placement set_log_device_placement",
+        "flowstone.framework.traceback_filtering": "disable_check_numerics disable_traceback_filtering"
+        " enable_check_numerics enable_traceback_filtering is_traceback_filtering_enabled",
+        "flowstone.ops.control.shape_checks": "assert_shapes",
+    },
+)

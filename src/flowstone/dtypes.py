@@ -30,5 +30,14 @@ from flowstone.framework.dtypes import (
     uint64,
     variant,
 )
+from flowstone.framework.late_names import late_names as _late_names
 from flowstone.ops.numbers.casts import cast, saturate_cast
 from flowstone.ops.numbers.complex_numbers import complex
+
+__getattr__, __dir__ = _late_names(
+    globals(),
+    {
+        "flowstone.framework.small_types": "experimental",
+        "flowstone.ops.strings.number_texts": "as_string",
+    },
+)

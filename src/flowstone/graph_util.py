@@ -7,3 +7,4 @@ from flowstone.framework.graph_def_parts import (
     remove_training_nodes,
     tensor_shape_from_node_def_name,
 )
+from flowstone.framework.import_graph import import_graph_def

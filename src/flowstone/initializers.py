@@ -1,5 +1,6 @@
 """`flowstone.initializers`: first values of variables."""
 
+from flowstone.framework.late_names import late_names as _late_names
 from flowstone.ops.variables.initializers import (
     Identity as identity,
 )
@@ -50,4 +51,12 @@ from flowstone.ops.variables.variable_collections import (
 )
 from flowstone.ops.variables.variable_collections import (
     variables_initializer as variables,
+)
+
+__getattr__, __dir__ = _late_names(
+    globals(),
+    {
+        "__future__": "absolute_import division print_function",
+        "flowstone.ops.lookup.lookup_tables": "tables_initializer",
+    },
 )

@@ -102,9 +102,14 @@ __getattr__, __dir__ = _late_names(
     globals(),
     {
         "flowstone": "special",
-        "flowstone.ops.numbers.special_binary": "multiply_no_nan nextafter xlog1py",
+        "flowstone.layers.confusion_matrix": "confusion_matrix",
+        "flowstone.ops.numbers.approximate_ranking": "approx_max_k approx_min_k",
+        "flowstone.ops.numbers.segment_means": "unsorted_segment_mean unsorted_segment_sqrt_n",
+        "flowstone.ops.numbers.special_binary": "multiply_no_nan nextafter reciprocal_no_nan xdivy"
+        " xlog1py xlogy",
         "flowstone.ops.numbers.special_unary": "bessel_i0 bessel_i0e bessel_i1 bessel_i1e erfcinv"
         " erfinv ndtri",
+        "flowstone.ops.numbers.spreads": "polyval reduce_euclidean_norm reduce_std reduce_variance",
         "flowstone.ops.randomness.sobol": "sobol_sample",
     },
 )

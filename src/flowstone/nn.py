@@ -89,12 +89,17 @@ from flowstone.ops.randomness.candidate_sampling import (
 __getattr__, __dir__ = _late_names(
     globals(),
     {
+        "flowstone.layers.average_loss": "compute_average_loss scale_regularization_loss",
+        "flowstone.ops.networks.convolution_by_rank": "conv1d_transpose conv_transpose",
         "flowstone.ops.networks.ctc": "ctc_loss ctc_loss_v2 ctc_unique_labels",
         "flowstone.ops.networks.ctc_decoding": (
             "ctc_beam_search_decoder ctc_beam_search_decoder_v2 ctc_greedy_decoder"
         ),
         "flowstone.ops.networks.fractional_pooling": "fractional_avg_pool fractional_max_pool",
+        "flowstone.ops.networks.pooling_by_rank": "avg_pool1d avg_pool_v2 max_pool1d max_pool_v2",
+        "flowstone.ops.networks.repeated_labels": "collapse_repeated",
         "flowstone.ops.networks.spread_windows": "with_space_to_batch",
+        "flowstone.ops.numbers.approximate_ranking": "approx_max_k approx_min_k",
         "flowstone.ops.quantization.layers": (
             "quantized_avg_pool quantized_conv2d quantized_max_pool quantized_relu_x"
         ),

@@ -62,11 +62,13 @@ _OURS, _TENSORBOARD = "flowstone.io.proto", "tensorboard.compat.proto"
 __getattr__, __dir__ = _late_names(
     globals(),
     {
+        "flowstone.framework.later_io_forms": "CheckpointOptions",
         "flowstone.io.events": "summary_iterator",
         "flowstone.training.basic_loops": "basic_train_loop",
         "flowstone.training.checkpoint_hook": "CheckpointSaverHook CheckpointSaverListener",
         "flowstone.training.checkpoint_reading": "NewCheckpointReader checkpoints_iterator"
         " init_from_checkpoint list_variables load_checkpoint load_variable",
+        "flowstone.training.checkpoint_rotation": "CheckpointManager",
         "flowstone.training.checkpoint_state": "checkpoint_exists generate_checkpoint_state_proto"
         " get_checkpoint_mtimes get_checkpoint_state latest_checkpoint remove_checkpoint"
         " update_checkpoint_state",
@@ -74,6 +76,7 @@ __getattr__, __dir__ = _late_names(
         "flowstone.training.monitored_session": (
             "MonitoredSession MonitoredTrainingSession SingularMonitoredSession"
         ),
+        "flowstone.training.object_checkpoint": "Checkpoint",
         "flowstone.training.quantized_training": "do_quantize_training_on_graphdef",
         "flowstone.training.saver": "Saver",
         "flowstone.training.saver_import": "import_meta_graph",
@@ -90,6 +93,7 @@ __getattr__, __dir__ = _late_names(
         "flowstone.training.tensor_hooks": (
             "FeedFnHook FinalOpsHook LoggingTensorHook NanLossDuringTrainingError NanTensorHook"
         ),
+        "flowstone.training.warm_starting": "VocabInfo warm_start",
         f"{_OURS}.example_pb2": "Example SequenceExample",
         f"{_OURS}.feature_pb2": "BytesList Feature FeatureList FeatureLists Features FloatList Int64List",
         f"{_OURS}.tensorflow_server_pb2": "ServerDef",

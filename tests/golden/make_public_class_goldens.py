@@ -1,8 +1,8 @@
 """Ask TensorFlow what the calls of `tests/public_names` give.
 
-Run with a Python that has TensorFlow 1.15.5, then with one that has 1.4.1 (which needs Python 3.6):
-`python tests/golden/make_public_class_goldens.py`. Each answers the tables that name it as their oracle,
-and leaves the other answers in the files as they are.
+Run with a Python that has TensorFlow 1.15.5, with one that has 1.4.1 (which needs Python 3.6), and with one
+that has 2.21: `python tests/golden/make_public_class_goldens.py`. Each answers the tables that name it as
+their oracle, and leaves the other answers in the files as they are.
 """
 
 import importlib
@@ -20,6 +20,11 @@ warnings.simplefilter("ignore")
 import class_calls  # noqa: E402
 import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
+
+if tf.__version__.startswith("2"):
+    import tensorflow.compat.v1 as tf
+
+    tf.disable_v2_behavior()
 
 
 def main():

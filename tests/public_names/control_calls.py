@@ -50,8 +50,8 @@ FLOW = {
         " tf.py_func(counted, [], tf.float64).op.type, tf.py_func(counted, [], tf.float64, False).op.type]"
     ),
     "scan": (
-        "[tf.scan(lambda a, e: a + e, x, 10.0, 1, False, True, False, 'a'), tf.scan(lambda a, e: a * e, x),"
-        " tf.scan(lambda a, e: (a[0] + e, e), x, (0.0, 0.0))]"
+        "[tf.scan(lambda a, e: a + e, x, 10.0, 1, False, True, False, True, 'a'),"
+        " tf.scan(lambda a, e: a * e, x), tf.scan(lambda a, e: (a[0] + e, e), x, (0.0, 0.0))]"
     ),
     "tuple": (
         "[tf.tuple([x, None, w], 'a', [n]), [e.op.type for e in tf.tuple([x, w])],"

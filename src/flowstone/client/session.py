@@ -22,6 +22,7 @@ from flowstone.client.feeds_fetches import FetchStructure, feed_elements
 from flowstone.client.partial_run import PartialRuns, fed_tensors
 from flowstone.client.placement_view import PlacementLog, describe_placement
 from flowstone.client.planning import Planner
+from flowstone.client.process_settings import session_config
 from flowstone.client.run_metadata import Measurements
 from flowstone.client.steps import Steps, closed_error
 from flowstone.client.target import Target
@@ -49,6 +50,7 @@ class BaseSession:
             raise TypeError(f"Argument `target` must be a string, but got {type(target).__name__}")
         if config is not None and type(config).__name__ != "ConfigProto":
             raise TypeError(f"Argument `config` must be a tf.ConfigProto, but got {type(config).__name__}")
+        config = session_config(config)
         self._graph, self._config, self._target_name = graph, config, target
         self._target = Target.named(target)
         self._target.sessions.add(self)

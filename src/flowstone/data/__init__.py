@@ -6,13 +6,38 @@ A `Dataset` describes elements and how they become others; an `Iterator` hands t
 from flowstone.data import experimental
 from flowstone.data.dataset import Dataset
 from flowstone.data.iterator import Iterator
+from flowstone.data.later_functions import (
+    AUTOTUNE,
+    INFINITE_CARDINALITY,
+    UNKNOWN_CARDINALITY,
+    NumpyIterator,
+    get_output_classes,
+    get_output_shapes,
+    get_output_types,
+    make_initializable_iterator,
+    make_one_shot_iterator,
+)
+from flowstone.data.options import Options, ThreadingOptions
 from flowstone.data.readers import FixedLengthRecordDataset, TextLineDataset, TFRecordDataset
+from flowstone.data.specs import DatasetSpec
 
 __all__ = [
+    "AUTOTUNE",
+    "INFINITE_CARDINALITY",
+    "UNKNOWN_CARDINALITY",
     "Dataset",
+    "DatasetSpec",
     "FixedLengthRecordDataset",
     "Iterator",
+    "NumpyIterator",
+    "Options",
     "TFRecordDataset",
     "TextLineDataset",
+    "ThreadingOptions",
     "experimental",
+    "get_output_classes",
+    "get_output_shapes",
+    "get_output_types",
+    "make_initializable_iterator",
+    "make_one_shot_iterator",
 ]

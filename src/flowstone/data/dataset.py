@@ -15,6 +15,7 @@ from flowstone.data.arguments import as_bool, as_int64, common_shape, prefixed_b
 from flowstone.data.functions import DatasetFunction, MapFunction
 from flowstone.data.generators import generated
 from flowstone.data.iterator import Iterator, initializable_iterator, one_shot_iterator
+from flowstone.data.options import Tunable
 from flowstone.data.padding import padded_shapes_of, padding_values_of
 from flowstone.data.structure import Structure, components, converted, flatten, packed
 from flowstone.framework import dtypes
@@ -28,7 +29,7 @@ from flowstone.ops.sparse.sparse_conversions import serialize_many_sparse
 __all__ = ["Dataset"]
 
 
-class Dataset(ABC):
+class Dataset(Tunable, ABC):
     """A sequence of elements: nested tuples and dicts of tensors and sparse tensors.
 
     Each method returns a new Dataset. `output_types`, `output_shapes` and `output_classes` are nested as the

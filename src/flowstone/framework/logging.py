@@ -23,6 +23,7 @@ __all__ = [
     "error",
     "fatal",
     "flush",
+    "get_logger",
     "get_verbosity",
     "info",
     "log",
@@ -77,6 +78,13 @@ def _make_logger() -> logging.Logger:
 
 
 _logger = _make_logger()
+
+
+def get_logger() -> logging.Logger:
+    """The logger that all messages go to."""
+    return _logger
+
+
 _counts: dict[tuple[Any, int], int] = {}
 _counts_lock = threading.Lock()
 

@@ -1,5 +1,6 @@
 """`flowstone.saved_model`: models with their variables, assets and signatures in a folder, for serving."""
 
+from flowstone.framework.later_io_forms import Asset, SaveOptions, load_v2, save
 from flowstone.saved_model import (
     builder,
     constants,
@@ -13,6 +14,7 @@ from flowstone.saved_model import (
 from flowstone.saved_model.builder import SavedModelBuilder as Builder
 from flowstone.saved_model.constants import *
 from flowstone.saved_model.loader import load, maybe_saved_model_directory
+from flowstone.saved_model.loader import maybe_saved_model_directory as contains_saved_model
 from flowstone.saved_model.main_op import main_op_with_restore
 from flowstone.saved_model.signature_constants import *
 from flowstone.saved_model.signature_def_utils import (

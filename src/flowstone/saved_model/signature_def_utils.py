@@ -8,9 +8,11 @@ from typing import Any
 from flowstone.framework import dtypes
 from flowstone.framework.tensor_proto import messages
 from flowstone.saved_model import signature_constants as constants
+from flowstone.saved_model.method_names import MethodNameUpdater
 from flowstone.saved_model.utils import build_tensor_info
 
 __all__ = [
+    "MethodNameUpdater",
     "build_signature_def",
     "classification_signature_def",
     "is_valid_signature",

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 from flowstone.framework import nest
+from flowstone.framework.argument_orders import or_in_order
 from flowstone.framework.composite import SparseTensor
 from flowstone.framework.dimension import as_dimension
 from flowstone.framework.scope import get_default_graph
@@ -149,6 +150,7 @@ def foldr(
         return result
 
 
+@or_in_order(7, "reverse name", lambda tail: isinstance(tail[0], bool))
 def scan(
     fn: Callable[[Any, Any], Any],
     elems: Any,
@@ -157,8 +159,8 @@ def scan(
     back_prop: bool = True,
     swap_memory: bool = False,
     infer_shape: bool = True,
-    reverse: bool = False,
     name: str | None = None,
+    reverse: bool = False,
 ) -> Any:
     """The intermediate values of `foldl`, stacked: a structure like `initializer` of tensors [n, ...].
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from flowstone.framework.argument_orders import dilations_before_name, or_in_order
 from flowstone.framework.operation import F
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.tensor import Tensor, convert_to_tensor
@@ -58,6 +59,7 @@ def padding_attributes(padding: Any) -> dict[str, Any]:
     return {"padding": padding}
 
 
+@or_in_order(6, "dilations name filters", dilations_before_name)
 def conv2d(
     input: Any,
     filter: Any = None,
@@ -65,8 +67,8 @@ def conv2d(
     padding: Any = None,
     use_cudnn_on_gpu: bool = True,
     data_format: str = "NHWC",
-    dilations: Any = (1, 1, 1, 1),
     name: str | None = None,
+    dilations: Any = None,
     filters: Any = None,
 ) -> Tensor:
     """The convolution of images [batch, height, width, in] and a filter [rows, columns, in, out].
@@ -87,6 +89,7 @@ def conv2d(
     )
 
 
+@or_in_order(7, "dilations name filters", dilations_before_name)
 def conv2d_backprop_input(
     input_sizes: Any,
     filter: Any = None,
@@ -95,8 +98,8 @@ def conv2d_backprop_input(
     padding: Any = None,
     use_cudnn_on_gpu: bool = True,
     data_format: str = "NHWC",
-    dilations: Any = (1, 1, 1, 1),
     name: str | None = None,
+    dilations: Any = None,
     filters: Any = None,
 ) -> Tensor:
     """The gradient of `conv2d` by its input, whose shape is `input_sizes` (int32)."""
@@ -113,6 +116,7 @@ def conv2d_backprop_input(
     )
 
 
+@or_in_order(7, "dilations name", dilations_before_name)
 def conv2d_backprop_filter(
     input: Any,
     filter_sizes: Any,
@@ -121,8 +125,8 @@ def conv2d_backprop_filter(
     padding: Any,
     use_cudnn_on_gpu: bool = True,
     data_format: str = "NHWC",
-    dilations: Any = (1, 1, 1, 1),
     name: str | None = None,
+    dilations: Any = None,
 ) -> Tensor:
     """The gradient of `conv2d` by its filter, whose shape is `filter_sizes` (int32)."""
     return conv2d_backprop_filter_op(
@@ -159,7 +163,7 @@ def conv2d_transpose(
     with get_default_graph().name_scope(name or "conv2d_transpose") as scope:
         strides = expanded(strides, 2, data_format)
         return conv2d_backprop_input(
-            output_shape, kernel, value, strides, padding, True, data_format, dilations, scope
+            output_shape, kernel, value, strides, padding, True, data_format, scope, dilations
         )
 
 
@@ -186,7 +190,7 @@ def conv1d(
         rates = [1, *_one(dilations)]
         image = F.ExpandDims(value, axis, name="ExpandDims")
         kernel = F.ExpandDims(filters, 0, name="ExpandDims")
-        result = conv2d(image, kernel, [1, *_one(stride)], padding, True, layout, rates, scope)
+        result = conv2d(image, kernel, [1, *_one(stride)], padding, True, layout, scope, rates)
         return F.Squeeze(result, squeeze_dims=[axis])
 
 
@@ -198,14 +202,15 @@ def _one(values: Any) -> list[int]:
     return [int(v) for v in values if v != 1][:1] or [1]
 
 
+@or_in_order(5, "dilations name filters", dilations_before_name)
 def conv3d(
     input: Any,
     filter: Any = None,
     strides: Any = None,
     padding: Any = None,
     data_format: str = "NDHWC",
-    dilations: Any = (1, 1, 1, 1, 1),
     name: str | None = None,
+    dilations: Any = None,
     filters: Any = None,
 ) -> Tensor:
     """The convolution of volumes [batch, depth, height, width, in] and a filter [.., .., .., in, out]."""
@@ -246,6 +251,7 @@ def conv3d_transpose(
         )
 
 
+@or_in_order(6, "dilations name", dilations_before_name)
 def conv3d_backprop_filter_v2(
     input: Any,
     filter_sizes: Any,
@@ -253,8 +259,8 @@ def conv3d_backprop_filter_v2(
     strides: Any,
     padding: Any,
     data_format: str = "NDHWC",
-    dilations: Any = (1, 1, 1, 1, 1),
     name: str | None = None,
+    dilations: Any = None,
 ) -> Tensor:
     """The gradient of `conv3d` by its filter, whose shape is `filter_sizes` (int32)."""
     return conv3d_backprop_filter_op(
@@ -264,7 +270,7 @@ def conv3d_backprop_filter_v2(
         strides=list(strides),
         padding=padding,
         data_format=data_format,
-        dilations=list(dilations),
+        dilations=expanded(dilations, 3, data_format),
         name=name,
     )
 

@@ -242,15 +242,15 @@ def sigmoid_cross_entropy_with_logits(
 
 
 def weighted_cross_entropy_with_logits(
-    labels: Any = None,
+    targets: Any = None,
     logits: Any = None,
     pos_weight: Any = None,
     name: str | None = None,
-    targets: Any = None,
+    labels: Any = None,
 ) -> Tensor:
     """As the sigmoid cross entropy, with the positive term times `pos_weight`.
 
-    `targets` is the labels' old name.
+    `labels` is the later name of `targets`.
     """
     labels = targets if labels is None else labels
     with get_default_graph().name_scope(name or "logistic_loss") as scope:

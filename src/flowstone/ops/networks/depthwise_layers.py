@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from flowstone.framework.argument_orders import dilations_before_name, or_in_order
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.networks.convolution import (
@@ -29,14 +30,15 @@ __all__ = [
 ]
 
 
+@or_in_order(5, "dilations name", dilations_before_name)
 def depthwise_conv2d_native(
     input: Any,
     filter: Any,
     strides: Any,
     padding: Any,
     data_format: str = "NHWC",
-    dilations: Any = (1, 1, 1, 1),
     name: str | None = None,
+    dilations: Any = None,
 ) -> Tensor:
     """Each channel's own convolution: images [batch, height, width, in], filter [rows, columns, in,
     multiplier].
@@ -44,11 +46,12 @@ def depthwise_conv2d_native(
     The result has in * multiplier channels, those of one input channel together.
     """
     return depthwise_op(
-        input, filter, strides=list(strides), data_format=data_format, dilations=list(dilations), name=name,
-        **padding_attributes(padding),
+        input, filter, strides=list(strides), data_format=data_format,
+        dilations=expanded(dilations, 2, data_format), name=name, **padding_attributes(padding),
     )  # fmt: skip
 
 
+@or_in_order(6, "dilations name", dilations_before_name)
 def depthwise_conv2d_native_backprop_input(
     input_sizes: Any,
     filter: Any,
@@ -56,16 +59,17 @@ def depthwise_conv2d_native_backprop_input(
     strides: Any,
     padding: Any,
     data_format: str = "NHWC",
-    dilations: Any = (1, 1, 1, 1),
     name: str | None = None,
+    dilations: Any = None,
 ) -> Tensor:
     """The gradient of `depthwise_conv2d_native` by its input, whose shape is `input_sizes` (int32)."""
     return depthwise_backprop_input_op(
         input_sizes, filter, out_backprop, strides=list(strides), data_format=data_format,
-        dilations=list(dilations), name=name, **padding_attributes(padding),
+        dilations=expanded(dilations, 2, data_format), name=name, **padding_attributes(padding),
     )  # fmt: skip
 
 
+@or_in_order(6, "dilations name", dilations_before_name)
 def depthwise_conv2d_native_backprop_filter(
     input: Any,
     filter_sizes: Any,
@@ -73,13 +77,13 @@ def depthwise_conv2d_native_backprop_filter(
     strides: Any,
     padding: Any,
     data_format: str = "NHWC",
-    dilations: Any = (1, 1, 1, 1),
     name: str | None = None,
+    dilations: Any = None,
 ) -> Tensor:
     """The gradient of `depthwise_conv2d_native` by its filter, whose shape is `filter_sizes` (int32)."""
     return depthwise_backprop_filter_op(
         input, filter_sizes, out_backprop, strides=list(strides), data_format=data_format,
-        dilations=list(dilations), name=name, **padding_attributes(padding),
+        dilations=expanded(dilations, 2, data_format), name=name, **padding_attributes(padding),
     )  # fmt: skip
 
 
@@ -91,7 +95,7 @@ def _depthwise(
     input: Tensor, filter: Tensor, strides: list[int], padding: str, rates: Any, layout: str, name: str
 ) -> Tensor:
     dilations = expanded(rates, 2, layout)
-    return depthwise_conv2d_native(input, filter, strides, padding, layout, dilations, name)
+    return depthwise_conv2d_native(input, filter, strides, padding, layout, name, dilations)
 
 
 def depthwise_conv2d(

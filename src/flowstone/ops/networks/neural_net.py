@@ -204,9 +204,9 @@ def l2_loss(t: Any, name: str | None = None) -> Tensor:
 
 
 def l2_normalize(
-    x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None
+    x: Any, dim: Any = None, epsilon: float = 1e-12, name: str | None = None, axis: Any = None
 ) -> Tensor:
-    """x / sqrt(max(sum(x ** 2), epsilon)) along `axis`, a number or list of them (`dim` is its old name)."""
+    """x / sqrt(max(sum(x ** 2), epsilon)) along `dim`, one or a list of them (`axis` is its later name)."""
     axis = dim if axis is None else axis
     with get_default_graph().name_scope(name or "l2_normalize") as scope:
         x = convert_to_tensor(x, name="x")

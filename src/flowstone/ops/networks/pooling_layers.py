@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from flowstone.framework import dtypes
+from flowstone.framework.argument_orders import or_in_order
 from flowstone.framework.operation import F
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.tensor import Tensor, convert_to_tensor
@@ -92,11 +93,19 @@ def avg_pool3d(
     )  # fmt: skip
 
 
+@or_in_order(
+    4,
+    "data_format Targmax name output_dtype include_batch_in_index",
+    lambda tail: tail[0] in ("NHWC", "NCHW"),
+)
 def max_pool_with_argmax(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NHWC", Targmax: Any = None,
-    name: str | None = None, output_dtype: Any = None, include_batch_in_index: bool = False,
+    input: Any, ksize: Any, strides: Any, padding: Any, Targmax: Any = None, name: str | None = None,
+    data_format: str = "NHWC", output_dtype: Any = None, include_batch_in_index: bool = False,
 ) -> Any:  # fmt: skip
-    """(maxima, their flat positions [(row * width) + column] * channels + channel); only NHWC."""
+    """(maxima, their flat positions [(row * width) + column] * channels + channel); only NHWC.
+
+    By position, `data_format` may stand before `Targmax` and `name`, as in TensorFlow 1.15.
+    """
     if data_format != "NHWC":
         raise ValueError(f"`data_format` values other than 'NHWC' are not supported. Received: {data_format}")
     return max_pool_with_argmax_op(

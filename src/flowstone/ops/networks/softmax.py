@@ -122,8 +122,8 @@ def axis_of(axis: int | None, dim: int | None) -> int:
     return -1 if axis is None else axis
 
 
-def softmax(logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None) -> Tensor:
-    """exp(logits) / sum(exp(logits)) along `axis` (default the last; `dim` is its old name); floating types.
+def softmax(logits: Any, dim: int | None = None, name: str | None = None, axis: int | None = None) -> Tensor:
+    """exp(logits) / sum(exp(logits)) along `dim` (default the last; later called `axis`); floating types.
 
     Raises InvalidArgumentError for an axis that the logits do not have.
     """
@@ -131,7 +131,7 @@ def softmax(logits: Any, axis: int | None = None, name: str | None = None, dim: 
 
 
 def log_softmax(
-    logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None
+    logits: Any, dim: int | None = None, name: str | None = None, axis: int | None = None
 ) -> Tensor:
-    """logits - log(sum(exp(logits))) along `axis` (default the last; `dim` is its old name)."""
+    """logits - log(sum(exp(logits))) along `dim` (default the last; `axis` is its later name)."""
     return _along(log_softmax_op, logits, axis_of(axis, dim), name)

@@ -18,7 +18,10 @@ from flowstone.framework.operation import Equal, F, Gradients, Shapes, op
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.numbers.elementwise import ALL_NUMBERS, same_shape
 
-__all__ = ["bitcast", "cast", "saturate_cast", "to_bfloat16", "to_double", "to_float", "to_int32", "to_int64"]
+__all__ = [
+    "bitcast", "cast", "saturate_cast", "to_bfloat16", "to_complex64", "to_complex128", "to_double",
+    "to_float", "to_int32", "to_int64",
+]  # fmt: skip
 
 cast_op = op(
     "Cast",
@@ -145,6 +148,16 @@ def to_int32(x: Any, name: str = "ToInt32") -> Any:
 def to_int64(x: Any, name: str = "ToInt64") -> Any:
     """`x` cast to int64."""
     return cast(x, dtypes.int64, name)
+
+
+def to_complex64(x: Any, name: str = "ToComplex64") -> Any:
+    """`x` cast to complex64."""
+    return cast(x, dtypes.complex64, name)
+
+
+def to_complex128(x: Any, name: str = "ToComplex128") -> Any:
+    """`x` cast to complex128."""
+    return cast(x, dtypes.complex128, name)
 
 
 def to_bfloat16(x: Any, name: str = "ToBFloat16") -> Any:

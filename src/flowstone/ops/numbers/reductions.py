@@ -273,7 +273,9 @@ def _axes(x: Any, axis: Any) -> Any:
     return F.Range(np.int32(0), F.Rank(x, name="Rank"), np.int32(1), name="range")
 
 
-def _reducer(declaration: OpDeclaration, what: str) -> Callable[..., Tensor]:
+def reducer(declaration: OpDeclaration, what: str) -> Callable[..., Tensor]:
+    """The public function over a reduction; `what` begins its docstring."""
+
     def reduce(
         input_tensor: Any,
         axis: Any = None,
@@ -296,13 +298,13 @@ def _reducer(declaration: OpDeclaration, what: str) -> Callable[..., Tensor]:
     return reduce
 
 
-reduce_sum = _reducer(sum_op, "The sum")
-reduce_mean = _reducer(mean_op, "The mean (of integers rounded towards zero)")
-reduce_prod = _reducer(prod_op, "The product")
-reduce_max = _reducer(max_op, "The maximum")
-reduce_min = _reducer(min_op, "The minimum")
-reduce_all = _reducer(all_op, "Whether all are true")
-reduce_any = _reducer(any_op, "Whether any is true")
+reduce_sum = reducer(sum_op, "The sum")
+reduce_mean = reducer(mean_op, "The mean (of integers rounded towards zero)")
+reduce_prod = reducer(prod_op, "The product")
+reduce_max = reducer(max_op, "The maximum")
+reduce_min = reducer(min_op, "The minimum")
+reduce_all = reducer(all_op, "Whether all are true")
+reduce_any = reducer(any_op, "Whether any is true")
 for _name in ("sum", "mean", "prod", "max", "min", "all", "any"):
     globals()[f"reduce_{_name}"].__name__ = globals()[f"reduce_{_name}"].__qualname__ = f"reduce_{_name}"
 

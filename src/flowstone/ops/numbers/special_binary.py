@@ -1,4 +1,4 @@
-"""Functions of two numbers: the next number, products and logarithms that are zero where one is zero."""
+"""Functions of two numbers: the next number; products, quotients and logarithms with 0 where one is 0."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import torch
 from flowstone.framework.graph_operation import Operation
 from flowstone.framework.kernel import CPU, GPU, X0, X1, Call
 from flowstone.framework.operation import F, Gradients, op
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.scope import get_default_graph
+from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.numbers.elementwise import (
     FLOATS_AND_COMPLEX,
     binary,
@@ -18,8 +19,9 @@ from flowstone.ops.numbers.elementwise import (
     sum_to,
     zero_where_zero,
 )
+from flowstone.ops.numbers.special_functions import xdivy_op, xlogy_op
 
-__all__ = ["multiply_no_nan", "nextafter", "xlog1py"]
+__all__ = ["multiply_no_nan", "nextafter", "reciprocal_no_nan", "xdivy", "xlog1py", "xlogy"]
 
 next_after_op = op(
     "NextAfter", "x1: T, x2: T -> output: T", "T: type in [double, float] = float", broadcasts=True
@@ -74,3 +76,20 @@ def multiply_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
 def xlog1py(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x log(1 + y), and zero where x is zero; element-wise with broadcasting."""
     return xlog1py_op(x, y, name=name)
+
+
+def xdivy(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x / y, element-wise with broadcasting, and 0 where x is 0, whatever y is; floats and complex."""
+    return xdivy_op(x, y, name=name or "xdivy")
+
+
+def xlogy(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x log(y), element-wise with broadcasting, and 0 where x is 0, whatever y is; floats and complex."""
+    return xlogy_op(x, y, name=name or "xlogy")
+
+
+def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
+    """1 / x, element-wise, and 0 where x is 0; floats and complex. TypeError for other types."""
+    with get_default_graph().name_scope(name or "reciprocal_no_nan") as scope:
+        x = convert_to_tensor(x, name="x")
+        return F.DivNoNan(x.dtype.as_numpy_dtype(1), x, name=scope)

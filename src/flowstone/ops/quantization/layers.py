@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from flowstone.framework import dtypes, errors, work
+from flowstone.framework.argument_orders import dilations_before_name, or_in_order
 from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
 from flowstone.framework.node import Node
 from flowstone.framework.operation import OpDeclaration, Shapes, op
@@ -224,9 +225,11 @@ for _each in (max_pool_op, avg_pool_op):
     _each.no_gradient()
 
 
+@or_in_order(9, "dilations name", dilations_before_name)
 def quantized_conv2d(
     input: Any, filter: Any, min_input: Any, max_input: Any, min_filter: Any, max_filter: Any, strides: Any,
-    padding: str, out_type: Any = dtypes.qint32, dilations: Any = (1, 1, 1, 1), name: str | None = None,
+    padding: str, out_type: Any = dtypes.qint32, name: str | None = None,
+    dilations: Any = None,
 ) -> Any:  # fmt: skip
     """(output, its least number, its largest): the convolution of quantised images and filters.
 
@@ -239,7 +242,7 @@ def quantized_conv2d(
     """
     return conv_op.several(
         input, filter, min_input, max_input, min_filter, max_filter, strides=strides, padding=padding,
-        out_type=dtypes.as_dtype(out_type), dilations=list(dilations), name=name,
+        out_type=dtypes.as_dtype(out_type), dilations=list(dilations or (1, 1, 1, 1)), name=name,
     )  # fmt: skip
 
 

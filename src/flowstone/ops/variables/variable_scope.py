@@ -260,10 +260,24 @@ def _composed(outer: Callable[..., Any], inner: Callable[..., Any]) -> Callable[
 
 @contextlib.contextmanager
 def variable_op_scope(
-    values: Any, name_or_scope: Any, default_name: str | None = None, *arguments: Any, **keywords: Any
+    values: Any,
+    name_or_scope: Any,
+    default_name: str | None = None,
+    initializer: Any = None,
+    regularizer: Any = None,
+    caching_device: Any = None,
+    partitioner: Any = None,
+    custom_getter: Any = None,
+    reuse: Any = None,
+    dtype: Any = None,
+    use_resource: bool | None = None,
+    constraint: Any = None,
 ) -> Iterator[VariableScope]:
     """The older form of `variable_scope`, with `values` first."""
-    with variable_scope(name_or_scope, default_name, values, *arguments, **keywords) as scope:
+    with variable_scope(
+        name_or_scope, default_name, values, initializer, regularizer, caching_device, partitioner,
+        custom_getter, reuse, dtype, use_resource, constraint,
+    ) as scope:  # fmt: skip
         yield scope
 
 

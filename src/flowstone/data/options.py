@@ -1,0 +1,141 @@
+"""`tf.data.Options`: wishes how a dataset is computed, which change no element.
+
+Flowstone decides by itself how many threads work and what is joined. It keeps the options for programs that
+ask for them.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+__all__ = ["Options", "ThreadingOptions", "Tunable"]
+
+
+class _Fields:
+    """Attributes with types, None where nothing is wished. AttributeError and TypeError for others."""
+
+    _types: dict[str, type] = {}
+
+    def __init__(self) -> None:
+        object.__setattr__(self, "_values", {})
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in self._types:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return self._values.get(name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in self._types:
+            raise AttributeError(f"Cannot set the property {name} on {type(self).__name__}.")
+        if value is not None and not isinstance(value, self._types[name]):
+            raise TypeError(
+                f'Property "{name}" must be of type {self._types[name]}, got: {value!r} (type: {type(value)})'
+            )
+        self._values[name] = value
+
+    def __dir__(self) -> list[str]:
+        return sorted({*object.__dir__(self), *self._types})
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and other._values == self._values
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def merge(self, other: Any) -> Any:
+        """New options: these, and those of `other` where it has a wish. TypeError for another class."""
+        if type(other) is not type(self):
+            raise TypeError(
+                f"options of class {type(self).__name__} cannot be merged with a {type(other).__name__}"
+            )
+        merged = type(self)()
+        merged._values.update(self._values)
+        for name, value in other._values.items():
+            own = merged._values.get(name)
+            merged._values[name] = (
+                own.merge(value) if isinstance(own, _Fields) and value is not None else value
+            )
+        return merged
+
+
+class ThreadingOptions(_Fields):
+    """`max_intra_op_parallelism` and `private_threadpool_size`, ints: how many threads to use."""
+
+    _types = {"max_intra_op_parallelism": int, "private_threadpool_size": int}
+
+
+class _AutotuneOptions(_Fields):
+    _types = {"enabled": bool, "cpu_budget": int, "ram_budget": int}
+
+
+class _OptimizationOptions(_Fields):
+    _types = dict.fromkeys(
+        (
+            "apply_default_optimizations", "filter_fusion", "filter_parallelization", "inject_prefetch",
+            "map_and_batch_fusion", "map_and_filter_fusion", "map_fusion", "map_parallelization",
+            "noop_elimination", "parallel_batch", "shuffle_and_repeat_fusion",
+        ),
+        bool,
+    )  # fmt: skip
+
+
+class Options(_Fields):
+    """How a dataset is computed, for `Dataset.with_options`.
+
+    Attributes: `threading` (ThreadingOptions; also `experimental_threading`), `deterministic` (also
+    `experimental_deterministic`), `experimental_slack`, `experimental_symbolic_checkpoint`,
+    `experimental_warm_start` (bools), `autotune`, `experimental_optimization` (with attributes of their own),
+    `dataset_name`. None, or options of which all are None, where nothing is wished.
+    """
+
+    _types = {
+        "autotune": _AutotuneOptions,
+        "dataset_name": str,
+        "deterministic": bool,
+        "experimental_optimization": _OptimizationOptions,
+        "experimental_slack": bool,
+        "experimental_symbolic_checkpoint": bool,
+        "experimental_warm_start": bool,
+        "threading": ThreadingOptions,
+    }
+    _other_names = {"experimental_deterministic": "deterministic", "experimental_threading": "threading"}
+
+    def __getattr__(self, name: str) -> Any:
+        name = self._other_names.get(name, name)
+        kind = self._types.get(name)
+        if kind is not None and issubclass(kind, _Fields) and name not in self._values:
+            self._values[name] = kind()
+        return super().__getattr__(name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(self._other_names.get(name, name), value)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and _wishes(other) == _wishes(self)
+
+
+def _wishes(options: _Fields) -> dict[str, Any]:
+    found = {
+        name: _wishes(value) if isinstance(value, _Fields) else value
+        for name, value in options._values.items()
+    }
+    return {name: value for name, value in found.items() if value not in (None, {})}
+
+
+class Tunable:
+    """What has options: a dataset."""
+
+    _options: Options | None = None
+
+    def options(self) -> Options:
+        """The options that were given."""
+        return self._options or Options()
+
+    def with_options(self, options: Options) -> Any:
+        """The same dataset with these options besides those that it has. TypeError for what are none."""
+        found = copy.copy(self)
+        found._options = self.options().merge(options)
+        return found

@@ -1,0 +1,46 @@
+"""Public names that need what a graph does not have: eager values, ragged tensors, another format.
+
+    load_v2 = refused_function("tf.saved_model.load_v2", "tf.saved_model.load(session, tags, path)")
+
+The name exists, so that programs can be imported and `isinstance` asked; to call it says what to use instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+__all__ = ["NotInGraphModeError", "refuse", "refused_class", "refused_function"]
+
+
+class NotInGraphModeError(NotImplementedError):
+    """A name of later TensorFlows was called whose meaning needs more than graphs and sessions have."""
+
+
+def refuse(name: str, instead: str) -> NoReturn:
+    """Raises NotInGraphModeError: `name` is not there, use `instead`."""
+    raise NotInGraphModeError(f"flowstone builds graphs and has no {name}: use {instead}")
+
+
+def refused_function(name: str, instead: str) -> Callable[..., NoReturn]:
+    """A function of this name that refuses."""
+
+    def refused(*args: Any, **kwargs: Any) -> NoReturn:
+        refuse(name, instead)
+
+    refused.__name__ = refused.__qualname__ = name.rpartition(".")[2]
+    refused.__doc__ = f"Raises NotInGraphModeError: use {instead}."
+    return refused
+
+
+def refused_class(name: str, instead: str) -> type:
+    """A class of this name that has no instances: to make one is refused, `isinstance` is False."""
+
+    def refused(cls: type, *args: Any, **kwargs: Any) -> NoReturn:
+        refuse(name, instead)
+
+    return type(
+        name.rpartition(".")[2],
+        (),
+        {"__new__": refused, "__doc__": f"Has no instances (NotInGraphModeError): use {instead}."},
+    )

@@ -1,0 +1,37 @@
+"""Names of `tf.debugging` about tracebacks and NaNs, which only later TensorFlows need."""
+
+from __future__ import annotations
+
+from flowstone.framework.refusals import refused_function
+
+__all__ = [
+    "disable_check_numerics", "disable_traceback_filtering", "enable_check_numerics",
+    "enable_traceback_filtering", "is_traceback_filtering_enabled",
+]  # fmt: skip
+
+_filters = [True]
+
+
+def enable_traceback_filtering() -> None:
+    """Does nothing but what `is_traceback_filtering_enabled` says: errors name the program's line anyway."""
+    _filters[0] = True
+
+
+def disable_traceback_filtering() -> None:
+    """Does nothing but what `is_traceback_filtering_enabled` says: tracebacks are always whole."""
+    _filters[0] = False
+
+
+def is_traceback_filtering_enabled() -> bool:
+    """What was asked for last; True at first."""
+    return _filters[0]
+
+
+enable_check_numerics = refused_function(
+    "tf.debugging.enable_check_numerics",
+    "tf.add_check_numerics_ops(), an operation that checks the graph's tensors",
+)
+
+
+def disable_check_numerics() -> None:
+    """Does nothing: tensors are checked only where the graph says so."""

@@ -1,0 +1,9 @@
+"""`flowstone.queue`: queues between steps."""
+
+from flowstone.ops.queues.queues import (
+    FIFOQueue,
+    PaddingFIFOQueue,
+    PriorityQueue,
+    QueueBase,
+    RandomShuffleQueue,
+)

@@ -1,0 +1,133 @@
+"""The objects below a checkpoint's root, their names, and the keys of their variables.
+
+An object's name is the attribute or key that holds it, its path the names from the root. A variable's key in
+a checkpoint is its path; that of an optimiser's slot is below the path of the variable that it belongs to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from flowstone.framework.tensor_proto import messages
+from flowstone.layers.base import Layer
+from flowstone.ops.variables.modules import Module
+from flowstone.ops.variables.variables import Variable
+from flowstone.training.optimizer import Optimizer
+
+__all__ = ["GRAPH_KEY", "VALUE", "ObjectGraph", "is_trackable"]
+
+GRAPH_KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"
+VALUE = "VARIABLE_VALUE"
+
+
+class Root:
+    """An object whose attributes are checkpointed."""
+
+
+def is_trackable(value: Any) -> bool:
+    """Whether a value is, or holds, what a checkpoint can have."""
+    return isinstance(value, (Variable, Optimizer, Module, Layer, Root, list, tuple, Mapping))
+
+
+def _children(value: Any) -> Iterator[tuple[str, Any]]:
+    """(name, object) of what an object holds."""
+    if isinstance(value, Variable):
+        return
+    if isinstance(value, Mapping):
+        pairs: Any = ((str(key), value[key]) for key in sorted(value, key=str))
+    elif isinstance(value, (list, tuple)):
+        pairs = ((str(i), item) for i, item in enumerate(value))
+    elif isinstance(value, Optimizer):
+        pairs = ((name, variable) for (name, _), variable in value._non_slot_dict.items())
+    elif isinstance(value, Layer):  # its own lists of variables repeat the attributes
+        pairs = ((key, item) for key, item in vars(value).items() if not key.startswith("_"))
+    else:
+        pairs = vars(value).items()
+    yield from ((name, item) for name, item in pairs if is_trackable(item))
+
+
+def _escaped(name: str) -> str:
+    return name.replace(".", "..").replace("/", ".S")
+
+
+class ObjectGraph:
+    """The objects below `root`, numbered breadth-first; `variables` has those to save by their keys."""
+
+    def __init__(self, root: Any) -> None:
+        self.objects: list[Any] = [root]
+        self.paths = [""]
+        self.edges: list[list[tuple[str, int]]] = []
+        self.slots: list[tuple[int, int, str, int]] = []  # optimiser, variable, name, slot variable
+        self._numbers = {id(root): 0}
+        at = 0
+        while at < len(self.objects):
+            self.edges.append([self._edge(at, name, item) for name, item in _children(self.objects[at])])
+            at += 1
+        self._add_slots()
+        self.variables: dict[str, Any] = {
+            self.key(i): each for i, each in enumerate(self.objects) if isinstance(each, Variable)
+        }
+
+    def _edge(self, holder: int, name: str, item: Any) -> tuple[str, int]:
+        number = self._numbers.get(id(item))
+        if number is None:
+            path = self.paths[holder]
+            number = self._add(item, f"{path}/{_escaped(name)}" if path else _escaped(name))
+        return name, number
+
+    def _add(self, item: Any, path: str) -> int:
+        self._numbers[id(item)] = len(self.objects)
+        self.objects.append(item)
+        self.paths.append(path)
+        return len(self.objects) - 1
+
+    def _add_slots(self) -> None:
+        optimizers = [(i, each) for i, each in enumerate(self.objects) if isinstance(each, Optimizer)]
+        variables = [(i, each) for i, each in enumerate(self.objects) if isinstance(each, Variable)]
+        for number, optimizer in optimizers:
+            for name in optimizer.get_slot_names():
+                for of, variable in variables:
+                    slot = optimizer.get_slot(variable, name)
+                    if slot is not None:
+                        path = f"{self.paths[of]}/.OPTIMIZER_SLOT/{self.paths[number]}/{_escaped(name)}"
+                        self.slots.append((number, of, name, self._add(slot, path)))
+                        self.edges.append([])
+
+    def key(self, number: int) -> str:
+        """The key of the variable with this number."""
+        return f"{self.paths[number]}/.ATTRIBUTES/{VALUE}"
+
+    def message(self) -> Any:
+        """The TrackableObjectGraph."""
+        message = messages("trackable_object_graph_pb2").TrackableObjectGraph()
+        for number, (each, edges) in enumerate(zip(self.objects, self.edges, strict=True)):
+            node = message.nodes.add()
+            node.has_checkpoint_values.value = True
+            for name, child in edges:
+                node.children.add(node_id=child, local_name=name)
+            if isinstance(each, Variable):
+                node.attributes.add(name=VALUE, full_name=each.op.name, checkpoint_key=self.key(number))
+        for optimizer, of, name, slot in self.slots:
+            message.nodes[optimizer].slot_variables.add(
+                original_variable_node_id=of, slot_name=name, slot_variable_node_id=slot
+            )
+        return message
+
+    def matched(self, message: Any) -> dict[int, int]:
+        """The message's numbers of the objects that this graph has at the same place, by own number."""
+        found = {0: 0}
+        waiting = [0]
+        while waiting:
+            own = waiting.pop(0)
+            children = {child.local_name: child.node_id for child in message.nodes[found[own]].children}
+            for name, number in self.edges[own]:
+                if name in children and number not in found:
+                    found[number] = children[name]
+                    waiting.append(number)
+        for optimizer, of, name, slot in self.slots:
+            if optimizer in found and of in found:
+                for each in message.nodes[found[optimizer]].slot_variables:
+                    if each.original_variable_node_id == found[of] and each.slot_name == name:
+                        found[slot] = each.slot_variable_node_id
+        return found

@@ -1,0 +1,97 @@
+"""What `tf.config` sets holds for sessions made without a ConfigProto."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import flowstone as tf
+from flowstone.client import process_settings
+
+
+@pytest.fixture(autouse=True)
+def nothing_set() -> Iterator[None]:
+    def clear() -> None:
+        for each in (process_settings._config, process_settings._hidden, process_settings._logical):
+            each.clear()  # type: ignore[attr-defined]
+
+    clear()
+    yield
+    clear()
+
+
+def taken(**given: Any) -> Any:
+    with tf.Graph().as_default(), tf.Session(**given) as session:
+        return session._config
+
+
+def test_nothing_set_is_no_config() -> None:
+    assert not tf.config.get_soft_device_placement()
+    assert tf.config.threading.get_inter_op_parallelism_threads() == 0
+    assert tf.config.optimizer.get_jit() == ""
+    assert taken() is None
+
+
+def test_sessions_take_what_is_set() -> None:
+    tf.config.set_soft_device_placement(True)
+    tf.config.threading.set_inter_op_parallelism_threads(3)
+    tf.config.threading.set_intra_op_parallelism_threads(2)
+    tf.debugging.set_log_device_placement(False)
+    tf.config.optimizer.set_jit("autoclustering")
+    tf.config.optimizer.set_experimental_options(
+        {"constant_folding": True, "auto_parallel": True, "disable_meta_optimizer": True}
+    )
+    config = taken()
+    assert (config.inter_op_parallelism_threads, config.intra_op_parallelism_threads) == (3, 2)
+    assert config.allow_soft_placement
+    assert not config.log_device_placement
+    assert tf.config.threading.get_inter_op_parallelism_threads() == 3
+    assert tf.config.threading.get_intra_op_parallelism_threads() == 2
+    assert tf.config.optimizer.get_jit() == "autoclustering"
+    assert tf.config.optimizer.get_experimental_options() == {
+        "disable_meta_optimizer": True,
+        "disable_model_pruning": False,
+        "constant_folding": True,
+        "auto_parallel": True,
+    }
+
+
+def test_a_given_config_counts_alone() -> None:
+    tf.config.set_soft_device_placement(True)
+    given = tf.ConfigProto(inter_op_parallelism_threads=5)
+    assert taken(config=given) is given
+    assert not given.allow_soft_placement
+
+
+def test_a_processor_in_parts() -> None:
+    cpu = tf.config.list_physical_devices("CPU")[0]
+    parts = [tf.config.LogicalDeviceConfiguration(), tf.config.LogicalDeviceConfiguration()]
+    tf.config.set_logical_device_configuration(cpu, parts)
+    assert tf.config.get_logical_device_configuration(cpu) == parts
+    assert [each.name for each in tf.config.list_logical_devices("CPU")] == ["/device:CPU:0", "/device:CPU:1"]
+    with tf.Graph().as_default(), tf.Session() as session:
+        with tf.device("/cpu:1"):
+            doubled = tf.constant(2) * 2
+        assert session.run(doubled) == 4
+
+
+@pytest.mark.parametrize(
+    "parts", [[], [tf.config.LogicalDeviceConfiguration(memory_limit=10)]], ids=["none", "limited"]
+)
+def test_a_processor_cannot_be_divided_so(parts: list[Any]) -> None:
+    with pytest.raises(ValueError, match="memory_limit"):
+        tf.config.set_logical_device_configuration(tf.config.list_physical_devices("CPU")[0], parts)
+
+
+def test_visible_devices() -> None:
+    cpus = tf.config.list_physical_devices("CPU")
+    tf.config.set_visible_devices(cpus, "CPU")
+    assert tf.config.get_visible_devices("CPU") == cpus
+    with pytest.raises(ValueError, match="needs a CPU"):
+        tf.config.set_visible_devices([], "CPU")
+    with pytest.raises(ValueError, match="Unrecognized"):
+        tf.config.set_visible_devices([tf.config.PhysicalDevice("a", "b")])
+    with pytest.raises(ValueError, match="Unrecognized"):
+        tf.config.get_logical_device_configuration(tf.config.PhysicalDevice("a", "b"))
