@@ -42,6 +42,20 @@ def test_they_are_the_gradients_by_sizes(form: str, dtype: str) -> None:
         np.testing.assert_allclose(mine, theirs, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("channels", [(1, 1), (2, 1), (1, 3)])
+def test_few_channels(channels: tuple[int, int]) -> None:
+    x, kernel = RANDOM.randn(1, 4, 4, channels[0]), RANDOM.randn(2, 2, *channels)
+    options: dict[str, Any] = {"strides": [1, 1, 1, 1], "padding": "SAME"}
+    with tf.Graph().as_default(), tf.Session() as session:
+        dy = RANDOM.randn(1, 4, 4, channels[1])
+        found = F.Conv2DBackpropInputV2(x, kernel, dy, **options)
+        expected = F.Conv2DBackpropInput(x.shape, kernel, dy, **options)
+        np.testing.assert_allclose(*session.run([found, expected]), rtol=1e-9)
+        found = F.Conv2DBackpropFilterV2(x, kernel, dy, **options)
+        expected = F.Conv2DBackpropFilter(x, kernel.shape, dy, **options)
+        np.testing.assert_allclose(*session.run([found, expected]), rtol=1e-9)
+
+
 def test_integers_have_exact_gradients() -> None:
     x, kernel = np.zeros((1, 3, 3, 1), np.int32), np.arange(4, dtype=np.int32).reshape(2, 2, 1, 1)
     dy = np.full((1, 2, 2, 1), 2**20 + 1, np.int32)

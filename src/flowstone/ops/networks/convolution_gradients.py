@@ -68,6 +68,8 @@ def _kernel(argument: int) -> KernelFactory:
             if not x.numel() or not dy.numel():
                 return torch.zeros_like((x if argument == 0 else kernel), dtype=dtype)
             groups = x.shape[1] // weights.shape[1]
+            if argument == 1:
+                weights = x.new_empty(weights.shape)  # ATen wants it contiguous, and only its shape counts
             wanted = [argument == 0, argument == 1, False]
             found = torch.ops.aten.convolution_backward.default(
                 dy, x, weights, None, strides, before, dilations, False, [0] * (rank - 2), groups, wanted
