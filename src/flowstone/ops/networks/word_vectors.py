@@ -32,7 +32,7 @@ _MOST_EPOCHS = 1000  # that may go by without a word being kept
 _UNKNOWN = b"UNK"
 _LEAST_WINDOWS = 10
 _POWER = 0.75  # of a word's count: how likely it is drawn as a negative
-_REMOVED = (19, "the programs of tensorflow/models, which bring their own ops")
+_REMOVED_IN = 19
 
 
 class Corpus:
@@ -134,7 +134,7 @@ skipgram_op = op(
     "filename: string ; batch_size: int ; window_size: int = 5 ; min_count: int = 5 ; "
     "subsample: float = 0.001",
     stateful=True,
-    deprecated=_REMOVED,
+    deprecated=(_REMOVED_IN, "tf.data.TextLineDataset"),
 )
 skipgram_op.no_gradient()
 
@@ -189,7 +189,7 @@ train_op = op(
     "vocab_count: list(int) ; num_negative_samples: int",
     stateful=True,
     mutates=[0, 1],
-    deprecated=_REMOVED,
+    deprecated=(_REMOVED_IN, "tf.nn.nce_loss"),
 )
 train_op.no_gradient()
 
