@@ -26,6 +26,8 @@ __getattr__, __dir__ = _late_names(
     {
         "flowstone.ops.randomness.candidate_sampling": "all_candidate_sampler fixed_unigram_candidate_sampler"
         " learned_unigram_candidate_sampler log_uniform_candidate_sampler uniform_candidate_sampler",
+        "flowstone.ops.randomness.generators": "Algorithm Generator create_rng_state get_global_generator"
+        " set_global_generator",
         "flowstone.ops.randomness.seeds": "fold_in split",
         "flowstone.ops.randomness.stateless_rejection": "stateless_binomial stateless_gamma"
         " stateless_parameterized_truncated_normal stateless_poisson",

@@ -64,6 +64,7 @@ __getattr__, __dir__ = _late_names(
     {
         "flowstone.framework.later_io_forms": "CheckpointOptions",
         "flowstone.io.events": "summary_iterator",
+        "flowstone.ops.networks.dual_coordinate_ascent": "sdca_fprint sdca_optimizer sdca_shrink_l1",
         "flowstone.training.basic_loops": "basic_train_loop",
         "flowstone.training.checkpoint_hook": "CheckpointSaverHook CheckpointSaverListener",
         "flowstone.training.checkpoint_reading": "NewCheckpointReader checkpoints_iterator"

@@ -94,6 +94,7 @@ MARKED_STATEFUL = frozenset(
         "Placeholder",
         "PlaceholderV2",
         "ReadFile",
+        "SdcaOptimizer",
         "WriteFile",
     )
 )

@@ -9,6 +9,7 @@ FLOATS = "half float32 float64"
 KEY, COUNTER = np.array([10413732777507651514], np.uint64), np.array([5, 17830669156045600267], np.uint64)
 INF, NAN = float("inf"), float("nan")
 GAMMA, POISSON, BINOMIAL = "StatelessRandomGammaV2", "StatelessRandomPoisson", "StatelessRandomBinomial"
+UNIFORM_INT = "StatefulUniformInt"
 TRUNCATED = "StatelessParameterizedTruncatedNormal"
 BOX = "StatelessSampleDistortedBoundingBox"
 ONE_BOX = [[[0.1, 0.2, 0.8, 0.9]]]
@@ -129,4 +130,39 @@ CASES = [
     case("RngSkip", resource(integer([-2, 5, 7])), integer(1), integer(10), label="carry"),
     case("RngSkip", resource(integer([[5], [0], [7]])), integer(1), integer(9), error=INVALID, label="rank"),
     case("RngSkip", STATE, integer(7), integer(10), error=INVALID, label="algorithm"),
+    [
+        case(op, STATE, integer(1), integer([33, 3]), dtype=dtype, dtypes=dtype)
+        for op in ("StatefulStandardNormalV2", "StatefulTruncatedNormal")
+        for dtype in ("half", "bfloat16", "float32", "float64")
+    ],
+    [
+        case("StatefulUniformFullInt", STATE, integer(1), integer([33, 3]), dtype=dtype)
+        for dtype in ("int32", "int64", "uint32", "uint64")
+    ],
+    [
+        case(UNIFORM_INT, STATE, integer(1), integer([33]), literal(-5, t), literal(100, t), dtype=t)
+        for t in ("int32", "int64")
+    ],
+    case(UNIFORM_INT, STATE, integer(1), integer([3]), integer(5), integer(5), error=INVALID, dtype="int64"),
+    [
+        case(UNIFORM_INT, STATE, integer(n), integer([3]), integer(1), integer(5), error=error, dtype="int64")
+        for n, error in ((2, "UnimplementedError"), (4, INVALID), (3, None))
+    ],
+    [
+        case(op, STATE, integer(1), literal([0, 2], "int32"), dtype=dtype, label="empty")
+        for op, dtype in (("StatefulStandardNormalV2", "float32"), ("StatefulUniformFullInt", "int32"))
+    ],
+    case("StatefulStandardNormalV2", STATE, integer(1), integer([-1]), error=INVALID, label="size"),
+    case("StatefulStandardNormalV2", STATE, integer([1]), integer([2]), error="ValueError", label="vector"),
+    [case("RngReadAndSkip", STATE, literal(1), literal(delta, "uint64")) for delta in (10, 0, 2**63 + 1)],
+    case("RngReadAndSkip", resource(integer([-2, 5, -7])), literal(1), literal(10, "uint64"), label="carry"),
+    case("RngReadAndSkip", STATE, literal(3), literal(1, "uint64")),
+    case("RngReadAndSkip", STATE, literal(2), literal(1, "uint64"), error="UnimplementedError"),
+    case("RngReadAndSkip", STATE, literal(7), literal(10, "uint64"), error=INVALID, label="algorithm"),
+    case("RngReadAndSkip", STATE, literal([1]), literal(10, "uint64"), error="ValueError", label="vector"),
+    [
+        case("NonDeterministicInts", integer([3, 4]), dtype=dtype, values=False)
+        for dtype in ("int32", "int64", "uint32", "uint64")
+    ],
+    case("NonDeterministicInts", integer([0, 4]), label="empty"),
 ]

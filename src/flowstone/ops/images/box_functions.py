@@ -8,10 +8,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from flowstone.framework import dtypes
 from flowstone.framework.operation import F
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.ops.control.functional import map_fn
 from flowstone.ops.images.box_crops import crop_and_resize_op
 from flowstone.ops.images.box_drawing import draw_bounding_boxes_op, draw_bounding_boxes_v2_op
 from flowstone.ops.images.box_suppression import (
@@ -100,8 +103,16 @@ def non_max_suppression_padded(
 
     On request zeros follow them, up to `max_output_size` numbers.
     `sorted_input`, `canonicalized_coordinates` and `tile_size` have no influence on the result.
+    `boxes` [..., n, 4] and `scores` [..., n] of several images give numbers [..., max_output_size] and counts
+    [...]; these must be padded, else ValueError, and overlaps of just the threshold are too large there.
     """
     with get_default_graph().name_scope(name or "non_max_suppression_padded"):
+        boxes = convert_to_tensor(boxes, name="boxes")
+        if boxes.dims is not None and len(boxes.dims) > 2:
+            if not pad_to_max_output_size:
+                raise ValueError("'pad_to_max_output_size' (value False) must be True for batched input")
+            scores = convert_to_tensor(scores, name="scores")
+            return _of_images(boxes, scores, max_output_size, iou_threshold, score_threshold)
         result = non_max_suppression_v4_op.several(
             boxes,
             scores,
@@ -111,6 +122,29 @@ def non_max_suppression_padded(
             pad_to_max_output_size=pad_to_max_output_size,
         )
         return result.selected_indices, result.valid_outputs
+
+
+def _of_images(
+    boxes: Tensor, scores: Tensor, max_output_size: Any, iou_threshold: Any, score_threshold: Any
+) -> tuple[Tensor, Tensor]:
+    """The choice in each image [..., n, 4] apart: numbers [..., max_output_size], and how many they are."""
+    batch = F.Shape(scores)[:-1]
+    images = F.Reshape(boxes, F.ConcatV2([[-1], F.Shape(boxes)[-2:]], 0))
+    rows = F.Reshape(scores, F.ConcatV2([F.Shape(images)[:1], F.Shape(scores)[-1:]], 0))
+    size = convert_to_tensor(max_output_size, dtypes.int32, name="max_output_size")
+    # Overlaps above the number before the threshold are those from the threshold on.
+    threshold = F.Maximum(F.NextAfter(convert_to_tensor(iou_threshold, dtypes.float32), np.float32(-1)), 0.0)
+    least = convert_to_tensor(score_threshold, dtypes.float32)
+
+    def choose(image: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+        chosen = non_max_suppression_v4_op.several(
+            *image, size, threshold, least, pad_to_max_output_size=True
+        )
+        return chosen.selected_indices, chosen.valid_outputs
+
+    numbers, counts = map_fn(choose, (images, rows), dtype=(dtypes.int32, dtypes.int32))
+    numbers = F.Reshape(numbers, F.ConcatV2([batch, F.Reshape(size, [1])], 0))
+    return numbers, F.Reshape(counts, batch)
 
 
 def non_max_suppression_with_scores(

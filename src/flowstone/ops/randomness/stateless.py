@@ -138,12 +138,13 @@ def _set_kernel(declaration: OpDeclaration, seeded: bool, draw: Draw, bounds: bo
             low, high = (int(x) for x in rest[count:])
             if low >= high:
                 raise _invalid(f"Need minval < maxval, got {low} >= {high}")
-            return _between(state, math.prod(sizes), low, high, kind, device).reshape(sizes)
+            return between(state, math.prod(sizes), low, high, kind, device).reshape(sizes)
 
         return values
 
 
-def _full(state: State, count: int, kind: torch.dtype, device: torch.device) -> torch.Tensor:
+def full(state: State, count: int, kind: torch.dtype, device: torch.device) -> torch.Tensor:
+    """Integers of all numbers of the type."""
     bits = 8 * kind.itemsize
     numbers = philox.full_integers(state, count, bits, device)
     if kind is torch.uint64:
@@ -151,7 +152,7 @@ def _full(state: State, count: int, kind: torch.dtype, device: torch.device) -> 
     return numbers.to(torch.int32) if kind is torch.int32 else numbers.to(kind)
 
 
-def _between(
+def between(
     state: State, count: int, low: int, high: int, kind: torch.dtype, device: torch.device
 ) -> torch.Tensor:
     """Integers of [low, high): the rest of random bits by the width, which is as good as uniform."""
@@ -173,12 +174,12 @@ def _between(
 _declare("RandomUniform", _FLOATS, " = float", philox.uniform)
 _declare("RandomNormal", _FLOATS, " = float", philox.normal)
 _declare("TruncatedNormal", _FLOATS, " = float", philox.truncated_normal)
-_declare("RandomUniformFullInt", _INTEGERS, " = uint64", _full, seeds="[int32, int64, uint32, uint64]")
+_declare("RandomUniformFullInt", _INTEGERS, " = uint64", full, seeds="[int32, int64, uint32, uint64]")
 _declare(
     "RandomUniformInt",
     (dtypes.int32, dtypes.int64),
     "",
-    _full,
+    full,
     bounds=True,
     shapes="type in [int32, int64]",
 )

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from flowstone.framework import dtypes, errors
+from flowstone.framework.containers import Variable
 from flowstone.framework.graph_operation import Operation
 from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
 from flowstone.framework.node import Node
@@ -21,6 +22,7 @@ from flowstone.framework.scope import get_default_graph
 from flowstone.framework.shape import merge
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.randomness import philox
+from flowstone.ops.randomness.generator_states import advance
 from flowstone.ops.randomness.random import normal_within
 from flowstone.ops.randomness.rejection_streams import binomial, gamma, poisson
 from flowstone.ops.randomness.stateless import sizes_of, state_of_key, state_of_seed
@@ -156,7 +158,40 @@ _set_kernel(poisson_op, _poisson)
 _set_kernel(binomial_op, _binomial)
 _set_kernel(truncated_normal_op, _truncated)
 
-for _declaration in (poisson_op, binomial_op, truncated_normal_op):
+stateful_binomial_op = op(
+    "StatefulRandomBinomial",
+    "resource: resource, algorithm: int64, shape: S, counts: T, probs: T -> output: dtype",
+    f"S: type in [int32, int64] ; T: type in {_NUMBERS} = double ; dtype: type in {_NUMBERS} = int64",
+    stateful=True,
+    mutates=[0],
+    host=["algorithm", "shape"],
+    cost=200,
+)
+
+
+@stateful_binomial_op.infer
+def _(node: Node) -> Shapes:
+    merge(node.dims(1), ())
+    return node.constant_dims(2)
+
+
+@stateful_binomial_op.kernel(CPU, GPU)
+def _(node: Node, env: Environment) -> Kernel:
+    kind = node.attributes["dtype"].torch
+
+    def values(
+        variable: Variable, algorithm: torch.Tensor, shape: torch.Tensor, *parameters: torch.Tensor
+    ) -> torch.Tensor:
+        sizes = sizes_of(shape)
+        samples, each = _places(sizes, parameters)
+        state = advance(variable, algorithm, math.prod(sizes))
+        drawn = _binomial(state, torch.arange(len(each[0]), device=env.device), *each)
+        return _cast(_in_order(drawn, samples, sizes), kind)
+
+    return values
+
+
+for _declaration in (stateful_binomial_op, poisson_op, binomial_op, truncated_normal_op):
     _declaration.not_differentiable()
 
 

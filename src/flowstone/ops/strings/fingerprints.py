@@ -25,7 +25,7 @@ from flowstone.ops.strings.packed import BLOCK, WORD, Packed
 
 Words = np.ndarray[Any, Any]
 
-_K0, _K1, _K2 = (np.uint64(k) for k in (0xC3A5C85C97CB3127, 0xB492B66FBE98F273, 0x9AE16A3B2F90404F))
+K0, K1, K2 = (np.uint64(k) for k in (0xC3A5C85C97CB3127, 0xB492B66FBE98F273, 0x9AE16A3B2F90404F))
 _MURMUR = np.uint64(0xC6A4A7935BD1E995)
 _ROUND = 64  # bytes that a round of FarmHash takes
 _FEW = 4
@@ -42,7 +42,7 @@ def _in_blocks(hashes: Callable[[Packed], Words], strings: Sequence[bytes]) -> W
     return np.concatenate(parts)
 
 
-def _absorb(
+def absorb(
     state: Words, starts: Words, rounds: Words, size: int, step: Callable[[Any, Any], Sequence[Any]]
 ) -> None:
     """Changes the columns of `state` by a `step` for each of so many blocks of `size` bytes; `rounds` falls.
@@ -66,13 +66,13 @@ def _absorb(
         return
 
 
-def _rotate(x: Words, bits: int) -> Words:
+def rotate(x: Words, bits: int) -> Words:
     """`x` rotated to the right."""
     result: Words = (x >> np.uint64(bits)) | (x << np.uint64(64 - bits))
     return result
 
 
-def _shift_mix(x: Words) -> Words:
+def shift_mix(x: Words) -> Words:
     result: Words = x ^ (x >> np.uint64(47))
     return result
 
@@ -110,14 +110,14 @@ def fingerprint_cat64(first: Words, second: Words) -> Words:
     """The fingerprint of two fingerprints in this order: uint64, broadcasting."""
     with np.errstate(over="ignore"):
         result = np.asarray(first, np.uint64) ^ _MURMUR
-        result = (result ^ (_shift_mix(np.asarray(second, np.uint64) * _MURMUR) * _MURMUR)) * _MURMUR
-        return _shift_mix(_shift_mix(result) * _MURMUR)
+        result = (result ^ (shift_mix(np.asarray(second, np.uint64) * _MURMUR) * _MURMUR)) * _MURMUR
+        return shift_mix(shift_mix(result) * _MURMUR)
 
 
 def _mix(u: Words, v: Words, multiplier: Words) -> Words:
     """128 bits to 64."""
-    a = _shift_mix((u ^ v) * multiplier)
-    result: Words = _shift_mix((v ^ a) * multiplier) * multiplier
+    a = shift_mix((u ^ v) * multiplier)
+    result: Words = shift_mix((v ^ a) * multiplier) * multiplier
     return result
 
 
@@ -127,7 +127,7 @@ def _to_3(packed: Packed, starts: Words, lengths: Words) -> Words:
     )
     y = first + (middle << np.uint64(8))
     z = lengths.astype(np.uint64) + (last << np.uint64(2))
-    result: Words = _shift_mix((y * _K2) ^ (z * _K0)) * _K2
+    result: Words = shift_mix((y * K2) ^ (z * K0)) * K2
     return result
 
 
@@ -140,33 +140,33 @@ def _to_7(packed: Packed, starts: Words, lengths: Words) -> Words:
 
 def _to_16(packed: Packed, starts: Words, lengths: Words) -> Words:
     multiplier = _multiplier(lengths.astype(np.uint64))
-    a, b = packed.words(starts) + _K2, packed.words(starts + lengths - 8)
-    c, d = _rotate(b, 37) * multiplier + a, (_rotate(a, 25) + b) * multiplier
+    a, b = packed.words(starts) + K2, packed.words(starts + lengths - 8)
+    c, d = rotate(b, 37) * multiplier + a, (rotate(a, 25) + b) * multiplier
     return _mix(c, d, multiplier)
 
 
 def _to_32(packed: Packed, starts: Words, lengths: Words) -> Words:
     multiplier = _multiplier(lengths.astype(np.uint64))
-    a, b = packed.words(starts) * _K1, packed.words(starts + 8)
+    a, b = packed.words(starts) * K1, packed.words(starts + 8)
     ends = starts + lengths
-    c, d = packed.words(ends - 8) * multiplier, packed.words(ends - 16) * _K2
-    return _mix(_rotate(a + b, 43) + _rotate(c, 30) + d, a + _rotate(b + _K2, 18) + c, multiplier)
+    c, d = packed.words(ends - 8) * multiplier, packed.words(ends - 16) * K2
+    return _mix(rotate(a + b, 43) + rotate(c, 30) + d, a + rotate(b + K2, 18) + c, multiplier)
 
 
 def _to_64(packed: Packed, starts: Words, lengths: Words) -> Words:
     multiplier = _multiplier(lengths.astype(np.uint64))
-    a, b = packed.words(starts) * _K2, packed.words(starts + 8)
+    a, b = packed.words(starts) * K2, packed.words(starts + 8)
     ends = starts + lengths
-    c, d = packed.words(ends - 8) * multiplier, packed.words(ends - 16) * _K2
-    y = _rotate(a + b, 43) + _rotate(c, 30) + d
-    z = _mix(y, a + _rotate(b + _K2, 18) + c, multiplier)
+    c, d = packed.words(ends - 8) * multiplier, packed.words(ends - 16) * K2
+    y = rotate(a + b, 43) + rotate(c, 30) + d
+    z = _mix(y, a + rotate(b + K2, 18) + c, multiplier)
     e, f = packed.words(starts + 16) * multiplier, packed.words(starts + 24)
     g, h = (y + packed.words(ends - 32)) * multiplier, (z + packed.words(ends - 24)) * multiplier
-    return _mix(_rotate(e + f, 43) + _rotate(g, 30) + h, e + _rotate(f + a, 18) + g, multiplier)
+    return _mix(rotate(e + f, 43) + rotate(g, 30) + h, e + rotate(f + a, 18) + g, multiplier)
 
 
 def _multiplier(size: Words) -> Words:
-    result: Words = _K2 + size * np.uint64(2)
+    result: Words = K2 + size * np.uint64(2)
     return result
 
 
@@ -177,16 +177,16 @@ def _beyond_64(packed: Packed, starts: Words, lengths: Words) -> Words:
     starts, lengths = starts[order], lengths[order]
     state = np.zeros((7, len(starts)), np.uint64)
     state[0] = 81
-    state[1] = state[0] * _K1 + np.uint64(113)
-    state[2] = _shift_mix(state[1] * _K2 + np.uint64(113)) * _K2
-    state[0] = state[0] * _K2 + packed.words(starts)
-    _absorb(state, starts, rounds[order], _ROUND, lambda part, at: _round(packed, at, part, _K1))
+    state[1] = state[0] * K1 + np.uint64(113)
+    state[2] = shift_mix(state[1] * K2 + np.uint64(113)) * K2
+    state[0] = state[0] * K2 + packed.words(starts)
+    absorb(state, starts, rounds[order], _ROUND, lambda part, at: farm_round(packed, at, part, K1))
     result = np.empty(len(starts), np.uint64)
     result[order] = _finish(packed, starts, lengths, state)
     return result
 
 
-def _round(
+def farm_round(
     packed: Packed, at: Words, state: Words, multiplier: Words, nine: int = 1, tail: Words | None = None
 ) -> tuple[Words, ...]:
     """One round of the state (x, y, z, v, w), where v and w are pairs; x and z change places at its end."""
@@ -196,40 +196,40 @@ def _round(
         w0 = w0 + tail
         v0 = v0 + w0
         w0 = w0 + v0
-    x = _rotate(x + y + v0 + packed.words(at + 8), 37) * multiplier
-    y = _rotate(y + v1 + packed.words(at + 48), 42) * multiplier
+    x = rotate(x + y + v0 + packed.words(at + 8), 37) * multiplier
+    y = rotate(y + v1 + packed.words(at + 48), 42) * multiplier
     x = x ^ (w1 * weight)
     y = y + v0 * weight + packed.words(at + 40)
-    z = _rotate(z + w0, 33) * multiplier
-    v = _weak(packed, at, v1 * multiplier, x + w0)
-    w = _weak(packed, at + 32, z + w1, y + packed.words(at + 16))
+    z = rotate(z + w0, 33) * multiplier
+    v = weak_pair(packed, at, v1 * multiplier, x + w0)
+    w = weak_pair(packed, at + 32, z + w1, y + packed.words(at + 16))
     return (z, y, x, *v, *w)
 
 
-def _weak(packed: Packed, at: Words, a: Words, b: Words) -> tuple[Words, Words]:
+def weak_pair(packed: Packed, at: Words, a: Words, b: Words) -> tuple[Words, Words]:
     """32 bytes and two seeds to a pair."""
     first, second, third, fourth = (packed.words(at + offset) for offset in (0, 8, 16, 24))
     a = a + first
-    b = _rotate(b + a + fourth, 21)
+    b = rotate(b + a + fourth, 21)
     c = a
     a = a + second + third
-    b = b + _rotate(a, 44)
+    b = b + rotate(a, 44)
     return a + fourth, b + c
 
 
 def _finish(packed: Packed, starts: Words, lengths: Words, state: Words) -> Words:
-    multiplier = _K1 + ((state[2] & np.uint64(0xFF)) << np.uint64(1))
+    multiplier = K1 + ((state[2] & np.uint64(0xFF)) << np.uint64(1))
     tail = ((lengths - 1) & (_ROUND - 1)).astype(np.uint64)
-    x, y, z, v0, v1, w0, w1 = _round(packed, starts + lengths - _ROUND, state, multiplier, 9, tail)
+    x, y, z, v0, v1, w0, w1 = farm_round(packed, starts + lengths - _ROUND, state, multiplier, 9, tail)
     return _mix(
-        _mix(v0, w0, multiplier) + _shift_mix(y) * _K0 + z,
+        _mix(v0, w0, multiplier) + shift_mix(y) * K0 + z,
         _mix(v1, w1, multiplier) + x,
         multiplier,
     )
 
 
 _CLASSES = (
-    (0, 0, lambda packed, starts, lengths: _K2),
+    (0, 0, lambda packed, starts, lengths: K2),
     (1, 3, _to_3),
     (4, 7, _to_7),
     (8, 16, _to_16),
@@ -259,7 +259,7 @@ def _sip_hashes(packed: Packed, initial: Words) -> Words:
     order = np.argsort(-counts, kind="stable")
     starts, lengths = packed.starts[order], packed.lengths[order]
     state = np.repeat(initial[:, None], len(starts), 1)
-    _absorb(state, starts, counts[order], WORD, lambda part, at: _compress(part, packed.words(at)))
+    absorb(state, starts, counts[order], WORD, lambda part, at: _compress(part, packed.words(at)))
     last = _tail(packed, starts, lengths) | (lengths.astype(np.uint64) << np.uint64(56))
     a, b, c, d = _compress(state, last)
     a, b, c, d = _sip_rounds((a, b, c ^ np.uint64(0xFF), d), 4)
@@ -278,11 +278,11 @@ def _sip_rounds(state: tuple[Words, ...], count: int) -> tuple[Words, ...]:
     a, b, c, d = state
     for _ in range(count):
         a, c = a + b, c + d
-        b, d = _rotate(b, 51) ^ a, _rotate(d, 48) ^ c
-        a = _rotate(a, 32)
+        b, d = rotate(b, 51) ^ a, rotate(d, 48) ^ c
+        a = rotate(a, 32)
         c, a = c + b, a + d
-        b, d = _rotate(b, 47) ^ c, _rotate(d, 43) ^ a
-        c = _rotate(c, 32)
+        b, d = rotate(b, 47) ^ c, rotate(d, 43) ^ a
+        c = rotate(c, 32)
     return a, b, c, d
 
 
@@ -301,12 +301,12 @@ def _murmur_hashes(packed: Packed) -> Words:
     state = (np.uint64(0xDECAFCAFFE) ^ (lengths.astype(np.uint64) * _MURMUR))[None]
 
     def step(part: Any, at: Any) -> tuple[Words]:
-        word = _shift_mix(packed.words(at) * _MURMUR) * _MURMUR
+        word = shift_mix(packed.words(at) * _MURMUR) * _MURMUR
         return ((part[0] ^ word) * _MURMUR,)
 
-    _absorb(state, starts, counts[order], WORD, step)
+    absorb(state, starts, counts[order], WORD, step)
     mixed = (state[0] ^ _tail(packed, starts, lengths)) * _MURMUR
     mixed = np.where(lengths % WORD == 0, state[0], mixed)
     result = np.empty(len(starts), np.uint64)
-    result[order] = _shift_mix(_shift_mix(mixed) * _MURMUR)
+    result[order] = shift_mix(shift_mix(mixed) * _MURMUR)
     return result
