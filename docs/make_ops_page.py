@@ -42,7 +42,7 @@ def table(ops: list[str]) -> list[str]:
 def page() -> str:
     """The text of the page."""
     first = names("tensorflow-1.4-ops.txt")
-    later = sorted(set(names("later-ops.txt")) - set(first))
+    later = sorted({*names("later-ops.txt"), *names("more-ops.txt")} - set(first))
     counts = [sum(name in registry for name in ops) for ops in (first, later)]
     lines = [
         "# The ops of TensorFlow, and their state here",

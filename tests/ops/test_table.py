@@ -163,6 +163,7 @@ EXEMPT: dict[str, str] = {
     ),
     "GenerateVocabRemapping": "tests/ops/checkpoints/test_remapping.py",
     "LoadAndRemapMatrix": "tests/ops/checkpoints/test_remapping.py",
+    "EagerPyFunc": "tests/public_names/later_calls.py",
     "SqlDataset": "tests/data/test_databases.py",
     "ExperimentalParseExampleDataset": "tests/data/test_raw_datasets.py",
     "GeneratorDataset": "tests/data/test_raw_datasets.py",

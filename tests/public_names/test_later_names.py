@@ -21,16 +21,6 @@ LEFT = {
         "tf.io.decode_webp",
     },
     "a network's own boxes, which no kernel proposes": {"tf.image.generate_bounding_box_proposals"},
-    "generators with a state of their own": {
-        f"tf.random.{name}"
-        for name in (
-            "Algorithm",
-            "Generator",
-            "create_rng_state",
-            "get_global_generator",
-            "set_global_generator",
-        )
-    },
 }
 REFUSED = {
     "tf": "GradientTape RaggedTensor RaggedTensorSpec check_pinned function ragged_fill_empty_rows"

@@ -8,13 +8,10 @@ from typing import Any
 import numpy as np
 
 from flowstone.framework import dtypes
-from flowstone.framework.scope import get_default_graph
 from flowstone.framework.tensor import convert_to_tensor
-from flowstone.ops.control.script import py_func
+from flowstone.ops.control.script import call_node, eager_py_func_op
 
 __all__ = ["py_function"]
-
-_NO_GRADIENT = "FlowstonePyFunction"
 
 
 class StepArray(np.ndarray):
@@ -49,9 +46,7 @@ def py_function(
             return [_typed(each, dtype) for each, dtype in zip(returned, Tout)]
         return returned if returned is None or isinstance(Tout, (list, tuple)) else _typed(returned, Tout)
 
-    graph = inputs[0].graph if inputs else get_default_graph()
-    with graph.gradient_override_map({"PyFunc": _NO_GRADIENT}):
-        return py_func(call, inputs, Tout, name=name or "PyFunction")
+    return call_node(eager_py_func_op, call, inputs, Tout, name)
 
 
 def _typed(value: Any, dtype: Any) -> Any:

@@ -18,7 +18,7 @@ from flowstone.framework.function import FunctionGraph
 from flowstone.framework.graph import Graph, Operation
 from flowstone.framework.kernel import CPU, Environment
 from flowstone.framework.node import Node
-from flowstone.framework.operation import op
+from flowstone.framework.operation import OpDeclaration, op
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.values import as_bytes_array, to_numpy, to_runtime
 
@@ -29,6 +29,7 @@ _ATTRIBUTES = "token: string ; Tin: list(type) >= 0 ; Tout: list(type) >= 0"
 
 py_func_op = op("PyFunc", _SIGNATURE, _ATTRIBUTES, stateful=True)
 py_func_stateless_op = op("PyFuncStateless", _SIGNATURE, _ATTRIBUTES)
+eager_py_func_op = op("EagerPyFunc", _SIGNATURE, f"{_ATTRIBUTES} ; is_async: bool = false", stateful=True)
 
 _ERRORS: tuple[tuple[type[Exception], Callable[[Any, Any, str], errors.OpError]], ...] = (
     (NotImplementedError, errors.UnimplementedError),
@@ -120,10 +121,12 @@ def _result(i: int, value: Any, dtype: Any, token: str) -> Any:
     return to_runtime(array, dtype)
 
 
-for _declaration in (py_func_op, py_func_stateless_op):
+for _declaration in (py_func_op, py_func_stateless_op, eager_py_func_op):
     _declaration.infer(lambda node: [None] * len(node.attributes["Tout"]))
     _declaration.kernel(CPU)(_kernel)
-    _declaration.not_differentiable()
+py_func_op.not_differentiable()
+py_func_stateless_op.not_differentiable()
+eager_py_func_op.no_gradient()
 
 
 def py_func(
@@ -137,13 +140,19 @@ def py_func(
     StopIteration: OutOfRangeError; MemoryError: ResourceExhaustedError; NotImplementedError:
     UnimplementedError; others: UnknownError. Results of another number or dtype are InvalidArgumentErrors.
     Raises ValueError if `func` is not callable."""
+    return call_node(py_func_op if stateful else py_func_stateless_op, func, inp, Tout, name)
+
+
+def call_node(
+    declaration: OpDeclaration, func: Callable[..., Any], inp: Any, Tout: Any, name: str | None
+) -> Any:
+    """The results of a node of `declaration` that calls `func`, see `py_func`."""
     if not callable(func):
         raise ValueError(f"Expected func to be callable. Received func={func} of type {type(func)}.")
     is_list = isinstance(Tout, (list, tuple))
     types = [dtypes.as_dtype(dtype) for dtype in (Tout if is_list else [Tout])]
     inputs = list(inp)
     graph = next((x.graph for x in inputs if hasattr(x, "graph")), None) or get_default_graph()
-    declaration = py_func_op if stateful else py_func_stateless_op
     result = declaration(inputs, token=_register(graph, func), Tout=types, name=name)
     if is_list:
         return result if result else _operation(graph)
