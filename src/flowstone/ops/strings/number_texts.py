@@ -79,21 +79,38 @@ def _directive(node: Node) -> bytes:
     return b"%" + fill + size + (b".%d" % precision if precision > -1 else b"") + kind
 
 
+_FIXED = re.compile(rb"%(?:\.(\d+))?f")
+_MOST_PLACES = 12  # 5 to this power has fewer bits than float64 has beside the 24 of narrower types
+_LARGEST_SCALED = 2.0**52  # where float64 has all integers
+
+
 @as_string_op.kernel(CPU)  # strings are in host memory
 def _(node: Node, env: Environment) -> Callable[[Any], Strings]:
     dtype, directive = node.dtype(0), _directive(node)
+    texts_of = _vectorized(dtype, directive)
 
     def format_all(values: Any) -> Strings:
         array = to_numpy(values, dtype)
-        if directive == b"%d" and dtype.is_integer and array.size > _FEW:
+        if texts_of is not None and array.size > _FEW:
             flat = array.reshape(-1)
-            blocks = [_integer_texts(flat[i : i + BLOCK]) for i in range(0, len(flat), BLOCK)]
+            blocks = [texts_of(flat[i : i + BLOCK]) for i in range(0, len(flat), BLOCK)]
             texts: Strings = np.concatenate(blocks).reshape(array.shape)
             return texts
         items = array.reshape(-1).tolist()
         return as_array(_texts(items, dtype, directive), array.shape)
 
     return format_all
+
+
+def _vectorized(dtype: DType, directive: bytes) -> Callable[[np.ndarray[Any, Any]], Strings] | None:
+    """What formats many numbers at once as the directive says, where there is such."""
+    if dtype.is_integer and directive == b"%d":
+        return _integer_texts
+    fixed = _FIXED.fullmatch(directive)
+    if fixed is None or not dtype.is_floating:
+        return None
+    places = int(fixed[1] or 6)
+    return None if places > _MOST_PLACES else lambda numbers: _fixed_texts(numbers, places, dtype, directive)
 
 
 def _integer_texts(numbers: np.ndarray[Any, Any]) -> Strings:
@@ -105,12 +122,52 @@ def _integer_texts(numbers: np.ndarray[Any, Any]) -> Strings:
     rows[:, 1:] = digits
     begins = np.argmax(digits != ord("0"), axis=1) + 1
     begins[wide == 0] = digits.shape[1]
-    begins -= negative
+    return _signed_texts(rows, begins, negative)
+
+
+def _signed_texts(
+    rows: np.ndarray[Any, Any], begins: np.ndarray[Any, Any], negative: np.ndarray[Any, Any]
+) -> Strings:
+    """The rows of characters from `begins` on, some with a sign in front."""
+    begins = begins - negative
     rows[negative, begins[negative]] = ord("-")
     buffer = np.concatenate((rows.reshape(-1), np.zeros(WORD, np.uint8)))
     starts = np.arange(len(rows)) * rows.shape[1] + begins
     lengths = rows.shape[1] - begins
     return Packed.of(buffer, starts, lengths).pieces(starts, lengths)
+
+
+def _fixed_texts(numbers: np.ndarray[Any, Any], places: int, dtype: DType, directive: bytes) -> Strings:
+    """Numbers with so many places after the point.
+
+    A number times a power of ten is rounded to an integer, whose digits these are. Of types narrower than
+    float64 that product is exact. Where its own rounding could change the result, and for numbers that are
+    too large, Python formats.
+    """
+    with np.errstate(invalid="ignore", over="ignore"):  # of infinities and what is no number
+        wide = numbers.astype(np.float64)
+        scaled = np.abs(wide) * 10.0**places
+        whole = np.rint(scaled)
+        sure = scaled < _LARGEST_SCALED
+        if dtype is dtypes.float64:
+            sure &= np.abs(scaled - whole) < 0.5 - 2 * np.spacing(scaled)
+    digits = _digits(np.where(sure, whole, 0).astype(np.uint64))
+    missing = max(places + 1 - digits.shape[1], 0)
+    digits = np.pad(digits, ((0, 0), (missing, 0)), constant_values=ord("0"))
+    before = digits.shape[1] - places
+    has_point = 1 if places else 0
+    rows = np.empty((len(wide), digits.shape[1] + 1 + has_point), np.uint8)  # with room for a sign
+    rows[:, 1 : before + 1] = digits[:, :before]
+    if places:
+        rows[:, before + 1] = ord(".")
+        rows[:, before + 2 :] = digits[:, before:]
+    shown = digits[:, :before] != ord("0")
+    shown[:, -1] = True
+    texts = _signed_texts(rows, np.argmax(shown, axis=1) + 1, np.signbit(wide))
+    if not sure.all():
+        others = np.flatnonzero(~sure)
+        texts[others] = _texts(wide[others].tolist(), dtype, directive)
+    return texts
 
 
 def _digits(numbers: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
