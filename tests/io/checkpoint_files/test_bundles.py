@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,7 @@ def test_values_of_all_kinds(tmp_path: Path, prefix: str) -> None:
     write_bundle(prefix, [(name, value, None) for name, value in values.items()])
     with BundleReader(prefix) as reader:
         assert reader.names() == sorted(values)
-        for (name, value), array in zip(values.items(), reader.read_all(values, threads=3)):
+        for (name, value), array in zip(values.items(), ThreadPoolExecutor(3).map(reader.read, values)):
             assert array.shape == value.shape and np.array_equal(array, value), name
             assert array.dtype == value.dtype.newbyteorder("="), name
             assert array.flags.writeable or array.size == 0
@@ -84,17 +85,11 @@ def test_files_of_a_big_endian_machine(tmp_path: Path) -> None:
     assert np.array_equal(read(tmp_path / "m", "v"), A)
 
 
-def test_an_error_of_one_thread(tmp_path: Path) -> None:
-    write_bundle(tmp_path / "m", [("v", A, None), ("w", A, None)])
-    with BundleReader(tmp_path / "m") as reader, pytest.raises(errors.NotFoundError, match="Key x not found"):
-        reader.read_all(["v", "x", "w"])
-
-
 def test_more_than_a_piece(tmp_path: Path) -> None:
     values = np.random.default_rng(0).integers(0, 256, (1 << 21) + 12345, np.uint8)
     write_bundle(tmp_path / "m", [("a", A, None), ("v", values, None), ("b", A, None)])
     with BundleReader(tmp_path / "m") as reader:
-        for name, array in zip("avb", reader.read_all("avb")):
+        for name, array in zip("avb", map(reader.read, "avb")):
             assert np.array_equal(array, values if name == "v" else A)
 
 
@@ -407,5 +402,5 @@ def test_killed_processes_leave_a_whole_checkpoint(tmp_path: Path) -> None:
         process.wait()
         process.stdout.close()
         with BundleReader(tmp_path / "m") as reader:
-            values = reader.read_all(reader.names())
+            values = [reader.read(name) for name in reader.names()]
         assert len(values) == 4 and all((value == values[0][0]).all() for value in values)

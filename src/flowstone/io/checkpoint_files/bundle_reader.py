@@ -13,8 +13,6 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, BinaryIO, NamedTuple
 
@@ -157,23 +155,6 @@ class BundleReader:
         if part is None or part.is_full(entry.shape):
             return array
         return np.ascontiguousarray(array[part.where(entry.shape)]).reshape(part.shape(entry.shape))
-
-    def read_all(self, names: Iterable[str], threads: int = 2) -> list[Array]:
-        """The values of several tensors, read by so many threads at once."""
-        names = list(names)
-        if len(names) < 2 or threads < 2:
-            return [self.read(name) for name in names]
-        numbers = iter(range(len(names)))  # shared: a thread takes the next when it is done with one
-        arrays: list[Any] = [None] * len(names)
-
-        def read_next() -> None:
-            for number in numbers:
-                arrays[number] = self.read(names[number])
-
-        with ThreadPoolExecutor(threads) as pool:
-            for done in [pool.submit(read_next) for _ in range(threads)]:
-                done.result()
-        return arrays
 
     def _joined(self, name: str, entry: BundleEntry, wanted: TensorSlice) -> Array:
         def values(part: TensorSlice) -> Array:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+
+import torch
 
 from flowstone.framework.dtypes import DType
 from flowstone.framework.kernel import CPU, AsyncCall, Environment
@@ -71,12 +74,15 @@ def _(node: Node, env: Environment) -> AsyncCall:
     def restore(prefix: Any, names: Any, parts: Any) -> tuple[Any, ...]:
         check_names(names, parts, len(types))
         with open_checkpoint(scalar_text(prefix, "prefix")) as reader:
-            return tuple(
-                [
-                    read_value(reader, name.decode("utf-8", "surrogateescape"), dtype, parse_part(part))
-                    for name, part, dtype in zip(names, parts, types)
-                ]
-            )
+
+            def read(i: int) -> Any:
+                name = names[i].decode("utf-8", "surrogateescape")
+                return read_value(reader, name, types[i], parse_part(parts[i]))
+
+            if len(types) == 1:
+                return (read(0),)
+            with ThreadPoolExecutor(min(len(types), torch.get_num_threads())) as threads:
+                return tuple(threads.map(read, range(len(types))))
 
     return env.blocking(restore)
 
