@@ -6,8 +6,8 @@
     PYTHONPATH=/tmp/serving_api $TF_PYTHON tests/golden/make_proto_modules.py facts
 
 The modules must come from protobuf 4.25, the oldest release that pyproject.toml allows. The facts are
-`tests/golden/proto_facts.json`: for each message of TensorFlow, and of TensorFlow Serving, that we have too, its
-fields.
+`tests/golden/proto_facts.json`: for each message of TensorFlow, and of TensorFlow Serving, that we have
+too, its fields.
 """
 
 from __future__ import annotations
