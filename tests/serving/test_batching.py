@@ -55,7 +55,7 @@ def outcomes(step: Step, options: BatchOptions, later: list[Any]) -> list[Any]:
     for index, array in enumerate(later):
         threads.append(threading.Thread(target=ask, args=(index + 1, array)))
         threads[-1].start()
-        until(lambda: len(batches._waiting) > index)
+        until(lambda: len(batches._waiting) == len(threads) - 1)
     step.go.set()
     for thread in threads:
         thread.join(10)
