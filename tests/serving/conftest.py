@@ -35,6 +35,7 @@ def save_model(folder: Path, slope: float = 0.5) -> None:
             "pair": say({"a": a, "b": b}, {"total": total, "double": b * 2}),
             "words": say({"words": words}, {"again": words + "!", "raw_bytes": words}),
             "mean": say({"x": x}, {"mean": tf.reduce_mean(x)}),
+            "first": say({"words": words}, {"first_bytes": words[0]}),
             "classify": signatures.classification_signature_def(serialized, labels, scores),
             "scores": signatures.classification_signature_def(serialized, None, scores),
             "regress": signatures.regression_signature_def(serialized, line),

@@ -69,6 +69,11 @@ def test_strings_and_bytes(model: Any) -> None:
     ]
 
 
+def test_one_string(model: Any) -> None:
+    sent = {"b64": base64.b64encode(b"a\x00").decode()}
+    assert ask(model, ":predict", {"signature_name": "first", "inputs": [sent]}) == {"outputs": sent}
+
+
 def test_numbers_that_json_lacks(model: Any) -> None:
     found = ask(model, ":predict", b'{"instances": [NaN, Infinity, -Infinity]}')["predictions"]
     np.testing.assert_array_equal(found, [np.nan, np.inf, -np.inf])

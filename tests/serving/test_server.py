@@ -101,6 +101,13 @@ def test_grpc(server: Any) -> None:
         assert failure.value.code() is grpc.StatusCode.UNIMPLEMENTED
 
 
+def test_a_hosts_name(model_folder: Path) -> None:
+    with Server(options(model_folder, host="localhost")) as server:
+        url = f"http://localhost:{server.rest_port}/v1/models/half"
+        with urllib.request.urlopen(urllib.request.Request(url, method="HEAD"), timeout=10) as response:
+            assert response.read() == b""
+
+
 def test_the_end_waits_for_requests(model_folder: Path) -> None:
     server = Server(options(model_folder))
     begun, go = threading.Event(), threading.Event()

@@ -80,6 +80,11 @@ def test_predict_with_strings(model: Any) -> None:
     assert list(response.outputs["again"].string_val) == [b"\xff!", b"a!"]
 
 
+def test_predict_one_string(model: Any) -> None:
+    response = predict(model, prediction("first", words=[b"a\0", b"b"]))
+    assert make_ndarray(response.outputs["first_bytes"]).item() == b"a\0"
+
+
 def test_classify(model: Any) -> None:
     request = of_examples(classification_pb2.ClassificationRequest, "classify", 1.0)
     response = ask(model, f"{PREDICTION}Classify", request, classification_pb2.ClassificationResponse)

@@ -7,6 +7,7 @@ refused with 413 before it is read whole.
 from __future__ import annotations
 
 import logging
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -21,6 +22,7 @@ from flowstone.serving.rest import Request, Response
 __all__ = ["HttpServer"]
 
 _LOOK_S = 0.01
+_MOST_CONNECTIONS = 1000
 
 
 class HttpServer:
@@ -49,8 +51,10 @@ class HttpServer:
         self._server = create_server(
             self._application,
             map=self._sockets,
-            listen=f"[{host}]:{port}" if ":" in host else f"{host}:{port}",
+            listen=_address(host, port),
             threads=threads,
+            connection_limit=_MOST_CONNECTIONS,
+            asyncore_use_poll=True,  # select stops at 1,024 files
             max_request_body_size=max_request_bytes,
             inbuf_overflow=max_request_bytes + 1,  # no files
             ident="flowstone",
@@ -63,8 +67,11 @@ class HttpServer:
     def _application(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         # WSGI has decoded the path byte for byte.
         path = unquote(environ["PATH_INFO"].encode("latin-1"))
-        body = environ["wsgi.input"].read() if environ["REQUEST_METHOD"] == "POST" else b""
-        response = self._answer(Request(environ["REQUEST_METHOD"], path, body))
+        method = environ["REQUEST_METHOD"]
+        body = environ["wsgi.input"].read() if method == "POST" else b""
+        response = self._answer(Request("GET" if method == "HEAD" else method, path, body))
+        if method == "HEAD":
+            response = response._replace(body=b"")
         try:
             reason = HTTPStatus(response.status).phrase
         except ValueError:
@@ -95,6 +102,12 @@ class HttpServer:
 
         self._server.trigger.pull_trigger(thunk)
         done.wait(timeout=5.0)
+
+
+def _address(host: str, port: int) -> str:
+    """The first address of a host, for a name may have several, each of which would be a server."""
+    family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    return f"[{address[0]}]:{port}" if family == socket.AF_INET6 else f"{address[0]}:{port}"
 
 
 def _is_busy(channel: Any) -> bool:

@@ -103,7 +103,7 @@ class Servable:
             )
 
             def run(arrays: Sequence[Array]) -> list[Array]:
-                return [np.asarray(value) for value in step(*arrays)]
+                return [_as_array(value) for value in step(*arrays)]
 
             batched = self._batching.max_batch_size > 1 and signature.is_batched
             self._runners[key] = Batches(run, self._batching) if batched else run
@@ -112,6 +112,14 @@ class Servable:
     def close(self) -> None:
         """Ends the session."""
         self._session.close()
+
+
+def _as_array(value: Any) -> Array:
+    if isinstance(value, bytes):  # NumPy's own strings of bytes end before the first zero from behind
+        array = np.empty((), dtype=object)
+        array[()] = value
+        return array
+    return np.asarray(value)
 
 
 def _signature(key: str, message: Any) -> Signature:
