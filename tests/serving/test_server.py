@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import re
 import signal
@@ -109,31 +110,34 @@ def test_a_hosts_name(model_folder: Path) -> None:
 
 
 def test_the_end_waits_for_requests(model_folder: Path) -> None:
+    """A connection that is kept gets its answer, is told to close, and nobody comes in any more."""
     server = Server(options(model_folder))
+    http_server = server._http
+    assert http_server is not None
     begun, go = threading.Event(), threading.Event()
-    answered = server._answer_http
+    answered = http_server._answer
 
     def slowly(request: Any) -> Any:
         begun.set()
         assert go.wait(10)
         return answered(request)
 
-    assert server._http is not None
-    server._http._answer = slowly
-    found: list[Any] = []
-    client = threading.Thread(target=lambda: found.append(post(server_at, b'{"instances": [1.0]}')))
-    server_at = type("Address", (), {"rest_port": server.rest_port})
-    client.start()
+    http_server._answer = slowly
+    connection = http.client.HTTPConnection("127.0.0.1", http_server.port, timeout=10)
+    connection.request("POST", "/v1/models/half:predict", b'{"instances": [1.0]}')
     assert begun.wait(10)
     end = threading.Thread(target=server.close)
     end.start()
+    while not http_server._ends:
+        assert end.is_alive()
     go.set()
-    client.join(10)
+    response = connection.getresponse()
+    assert json.loads(response.read()) == {"predictions": [2.5]}
+    assert response.getheader("Connection") == "close"
     end.join(10)
-    assert found == [(200, {"predictions": [2.5]})]
     assert not end.is_alive()
-    with pytest.raises(urllib.error.URLError):
-        post(server_at, b"{}")
+    with pytest.raises(ConnectionRefusedError):
+        http.client.HTTPConnection("127.0.0.1", http_server.port, timeout=10).connect()
 
 
 def serve(*arguments: str) -> int:

@@ -22,6 +22,7 @@ from flowstone.serving.rest import Request, Response
 __all__ = ["HttpServer"]
 
 _LOOK_S = 0.01
+_QUIET_LOOKS = 5  # after which the clients that keep a connection have nothing more on its way
 _MOST_CONNECTIONS = 1000
 
 
@@ -46,7 +47,7 @@ class HttpServer:
         max_request_bytes: int,
     ) -> None:
         logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # a full queue is no news
-        self._answer = answer
+        self._answer, self._ends = answer, False
         self._sockets: dict[int, Any] = {}
         self._server = create_server(
             self._application,
@@ -76,19 +77,24 @@ class HttpServer:
             reason = HTTPStatus(response.status).phrase
         except ValueError:
             reason = "Error"
-        headers = [("Content-Type", "application/json"), ("Content-Length", str(len(response.body)))]
+        headers = [("Content-Type", "application/json")]
+        if not self._ends:
+            headers.append(("Content-Length", str(len(response.body))))
         start_response(f"{response.status} {reason}", headers)
-        return [response.body]
+        # Without a length, waitress says "Connection: close" and does so.
+        return iter([response.body]) if self._ends else [response.body]
 
     def stop(self, grace_s: float) -> None:
-        """Takes no more connections, waits for the requests that are being answered, closes the others."""
+        """Takes no more connections, closes each with its next answer, the idle ones at last."""
+        self._ends = True
         self._in_loop(lambda: wasyncore.dispatcher.close(self._server))
-        end = time.monotonic() + grace_s
-        while time.monotonic() < end and any(map(_is_busy, list(self._server.active_channels.values()))):
+        end, quiet = time.monotonic() + grace_s, 0
+        while quiet < _QUIET_LOOKS and time.monotonic() < end:
             time.sleep(_LOOK_S)
+            quiet = 0 if any(map(_is_busy, list(self._server.active_channels.values()))) else quiet + 1
+        self._server.task_dispatcher.shutdown(timeout=max(1.0, end - time.monotonic()))
         self._in_loop(lambda: wasyncore.close_all(self._sockets, ignore_all=True))
-        self._thread.join(timeout=max(1.0, end - time.monotonic()))
-        self._server.task_dispatcher.shutdown(timeout=1)
+        self._thread.join(timeout=1.0)
 
     def _in_loop(self, call: Callable[[], Any]) -> None:
         """Has the loop's thread call something, whose sockets are its own."""
