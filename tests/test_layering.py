@@ -28,7 +28,7 @@ LAYERS = [
     {"distributed"},
     {"client"},
     {"training", "data", "distributions", "layers", "profiling", "saved_model", "testing"},
-    {"compat"},
+    {"compat", "serving"},
     {"tools"},
 ]
 HEIGHT = {package: height for height, row in enumerate(LAYERS) for package in row}
@@ -43,6 +43,8 @@ IMPORTS_INSIDE_FUNCTIONS = {
     ("flowstone.placement.placement_report", "matplotlib.figure"): "an optional dependency",
     ("flowstone.placement.placement_report", "matplotlib.patches"): "an optional dependency",
     ("flowstone.testing.assertions", "google.protobuf"): SLOW,
+    ("flowstone.tools.serve", "flowstone.serving.batching"): "with the server",
+    ("flowstone.tools.serve", "flowstone.serving.server"): "it needs an optional dependency",
     ("flowstone.training.checkpoint_state", "flowstone.io.proto.checkpoint_state_pb2"): SLOW,
     ("flowstone.training.checkpoint_state", "google.protobuf"): SLOW,
     ("flowstone.training.meta_graph", "google.protobuf"): SLOW,
@@ -152,6 +154,19 @@ def test_imports_inside_functions_are_named_here() -> None:
     assert not unnamed, f"import at the top, or give the reason here: {sorted(unnamed)}"
     gone = set(IMPORTS_INSIDE_FUNCTIONS) - found
     assert not gone, f"no longer there: {sorted(gone)}"
+
+
+@pytest.mark.parametrize(
+    ("library", "owner"), [("grpc", "serving/grpc_server.py"), ("waitress", "serving/http_server.py")]
+)
+def test_one_file_imports_a_library_of_servers(library: str, owner: str) -> None:
+    importers = {
+        path
+        for path, source in source_files()
+        for _, name in imported_modules(path, ast.parse(source))
+        if name.partition(".")[0] == library
+    }
+    assert importers == {f"flowstone/{owner}"}
 
 
 def test_one_file_reads_the_environment() -> None:

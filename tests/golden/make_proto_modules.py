@@ -2,10 +2,12 @@
 
     python -m venv /tmp/protoc && /tmp/protoc/bin/pip install grpcio-tools==1.62.3 tensorboard==2.16.2
     /tmp/protoc/bin/python tests/golden/make_proto_modules.py
-    $TF_PYTHON tests/golden/make_proto_modules.py facts
+    $TF_PYTHON -m pip install --no-deps --target /tmp/serving_api tensorflow-serving-api
+    PYTHONPATH=/tmp/serving_api $TF_PYTHON tests/golden/make_proto_modules.py facts
 
 The modules must come from protobuf 4.25, the oldest release that pyproject.toml allows. The facts are
-`tests/golden/proto_facts.json`: for each message of TensorFlow that we have too, its fields.
+`tests/golden/proto_facts.json`: for each message of TensorFlow, and of TensorFlow Serving, that we have
+too, its fields.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ FAMILIES = (
     "tensorflow.python.checkpoint",
     "tensorflow.python.training",
 )
+SERVING_FAMILIES = ("tensorflow_serving.apis",)
 
 
 def tensorboard_messages() -> bytes:
@@ -58,7 +61,7 @@ def tensorboard_messages() -> bytes:
 
 
 def compile_protos() -> None:
-    texts = [path.relative_to(ROOT / "src").as_posix() for path in sorted(PROTOS.glob("*.proto"))]
+    texts = [path.relative_to(ROOT / "src").as_posix() for path in sorted(PROTOS.rglob("*.proto"))]
     with tempfile.NamedTemporaryFile() as descriptors:
         descriptors.write(tensorboard_messages())
         descriptors.flush()
@@ -84,17 +87,18 @@ def describe(message: Any) -> dict[str, Any]:
 
 def write_facts() -> None:
     facts = {}
-    for path in sorted(PROTOS.glob("*.proto")):
-        for family in FAMILIES:
+    for path in sorted(PROTOS.rglob("*.proto")):
+        stem = path.relative_to(PROTOS).with_suffix("").as_posix()
+        for family in SERVING_FAMILIES if stem.startswith("serving/") else FAMILIES:
             try:
                 module = importlib.import_module(f"{family}.{path.stem}_pb2")
             except ImportError:
                 continue
             messages = module.DESCRIPTOR.message_types_by_name
-            facts[path.stem] = {name: describe(messages[name]) for name in sorted(messages)}
+            facts[stem] = {name: describe(messages[name]) for name in sorted(messages)}
             break
         else:
-            print("TensorFlow's Python package does not have", path.stem)
+            print("TensorFlow's Python package does not have", stem)
     FACTS.write_text(json.dumps(facts, indent=1, sort_keys=True) + "\n")
 
 
