@@ -44,7 +44,7 @@ def test_fields_are_tensorflows(name: str) -> None:
 
 
 def test_which_messages_have_facts() -> None:
-    """TensorFlow's Python package lacks the cluster's requests, pprof's messages and gRPC's health service."""
+    """TensorFlow's Python package lacks the cluster's requests, pprof's messages, gRPC's health service."""
     assert set(PROTOS) - set(FACTS) == {"master", "pprof", "worker", "serving/health"}
 
 
