@@ -2,6 +2,8 @@
 
     file_system        paths of any store, TensorFlow's errors, files that appear whole or not at all
     records            TFRecord files
+    examples           arrays as serialised Examples
+    image_files        PNG, JPEG, GIF and BMP files
     events             event files, which TensorBoard reads
     checkpoint_files   checkpoints of both formats
     proto              the messages that the package tensorboard lacks
