@@ -20,7 +20,8 @@ def parts(sparse):
     return [sparse.indices, sparse.values, sparse.dense_shape]
 def kept(y):
     found = run(y)
-    return [list(found.shape), sorted(set(found.ravel().tolist())), found[:, 1:].tolist() == found[:, :-1].tolist()]
+    rows_alike = bool((found[:, 1:] == found[:, :-1]).all())
+    return [list(found.shape), sorted(set(found.ravel().tolist())), rows_alike]
 """
 FEATURES = {
     "bias_add": "[tf.nn.bias_add(image, b, 'NHWC', 'a'), tf.nn.bias_add(image, [1.0, 2.0, 3.0], 'NCHW')]",
@@ -61,7 +62,9 @@ LOGITS = {
     "in_top_k": "tf.nn.in_top_k(x, [2, 1], 1, 'a')",
     "l2_loss": "tf.nn.l2_loss(x, 'a')",
     "log_poisson_loss": "[tf.nn.log_poisson_loss(y * 4, x, True, 'a'), tf.nn.log_poisson_loss(y * 4, x)]",
-    "sigmoid_cross_entropy_with_logits": "tf.nn.sigmoid_cross_entropy_with_logits(labels=y, logits=x, name='a')",
+    "sigmoid_cross_entropy_with_logits": (
+        "tf.nn.sigmoid_cross_entropy_with_logits(labels=y, logits=x, name='a')"
+    ),
     "softmax_cross_entropy_with_logits": (
         "[tf.nn.softmax_cross_entropy_with_logits(labels=y, logits=x, dim=0, name='a'),"
         " tf.nn.softmax_cross_entropy_with_logits(labels=y, logits=x)]"
@@ -82,7 +85,8 @@ NORMS = {
         " tf.nn.batch_normalization(x, 1.0, 4.0, None, None, 0.0)]"
     ),
     "fused_batch_norm": (
-        "[tf.nn.fused_batch_norm(image, [1.0, 2.0], [0.5, 0.0], [0.1, 0.2], [1.0, 4.0], 0.01, 'NHWC', False, 'a')[0],"
+        "[tf.nn.fused_batch_norm(image, [1.0, 2.0], [0.5, 0.0], [0.1, 0.2], [1.0, 4.0], 0.01, 'NHWC',"
+        " False, 'a')[0],"
         " tf.nn.fused_batch_norm(image, [1.0, 2.0], [0.5, 0.0])[:3]]"
     ),
     "l2_normalize": "[tf.nn.l2_normalize(x, 1, 1e-6, 'a'), tf.nn.l2_normalize(x, dim=[0, 1])]",

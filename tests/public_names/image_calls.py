@@ -19,12 +19,15 @@ COLOURS = {
     "adjust_hue": "[tf.image.adjust_hue(x, 0.2, 'a'), tf.image.adjust_hue(whole, -0.4)]",
     "adjust_saturation": "[tf.image.adjust_saturation(x, 0.5, 'a'), tf.image.adjust_saturation(whole, 2.0)]",
     "convert_image_dtype": (
-        "[tf.image.convert_image_dtype(x * 1.5, tf.uint8, True, 'a'), tf.image.convert_image_dtype(whole, tf.float32),"
+        "[tf.image.convert_image_dtype(x * 1.5, tf.uint8, True, 'a'), tf.image.convert_image_dtype(whole,"
+        " tf.float32),"
         " tf.image.convert_image_dtype(whole, tf.int16), tf.image.convert_image_dtype(x, tf.float32) is x]"
     ),
     "grayscale_to_rgb": "tf.image.grayscale_to_rgb(x[:, :, :1], 'a')",
     "hsv_to_rgb": "tf.image.hsv_to_rgb(x, 'a')",
-    "per_image_standardization": "[tf.image.per_image_standardization(each) for each in [x, tf.ones_like(x)]]",
+    "per_image_standardization": (
+        "[tf.image.per_image_standardization(each) for each in [x, tf.ones_like(x)]]"
+    ),
     "rgb_to_grayscale": "[tf.image.rgb_to_grayscale(x, 'a'), tf.image.rgb_to_grayscale(whole)]",
     "rgb_to_hsv": "tf.image.rgb_to_hsv(x, 'a')",
     "total_variation": "[tf.image.total_variation(many, 'a'), tf.image.total_variation(x)]",
@@ -43,17 +46,23 @@ SIZES = {
     "crop_to_bounding_box": "[tf.image.crop_to_bounding_box(each, 1, 1, 1, 2) for each in [x, many]]",
     "pad_to_bounding_box": "[tf.image.pad_to_bounding_box(each, 1, 0, 3, 5) for each in [x, many]]",
     "resize_area": "tf.image.resize_area(even, [3, 2], True, 'a')",
-    "resize_bicubic": "[tf.image.resize_bicubic(even, [3, 6], True, 'a'), tf.image.resize_bicubic(even, [2, 3])]",
-    "resize_bilinear": "[tf.image.resize_bilinear(even, [3, 6], True, 'a'), tf.image.resize_bilinear(even, [2, 3])]",
+    "resize_bicubic": (
+        "[tf.image.resize_bicubic(even, [3, 6], True, 'a'), tf.image.resize_bicubic(even, [2, 3])]"
+    ),
+    "resize_bilinear": (
+        "[tf.image.resize_bilinear(even, [3, 6], True, 'a'), tf.image.resize_bilinear(even, [2, 3])]"
+    ),
     "resize_image_with_crop_or_pad": (
-        "[tf.image.resize_image_with_crop_or_pad(x, 4, 2), tf.image.resize_image_with_crop_or_pad(many, 1, 6)]"
+        "[tf.image.resize_image_with_crop_or_pad(x, 4, 2), tf.image.resize_image_with_crop_or_pad(many,"
+        " 1, 6)]"
     ),
     "resize_images": (
         "[tf.image.resize_images(x, [3, 5], 0, True)]"
         " + [tf.image.resize_images(even, [2, 3], method=each) for each in [1, 2, 3]]"
     ),
     "resize_nearest_neighbor": (
-        "[tf.image.resize_nearest_neighbor(even, [3, 6], True, 'a'), tf.image.resize_nearest_neighbor(even, [2, 3])]"
+        "[tf.image.resize_nearest_neighbor(even, [3, 6], True, 'a'),"
+        " tf.image.resize_nearest_neighbor(even, [2, 3])]"
     ),
 }
 PLACES = {
@@ -65,7 +74,8 @@ PLACES = {
     "flip_left_right": "[tf.image.flip_left_right(x), tf.image.flip_left_right(many).shape]",
     "flip_up_down": "[tf.image.flip_up_down(x), tf.image.flip_up_down(many).shape]",
     "non_max_suppression": (
-        "[tf.image.non_max_suppression([[0, 0, 1, 1], [0, 0.1, 1, 1.1], [0, 2, 1, 3]], [0.6, 0.9, 0.7], 3, each, name='a')"
+        "[tf.image.non_max_suppression([[0, 0, 1, 1], [0, 0.1, 1, 1.1], [0, 2, 1, 3]], [0.6, 0.9, 0.7],"
+        " 3, each, name='a')"
         " for each in [0.5, 0.9]]"
     ),
     "rot90": "[tf.image.rot90(x, 3, 'a'), tf.image.rot90(x), tf.image.rot90(x, tf.constant(2))]",
@@ -79,15 +89,19 @@ DRAWS = {
         " tf.reduce_sum(tf.image.random_flip_left_right(x, seed=4), 1)]"
     ),
     "random_flip_up_down": (
-        "[drawn(lambda: tf.image.random_flip_up_down(x, 3)), tf.reduce_sum(tf.image.random_flip_up_down(x, seed=4), 0)]"
+        "[drawn(lambda: tf.image.random_flip_up_down(x, 3)),"
+        " tf.reduce_sum(tf.image.random_flip_up_down(x, seed=4), 0)]"
     ),
-    "random_hue": "[drawn(lambda: tf.image.random_hue(x, 0.5, 3)), tf.reduce_max(tf.image.random_hue(x, 0.5), -1)]",
+    "random_hue": (
+        "[drawn(lambda: tf.image.random_hue(x, 0.5, 3)), tf.reduce_max(tf.image.random_hue(x, 0.5), -1)]"
+    ),
     "random_saturation": (
         "[drawn(lambda: tf.image.random_saturation(x, 0.5, 2.0, 3)),"
         " tf.reduce_max(tf.image.random_saturation(x, 0.5, 2.0), -1)]"
     ),
     "sample_distorted_bounding_box": (
-        "[[begin.dtype, size.shape, box.shape, begin[2], size[2], tf.reduce_all(begin[:2] + size[:2] <= [40, 60])]"
+        "[[begin.dtype, size.shape, box.shape, begin[2], size[2],"
+        " tf.reduce_all(begin[:2] + size[:2] <= [40, 60])]"
         " for begin, size, box in [tf.image.sample_distorted_bounding_box("
         "[40, 60, 3], [boxes], 3, 4, 0.5, [0.75, 1.33], [0.25, 1.0], 20, True, 'a')]]"
     ),

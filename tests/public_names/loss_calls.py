@@ -41,22 +41,35 @@ LOSSES = {
     "Reduction.validate": "tf.losses.Reduction.validate(none)",
     **{
         f"Reduction.{name}": f"tf.losses.Reduction.{name}"
-        for name in ("MEAN", "NONE", "SUM", "SUM_BY_NONZERO_WEIGHTS", "SUM_OVER_BATCH_SIZE", "SUM_OVER_NONZERO_WEIGHTS")
+        for name in (
+            "MEAN",
+            "NONE",
+            "SUM",
+            "SUM_BY_NONZERO_WEIGHTS",
+            "SUM_OVER_BATCH_SIZE",
+            "SUM_OVER_NONZERO_WEIGHTS",
+        )
     },
     **PAIRS,
-    "add_loss": "[tf.losses.add_loss(p[0, 0]), tf.losses.add_loss(p[0, 1], 'd'), len(tf.get_collection('d'))]",
+    "add_loss": (
+        "[tf.losses.add_loss(p[0, 0]), tf.losses.add_loss(p[0, 1], 'd'), len(tf.get_collection('d'))]"
+    ),
     "compute_weighted_loss": (
         "[tf.losses.compute_weighted_loss(p, rows, 'a', 'e', none), tf.losses.compute_weighted_loss(p, y),"
-        " tf.losses.compute_weighted_loss(p, y, reduction=tf.losses.Reduction.SUM_OVER_BATCH_SIZE), kept('e')]"
+        " tf.losses.compute_weighted_loss(p, y, reduction=tf.losses.Reduction.SUM_OVER_BATCH_SIZE),"
+        " kept('e')]"
     ),
     "cosine_distance": (
-        "[tf.losses.cosine_distance(y, unit, 1, rows, 'a', None, none), tf.losses.cosine_distance(y, unit, dim=1)]"
+        "[tf.losses.cosine_distance(y, unit, 1, rows, 'a', None, none), tf.losses.cosine_distance(y,"
+        " unit, dim=1)]"
     ),
     "get_losses": (
-        "alone(lambda: [several(), tf.stack(tf.losses.get_losses()), tf.stack(tf.losses.get_losses('inner'))][1:])"
+        "alone(lambda: [several(), tf.stack(tf.losses.get_losses()),"
+        " tf.stack(tf.losses.get_losses('inner'))][1:])"
     ),
     "get_regularization_loss": (
-        "alone(lambda: [several(), tf.losses.get_regularization_loss(), tf.losses.get_regularization_loss('outer', 'a')][1:])"
+        "alone(lambda: [several(), tf.losses.get_regularization_loss(),"
+        " tf.losses.get_regularization_loss('outer', 'a')][1:])"
     ),
     "get_regularization_losses": "alone(lambda: [several(), tf.losses.get_regularization_losses()][1])",
     "get_total_loss": (
@@ -64,10 +77,12 @@ LOSSES = {
     ),
     "huber_loss": "[tf.losses.huber_loss(y, p, rows, 0.5, 'a', None, none), tf.losses.huber_loss(y, p)]",
     "mean_pairwise_squared_error": (
-        "[tf.losses.mean_pairwise_squared_error(y, p, rows, 'a', None), tf.losses.mean_pairwise_squared_error(y, p)]"
+        "[tf.losses.mean_pairwise_squared_error(y, p, rows, 'a', None),"
+        " tf.losses.mean_pairwise_squared_error(y, p)]"
     ),
     "softmax_cross_entropy": (
-        "[tf.losses.softmax_cross_entropy(y, p, [2.0, 0.5], 0.1, 'a', None, none), tf.losses.softmax_cross_entropy(y, p)]"
+        "[tf.losses.softmax_cross_entropy(y, p, [2.0, 0.5], 0.1, 'a', None, none),"
+        " tf.losses.softmax_cross_entropy(y, p)]"
     ),
     "sparse_softmax_cross_entropy": (
         "[tf.losses.sparse_softmax_cross_entropy([2, 0], p, [2.0, 0.5], 'a', None, none),"
@@ -110,7 +125,8 @@ METRICS = {
         "accuracy": pair_calls("truth, guess"),
         "auc": (
             "[kept(lambda m, u: tf.metrics.auc(yes, p, w, 20, [m], [u], 'PR', 'a', 'careful_interpolation')),"
-            " measured(tf.metrics.auc(yes, p)), measured(tf.metrics.auc(yes, p, summation_method='minoring'))]"
+            " measured(tf.metrics.auc(yes, p)), measured(tf.metrics.auc(yes, p,"
+            " summation_method='minoring'))]"
         ),
         "false_negatives": pair_calls("yes, no"),
         "false_negatives_at_thresholds": pair_calls("yes, p", middle="[0.3, 0.5]"),
@@ -139,7 +155,8 @@ METRICS = {
         "recall_at_thresholds": pair_calls("yes, p", middle="[0.3, 0.5]"),
         "root_mean_squared_error": pair_calls("q, p"),
         "sensitivity_at_specificity": (
-            "[kept(lambda m, u: tf.metrics.NAME(yes, p, 0.5, w, 20, [m], [u], 'a')), measured(tf.metrics.NAME(yes, p, 0.6))]"
+            "[kept(lambda m, u: tf.metrics.NAME(yes, p, 0.5, w, 20, [m], [u], 'a')),"
+            " measured(tf.metrics.NAME(yes, p, 0.6))]"
         ),
         "sparse_average_precision_at_k": (
             "[kept(lambda m, u: tf.metrics.NAME(best, rows, 2, [1.0, 2.0, 1.0], [m], [u], 'a')),"
@@ -150,7 +167,8 @@ METRICS = {
             " measured(tf.metrics.NAME(best, rows, 1))]"
         ),
         "specificity_at_sensitivity": (
-            "[kept(lambda m, u: tf.metrics.NAME(yes, p, 0.5, w, 20, [m], [u], 'a')), measured(tf.metrics.NAME(yes, p, 0.6))]"
+            "[kept(lambda m, u: tf.metrics.NAME(yes, p, 0.5, w, 20, [m], [u], 'a')),"
+            " measured(tf.metrics.NAME(yes, p, 0.6))]"
         ),
         "true_negatives_at_thresholds": pair_calls("yes, p", middle="[0.3, 0.5]"),
         "true_positives": pair_calls("yes, no"),

@@ -3,12 +3,19 @@
 from class_calls import ClassCalls
 
 TEXTS = {
-    "as_bytes": "[tf.compat.as_bytes(u'\\u00e9'), tf.compat.as_bytes(b'a'), len(tf.compat.as_bytes(u'\\u00e9', 'latin-1'))]",
+    "as_bytes": (
+        "[tf.compat.as_bytes(u'\\u00e9'), tf.compat.as_bytes(b'a'), len(tf.compat.as_bytes(u'\\u00e9',"
+        " 'latin-1'))]"
+    ),
     "as_str": "[tf.compat.as_str(b'a'), tf.compat.as_str('a', 'ascii')]",
     "as_str_any": "[tf.compat.as_str_any(b'a'), tf.compat.as_str_any(3.5)]",
-    "as_text": "[tf.compat.as_text(b'\\xc3\\xa9'), tf.compat.as_text(b'\\xe9', 'latin-1'), tf.compat.as_text('a')]",
+    "as_text": (
+        "[tf.compat.as_text(b'\\xc3\\xa9'), tf.compat.as_text(b'\\xe9', 'latin-1'), tf.compat.as_text('a')]"
+    ),
     "bytes_or_text_types": "[isinstance(each, tf.compat.bytes_or_text_types) for each in [b'a', 'a', 1]]",
-    "complex_types": "[isinstance(each, tf.compat.complex_types) for each in [1j, np.complex64(1), 1.5, 'a']]",
+    "complex_types": (
+        "[isinstance(each, tf.compat.complex_types) for each in [1j, np.complex64(1), 1.5, 'a']]"
+    ),
     "integral_types": "[isinstance(each, tf.compat.integral_types) for each in [1, np.int8(1), 1.5, True]]",
     "real_types": "[isinstance(each, tf.compat.real_types) for each in [1, np.float32(1), 1.5, 1j]]",
 }
@@ -48,8 +55,10 @@ def again(def_):
 """
 GRAPH_UTIL = {
     "convert_variables_to_constants": (
-        "[[again(d), named(d)] for d in [tf.graph_util.convert_variables_to_constants(started, whole, ['out'])]]"
-        " + [named(tf.graph_util.convert_variables_to_constants(started, whole, ['out'], list(names), list(no)))"
+        "[[again(d), named(d)] for d in [tf.graph_util.convert_variables_to_constants(started, whole,"
+        " ['out'])]]"
+        " + [named(tf.graph_util.convert_variables_to_constants(started, whole, ['out'], list(names),"
+        " list(no)))"
         " for names, no in [(['v'], []), ([], ['v'])]]"
     ),
     "extract_sub_graph": "named(tf.graph_util.extract_sub_graph(whole, ['out']))",
@@ -84,6 +93,8 @@ def logged(*calls):
     logger.propagate = propagate
     tf.logging.set_verbosity(before)
     return list(lines)
+def first(i):
+    tf.logging.log_first_n(tf.logging.INFO, 'n %d', 2, i)
 def verbosity(value):
     before = tf.logging.get_verbosity()
     tf.logging.set_verbosity(value)
@@ -98,16 +109,13 @@ LOGGING = {
         for name in ("debug", "error", "fatal", "info", "warn", "warning")
     },
     "TaskLevelStatusMessage": "logged(lambda: tf.logging.TaskLevelStatusMessage('done'))",
-    "flush": "tf.logging.flush()",
     "get_verbosity": "type(tf.logging.get_verbosity())",
     "log": (
-        "logged(lambda: tf.logging.log(tf.logging.WARN, 'x %d', 3), lambda: tf.logging.log(tf.logging.DEBUG, 'y'))"
+        "logged(lambda: tf.logging.log(tf.logging.WARN, 'x %d', 3),"
+        " lambda: tf.logging.log(tf.logging.DEBUG, 'y'))"
     ),
     "log_every_n": (
         "logged(*[lambda i=i: tf.logging.log_every_n(tf.logging.INFO, 'n %d', 3, i) for i in range(7)])"
-    ),
-    "log_first_n": (
-        "logged(*[lambda i=i: tf.logging.log_first_n(tf.logging.INFO, 'n %d', 2, i) for i in range(7)])"
     ),
     "log_if": (
         "logged(*[lambda i=i: tf.logging.log_if(tf.logging.INFO, 'n %d', i > 2, i) for i in range(5)])"
@@ -115,10 +123,20 @@ LOGGING = {
     "set_verbosity": "[verbosity(tf.logging.ERROR), verbosity(tf.logging.DEBUG)]",
     "vlog": "logged(lambda: tf.logging.vlog(tf.logging.INFO, 'v %d', 4), lambda: tf.logging.vlog(1, 'w'))",
 }
+EARLIER = {
+    "log_first_n": "logged(*[lambda i=i: first(i) for i in range(7)])",
+}
 TESTS = """
 import os
 x = tf.constant([1.0, 2.0, 3.0])
 y = x * x
+start = np.array([1.0, 2.0, 3.0], np.float32)
+def in_session(call):
+    with tf.Session().as_default():
+        return call()
+def below(call):
+    with tf.test.mock.patch.dict(os.environ, TEST_SRCDIR='/tests'):
+        return call()
 def graph_def(value):
     with tf.Graph().as_default() as graph:
         tf.constant(value, name='c')
@@ -145,30 +163,30 @@ def stubbed(stubs):
     return found + [Target.value]
 """
 TEST = {
-    "Benchmark": "[issubclass(tf.test.Benchmark, object), sorted(n for n in dir(tf.test.Benchmark) if n[0] != '_')]",
+    "Benchmark": "[issubclass(tf.test.Benchmark, object), tf.test.Benchmark.is_abstract()]",
     "StubOutForTesting": "stubbed(tf.test.StubOutForTesting())",
     "TestCase": "Case().runs()",
     "assert_equal_graph_def": (
         "[tf.test.assert_equal_graph_def(graph_def(1), graph_def(each)) for each in [1]]"
     ),
-    "compute_gradient": (
-        "[[each[1] - each[0] for each in [tf.test.compute_gradient(x, [3], y, [3], np.array([1.0, 2.0, 3.0], np.float32),"
-        " 0.0625)]], tf.test.compute_gradient(x, [3], y, [3], np.array([1.0, 2.0, 3.0], np.float32), 0.0625)[0]]"
-    ),
+    "compute_gradient": "in_session(lambda: list(tf.test.compute_gradient(x, [3], y, [3], start, 0.0625)))",
     "compute_gradient_error": (
-        "tf.test.compute_gradient_error(x, [3], y, [3], np.array([1.0, 2.0, 3.0], np.float32), 0.0625) < 1e-3"
+        "in_session(lambda: bool(tf.test.compute_gradient_error(x, [3], y, [3], start, 0.0625) < 1e-3))"
     ),
-    "get_temp_dir": "[os.path.isdir(tf.test.get_temp_dir()), tf.test.get_temp_dir() == tf.test.get_temp_dir()]",
+    "get_temp_dir": (
+        "[os.path.isdir(tf.test.get_temp_dir()), tf.test.get_temp_dir() == tf.test.get_temp_dir()]"
+    ),
     "gpu_device_name": "type(tf.test.gpu_device_name())",
     "is_built_with_cuda": "type(tf.test.is_built_with_cuda())",
     "is_gpu_available": "[type(tf.test.is_gpu_available(True)), type(tf.test.is_gpu_available())]",
     "mock": "[m(3) for m in [tf.test.mock.Mock(return_value=5)]]",
-    "test_src_dir_path": "os.path.basename(tf.test.test_src_dir_path('core/x'))",
+    "test_src_dir_path": "below(lambda: tf.test.test_src_dir_path('core/x'))",
 }
 TABLES = [
     ClassCalls("tf.compat", "", TEXTS),
     ClassCalls("tf.app", APP, RUNS),
     ClassCalls("tf.graph_util", GRAPHS, GRAPH_UTIL),
     ClassCalls("tf.logging", LOGS, LOGGING),
+    ClassCalls("tf.logging", LOGS, EARLIER, "1.4.1"),  # 1.15 finds another caller
     ClassCalls("tf.test", TESTS, TEST),
 ]

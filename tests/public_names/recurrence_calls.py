@@ -23,8 +23,10 @@ class Saver:
         return tf.reduce_sum(value, name=name)
 """
 RUNS = {
+    "rnn_cell": "[tf.nn.rnn_cell.BasicRNNCell(3).output_size]",
     "bidirectional_dynamic_rnn": (
-        "build(lambda: tf.nn.bidirectional_dynamic_rnn(cell(), cell(), steps, lengths, first, None, tf.float32,"
+        "build(lambda: tf.nn.bidirectional_dynamic_rnn(cell(), cell(), steps, lengths, first, None,"
+        " tf.float32,"
         " 4, False, False, 'a'))"
     ),
     "dynamic_rnn": (
@@ -37,11 +39,13 @@ RUNS = {
         " tf.float32, lengths, 'a'))"
     ),
     "static_rnn": (
-        "[build(lambda: tf.nn.static_rnn(cell(), tf.unstack(steps, axis=1), first, tf.float32, lengths, 'a')),"
+        "[build(lambda: tf.nn.static_rnn(cell(), tf.unstack(steps, axis=1), first, tf.float32, lengths,"
+        " 'a')),"
         " build(lambda: tf.nn.static_rnn(cell(), tf.unstack(steps), dtype=tf.float32))[1]]"
     ),
     "static_state_saving_rnn": (
-        "build(lambda: tf.nn.static_state_saving_rnn(cell(), tf.unstack(steps, axis=1), Saver(), 's', lengths, 'a'))"
+        "build(lambda: tf.nn.static_state_saving_rnn(cell(), tf.unstack(steps, axis=1), Saver(), 's',"
+        " lengths, 'a'))"
     ),
 }
 DRAWS = """
@@ -52,8 +56,9 @@ inputs = tf.constant([[1.0, 0.5, -1.0], [0.0, 2.0, 0.25]])
 chosen = tf.constant([7, 1, 3], tf.int64), tf.fill([2, 2], 0.5), tf.constant([0.25, 0.5, 0.75])
 def drawn(sampled, below):
     found = run(sampled[0])
-    return [found.dtype.name, list(found.shape), bool((found >= 0).all() and (found < below).all()), sampled[1],
-            [d for d in sampled[2].shape.as_list()], len(set(found.tolist())) == found.size]
+    within = bool((found >= 0).all() and (found < below).all())
+    once = len(set(found.tolist())) == found.size
+    return [found.dtype.name, list(found.shape), within, sampled[1], sampled[2].shape, once]
 """
 CANDIDATES = {
     "all_candidate_sampler": (

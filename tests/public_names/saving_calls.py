@@ -1,4 +1,5 @@
-"""Calls of `tf.saved_model`, `tf.summary`, `tf.gfile`, `tf.python_io`, `tf.data` and messages of `tf.profiler`."""
+"""Calls of `tf.saved_model`, `tf.summary`, `tf.gfile`, `tf.python_io`,"
+" `tf.data` and messages of `tf.profiler`."""
 
 from class_calls import ClassCalls
 
@@ -78,7 +79,8 @@ MODEL_UTILS = {
 }
 LOADER = {
     "load": (
-        "alone(lambda: [[len(tf.saved_model.loader.load(s, ['a', 'b'], path('m')).graph_def.node) > 3, s.run('v:0')]"
+        "alone(lambda: [[len(tf.saved_model.loader.load(s, ['a', 'b'], path('m')).graph_def.node) > 3,"
+        " s.run('v:0')]"
         " for s in [tf.Session()]])"
     ),
     "maybe_saved_model_directory": (
@@ -87,9 +89,11 @@ LOADER = {
 }
 MAIN_OP = {
     "main_op": "main_op()",
-    "main_op_with_restore": "alone(lambda: tf.saved_model.main_op.main_op_with_restore('save/restore_all').name)",
+    "main_op_with_restore": "alone(lambda: tf.saved_model.main_op.main_op_with_restore(tf.no_op('r')).name)",
 }
-BUILDER = {"SavedModelBuilder": "[saved == path('m', 'saved_model.pb').encode(), sorted(os.listdir(path('m')))]"}
+BUILDER = {
+    "SavedModelBuilder": "[saved == path('m', 'saved_model.pb').encode(), sorted(os.listdir(path('m')))]"
+}
 SPACES = {
     "builder": "tf.saved_model.builder.SavedModelBuilder.__name__",
     **{
@@ -108,10 +112,9 @@ def read(*summaries):
     found = tf.Summary.FromString(run(summaries[-1]))
     return [[v.tag, v.WhichOneof('value'), v.metadata.plugin_data.plugin_name] for v in found.value]
 def described():
-    with tf.Graph().as_default() as graph:
-        tf.summary.tensor_summary('t', [1.0], tf.SummaryDescription(type_hint='h'))
-        node = [n for n in graph.as_graph_def().node if n.op.startswith('TensorSummary')][0]
-        return tf.summary.get_summary_description(node).type_hint
+    node = tf.NodeDef(op='TensorSummary')
+    node.attr['description'].s = b'{"typeHint": "h"}'
+    return tf.summary.get_summary_description(node).type_hint
 def written():
     writer = tf.summary.FileWriter(path('w'))
     writer.add_summary(tf.Summary(value=[tf.Summary.Value(tag='a', simple_value=2.5)]), 4)
@@ -127,8 +130,13 @@ SUMMARY = {
         "[tf.summary.FileWriterCache.get(path('c')) is tf.summary.FileWriterCache.get(path('c')),"
         " tf.summary.FileWriterCache.clear()]"
     ),
-    "SessionLog": "[tf.summary.SessionLog(status=tf.summary.SessionLog.START).status, tf.summary.SessionLog.STOP]",
-    "Summary": "tf.summary.Summary(value=[tf.summary.Summary.Value(tag='a', simple_value=1.5)]).value[0].simple_value",
+    "SessionLog": (
+        "[tf.summary.SessionLog(status=tf.summary.SessionLog.START).status, tf.summary.SessionLog.STOP]"
+    ),
+    "Summary": (
+        "tf.summary.Summary(value=[tf.summary.Summary.Value(tag='a',"
+        " simple_value=1.5)]).value[0].simple_value"
+    ),
     "SummaryDescription": "tf.summary.SummaryDescription(type_hint='h').type_hint",
     "TaggedRunMetadata": "tf.summary.TaggedRunMetadata(tag='a', run_metadata=b'x').run_metadata",
     "audio": "read(tf.summary.audio('a', [[0.5, -0.5]], 8000.0, 1, ['c'], 'f'))",
@@ -137,7 +145,8 @@ SUMMARY = {
     "image": "read(tf.summary.image('a', tf.zeros([2, 2, 2, 1]), 2, ['c'], 'f'))",
     "merge": "read(tf.summary.merge([tf.summary.scalar('a', 1.0), tf.summary.scalar('a', 2.0)], ['c'], 'm'))",
     "merge_all": (
-        "[alone(lambda: read(tf.summary.scalar('a', 1.0), tf.summary.scalar('b', 1.0), tf.summary.merge_all())),"
+        "[alone(lambda: read(tf.summary.scalar('a', 1.0), tf.summary.scalar('b', 1.0),"
+        " tf.summary.merge_all())),"
         " alone(lambda: tf.summary.merge_all('none'))]"
     ),
     "scalar": "[read(tf.summary.scalar('a b', 1.0, ['c'], 'f')), tf.summary.scalar('s', 1.0).op.name]",
@@ -169,20 +178,34 @@ def check(call):
 GFILE = {
     "Copy": (
         "[tf.gfile.Copy(path('a.txt'), path('copy')), text_of('copy'),"
-        " check(lambda: tf.gfile.Copy(path('b.txt'), path('copy'))), tf.gfile.Copy(path('b.txt'), path('copy'), True),"
+        " check(lambda: tf.gfile.Copy(path('b.txt'), path('copy'))), tf.gfile.Copy(path('b.txt'),"
+        " path('copy'), True),"
         " text_of('copy')]"
     ),
     "DeleteRecursively": (
-        "[tf.gfile.MakeDirs(path('x', 'y')), tf.gfile.DeleteRecursively(path('x')), os.path.exists(path('x'))]"
+        "[tf.gfile.MakeDirs(path('x', 'y')), tf.gfile.DeleteRecursively(path('x')),"
+        " os.path.exists(path('x'))]"
     ),
     "Exists": "[tf.gfile.Exists(path(each)) for each in ['a.txt', 'd', 'none']]",
-    "FastGFile": "[tf.gfile.FastGFile(path('a.txt')).read(), tf.gfile.FastGFile(path('a.txt'), 'rb').read(2)]",
+    "FastGFile": (
+        "[tf.gfile.FastGFile(path('a.txt')).read(), tf.gfile.FastGFile(path('a.txt'), 'rb').read(2)]"
+    ),
     "GFile": "[f.size() for f in [tf.gfile.GFile(path('a.txt'))]]",
-    "Glob": "[sorted(map(short, tf.gfile.Glob(each))) for each in [path('*.txt'), [path('a*'), path('d/*')]]]",
+    "Glob": (
+        "[sorted(map(short, tf.gfile.Glob(each))) for each in [path('*.txt'), [path('a*'), path('d/*')]]]"
+    ),
     "IsDirectory": "[tf.gfile.IsDirectory(path(each)) for each in ['a.txt', 'd', 'none']]",
-    "ListDirectory": "[sorted(tf.gfile.ListDirectory(path('d'))), check(lambda: tf.gfile.ListDirectory(path('none')))]",
-    "MakeDirs": "[tf.gfile.MakeDirs(path('p', 'q')), tf.gfile.MakeDirs(path('p', 'q')), os.path.isdir(path('p', 'q'))]",
-    "MkDir": "[tf.gfile.MkDir(path('k')), os.path.isdir(path('k')), check(lambda: tf.gfile.MkDir(path('no', 'k')))]",
+    "ListDirectory": (
+        "[sorted(tf.gfile.ListDirectory(path('d'))), check(lambda: tf.gfile.ListDirectory(path('none')))]"
+    ),
+    "MakeDirs": (
+        "[tf.gfile.MakeDirs(path('p', 'q')), tf.gfile.MakeDirs(path('p', 'q')), os.path.isdir(path('p',"
+        " 'q'))]"
+    ),
+    "MkDir": (
+        "[tf.gfile.MkDir(path('k')), os.path.isdir(path('k')), check(lambda: tf.gfile.MkDir(path('no',"
+        " 'k')))]"
+    ),
     "Open": "[line for line in tf.gfile.Open(path('b.txt'))]",
     "Remove": (
         "[wrote('gone', ''), tf.gfile.Remove(path('gone')), os.path.exists(path('gone')),"
@@ -195,7 +218,8 @@ GFILE = {
     ),
     "Stat": "[[s.length, s.mtime_nsec > 1e18, s.is_directory] for s in [tf.gfile.Stat(path('a.txt'))]]",
     "Walk": (
-        "[[[short(at), sorted(folders), sorted(files)] for at, folders, files in tf.gfile.Walk(path('d'), order)]"
+        "[[[short(at), sorted(folders), sorted(files)] for at, folders, files in tf.gfile.Walk(path('d'),"
+        " order)]"
         " for order in [True, False]]"
     ),
 }
@@ -222,35 +246,41 @@ with open(path('t'), 'w') as file:
 """
 )
 PYTHON_IO = {
-    "TFRecordCompressionType": "[tf.python_io.TFRecordCompressionType.NONE, tf.python_io.TFRecordCompressionType.ZLIB]",
+    "TFRecordCompressionType": (
+        "[tf.python_io.TFRecordCompressionType.NONE, tf.python_io.TFRecordCompressionType.ZLIB]"
+    ),
     "TFRecordOptions": "tf.python_io.TFRecordOptions.get_compression_type_string(gzip)",
     "TFRecordWriter": "[os.path.getsize(wrote('r', None)), os.path.getsize(wrote('z', gzip)) > 9]",
     "tf_record_iterator": (
-        "[list(tf.python_io.tf_record_iterator(wrote('s', None))), list(tf.python_io.tf_record_iterator(wrote('y', gzip), gzip))]"
+        "[list(tf.python_io.tf_record_iterator(wrote('s', None))),"
+        " list(tf.python_io.tf_record_iterator(wrote('y', gzip), gzip))]"
     ),
 }
 DATA = {
     "Dataset": "elements(tf.data.Dataset.range(5).map(lambda x: x * 2).batch(2))",
     "FixedLengthRecordDataset": "elements(tf.data.FixedLengthRecordDataset(path('t'), 5, 1, 2, 16))",
     "Iterator": (
-        "[[run(i.make_initializer(tf.data.Dataset.range(3)), i.get_next()), i.output_types, i.output_shapes] for i in"
+        "[[run(i.make_initializer(tf.data.Dataset.range(3)), i.get_next()), i.output_types,"
+        " i.output_shapes] for i in"
         " [tf.data.Iterator.from_structure(tf.int64, tf.TensorShape([]))]]"
     ),
     "TFRecordDataset": "elements(tf.data.TFRecordDataset([wrote('q', gzip)], 'GZIP', 64))",
     "TextLineDataset": "elements(tf.data.TextLineDataset([path('t')], None, 64))",
 }
 PROFILER = {
-    "AdviceProto": (
-        "[tf.profiler.AdviceProto().ByteSize(), tf.profiler.AdviceProto.DESCRIPTOR.full_name]"
+    "AdviceProto": "[tf.profiler.AdviceProto().ByteSize(), tf.profiler.AdviceProto.DESCRIPTOR.name]",
+    "GraphNodeProto": (
+        "[tf.profiler.GraphNodeProto(name='a', exec_micros=3).SerializeToString().decode('latin-1')]"
     ),
-    "GraphNodeProto": "[tf.profiler.GraphNodeProto(name='a', exec_micros=3).SerializeToString().decode('latin-1')]",
     "MultiGraphNodeProto": "tf.profiler.MultiGraphNodeProto(name='a', parameters=7).SerializeToString()",
     "OpLogProto": "[f.name for f in tf.profiler.OpLogProto.DESCRIPTOR.fields]",
 }
 TABLES = [
     ClassCalls("tf.saved_model", "", SPACES),
     *[
-        ClassCalls(f"tf.saved_model.{space}", "", {name: f"tf.saved_model.{space}.{name}" for name in names.split()})
+        ClassCalls(
+            f"tf.saved_model.{space}", "", {name: f"tf.saved_model.{space}.{name}" for name in names.split()}
+        )
         for space, names in CONSTANTS.items()
     ],
     ClassCalls("tf.saved_model.builder", MODELS, BUILDER),

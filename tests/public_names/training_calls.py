@@ -10,32 +10,38 @@ def alone(make):
 """
 SCHEDULES = {
     "exponential_decay": (
-        "[tf.train.exponential_decay(0.5, step, 3, 0.9, True, 'a'), tf.train.exponential_decay(0.5, step, 3, 0.9)]"
+        "[tf.train.exponential_decay(0.5, step, 3, 0.9, True, 'a'), tf.train.exponential_decay(0.5, step,"
+        " 3, 0.9)]"
     ),
     "inverse_time_decay": (
-        "[tf.train.inverse_time_decay(0.5, step, 3, 0.9, True, 'a'), tf.train.inverse_time_decay(0.5, step, 3, 0.9)]"
+        "[tf.train.inverse_time_decay(0.5, step, 3, 0.9, True, 'a'), tf.train.inverse_time_decay(0.5,"
+        " step, 3, 0.9)]"
     ),
     "natural_exp_decay": (
-        "[tf.train.natural_exp_decay(0.5, step, 3, 0.9, True, 'a'), tf.train.natural_exp_decay(0.5, step, 3, 0.9)]"
+        "[tf.train.natural_exp_decay(0.5, step, 3, 0.9, True, 'a'), tf.train.natural_exp_decay(0.5, step,"
+        " 3, 0.9)]"
     ),
     "piecewise_constant": (
         "[tf.train.piecewise_constant(step, [3, 7], [1.0, 2.0, 3.0], 'a'),"
         " tf.train.piecewise_constant(step + 1, [3, 7], [1.0, 2.0, 3.0])]"
     ),
     "polynomial_decay": (
-        "[tf.train.polynomial_decay(0.5, step, 3, 0.1, 2.0, True, 'a'), tf.train.polynomial_decay(0.5, step, 9)]"
+        "[tf.train.polynomial_decay(0.5, step, 3, 0.1, 2.0, True, 'a'), tf.train.polynomial_decay(0.5,"
+        " step, 9)]"
     ),
 }
 STEPS = {
     "assert_global_step": (
-        "alone(lambda: [tf.train.assert_global_step(tf.train.create_global_step()), len(tf.global_variables())])"
+        "alone(lambda: [tf.train.assert_global_step(tf.train.create_global_step()),"
+        " len(tf.global_variables())])"
     ),
     "create_global_step": (
         "alone(lambda: [[s.op.name, s.dtype.base_dtype, s.shape, tf.get_collection('global_step') == [s]]"
         " for s in [tf.train.create_global_step(tf.get_default_graph())]])"
     ),
     "get_global_step": (
-        "alone(lambda: [tf.train.get_global_step(), tf.train.create_global_step() is tf.train.get_global_step()])"
+        "alone(lambda: [tf.train.get_global_step(),"
+        " tf.train.create_global_step() is tf.train.get_global_step()])"
     ),
     "get_or_create_global_step": (
         "alone(lambda: tf.train.get_or_create_global_step() is tf.train.get_or_create_global_step(None))"
@@ -92,7 +98,8 @@ PRODUCERS = {
         " flowing(lambda: tf.train.batch({'k': tf.reshape(example(), [1])}, 2, dynamic_pad=True)['k'], 1)]"
     ),
     "batch_join": (
-        "[within(lambda: tf.train.batch_join(examples(), 4, 16, False, [[]], False, True, 's', 'a'), [0, 1, 2, 3, 4, 5, 9]),"
+        "[within(lambda: tf.train.batch_join(examples(), 4, 16, False, [[]], False, True, 's', 'a'), [0,"
+        " 1, 2, 3, 4, 5, 9]),"
         " flowing(lambda: tf.train.batch_join([[example()]], 2))]"
     ),
     "input_producer": (
@@ -102,11 +109,13 @@ PRODUCERS = {
     "limit_epochs": "flowing(lambda: tf.train.limit_epochs(tf.constant([1, 2]), 2, 'a'), 3)",
     "maybe_batch": (
         "[flowing(lambda: [tf.train.maybe_batch([x], x > 2, 2, 1, 8, False, [[]], False, True, 's', 'a')"
-        " for x in [example()]][0], 2), flowing(lambda: tf.train.maybe_batch([[1, 2, 3]], [True, False, True], 2,"
+        " for x in [example()]][0], 2), flowing(lambda: tf.train.maybe_batch([[1, 2, 3]], [True, False,"
+        " True], 2,"
         " enqueue_many=True), 1)]"
     ),
     "maybe_batch_join": (
-        "within(lambda: [tf.train.maybe_batch_join([[x], [9]], x > 2, 2, 8, False, [[]], False, True, 's', 'a')"
+        "within(lambda: [tf.train.maybe_batch_join([[x], [9]], x > 2, 2, 8, False, [[]], False, True,"
+        " 's', 'a')"
         " for x in [example()]][0], [3, 4, 5, 9])"
     ),
     "maybe_shuffle_batch": (
@@ -114,7 +123,8 @@ PRODUCERS = {
         " for x in [example()]][0], [3, 4, 5])"
     ),
     "maybe_shuffle_batch_join": (
-        "within(lambda: [tf.train.maybe_shuffle_batch_join([[x], [9]], 2, 8, 2, x > 2, 3, False, [[]], True, 's', 'a')"
+        "within(lambda: [tf.train.maybe_shuffle_batch_join([[x], [9]], 2, 8, 2, x > 2, 3, False, [[]],"
+        " True, 's', 'a')"
         " for x in [example()]][0], [3, 4, 5, 9])"
     ),
     "range_input_producer": (
@@ -122,7 +132,8 @@ PRODUCERS = {
         " within(lambda: tf.train.range_input_producer(3), [0, 1, 2])]"
     ),
     "shuffle_batch": (
-        "within(lambda: tf.train.shuffle_batch([example()], 2, 8, 2, 1, 3, False, [[]], True, 's', 'a'), range(6))"
+        "within(lambda: tf.train.shuffle_batch([example()], 2, 8, 2, 1, 3, False, [[]], True, 's', 'a'),"
+        " range(6))"
     ),
     "shuffle_batch_join": (
         "within(lambda: tf.train.shuffle_batch_join(examples(), 2, 8, 2, 3, False, [[]], True, 's', 'a'),"
@@ -178,7 +189,8 @@ CHECKPOINTS = {
     "NewCheckpointReader": "tf.train.NewCheckpointReader(prefix).get_variable_to_shape_map()",
     "checkpoint_exists": "[tf.train.checkpoint_exists(each) for each in [prefix, path('none')]]",
     "export_meta_graph": (
-        "alone(lambda: [[len(m.graph_def.node), sorted(m.collection_def), os.path.exists(path('m'))] for _ in [save()]"
+        "alone(lambda: [[len(m.graph_def.node), sorted(m.collection_def),"
+        " os.path.exists(path('m'))] for _ in [save()]"
         " for m in [tf.train.export_meta_graph(path('m'), collection_list=['variables'], as_text=True,"
         " clear_devices=True)]])"
     ),
@@ -186,9 +198,12 @@ CHECKPOINTS = {
         "[[short(s.model_checkpoint_path), list(map(short, s.all_model_checkpoint_paths))] for s in"
         " [tf.train.generate_checkpoint_state_proto(folder, path('b'), [path('a'), path('b')])]]"
     ),
-    "get_checkpoint_mtimes": "[each > 1e9 for each in tf.train.get_checkpoint_mtimes([prefix, path('none')])]",
+    "get_checkpoint_mtimes": (
+        "[each > 1e9 for each in tf.train.get_checkpoint_mtimes([prefix, path('none')])]"
+    ),
     "get_checkpoint_state": (
-        "[short(tf.train.get_checkpoint_state(folder).model_checkpoint_path), tf.train.get_checkpoint_state(folder, 'no')]"
+        "[short(tf.train.get_checkpoint_state(folder).model_checkpoint_path),"
+        " tf.train.get_checkpoint_state(folder, 'no')]"
     ),
     "import_meta_graph": (
         "alone(lambda: [[tf.train.import_meta_graph(prefix + '.meta', True, 'i').restore(s, prefix),"
@@ -197,7 +212,9 @@ CHECKPOINTS = {
     "init_from_checkpoint": (
         "alone(lambda: restored(lambda: tf.train.init_from_checkpoint(prefix, {'v': 'v', 's/': 't/'})))"
     ),
-    "latest_checkpoint": "[short(tf.train.latest_checkpoint(folder)), tf.train.latest_checkpoint(folder, 'none')]",
+    "latest_checkpoint": (
+        "[short(tf.train.latest_checkpoint(folder)), tf.train.latest_checkpoint(folder, 'none')]"
+    ),
     "list_variables": "tf.train.list_variables(prefix)",
     "load_checkpoint": "tf.train.load_checkpoint(folder).get_tensor('v')",
     "load_variable": "tf.train.load_variable(prefix, 's/w')",
