@@ -1,4 +1,4 @@
-"""Every public member of these namespaces' classes is called, and gives what TensorFlow gives."""
+"""Every public name, and every member of public classes, is called and gives what TensorFlow gives."""
 
 from __future__ import annotations
 
@@ -42,10 +42,9 @@ def test_every_member_gives_what_tensorflow_gives(module: str, table: ClassCalls
 def test_every_public_name_is_called() -> None:
     called = {name for _, table in CASES for name in table.names()}
     rows = [row.split() for row in (GOLDEN / "class_names.txt").read_text().splitlines()]
-    missing = [
-        f"{owner}.{name}" for owner, *names in rows for name in names if f"{owner}.{name}" not in called
-    ]
-    assert len(rows) > 70
+    listed = [f"{owner}.{name}" for owner, *names in rows for name in names]
+    missing = [name for name in listed if name not in called and name not in absent_names()]
+    assert len(rows) > 170
     assert not missing, missing
 
 
@@ -61,6 +60,10 @@ def test_every_name_of_the_module_is_called() -> None:
     assert left <= listed, left - listed
     assert not left & members, left & members
     assert not missing, missing
+
+
+def absent_names() -> set[str]:
+    return {f"{owner}.{name}" for owner, names in ABSENT.items() for name in names.split()}
 
 
 def names_of_namespaces() -> set[str]:
@@ -99,8 +102,9 @@ def test_the_file_that_covers_a_name_calls_it(file: str) -> None:
 
 def test_the_absent_names_are_those_that_are_written_down() -> None:
     """A name that arrives is taken off the list, and then has to be called."""
-    written = {f"{owner}.{name}" for owner, names in ABSENT.items() for name in names.split()}
-    assert {name for name in names_of_namespaces() if not exists(name)} == written
+    written = absent_names()
+    assert {name for name in names_of_namespaces() if not exists(name)} == written & names_of_namespaces()
+    assert not any(exists(name) for name in written)
 
 
 def test_most_members_give_a_value() -> None:
