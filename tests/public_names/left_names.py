@@ -20,7 +20,7 @@ COVERED = {
     "framework/test_logging.py": "tf.logging.flush",
 }
 
-# Names that TensorFlow 1.4 has and Flowstone has not; `message` is an error's in Python 2 alone.
+# Names that TensorFlow 1.4 has and Flowstone has not; `isAlive` and `message` went with Python 2.
 ABSENT = {
     "tf.image": (
         "decode_and_crop_jpeg decode_bmp decode_gif decode_image decode_jpeg decode_png encode_jpeg"
@@ -34,6 +34,7 @@ ABSENT = {
     ),
     "tf.sysconfig": "get_include get_lib",
     "tf.test": "create_local_cluster",
+    "tf.train.LooperThread": "isAlive",
     "tf.train.NanLossDuringTrainingError": "message",
     "tf.train": (
         "ClusterSpec Server do_quantize_training_on_graphdef sdca_fprint sdca_optimizer sdca_shrink_l1"
