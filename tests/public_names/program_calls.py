@@ -182,7 +182,26 @@ TEST = {
     "mock": "[m(3) for m in [tf.test.mock.Mock(return_value=5)]]",
     "test_src_dir_path": "below(lambda: tf.test.test_src_dir_path('core/x'))",
 }
+RESOURCES = """
+import os, tempfile
+folder = tempfile.mkdtemp()
+with open(os.path.join(folder, 'f'), 'wb') as file:
+    file.write(b'text')
+"""
+RESOURCE_LOADER = {
+    "get_data_files_path": "type(tf.resource_loader.get_data_files_path())",
+    "get_path_to_datafile": "os.path.basename(tf.resource_loader.get_path_to_datafile(os.path.join(folder, 'f')))",
+    "get_root_dir_with_all_resources": "type(tf.resource_loader.get_root_dir_with_all_resources())",
+    "load_resource": "tf.resource_loader.load_resource(os.path.join(folder, 'f'))",
+    "readahead_file_path": "tf.resource_loader.readahead_file_path('f', '16M')",
+}
+SYSCONFIG = {
+    "get_include": "type(tf.sysconfig.get_include())",
+    "get_lib": "type(tf.sysconfig.get_lib())",
+}
 TABLES = [
+    ClassCalls("tf.resource_loader", RESOURCES, RESOURCE_LOADER),
+    ClassCalls("tf.sysconfig", "", SYSCONFIG),
     ClassCalls("tf.compat", "", TEXTS),
     ClassCalls("tf.app", APP, RUNS),
     ClassCalls("tf.graph_util", GRAPHS, GRAPH_UTIL),
