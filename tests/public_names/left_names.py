@@ -14,29 +14,30 @@ LEFT = {
     ),
 }
 
-# Names of namespaces, by the file below `tests/` that calls them and compares the result.
+# Names of namespaces and members, by the file below `tests/` that calls them and compares the result.
 COVERED = {
     "testing/test_test_case.py": "tf.test.main",
     "framework/test_logging.py": "tf.logging.flush",
+    "ops/images/test_image_files.py": (
+        "tf.image.decode_and_crop_jpeg tf.image.decode_bmp tf.image.decode_gif tf.image.decode_image"
+        " tf.image.decode_jpeg tf.image.decode_png tf.image.encode_jpeg tf.image.encode_png"
+        " tf.image.extract_jpeg_shape"
+    ),
+    "ops/networks/test_dual_coordinate_ascent.py": "tf.train.sdca_optimizer",
+    "profiling/test_options.py": "tf.profiler.ProfileOptionBuilder",
+    "profiling/test_profiler.py": (
+        "tf.profiler.Profiler tf.profiler.advise tf.profiler.profile tf.profiler.write_op_log"
+    ),
+    "public_names/test_later_functions.py": (
+        "tf.initializers.absolute_import tf.initializers.division tf.initializers.print_function"
+    ),
+    "training/test_coordinator.py": "tf.train.LooperThread.isAlive",
+    "training/test_quantized_training.py": "tf.train.do_quantize_training_on_graphdef",
+    "training/test_session_hooks.py": "tf.train.NanLossDuringTrainingError.message",
 }
 
-# Names that TensorFlow 1.4 has and Flowstone has not; `isAlive` and `message` went with Python 2.
+# Names that TensorFlow 1.4 has and Flowstone has not.
 ABSENT = {
-    "tf.image": (
-        "decode_and_crop_jpeg decode_bmp decode_gif decode_image decode_jpeg decode_png encode_jpeg"
-        " encode_png extract_jpeg_shape"
-    ),
-    "tf.initializers": "absolute_import division print_function",
-    "tf.profiler": "ProfileOptionBuilder Profiler advise profile write_op_log",
-    "tf.resource_loader": (
-        "get_data_files_path get_path_to_datafile get_root_dir_with_all_resources load_resource"
-        " readahead_file_path"
-    ),
-    "tf.sysconfig": "get_include get_lib",
     "tf.test": "create_local_cluster",
-    "tf.train.LooperThread": "isAlive",
-    "tf.train.NanLossDuringTrainingError": "message",
-    "tf.train": (
-        "ClusterSpec Server do_quantize_training_on_graphdef sdca_fprint sdca_optimizer sdca_shrink_l1"
-    ),
+    "tf.train": "ClusterSpec Server",
 }

@@ -190,7 +190,9 @@ with open(os.path.join(folder, 'f'), 'wb') as file:
 """
 RESOURCE_LOADER = {
     "get_data_files_path": "type(tf.resource_loader.get_data_files_path())",
-    "get_path_to_datafile": "os.path.basename(tf.resource_loader.get_path_to_datafile(os.path.join(folder, 'f')))",
+    "get_path_to_datafile": (
+        "os.path.basename(tf.resource_loader.get_path_to_datafile(os.path.join(folder, 'f')))"
+    ),
     "get_root_dir_with_all_resources": "type(tf.resource_loader.get_root_dir_with_all_resources())",
     "load_resource": "tf.resource_loader.load_resource(os.path.join(folder, 'f'))",
     "readahead_file_path": "tf.resource_loader.readahead_file_path('f', '16M')",

@@ -30,6 +30,13 @@ SCHEDULES = {
         " step, 9)]"
     ),
 }
+ASCENT = {
+    "sdca_fprint": "tf.train.sdca_fprint(['a', 'bc'], 'a')",
+    "sdca_shrink_l1": (
+        "alone(lambda: [[s.run(tf.train.sdca_shrink_l1([w], 0.5, 2.0)), s.run(w)]"
+        " for w in [tf.Variable([1.0, -0.1, -3.0], use_resource=False)] for s in [started()]])"
+    ),
+}
 STEPS = {
     "assert_global_step": (
         "alone(lambda: [tf.train.assert_global_step(tf.train.create_global_step()),"
@@ -237,7 +244,7 @@ CHECKPOINTS = {
     ),
 }
 TABLES = [
-    ClassCalls("tf.train", READY + RATES, {**SCHEDULES, **STEPS}),
+    ClassCalls("tf.train", READY + RATES, {**SCHEDULES, **ASCENT, **STEPS}),
     ClassCalls("tf.train", PIPES, PRODUCERS),
     ClassCalls("tf.train.queue_runner", "", RUNNERS),
     ClassCalls("tf.train", FILES, CHECKPOINTS),
