@@ -16,7 +16,7 @@ LEFT = {
 
 # Names of namespaces and members, by the file below `tests/` that calls them and compares the result.
 COVERED = {
-    "testing/test_test_case.py": "tf.test.main",
+    "testing/test_test_case.py": "tf.test.main tf.test.test_src_dir_path",
     "framework/test_logging.py": "tf.logging.flush",
     "ops/images/test_image_files.py": (
         "tf.image.decode_and_crop_jpeg tf.image.decode_bmp tf.image.decode_gif tf.image.decode_image"

@@ -134,9 +134,6 @@ start = np.array([1.0, 2.0, 3.0], np.float32)
 def in_session(call):
     with tf.Session().as_default():
         return call()
-def below(call):
-    with tf.test.mock.patch.dict(os.environ, TEST_SRCDIR='/tests'):
-        return call()
 def graph_def(value):
     with tf.Graph().as_default() as graph:
         tf.constant(value, name='c')
@@ -180,7 +177,6 @@ TEST = {
     "is_built_with_cuda": "type(tf.test.is_built_with_cuda())",
     "is_gpu_available": "[type(tf.test.is_gpu_available(True)), type(tf.test.is_gpu_available())]",
     "mock": "[m(3) for m in [tf.test.mock.Mock(return_value=5)]]",
-    "test_src_dir_path": "below(lambda: tf.test.test_src_dir_path('core/x'))",
 }
 RESOURCES = """
 import os, tempfile

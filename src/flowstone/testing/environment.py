@@ -40,13 +40,7 @@ def get_temp_dir() -> str:
 
 
 def test_src_dir_path(relative_path: str) -> str:
-    """The path of a test's file, below the folder that the variable TEST_SRCDIR of the environment names.
-
-    Without that variable, the absolute path below the running program's folder.
-    """
-    sources = os.environ.get("TEST_SRCDIR")
-    if sources is not None:
-        return os.path.join(sources, "org_tensorflow/tensorflow", relative_path)
+    """The absolute path of a file that is named relative to the running program's directory."""
     program = getattr(sys.modules["__main__"], "__file__", None)
     directory = os.path.dirname(os.path.abspath(program)) if program else os.getcwd()
     return os.path.join(directory, relative_path)
