@@ -6,6 +6,7 @@ import gc
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -129,6 +130,13 @@ def test_one_shot_iterators_refuse_state() -> None:
         D.range(variable).make_one_shot_iterator()
     with pytest.raises(ValueError, match="Cannot capture a placeholder"):
         D.range(tf.placeholder(tf.int64, [])).make_one_shot_iterator()
+
+
+def test_one_shot_iterators_look_for_files(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("text")
+    element = D.list_files(str(tmp_path / "*.txt")).make_one_shot_iterator().get_next()
+    with tf.Session() as session:
+        assert session.run(element) == str(tmp_path / "a.txt").encode()
 
 
 def test_maps_read_tables() -> None:

@@ -89,7 +89,7 @@ class FunctionGraph(Graph):
         found = self._copies.get(operation)
         if found is None:
             kind = "placeholder" if operation.declaration.role == "placeholder" else "stateful node"
-            if kind == "placeholder" or (operation.declaration.stateful and not _is_dataset(operation)):
+            if kind == "placeholder" or (operation.declaration.stateful and not _has_none_inside(operation)):
                 raise ValueError(
                     f"Cannot capture a {kind} (name:{operation.name}, type:{operation.type}) by value."
                 )
@@ -113,9 +113,12 @@ class FunctionGraph(Graph):
         return super().colocate_with(op, ignore_existing)
 
 
-def _is_dataset(operation: Operation) -> bool:
-    """Whether it only describes a dataset, though its op is declared to have state."""
-    return [x.dtype for x in operation.outputs] == [dtypes.variant] and operation.type.endswith("Dataset")
+def _has_none_inside(operation: Operation) -> bool:
+    """Whether it keeps nothing, though declared to have state: it describes a dataset, or looks at files."""
+    is_dataset = [x.dtype for x in operation.outputs] == [dtypes.variant] and operation.type.endswith(
+        "Dataset"
+    )
+    return is_dataset or operation.declaration.role == "files"
 
 
 class _OuterStore:

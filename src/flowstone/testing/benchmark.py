@@ -26,8 +26,8 @@ class Benchmark:
 
     @classmethod
     def is_abstract(cls) -> bool:
-        """Whether it has no benchmark of its own."""
-        return not any(name.startswith("benchmark") for name in vars(cls))
+        """Whether it is `Benchmark` itself, which has nothing to run."""
+        return cls is Benchmark
 
     def _benchmark_name(self, name: str | None) -> str:
         if name is None:

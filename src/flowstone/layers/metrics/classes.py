@@ -94,6 +94,8 @@ def mean_per_class_accuracy(
         total = metric_variable([num_classes], name="total")
         count = metric_variable([num_classes], name="count")
         number = ones([size(labels)], dtypes.float32)
+        if predictions.dtype != labels.dtype:
+            predictions = cast(predictions, labels.dtype)
         is_correct = cast(equal(predictions, labels), dtypes.float32)
         if weights is not None:
             weights = cast(_flat(convert_to_tensor(weights)), dtypes.float32)

@@ -19,7 +19,9 @@ from flowstone.ops.networks.windows import require_rank
 Array = np.ndarray[Any, Any]
 
 # A plan must read again in every step.
-read_file_op = op("ReadFile", "filename: string -> contents: string", stateful=True, asynchronous=True)
+read_file_op = op(
+    "ReadFile", "filename: string -> contents: string", stateful=True, asynchronous=True, role="files"
+)
 read_file_op.no_gradient()
 
 

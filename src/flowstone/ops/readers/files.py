@@ -24,7 +24,7 @@ __all__ = ["matching_files"]
 
 
 # A plan must look again in every step, although the op has no effect.
-matching_files_op = op("MatchingFiles", "pattern: string -> filenames: string", stateful=True)
+matching_files_op = op("MatchingFiles", "pattern: string -> filenames: string", stateful=True, role="files")
 matching_files_op.no_gradient()
 
 

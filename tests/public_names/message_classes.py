@@ -1,0 +1,95 @@
+"""Members of the messages of `tf.train`, `tf.summary` and `tf.profiler`: numbers of fields and of values."""
+
+from class_calls import ClassCalls
+
+FIELDS = {
+    "tf.profiler.AdviceProto": ("CHECKERS_FIELD_NUMBER Checker CheckersEntry"),
+    "tf.profiler.AdviceProto.Checker": ("REPORTS_FIELD_NUMBER"),
+    "tf.profiler.AdviceProto.CheckersEntry": ("KEY_FIELD_NUMBER VALUE_FIELD_NUMBER"),
+    "tf.profiler.GraphNodeProto": (
+        "ACCELERATOR_EXEC_MICROS_FIELD_NUMBER CHILDREN_FIELD_NUMBER CPU_EXEC_MICROS_FIELD_NUMBER"
+        " DEVICES_FIELD_NUMBER EXEC_MICROS_FIELD_NUMBER FLOAT_OPS_FIELD_NUMBER INPUT_SHAPES_FIELD_NUMBER"
+        " InputShapesEntry NAME_FIELD_NUMBER OUTPUT_BYTES_FIELD_NUMBER PARAMETERS_FIELD_NUMBER"
+        " PEAK_BYTES_FIELD_NUMBER REQUESTED_BYTES_FIELD_NUMBER RESIDUAL_BYTES_FIELD_NUMBER"
+        " RUN_COUNT_FIELD_NUMBER SHAPES_FIELD_NUMBER TENSOR_VALUE_FIELD_NUMBER"
+        " TOTAL_ACCELERATOR_EXEC_MICROS_FIELD_NUMBER TOTAL_CPU_EXEC_MICROS_FIELD_NUMBER"
+        " TOTAL_DEFINITION_COUNT_FIELD_NUMBER TOTAL_EXEC_MICROS_FIELD_NUMBER"
+        " TOTAL_FLOAT_OPS_FIELD_NUMBER TOTAL_OUTPUT_BYTES_FIELD_NUMBER TOTAL_PARAMETERS_FIELD_NUMBER"
+        " TOTAL_PEAK_BYTES_FIELD_NUMBER TOTAL_REQUESTED_BYTES_FIELD_NUMBER"
+        " TOTAL_RESIDUAL_BYTES_FIELD_NUMBER TOTAL_RUN_COUNT_FIELD_NUMBER"
+    ),
+    "tf.profiler.GraphNodeProto.InputShapesEntry": ("KEY_FIELD_NUMBER VALUE_FIELD_NUMBER"),
+    "tf.profiler.MultiGraphNodeProto": (
+        "ACCELERATOR_EXEC_MICROS_FIELD_NUMBER CHILDREN_FIELD_NUMBER CPU_EXEC_MICROS_FIELD_NUMBER"
+        " EXEC_MICROS_FIELD_NUMBER FLOAT_OPS_FIELD_NUMBER GRAPH_NODES_FIELD_NUMBER NAME_FIELD_NUMBER"
+        " OUTPUT_BYTES_FIELD_NUMBER PARAMETERS_FIELD_NUMBER PEAK_BYTES_FIELD_NUMBER"
+        " REQUESTED_BYTES_FIELD_NUMBER RESIDUAL_BYTES_FIELD_NUMBER"
+        " TOTAL_ACCELERATOR_EXEC_MICROS_FIELD_NUMBER TOTAL_CPU_EXEC_MICROS_FIELD_NUMBER"
+        " TOTAL_EXEC_MICROS_FIELD_NUMBER TOTAL_FLOAT_OPS_FIELD_NUMBER TOTAL_OUTPUT_BYTES_FIELD_NUMBER"
+        " TOTAL_PARAMETERS_FIELD_NUMBER TOTAL_PEAK_BYTES_FIELD_NUMBER TOTAL_REQUESTED_BYTES_FIELD_NUMBER"
+        " TOTAL_RESIDUAL_BYTES_FIELD_NUMBER"
+    ),
+    "tf.profiler.OpLogProto": ("ID_TO_STRING_FIELD_NUMBER IdToStringEntry LOG_ENTRIES_FIELD_NUMBER"),
+    "tf.profiler.OpLogProto.IdToStringEntry": ("KEY_FIELD_NUMBER VALUE_FIELD_NUMBER"),
+    "tf.summary.Event": (
+        "FILE_VERSION_FIELD_NUMBER GRAPH_DEF_FIELD_NUMBER LOG_MESSAGE_FIELD_NUMBER"
+        " META_GRAPH_DEF_FIELD_NUMBER SESSION_LOG_FIELD_NUMBER STEP_FIELD_NUMBER SUMMARY_FIELD_NUMBER"
+        " TAGGED_RUN_METADATA_FIELD_NUMBER WALL_TIME_FIELD_NUMBER"
+    ),
+    "tf.summary.SessionLog": (
+        "CHECKPOINT CHECKPOINT_PATH_FIELD_NUMBER MSG_FIELD_NUMBER START STATUS_FIELD_NUMBER"
+        " STATUS_UNSPECIFIED STOP SessionStatus"
+    ),
+    "tf.summary.Summary": ("Audio Image VALUE_FIELD_NUMBER Value"),
+    "tf.summary.Summary.Audio": (
+        "CONTENT_TYPE_FIELD_NUMBER ENCODED_AUDIO_STRING_FIELD_NUMBER LENGTH_FRAMES_FIELD_NUMBER"
+        " NUM_CHANNELS_FIELD_NUMBER SAMPLE_RATE_FIELD_NUMBER"
+    ),
+    "tf.summary.Summary.Image": (
+        "COLORSPACE_FIELD_NUMBER ENCODED_IMAGE_STRING_FIELD_NUMBER HEIGHT_FIELD_NUMBER WIDTH_FIELD_NUMBER"
+    ),
+    "tf.summary.Summary.Value": (
+        "AUDIO_FIELD_NUMBER HISTO_FIELD_NUMBER IMAGE_FIELD_NUMBER METADATA_FIELD_NUMBER"
+        " NODE_NAME_FIELD_NUMBER OBSOLETE_OLD_STYLE_HISTOGRAM_FIELD_NUMBER SIMPLE_VALUE_FIELD_NUMBER"
+        " TAG_FIELD_NUMBER TENSOR_FIELD_NUMBER"
+    ),
+    "tf.summary.SummaryDescription": ("TYPE_HINT_FIELD_NUMBER"),
+    "tf.summary.TaggedRunMetadata": ("RUN_METADATA_FIELD_NUMBER TAG_FIELD_NUMBER"),
+    "tf.train.BytesList": ("VALUE_FIELD_NUMBER"),
+    "tf.train.ClusterDef": ("JOB_FIELD_NUMBER"),
+    "tf.train.Example": ("FEATURES_FIELD_NUMBER"),
+    "tf.train.Feature": ("BYTES_LIST_FIELD_NUMBER FLOAT_LIST_FIELD_NUMBER INT64_LIST_FIELD_NUMBER"),
+    "tf.train.FeatureList": ("FEATURE_FIELD_NUMBER"),
+    "tf.train.FeatureLists": ("FEATURE_LIST_FIELD_NUMBER FeatureListEntry"),
+    "tf.train.FeatureLists.FeatureListEntry": ("KEY_FIELD_NUMBER VALUE_FIELD_NUMBER"),
+    "tf.train.Features": ("FEATURE_FIELD_NUMBER FeatureEntry"),
+    "tf.train.Features.FeatureEntry": ("KEY_FIELD_NUMBER VALUE_FIELD_NUMBER"),
+    "tf.train.FloatList": ("VALUE_FIELD_NUMBER"),
+    "tf.train.Int64List": ("VALUE_FIELD_NUMBER"),
+    "tf.train.JobDef": ("NAME_FIELD_NUMBER TASKS_FIELD_NUMBER TasksEntry"),
+    "tf.train.JobDef.TasksEntry": ("KEY_FIELD_NUMBER VALUE_FIELD_NUMBER"),
+    "tf.train.SaverDef": (
+        "CheckpointFormatVersion FILENAME_TENSOR_NAME_FIELD_NUMBER"
+        " KEEP_CHECKPOINT_EVERY_N_HOURS_FIELD_NUMBER LEGACY MAX_TO_KEEP_FIELD_NUMBER"
+        " RESTORE_OP_NAME_FIELD_NUMBER SAVE_TENSOR_NAME_FIELD_NUMBER SHARDED_FIELD_NUMBER V1 V2"
+        " VERSION_FIELD_NUMBER"
+    ),
+    "tf.train.SequenceExample": ("CONTEXT_FIELD_NUMBER FEATURE_LISTS_FIELD_NUMBER"),
+    "tf.train.ServerDef": (
+        "CLUSTER_FIELD_NUMBER DEFAULT_SESSION_CONFIG_FIELD_NUMBER JOB_NAME_FIELD_NUMBER"
+        " PROTOCOL_FIELD_NUMBER TASK_INDEX_FIELD_NUMBER"
+    ),
+}
+
+
+def call(owner: str, member: str) -> str:
+    """The number of a field or of a value; the fields of an entry; the names of an enumeration's values."""
+    if member.endswith("Entry") or member in ("Audio", "Image", "Value", "Checker"):
+        return f"[each.name for each in {owner}.{member}.DESCRIPTOR.fields]"
+    return f"{owner}.{member}" if member.isupper() or member[-1].isdigit() else f"{owner}.{member}.items()"
+
+
+TABLES = [
+    ClassCalls(owner, "", {member: call(owner, member) for member in members.split()})
+    for owner, members in FIELDS.items()
+]
