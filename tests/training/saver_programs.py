@@ -71,7 +71,8 @@ def restored(tf: Any, name: str, folder: str) -> dict[str, Any]:
 
 def tables(tf: Any) -> tuple[Any, Any]:
     """Tables of both kinds that change, which Savers save."""
-    made = tf.contrib.lookup if hasattr(tf, "contrib") else tf.lookup.experimental
+    later = getattr(tf.lookup, "experimental", None)
+    made = later if hasattr(later, "MutableHashTable") else tf.contrib.lookup
     words = made.MutableHashTable(tf.string, tf.int64, -1, name="words")
     dense = made.MutableDenseHashTable if hasattr(made, "MutableDenseHashTable") else made.DenseHashTable
     options = {"empty_key": -1, "deleted_key": -2, "initial_num_buckets": 16, "name": "numbers"}
