@@ -379,6 +379,7 @@ EXEMPT: dict[str, str] = {
         "tests/data/test_readers.py",
     ),
     **dict.fromkeys(("ReadFile", "WriteFile"), "tests/ops/readers/test_file_contents.py"),
+    "RecordInput": "tests/ops/readers/test_record_input.py",
     **dict.fromkeys(
         (
             "LMDBReader",

@@ -84,7 +84,7 @@ _PYTHON = {
     "ops.control_flow_util": "ops.control.control_flow",
     "ops.ctc_ops": "nn",
     "ops.data_flow_ops": "flowstone ops.queues.queues ops.queues.accumulators ops.queues.barriers"
-    " ops.queues.staging_areas ops.variables.stateful",
+    " ops.queues.staging_areas ops.readers.record_input ops.variables.stateful",
     "ops.distributions": "",
     "ops.distributions.bernoulli": "distributions.bernoulli",
     "ops.distributions.beta": "distributions.beta",
