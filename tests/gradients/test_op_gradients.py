@@ -23,6 +23,7 @@ WIDER = {"float32": "float64", "complex64": "complex128"}
 _CHOSEN = "tests/gradients/test_gradient_computation.py differentiates what is chosen"
 _VARIABLE = "reads a variable; tests/gradients/test_gradient_computation.py"
 SKIPPED = {
+    "CudnnRNN": "no case, for the oracle has none; tests/ops/networks/test_cudnn_rnn.py",
     "RefIdentity": "of a reference; tests/ops/variables/test_references.py",
     **dict.fromkeys(
         (

@@ -424,6 +424,10 @@ EXEMPT: dict[str, str] = {
     "VarHandleOp": "every case with a resource variable; tests/ops/variables/test_variables.py",
     "Variable": "tests/ops/variables/test_stateful.py",
     "VariableV2": "every case with a reference variable; tests/ops/variables/test_variables.py",
+    **dict.fromkeys(
+        ("CudnnRNN", "CudnnRNNBackprop"),
+        "the oracle has them on GPUs only; tests/ops/networks/test_cudnn_rnn.py",
+    ),
     "CTCLossV2": "the oracle has it on GPUs only; tests/ops/networks/test_ctc.py",
     **dict.fromkeys(
         ("Conv2DBackpropFilterV2", "Conv2DBackpropInputV2"),
