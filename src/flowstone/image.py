@@ -57,6 +57,7 @@ from flowstone.ops.images.image_files import (
     decode_image,
     decode_jpeg,
     decode_png,
+    decode_webp,
     encode_jpeg,
     encode_png,
     extract_jpeg_shape,

@@ -2,7 +2,7 @@
 
 `python tests/golden/make_codec_goldens.py files` writes `images/codec_files.npz` with Pillow; without `files`
 it asks a Python that has TensorFlow. `images/codec_answers.json` came from 1.15.5, and then with the argument
-`gif`, which asks about these files only, from 2.21: 1.15 draws the frames of an animation otherwise.
+`later`, which asks about GIF and WebP files only, from 2.21: 1.15 draws the frames of an animation otherwise.
 """
 
 from __future__ import annotations
@@ -134,6 +134,10 @@ def files() -> dict[str, bytes]:
     turned[22:26] = struct.pack("<i", -13)
     found["bmp top down"] = bytes(turned)
     save("tiff", image(COLOURS))
+    save("webp lossy", image(COLOURS), quality=80)
+    save("webp clear", image(CLEAR), lossless=True, exact=True)
+    more = [image(np.roll(CLEAR, 3, 1)), image(CLEAR[::-1].copy())]
+    save("webp three", image(CLEAR), save_all=True, append_images=more, duration=40, lossless=True)
     found["text"] = b"no image"
     found["nothing"] = b""
     return found
@@ -154,9 +158,9 @@ def main() -> None:
         asked = {name: arrays[name].tobytes() for name in arrays.files}
     path = GOLDEN / "codec_answers.json"
     found: dict[str, Any] = {}
-    if "gif" in sys.argv[1:]:
+    if "later" in sys.argv[1:]:
         found = json.loads(path.read_text(encoding="utf-8"))
-        asked = {name: data for name, data in asked.items() if name.startswith("gif")}
+        asked = {name: data for name, data in asked.items() if name.startswith(("gif", "webp"))}
     found.update(codec_calls.answers(tf, asked))
     found["written"] = codec_calls.written(tf)
     lines = [f"{json.dumps(name)}: {json.dumps(each)}" for name, each in found.items()]

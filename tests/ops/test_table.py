@@ -154,6 +154,7 @@ EXEMPT: dict[str, str] = {
             "DecodeImage",
             "DecodeJpeg",
             "DecodePng",
+            "DecodeWebP",
             "EncodeJpeg",
             "EncodeJpegVariableQuality",
             "EncodePng",

@@ -14,12 +14,7 @@ GOLDEN = Path(__file__).parents[1] / "golden" / "public_names"
 ROWS = [row.split() for row in (GOLDEN / "later_names.txt").read_text().splitlines()]
 NAMES = [f"{owner}.{name}" for owner, *names in ROWS for name in names]
 LEFT = {
-    "formats of images that need decoders of their own": {
-        "tf.image.decode_jxl",
-        "tf.image.decode_webp",
-        "tf.io.decode_jxl",
-        "tf.io.decode_webp",
-    },
+    "a format of images that needs a decoder of its own": {"tf.image.decode_jxl", "tf.io.decode_jxl"},
     "a network's own boxes, which no kernel proposes": {"tf.image.generate_bounding_box_proposals"},
 }
 REFUSED = {

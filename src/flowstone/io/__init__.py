@@ -3,7 +3,7 @@
     file_system        paths of any store, TensorFlow's errors, files that appear whole or not at all
     records            TFRecord files
     examples           arrays as serialised Examples
-    image_files        PNG, JPEG, GIF and BMP files
+    image_files        PNG, JPEG, GIF, BMP and WebP files
     events             event files, which TensorBoard reads
     checkpoint_files   checkpoints of both formats
     proto              the messages that the package tensorboard lacks
@@ -21,7 +21,7 @@ __getattr__, __dir__ = _late_names(
         "flowstone": "gfile",
         "flowstone.framework.later_io_forms": "RaggedFeature decode_proto encode_proto",
         "flowstone.image": "decode_and_crop_jpeg decode_bmp decode_gif decode_image decode_jpeg decode_png"
-        " encode_jpeg encode_png extract_jpeg_shape is_jpeg",
+        " decode_webp encode_jpeg encode_png extract_jpeg_shape is_jpeg",
         "flowstone.io.records": "TFRecordCompressionType TFRecordOptions TFRecordWriter tf_record_iterator",
         "flowstone.ops.parsing.csv_records": "decode_csv",
         "flowstone.ops.parsing.features": "FixedLenFeature FixedLenSequenceFeature SparseFeature"

@@ -38,7 +38,9 @@ def calls(tf: Any, kind: str) -> dict[str, Any]:
         for channels in (0, 1, 3, 4):
             found[f"png {channels}"] = lambda data, c=channels: image.decode_png(data, c)
             found[f"png {channels} wide"] = lambda data, c=channels: image.decode_png(data, c, tf.uint16)
-    if kind in ("gif", "webp"):
+    if kind == "webp":
+        return {f"webp {c}": lambda data, c=c: image.decode_webp(data, c) for c in (0, 1, 3, 4)}
+    if kind == "gif":
         found["first"] = lambda data: image.decode_image(data, expand_animations=False)
     if kind == "bmp":
         found["bmp"] = image.decode_bmp

@@ -187,7 +187,11 @@ def test_damaged_files_give_an_image_or_an_error(session: Any, name: str) -> Non
     file = tf.placeholder(tf.string, [])
     image = tf.image
     decoded = [image.decode_gif(file), image.decode_png(file, 4), image.decode_image(file)]
-    decoded += [image.extract_jpeg_shape(file), image.decode_jpeg(file, try_recover_truncated=True)]
+    decoded += [
+        image.decode_webp(file),
+        image.extract_jpeg_shape(file),
+        image.decode_jpeg(file, try_recover_truncated=True),
+    ]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for _ in range(40):

@@ -24,6 +24,7 @@ from flowstone.io.image_files.gif import decode_gif as read_gif
 from flowstone.io.image_files.jpeg import JpegOptions, jpeg_shape
 from flowstone.io.image_files.jpeg import decode_jpeg as read_jpeg
 from flowstone.io.image_files.png import decode_png as read_png
+from flowstone.io.image_files.webp import decode_webp as read_webp
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.networks.windows import require_rank
 
@@ -209,6 +210,16 @@ def _(node: Node, env: Environment) -> Callable[[Array], Any]:
         return torch.from_numpy(read_bmp(data, channels))
 
     return decode
+
+
+@_declared(
+    "DecodeWebP",
+    "contents: string -> image: dtype",
+    "channels: int = 0 ; dtype: type in [uint8] = uint8",
+    lambda node: (None, None, None, node.attributes["channels"] or None),
+)
+def _(node: Node, env: Environment) -> Callable[[Array], Any]:
+    return lambda contents: torch.from_numpy(read_webp(_data(contents), node.attributes["channels"]))
 
 
 # ---- any

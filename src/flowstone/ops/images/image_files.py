@@ -28,6 +28,7 @@ __all__ = [
     "decode_image",
     "decode_jpeg",
     "decode_png",
+    "decode_webp",
     "encode_jpeg",
     "encode_png",
     "extract_jpeg_shape",
@@ -107,6 +108,14 @@ def decode_png(
 def decode_gif(contents: Any, name: str | None = None) -> Tensor:
     """The frames of a GIF file, uint8 [frames, height, width, 3]."""
     return F.DecodeGif(contents, name=name)
+
+
+def decode_webp(
+    contents: Any, channels: int = 0, dtype: Any = dtypes.uint8, name: str | None = None
+) -> Tensor:
+    """The frames of a WebP file, uint8 [frames, height, width, 3 or 4]. `channels`: 0, or as many as the file
+    has."""
+    return F.DecodeWebP(contents, channels=channels, dtype=dtype, name=name)
 
 
 def decode_bmp(contents: Any, channels: int = 0, name: str | None = None) -> Tensor:
