@@ -15,6 +15,7 @@ import pytest
 import flowstone as tf
 import pipelines
 from flowstone.framework import errors
+from flowstone.ops.datasets import parallel_mapping
 
 D = tf.data.Dataset
 
@@ -299,3 +300,18 @@ def test_errors_name_the_node_and_the_iterator_goes_on() -> None:
         with pytest.raises(errors.InvalidArgumentError, match=r"\[\[node .*Gather"):
             session.run(value)
         assert rest(session, value) == [30, 20, 10]
+
+
+def test_workers_take_turns_only_for_short_calls() -> None:
+    pace = parallel_mapping._Pace()
+    pace.note_source(1e-6)
+    for _ in range(40):
+        assert not (pace.takes_turns and pace.together == 1)
+        pace.note(2e-5)
+    assert pace.takes_turns and pace.together > 8
+    pace.note_source(1.0)
+    assert pace.together == 1  # else what has come would wait for what has not
+    for _ in range(100):
+        pace.note_source(1e-6)
+        pace.note(0.01)
+    assert not pace.takes_turns and pace.together == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections import deque
@@ -35,18 +36,43 @@ class _Calls:
 
 
 class _Pace:
-    """How many elements a worker is given `together`."""
+    """How many elements a worker is given `together`, and whether calls are so short that workers take turns.
+
+    Short calls are Python's work, for which threads that run at once only wait for the interpreter.
+    """
 
     def __init__(self) -> None:
-        self.together = 1
+        self.takes_turns = False
+        self._together = self._waits = 1
+        self._calls = 0
+        self._least = math.inf
+
+    @property
+    def together(self) -> int:
+        """How many elements to give a worker: one while the source is slow, so that none waits for others."""
+        return 1 if self._waits else self._together
+
+    def note_source(self, seconds: float) -> None:
+        """Tells how long an element of the source took."""
+        self._waits = _MOST_TOGETHER if seconds > _SLOW_SOURCE_SECONDS else max(self._waits - 1, 0)
 
     def note(self, seconds: float) -> None:
         """Tells how long a call took."""
-        self.together = max(1, min(_MOST_TOGETHER, int(_SHORT_SECONDS / seconds)))
+        self._calls += 1
+        # The least of late: others waited for the interpreter, or for a file.
+        self._least = min(seconds, self._least * _FORGETTING)
+        if self._calls > _CALLS_TO_JUDGE:
+            self._together = max(1, min(_MOST_TOGETHER, int(_SHORT_SECONDS / seconds)))
+            self.takes_turns = self._least < _TURN_SECONDS
 
 
-_SHORT_SECONDS = 2e-4  # what one worker is given at a time
-_MOST_TOGETHER = 16
+_CALLS_TO_JUDGE = 32
+_SHORT_SECONDS = 1e-3  # what one worker is given at a time
+_MOST_TOGETHER = 64
+_TURN_SECONDS = 3e-4
+_SLOW_SOURCE_SECONDS = 1e-4
+_FORGETTING = 1.1  # by which the least grows with each call
+_PATIENCE_SECONDS = 0.05  # after which a worker does not wait for its turn: the other may wait for it
 
 
 class MappedAtOnce(OneInput):
@@ -65,6 +91,7 @@ class MappedAtOnce(OneInput):
         self._changed = threading.Condition()
         self._has_ended = False
         self._pace = _Pace()
+        self._turn = threading.Lock()
 
     def next(self, step: Any) -> Element | None:
         while not self._has_ended and len(self._pending) < self.calls:
@@ -92,10 +119,12 @@ class MappedAtOnce(OneInput):
         elements: list[Element] = []
         try:
             while len(elements) < self._pace.together:
+                began = time.perf_counter()
                 element = self.source.next(step)
                 if element is None:
                     self._has_ended = True
                     break
+                self._pace.note_source(time.perf_counter() - began)
                 elements.append(element)
         finally:
             if elements:
@@ -104,9 +133,10 @@ class MappedAtOnce(OneInput):
     def _begin(self, calls: _Calls) -> None:
         self._pending.append(calls)
         changed, function, captured = self._changed, self.function, self.captured
-        pace = self._pace
+        pace, turn = self._pace, self._turn
 
         def work(step: Any) -> None:
+            has_turn = pace.takes_turns and turn.acquire(timeout=_PATIENCE_SECONDS)
             began = time.perf_counter()
             found: list[Element | Exception] = []
             for element in calls.elements:
@@ -115,6 +145,8 @@ class MappedAtOnce(OneInput):
                 except Exception as error:
                     found.append(error)
             pace.note((time.perf_counter() - began) / len(found))
+            if has_turn:
+                turn.release()
             with changed:
                 calls.results.extend(found)
                 calls.is_done = True
