@@ -19,6 +19,7 @@ import pytest
 from PIL import Image
 
 import flowstone as tf
+from browser import Browser
 
 
 @pytest.fixture(autouse=True)
@@ -183,3 +184,31 @@ def test_a_browser_shows_the_pages(tmp_path: Path) -> None:
             pixels = np.asarray(Image.open(picture).convert("RGB"))[130:, 320:]  # right of the choices
             found = (np.abs(pixels.astype(int) - color).max(-1) < 3).sum()
             assert found >= least, f"{page}: {found} pixels of {color}"
+
+
+_CONTROLS = "const controls = find('tf-graph-controls')[0];"
+_FILLS = "return find('rect, ellipse, path').some(x => getComputedStyle(x).fill == '%s');"
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="chromium, which shows the page, is not installed")
+def test_graph_page_has_colours_of_devices_times_and_memory(tmp_path: Path) -> None:
+    with tf.device("/cpu:1"):
+        tf.tanh(tf.placeholder(tf.float32, name="other"), name="elsewhere")
+    write_log(tmp_path / "log")
+    with (
+        tensorboard(tmp_path / "log") as address,
+        Browser(str(CHROMIUM), tmp_path / "browser", f"{address}/#graphs") as browser,
+    ):
+        browser.wait("return find('tf-graph-controls').length && find('rect').length > 3;")
+        browser.run(f"{_CONTROLS} controls.colorBy = 'device';")
+        devices = browser.wait(f"{_CONTROLS} return controls.colorByParams && controls.colorByParams.device;")
+        assert sorted(each["device"] for each in devices) == ["/device:CPU:0", "/device:CPU:1"]
+        assert len({each["color"] for each in devices}) == 2
+        for each in devices:
+            browser.wait(_FILLS % each["color"])
+        browser.run(f"{_CONTROLS} controls._selectedGraphType = 'profile'; controls._selectedTagIndex = 1;")
+        for kind in ("compute_time", "memory"):
+            browser.run(f"{_CONTROLS} controls.colorBy = '{kind}';")
+            scale = f"{_CONTROLS} return controls.stats && controls.colorByParams.{kind}.maxValue;"
+            assert browser.wait(scale) > 0
+            browser.wait(_FILLS % "rgb(251, 106, 74)")  # what took most
