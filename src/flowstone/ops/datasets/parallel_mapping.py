@@ -18,7 +18,7 @@ from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.datasets.iteration import Dataset, Element, Iteration, OneInput, dataset_op
 from flowstone.ops.datasets.mapping import AUTOTUNE, INPUTS
 from flowstone.ops.datasets.selection import Derived
-from flowstone.ops.datasets.workers import Workers
+from flowstone.ops.datasets.workers import Workers, in_worker
 
 __all__: list[str] = []
 
@@ -94,8 +94,12 @@ class MappedAtOnce(OneInput):
         self._turn = threading.Lock()
 
     def next(self, step: Any) -> Element | None:
-        while not self._has_ended and len(self._pending) < self.calls:
-            self._take(step)
+        if self._pace.takes_turns and in_worker():
+            if not self._pending:
+                return self._call(step)
+        else:
+            while not self._has_ended and len(self._pending) < self.calls:
+                self._take(step)
         while self._pending:
             calls = self._pending[0]
             self._wait(step, calls)
@@ -104,7 +108,10 @@ class MappedAtOnce(OneInput):
                 calls.elements.pop(0)
                 break
             self._pending.popleft()
-            if not self._has_ended:
+            if self._pace.takes_turns and in_worker():
+                if not self._pending:
+                    return self._call(step)
+            elif not self._has_ended:
                 self._take(step)
         else:
             return None
@@ -113,6 +120,20 @@ class MappedAtOnce(OneInput):
         if isinstance(result, errors.OutOfRangeError):
             return None
         raise result
+
+    def _call(self, step: Any) -> Element | None:
+        """Computes an element in this thread, which already is ahead of who asks for elements."""
+        element = None if self._has_ended else self.source.next(step)
+        if element is None:
+            self._has_ended = True
+            return None
+        began = time.perf_counter()
+        try:
+            return tuple(self.function(step, *element, *self.captured))
+        except errors.OutOfRangeError:
+            return None
+        finally:
+            self._pace.note(time.perf_counter() - began)
 
     def _take(self, step: Any) -> None:
         """Gives the next elements to a worker."""

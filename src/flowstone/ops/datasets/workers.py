@@ -57,7 +57,16 @@ class Workers:
         self.stop()
 
 
+_local = threading.local()
+
+
+def in_worker() -> bool:
+    """Whether this thread is one of some `Workers`: whoever waits for it does other things meanwhile."""
+    return getattr(_local, "works", False)
+
+
 def _work_on(work: queue.SimpleQueue[Work | None], step: Any) -> None:
+    _local.works = True
     with torch.inference_mode():
         while (function := work.get()) is not None:
             function(step)
