@@ -9,21 +9,23 @@ from flowstone.client.process_settings import (
     LogicalDevice,
     LogicalDeviceConfiguration,
     PhysicalDevice,
-    experimental_connect_to_cluster,
-    experimental_connect_to_host,
-    experimental_run_functions_eagerly,
     functions_run_eagerly,
     get_logical_device_configuration,
     get_soft_device_placement,
     get_visible_devices,
     list_logical_devices,
     list_physical_devices,
-    run_functions_eagerly,
     set_logical_device_configuration,
     set_soft_device_placement,
     set_visible_devices,
 )
 from flowstone.client.process_settings import functions_run_eagerly as experimental_functions_run_eagerly
+from flowstone.framework.refused_names import (
+    experimental_connect_to_cluster,
+    experimental_connect_to_host,
+    experimental_run_functions_eagerly,
+    run_functions_eagerly,
+)
 from flowstone.runtime.precision import enable_tensor_float_32_execution, tensor_float_32_execution_enabled
 from flowstone.runtime.process import tune_process
 

@@ -36,8 +36,9 @@ __getattr__, __dir__ = _late_names(
     globals(),
     {
         "flowstone.client.process_settings": "get_log_device_placement set_log_device_placement",
-        "flowstone.framework.traceback_filtering": "disable_check_numerics disable_traceback_filtering"
-        " enable_check_numerics enable_traceback_filtering is_traceback_filtering_enabled",
+        "flowstone.framework.debugging_switches": "disable_check_numerics disable_traceback_filtering"
+        " enable_traceback_filtering is_traceback_filtering_enabled",
+        "flowstone.framework.refused_names": "enable_check_numerics",
         "flowstone.ops.control.shape_checks": "assert_shapes",
     },
 )

@@ -11,6 +11,21 @@ from flowstone.ops.images.box_functions import (
     non_max_suppression_padded,
     non_max_suppression_with_scores,
 )
+from flowstone.ops.images.codec_functions import (
+    adjust_jpeg_quality,
+    decode_and_crop_jpeg,
+    decode_bmp,
+    decode_gif,
+    decode_image,
+    decode_jpeg,
+    decode_png,
+    decode_webp,
+    encode_jpeg,
+    encode_png,
+    extract_jpeg_shape,
+    is_jpeg,
+    random_jpeg_quality,
+)
 from flowstone.ops.images.colour_functions import (
     adjust_brightness,
     adjust_contrast,
@@ -49,21 +64,6 @@ from flowstone.ops.images.image_cropping import (
     resize_image_with_crop_or_pad,
 )
 from flowstone.ops.images.image_cropping import resize_image_with_crop_or_pad as resize_with_crop_or_pad
-from flowstone.ops.images.image_files import (
-    adjust_jpeg_quality,
-    decode_and_crop_jpeg,
-    decode_bmp,
-    decode_gif,
-    decode_image,
-    decode_jpeg,
-    decode_png,
-    decode_webp,
-    encode_jpeg,
-    encode_png,
-    extract_jpeg_shape,
-    is_jpeg,
-    random_jpeg_quality,
-)
 from flowstone.ops.images.image_resizing import resize_bilinear, resize_nearest_neighbor
 from flowstone.ops.images.image_scaling import (
     ResizeMethod,

@@ -17,10 +17,10 @@ from flowstone.testing.environment import (
     test_src_dir_path,
 )
 from flowstone.testing.graph_comparison import assert_equal_graph_def
-from flowstone.testing.later_tests import (
+from flowstone.testing.stubs import StubOutForTesting
+from flowstone.testing.targets import (
     benchmark_config,
     is_cpu_target_available,
     with_eager_op_as_function,
 )
-from flowstone.testing.stubs import StubOutForTesting
 from flowstone.testing.test_case import TestCase

@@ -62,7 +62,7 @@ _OURS, _TENSORBOARD = "flowstone.io.proto", "tensorboard.compat.proto"
 __getattr__, __dir__ = _late_names(
     globals(),
     {
-        "flowstone.framework.later_io_forms": "CheckpointOptions",
+        "flowstone.framework.refused_names": "CheckpointOptions",
         "flowstone.io.events": "summary_iterator",
         "flowstone.ops.networks.dual_coordinate_ascent": "sdca_fprint sdca_optimizer sdca_shrink_l1",
         "flowstone.training.basic_loops": "basic_train_loop",

@@ -160,7 +160,7 @@ EXEMPT: dict[str, str] = {
             "EncodePng",
             "ExtractJpegShape",
         ),
-        "tests/ops/images/test_image_files.py",
+        "tests/ops/images/test_codec_functions.py",
     ),
     "GenerateVocabRemapping": "tests/ops/checkpoints/test_remapping.py",
     "LoadAndRemapMatrix": "tests/ops/checkpoints/test_remapping.py",

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from flowstone.framework.kernel import CPU, GPU
-from flowstone.framework.refusals import refused_function
 from flowstone.framework.tensor_proto import messages
 from flowstone.runtime.device import Device, local_devices
 
@@ -251,15 +250,3 @@ def set_jit(enabled: Any) -> None:
 def functions_run_eagerly() -> bool:
     """False: functions add to the graph."""
     return False
-
-
-run_functions_eagerly = refused_function("tf.config.run_functions_eagerly", "session.run, which gives values")
-experimental_run_functions_eagerly = refused_function(
-    "tf.config.experimental_run_functions_eagerly", "session.run, which gives values"
-)
-experimental_connect_to_cluster = refused_function(
-    "tf.config.experimental_connect_to_cluster", 'tf.Session("grpc://host:port")'
-)
-experimental_connect_to_host = refused_function(
-    "tf.config.experimental_connect_to_host", 'tf.Session("grpc://host:port")'
-)

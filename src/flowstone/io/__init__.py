@@ -19,7 +19,7 @@ __getattr__, __dir__ = _late_names(
     globals(),
     {
         "flowstone": "gfile",
-        "flowstone.framework.later_io_forms": "RaggedFeature decode_proto encode_proto",
+        "flowstone.framework.refused_names": "RaggedFeature decode_proto encode_proto",
         "flowstone.image": "decode_and_crop_jpeg decode_bmp decode_gif decode_image decode_jpeg decode_png"
         " decode_webp encode_jpeg encode_png extract_jpeg_shape is_jpeg",
         "flowstone.io.records": "TFRecordCompressionType TFRecordOptions TFRecordWriter tf_record_iterator",

@@ -55,8 +55,8 @@ def decode_jpeg(data: bytes, channels: int = 0, options: JpegOptions | None = No
     image = _opened(data)
     wanted = channels or (1 if image.mode == "L" else 3)
     if not options.smooth and options.ratio == 1 and wanted == 3 and _has_halved_colours(image):
-        return _unsmoothed(data, options)
-    found = _read(data, options, "L" if wanted == 1 and image.mode in ("L", "RGB") else None)
+        return _unsmoothed(image, data, options)
+    found = _read(image, data, options, "L" if wanted == 1 and image.mode in ("L", "RGB") else None)
     if found.mode == "CMYK":
         if wanted == 1:
             refuse("A JPEG image of cyan, magenta, yellow and black has no grey form: ask for 3 channels")
@@ -76,9 +76,8 @@ def _opened(data: bytes) -> JpegImageFile:
     return image
 
 
-def _read(data: bytes, options: JpegOptions, mode: str | None) -> JpegImageFile:
-    """The image, read. `mode`: of Pillow, into which the file is to be decoded."""
-    image = _opened(data)
+def _read(image: JpegImageFile, data: bytes, options: JpegOptions, mode: str | None) -> JpegImageFile:
+    """The image, read from its opened file. `mode`: of Pillow, into which the file is to be decoded."""
     # A size between two of those that libjpeg can scale to, so that Pillow takes this one.
     size: Any = image.width / (options.ratio + 0.5), image.height / (options.ratio + 0.5)
     image.draft(mode, size)
@@ -104,14 +103,15 @@ def _has_halved_colours(image: JpegImageFile) -> bool:
     return image.mode == "RGB" and [layer[1:3] for layer in image.layer] == [(2, 2), (1, 1), (1, 1)]
 
 
-def _unsmoothed(data: bytes, options: JpegOptions) -> Array:
+def _unsmoothed(image: JpegImageFile, data: bytes, options: JpegOptions) -> Array:
     """The pixels, each with the colour of its square of four.
 
     An image that is decoded at half its size has the colours as they stand in the file. The formula is that
     of JFIF.
     """
-    light = np.asarray(_read(data, options, "YCbCr"))[:, :, 0].astype(np.int32)
-    halves = np.asarray(_read(data, options._replace(ratio=2), "YCbCr"))[:, :, 1:].astype(np.int32) - 128
+    light = np.asarray(_read(image, data, options, "YCbCr"))[:, :, 0].astype(np.int32)
+    half = _read(_opened(data), data, options._replace(ratio=2), "YCbCr")
+    halves = np.asarray(half)[:, :, 1:].astype(np.int32) - 128
     blue, red = (
         np.repeat(np.repeat(halves[:, :, i], 2, axis=0), 2, axis=1)[: light.shape[0], : light.shape[1]]
         for i in range(2)

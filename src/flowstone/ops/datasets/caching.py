@@ -247,7 +247,7 @@ class _Writing(Iteration):
     def _finish(self) -> None:
         self._end_shard()
         shards = [self.dataset.shard(number) for number in range(self.shard)]
-        merge_bundles([each for each in shards if file_exists(index_path(each))], self.dataset.prefix)
+        merge_bundles(shards, self.dataset.prefix)
         self.has_ended = True
 
     def save(self) -> Any:

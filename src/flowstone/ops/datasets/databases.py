@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import sqlite3
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 from urllib.parse import quote
@@ -29,6 +30,7 @@ _INTEGERS = {dtypes.int8: 8, dtypes.int16: 16, dtypes.int32: 32, dtypes.int64: 6
              dtypes.uint8: 8, dtypes.uint16: 16}  # fmt: skip
 _TYPES = (*_INTEGERS, dtypes.bool, dtypes.float64, dtypes.string)
 _INTEGER = re.compile(rb"\s*([+-]?\d+)")
+_local = threading.local()  # has a connection to no file
 _NUMBER = re.compile(rb"\s*([+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?)")
 
 
@@ -126,9 +128,10 @@ def _converter(dtype: DType) -> Callable[[Any], Any]:
 def _as_text(value: Any) -> bytes:
     if value is None:
         return b""
-    if isinstance(value, float):
-        with sqlite3.connect(":memory:") as own:  # SQLite writes floats in a way of its own
-            value = own.execute("select cast(? as text)", (value,)).fetchone()[0]
+    if isinstance(value, float):  # which SQLite writes in a way of its own
+        if not hasattr(_local, "connection"):
+            _local.connection = sqlite3.connect(":memory:")
+        value = _local.connection.execute("select cast(? as text)", (value,)).fetchone()[0]
     return value if isinstance(value, bytes) else str(value).encode()
 
 

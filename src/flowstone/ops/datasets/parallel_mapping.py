@@ -78,7 +78,8 @@ _PATIENCE_SECONDS = 0.05  # after which a worker does not wait for its turn: the
 class MappedAtOnce(OneInput):
     """As `Mapped`, with `calls` workers that call the function at once; the order is the source's.
 
-    A worker is given one element, or several if the function is so fast that handing them over costs more.
+    A worker is given one element, or several if the function is so fast that handing them over costs more. In
+    a thread that is ahead of the steps already, short calls are made at once.
     """
 
     def __init__(
@@ -94,12 +95,9 @@ class MappedAtOnce(OneInput):
         self._turn = threading.Lock()
 
     def next(self, step: Any) -> Element | None:
-        if self._pace.takes_turns and in_worker():
-            if not self._pending:
-                return self._call(step)
-        else:
-            while not self._has_ended and len(self._pending) < self.calls:
-                self._take(step)
+        is_ahead = self._pace.takes_turns and in_worker()
+        while not is_ahead and not self._has_ended and len(self._pending) < self.calls:
+            self._take(step)
         while self._pending:
             calls = self._pending[0]
             self._wait(step, calls)
@@ -108,13 +106,10 @@ class MappedAtOnce(OneInput):
                 calls.elements.pop(0)
                 break
             self._pending.popleft()
-            if self._pace.takes_turns and in_worker():
-                if not self._pending:
-                    return self._call(step)
-            elif not self._has_ended:
+            if not is_ahead and not self._has_ended:
                 self._take(step)
         else:
-            return None
+            return self._call(step) if is_ahead else None
         if not isinstance(result, Exception):
             return result
         if isinstance(result, errors.OutOfRangeError):

@@ -120,10 +120,8 @@ def _text(value: str | bytes) -> str:
 
 @_declared("DecodeJpeg", "contents: string -> image: uint8", _JPEG_OPTIONS, _infer_image)
 def _(node: Node, env: Environment) -> Callable[[Array], Any]:
-    def decode(contents: Array) -> Any:
-        return torch.from_numpy(_image(_data(contents), _channels(node), 8, _options(node)))
-
-    return decode
+    channels, options = _channels(node), _options(node)
+    return lambda contents: torch.from_numpy(_image(_data(contents), channels, 8, options))
 
 
 def _infer_crop(node: Node) -> Dims:
@@ -140,14 +138,16 @@ def _infer_crop(node: Node) -> Dims:
     "DecodeAndCropJpeg", "contents: string, crop_window: int32 -> image: uint8", _JPEG_OPTIONS, _infer_crop
 )
 def _(node: Node, env: Environment) -> Callable[[Array, Any], Any]:
+    channels, options = _channels(node), _options(node)
+
     def decode(contents: Array, window: Any) -> Any:
-        data, options = _data(contents), _options(node)
+        data = _data(contents)
         if tuple(window.shape) != (4,):
             raise invalid(f"crop_window must have shape [4], not {format_dims(tuple(window.shape))}")
         if format_of(data) != "JPEG":
             raise invalid(f"DecodeAndCropJpeg takes JPEG files only, but detected {format_of(data)}")
         y, x, height, width = window.tolist()
-        pixels = read_jpeg(data, _channels(node), options)
+        pixels = read_jpeg(data, channels, options)
         rows, columns, _ = pixels.shape
         if y < 0 or x < 0 or height <= 0 or width <= 0 or y + height > rows or x + width > columns:
             raise invalid(
@@ -179,9 +179,8 @@ def _(node: Node, env: Environment) -> Callable[[Array], Any]:
     _infer_image,
 )  # fmt: skip
 def _(node: Node, env: Environment) -> Callable[[Array], Any]:
-    dtype = node.attributes["dtype"]
-    bits = 8 * dtype.size
-    return lambda contents: to_runtime(_image(_data(contents), _channels(node), bits), dtype)
+    dtype, channels = node.attributes["dtype"], _channels(node)
+    return lambda contents: to_runtime(_image(_data(contents), channels, 8 * dtype.size), dtype)
 
 
 def _infer_frames(node: Node) -> Dims:
@@ -201,8 +200,10 @@ def _(node: Node, env: Environment) -> Callable[[Array], Any]:
 
 @_declared("DecodeBmp", "contents: string -> image: uint8", "channels: int = 0", _infer_image)
 def _(node: Node, env: Environment) -> Callable[[Array], Any]:
+    channels = _channels(node)
+
     def decode(contents: Array) -> Any:
-        data, channels = _data(contents), _channels(node)
+        data = _data(contents)
         if format_of(data) != "BMP":
             raise invalid(
                 f"Trying to decode {format_of(data)} format using DecodeBmp op. Use `decode_image` instead."
@@ -232,10 +233,10 @@ def _(node: Node, env: Environment) -> Callable[[Array], Any]:
 )  # fmt: skip
 def _(node: Node, env: Environment) -> Callable[[Array], Any]:
     dtype, expands = node.attributes["dtype"], node.attributes["expand_animations"]
-    bits = 8 if dtype is dtypes.uint8 else 16
+    bits, channels = 8 if dtype is dtypes.uint8 else 16, _channels(node)
 
     def decode(contents: Array) -> Any:
-        data, channels = _data(contents), _channels(node)
+        data = _data(contents)
         kind = format_of(data)
         if kind == "PNG":
             pixels = read_png(data, channels, bits)

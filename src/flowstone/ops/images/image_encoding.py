@@ -68,20 +68,13 @@ def _(node: Node, env: Environment) -> Callable[[Any], Any]:
     metadata = metadata.encode(errors="surrogateescape") if isinstance(metadata, str) else metadata
     density = attributes["density_unit"], attributes["x_density"], attributes["y_density"]
 
+    quality = _check_quality(attributes["quality"])
+    progressive, optimizes = attributes["progressive"], attributes["optimize_size"]
+    halves_colours = attributes["chroma_downsampling"]
+
     def encode(image: Any) -> Any:
         pixels = _jpeg_pixels(image, attributes["format"])
-        quality = _check_quality(attributes["quality"])
-        return boxed(
-            write_jpeg(
-                pixels,
-                quality,
-                attributes["progressive"],
-                attributes["optimize_size"],
-                attributes["chroma_downsampling"],
-                density,
-                metadata,
-            )
-        )
+        return boxed(write_jpeg(pixels, quality, progressive, optimizes, halves_colours, density, metadata))
 
     return encode
 
@@ -123,9 +116,10 @@ def _(node: Node) -> Dims:
 def _(node: Node, env: Environment) -> Callable[[Any], Any]:
     compression, dtype = node.attributes["compression"], node.attributes["T"]
 
+    if not -1 <= compression <= 9:
+        raise invalid(f"compression should be in [-1,9], got {compression}")
+
     def encode(image: Any) -> Any:
-        if not -1 <= compression <= 9:
-            raise invalid(f"compression should be in [-1,9], got {compression}")
         dims = tuple(image.shape)
         if len(dims) < 3:
             raise invalid(f"image must be 3-dimensional{format_dims(dims)}")

@@ -1,4 +1,4 @@
-"""Names of `tf.test` that later TensorFlows added: a benchmark's options, what tests ask or declare."""
+"""What later tests ask of the machine, and how their benchmarks run."""
 
 from __future__ import annotations
 

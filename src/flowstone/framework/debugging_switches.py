@@ -1,12 +1,10 @@
-"""Names of `tf.debugging` about tracebacks and NaNs, which only later TensorFlows need."""
+"""Switches of `tf.debugging` about tracebacks and NaNs, which only later TensorFlows need."""
 
 from __future__ import annotations
 
-from flowstone.framework.refusals import refused_function
-
 __all__ = [
-    "disable_check_numerics", "disable_traceback_filtering", "enable_check_numerics",
-    "enable_traceback_filtering", "is_traceback_filtering_enabled",
+    "disable_check_numerics", "disable_traceback_filtering", "enable_traceback_filtering",
+    "is_traceback_filtering_enabled",
 ]  # fmt: skip
 
 _filters = [True]
@@ -25,12 +23,6 @@ def disable_traceback_filtering() -> None:
 def is_traceback_filtering_enabled() -> bool:
     """What was asked for last; True at first."""
     return _filters[0]
-
-
-enable_check_numerics = refused_function(
-    "tf.debugging.enable_check_numerics",
-    "tf.add_check_numerics_ops(), an operation that checks the graph's tensors",
-)
 
 
 def disable_check_numerics() -> None:

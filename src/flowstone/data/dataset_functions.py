@@ -6,10 +6,9 @@ from typing import Any
 
 from flowstone.data.dataset import Dataset
 from flowstone.data.iterator import Iterator
-from flowstone.framework.refusals import refused_class
 
 __all__ = [
-    "AUTOTUNE", "INFINITE_CARDINALITY", "UNKNOWN_CARDINALITY", "NumpyIterator", "get_output_classes",
+    "AUTOTUNE", "INFINITE_CARDINALITY", "UNKNOWN_CARDINALITY", "get_output_classes",
     "get_output_shapes", "get_output_types", "make_initializable_iterator", "make_one_shot_iterator",
 ]  # fmt: skip
 
@@ -19,10 +18,6 @@ INFINITE_CARDINALITY = -1
 """The number of elements of a dataset that does not end."""
 UNKNOWN_CARDINALITY = -2
 """The number of elements of a dataset of which it is not known."""
-
-NumpyIterator = refused_class(
-    "tf.data.NumpyIterator", "tf.data.make_one_shot_iterator(dataset).get_next() in a session"
-)
 
 
 def get_output_classes(dataset_or_iterator: Any) -> Any:
