@@ -28,7 +28,9 @@ LAYERS = [
     {"distributed"},
     {"client"},
     {"training", "data", "distributions", "layers", "profiling", "saved_model", "testing"},
+    {"contrib", "estimator"},
     {"compat", "serving"},
+    {"keras"},
     {"tools"},
 ]
 HEIGHT = {package: height for height, row in enumerate(LAYERS) for package in row}
@@ -52,7 +54,7 @@ IMPORTS_INSIDE_FUNCTIONS = {
 
 # What programs import: `flowstone` itself and the namespaces assembled directly in it (nn.py, train.py, ...).
 PUBLIC = "the public namespaces"
-USERS_OF_PUBLIC = {PUBLIC, "compat", "tools"}
+USERS_OF_PUBLIC = {PUBLIC, "compat", "contrib", "estimator", "keras", "tools"}
 # These assemble names from every layer.
 FREE = {PUBLIC}
 

@@ -153,7 +153,7 @@ def test_the_tutorials_reader_and_the_protocol_buffers() -> None:
         ("import tensorflow.python.foo", "ImportError: flowstone does not have tensorflow.python.foo"),
         ("import tensorflow.foo.bar", "ImportError: flowstone does not have tensorflow.foo"),
         ("from tensorflow import foo", "ImportError: cannot import name 'foo' from 'flowstone'"),
-        ("tf.contrib.foo", "AttributeError: flowstone does not have the name tensorflow.contrib.foo"),
+        ("tf.contrib.foo", "AttributeError: flowstone does not have the name tf.contrib.foo"),
     ],
 )
 def test_an_absent_name_is_named(statement: str, error: str) -> None:

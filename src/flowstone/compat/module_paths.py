@@ -209,27 +209,6 @@ _TRAINING = """
     session_manager session_run_hook slot_creator supervisor sync_replicas_optimizer
 """
 
-_CONTRIB = {
-    "": "",
-    "framework": "flowstone train",
-    "framework.nest": "nest framework.nest",
-    "framework.python": "",
-    "framework.python.ops": "flowstone train",
-    "framework.python.ops.audio_ops": "ops.audio.spectra ops.audio.wave_files",
-    "learn": "",
-    "learn.datasets": "",
-    "learn.datasets.mnist": "compat.mnist",
-    "learn.python": "",
-    "learn.python.learn": "",
-    "learn.python.learn.datasets": "",
-    "learn.python.learn.datasets.mnist": "compat.mnist",
-    "rnn": "nn.rnn_cell nn",
-    "staging": "ops.queues.staging_areas",
-    "tfprof": "profiler",
-    "training": "training.device_setter train",
-    "util": "flowstone compat.internals",
-}
-
 _EXAMPLES = {
     "": "",
     "tutorials": "",
@@ -253,7 +232,7 @@ def _table() -> dict[str, tuple[str, ...]]:
     for family in ("example", "framework", "lib", "lib.core", "profiler", "protobuf", "util"):
         table[f"tensorflow.core.{family}"] = ()
     training = {f"training.{name}": f"train training.{name}" for name in _TRAINING.split()}
-    rooms = {"python": _PYTHON | training, "contrib": _CONTRIB, "examples": _EXAMPLES}
+    rooms = {"python": _PYTHON | training, "examples": _EXAMPLES}
     for root, entries in rooms.items():
         for path, sources in entries.items():
             name = f"tensorflow.{root}.{path}" if path else f"tensorflow.{root}"

@@ -4,8 +4,8 @@ After `install()`, an import of
 
 - `tensorflow` or `tensorflow.compat.v1` gives the module `flowstone` itself,
 - `tensorflow.NAME` or `tensorflow.compat.v1.NAME` gives flowstone's public namespace `NAME` itself,
-- an internal module that `module_paths` lists gives an `AliasModule`, which looks its names up where that
-  table says, each when it is first asked for,
+- an internal module that `module_paths` (here or in `contrib`) lists gives an alias module, which looks its
+  names up where that table says, each when it is first asked for,
 - anything else fails with a `ModuleNotFoundError` that says flowstone does not have it.
 
 Old names that flowstone lacks as attributes are then found in `paper_era`, and `tf.contrib`, `tf.python` and
@@ -30,43 +30,18 @@ from typing import Any
 import flowstone
 from flowstone.compat import era_summaries, paper_era
 from flowstone.compat.module_paths import find_sources
+from flowstone.framework.alias_modules import (
+    AliasModule,
+    add_paths,
+    alias_module,
+    import_if_there,
+    sources_of,
+)
 
-__all__ = ["AliasModule", "TensorFlowFinder", "install"]
+__all__ = ["TensorFlowFinder", "install"]
 
-# Roots that are attributes of `tf` without an import: tf.contrib.rnn, tf.python.ops.
-_ROOTS = ("contrib", "core", "examples", "python")
-
-
-class AliasModule(ModuleType):
-    """A module of TensorFlow's whose names are looked up in flowstone, in the first that has one."""
-
-    def __init__(self, name: str, sources: Sequence[str]) -> None:
-        super().__init__(name, f"{name}, as flowstone has it.")
-        self.__path__: list[str] = []
-        self.__sources__ = tuple(sources)
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "__all__":
-            return [public for public in dir(self) if not public.startswith("_")]
-        if not (name.startswith("__") and name.endswith("__")):
-            # A module below this one first: tensorflow.python.ops is not flowstone's package ops.
-            if find_sources(f"{self.__name__}.{name}") is not None:
-                return import_module(f"{self.__name__}.{name}")
-            for source in self._source_modules():
-                try:
-                    value = getattr(source, name)
-                except AttributeError:
-                    continue
-                setattr(self, name, value)
-                return value
-        raise AttributeError(f"flowstone does not have the name {self.__name__}.{name}")
-
-    def __dir__(self) -> list[str]:
-        names = {name for source in self._source_modules() for name in dir(source)}
-        return sorted(names.union(super().__dir__()))
-
-    def _source_modules(self) -> list[ModuleType]:
-        return [module for module in map(_import_if_there, self.__sources__) if module is not None]
+# Roots that are attributes of `tf` without an import: tf.python.ops.
+_ROOTS = ("core", "examples", "python")
 
 
 class TensorFlowFinder(MetaPathFinder, Loader):
@@ -81,15 +56,14 @@ class TensorFlowFinder(MetaPathFinder, Loader):
         """
         if not fullname.startswith("tensorflow."):
             return None
-        if _public_module(fullname) is None and find_sources(fullname) is None:
+        if _public_module(fullname) is None and sources_of(fullname) is None:
             # Named after the whole, since `from a import b` swallows an error that is named a.b.
             raise ModuleNotFoundError(f"flowstone does not have {fullname}", name="tensorflow")
         return ModuleSpec(fullname, self, is_package=True)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         """An alias module, or None for a public one, which `exec_module` puts in place."""
-        sources = find_sources(spec.name)
-        return None if sources is None else AliasModule(spec.name, sources)
+        return alias_module(spec.name) if _public_module(spec.name) is None else None
 
     def exec_module(self, module: ModuleType) -> None:
         """Puts flowstone's own module in the place of a public name."""
@@ -97,18 +71,6 @@ class TensorFlowFinder(MetaPathFinder, Loader):
             public = _public_module(module.__name__)
             assert public is not None, "find_spec has found it"
             sys.modules[module.__name__] = public
-
-
-def _import_if_there(name: str) -> ModuleType | None:
-    """The module of that name, or else the attribute, or None; errors within the module pass through."""
-    try:
-        return import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name is None or not f"{name}.".startswith(f"{error.name}."):
-            raise
-    parent, _, leaf = name.rpartition(".")
-    value = getattr(sys.modules.get(parent), leaf, None) if parent else None
-    return value if isinstance(value, ModuleType) else None
 
 
 def _public_module(fullname: str) -> ModuleType | None:
@@ -119,7 +81,7 @@ def _public_module(fullname: str) -> ModuleType | None:
     inner = inner.removeprefix("compat.v1.")
     if inner.partition(".")[0] in _ROOTS:
         return None
-    return _import_if_there(f"flowstone.{inner}")
+    return import_if_there(f"flowstone.{inner}")
 
 
 def _chain_missing_names() -> None:
@@ -160,6 +122,7 @@ def install() -> None:
     if present is not None:
         raise RuntimeError("TensorFlow itself is loaded already: flowstone cannot take its name now")
     sys.modules["tensorflow"] = flowstone
+    add_paths(find_sources)
     sys.meta_path.insert(0, TensorFlowFinder())
     _keep_tensorboard_to_itself()
     _chain_missing_names()

@@ -1,0 +1,75 @@
+"""Where the names of `tensorflow.contrib.…` are found: the table behind its alias modules.
+
+`module_names.txt` lists which modules TensorFlow 1.4 and 1.15 had. A package `tensorflow.contrib.NAME` that
+is here is the package `flowstone.contrib.NAME` itself. The names of a module within it are looked up in the
+file of the module's own name, then in the package: those of `tensorflow.contrib.rnn.python.ops.core_rnn_cell` in
+`flowstone.contrib.rnn.core_rnn_cell`, then in `flowstone.contrib.rnn`. `ELSEWHERE` lists the modules whose
+names lie elsewhere.
+
+    >>> find_contrib_sources("tensorflow.contrib.rnn.python.ops.core_rnn_cell")
+    ('flowstone.contrib.rnn.core_rnn_cell', 'flowstone.contrib.rnn')
+    >>> find_contrib_sources("tensorflow.contrib.nonsense") is None
+    True
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+__all__ = ["ELSEWHERE", "find_contrib_sources", "is_ours", "module_names"]
+
+_ROOT = "tensorflow.contrib"
+
+# The module's name below tensorflow.contrib, and the modules of flowstone that have its names.
+ELSEWHERE: dict[str, str] = {
+    "framework.python.ops.audio_ops": "ops.audio.spectra ops.audio.wave_files",
+    "learn.datasets": "",
+    "learn.datasets.mnist": "compat.mnist",
+    "learn.python.learn.datasets": "",
+    "learn.python.learn.datasets.mnist": "compat.mnist",
+    "staging": "ops.queues.staging_areas",
+    "tfprof": "profiler",
+}
+
+
+def _read_names() -> dict[str, frozenset[str]]:
+    text = (Path(__file__).parent / "module_names.txt").read_text(encoding="utf-8")
+    names: dict[str, frozenset[str]] = {}
+    for block in text.split("\n\n", 1)[1].replace("\n  ", " ").splitlines():
+        package, _, below = block.partition(":")
+        names[package] = frozenset(below.split())
+    return names
+
+
+_NAMES = _read_names()
+
+
+def module_names() -> dict[str, frozenset[str]]:
+    """The packages of `tensorflow.contrib` in TensorFlow 1.4 and 1.15, and the modules below each."""
+    return _NAMES
+
+
+def is_ours(package: str) -> bool:
+    """Whether `tensorflow.contrib.PACKAGE` is a package or a file of this room."""
+    here = Path(__file__).parent
+    return (here / package / "__init__.py").exists() or (here / f"{package}.py").exists()
+
+
+def find_contrib_sources(name: str) -> tuple[str, ...] | None:
+    """The modules in which names of the module `name` are looked up; None if this room does not know it.
+
+    A package that is a package here too is not an alias: it has no sources either.
+    """
+    if name == _ROOT or not name.startswith(f"{_ROOT}."):
+        return None
+    path = name.removeprefix(f"{_ROOT}.")
+    if path in ELSEWHERE:
+        return tuple(f"flowstone.{source}" for source in ELSEWHERE[path].split())
+    package, _, below = path.partition(".")
+    if not below or below not in _NAMES.get(package, ()) or not is_ours(package):
+        return None
+    leaf = below.rpartition(".")[2]
+    if leaf.startswith("gen_") and leaf.endswith(("_ops", "_op")):
+        return ("flowstone.compat.generated_ops",)
+    own = f"flowstone.contrib.{package}"
+    return (own,) if leaf in ("python", "ops", package) else (f"{own}.{leaf}", own)

@@ -1,0 +1,95 @@
+"""Modules of TensorFlow's that have no file here: each looks its names up in modules of flowstone.
+
+A room that knows where such modules' names are registers a finder with `add_paths`: from the module's dotted
+name, `tensorflow.python.ops.nn_ops`, to the modules in which its names are looked up, in order.
+`alias_module` gives the one module of that name; its attributes are found when they are first asked for.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+__all__ = ["AliasModule", "add_paths", "alias_module", "import_if_there", "sources_of"]
+
+# A finder returns None for a module that it does not know, an empty sequence for one of modules only.
+Finder = Callable[[str], Sequence[str] | None]
+
+_FINDERS: list[Finder] = []
+_MODULES: dict[str, AliasModule] = {}
+
+
+def add_paths(find: Finder) -> None:
+    """Has `find` asked, after those added before, where the names of a module are."""
+    _FINDERS.append(find)
+
+
+def sources_of(name: str) -> Sequence[str] | None:
+    """The modules in which the names of TensorFlow's module `name` are looked up; None if there is none."""
+    for find in _FINDERS:
+        sources = find(name)
+        if sources is not None:
+            return sources
+    return None
+
+
+def alias_module(name: str) -> AliasModule | None:
+    """The module that stands for TensorFlow's `name`; None if no room knows it."""
+    if name not in _MODULES:
+        sources = sources_of(name)
+        if sources is None:
+            return None
+        _MODULES[name] = AliasModule(name, sources)
+    return _MODULES[name]
+
+
+def import_if_there(name: str) -> ModuleType | None:
+    """The module of that name, or else the module that is an attribute of its parent, or None.
+
+    Errors within the module pass through.
+    """
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{name}.".startswith(f"{error.name}."):
+            raise
+    parent, _, leaf = name.rpartition(".")
+    value = getattr(sys.modules.get(parent), leaf, None) if parent else None
+    return value if isinstance(value, ModuleType) else None
+
+
+class AliasModule(ModuleType):
+    """A module of TensorFlow's whose names are looked up in flowstone, in the first source that has one."""
+
+    def __init__(self, name: str, sources: Sequence[str]) -> None:
+        super().__init__(name, f"{name}, as flowstone has it.")
+        self.__path__: list[str] = []
+        self.__sources__ = tuple(sources)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "__all__":
+            return [public for public in dir(self) if not public.startswith("_")]
+        if not (name.startswith("__") and name.endswith("__")):
+            # A module below this one first: tensorflow.python.ops is not flowstone's package ops.
+            below = alias_module(f"{self.__name__}.{name}")
+            if below is not None:
+                setattr(self, name, below)
+                return below
+            for source in self._source_modules():
+                try:
+                    value = getattr(source, name)
+                except AttributeError:
+                    continue
+                setattr(self, name, value)
+                return value
+        raise AttributeError(f"flowstone does not have the name {self.__name__}.{name}")
+
+    def __dir__(self) -> list[str]:
+        names = {name for source in self._source_modules() for name in dir(source)}
+        return sorted(names.union(super().__dir__()))
+
+    def _source_modules(self) -> list[ModuleType]:
+        return [module for module in map(import_if_there, self.__sources__) if module is not None]
