@@ -2,7 +2,7 @@
 
 `module_names.txt` lists which modules TensorFlow 1.4 and 1.15 had. A package `tensorflow.contrib.NAME` that
 is here is the package `flowstone.contrib.NAME` itself. The names of a module within it are looked up in the
-file of the module's own name, then in the package: those of `tensorflow.contrib.rnn.python.ops.core_rnn_cell` in
+file of the module's own name, then in the package: those of `tf.contrib.rnn.python.ops.core_rnn_cell` in
 `flowstone.contrib.rnn.core_rnn_cell`, then in `flowstone.contrib.rnn`. `ELSEWHERE` lists the modules whose
 names lie elsewhere.
 
