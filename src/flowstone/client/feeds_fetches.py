@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -28,6 +28,57 @@ from flowstone.runtime.transfers import to_device
 _NEW_TUPLE = tuple.__new__
 
 # ---- fetches
+
+
+class Conversion(NamedTuple):
+    """How objects of one type are fetched and fed.
+
+    ``fetch(value)`` gives what to fetch and a function from its values to the result; ``feed(key, value)``
+    gives pairs of a tensor and its value.
+    """
+
+    type: type
+    fetch: Callable[[Any], Any]
+    feed: Callable[[Any, Any], Any] | None
+
+
+_conversions: list[Conversion] = []
+
+
+def register_session_run_conversion_functions(
+    tensor_type: type,
+    fetch_function: Callable[[Any], Any],
+    feed_function: Callable[[Any, Any], Any] | None = None,
+    feed_function_for_partial_run: Callable[[Any], Any] | None = None,
+) -> None:
+    """Has sessions fetch and feed objects of a type that is no tensor.
+
+        register_session_run_conversion_functions(
+            SquaredTensor, lambda s: ([s.tensor], lambda values: values[0]**2), lambda s, v: [(s.tensor, v)]
+        )
+
+    Args:
+        tensor_type: the type.
+        fetch_function: from an object to the list of what to fetch for it, and a function from the list of
+            its values to the result.
+        feed_function: from an object and what is fed for it to pairs of a tensor and its value; without it
+            the type cannot be fed.
+        feed_function_for_partial_run: taken, and not needed: a partial run names tensors.
+
+    Raises ValueError if the type or one above it is registered already.
+    """
+    for conversion in _conversions:
+        if issubclass(tensor_type, conversion.type):
+            raise ValueError(f"{tensor_type} has already been registered so ignore it.")
+    _conversions.insert(0, Conversion(tensor_type, fetch_function, feed_function))
+
+
+def conversion_of(value: Any) -> Conversion | None:
+    """How an object is fetched and fed, if its type has been registered."""
+    for conversion in _conversions:
+        if isinstance(value, conversion.type):
+            return conversion
+    return None
 
 
 class FetchStructure:
@@ -90,7 +141,14 @@ class FetchStructure:
         self._names[name] = value
         return name
 
+    def _visit_registered(self, conversion: Conversion, fetch: Any) -> str:
+        parts, contract = conversion.fetch(fetch)
+        return f"{self._name(contract)}([{', '.join([self._visit(part) for part in parts])}])"
+
     def _visit_element(self, fetch: Any) -> str:
+        conversion = conversion_of(fetch)
+        if conversion is not None:
+            return self._visit_registered(conversion, fetch)
         try:
             element = self._graph.as_graph_element(fetch, allow_tensor=True, allow_operation=True)
         except TypeError as error:
@@ -201,6 +259,12 @@ def feed_elements(graph: Graph, key: Any, value: Any) -> list[tuple[Tensor, Any]
         if key.dense_shape is not None:
             parts.append((key.dense_shape, value[2]))
         return parts
+    conversion = conversion_of(key)
+    if conversion is not None:
+        if conversion.feed is None:
+            raise TypeError(f"A {type(key).__name__} cannot be fed: no function that feeds it is registered.")
+        parts = conversion.feed(key, value)
+        return [pair for part, item in parts for pair in feed_elements(graph, part, item)]
     try:
         tensor = graph.as_graph_element(key, allow_tensor=True, allow_operation=False)
     except Exception as error:

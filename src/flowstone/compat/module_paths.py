@@ -1,13 +1,15 @@
 """Where the names of TensorFlow's internal modules are found in flowstone: the table behind
 `compat.tensorflow`.
 
-`find_sources("tensorflow.python.ops.nn_ops")` gives the modules in which a name of that module is looked up,
-in order. Public namespaces come first, since they hold exactly what programs may use; rooms follow, for names
+`public_twins.txt` lists the modules of TensorFlow 1.4 and which of their names are public objects; such a
+name is that object (`find_object`). For the others `find_sources("tensorflow.python.ops.nn_ops")` gives the
+modules in which they are looked up, in order: the file of the package `internals` with the module's name
+(`internals/framework_ops.py` for `tensorflow.python.framework.ops`), public namespaces, then rooms, for names
 that were never public. A source that does not exist is passed over. `None` says that TensorFlow's module has
 no counterpart here, an empty tuple that it holds modules only. `=` marks what is not flowstone's.
 
     >>> find_sources("tensorflow.python.ops.nn_ops")[0]
-    'flowstone.nn'
+    'flowstone.compat.internals.ops_nn_ops'
     >>> find_sources("tensorflow.python.nonsense") is None
     True
 """
@@ -15,6 +17,10 @@ no counterpart here, an empty tuple that it holds modules only. `=` marks what i
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from flowstone.framework.alias_modules import add_objects, add_paths
 
 _PYTHON = {
     "": "flowstone",
@@ -28,7 +34,7 @@ _PYTHON = {
     "data.ops.iterator_ops": "data",
     "debug": "debug",
     "eager": "",
-    "eager.context": "compat.internals compat.behaviour",
+    "eager.context": "compat.behaviour",
     "estimator": "estimator",
     "framework": "",
     "framework.common_shapes": "ops.shape_inference framework.shape framework.dimension",
@@ -39,6 +45,7 @@ _PYTHON = {
     "framework.errors_impl": "framework.errors",
     "framework.function": "framework.function",
     "framework.graph_util": "graph_util",
+    "framework.graph_io": "train",
     "framework.graph_util_impl": "graph_util",
     "framework.importer": "flowstone",
     "framework.load_library": "framework.op_packages",
@@ -46,11 +53,11 @@ _PYTHON = {
     "framework.op_def_registry": "framework.operation",
     "framework.ops": "flowstone framework.graph framework.tensor framework.scope framework.containers",
     "framework.random_seed": "flowstone framework.graph",
-    "framework.smart_cond": "compat.internals",
+    "framework.smart_cond": "layers.arguments",
     "framework.sparse_tensor": "flowstone",
     "framework.tensor_shape": "framework.shape framework.dimension",
     "framework.tensor_spec": "flowstone",
-    "framework.tensor_util": "flowstone compat.internals framework.tensor",
+    "framework.tensor_util": "flowstone framework.tensor",
     "framework.test_util": "test",
     "framework.versions": "flowstone",
     "keras": "keras",
@@ -68,7 +75,7 @@ _PYTHON = {
     "layers.maxout": "layers.maxout",
     "layers.normalization": "layers layers.normalization",
     "layers.pooling": "layers layers.pooling",
-    "layers.utils": "layers.arguments compat.internals",
+    "layers.utils": "layers.arguments",
     "lib": "",
     "lib.io": "",
     "lib.io.file_io": "io.file_system io.file_objects gfile",
@@ -80,7 +87,7 @@ _PYTHON = {
     "ops.check_ops": "flowstone debugging",
     "ops.clip_ops": "flowstone",
     "ops.confusion_matrix": "flowstone layers.label_shapes",
-    "ops.control_flow_ops": "flowstone compat.internals ops.control.control_flow ops.control.loops",
+    "ops.control_flow_ops": "flowstone ops.control.control_flow ops.control.loops",
     "ops.control_flow_util": "ops.control.control_flow",
     "ops.ctc_ops": "nn",
     "ops.data_flow_ops": "flowstone ops.queues.queues ops.queues.accumulators ops.queues.barriers"
@@ -134,7 +141,8 @@ _PYTHON = {
     "ops.parsing_ops": "flowstone",
     "ops.partitioned_variables": "flowstone ops.variables.variable_scope",
     "ops.random_ops": "flowstone random",
-    "ops.resource_variable_ops": "flowstone ops.variables.stateful ops.variables.variables",
+    "ops.resource_variable_ops": "flowstone ops.variables.resource_variable ops.variables.stateful"
+    " ops.variables.variables",
     "ops.resources": "ops.variables.stateful",
     "ops.rnn": "nn",
     "ops.rnn_cell": "nn.rnn_cell",
@@ -148,14 +156,15 @@ _PYTHON = {
     "ops.state_ops": "flowstone ops.variables.stateful ops.variables.counting",
     "ops.string_ops": "flowstone strings",
     "ops.summary_ops": "summary",
-    "ops.template": "flowstone",
+    "ops.template": "flowstone ops.variables.template",
     "ops.tensor_array_ops": "flowstone",
     "ops.variable_scope": "flowstone ops.variables.variable_scope ops.variables.scope_defaults",
-    "ops.variables": "flowstone ops.variables.variables ops.variables.variable_creation"
-    " ops.variables.stateful",
+    "ops.variables": "flowstone ops.variables.variables ops.variables.partitioned_variables"
+    " ops.variables.variable_creation ops.variables.stateful",
     "ops.weights_broadcast_ops": "layers.weights_broadcast",
     "platform": "",
     "platform.app": "app",
+    "platform.benchmark": "testing.benchmark test",
     "platform.flags": "flags app.flags",
     "platform.gfile": "gfile",
     "platform.googletest": "test",
@@ -180,25 +189,24 @@ _PYTHON = {
     "summary.summary_iterator": "io.events",
     "summary.writer": "",
     "summary.writer.writer": "summary",
-    "tf2": "compat.internals",
+    "summary.writer.writer_cache": "summary",
+    "tf2": "",
     "tools": "",
     "tools.optimize_for_inference_lib": "framework.inference_graphs",
     "tools.strip_unused_lib": "framework.inference_graphs",
     "training": "",
+    "training.basic_loops": "train",
+    "training.checkpoint_utils": "train",
     "training.moving_averages": "training.moving_averages train",
     "training.training": "train",
     "training.training_util": "train",
     "user_ops": "",
     "user_ops.user_ops": "user_ops",
     "util": "",
-    "util.all_util": "compat.internals",
     "util.compat": "compat.text",
-    "util.deprecation": "compat.internals",
-    "util.nest": "nest framework.nest",
+    "util.nest": "framework.nest framework.shallow_nest",
     "util.tf_contextlib": "=contextlib",
-    "util.tf_decorator": "compat.internals",
-    "util.tf_export": "",
-    "util.tf_inspect": "compat.internals =inspect",
+    "util.tf_inspect": "=inspect",
 }
 
 # Modules of one class or family each, whose names tf.train gathers.
@@ -216,7 +224,7 @@ _EXAMPLES = {
     "tutorials.mnist.input_data": "compat.mnist",
 }
 
-_GENERATED = re.compile(r"tensorflow\.python\.ops\.gen_\w+_ops")
+_GENERATED = re.compile(r"tensorflow\.python\.(ops|training)\.gen_\w+_ops")
 # Generated protocol buffers: the common ones are the package tensorboard's.
 PROTO_PACKAGES = ("tensorboard.compat.proto", "flowstone.io.proto")
 
@@ -225,6 +233,38 @@ def _qualified(source: str) -> str:
     if source.startswith("="):
         return source[1:]
     return source if source == "flowstone" else f"flowstone.{source}"
+
+
+def _twins() -> dict[str, dict[str, str]]:
+    """For each module of TensorFlow 1.4: its names that are public objects, and the objects' dotted names."""
+    text = (Path(__file__).parent / "public_twins.txt").read_text(encoding="utf-8")
+    twins: dict[str, dict[str, str]] = {}
+    for line in text.split("\n\n", 1)[1].replace("\n    ", " ").splitlines():
+        if not line.startswith(" "):
+            names = twins[f"tensorflow.python.{line}"] = {}
+            continue
+        namespace, _, items = line.strip().partition(": ")
+        for item in items.split():
+            own, _, public = item.partition("=")
+            names[own] = f"flowstone{namespace.removeprefix('tf')}.{public or own}"
+    return twins
+
+
+PUBLIC_TWINS: dict[str, dict[str, str]] = _twins()
+
+
+def _with_parents(names: Iterable[str]) -> Iterator[str]:
+    for name in names:
+        parts = name.split(".")
+        yield from (".".join(parts[:end]) for end in range(2, len(parts) + 1))
+
+
+def _own_file(name: str) -> str | None:
+    """The file of the package `internals` that has a module's names, if there is one."""
+    leaf = name.removeprefix("tensorflow.python.").replace(".", "_")
+    if (Path(__file__).parent / "internals" / f"{leaf}.py").exists():
+        return f"flowstone.compat.internals.{leaf}"
+    return None
 
 
 def _table() -> dict[str, tuple[str, ...]]:
@@ -237,6 +277,12 @@ def _table() -> dict[str, tuple[str, ...]]:
         for path, sources in entries.items():
             name = f"tensorflow.{root}.{path}" if path else f"tensorflow.{root}"
             table[name] = tuple(_qualified(source) for source in sources.split())
+    for name in _with_parents(PUBLIC_TWINS):
+        table.setdefault(name, ())
+    for name, listed in table.items():
+        own = _own_file(name)
+        if own is not None:
+            table[name] = (own, *listed)
     return table
 
 
@@ -251,3 +297,18 @@ def find_sources(name: str) -> tuple[str, ...] | None:
     if _GENERATED.fullmatch(name):
         return ("flowstone.compat.generated_ops",)
     return MODULE_PATHS.get(name)
+
+
+def find_object(module: str, name: str) -> str | None:
+    """The dotted name of the public object that TensorFlow's `module` calls `name`; None if it is none.
+
+    >>> find_object("tensorflow.python.ops.init_ops", "Zeros")
+    'flowstone.zeros_initializer'
+    """
+    return PUBLIC_TWINS.get(module, {}).get(name)
+
+
+def register() -> None:
+    """Has alias modules look their names up in this table; a second call changes nothing."""
+    add_paths(find_sources)
+    add_objects(find_object)

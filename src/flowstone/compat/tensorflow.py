@@ -28,11 +28,9 @@ from types import ModuleType
 from typing import Any
 
 import flowstone
-from flowstone.compat import era_summaries, paper_era
-from flowstone.compat.module_paths import find_sources
+from flowstone.compat import era_summaries, module_paths, paper_era
 from flowstone.framework.alias_modules import (
     AliasModule,
-    add_paths,
     alias_module,
     import_if_there,
     sources_of,
@@ -122,7 +120,7 @@ def install() -> None:
     if present is not None:
         raise RuntimeError("TensorFlow itself is loaded already: flowstone cannot take its name now")
     sys.modules["tensorflow"] = flowstone
-    add_paths(find_sources)
+    module_paths.register()
     sys.meta_path.insert(0, TensorFlowFinder())
     _keep_tensorboard_to_itself()
     _chain_missing_names()

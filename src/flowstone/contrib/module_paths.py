@@ -22,6 +22,7 @@ _ROOT = "tensorflow.contrib"
 
 # The module's name below tensorflow.contrib, and the modules of flowstone that have its names.
 ELSEWHERE: dict[str, str] = {
+    "framework.nest": "framework.nest framework.shallow_nest",
     "framework.python.ops.audio_ops": "ops.audio.spectra ops.audio.wave_files",
     "learn.datasets": "",
     "learn.datasets.mnist": "compat.mnist",

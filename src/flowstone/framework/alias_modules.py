@@ -1,30 +1,43 @@
 """Modules of TensorFlow's that have no file here: each looks its names up in modules of flowstone.
 
 A room that knows where such modules' names are registers a finder with `add_paths`: from the module's dotted
-name, `tensorflow.python.ops.nn_ops`, to the modules in which its names are looked up, in order.
-`alias_module` gives the one module of that name; its attributes are found when they are first asked for.
+name, `tensorflow.python.ops.init_ops`, to the modules in which its names are looked up, in order. With
+`add_objects` it registers which single names are which objects: `Zeros` of that module is
+`tf.zeros_initializer`. `alias_module` gives the one module of a name; its attributes are found when they are
+first asked for: a module below it, then a single object, then a name of the sources.
 """
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-__all__ = ["AliasModule", "add_paths", "alias_module", "import_if_there", "sources_of"]
+__all__ = ["AliasModule", "add_objects", "add_paths", "alias_module", "import_if_there", "sources_of"]
 
 # A finder returns None for a module that it does not know, an empty sequence for one of modules only.
 Finder = Callable[[str], Sequence[str] | None]
+# From a module's name and a name in it to the dotted name of an object; None where there is no single one.
+ObjectFinder = Callable[[str, str], str | None]
 
 _FINDERS: list[Finder] = []
+_OBJECT_FINDERS: list[ObjectFinder] = []
 _MODULES: dict[str, AliasModule] = {}
 
 
 def add_paths(find: Finder) -> None:
     """Has `find` asked, after those added before, where the names of a module are."""
-    _FINDERS.append(find)
+    if find not in _FINDERS:
+        _FINDERS.append(find)
+
+
+def add_objects(find: ObjectFinder) -> None:
+    """Has `find` asked which object a name of a module is."""
+    if find not in _OBJECT_FINDERS:
+        _OBJECT_FINDERS.append(find)
 
 
 def sources_of(name: str) -> Sequence[str] | None:
@@ -78,14 +91,25 @@ class AliasModule(ModuleType):
             if below is not None:
                 setattr(self, name, below)
                 return below
-            for source in self._source_modules():
-                try:
-                    value = getattr(source, name)
-                except AttributeError:
-                    continue
-                setattr(self, name, value)
-                return value
+            found = self._object(name)
+            if found is not None:
+                setattr(self, name, found[0])
+                return found[0]
         raise AttributeError(f"flowstone does not have the name {self.__name__}.{name}")
+
+    def _object(self, name: str) -> tuple[Any] | None:
+        """The object of that name, or None: it may be None itself."""
+        for find in _OBJECT_FINDERS:
+            path = find(self.__name__, name)
+            if path is not None:
+                root, *attributes = path.split(".")
+                return (functools.reduce(getattr, attributes, import_module(root)),)
+        for source in self._source_modules():
+            try:
+                return (getattr(source, name),)
+            except AttributeError:
+                continue
+        return None
 
     def __dir__(self) -> list[str]:
         names = {name for source in self._source_modules() for name in dir(source)}

@@ -25,7 +25,8 @@ def is_nested(structure: Any) -> bool:
     return isinstance(structure, (list, tuple, Mapping))
 
 
-def _children(structure: Any) -> list[Any]:
+def children(structure: Any) -> list[Any]:
+    """The items of a structure, one level deep."""
     if isinstance(structure, Mapping):
         return [structure[key] for key in _keys(structure)]
     return list(structure)
@@ -73,7 +74,7 @@ def are_alike(a: Any, b: Any) -> bool:
 def flatten(structure: Any, composites: bool = False) -> list[Any]:
     """The leaves, depth first; with `composites` their tensors in place of composite values."""
     if is_nested(structure):
-        return [leaf for child in _children(structure) for leaf in flatten(child, composites)]
+        return [leaf for child in children(structure) for leaf in flatten(child, composites)]
     return components(structure) if composites and is_composite(structure) else [structure]
 
 
@@ -93,19 +94,23 @@ def _packed(structure: Any, leaves: Iterator[Any], composites: bool) -> Any:
         if composites and is_composite(structure):
             return rebuilt(structure, [next(leaves) for _ in components(structure)])
         return next(leaves)
+    return with_children(structure, [_packed(child, leaves, composites) for child in children(structure)])
+
+
+def with_children(structure: Any, items: Sequence[Any]) -> Any:
+    """A structure of the kind of `structure`, one level deep, whose items are `items`."""
     if isinstance(structure, Mapping):
-        packed = {key: _packed(structure[key], leaves, composites) for key in _keys(structure)}
+        packed = dict(zip(_keys(structure), items))
         return type(structure)((key, packed[key]) for key in structure)  # type: ignore[call-arg]
-    children = [_packed(child, leaves, composites) for child in structure]
-    return type(structure)(*children) if hasattr(structure, "_fields") else type(structure)(children)
+    return type(structure)(*items) if hasattr(structure, "_fields") else type(structure)(items)
 
 
-def map_structure(function: Callable[..., Any], *structures: Any) -> Any:
+def map_structure(function: Callable[..., Any], *structures: Any, check_types: bool = True) -> Any:
     """A structure like the first with ``function(*leaves)`` as its leaves; all must have the same
-    structure.
+    structure, with `check_types` also sequences of the same types.
     """
     for other in structures[1:]:
-        assert_same_structure(structures[0], other)
+        assert_same_structure(structures[0], other, check_types)
     return pack_sequence_as(structures[0], [function(*leaves) for leaves in zip(*map(flatten, structures))])
 
 
@@ -137,7 +142,7 @@ def _compare(a: Any, b: Any, check_types: bool) -> None:
         )
     if isinstance(a, Mapping) and isinstance(b, Mapping) and set(a) != set(b):
         raise ValueError(f"The two dictionaries don't have the same set of keys: {_keys(a)} and {_keys(b)}")
-    first, second = _children(a), _children(b)
+    first, second = children(a), children(b)
     if len(first) != len(second):
         raise ValueError(
             f"The two structures don't have the same number of elements. "

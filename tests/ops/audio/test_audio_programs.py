@@ -7,14 +7,14 @@ from importlib import import_module
 import numpy as np
 
 import flowstone as tf
-from flowstone.compat.module_paths import find_sources
+from flowstone.contrib.module_paths import find_contrib_sources
 
 RATE = 16000
 
 
 def contrib_audio(name: str) -> object:
     """A name of the module that the tutorial imports."""
-    for source in find_sources("tensorflow.contrib.framework.python.ops.audio_ops") or ():
+    for source in find_contrib_sources("tensorflow.contrib.framework.python.ops.audio_ops") or ():
         if hasattr(import_module(source), name):
             return getattr(import_module(source), name)
     raise AttributeError(name)

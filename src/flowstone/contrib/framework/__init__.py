@@ -8,6 +8,5 @@ __getattr__, __dir__ = package_names(
     globals(),
     {
         "flowstone.train": "create_global_step get_global_step get_or_create_global_step",
-        "flowstone.framework": "nest",
     },
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from flowstone.framework import dtypes
@@ -20,11 +20,17 @@ from flowstone.ops.variables.scope_defaults import VariableScope
 from flowstone.ops.variables.variable_creation import scope_default_use_resource
 from flowstone.ops.variables.variables import Variable
 
+# Under these collections TensorFlow 1 keeps the store and the scope in force; libraries look there.
+STORE_KEY = ("__variable_store",)
+SCOPE_KEY = ("__varscope",)
+
 
 def store_of(graph: Graph) -> VariableStore:
     """The graph's store, made on first use."""
     if graph.variable_store is None:
-        graph.variable_store = VariableStore(graph)
+        store = graph.variable_store = VariableStore(graph)
+        graph.get_collection_ref(STORE_KEY)[:] = [store]
+        graph._collections[SCOPE_KEY] = CurrentScope(store, graph._collections.get(SCOPE_KEY, ()))
     return graph.variable_store  # type: ignore[no-any-return]
 
 
@@ -46,6 +52,31 @@ class _ScopeStack(threading.local):
         self.counts: dict[str, int] = {}  # how often a default name was taken, by full name
 
 
+class CurrentScope(list[Any]):
+    """The collection of one item, the scope in force; another scope put there becomes the one in force.
+
+    `given`: what a program has put into the collection before the store was made.
+    """
+
+    def __init__(self, store: VariableStore, given: Sequence[VariableScope]) -> None:
+        super().__init__()
+        self._store = store
+        if given:
+            self[0] = given[0]
+
+    def __len__(self) -> int:
+        return 1
+
+    def __getitem__(self, index: Any) -> Any:
+        return [self._store.current_scope()][index]
+
+    def __setitem__(self, index: Any, scope: Any) -> None:
+        self._store.replace_scope(scope)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter([self._store.current_scope()])
+
+
 class VariableStore:
     """A graph's variables by full name; partitioned ones apart. `current_scope()` is the thread's variable
     scope.
@@ -53,8 +84,8 @@ class VariableStore:
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
-        self._variables: dict[str, Any] = {}
-        self._partitioned: dict[str, Any] = {}
+        self._vars: dict[str, Any] = {}
+        self._partitioned_vars: dict[str, Any] = {}
         self._stack = _ScopeStack()
 
     # ---- scopes
@@ -64,6 +95,11 @@ class VariableStore:
         if not self._stack.scopes:
             self._stack.scopes.append(VariableScope(False))
         return self._stack.scopes[-1]
+
+    def replace_scope(self, scope: VariableScope) -> None:
+        """Has `scope` be the current one in place of the innermost."""
+        self.current_scope()
+        self._stack.scopes[-1] = scope
 
     @contextlib.contextmanager
     def entered(self, scope: VariableScope) -> Iterator[VariableScope]:
@@ -150,7 +186,7 @@ class VariableStore:
         partitioner, reuse = keywords.pop("partitioner", None), keywords.pop("reuse", None)
         shape = None if shape is None else as_shape(shape)
         is_scalar = shape is not None and shape.ndims == 0
-        if reuse is True and partitioner is None and name in self._partitioned:
+        if reuse is True and partitioner is None and name in self._partitioned_vars:
             partitioner = _as_before
         if partitioner is not None and not is_scalar:
             if not callable(partitioner):
@@ -158,7 +194,7 @@ class VariableStore:
             with self._graph.name_scope(None):
                 chosen = None if partitioner is _as_before else partitioner
                 return get_partitioned_variable(self, name, chosen, shape, dtype, reuse, **keywords)
-        if f"{name}/part_0" in self._variables:
+        if f"{name}/part_0" in self._vars:
             raise ValueError(
                 "No partitioner was provided, but a partitioned version of the variable was "
                 f"found: {name}/part_0. "
@@ -176,7 +212,7 @@ class VariableStore:
         **keywords: Any,
     ) -> Any:
         """An unpartitioned variable; `partition_info` if it is a part of a larger one."""
-        if name in self._variables:
+        if name in self._vars:
             return self._existing(name, shape, dtype, reuse)
         if reuse is True:
             raise ValueError(
@@ -187,7 +223,7 @@ class VariableStore:
         return self._create(name, shape, dtype, partition_info, **keywords)
 
     def _existing(self, name: str, shape: TensorShape | None, dtype: DType, reuse: Any) -> Any:
-        found = self._variables[name]
+        found = self._vars[name]
         if not reuse:
             raise ValueError(
                 f"Variable {name} already exists, disallowed. Did you mean to set reuse=True or "
@@ -234,7 +270,7 @@ class VariableStore:
             variable = Variable(  # type: ignore[call-arg]  # the metaclass takes `use_resource`
                 initial_value=initial, name=name, dtype=variable_type, use_resource=use_resource, **keywords
             )
-        self._variables[name] = variable
+        self._vars[name] = variable
         if regularizer is not None:
             self._regularize(name, variable, regularizer)
         return variable
@@ -262,19 +298,19 @@ class VariableStore:
 
     def by_name(self) -> dict[str, Any]:
         """All variables by full name, a partitioned one as one."""
-        parts = {part.op.name for whole in self._partitioned.values() for part in whole}
-        alone = {name: each for name, each in self._variables.items() if each.op.name not in parts}
-        return {**alone, **self._partitioned}
+        parts = {part.op.name for whole in self._partitioned_vars.values() for part in whole}
+        alone = {name: each for name, each in self._vars.items() if each.op.name not in parts}
+        return {**alone, **self._partitioned_vars}
 
     # ---- partitioned ones
 
     def partitioned(self, name: str) -> Any:
         """The partitioned variable of this full name, or None."""
-        return self._partitioned.get(name)
+        return self._partitioned_vars.get(name)
 
     def add_partitioned(self, name: str, variable: Any) -> None:
         """Keeps a partitioned variable under its full name."""
-        self._partitioned[name] = variable
+        self._partitioned_vars[name] = variable
 
 
 def _definition(variable: Any) -> str:
