@@ -86,11 +86,12 @@ class AliasModule(ModuleType):
         if name == "__all__":
             return [public for public in dir(self) if not public.startswith("_")]
         if not (name.startswith("__") and name.endswith("__")):
-            # A module below this one first: tensorflow.python.ops is not flowstone's package ops.
+            # A module below this one first: tensorflow.python.ops is not flowstone's package ops. But
+            # where a source has something else of that name, a package's function hides its module.
             below = alias_module(f"{self.__name__}.{name}")
             if below is not None:
                 setattr(self, name, below)
-                return below
+                return self.__dict__[name]
             found = self._object(name)
             if found is not None:
                 setattr(self, name, found[0])
@@ -110,6 +111,19 @@ class AliasModule(ModuleType):
             except AttributeError:
                 continue
         return None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, AliasModule):  # set here or, after an import, by Python
+            value = self._hiding(name, value)
+        super().__setattr__(name, value)
+
+    def _hiding(self, name: str, below: AliasModule) -> Any:
+        """What a source has under the name of a module below this one, if no module, else `below`."""
+        for source in self._source_modules():
+            own = getattr(source, name, None)
+            if own is not None and not isinstance(own, ModuleType):
+                return own
+        return below
 
     def __dir__(self) -> list[str]:
         names = {name for source in self._source_modules() for name in dir(source)}
