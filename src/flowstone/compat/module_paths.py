@@ -174,6 +174,7 @@ _PYTHON = {
     "profiler": "profiler",
     "profiler.model_analyzer": "profiler profiling.profiler",
     "profiler.option_builder": "profiler",
+    "profiler.profile_context": "profiling.profile_context",
     "profiler.tfprof_logger": "profiler profiling.op_log",
     "pywrap_tensorflow": "train errors python_io",
     "saved_model": "saved_model",
@@ -295,7 +296,7 @@ def find_sources(name: str) -> tuple[str, ...] | None:
         leaf = name.rpartition(".")[2]
         return tuple(f"{package}.{leaf}" for package in PROTO_PACKAGES)
     if _GENERATED.fullmatch(name):
-        return ("flowstone.compat.generated_ops",)
+        return ("flowstone.framework.generated_ops",)
     return MODULE_PATHS.get(name)
 
 

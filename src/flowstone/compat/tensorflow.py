@@ -28,7 +28,8 @@ from types import ModuleType
 from typing import Any
 
 import flowstone
-from flowstone.compat import era_summaries, module_paths, paper_era
+from flowstone.compat import module_paths, paper_era
+from flowstone.contrib import deprecated
 from flowstone.framework.alias_modules import (
     AliasModule,
     alias_module,
@@ -97,8 +98,8 @@ def _chain_missing_names() -> None:
                 reason = error
         if name in paper_era.RENAMED:
             return getattr(flowstone, paper_era.RENAMED[name])
-        if name in era_summaries.__all__:
-            return getattr(era_summaries, name)
+        if name in deprecated.__all__:
+            return getattr(deprecated, name)
         raise AttributeError(f"flowstone does not have the name tf.{name}") from reason
 
     flowstone.__dict__["__getattr__"] = __getattr__

@@ -29,7 +29,8 @@ ELSEWHERE: dict[str, str] = {
     "learn.python.learn.datasets": "",
     "learn.python.learn.datasets.mnist": "compat.mnist",
     "staging": "ops.queues.staging_areas",
-    "tfprof": "profiler",
+    "tfprof.model_analyzer": "contrib.tfprof profiler",
+    "tfprof.tfprof_logger": "profiler compat.internals.util_deprecation",
 }
 
 
@@ -71,6 +72,6 @@ def find_contrib_sources(name: str) -> tuple[str, ...] | None:
         return None
     leaf = below.rpartition(".")[2]
     if leaf.startswith("gen_") and leaf.endswith(("_ops", "_op")):
-        return ("flowstone.compat.generated_ops",)
+        return ("flowstone.framework.generated_ops",)
     own = f"flowstone.contrib.{package}"
     return (own,) if leaf in ("python", "ops", package) else (f"{own}.{leaf}", own)

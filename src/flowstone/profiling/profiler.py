@@ -21,6 +21,7 @@ from flowstone.profiling.options import COLUMNS, ORDERS, OUTPUTS, Options, Profi
 from flowstone.profiling.pictures import nested_trace, pprof_profile, step_trace
 from flowstone.profiling.records import add_step, graph_records, known_shapes
 from flowstone.profiling.report import options_text, text
+from flowstone.profiling.saved_profile import profile_message
 from flowstone.profiling.trees import Records, Tree, code_view, graph_view, op_view, scope_view
 
 ALL_ADVICE: dict[str, dict[str, str]] = {name: {} for name in CHECKERS}  # asks for all checkers
@@ -112,6 +113,11 @@ class Profiler:
         message = advise_records(self._nodes(with_lines=True), options or ALL_ADVICE)
         sys.stdout.write(advice_text(message))
         return message
+
+    def serialize_to_string(self) -> bytes:
+        """The profile of the steps so far as a serialised ProfileProto."""
+        message = profile_message(self._graph, self._nodes(with_lines=True), self._steps)
+        return message.SerializeToString()  # type: ignore[no-any-return]
 
     def _nodes(self, with_lines: bool) -> Records:
         """The records of all nodes, made anew after each step that was added."""

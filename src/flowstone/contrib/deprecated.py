@@ -1,4 +1,4 @@
-"""The summaries of TensorFlow 0.x: functions of `tf` whose tags are tensors, and `tf.train.SummaryWriter`.
+"""`tf.contrib.deprecated`: the summaries of TensorFlow 0.x, whose tags are tensors.
 
 A tag is what is given, whatever the name scope; `name` is the operation's.
 """

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import flowstone as tf
-from flowstone.compat import generated_ops
+from flowstone.framework import generated_ops
 
 PROGRAM = """
 from flowstone.compat.tensorflow import install

@@ -1,0 +1,7 @@
+"""`tf.contrib.tensorboard`: what programs write for TensorBoard's plugins."""
+
+from __future__ import annotations
+
+from flowstone.contrib.package_names import package_names
+
+__getattr__, __dir__ = package_names(globals(), {}, "plugins")

@@ -1,0 +1,7 @@
+"""The plugins of TensorBoard that programs write files for."""
+
+from __future__ import annotations
+
+from flowstone.contrib.package_names import package_names
+
+__getattr__, __dir__ = package_names(globals(), {}, "projector")
