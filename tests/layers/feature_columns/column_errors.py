@@ -97,6 +97,13 @@ def _sequences(fc: Any, tf: Any) -> dict[str, Callable[[], Any]]:
         "steps_layer": lambda: fc.input_layer(features, [fc.sequence_numeric_column("x")]),
         "steps_indicator": lambda: fc.input_layer(features, [fc.indicator_column(steps)]),
         "steps_embedding": lambda: fc.input_layer(features, [fc.embedding_column(steps, 2)]),
+        "steps_none": lambda: tf.contrib.feature_column.sequence_input_layer(features, []),
+        "steps_numbers": lambda: tf.contrib.feature_column.sequence_input_layer(
+            features, [fc.numeric_column("x")]
+        ),
+        "steps_plain": lambda: tf.contrib.feature_column.sequence_input_layer(
+            features, [fc.embedding_column(fc.categorical_column_with_identity("x", 3), 2)]
+        ),
         "steps_spec": lambda: fc.make_parse_example_spec([fc.sequence_numeric_column("x")]),
     }
 

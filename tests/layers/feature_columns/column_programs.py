@@ -305,3 +305,59 @@ def specs(tf: Any, folder: Path) -> Any:
         ]
     )
     return [sorted([key, str(value)] for key, value in spec.items())]
+
+
+# ---- sequences
+
+
+def steps(tf: Any, values: list[Any]) -> Any:
+    """One step in the first row, two in the second, none in the third."""
+    return tf.SparseTensor([[0, 0], [1, 0], [1, 1]], values, [3, 2])
+
+
+@program
+def sequences(tf: Any, folder: Path) -> Any:
+    fc, sequence = tf.feature_column, tf.contrib.feature_column
+    hashed = sequence.sequence_categorical_column_with_hash_bucket("h", 4)
+    columns = [
+        fc.embedding_column(sequence.sequence_categorical_column_with_identity("i", 3), 2),
+        fc.indicator_column(
+            sequence.sequence_categorical_column_with_vocabulary_list("w", ["a", "b"], num_oov_buckets=1)
+        ),
+        fc.indicator_column(
+            sequence.sequence_categorical_column_with_vocabulary_file("v", str(folder / "words.txt"), 2)
+        ),
+        fc.indicator_column(hashed),
+        sequence.sequence_numeric_column("n", shape=(2,), normalizer_fn=lambda x: x * 2.0),
+    ]
+    numbers = tf.SparseTensor([[0, 0], [0, 1], [1, 0], [1, 1], [1, 2], [1, 3]], [0.1, 0.2, 0.3, 0.4, 0.5, 0.6],
+                              [3, 4])  # fmt: skip
+    features = {name: steps(tf, ["a", "b", "q"]) for name in "wvh"}
+    layer, lengths = sequence.sequence_input_layer(
+        {**features, "i": steps(tf, [2, 0, 1]), "n": numbers}, columns, weight_collections=["mine"]
+    )
+    alone, own_lengths = sequence.sequence_input_layer(features, [fc.indicator_column(hashed)])
+    spec = fc.make_parse_example_spec(columns)
+    return [layer, lengths, alone, own_lengths, sorted([key, str(value)] for key, value in spec.items())]
+
+
+@program
+def shared_sequences(tf: Any, _: Path) -> Any:
+    fc, sequence = tf.feature_column, tf.contrib.feature_column
+    columns = [sequence.sequence_categorical_column_with_identity(name, 3) for name in "ij"]
+    features = {"i": steps(tf, [2, 0, 1]), "j": steps(tf, [1, 1, 0])}
+    return list(sequence.sequence_input_layer(features, fc.shared_embedding_columns(columns, 2)))
+
+
+@program
+def steps_of_three_dimensions(tf: Any, _: Path) -> Any:
+    fc, sequence = tf.feature_column, tf.contrib.feature_column
+    indices = [[0, 0, 0], [0, 0, 1], [1, 0, 0], [1, 1, 1]]
+    numbers = tf.SparseTensor(indices, [0.1, 0.2, 0.3, 0.4], [3, 2, 2])
+    identities = sequence.sequence_categorical_column_with_identity("i", 4)
+    features = {"n": numbers, "i": tf.SparseTensor(indices, [0, 1, 2, 3], [3, 2, 2])}
+    columns = [
+        sequence.sequence_numeric_column("n", shape=(2,), default_value=9.0),
+        fc.embedding_column(identities, 2),
+    ]
+    return list(sequence.sequence_input_layer(features, columns))

@@ -9,6 +9,7 @@ from typing import Any
 
 from flowstone.framework import dtypes
 from flowstone.framework.composite import SparseTensor
+from flowstone.framework.graph_functions import control_dependencies
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.shape import TensorShape
 from flowstone.layers.feature_columns.categorical import (
@@ -35,9 +36,11 @@ from flowstone.layers.feature_columns.vocabulary import (
     categorical_column_with_vocabulary_file,
     categorical_column_with_vocabulary_list,
 )
+from flowstone.ops.arrays.identities import identity
 from flowstone.ops.arrays.joining import concat
 from flowstone.ops.arrays.padding import pad
 from flowstone.ops.arrays.shapes import reshape, shape
+from flowstone.ops.control.checks import assert_equal
 from flowstone.ops.numbers.casts import cast
 from flowstone.ops.numbers.reductions import reduce_prod
 from flowstone.ops.numbers.segment_reductions import segment_max
@@ -58,12 +61,25 @@ __all__ = [
 
 def sequence_lengths(tensor: SparseTensor, num_elements: int = 1) -> Any:
     """The steps of each row of a SparseTensor [batch, steps · num_elements, …]: int64, [batch]."""
-    with get_default_graph().name_scope("sequence_length"):
+    with get_default_graph().name_scope("sequence_length") as scope:
         indices = tensor.indices
         last = segment_max(indices[:, 1], indices[:, 0])
         lengths = cast((last + num_elements) // num_elements, dtypes.int64)
         missing = cast(tensor.dense_shape[0] - cast(shape(lengths)[0], dtypes.int64), dtypes.int32)
-        return pad(lengths, [[0, missing]])
+        return pad(lengths, [[0, missing]], name=scope)
+
+
+def all_equal(tensors: Sequence[Any]) -> Any:
+    """The first of the tensors; a step fails with InvalidArgumentError if another one differs from it."""
+    if len(tensors) == 1:
+        return tensors[0]
+    with get_default_graph().name_scope("assert_all_equal"):
+        checks = [
+            assert_equal(tensors[0], each, message="Not all tensors have the same value.")
+            for each in tensors[1:]
+        ]
+        with control_dependencies(checks):
+            return identity(tensors[0])
 
 
 def _is_sequence(column: Any) -> bool:
@@ -86,7 +102,7 @@ def check_is_sequence(kind: str, column: Any) -> None:
     """ValueError if they are not."""
     if not _is_sequence(column):
         raise ValueError(
-            f"In {kind}: {column.name}. categorical_column must be of type _SequenceCategoricalColumn to use "
+            f"In {kind}: {column.name}. categorical_column must be of type SequenceCategoricalColumn to use "
             "SequenceFeatures. Suggested fix: Use one of sequence_categorical_column_with_*. "
             f"Given (type {type(column.categorical_column)}): {column.categorical_column}"
         )
