@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from flowstone.contrib.package_names import package_names
 
-__getattr__, __dir__ = package_names(globals(), {})
+__getattr__, __dir__ = package_names(globals(), {}, "preprocessing")

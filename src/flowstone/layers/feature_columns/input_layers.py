@@ -1,0 +1,145 @@
+"""`input_layer`: what dense columns make of features, side by side.
+
+Columns come in the order of their names. The scopes of variables are TensorFlow's:
+``input_layer/COLUMN/embedding_weights``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flowstone.framework.graph import GraphKeys
+from flowstone.framework.scope import get_default_graph
+from flowstone.layers.feature_columns.column_lists import (
+    as_rows,
+    by_name,
+    check_batch_sizes,
+    check_dense,
+    listed,
+    weight_collections_of,
+)
+from flowstone.layers.feature_columns.columns import (
+    _DenseColumn,
+    _FeatureColumn,
+)
+from flowstone.layers.feature_columns.transformation import _LazyBuilder
+from flowstone.ops.arrays.joining import concat
+from flowstone.ops.variables.template import make_template
+from flowstone.ops.variables.variable_scope import get_variable_scope, variable_scope
+
+__all__ = ["InputLayer", "input_layer"]
+
+
+def input_layer(
+    features: Any,
+    feature_columns: Any,
+    weight_collections: Any = None,
+    trainable: bool = True,
+    cols_to_vars: dict[Any, list[Any]] | None = None,
+    cols_to_output_tensors: dict[Any, Any] | None = None,
+) -> Any:
+    """What the columns make of the features, side by side.
+
+    Args:
+        features: a dict from keys to a Tensor or SparseTensor [batch, …]; [batch] counts as [batch, 1].
+        feature_columns: dense columns of different names.
+        weight_collections: further collections for the embeddings' tables.
+        trainable: whether these are.
+        cols_to_vars: a dict that gets a list of variables for each column.
+        cols_to_output_tensors: a dict that gets the tensor [batch, elements] of each column.
+
+    Returns:
+        float32, [batch, elements of all columns], in the order of the columns' names.
+
+    Raises ValueError for a column that is not dense, for none, for two of a name, for batches of different
+    sizes, and for a feature that is not there.
+    """
+    columns = listed(feature_columns, _FeatureColumn, "_FeatureColumn")
+    return _input_layer(
+        features, columns, weight_collections, trainable, cols_to_vars, cols_to_output_tensors
+    )
+
+
+def _input_layer(
+    features: Any,
+    columns: list[Any],
+    weight_collections: Any,
+    trainable: bool,
+    cols_to_vars: dict[Any, list[Any]] | None = None,
+    cols_to_output_tensors: dict[Any, Any] | None = None,
+) -> Any:
+    check_dense(columns, _DenseColumn)
+    collections = weight_collections_of(weight_collections)
+    with variable_scope(None, default_name="input_layer", values=list(features.values())):
+        builder, outputs, ordered = _LazyBuilder(features), [], by_name(columns)
+        for column in ordered:
+            with variable_scope(None, default_name=column._var_scope_name):
+                tensor = column._get_dense_tensor(
+                    builder, weight_collections=collections, trainable=trainable
+                )
+                output = as_rows(tensor, column._variable_shape.num_elements())
+                outputs.append(output)
+                if cols_to_vars is not None:
+                    cols_to_vars[column] = get_default_graph().get_collection(
+                        GraphKeys.GLOBAL_VARIABLES, scope=get_variable_scope().name
+                    )
+                if cols_to_output_tensors is not None:
+                    cols_to_output_tensors[column] = output
+        check_batch_sizes(outputs, ordered)
+        return concat(outputs, 1)
+
+
+class InputLayer:
+    """`input_layer` as an object: further calls use the variables of the first.
+
+    Args:
+        feature_columns, weight_collections, trainable, cols_to_vars: those of `input_layer`.
+        name: of the variable scope.
+        create_scope_now: whether that is chosen at once, and not at the first call.
+    """
+
+    def __init__(
+        self,
+        feature_columns: Any,
+        weight_collections: Any = None,
+        trainable: bool = True,
+        cols_to_vars: dict[Any, list[Any]] | None = None,
+        name: str = "feature_column_input_layer",
+        create_scope_now: bool = True,
+    ) -> None:
+        self._feature_columns = feature_columns
+        self._weight_collections, self._trainable = weight_collections, trainable
+        self._cols_to_vars, self._name = cols_to_vars, name
+        self._input_layer_template = make_template(
+            self._name, self._call_input_layer, create_scope_now_=create_scope_now
+        )
+        self._scope = self._input_layer_template.variable_scope
+
+    def _call_input_layer(self, features: Any) -> Any:
+        return input_layer(
+            features, self._feature_columns, self._weight_collections, self._trainable, self._cols_to_vars
+        )
+
+    def __call__(self, features: Any) -> Any:
+        """float32, [batch, elements of all columns]."""
+        return self._input_layer_template(features)
+
+    @property
+    def name(self) -> str:
+        """The scope's name."""
+        return self._name
+
+    variables = property(lambda self: self._input_layer_template.variables, doc="All variables.")
+    trainable_variables = property(
+        lambda self: self._input_layer_template.trainable_variables, doc="Those that training changes."
+    )
+    non_trainable_variables = property(
+        lambda self: self._input_layer_template.non_trainable_variables, doc="The others."
+    )
+    weights = property(lambda self: self._input_layer_template.weights, doc="As `variables`.")
+    trainable_weights = property(
+        lambda self: self._input_layer_template.trainable_weights, doc="As `trainable_variables`."
+    )
+    non_trainable_weights = property(
+        lambda self: self._input_layer_template.non_trainable_weights, doc="As `non_trainable_variables`."
+    )
