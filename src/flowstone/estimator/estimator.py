@@ -8,17 +8,27 @@ from __future__ import annotations
 
 import copy
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import flowstone as tf
 from flowstone.estimator.evaluation import StopAfterNEvalsHook, evaluate_once
 from flowstone.estimator.evaluation_results import write_checkpoint_path, write_results
+from flowstone.estimator.estimator_arguments import (
+    check_model_fn,
+    check_steps,
+    checked_hooks,
+    checked_listeners,
+)
+from flowstone.estimator.estimator_config import (
+    maybe_overwrite_model_dir_and_session_config,
+    parameter_servers,
+)
 from flowstone.estimator.function_arguments import argument_names
 from flowstone.estimator.input_reading import parse_input_fn_result
 from flowstone.estimator.mode_keys import ModeKeys
 from flowstone.estimator.model_fn import EstimatorSpec
+from flowstone.estimator.outputs import chosen, examples, split_metrics
 from flowstone.estimator.run_config import RunConfig
 from flowstone.estimator.saved_model_export import export_all_modes
 from flowstone.estimator.training_session import run_training
@@ -28,8 +38,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 __all__ = ["Estimator", "VocabInfo", "WarmStartSettings", "maybe_overwrite_model_dir_and_session_config"]
-
-_MODEL_FN_ARGUMENTS = ("features", "labels", "mode", "params", "self", "config")
 
 
 class Estimator:
@@ -61,11 +69,11 @@ class Estimator:
         tf.logging.info("Using config: %s", str(vars(self._config)))
         if model_fn is None:
             raise ValueError("model_fn must be provided to Estimator.")
-        _check_model_fn(model_fn, params)
+        check_model_fn(model_fn, params)
         self._model_fn = model_fn
         self._params = copy.deepcopy(params or {})
         self._warm_start_settings = warm_start_settings(warm_start_from)
-        self._device_fn = self._config.device_fn or _parameter_servers(self._config)
+        self._device_fn = self._config.device_fn or parameter_servers(self._config)
 
     @property
     def model_dir(self) -> Any:
@@ -136,15 +144,15 @@ class Estimator:
         """
         if steps is not None and max_steps is not None:
             raise ValueError("Can not provide both steps and max_steps.")
-        _check_steps(steps, "steps")
-        _check_steps(max_steps, "max_steps")
+        check_steps(steps, "steps")
+        check_steps(max_steps, "max_steps")
         if max_steps is not None and _saved_step(self._model_dir) >= max_steps:
             tf.logging.info("Skipping training since max_steps has already saved.")
             return self
-        all_hooks = _checked_hooks(hooks)
+        all_hooks = checked_hooks(hooks)
         if steps is not None or max_steps is not None:
             all_hooks.append(tf.train.StopAtStepHook(steps, max_steps))
-        loss = self._train_model(input_fn, all_hooks, _checked_listeners(saving_listeners))
+        loss = self._train_model(input_fn, all_hooks, checked_listeners(saving_listeners))
         tf.logging.info("Loss for final step: %s.", loss)
         return self
 
@@ -224,8 +232,8 @@ class Estimator:
         Returns the metrics by name, with "loss" and "global_step". Raises ValueError for steps that are not
         positive.
         """
-        _check_steps(steps, "steps")
-        all_hooks = _checked_hooks(hooks)
+        check_steps(steps, "steps")
+        all_hooks = checked_hooks(hooks)
         if steps is not None:
             all_hooks.append(StopAfterNEvalsHook(steps))
         if not checkpoint_path:
@@ -268,7 +276,7 @@ class Estimator:
                 )
         metrics["loss"] = tf.metrics.mean(spec.loss)
         self._maybe_warm_start(checkpoint_path)
-        updates, results = _split_metrics(metrics)
+        updates, results = split_metrics(metrics)
         results["global_step"] = step
         return spec, input_hooks, updates, results
 
@@ -293,7 +301,7 @@ class Estimator:
 
         Raises ValueError for unknown keys, and for predictions whose first axes differ.
         """
-        all_hooks = _checked_hooks(hooks)
+        all_hooks = checked_hooks(hooks)
         if not checkpoint_path:
             checkpoint_path = self.latest_checkpoint()
             if not checkpoint_path:
@@ -306,7 +314,7 @@ class Estimator:
             features, input_hooks = self._get_features_to_predict(input_fn)
             spec = self._call_model_fn(features, None, ModeKeys.PREDICT, self.config)
             self._maybe_warm_start(checkpoint_path)
-            predictions = _chosen(spec.predictions, predict_keys)
+            predictions = chosen(spec.predictions, predict_keys)
             creator = tf.train.ChiefSessionCreator(
                 checkpoint_filename_with_path=checkpoint_path,
                 master=self._config.master,
@@ -318,7 +326,7 @@ class Estimator:
                 while not session.should_stop():
                     values = session.run(predictions)
                     if yield_single_examples:
-                        yield from _examples(values)
+                        yield from examples(values)
                     else:
                         yield values
 
@@ -434,136 +442,8 @@ class Estimator:
                 )
 
 
-def maybe_overwrite_model_dir_and_session_config(config: Any, model_dir: Any) -> RunConfig:
-    """A RunConfig with a folder and a session's configuration, both of them by default.
-
-    ValueError for two different folders and for other kinds of configuration.
-    """
-    if config is None:
-        tf.logging.info("Using default config.")
-        config = RunConfig()
-    elif not isinstance(config, RunConfig):
-        raise ValueError(f"config must be an instance of `RunConfig`, but provided {config}.")
-    if model_dir and config.model_dir not in (None, model_dir):
-        raise ValueError(
-            "`model_dir` are set both in constructor and `RunConfig`, but with different values. In "
-            f"constructor: '{model_dir}', in `RunConfig`: '{config.model_dir}' "
-        )
-    if model_dir:
-        model_dir = os.fspath(model_dir)
-    elif not config.model_dir:
-        model_dir = tempfile.mkdtemp()
-        tf.logging.warning("Using temporary folder as model directory: %s", model_dir)
-    changes: dict[str, Any] = {"model_dir": model_dir} if model_dir else {}
-    if config.session_config is None:
-        changes["session_config"] = _session_config()
-    return config.replace(**changes)  # type: ignore[no-any-return]
-
-
-def _session_config() -> Any:
-    config = tf.ConfigProto(allow_soft_placement=True)
-    rewrites = config.graph_options.rewrite_options
-    rewrites.meta_optimizer_iterations = rewrites.ONE
-    return config
-
-
-def _parameter_servers(config: RunConfig) -> Any:
-    """The function that places variables on parameter servers; None without them."""
-    if not config.num_ps_replicas:
-        return None
-    worker = f"/job:{config.task_type}/task:{config.task_id}" if config.task_type else "/job:worker"
-    return tf.train.replica_device_setter(
-        ps_tasks=config.num_ps_replicas,
-        worker_device=worker,
-        merge_devices=True,
-        cluster=config.cluster_spec.as_dict(),
-    )
-
-
-def _check_model_fn(model_fn: Any, params: Any) -> None:
-    names = argument_names(model_fn)
-    if "features" not in names:
-        raise ValueError(f"model_fn ({model_fn}) must include features argument.")
-    if params is not None and "params" not in names:
-        raise ValueError(
-            f"model_fn ({model_fn}) does not include params argument, but params ({params}) is passed to "
-            "Estimator."
-        )
-    if params is None and "params" in names:
-        tf.logging.warning(
-            "Estimator's model_fn (%s) includes params argument, but params are not passed to Estimator.",
-            model_fn,
-        )
-    other = [name for name in names if name not in _MODEL_FN_ARGUMENTS]
-    if other:
-        raise ValueError(f"model_fn ({model_fn}) has following not expected args: {other}")
-
-
-def _check_steps(steps: int | None, name: str) -> None:
-    if steps is not None and steps <= 0:
-        raise ValueError(f"Must specify {name} > 0, given: {steps}")
-
-
 def _saved_step(model_dir: str) -> int:
     try:
         return int(tf.train.load_variable(model_dir, tf.GraphKeys.GLOBAL_STEP))
     except (tf.errors.NotFoundError, ValueError):
         return 0
-
-
-def _checked_hooks(hooks: Iterable[Any] | None) -> list[Any]:
-    found = list(hooks or ())
-    for hook in found:
-        if not isinstance(hook, tf.train.SessionRunHook):
-            raise TypeError(f"Hooks must be a SessionRunHook, given: {hook}")
-    return found
-
-
-def _checked_listeners(listeners: Iterable[Any] | None) -> list[Any]:
-    found = list(listeners or ())
-    for listener in found:
-        if not isinstance(listener, tf.train.CheckpointSaverListener):
-            raise TypeError(f"saving_listeners must be a list of CheckpointSaverListener, given: {listener}")
-    return found
-
-
-def _split_metrics(metrics: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """The operation that updates all metrics, and their values by name."""
-    updates: list[Any] = []
-    values = {}
-    for name in sorted(metrics):
-        metric = metrics[name]
-        if hasattr(metric, "result") and hasattr(metric, "updates"):
-            values[name] = metric.result()
-            updates += metric.updates
-        else:
-            values[name] = metric[0]
-            updates.append(metric[1])
-    return tf.group(*updates) if updates else None, values
-
-
-def _chosen(predictions: Any, keys: Any) -> Any:
-    if not keys:
-        return predictions
-    if not isinstance(predictions, dict):
-        raise ValueError("predict_keys argument is not valid in case of non-dict predictions.")
-    found = {name: value for name, value in predictions.items() if name in keys}
-    if not found:
-        raise ValueError(f"Expected to run at least one output from {predictions.keys()}, provided {keys}.")
-    return found
-
-
-def _examples(values: Any) -> Iterator[Any]:
-    if not isinstance(values, dict):
-        yield from values
-        return
-    count: int | None = None
-    for name, value in values.items():
-        size = value.shape[0]
-        if count not in (None, size):
-            raise ValueError(
-                f"Batch length of predictions should be same. {name} has different batch length than others."
-            )
-        count = size
-    for index in range(count or 0):
-        yield {name: value[index] for name, value in values.items()}
