@@ -1,3 +1,31 @@
-"""`tf.estimator`: models given by a function, which are trained, evaluated, used and exported."""
+"""`tf.estimator`: models given by a function, which are trained, evaluated, used and exported.
+
+An `Estimator` runs on `tf.train.MonitoredTrainingSession`. The canned ones (`canned/`) take feature columns
+and join a network's logits with a head (`head/`, `canned/head.py`): loss, metrics, predictions, signatures.
+"""
 
 from __future__ import annotations
+
+from flowstone.framework.late_names import late_names
+
+__getattr__, __dir__ = late_names(
+    globals(),
+    {
+        "flowstone.estimator.estimator": "Estimator",
+        "flowstone.estimator.exporter": "BestExporter Exporter FinalExporter LatestExporter",
+        "flowstone.estimator.mode_keys": "ModeKeys",
+        "flowstone.estimator.model_fn": "EstimatorSpec",
+        "flowstone.estimator.run_config": "RunConfig",
+        "flowstone.estimator.training": "EvalSpec TrainSpec train_and_evaluate",
+        "flowstone.estimator.warm_start_settings": "VocabInfo WarmStartSettings",
+        "flowstone.training.checkpoint_hook": "CheckpointSaverHook CheckpointSaverListener",
+        "flowstone.training.session_run_hook": "SessionRunArgs SessionRunContext SessionRunHook"
+        " SessionRunValues",
+        "flowstone.training.step_hooks": "GlobalStepWaiterHook StepCounterHook StopAtStepHook",
+        "flowstone.training.step_timer": "SecondOrStepTimer",
+        "flowstone.training.summary_hooks": "ProfilerHook SummarySaverHook",
+        "flowstone.training.tensor_hooks": "FeedFnHook FinalOpsHook LoggingTensorHook"
+        " NanLossDuringTrainingError NanTensorHook",
+    },
+    "experimental export inputs",
+)

@@ -82,3 +82,8 @@ def short_spins() -> Iterator[None]:
         yield
     finally:
         os.environ.pop("GOMP_SPINCOUNT", None)
+
+
+def task_configuration() -> str:
+    """The text of ``TF_CONFIG`` now: the cluster, and which task of it this process is, as JSON."""
+    return os.environ.get("TF_CONFIG", "")

@@ -7,7 +7,7 @@ from typing import Any
 from flowstone.framework.scope import get_default_graph
 from flowstone.training.global_step import get_global_step
 
-__all__ = ["required_global_step"]
+__all__ = ["required_global_step", "step_after"]
 
 
 def required_global_step(user: str) -> Any:
@@ -16,3 +16,11 @@ def required_global_step(user: str) -> Any:
     if step is None:
         raise RuntimeError(f"Global step should be created to use {user}.")
     return step
+
+
+def step_after(fetched: Any, next_step: Any) -> Any:
+    """The global step after a step of a session that fetched it, before or after it was incremented.
+
+    `next_step`: what it is expected to become; None at first, when the value is taken to be the later one.
+    """
+    return fetched + 1 if next_step is not None and fetched < next_step else fetched

@@ -9,7 +9,7 @@ from flowstone.client.timeline import Timeline
 from flowstone.framework import logging
 from flowstone.framework.tensor_proto import messages
 from flowstone.io.file_system import as_path, write_string_to_file
-from flowstone.training.global_step_reading import required_global_step
+from flowstone.training.global_step_reading import required_global_step, step_after
 from flowstone.training.session_log import session_log
 from flowstone.training.session_run_hook import (
     SessionRunArgs,
@@ -72,7 +72,7 @@ class SummarySaverHook(SessionRunHook):
         """Writes the summaries."""
         if self._summary_writer is None:
             return
-        step = run_values.results["global_step"] + 1
+        step = step_after(run_values.results["global_step"], self._next_step)
         if self._next_step is None or self._request_summary:
             step = run_context.session.run(self._global_step_tensor)
         if self._next_step is None:
@@ -138,10 +138,9 @@ class ProfilerHook(SessionRunHook):
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         """Writes the trace."""
-        stale = run_values.results["global_step"]
+        step = step_after(run_values.results["global_step"], self._next_step)
         if self._next_step is None:
-            self._timer.update_last_triggered_step(stale)
-        step = stale + 1
+            self._timer.update_last_triggered_step(step - 1)
         if self._request_summary:
             step = run_context.session.run(self._global_step_tensor)
             self._timer.update_last_triggered_step(step)

@@ -89,7 +89,7 @@ class LoggingTensorHook(SessionRunHook):
             return
         tags = self._tag_order or sorted(self._tensors)
         with np.printoptions(suppress=True):
-            text = ", ".join(f"{tag} = {values[tag]}" for tag in tags)
+            text = ", ".join(f"{tag} = {values[tag]!s}" for tag in tags)
         logging.info(text if seconds is None else f"{text} ({seconds:.3f} sec)")
 
 

@@ -1,0 +1,147 @@
+"""A queue that threads fill with rows of arrays in memory, epoch after epoch."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+import flowstone as tf
+from flowstone.training.queue_runner import QueueRunner
+
+__all__ = ["FeedingQueueRunner", "enqueue_rows"]
+
+
+class FeedingQueueRunner(QueueRunner):
+    """A QueueRunner whose operations are fed.
+
+    `feeds`: a function for each operation, which returns the values of the placeholders; it raises
+    OutOfRangeError at the end.
+    """
+
+    def __init__(self, queue: Any, enqueue_ops: Any, feeds: Any, placeholders: Any) -> None:
+        super().__init__(queue, enqueue_ops)
+        self._feeds = dict(zip(enqueue_ops, feeds, strict=True))
+        self._placeholders = placeholders
+
+    def _run(self, sess: Any, enqueue_op: Any, coord: Any) -> None:
+        try:
+            feed, places = self._feeds[enqueue_op], self._placeholders[enqueue_op]
+            run = sess.make_callable(enqueue_op, feed_list=places)
+            while coord is None or not coord.should_stop():
+                run(*feed())
+        except self._queue_closed_exception_types:
+            if self._ended(sess) == 0:
+                self._close(sess, self._close_op)
+            return
+        except Exception as error:
+            self._ended(sess)
+            self._report(error, coord)
+            return
+        self._ended(sess)
+
+    def to_proto(self, export_scope: str | None = None) -> NoReturn:
+        """NotImplementedError: the arrays are this process's."""
+        del export_scope
+        raise NotImplementedError(
+            "a queue that is fed from memory has no message: its arrays are not the graph's"
+        )
+
+
+class _Rows:
+    """The next rows of columns, one epoch after another."""
+
+    def __init__(
+        self,
+        columns: Sequence[Any],
+        size: int,
+        rng: random.Random,
+        begin_anywhere: bool,
+        num_epochs: int | None,
+    ) -> None:
+        self._columns, self._size, self._num_epochs = columns, size, num_epochs
+        self._count = len(columns[0])
+        self._next = rng.randrange(self._count) if begin_anywhere else 0
+        self._first = self._next
+        self._epoch = 0
+
+    def __call__(self) -> list[Any]:
+        if self._num_epochs is not None and self._epoch >= self._num_epochs:
+            raise tf.errors.OutOfRangeError(None, None, f"Already emitted {self._epoch} epochs.")
+        taken = np.arange(self._next, self._next + self._size)
+        ended, self._next = divmod(self._next + self._size - self._first, self._count)
+        self._next += self._first
+        self._epoch += ended
+        if self._num_epochs is not None and self._epoch >= self._num_epochs:
+            surplus = (self._epoch - self._num_epochs) * self._count + self._next - self._first
+            taken = taken[: self._size - surplus]
+        taken %= self._count
+        return [taken, *(column[taken] for column in self._columns)]
+
+
+def enqueue_rows(
+    columns: Sequence[Any],
+    capacity: int,
+    shuffle: bool = False,
+    num_threads: int = 1,
+    seed: int | None = None,
+    enqueue_size: int = 1,
+    num_epochs: int | None = None,
+    name: str = "enqueue_input",
+) -> Any:
+    """A queue of (row number, row of each column), with a QueueRunner that fills it.
+
+    Args:
+        columns: arrays of the same length.
+        capacity: of the queue; shuffled, a quarter of it stays behind.
+        shuffle: whether rows come in random order.
+        num_threads: the threads; each goes through all rows.
+        seed: of the order.
+        enqueue_size: the rows that are enqueued at once.
+        num_epochs: how often each row comes; None: without end.
+        name: the scope.
+    """
+    with tf.name_scope(name):
+        dtypes = [tf.int64, *map(_dtype, columns)]
+        shapes = [(), *(column.shape[1:] for column in columns)]
+        behind = int(capacity / 4) if shuffle else 0
+        if shuffle:
+            queue: Any = tf.RandomShuffleQueue(capacity, behind, dtypes=dtypes, shapes=shapes, seed=seed)
+        else:
+            queue = tf.FIFOQueue(capacity, dtypes=dtypes, shapes=shapes)
+        if num_threads > 1 and num_epochs is not None:
+            tf.logging.warning(
+                "enqueue_data was called with num_epochs and num_threads > 1. num_epochs is applied per "
+                "thread, "
+                "so this will produce more epochs than you probably intend. If you want to limit epochs, "
+                "use one "
+                "thread."
+            )
+        begin_anywhere = shuffle or num_threads > 1
+        feeds = [
+            _Rows(columns, enqueue_size, random.Random(_thread_seed(seed, each)), begin_anywhere, num_epochs)
+            for each in range(num_threads)
+        ]
+        places = dict(_operation(queue, dtypes) for _ in range(num_threads))
+        operations = list(places)
+        runner = FeedingQueueRunner(queue, operations, feeds, places)
+        tf.train.add_queue_runner(runner)
+        full = tf.cast(tf.maximum(0, queue.size() - behind), tf.float32) * (1.0 / (capacity - behind))
+        tf.summary.scalar(f"queue/{queue.name}fraction_over_{behind}_of_{capacity - behind}_full", full)
+        return queue
+
+
+def _operation(queue: Any, dtypes: list[Any]) -> tuple[Any, list[Any]]:
+    """An operation that enqueues, and its placeholders."""
+    placeholders = [tf.placeholder(dtype) for dtype in dtypes]
+    return queue.enqueue_many(placeholders), placeholders
+
+
+def _dtype(column: Any) -> Any:
+    return tf.string if column.dtype == object else tf.as_dtype(column.dtype)
+
+
+def _thread_seed(seed: int | None, thread: int) -> int | None:
+    return None if seed is None else seed + thread
