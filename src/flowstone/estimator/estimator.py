@@ -12,8 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import flowstone as tf
-from flowstone.estimator.evaluation import StopAfterNEvalsHook, evaluate_once
-from flowstone.estimator.evaluation_results import write_checkpoint_path, write_results
 from flowstone.estimator.estimator_arguments import (
     check_model_fn,
     check_steps,
@@ -24,6 +22,8 @@ from flowstone.estimator.estimator_config import (
     maybe_overwrite_model_dir_and_session_config,
     parameter_servers,
 )
+from flowstone.estimator.evaluation import StopAfterNEvalsHook, evaluate_once
+from flowstone.estimator.evaluation_results import write_checkpoint_path, write_results
 from flowstone.estimator.function_arguments import argument_names
 from flowstone.estimator.input_reading import parse_input_fn_result
 from flowstone.estimator.mode_keys import ModeKeys
