@@ -151,7 +151,9 @@ def embedding_attention_decoder(
         embedding = tf.get_variable("embedding", [num_symbols, embedding_size])
         loop_function = None
         if feed_previous:
-            loop_function = _extract_argmax_and_embed(embedding, output_projection, update_embedding_for_previous)
+            loop_function = _extract_argmax_and_embed(
+                embedding, output_projection, update_embedding_for_previous
+            )
         return attention_decoder(
             [tf.nn.embedding_lookup(embedding, each) for each in decoder_inputs],
             initial_state,

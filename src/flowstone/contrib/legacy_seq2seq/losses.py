@@ -98,7 +98,9 @@ def model_with_buckets(
         ("weights", weights, buckets[-1][1]),
     ):
         if len(given) < needed:
-            raise ValueError(f"Length of {what} ({len(given)}) must be at least that of last bucket ({needed}).")
+            raise ValueError(
+                f"Length of {what} ({len(given)}) must be at least that of last bucket ({needed})."
+            )
     losses, outputs = [], []
     loss = sequence_loss_by_example if per_example_loss else sequence_loss
     with tf.name_scope(name, "model_with_buckets", encoder_inputs + decoder_inputs + targets + weights):

@@ -13,7 +13,11 @@ from collections.abc import Callable
 from typing import Any
 
 import flowstone as tf
-from flowstone.contrib.legacy_seq2seq.losses import model_with_buckets, sequence_loss, sequence_loss_by_example
+from flowstone.contrib.legacy_seq2seq.losses import (
+    model_with_buckets,
+    sequence_loss,
+    sequence_loss_by_example,
+)
 from flowstone.contrib.rnn.core_rnn_cell import EmbeddingWrapper, OutputProjectionWrapper
 from flowstone.framework import nest
 
@@ -129,7 +133,9 @@ def embedding_rnn_decoder(
         embedding = tf.get_variable("embedding", [num_symbols, embedding_size])
         loop_function = None
         if feed_previous:
-            loop_function = _extract_argmax_and_embed(embedding, output_projection, update_embedding_for_previous)
+            loop_function = _extract_argmax_and_embed(
+                embedding, output_projection, update_embedding_for_previous
+            )
         embedded = [tf.nn.embedding_lookup(embedding, each) for each in decoder_inputs]
         return rnn_decoder(embedded, initial_state, cell, loop_function=loop_function)
 
@@ -253,15 +259,21 @@ def one2many_rnn_seq2seq(
     outputs, states = {}, {}
     with tf.variable_scope(scope or "one2many_rnn_seq2seq", dtype=dtype) as entered:
         dtype = entered.dtype
-        enc_cell = EmbeddingWrapper(enc_cell, embedding_classes=num_encoder_symbols, embedding_size=embedding_size)
+        enc_cell = EmbeddingWrapper(
+            enc_cell, embedding_classes=num_encoder_symbols, embedding_size=embedding_size
+        )
         _, encoder_state = tf.nn.static_rnn(enc_cell, encoder_inputs, dtype=dtype)
         for name, decoder_inputs in decoder_inputs_dict.items():
             symbols = num_decoder_symbols_dict[name]
             with tf.variable_scope("one2many_decoder_" + str(name)):
                 cell = OutputProjectionWrapper(dec_cells_dict[name], symbols)
 
-                def decode(feeds: bool, cell: Any = cell, inputs: Any = decoder_inputs, n: int = symbols) -> Any:
-                    return embedding_rnn_decoder(inputs, encoder_state, cell, n, embedding_size, feed_previous=feeds)
+                def decode(
+                    feeds: bool, cell: Any = cell, inputs: Any = decoder_inputs, n: int = symbols
+                ) -> Any:
+                    return embedding_rnn_decoder(
+                        inputs, encoder_state, cell, n, embedding_size, feed_previous=feeds
+                    )
 
                 outputs[name], states[name] = _fed(feed_previous, decode, encoder_state)
     return outputs, states

@@ -43,17 +43,23 @@ class _Linear:
             if shape.ndims != 2:
                 raise ValueError(f"linear is expecting 2D arguments: {shape}")
             if shape[1].value is None:
-                raise ValueError(f"linear expects shape[1] to be provided for shape {shape}, but saw {shape[1]}")
+                raise ValueError(
+                    f"linear expects shape[1] to be provided for shape {shape}, but saw {shape[1]}"
+                )
             depth += shape[1].value
         dtype = tensors[0].dtype
         scope = tf.get_variable_scope()
         with tf.variable_scope(scope) as outer:
-            self._weights = tf.get_variable("kernel", [depth, output_size], dtype=dtype, initializer=kernel_initializer)
+            self._weights = tf.get_variable(
+                "kernel", [depth, output_size], dtype=dtype, initializer=kernel_initializer
+            )
             if build_bias:
                 with tf.variable_scope(outer) as inner:
                     inner.set_partitioner(None)
                     initializer = bias_initializer or tf.constant_initializer(0.0, dtype=dtype)
-                    self._biases = tf.get_variable("bias", [output_size], dtype=dtype, initializer=initializer)
+                    self._biases = tf.get_variable(
+                        "bias", [output_size], dtype=dtype, initializer=initializer
+                    )
 
     def __call__(self, args: Any) -> Any:
         """The result [batch, output_size]."""

@@ -52,7 +52,10 @@ def _size_of(tensor: Any, axis: int) -> Any:
 
 
 def _prepare_memory(
-    memory: Any, memory_sequence_length: Any = None, memory_mask: Any = None, check_inner_dims_defined: bool = True
+    memory: Any,
+    memory_sequence_length: Any = None,
+    memory_mask: Any = None,
+    check_inner_dims_defined: bool = True,
 ) -> Any:
     """The memory, a tensor or a structure of them, with zeros after each sequence's end.
 
@@ -230,7 +233,9 @@ class LuongAttention(_BaseAttentionMechanism):
         with tf.variable_scope(None, "luong_attention", [query]):
             factor = None
             if self._scale:
-                factor = tf.get_variable("attention_g", dtype=query.dtype, initializer=tf.ones_initializer, shape=())
+                factor = tf.get_variable(
+                    "attention_g", dtype=query.dtype, initializer=tf.ones_initializer, shape=()
+                )
             alignments = self._probability_fn(_luong_score(query, self._keys, factor), state)
         return alignments, alignments
 
@@ -252,7 +257,9 @@ def _bahdanau_variables(num_units: Any, dtype: Any, normalize: bool) -> list[Any
     if normalize:
         gain = tf.constant_initializer(math.sqrt(1.0 / num_units))
         found.append(tf.get_variable("attention_g", dtype=dtype, initializer=gain, shape=()))
-        found.append(tf.get_variable("attention_b", [num_units], dtype=dtype, initializer=tf.zeros_initializer()))
+        found.append(
+            tf.get_variable("attention_b", [num_units], dtype=dtype, initializer=tf.zeros_initializer())
+        )
     return found
 
 
@@ -412,7 +419,9 @@ class LuongMonotonicAttention(_BaseMonotonicAttentionMechanism):
         with tf.variable_scope(None, "luong_monotonic_attention", [query]):
             factor = None
             if self._scale:
-                factor = tf.get_variable("attention_g", dtype=query.dtype, initializer=tf.ones_initializer, shape=())
+                factor = tf.get_variable(
+                    "attention_g", dtype=query.dtype, initializer=tf.ones_initializer, shape=()
+                )
             score = _luong_score(query, self._keys, factor)
             score += _score_bias(query.dtype, self._score_bias_init)
             alignments = self._probability_fn(score, state)

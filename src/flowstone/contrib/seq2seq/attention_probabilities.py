@@ -50,7 +50,9 @@ def monotonic_attention(p_choose_i: Any, previous_attention: Any, mode: str) -> 
         return _recursive(p_choose_i, previous_attention)
     if mode == "parallel":
         passed = safe_cumprod(1 - p_choose_i, axis=1, exclusive=True)
-        return p_choose_i * passed * tf.cumsum(previous_attention / tf.clip_by_value(passed, 1e-10, 1.0), axis=1)
+        return (
+            p_choose_i * passed * tf.cumsum(previous_attention / tf.clip_by_value(passed, 1e-10, 1.0), axis=1)
+        )
     if mode == "hard":
         # Entries before the last one attended to cannot be chosen; of the others the first is.
         allowed = p_choose_i * tf.cumsum(previous_attention, axis=1)

@@ -1,8 +1,8 @@
 """A cell that reads a memory: its inputs are those of the step and what it attended to in the step before.
 
-    output, cell state = cell(cell_input_fn(inputs, attention), cell state)
-    alignments = mechanism(output)      context = sum of the memory's values by alignments
-    attention = attention layer([output, context]), or the context
+output, cell state = cell(cell_input_fn(inputs, attention), cell state)
+alignments = mechanism(output)      context = sum of the memory's values by alignments
+attention = attention layer([output, context]), or the context
 """
 
 from __future__ import annotations
@@ -104,7 +104,8 @@ def _attention_layers(count: int, size: Any, layer: Any, dtype: Any) -> tuple[An
                 f"saw: {len(sizes)} vs {count}"
             )
         return tuple(
-            tf.layers.Dense(each, name="attention_layer", use_bias=False, dtype=_known(dtype)) for each in sizes
+            tf.layers.Dense(each, name="attention_layer", use_bias=False, dtype=_known(dtype))
+            for each in sizes
         )
     if layer is None:
         return None
@@ -168,7 +169,9 @@ class AttentionWrapper(RNNCell):
                 )
         if cell_input_fn is not None and not callable(cell_input_fn):
             raise TypeError(f"cell_input_fn must be callable, saw type: {type(cell_input_fn).__name__}")
-        self._attention_layers = _attention_layers(len(mechanisms), attention_layer_size, attention_layer, dtype)
+        self._attention_layers = _attention_layers(
+            len(mechanisms), attention_layer_size, attention_layer, dtype
+        )
         self._attention_layer_size = _attention_size(mechanisms, self._attention_layers)
         self._cell, self._attention_mechanisms = cell, mechanisms
         self._cell_input_fn = cell_input_fn or (lambda inputs, attention: tf.concat([inputs, attention], -1))
@@ -191,7 +194,10 @@ class AttentionWrapper(RNNCell):
             return nest.map_structure(lambda s: tf.identity(s, name="check_initial_cell_state"), state)
 
     def _batch_size_checks(self, batch_size: Any, message: str) -> list[Any]:
-        return [tf.assert_equal(batch_size, each.batch_size, message=message) for each in self._attention_mechanisms]
+        return [
+            tf.assert_equal(batch_size, each.batch_size, message=message)
+            for each in self._attention_mechanisms
+        ]
 
     def _item_or_tuple(self, items: Any) -> Any:
         """One item with one mechanism, else a tuple."""
@@ -235,7 +241,9 @@ class AttentionWrapper(RNNCell):
                 "the batch_size= argument passed to zero_state is batch_size * beam_width."
             )
             with tf.control_dependencies(self._batch_size_checks(batch_size, message)):
-                cell_state = nest.map_structure(lambda s: tf.identity(s, name="checked_cell_state"), cell_state)
+                cell_state = nest.map_structure(
+                    lambda s: tf.identity(s, name="checked_cell_state"), cell_state
+                )
             mechanisms = self._attention_mechanisms
             alignments = [each.initial_alignments(batch_size, dtype) for each in mechanisms]
             return AttentionWrapperState(
@@ -243,7 +251,9 @@ class AttentionWrapper(RNNCell):
                 time=tf.zeros([], dtype=tf.int32),
                 attention=_zero_state_tensors(self._attention_layer_size, batch_size, dtype),
                 alignments=self._item_or_tuple(alignments),
-                attention_state=self._item_or_tuple(each.initial_state(batch_size, dtype) for each in mechanisms),
+                attention_state=self._item_or_tuple(
+                    each.initial_state(batch_size, dtype) for each in mechanisms
+                ),
                 alignment_history=self._item_or_tuple(
                     tf.TensorArray(dtype, size=0, dynamic_size=True, element_shape=alignment.shape)
                     if self._alignment_history
@@ -255,7 +265,9 @@ class AttentionWrapper(RNNCell):
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
         """The attention, or the cell's output, and the next `AttentionWrapperState`. TypeError for another state."""
         if not isinstance(state, AttentionWrapperState):
-            raise TypeError(f"Expected state to be instance of AttentionWrapperState. Received type {type(state)} instead.")
+            raise TypeError(
+                f"Expected state to be instance of AttentionWrapperState. Received type {type(state)} instead."
+            )
         cell_output, cell_state = self._cell(self._cell_input_fn(inputs, state.attention), state.cell_state)
         message = (
             f"When applying AttentionWrapper {self.name}: Non-matching batch sizes between the memory (encoder "

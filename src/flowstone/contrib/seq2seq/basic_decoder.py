@@ -36,8 +36,10 @@ class BasicDecoder(Decoder):
         check_is_cell("cell", cell)
         if not isinstance(helper, Helper):
             raise TypeError(f"helper must be a Helper, received: {type(helper)}")
-        if output_layer is not None and not isinstance(output_layer, tf.layers.Layer) and not hasattr(
-            output_layer, "compute_output_shape"
+        if (
+            output_layer is not None
+            and not isinstance(output_layer, tf.layers.Layer)
+            and not hasattr(output_layer, "compute_output_shape")
         ):
             raise TypeError(f"output_layer must be a Layer, received: {type(output_layer)}")
         self._cell, self._helper, self._initial_state = cell, helper, initial_state

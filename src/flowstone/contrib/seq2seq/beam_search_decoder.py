@@ -236,7 +236,9 @@ class BeamSearchDecoder(Decoder):
 
     def _is_sortable(self, shape: Any) -> bool:
         if shape.ndims is None or shape.ndims < 1:
-            tf.logging.warn(f"a TensorArray whose elements have the shape {shape} is not put in the beams' order")
+            tf.logging.warn(
+                f"a TensorArray whose elements have the shape {shape} is not put in the beams' order"
+            )
             return False
         batch, beams = static_value(self._batch_size), self._beam_width
         sizes = shape.as_list()

@@ -28,7 +28,9 @@ class BeamSearchDecoderState(
     __slots__ = ()
 
 
-class BeamSearchDecoderOutput(namedtuple("BeamSearchDecoderOutput", ("scores", "predicted_ids", "parent_ids"))):
+class BeamSearchDecoderOutput(
+    namedtuple("BeamSearchDecoderOutput", ("scores", "predicted_ids", "parent_ids"))
+):
     """What a step emits for each beam [batch, beams]: score, id, and the beam that it continues."""
 
     __slots__ = ()

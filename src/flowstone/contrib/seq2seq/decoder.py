@@ -124,14 +124,17 @@ def _as_limit(maximum_iterations: Any) -> Any:
 def _first(decoder: Decoder, maximum_iterations: Any) -> _Loop:
     finished, inputs, state = decoder.initialize()
     if maximum_iterations is not None:
-        finished = tf.logical_or(finished, 0 >= maximum_iterations)
+        finished = tf.logical_or(finished, maximum_iterations <= 0)
     lengths = tf.zeros_like(finished, dtype=tf.int32)
     time = tf.constant(0, dtype=tf.int32)
     batch = _known(decoder.batch_size)
 
     def array(size: Any, dtype: Any) -> Any:
         return tf.TensorArray(
-            dtype=dtype, size=0, dynamic_size=True, element_shape=tf.TensorShape([batch]).concatenate(_shape(size))
+            dtype=dtype,
+            size=0,
+            dynamic_size=True,
+            element_shape=tf.TensorShape([batch]).concatenate(_shape(size)),
         )
 
     arrays = nest.map_structure(array, decoder.output_size, decoder.output_dtype)

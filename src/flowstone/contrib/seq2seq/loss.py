@@ -42,7 +42,9 @@ def sequence_loss(
         ("batch", average_across_batch, sum_over_batch),
     ):
         if averages and sums:
-            raise ValueError(f"average_across_{dimension} and sum_over_{dimension} cannot be set to True at the same time.")
+            raise ValueError(
+                f"average_across_{dimension} and sum_over_{dimension} cannot be set to True at the same time."
+            )
     with tf.name_scope(name, "sequence_loss", [logits, targets, weights]):
         classes = tf.shape(logits)[2]
         flat_logits, flat_targets = tf.reshape(logits, [-1, classes]), tf.reshape(targets, [-1])

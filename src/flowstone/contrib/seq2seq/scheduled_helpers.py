@@ -17,8 +17,7 @@ def _probability(value: Any) -> Any:
     probability = tf.convert_to_tensor(value, name="sampling_probability")
     if probability.get_shape().ndims not in (0, 1):
         raise ValueError(
-            "sampling_probability must be either a scalar or a vector. "
-            f"saw shape: {probability.get_shape()}"
+            f"sampling_probability must be either a scalar or a vector. saw shape: {probability.get_shape()}"
         )
     return probability
 
@@ -28,7 +27,9 @@ def _where_known(is_sampled: Any, sampled: Callable[[Any], Any], base: Any) -> A
     chosen = tf.cast(tf.where(is_sampled), tf.int32)
     others = tf.cast(tf.where(tf.logical_not(is_sampled)), tf.int32)
     size = tf.shape(base)
-    return tf.scatter_nd(chosen, sampled(chosen), size) + tf.scatter_nd(others, tf.gather_nd(base, others), size)
+    return tf.scatter_nd(chosen, sampled(chosen), size) + tf.scatter_nd(
+        others, tf.gather_nd(base, others), size
+    )
 
 
 class ScheduledEmbeddingTrainingHelper(TrainingHelper):
@@ -114,7 +115,9 @@ class ScheduledOutputTrainingHelper(TrainingHelper):
         auxiliary_inputs: Any = None,
         name: str | None = None,
     ) -> None:
-        with tf.name_scope(name, "ScheduledOutputTrainingHelper", [inputs, auxiliary_inputs, sampling_probability]):
+        with tf.name_scope(
+            name, "ScheduledOutputTrainingHelper", [inputs, auxiliary_inputs, sampling_probability]
+        ):
             self._sampling_probability = _probability(sampling_probability)
             self._auxiliary_arrays: Any = None
             joined = inputs

@@ -30,7 +30,9 @@ def _(node: Node) -> Shapes:
     require_rank(node.dims(3), 0)
     for one, other in zip(ids, parents):
         if None not in (one, other) and one != other:
-            raise ValueError(f"step_ids and parent_ids must have the same shape, but have {ids} and {parents}")
+            raise ValueError(
+                f"step_ids and parent_ids must have the same shape, but have {ids} and {parents}"
+            )
     return [tuple(other if one is None else one for one, other in zip(ids, parents))]
 
 
