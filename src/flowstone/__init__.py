@@ -240,5 +240,5 @@ __getattr__, __dir__ = _late_names(
     "app audio config contrib data distributions estimator flags gfile graph_util image io linalg logging"
     " lookup losses metrics profiler python_io pywrap_tensorflow quantization queue raw_ops"
     " resource_loader saved_model sets signal sparse special spectral strings summary sysconfig test train"
-    " user_ops feature_column",
+    " user_ops feature_column keras",
 )

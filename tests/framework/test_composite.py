@@ -14,6 +14,7 @@ from flowstone.framework.composite import (
     IndexedSlicesValue,
     SparseTensor,
     SparseTensorValue,
+    TensorLike,
 )
 from flowstone.framework.graph import Graph
 from flowstone.framework.operation import OpDeclaration
@@ -120,3 +121,13 @@ def test_values_are_named_tuples() -> None:
     assert SparseTensorValue._fields == ("indices", "values", "dense_shape")
     assert IndexedSlicesValue._fields == ("values", "indices", "dense_shape")
     assert SparseTensorValue([[0]], [1], [2]) == ([[0]], [1], [2])
+
+
+def test_tensors_and_composites_are_tensor_like() -> None:
+    with Graph().as_default():
+        x = const([[1.0]], dtypes.float32)
+        x.note = "a library's"  # type: ignore[attr-defined]
+        slices = IndexedSlices(x, const([0], dtypes.int32))
+        assert isinstance(x, TensorLike) and isinstance(slices, TensorLike)
+        assert not isinstance(1.0, TensorLike)
+        assert x.note == "a library's"

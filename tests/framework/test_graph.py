@@ -172,6 +172,27 @@ def test_control_inputs_of_composites_and_wrong_ones(graph: Graph) -> None:
 # ---- devices, colocation, attributes
 
 
+def test_objects_are_told_the_device_of_the_scopes(graph: Graph) -> None:
+    class Asking:
+        device: object = None
+
+        def _set_device(self, device: object) -> None:
+            self.device = device
+
+    class AskingByName(Asking):
+        def _set_device_from_string(self, device: str) -> None:
+            self.device = device
+
+    outside, inside, by_name = Asking(), Asking(), AskingByName()
+    graph._apply_device_functions(outside)
+    with graph.device("/gpu:1"):
+        graph._apply_device_functions(inside)
+        graph._apply_device_functions(by_name)
+    assert outside.device is None
+    assert inside.device.device_type == "GPU"
+    assert by_name.device == "/device:GPU:1"
+
+
 def test_devices_merge_from_the_inside(graph: Graph) -> None:
     with graph.device("/job:worker/device:GPU:0"):
         outer = const()

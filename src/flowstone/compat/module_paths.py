@@ -51,7 +51,8 @@ _PYTHON = {
     "framework.load_library": "framework.op_packages",
     "framework.meta_graph": "training.meta_graph train",
     "framework.op_def_registry": "framework.operation",
-    "framework.ops": "flowstone framework.graph framework.tensor framework.scope framework.containers",
+    "framework.ops": "flowstone framework.graph framework.tensor framework.scope framework.containers"
+    " framework.composite",
     "framework.random_seed": "flowstone framework.graph",
     "framework.smart_cond": "layers.arguments",
     "framework.sparse_tensor": "flowstone",
@@ -112,7 +113,7 @@ _PYTHON = {
     "ops.distributions.student_t": "distributions.student_t",
     "ops.distributions.uniform": "distributions.uniform",
     "ops.embedding_ops": "nn",
-    "ops.functional_ops": "flowstone.ops.control.functional_forms",
+    "ops.functional_ops": "flowstone ops.control.functional_forms",
     "ops.gradient_checker": "test gradients.gradient_checker",
     "ops.gradients": "flowstone gradients.gradient_computation",
     "ops.gradients_impl": "flowstone gradients.gradient_computation",

@@ -123,6 +123,7 @@ def install() -> None:
     sys.modules["tensorflow"] = flowstone
     module_paths.register()
     sys.meta_path.insert(0, TensorFlowFinder())
+    import_module("flowstone.keras")  # which finds the package keras, should the program import it
     _keep_tensorboard_to_itself()
     _chain_missing_names()
     paper_era.install()

@@ -7,6 +7,7 @@ first dimension, as the gradient of a gather does. Outside the graph their value
 
 from __future__ import annotations
 
+from abc import ABC
 from collections import namedtuple
 from typing import TYPE_CHECKING, Any
 
@@ -204,3 +205,12 @@ def _shape_of_sizes(sizes: Tensor) -> TensorShape:
 
 
 SparseTensorLike = (SparseTensor, SparseTensorValue)
+
+
+class TensorLike(ABC):  # noqa: B024 (it is only asked)
+    """Tensors, and the values made of several: `isinstance(x, TensorLike)`. Variables are none."""
+
+
+for _kind in (Tensor, SparseTensor, IndexedSlices):
+    TensorLike.register(_kind)
+_TensorLike = TensorLike  # its name in tensorflow.python.framework.ops

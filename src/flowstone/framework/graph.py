@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 from flowstone.framework import scope
@@ -331,7 +332,7 @@ class Graph(GraphElements):
         with self._scopes.having(devices=(*self._scopes.devices, item)):
             yield
 
-    def _apply_device_scopes(self, operation: Operation, scopes: scope.Scopes) -> None:
+    def _apply_device_scopes(self, operation: Any, scopes: scope.Scopes) -> None:
         if scopes.colocation:
             self._colocate(operation, scopes.colocation)
         devices = scopes.devices
@@ -356,6 +357,13 @@ class Graph(GraphElements):
                 )
             else:
                 operation.device = merge_names(item, operation.device)
+
+    def _apply_device_functions(self, op: Any) -> None:
+        """Gives `op`, anything with `_set_device`, the device that a new operation gets."""
+        self._apply_device_scopes(new := SimpleNamespace(device="", name="", type=""), self._scopes)
+        if new.device:
+            by_name = getattr(op, "_set_device_from_string", None)
+            by_name(new.device) if by_name else op._set_device(DeviceSpec.from_string(new.device))
 
     def _colocate(self, operation: Operation, others: tuple[Operation, ...]) -> None:
         classes = list(operation.attributes.get("_class", ()))

@@ -18,7 +18,7 @@ import sys
 from collections.abc import Callable
 from types import ModuleType, TracebackType
 
-from flowstone.compat import tensorflow
+from flowstone.compat import child_processes, tensorflow
 
 NAME = "run"
 SUMMARY = "run a TensorFlow 1 program, unchanged"
@@ -43,6 +43,7 @@ def declare_program(parser: argparse.ArgumentParser) -> None:
 def execute(options: argparse.Namespace) -> int:
     """Runs the program in this process; its SystemExit passes through. Returns 0, or 1 after a traceback."""
     tensorflow.install()
+    child_processes.install()
     if options.as_module:
         return run_module(options.program, options.arguments)
     if options.program == "-":

@@ -1,0 +1,31 @@
+"""`tf.keras`: the published package `keras` 2.2 or 2.3 over flowstone, with what `tf.keras` had beside it.
+
+| file | gives |
+| --- | --- |
+| `installation` | whether the package is there |
+| `published` | the package, loaded with `tensorflow` meaning flowstone |
+| `namespaces` | `tf.keras.layers` and the others: the package's modules and what they lack of `tf.keras` |
+| `foundation` | what the package takes from `tensorflow.python.keras.backend`; it gathers other files |
+| `tf_utils` | `tensorflow.python.keras.utils.tf_utils` |
+| `older_python` | what the package expects of Python, NumPy and h5py of its time |
+
+The package is loaded when a program first asks for one of its names. Where it is not installed, that raises
+ModuleNotFoundError, which says what to install.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flowstone.keras import namespaces, published
+
+published.install()
+namespaces.install()
+
+
+def __getattr__(name: str) -> Any:
+    return namespaces.find(name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*namespaces.NAMES, *globals()})

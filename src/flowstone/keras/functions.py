@@ -1,0 +1,115 @@
+"""`function(inputs, outputs, updates)`: a step of the graph as a Python function of arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import flowstone as tf
+from flowstone.framework import nest
+from flowstone.keras.sessions import get_session
+
+__all__ = ["Function", "function"]
+
+_OPTIONS = frozenset({"feed_dict", "fetches", "options", "run_metadata"})
+
+
+class Function:
+    """A step of the graph: called with a value for each input, it returns a value for each output.
+
+    Args:
+        inputs: placeholders or other tensors.
+        outputs: tensors, in any nested form; the values come in the same form.
+        updates: pairs of a variable and its new value, or operations. They run after the outputs.
+        name: of the operation that runs the updates.
+        session_kwargs: what else the step does. `fetches`: further operations or tensors, whose values go to
+            the functions in `fetch_callbacks`. `feed_dict`: values of further tensors. `options`,
+            `run_metadata`: as in `Session.run`.
+
+    A value that is a tensor is computed first. None is not fed. Raises TypeError for inputs and updates that
+    are not lists, ValueError for an unknown keyword.
+    """
+
+    def __init__(
+        self, inputs: Any, outputs: Any, updates: Any = None, name: str | None = None, **session_kwargs: Any
+    ) -> None:
+        updates = updates or []
+        if not isinstance(updates, (list, tuple)):
+            raise TypeError("`updates` in a Keras backend function should be a list or tuple.")
+        unknown = sorted(set(session_kwargs) - _OPTIONS)
+        if unknown:
+            raise ValueError(f"Invalid argument {unknown[0]!r} passed to a Keras backend function")
+        self.inputs: list[Any] = nest.flatten(inputs)
+        self.outputs: list[Any] = [
+            tf.convert_to_tensor(x) if _is_plain(x) else x for x in nest.flatten(outputs)
+        ]
+        self.name = name
+        self.feed_dict: dict[Any, Any] = session_kwargs.get("feed_dict") or {}
+        self.fetches: list[Any] = [_fetched(item) for item in session_kwargs.get("fetches") or []]
+        self.fetch_callbacks: dict[Any, Callable[[Any], None]] = {}
+        self.run_options = session_kwargs.get("options")
+        self.run_metadata = session_kwargs.get("run_metadata")
+        self._form = outputs
+        self.updates_op = _grouped_updates(updates, self.outputs, name)
+
+    def __call__(self, inputs: Any) -> Any:
+        values = nest.flatten(inputs)
+        session = get_session(self.inputs)
+        feeds = dict(self.feed_dict)
+        if any(isinstance(value, (tf.Tensor, tf.Variable)) for value in values):
+            values = _computed(values, session)
+        for tensor, value in zip(self.inputs, values):
+            if value is not None:
+                feeds[tensor] = _feed(tensor, value)
+        fetches = [*self.outputs, self.updates_op, *self.fetches]
+        results = session.run(fetches, feeds, options=self.run_options, run_metadata=self.run_metadata)
+        count = len(self.outputs)
+        for item, result in zip(self.fetches, results[count + 1 :]):
+            if item in self.fetch_callbacks:
+                self.fetch_callbacks[item](result)
+        return nest.pack_sequence_as(self._form, results[:count])
+
+
+def function(
+    inputs: Any, outputs: Any, updates: Any = None, name: str | None = None, **kwargs: Any
+) -> Function:
+    """The `Function` of these inputs, outputs and updates."""
+    return Function(inputs, outputs, updates, name, **kwargs)
+
+
+def _is_plain(value: Any) -> bool:
+    return not isinstance(value, (tf.Tensor, tf.SparseTensor, tf.Operation))
+
+
+def _fetched(item: Any) -> Any:
+    return tf.identity(item) if isinstance(item, tf.Tensor) else item
+
+
+def _grouped_updates(updates: Sequence[Any], outputs: Sequence[Any], name: str | None) -> Any:
+    """An operation that makes all updates once the outputs are computed."""
+    first = [output for output in outputs if not isinstance(output, tf.SparseTensor)]
+    with tf.control_dependencies(first):
+        made = []
+        for update in updates:
+            if isinstance(update, tuple):
+                variable, value = update
+                made.append(tf.assign(variable, value))
+            else:
+                made.append(update)
+        return tf.group(*made, name=name)
+
+
+def _computed(values: Sequence[Any], session: Any) -> list[Any]:
+    """The values, those that are tensors as arrays."""
+    symbolic = [value for value in values if isinstance(value, (tf.Tensor, tf.Variable))]
+    arrays = iter(session.run(symbolic))
+    return [next(arrays) if isinstance(value, (tf.Tensor, tf.Variable)) else value for value in values]
+
+
+def _feed(tensor: Any, value: Any) -> Any:
+    """The value as a session takes it: a matrix of SciPy becomes a sparse value."""
+    if isinstance(tensor, tf.SparseTensor) and hasattr(value, "tocoo"):
+        matrix = value.tocoo()
+        indices = [[row, column] for row, column in zip(matrix.row, matrix.col)]
+        return tf.SparseTensorValue(indices, matrix.data, matrix.shape)
+    return value

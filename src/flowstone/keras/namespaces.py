@@ -1,0 +1,125 @@
+"""`tf.keras.layers` and the other namespaces of `tf.keras`.
+
+A namespace is the published package's module of that name itself, unless `BESIDE` names files here: then it
+is a module that looks names up in those, and in the package's. `install()` lets them be imported as
+`flowstone.keras.NAME`, and has `tensorflow.python.keras.NAME` looked up in the same places.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Any
+
+from flowstone.framework.alias_modules import AliasModule, add_paths
+from flowstone.keras import installation
+
+__all__ = ["NAMES", "find", "install"]
+
+_OURS = "flowstone.keras."
+_INTERNAL = ("tensorflow.python.keras._impl.keras.", "tensorflow.python.keras.")
+
+_NAMESPACES = (
+    "activations applications backend callbacks constraints datasets engine initializers layers losses"
+    " metrics models optimizers preprocessing regularizers utils wrappers"
+)
+_CLASSES = {"Input": "keras.layers", "Model": "keras.models", "Sequential": "keras.models"}
+NAMES = frozenset({*_NAMESPACES.split(), *_CLASSES, "__version__"})
+"""The names of `tf.keras`."""
+
+# What is looked up where the package's module lacks a name, by the namespace's path.
+BESIDE: dict[str, tuple[str, ...]] = {
+    "backend": ("flowstone.keras.foundation",),
+    "utils.tf_utils": ("flowstone.keras.tf_utils",),
+}
+
+
+def find(name: str) -> Any:
+    """The namespace or class `name` of `tf.keras`; AttributeError if there is none."""
+    if name in NAMES and name not in BESIDE:
+        installation.check()
+    if name in _CLASSES:
+        return getattr(import_module(_CLASSES[name]), name)
+    if name == "__version__":
+        return f"{import_module('keras').__version__}-tf"
+    if name in NAMES:
+        return import_module(_OURS + name)
+    raise AttributeError(f"flowstone does not have the name tf.keras.{name}")
+
+
+def sources_of_internal(name: str) -> tuple[str, ...] | None:
+    """The modules in which the names of TensorFlow's own module of Keras `name` are looked up."""
+    for prefix in _INTERNAL:
+        if name.startswith(prefix):
+            path = name.removeprefix(prefix)
+            if path == "backend":  # the package's own asks here, while it is loaded
+                return ("flowstone.keras.foundation", "flowstone.keras.backend")
+            return (_OURS + path,) if _exists(path) else None
+    return None
+
+
+def _exists(path: str) -> bool:
+    """Whether the package, or this one, has a module of that path."""
+    if path in BESIDE:
+        return True
+    if not installation.is_installed():
+        return path in NAMES
+    try:
+        return find_spec(f"keras.{path}") is not None
+    except ModuleNotFoundError:
+        return False
+
+
+class PartOfNamespace(AliasModule):
+    """The names of a namespace that are there without the package."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            if not name.startswith("_"):
+                installation.check()
+            raise
+
+
+class NamespaceFinder(MetaPathFinder, Loader):
+    """Finds `flowstone.keras.NAME` where it is not one of the files here."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """The spec of a namespace; None for other names."""
+        inner = fullname.removeprefix(_OURS)
+        if inner == fullname or not (inner.partition(".")[0] in NAMES and _exists(inner)):
+            return None
+        return ModuleSpec(fullname, self, is_package=True)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        """None: `exec_module` puts the namespace in place."""
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Puts the package's module, or one with more names, in the place of `module`."""
+        path = module.__name__.removeprefix(_OURS)
+        ours = BESIDE.get(path)
+        if ours is None:
+            installation.check()
+            namespace: ModuleType = import_module(f"keras.{path}")
+        elif installation.is_installed():
+            published = (f"keras.{path}",) if find_spec(f"keras.{path}") is not None else ()
+            namespace = AliasModule(module.__name__, (*published, *ours))
+        else:
+            namespace = PartOfNamespace(module.__name__, ours)
+        sys.modules[module.__name__] = namespace
+
+
+def install() -> None:
+    """Lets the namespaces be imported; a second call changes nothing."""
+    if not any(isinstance(finder, NamespaceFinder) for finder in sys.meta_path):
+        add_paths(sources_of_internal)
+        sys.meta_path.insert(0, NamespaceFinder())

@@ -1,0 +1,101 @@
+"""The published package over flowstone; without it, what it says."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import flowstone as tf
+from flowstone.keras import installation
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+with_keras = pytest.mark.skipif(find_spec("keras") is None, reason="needs flowstone[keras]")
+without_keras = pytest.mark.skipif(find_spec("keras") is not None, reason="keras is installed")
+
+
+@pytest.fixture(autouse=True)
+def _graph() -> Iterator[None]:
+    tf.reset_default_graph()
+    yield
+    tf.reset_default_graph()
+
+
+@without_keras
+def test_without_the_package_the_error_says_what_to_install() -> None:
+    with pytest.raises(ModuleNotFoundError, match=r"pip install flowstone\[keras\]"):
+        tf.keras.layers.Dense(3)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install flowstone\[keras\]"):
+        tf.keras.Sequential  # noqa: B018
+
+
+@without_keras
+def test_the_ground_of_the_backend_is_there_without_the_package() -> None:
+    with tf.Session() as session:
+        assert session.run(tf.keras.backend.hard_sigmoid(tf.constant(0.0))) == 0.5
+    with pytest.raises(ModuleNotFoundError, match=r"flowstone\[keras\]"):
+        tf.keras.backend.batch_dot  # noqa: B018
+
+
+@pytest.mark.parametrize("found", ["2.2.4", "2.3.1"])
+def test_versions_that_fit(found: str) -> None:
+    assert installation.refusal(found) is None
+
+
+@pytest.mark.parametrize("found", [None, "2.1.6", "2.4.3", "3.5.0"])
+def test_versions_that_do_not_fit(found: str | None) -> None:
+    text = installation.refusal(found)
+    assert text is not None and "pip install flowstone[keras]" in text
+    assert found is None or found in text
+
+
+@with_keras
+def test_a_model_learns_and_is_saved(tmp_path: Path) -> None:
+    np.random.seed(0)
+    layers = tf.keras.layers
+    model = tf.keras.Sequential([layers.Dense(16, activation="relu", input_shape=(4,))])
+    model.add(layers.Dense(3, activation="softmax"))
+    model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
+    x = np.random.randn(256, 4).astype("f")
+    y = np.argmax(x[:, :3], 1)
+    losses = model.fit(x, y, epochs=8, verbose=0).history["loss"]
+    assert losses[-1] < 0.9 * losses[0]
+    assert model.evaluate(x, y, verbose=0)[1] > 0.5
+    path = str(tmp_path / "model.h5")
+    model.save(path)
+    before = model.predict(x)
+    tf.keras.backend.clear_session()
+    loaded = tf.keras.models.load_model(path)
+    np.testing.assert_allclose(loaded.predict(x), before, atol=1e-6)
+
+
+@with_keras
+def test_namespaces_are_the_packages_modules() -> None:
+    from flowstone.keras.preprocessing import sequence
+
+    keras = pytest.importorskip("keras")
+    assert tf.keras.Model is keras.models.Model
+    assert tf.keras.layers.Dense is keras.layers.Dense
+    assert sequence.pad_sequences([[1], [2, 3]], 2).tolist() == [[0, 1], [2, 3]]
+    assert tf.keras.__version__.startswith(keras.__version__)
+
+
+@with_keras
+def test_programs_import_it_from_tensorflow() -> None:
+    program = (
+        "from tensorflow.keras.layers import Dense\n"
+        "from tensorflow.python.keras import backend as K\n"
+        "from tensorflow.python.keras.utils.np_utils import to_categorical\n"
+        "import keras\n"
+        "assert Dense is keras.layers.Dense\n"
+        "assert K.get_session is keras.backend.tensorflow_backend.tf_keras_backend.get_session\n"
+        "print(to_categorical([1]).tolist(), K.batch_dot is keras.backend.batch_dot)\n"
+    )
+    run = [sys.executable, "-m", "flowstone", "run", "-"]
+    result = subprocess.run(run, input=program, capture_output=True, text=True, timeout=100)
+    assert result.stdout == "[[0.0, 1.0]] True\n", result.stderr
