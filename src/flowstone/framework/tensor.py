@@ -25,7 +25,7 @@ class Tensor(Output):
     yet.
     """
 
-    __slots__ = ("__weakref__", "_consumers", "_extra")
+    __slots__ = ("__dict__", "__weakref__", "_consumers", "_extra")  # programs add attributes of their own
     op: Operation
     __array_priority__ = 100  # NumPy leaves binary operators to us
     OVERLOADABLE_OPERATORS: ClassVar[set[str]] = set()  # those that it has, for classes that hand them on
