@@ -1,4 +1,4 @@
-"""Programs with layers of `tf.contrib.layers`, run alike by flowstone and, for golden files, by TensorFlow 1.15.
+"""Programs with layers of `tf.contrib.layers`, which flowstone runs, and TensorFlow 1.15 for the golden files.
 
 `tests/layers/layer_programs.py` has what runs them.
 """
