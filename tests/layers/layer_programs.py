@@ -512,13 +512,13 @@ def flat(values: Any) -> list[Any]:
     return list(values) if isinstance(values, (list, tuple)) else [values]
 
 
-def graph_lines(tf: Any, name: str) -> list[str]:
+def graph_lines(tf: Any, name: str, programs: Any = PROGRAMS, collections: Any = COLLECTIONS) -> list[str]:
     """The outputs' static shapes; variables; collections in order; needed nodes, sorted."""
     with tf.Graph().as_default():
-        outputs = flat(PROGRAMS[name](tf))
+        outputs = flat(programs[name](tf))
         lines = ["shapes " + " ".join(str(output.shape.as_list()) for output in outputs)]
         lines += [f"variable {v.op.name} {v.dtype.base_dtype.name} {v.shape}" for v in tf.global_variables()]
-        for collection in COLLECTIONS:
+        for collection in collections:
             items = [item.name for item in tf.get_collection(collection)]
             lines += [f"collection {collection} {' '.join(items)}"] if items else []
         pending = [output.op for output in outputs]
@@ -549,15 +549,16 @@ def condensed(value: np.ndarray) -> np.ndarray:
     return np.array([flat_value @ np.cos(np.arange(count) * rate) / count for rate in (0.0, 0.1, 1.3)])
 
 
-def run(tf: Any, name: str) -> dict[str, np.ndarray]:
+def run(tf: Any, name: str, programs: Any = PROGRAMS) -> dict[str, np.ndarray]:
     """Outputs, condensed gradients, and after training condensed outputs and variables, by name."""
     with tf.Graph().as_default() as graph:
-        outputs = flat(PROGRAMS[name](tf))
+        outputs = flat(programs[name](tf))
         loss = tf.add_n([weighted_mean(tf, x) for x in outputs])
         losses = [tf.cast(each, tf.float64) for each in tf.get_collection("regularization_losses")]
         loss = tf.add_n([loss, *losses])
         trained = tf.trainable_variables()
         slopes = tf.gradients(loss, [graph.get_tensor_by_name("x:0"), *trained])
+        slopes = [tf.convert_to_tensor(slope) for slope in slopes]  # those of rows, too
         update = tf.group(*tf.get_collection("update_ops"))
         with tf.Session() as session:
             for variable in tf.global_variables():
