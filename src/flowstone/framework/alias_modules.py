@@ -120,7 +120,10 @@ class AliasModule(ModuleType):
     def _hiding(self, name: str, below: AliasModule) -> Any:
         """What a source has under the name of a module below this one, if no module, else `below`."""
         for source in self._source_modules():
-            own = getattr(source, name, None)
+            try:
+                own = getattr(source, name, None)
+            except ImportError:  # an optional package is not installed
+                continue
             if own is not None and not isinstance(own, ModuleType):
                 return own
         return below
