@@ -27,7 +27,7 @@ LAYERS = [
     {"runtime"},
     {"distributed"},
     {"client"},
-    {"training", "data", "distributions", "layers", "profiling", "saved_model", "testing"},
+    {"training", "data", "debugger", "distributions", "layers", "profiling", "saved_model", "testing"},
     {"contrib", "estimator"},
     {"compat", "serving"},
     {"keras"},

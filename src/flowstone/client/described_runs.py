@@ -15,6 +15,7 @@ from flowstone.client.runners import compiled_runner, new_runner
 from flowstone.client.step_observation import WARM_UP, StepObserver, current_observer
 from flowstone.client.steps import Steps
 from flowstone.framework.tensor import Tensor
+from flowstone.runtime.debug_watches import watches_of
 from flowstone.runtime.explanation import machine_text, profile_text
 from flowstone.runtime.explanation_summary import summary_text
 from flowstone.runtime.plan import Plan
@@ -28,6 +29,7 @@ def is_plain(options: Any) -> bool:
         or options.timeout_in_ms
         or options.output_partition_graphs
         or options.inter_op_thread_pool > 0
+        or options.debug_options.debug_tensor_watch_opts
     )
 
 
@@ -52,6 +54,10 @@ class DescribedRuns:
         if is_measured or (options is not None and (options.trace_level or options.output_partition_graphs)):
             return self._run_traced(structure, feeds, values, is_measured, options, metadata)
         timeout_ms = self._timeout_ms(options)
+        watches = watches_of(options)
+        if watches:
+            plan = self._planner.plan_with_watches(structure, feeds, watches)
+            return compiled_runner(self._steps, structure, feeds, plan, None, timeout_ms)(*values)
         result = new_runner(self._planner, self._steps, structure, feeds, timeout_ms)(*values)
         if metadata is not None:
             metadata.Clear()

@@ -33,6 +33,7 @@ from flowstone.framework.shape import is_compatible
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.framework.tensor import Tensor
 from flowstone.placement.node_placement import stateful_placement
+from flowstone.runtime.debug_watches import Watch
 from flowstone.runtime.device import Device
 from flowstone.runtime.plan import Plan, make_plan, placed_subgraph
 from flowstone.runtime.plan_options import PlanOptions
@@ -105,6 +106,16 @@ class Planner:
                     self._tell(plan)
                 if self._background.is_stopped:
                     self._release()
+            return plan
+
+    def plan_with_watches(
+        self, structure: FetchStructure, feeds: Sequence[Tensor], watches: tuple[Watch, ...]
+    ) -> Plan:
+        """A plan whose steps send what the watched tensors are to a debugger; it is not kept."""
+        with self.lock:
+            options = self.options._replace(watches=watches, watched=True)
+            plan = make_plan(structure.elements, structure.targets, feeds, options)
+            self.assigned.update(plan.assigned)
             return plan
 
     def plan_for_values(

@@ -32,7 +32,7 @@ _PYTHON = {
     "data.ops": "",
     "data.ops.dataset_ops": "data",
     "data.ops.iterator_ops": "data",
-    "debug": "debug",
+    "debug": "debugger",
     "eager": "",
     "eager.context": "compat.behaviour",
     "estimator": "estimator",

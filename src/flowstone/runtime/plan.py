@@ -29,6 +29,7 @@ from flowstone.rewriting.simplification.partial_execution import prune
 from flowstone.rewriting.simplification.shape_refinement import refine_shapes
 from flowstone.runtime.awaiting import wait_last
 from flowstone.runtime.cuda_graph import CapturedStep, recorder_of
+from flowstone.runtime.debug_watches import insert_watches
 from flowstone.runtime.device import Device, check_requested, default_device, is_divided, needs_placement
 from flowstone.runtime.generated_code import Segment
 from flowstone.runtime.interpreter import disagreement, interpret
@@ -141,6 +142,8 @@ def placed_subgraph(
     """
     devices, feed_dims = options.devices, options.feed_dims
     subgraph = prune(fetches, targets, feeds, feed_dims and without_equal_sizes(feed_dims))
+    if options.watches:
+        insert_watches(subgraph, options.watches, default_device(devices).name)
     inline_functions(subgraph)
     hold_predicates(subgraph)
     if feed_dims:

@@ -13,6 +13,7 @@ from flowstone.framework import flags
 from flowstone.framework.kernel import Environment
 from flowstone.framework.shape import Dims
 from flowstone.placement.cost_model import CostModel
+from flowstone.runtime.debug_watches import Watch
 from flowstone.runtime.device import Device
 
 
@@ -28,7 +29,7 @@ class PlanOptions(NamedTuple):
     Of a plan: `feed_dims`, shapes of the fed values, in part or all known, if it is to hold only for these
     (sizes that are the same negative number are equal, and at least 2); `watched`: the step checks its
     deadline before every node; `traced`: the steps are `TracedStep`s; `in_pieces`: feeds and fetches come one
-    by one.
+    by one; `watches`: the tensors that a debugger watches.
     """
 
     devices: Sequence[Device]
@@ -43,3 +44,4 @@ class PlanOptions(NamedTuple):
     watched: bool = False
     traced: bool = False
     in_pieces: bool = False
+    watches: tuple[Watch, ...] = ()
