@@ -52,7 +52,7 @@ def test_commands_of_one_run(
     assert "[  0. -inf]" in shown and "dtype: float32  shape: (2,)" in shown
     assert "Op: Log" in shown and "Inputs: x" in shown and "Recipients: z" in shown and __file__ in shown
     assert "Node name 'other' is not found" in shown and "There is no command 'nonsense'" in shown
-    assert "argument(s), not 0" in shown and "no tensor filter named 'no'" in shown
+    assert "argument(s), not 0" in shown and "no tensor filter named 'nothing'" in shown
     assert len(os.listdir(tmp_path / "dumps")) == 1
 
 

@@ -54,7 +54,7 @@ def test_attributes_of_debug_ops() -> None:
         (node,) = inserted([x + 1], [x], Watch("x", 0, (text,), ())).values()
         assert node.attributes["mute_if_healthy"] is True and node.attributes["lower_bound"] == -2.5
         for wrong in ("DebugNothing", "Identity", "DebugIdentity(a=1)"):
-            with pytest.raises(tf.errors.InvalidArgumentError, match="no debug op|no attribute 'a'"):
+            with pytest.raises(tf.errors.InvalidArgumentError, match=r"no debug op|no attribute"):
                 inserted([x + 1], [x], Watch("x", 0, (wrong,), ()))
 
 
