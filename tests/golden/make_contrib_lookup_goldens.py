@@ -1,4 +1,4 @@
-"""Ask TensorFlow 1.15 what the programs of `tests/contrib/lookup` give, and for a saved `VocabularyProcessor`.
+"""Ask TensorFlow 1.15 what the programs of `tests/contrib/lookup` give, and for a `VocabularyProcessor`.
 
 Run with a Python that has TensorFlow 1.15 with contrib (the files in ``golden/contrib`` came from 1.15.5):
 `python tests/golden/make_contrib_lookup_goldens.py`.

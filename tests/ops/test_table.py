@@ -40,6 +40,7 @@ TOLERANCES = {
 # Ops that the table leaves to a test of their own, each with the reason.
 _REMOVED = "the oracle's GraphDef version no longer admits it"
 EXEMPT: dict[str, str] = {
+    "SparseFeatureCross": "an op of contrib; tests/contrib/layers/test_feature_column.py",
     "StatefulRandomBinomial": "the oracle leaves its state behind; tests/ops/randomness/test_generators.py",
     **dict.fromkeys(("NegTrain", "Skipgram"), "tests/ops/networks/test_word_vectors.py"),
     **dict.fromkeys(

@@ -1,10 +1,11 @@
-"""Crosses of features: SparseCross and its later forms, SparseCrossV2 and SparseCrossHashed.
+"""Crosses of features: SparseCross, its later forms SparseCrossV2 and SparseCrossHashed, its earlier one.
 
 Each input is a matrix with a row an example, sparse or dense, of strings or int64. An example's crosses are
 all combinations of one element from each of its inputs, the last input's varying fastest, joined as text or
 hashed to a number. Hashes are folds of the elements' fingerprints:
 
 - SparseCross: from the key over FarmHash of strings, and integers themselves;
+- SparseFeatureCross (of `tf.contrib.layers`): the same, folded as Boost's hash_combine does;
 - SparseCrossHashed: over FarmHash, or with `strong_hash` SipHash under the salt, of strings, and of the four
   low bytes of integers.
 
@@ -46,6 +47,7 @@ _LISTS = (
     "dense_types: list(type) in [int64, string] >= 0"
 )
 _DEFAULT_KEY = 0xDECAFCAFFE  # the key where none is given
+_GOLDEN_RATIO = np.uint64(0x9E3779B97F4A7800)
 _LARGEST = np.uint64(2**63 - 1)
 _MOST = 2**40  # examples or crosses
 
@@ -164,6 +166,18 @@ def _hashed(buckets: int, salt: tuple[int, int] | None) -> Callable[[list[_Array
     return fold
 
 
+def _combined(buckets: int) -> Callable[[list[_Array], list[Any]], torch.Tensor]:
+    def fold(chosen: list[_Array], columns: list[Any]) -> torch.Tensor:
+        total: _Array = np.full(len(chosen[0]) if chosen else 0, _DEFAULT_KEY, np.uint64)
+        for places, values in zip(chosen, columns):
+            hashes = fingerprint64(values.tolist()) if values.dtype == object else values.view(np.uint64)
+            spread = (total << np.uint64(10)) + (total.view(np.int64) >> 4).view(np.uint64)
+            total = total ^ (hashes[places] + _GOLDEN_RATIO + spread)
+        return _bucket(total, buckets)
+
+    return fold
+
+
 # ---- ops
 
 
@@ -245,6 +259,27 @@ def _(node: Node, env: Environment) -> Kernel:
             for what, types in (("Input values", "sparse_types"), ("Dense inputs", "dense_types")):
                 if any(dtype is not dtypes.string for dtype in given[types]):
                     raise invalid(f"{what} should be of internal type string but received int64")
+        columns, batch = _columns(node, inputs)
+        return _crossed(columns, batch, combine)
+
+    return cross
+
+
+sparse_feature_cross_op = _declare(
+    "SparseFeatureCross",
+    "",
+    "out_type",
+    f" ; hashed_output: bool ; num_buckets: int >= 0 ; out_type: {_KINDS} ; internal_type: {_KINDS}",
+)
+
+
+@sparse_feature_cross_op.kernel(CPU)
+def _(node: Node, env: Environment) -> Kernel:
+    given = node.attributes
+    as_text = given["out_type"] is dtypes.string
+    combine: Any = _joined(b"_X_") if as_text else _combined(given["num_buckets"])
+
+    def cross(*inputs: Any) -> tuple[torch.Tensor, Any, torch.Tensor]:
         columns, batch = _columns(node, inputs)
         return _crossed(columns, batch, combine)
 
@@ -336,6 +371,20 @@ def sparse_cross_hashed(
         "internal_type": dtypes.int64,
     }
     return SparseTensor(*sparse_cross_op.several(*_parts(sparse), dense, **options, name=name))
+
+
+def sparse_feature_cross_hashed(
+    inputs: Sequence[Any], num_buckets: int = 0, name: str | None = None
+) -> SparseTensor:
+    """`sparse_cross_hashed` with the hash of TensorFlow's first years, which has no key."""
+    sparse, dense = _features(inputs)
+    options = {
+        "hashed_output": True,
+        "num_buckets": num_buckets,
+        "out_type": dtypes.int64,
+        "internal_type": dtypes.int64,
+    }
+    return SparseTensor(*sparse_feature_cross_op.several(*_parts(sparse), dense, **options, name=name))
 
 
 def _features(inputs: Any) -> tuple[list[SparseTensor], list[Tensor]]:
