@@ -17,7 +17,11 @@ __getattr__, __dir__ = package_names(
         "flowstone.contrib.layers.initializers": "variance_scaling_initializer xavier_initializer"
         " xavier_initializer_conv2d",
         "flowstone.contrib.layers.normalization": "group_norm instance_norm layer_norm",
+        "flowstone.contrib.layers.optimizers": "OPTIMIZER_CLS_NAMES OPTIMIZER_SUMMARIES optimize_loss",
+        "flowstone.contrib.layers.summaries": "summarize_activation summarize_activations"
+        " summarize_collection summarize_tensor summarize_tensors",
         "flowstone.contrib.layers.regularizers": "apply_regularization l1_l2_regularizer l1_regularizer"
         " l2_regularizer sum_regularizer",
     },
+    "summaries",
 )
