@@ -1,4 +1,4 @@
-"""Programs with layers of `tf.contrib.layers`, which flowstone runs, and TensorFlow 1.15 for the golden files.
+"""Programs with layers of `tf.contrib.layers`, run by flowstone and TensorFlow 1.15 alike.
 
 `tests/layers/layer_programs.py` has what runs them.
 """

@@ -26,11 +26,14 @@ __getattr__, __dir__ = package_names(
         " xavier_initializer_conv2d",
         "flowstone.contrib.layers.normalization": "group_norm instance_norm layer_norm",
         "flowstone.contrib.layers.real_valued_columns": "bucketized_column crossed_column real_valued_column",
+        "flowstone.contrib.layers.optimizers": "OPTIMIZER_CLS_NAMES OPTIMIZER_SUMMARIES optimize_loss",
+        "flowstone.contrib.layers.summaries": "summarize_activation summarize_activations"
+        " summarize_collection summarize_tensor summarize_tensors",
         "flowstone.contrib.layers.regularizers": "apply_regularization l1_l2_regularizer l1_regularizer"
         " l2_regularizer sum_regularizer",
         "flowstone.contrib.layers.sparse_columns": "one_hot_column sparse_column_with_hash_bucket"
         " sparse_column_with_integerized_feature sparse_column_with_keys sparse_column_with_vocabulary_file"
         " weighted_sparse_column",
     },
-    "feature_column",
+    "feature_column summaries",
 )

@@ -29,7 +29,7 @@ from flowstone.ops.numbers.ranking import top_k
 from flowstone.ops.numbers.reductions import reduce_max, reduce_sum
 from flowstone.ops.variables.assignments import assign_add
 
-__all__ = ["average_precision_at_k", "sparse_average_precision_at_k"]
+__all__ = ["average_precision_at_k", "average_precision_at_top_k", "sparse_average_precision_at_k"]
 
 
 def average_precision_at_k(
@@ -54,6 +54,23 @@ def average_precision_at_k(
         indices = top_k(predictions, k).indices
         labels = _without_unknown(as_labels(labels), convert_to_tensor(predictions))
         given = (labels, indices, weights, metrics_collections, updates_collections)
+        return _streaming_mean(*given, scope)
+
+
+def average_precision_at_top_k(
+    predictions_idx: Any,
+    labels: Any,
+    weights: Any = None,
+    metrics_collections: Names = None,
+    updates_collections: Names = None,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor]:
+    """As `average_precision_at_k`, of classes ``[…, k]`` in order. ValueError for a scalar."""
+    indices = convert_to_tensor(predictions_idx)
+    if indices.ndim == 0:
+        raise ValueError("The rank of predictions_idx must be at least 1.")
+    with name_scope(name, "average_precision_at_top_k", (indices, labels, weights)) as scope:
+        given = (as_labels(labels), indices, weights, metrics_collections, updates_collections)
         return _streaming_mean(*given, scope)
 
 
