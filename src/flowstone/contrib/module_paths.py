@@ -74,4 +74,6 @@ def find_contrib_sources(name: str) -> tuple[str, ...] | None:
     if leaf.startswith("gen_") and leaf.endswith(("_ops", "_op")):
         return ("flowstone.framework.generated_ops",)
     own = f"flowstone.contrib.{package}"
+    if below.startswith("python.ops.bijectors."):
+        own = f"{own}.bijectors"
     return (own,) if leaf in ("python", "ops", package) else (f"{own}.{leaf}", own)

@@ -218,11 +218,14 @@ class Distribution:
         """Independent draws [*sample_shape, *batch_shape, *event_shape]; `sample_shape` is a vector or a
         number.
         """
+        return self._call_sample_n(sample_shape, seed, name)
+
+    def _call_sample_n(self, sample_shape: Any, seed: int | None, name: str, **kwargs: Any) -> Tensor:
         with self._scope(name):
             given = integer_vector(sample_shape, "sample_shape") if sample_shape == () else sample_shape
             given = convert_to_tensor(given, dtypes.int32, name="sample_shape")
             vector, count = as_vector(given)
-            draws: Tensor = self._sample_n(count, seed)
+            draws: Tensor = self._sample_n(count, seed, **kwargs)
             rest = shape(draws)[1:]
             draws = reshape(draws, concat([vector, rest], 0))
             draws.set_shape(static_sample_shape(vector, self.batch_shape, self.event_shape))

@@ -1,0 +1,132 @@
+"""The relaxed categorical distribution of vectors that are nearly one-hot."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import flowstone as tf
+from flowstone.contrib.distributions.bijectors.exp import Exp
+from flowstone.contrib.distributions.scalar_distribution import own_parameters, positive
+from flowstone.contrib.distributions.transformed_distribution import TransformedDistribution
+from flowstone.distributions import Distribution
+from flowstone.distributions.parameters import logits_and_probs
+
+__all__ = ["ExpRelaxedOneHotCategorical", "RelaxedOneHotCategorical"]
+
+
+class ExpRelaxedOneHotCategorical(Distribution):
+    """The logarithms of draws from `RelaxedOneHotCategorical`.
+
+    A draw is log_softmax((logits + Gumbel noise) / temperature).
+
+    Args:
+        temperature: positive, floating.
+        logits: unnormalised log probabilities [..., k], floating.
+        probs: probabilities, in their place.
+        dtype: of draws; that of the logits by default.
+        validate_args, allow_nan_stats, name: see `Distribution`.
+    """
+
+    def __init__(
+        self,
+        temperature: Any,
+        logits: Any = None,
+        probs: Any = None,
+        dtype: Any = None,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "ExpRelaxedOneHotCategorical",
+    ) -> None:
+        parameters = dict(locals())
+        with tf.name_scope(name) as scope:
+            self._logits, self._probs = logits_and_probs(logits, probs, True, validate_args)
+            dtype = tf.as_dtype(dtype or self._logits.dtype)
+            self._temperature = positive(temperature, validate_args, "temperature", self._logits.dtype)
+            self._temperature_column = self._temperature[..., None]
+        super().__init__(
+            dtype=dtype,
+            reparameterization_type=tf.distributions.FULLY_REPARAMETERIZED,
+            validate_args=validate_args,
+            allow_nan_stats=allow_nan_stats,
+            parameters=parameters,
+            graph_parents=[self._logits, self._probs, self._temperature],
+            name=scope,
+        )
+
+    @property
+    def temperature(self) -> Any:
+        """The temperature."""
+        return self._temperature
+
+    @property
+    def logits(self) -> Any:
+        """The unnormalised log probabilities [*batch_shape, k]."""
+        return self._logits
+
+    @property
+    def probs(self) -> Any:
+        """The probabilities [*batch_shape, k]."""
+        return self._probs
+
+    @property
+    def event_size(self) -> Any:
+        """The number of classes, an int32 scalar."""
+        return tf.shape(self.logits)[-1]
+
+    def _batch_shape(self) -> Any:
+        return self.logits.shape[:-1]
+
+    def _batch_shape_tensor(self) -> Any:
+        return tf.shape(self.logits)[:-1]
+
+    def _event_shape(self) -> Any:
+        return self.logits.shape.with_rank_at_least(1)[-1:]
+
+    def _event_shape_tensor(self) -> Any:
+        return tf.shape(self.logits)[-1:]
+
+    def _sample_n(self, n: Any, seed: int | None = None) -> Any:
+        logits = self.logits * tf.ones_like(self._temperature_column)
+        sizes = tf.concat([[n], tf.shape(logits)], axis=0)
+        tiny = np.finfo(self.dtype.as_numpy_dtype).tiny
+        uniform = tf.random_uniform(sizes, minval=tiny, maxval=1.0, dtype=self.dtype, seed=seed)
+        noisy = (logits - tf.log(-tf.log(uniform))) / self._temperature_column
+        return tf.nn.log_softmax(noisy)
+
+    def _log_prob(self, value: Any) -> Any:
+        size = tf.cast(self.event_size, self.dtype)
+        normalization = tf.lgamma(size) + (size - 1.0) * tf.log(self.temperature)
+        terms = tf.nn.log_softmax(self.logits - value * self._temperature_column)
+        return normalization + tf.reduce_sum(terms, axis=-1)
+
+
+class RelaxedOneHotCategorical(TransformedDistribution):
+    """Shares [k] that near a draw of `OneHotCategorical` as the temperature falls, with gradients.
+
+    Maddison et al., "The concrete distribution", 2017; Jang et al., "Categorical reparameterization with
+    Gumbel-softmax", 2017. The arguments are those of `ExpRelaxedOneHotCategorical`.
+    """
+
+    def __init__(
+        self,
+        temperature: Any,
+        logits: Any = None,
+        probs: Any = None,
+        dtype: Any = None,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "RelaxedOneHotCategorical",
+    ) -> None:
+        parameters = dict(locals())
+        base = ExpRelaxedOneHotCategorical(
+            temperature,
+            logits=logits,
+            probs=probs,
+            dtype=dtype,
+            validate_args=validate_args,
+            allow_nan_stats=allow_nan_stats,
+        )
+        super().__init__(base, Exp(validate_args=validate_args), name=name)
+        self._initial_parameters = own_parameters(parameters)

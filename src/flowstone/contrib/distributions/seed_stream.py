@@ -1,0 +1,36 @@
+"""Seeds of one seed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flowstone.contrib.distributions.distribution_util import gen_new_seed
+
+__all__ = ["SeedStream"]
+
+
+class SeedStream:
+    """Gives a new seed with each call; None always if the first one is None.
+
+    Args:
+        seed: a whole number, None, or another stream, of which one is drawn.
+        salt: a word that makes this stream another than those of other words.
+    """
+
+    def __init__(self, seed: Any, salt: str) -> None:
+        self._seed = seed.original_seed if isinstance(seed, SeedStream) else seed
+        self._salt, self._count = salt, 0
+
+    @property
+    def original_seed(self) -> Any:
+        """The seed of which others are made."""
+        return self._seed
+
+    @property
+    def salt(self) -> str:
+        """The stream's word."""
+        return self._salt
+
+    def __call__(self) -> int | None:
+        self._count += 1
+        return gen_new_seed(self._seed, f"{self._count} {self._salt}")

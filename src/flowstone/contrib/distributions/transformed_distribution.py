@@ -1,0 +1,241 @@
+"""The distribution of what a bijector makes of draws from another distribution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import flowstone as tf
+from flowstone.contrib.distributions.bijectors.identity import Identity
+from flowstone.contrib.distributions.distribution_util import rotate_transpose
+from flowstone.distributions import Distribution
+from flowstone.framework.node import static_value
+
+__all__ = ["TransformedDistribution"]
+
+
+class TransformedDistribution(Distribution):
+    """Y = g(X) for X of a distribution and a bijector g: log p(y) = log p(g⁻¹(y)) + log |det dg⁻¹/dy|.
+
+    Args:
+        distribution: of X.
+        bijector: g; the identity by default.
+        batch_shape: another batch: that many independent X, of a distribution without a batch.
+        event_shape: another event: that many independent X, of a distribution of numbers.
+        validate_args: whether steps check values.
+        name: the scope of its operations; the bijector's name and the distribution's by default.
+
+    ValueError if a shape is overridden that the distribution has. The entropy is known only if the
+    determinant is the same everywhere; quantiles and cdf for growing g of numbers.
+    """
+
+    def __init__(
+        self,
+        distribution: Any,
+        bijector: Any = None,
+        batch_shape: Any = None,
+        event_shape: Any = None,
+        validate_args: bool = False,
+        name: str | None = None,
+    ) -> None:
+        parameters = dict(locals())
+        if bijector is None:
+            bijector = Identity(validate_args=validate_args)
+        name = name or bijector.name.rstrip("/") + distribution.name.rstrip("/").rpartition("/")[2]
+        with tf.name_scope(name) as scope:
+            self._override_batch = self._override(batch_shape, distribution.batch_shape, "batch")
+            self._override_event = self._override(event_shape, distribution.event_shape, "event")
+        self._distribution, self._bijector = distribution, bijector
+        super().__init__(
+            dtype=distribution.dtype,
+            reparameterization_type=distribution.reparameterization_type,
+            validate_args=validate_args,
+            allow_nan_stats=distribution.allow_nan_stats,
+            parameters=parameters,
+            name=scope,
+        )
+
+    @staticmethod
+    def _override(shape: Any, own: Any, what: str) -> Any:
+        """The shape as an int32 vector; None if nothing is overridden."""
+        if shape is None:
+            return None
+        if isinstance(shape, tf.TensorShape):
+            shape = shape.as_list()
+        shape = tf.convert_to_tensor(shape, dtype=tf.int32, name=f"{what}_shape")
+        if shape.shape.ndims is not None and shape.shape.ndims != 1:
+            raise ValueError(f"{what}_shape must be a vector, not of {shape.shape.ndims} dimensions.")
+        if shape.shape.is_fully_defined() and shape.shape.num_elements() == 0:
+            return None
+        if own.ndims not in (None, 0):
+            raise ValueError(f"{what}_shape overrides that of a distribution whose own is {own}.")
+        return shape
+
+    @property
+    def distribution(self) -> Any:
+        """The distribution of X."""
+        return self._distribution
+
+    @property
+    def bijector(self) -> Any:
+        """The function g."""
+        return self._bijector
+
+    # ---- shapes
+
+    @staticmethod
+    def _static(shape: Any) -> Any:
+        known = static_value(shape)
+        return tf.TensorShape(
+            [None] * (shape.shape[0].value or 0)
+            if known is None
+            else [None if k is None else int(k) for k in known]
+        )
+
+    def _event_shape_tensor(self) -> Any:
+        own = self.distribution.event_shape_tensor() if self._override_event is None else self._override_event
+        return self.bijector.forward_event_shape_tensor(own)
+
+    def _event_shape(self) -> Any:
+        override = self._override_event
+        own = self.distribution.event_shape if override is None else self._static(override)
+        return self.bijector.forward_event_shape(own)
+
+    def _batch_shape_tensor(self) -> Any:
+        if self._override_batch is not None:
+            return self._override_batch
+        return self.distribution.batch_shape_tensor()
+
+    def _batch_shape(self) -> Any:
+        if self._override_batch is not None:
+            return self._static(self._override_batch)
+        return self.distribution.batch_shape
+
+    def _x_event_rank(self) -> Any:
+        """How many dimensions of an x the overridden event has."""
+        return 0 if self._override_event is None else tf.size(self._override_event)
+
+    def _event_ndims(self) -> Any:
+        rank = self.event_shape.ndims
+        return tf.size(self.event_shape_tensor()) if rank is None else rank
+
+    # ---- samples
+
+    def sample(self, sample_shape: Any = (), seed: int | None = None, name: str = "sample") -> Any:
+        """Independent draws [*sample_shape, *batch_shape, *event_shape].
+
+        They are the bijector's own results: probabilities of them need no inverse.
+        """
+        return self._transformed_sample(sample_shape, seed, name, {}, {})
+
+    def _transformed_sample(
+        self, sample_shape: Any, seed: Any, name: str, bijector_kwargs: Any, distribution_kwargs: Any
+    ) -> Any:
+        with self._scope(name):
+            sizes = tf.convert_to_tensor(sample_shape, dtype=tf.int32, name="sample_shape")
+            vector = sizes if sizes.shape.ndims == 1 else tf.reshape(sizes, [-1])
+            count = tf.reduce_prod(vector)
+            known = static_value(vector)
+            x = self._base_draws(count if known is None else int(known.prod()), seed, distribution_kwargs)
+            x = tf.reshape(x, tf.concat([vector, tf.shape(x)[1:]], axis=0))
+            if known is not None and None not in known.tolist():
+                event = self.distribution.event_shape
+                if self._override_event is not None:
+                    event = self._static(self._override_event)
+                first = tf.TensorShape([int(size) for size in known])
+                x.set_shape(first.concatenate(self.batch_shape).concatenate(event))
+            return self.bijector.forward(x, **bijector_kwargs)
+
+    def _base_draws(self, n: Any, seed: Any, distribution_kwargs: Any) -> Any:
+        """n draws x, [n, *batch_shape, *event shape of x]."""
+        batch = [] if self._override_batch is None else [self._override_batch]
+        event = [] if self._override_event is None else [self._override_event]
+        if batch or not event:
+            sizes = tf.concat([[n], *batch, *event], axis=0)
+            return self.distribution.sample(sizes, seed=seed, **distribution_kwargs)
+        sizes = tf.concat([*event, [n]], axis=0)
+        x = self.distribution.sample(sizes, seed=seed, **distribution_kwargs)
+        return rotate_transpose(x, -self._x_event_rank())
+
+    # ---- probabilities
+
+    def _is_injective(self) -> bool:
+        return bool(getattr(self.bijector, "_is_injective", True))
+
+    def _log_prob(self, value: Any, bijector_kwargs: Any = None, distribution_kwargs: Any = None) -> Any:
+        return self._density(value, bijector_kwargs or {}, distribution_kwargs or {}, is_log=True)
+
+    def _prob(self, value: Any, bijector_kwargs: Any = None, distribution_kwargs: Any = None) -> Any:
+        return self._density(value, bijector_kwargs or {}, distribution_kwargs or {}, is_log=False)
+
+    def _density(self, y: Any, bijector_kwargs: Any, distribution_kwargs: Any, is_log: bool) -> Any:
+        x = self.bijector.inverse(y, **bijector_kwargs)
+        jacobian = self._jacobian(y, bijector_kwargs)
+        if self._is_injective():
+            log = self._base_log_prob(x, distribution_kwargs) + jacobian
+            return log if is_log else tf.exp(log)
+        each = [self._base_log_prob(a, distribution_kwargs) + b for a, b in zip(x, jacobian)]
+        log = tf.reduce_logsumexp(tf.stack(each), axis=0)
+        return log if is_log else tf.exp(log)
+
+    def _jacobian(self, y: Any, bijector_kwargs: Any) -> Any:
+        if not hasattr(self.bijector, "inverse_min_event_ndims"):
+            return self.bijector.inverse_log_det_jacobian(y, **bijector_kwargs)
+        ndims = self._event_ndims()
+        return self.bijector.inverse_log_det_jacobian(y, event_ndims=ndims, **bijector_kwargs)
+
+    def _base_log_prob(self, x: Any, distribution_kwargs: Any) -> Any:
+        log = self.distribution.log_prob(x, **distribution_kwargs)
+        return log if self._override_event is None else tf.reduce_sum(log, axis=self._event_axes(log))
+
+    def _event_axes(self, value: Any) -> Any:
+        """The last axes of a value, as many as the overridden event has."""
+        size = self._override_event.shape[0].value
+        if size is not None:
+            return list(range(-size, 0))
+        return tf.range(tf.rank(value) - tf.size(self._override_event), tf.rank(value))
+
+    def _of_inverse(self, method: str, y: Any, bijector_kwargs: Any, distribution_kwargs: Any) -> Any:
+        if self._override_event is not None:
+            raise NotImplementedError(f"{method} is not implemented when overriding event_shape")
+        if not self._is_injective():
+            raise NotImplementedError(f"{method} is not implemented when bijector is not injective.")
+        x = self.bijector.inverse(y, **(bijector_kwargs or {}))
+        return getattr(self.distribution, method)(x, **(distribution_kwargs or {}))
+
+    def _log_cdf(self, value: Any, bijector_kwargs: Any = None, distribution_kwargs: Any = None) -> Any:
+        return self._of_inverse("log_cdf", value, bijector_kwargs, distribution_kwargs)
+
+    def _cdf(self, value: Any, bijector_kwargs: Any = None, distribution_kwargs: Any = None) -> Any:
+        return self._of_inverse("cdf", value, bijector_kwargs, distribution_kwargs)
+
+    def _log_survival_function(
+        self, value: Any, bijector_kwargs: Any = None, distribution_kwargs: Any = None
+    ) -> Any:
+        return self._of_inverse("log_survival_function", value, bijector_kwargs, distribution_kwargs)
+
+    def _survival_function(
+        self, value: Any, bijector_kwargs: Any = None, distribution_kwargs: Any = None
+    ) -> Any:
+        return self._of_inverse("survival_function", value, bijector_kwargs, distribution_kwargs)
+
+    def _quantile(self, value: Any) -> Any:
+        if self._override_event is not None:
+            raise NotImplementedError("quantile is not implemented when overriding event_shape")
+        if not self._is_injective():
+            raise NotImplementedError("quantile is not implemented when bijector is not injective.")
+        return self.bijector.forward(self.distribution.quantile(value))
+
+    # ---- statistics
+
+    def _entropy(self) -> Any:
+        if not self.bijector.is_constant_jacobian:
+            raise NotImplementedError("entropy is not implemented")
+        if not self._is_injective():
+            raise NotImplementedError("entropy is not implemented when bijector is not injective.")
+        entropy = self.distribution.entropy()
+        if self._override_event is not None:
+            entropy = entropy * tf.cast(tf.reduce_prod(self._override_event), entropy.dtype)
+        if self._override_batch is not None:
+            entropy = tf.broadcast_to(entropy, self._override_batch)
+        shape = tf.concat([self.batch_shape_tensor(), self.event_shape_tensor()], axis=0)
+        return entropy - self._jacobian(tf.zeros(shape, dtype=self.dtype), {})
