@@ -23,6 +23,18 @@ class GraphElements(Collections):
         self._unfeedable: set[Any] = set()
         self._unfetchable: set[Any] = set()
 
+    _scopes: Any
+
+    @property
+    def _name_stack(self) -> str:
+        """The current name scope, without a slash at its end; libraries read and set it."""
+        name: str = self._scopes.name
+        return name
+
+    @_name_stack.setter
+    def _name_stack(self, name: str) -> None:
+        self._scopes.name = name
+
     def get_operations(self) -> list[Operation]:
         """All operations, in creation order."""
         return list(self._operations)
