@@ -8,6 +8,7 @@ from typing import Any
 
 from flowstone.framework.collections import Collections
 from flowstone.framework.graph_operation import Operation
+from flowstone.framework.scope import Scopes
 from flowstone.framework.tensor import Tensor
 
 __all__ = ["GraphElements"]
@@ -23,13 +24,12 @@ class GraphElements(Collections):
         self._unfeedable: set[Any] = set()
         self._unfetchable: set[Any] = set()
 
-    _scopes: Any
+    _scopes: Scopes
 
     @property
     def _name_stack(self) -> str:
         """The current name scope, without a slash at its end; libraries read and set it."""
-        name: str = self._scopes.name
-        return name
+        return self._scopes.name
 
     @_name_stack.setter
     def _name_stack(self, name: str) -> None:

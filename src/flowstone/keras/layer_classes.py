@@ -1,9 +1,9 @@
 """The layers of `tf.keras.layers`: the package's classes, with the arguments in TensorFlow's order.
 
 Keras itself reads positional arguments after the first ones as those of Keras 1: `Conv2D(32, 3, 2)` has a
-kernel of 3 × 2 there, and strides of 2 in `tf.keras`. A class here takes them as `tf.keras` does, by the order in
-which the constructor names them. What it makes is of the package's class, of which it is a subclass; whatever is
-of that class is an instance of it.
+kernel of 3 × 2 there, and strides of 2 in `tf.keras`. A class here takes them as `tf.keras` does, by the
+order in which the constructor names them. What it makes is of the package's class, of which it is a subclass;
+whatever is of that class is an instance of it.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from typing import Any
 
 import flowstone as tf
 
-__all__ = ["Input", "in_order"]
+__all__ = ["Input", "SameInstances", "in_order"]
 
 
-class _SameInstances(type):
+class SameInstances(type):
     """The type of classes whose instances are all those of `published`."""
 
     published: type
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, cls.published) if "published" in vars(cls) else super().__instancecheck__(
-            instance
-        )
+        own = vars(cls).get("published")
+        return super().__instancecheck__(instance) if own is None else isinstance(instance, own)
 
     def __subclasscheck__(cls, other: type) -> bool:
-        return issubclass(other, cls.published) if "published" in vars(cls) else super().__subclasscheck__(other)
+        own = vars(cls).get("published")
+        return super().__subclasscheck__(other) if own is None else issubclass(other, own)
 
 
 def in_order(published: type) -> type:
@@ -39,7 +39,7 @@ def in_order(published: type) -> type:
     def new(cls: type, *arguments: Any, **keywords: Any) -> Any:
         if cls is not made:  # a program's own subclass
             return object.__new__(cls)
-        layer = object.__new__(published)
+        layer: Any = object.__new__(published)
         initialize(layer, *arguments, **keywords)
         return layer
 
@@ -54,7 +54,7 @@ def in_order(published: type) -> type:
         "__module__": published.__module__,
         "published": published,
     }
-    made: type = _SameInstances(published.__name__, (published,), members)
+    made: type = SameInstances(published.__name__, (published,), members)
     return made
 
 

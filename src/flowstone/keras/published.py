@@ -28,7 +28,6 @@ __all__ = ["BoundLoader", "KerasFinder", "install"]
 # Modules of the package that get members once they are loaded, and which file here has them.
 _EXTENDED = {
     "keras.engine.base_layer": "flowstone.keras.layer_members",
-    "keras.engine.training": "flowstone.keras.model_members",
 }
 _PACKAGES = frozenset({"keras", "keras_applications", "keras_preprocessing"})
 
