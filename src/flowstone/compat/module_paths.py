@@ -20,7 +20,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from flowstone.framework.alias_modules import add_objects, add_paths
+from flowstone.framework.alias_modules import add_neighbours, add_objects, add_paths
 
 _PYTHON = {
     "": "flowstone",
@@ -310,7 +310,35 @@ def find_object(module: str, name: str) -> str | None:
     return PUBLIC_TWINS.get(module, {}).get(name)
 
 
+def _by_leaf() -> dict[str, list[str]]:
+    leaves: dict[str, list[str]] = {}
+    for name in MODULE_PATHS:
+        if name.startswith("tensorflow.python."):
+            leaves.setdefault(name.rpartition(".")[2], []).append(name)
+    return leaves
+
+
+_BY_LEAF = _by_leaf()
+
+
+def find_neighbour(module: str, name: str) -> str | None:
+    """The module `name` that TensorFlow's `module` may have imported: one of its package, or the only one.
+
+    >>> find_neighbour("tensorflow.python.ops.rnn", "array_ops")
+    'tensorflow.python.ops.array_ops'
+    """
+    if not module.startswith(("tensorflow.python.", "tensorflow.contrib.")):
+        return None
+    generated = f"tensorflow.python.ops.{name}"
+    if _GENERATED.fullmatch(generated):
+        return generated
+    near = f"{module.rpartition('.')[0]}.{name}"
+    found = _BY_LEAF.get(name, [])
+    return near if near in found else found[0] if len(found) == 1 else None
+
+
 def register() -> None:
     """Has alias modules look their names up in this table; a second call changes nothing."""
+    add_neighbours(find_neighbour)
     add_paths(find_sources)
     add_objects(find_object)

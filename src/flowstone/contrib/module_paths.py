@@ -28,6 +28,7 @@ ELSEWHERE: dict[str, str] = {
     "learn.datasets.mnist": "compat.mnist",
     "learn.python.learn.datasets": "",
     "learn.python.learn.datasets.mnist": "compat.mnist",
+    "rnn.python.ops.core_rnn": "nn",
     "staging": "ops.queues.staging_areas",
     "tfprof.model_analyzer": "contrib.tfprof profiler",
     "tfprof.tfprof_logger": "profiler compat.internals.util_deprecation",

@@ -16,14 +16,18 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-__all__ = ["AliasModule", "add_objects", "add_paths", "alias_module", "import_if_there", "sources_of"]
+__all__ = ["AliasModule", "add_neighbours", "add_objects", "add_paths", "alias_module", "import_if_there", "sources_of"]
 
 # A finder returns None for a module that it does not know, an empty sequence for one of modules only.
 Finder = Callable[[str], Sequence[str] | None]
 # From a module's name and a name in it to the dotted name of an object; None where there is no single one.
 ObjectFinder = Callable[[str, str], str | None]
 
+# From a module's name and a name in it to the module that TensorFlow's one imports under that name.
+NeighbourFinder = Callable[[str, str], str | None]
+
 _FINDERS: list[Finder] = []
+_NEIGHBOUR_FINDERS: list[NeighbourFinder] = []
 _OBJECT_FINDERS: list[ObjectFinder] = []
 _MODULES: dict[str, AliasModule] = {}
 
@@ -38,6 +42,12 @@ def add_objects(find: ObjectFinder) -> None:
     """Has `find` asked which object a name of a module is."""
     if find not in _OBJECT_FINDERS:
         _OBJECT_FINDERS.append(find)
+
+
+def add_neighbours(find: NeighbourFinder) -> None:
+    """Has `find` asked which module a module has imported under a name that is nothing else."""
+    if find not in _NEIGHBOUR_FINDERS:
+        _NEIGHBOUR_FINDERS.append(find)
 
 
 def sources_of(name: str) -> Sequence[str] | None:
@@ -110,6 +120,10 @@ class AliasModule(ModuleType):
                 return (getattr(source, name),)
             except AttributeError:
                 continue
+        for find in _NEIGHBOUR_FINDERS:
+            neighbour = find(self.__name__, name)
+            if neighbour is not None:
+                return (alias_module(neighbour),)
         return None
 
     def __setattr__(self, name: str, value: Any) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from flowstone.framework.collections import Collections
 from flowstone.framework.graph_operation import Operation
+from flowstone.framework.scope import Scopes
 from flowstone.framework.tensor import Tensor
 
 __all__ = ["GraphElements"]
@@ -22,6 +23,17 @@ class GraphElements(Collections):
         self._by_name: dict[str, Operation] = {}
         self._unfeedable: set[Any] = set()
         self._unfetchable: set[Any] = set()
+
+    _scopes: Scopes
+
+    @property
+    def _name_stack(self) -> str:
+        """The current name scope, without a slash at its end; libraries read and set it."""
+        return self._scopes.name
+
+    @_name_stack.setter
+    def _name_stack(self, name: str) -> None:
+        self._scopes.name = name
 
     def get_operations(self) -> list[Operation]:
         """All operations, in creation order."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import linecache
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import CodeType
 from typing import TYPE_CHECKING, Any
@@ -47,12 +47,24 @@ class Operation(Node):
     @property
     def traceback(self) -> list[tuple[str, int, str, str | None]]:
         """Where it was created: (file, line, function, source text) a frame, outermost first."""
+        frames = self.__dict__.get("_chosen_frames")
+        if frames is not None:
+            return list(frames)
         frames = []
         for code, instruction in reversed(self._frames):
             line = _line_number(code, instruction)
             text = linecache.getline(code.co_filename, line).strip() or None
             frames.append((code.co_filename, line, code.co_name, text))
         return frames
+
+    @property
+    def _traceback(self) -> list[tuple[str, int, str, str | None]]:
+        """`traceback`, which libraries shorten to the frames that concern their users."""
+        return self.traceback
+
+    @_traceback.setter
+    def _traceback(self, frames: Sequence[tuple[str, int, str, str | None]]) -> None:
+        self.__dict__["_chosen_frames"] = list(frames)
 
     @property
     def traceback_with_start_lines(self) -> list[tuple[str, int, str, str | None, int]]:

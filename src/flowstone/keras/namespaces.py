@@ -28,11 +28,16 @@ _NAMESPACES = (
     "activations applications backend callbacks constraints datasets engine initializers layers losses"
     " metrics models optimizers preprocessing regularizers utils wrappers"
 )
-_CLASSES = {"Input": "keras.layers", "Model": "keras.models", "Sequential": "keras.models"}
+_MODELS = "flowstone.keras.model_classes"
+_CLASSES = {"Input": "flowstone.keras.layer_classes", "Model": _MODELS, "Sequential": _MODELS}
 NAMES = frozenset({*_NAMESPACES.split(), *_CLASSES, "__version__"})
 """The names of `tf.keras`."""
 
-# What is looked up where the package's module lacks a name, by the namespace's path.
+# What is looked up instead of the package's module, and where that lacks a name, by the namespace's path.
+INSTEAD: dict[str, tuple[str, ...]] = {
+    "layers": ("flowstone.keras.layer_classes",),
+    "models": ("flowstone.keras.model_classes", "keras.models"),
+}
 BESIDE: dict[str, tuple[str, ...]] = {
     "backend": ("flowstone.keras.foundation",),
     "utils.tf_utils": ("flowstone.keras.tf_utils",),
@@ -44,6 +49,7 @@ def find(name: str) -> Any:
     if name in NAMES and name not in BESIDE:
         installation.check()
     if name in _CLASSES:
+        import_module("keras")
         return getattr(import_module(_CLASSES[name]), name)
     if name == "__version__":
         return f"{import_module('keras').__version__}-tf"
@@ -107,9 +113,12 @@ class NamespaceFinder(MetaPathFinder, Loader):
         """Puts the package's module, or one with more names, in the place of `module`."""
         path = module.__name__.removeprefix(_OURS)
         ours = BESIDE.get(path)
-        if ours is None:
+        if path in INSTEAD:
             installation.check()
-            namespace: ModuleType = import_module(f"keras.{path}")
+            namespace: ModuleType = AliasModule(module.__name__, INSTEAD[path])
+        elif ours is None:
+            installation.check()
+            namespace = import_module(f"keras.{path}")
         elif installation.is_installed():
             published = (f"keras.{path}",) if find_spec(f"keras.{path}") is not None else ()
             namespace = AliasModule(module.__name__, (*published, *ours))

@@ -129,7 +129,9 @@ def prepare() -> None:
         return _decodable(get(self, name))
 
     def put_bytes(self: Any, name: Any, value: Any) -> None:
-        is_bytes = isinstance(value, list) and value and all(isinstance(item, bytes) for item in value)
+        is_bytes = (
+            isinstance(value, (list, tuple)) and value and all(isinstance(item, bytes) for item in value)
+        )
         put(self, name, np.asarray(value) if is_bytes else value)
 
     attributes.__getitem__, attributes.__setitem__ = get_decodable, put_bytes

@@ -11,6 +11,7 @@ from __future__ import annotations
 import builtins
 import sys
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import ModuleType
@@ -24,6 +25,10 @@ from flowstone.keras.older_python import prepare, substitute
 
 __all__ = ["BoundLoader", "KerasFinder", "install"]
 
+# Modules of the package that get members once they are loaded, and which file here has them.
+_EXTENDED = {
+    "keras.engine.base_layer": "flowstone.keras.layer_members",
+}
 _PACKAGES = frozenset({"keras", "keras_applications", "keras_preprocessing"})
 
 
@@ -64,6 +69,8 @@ class BoundLoader(SourceFileLoader):
         """Runs the module's code."""
         module.__dict__["__builtins__"] = {**vars(builtins), "__import__": _import}
         super().exec_module(module)
+        if module.__name__ in _EXTENDED:
+            import_module(_EXTENDED[module.__name__]).extend(module)
 
 
 class KerasFinder(MetaPathFinder):

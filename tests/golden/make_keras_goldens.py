@@ -1,0 +1,38 @@
+"""A model that tf.keras of TensorFlow 1.15 trained and saved, for tests/keras/test_model_classes.py.
+
+    python tests/golden/make_keras_goldens.py     # with TensorFlow 1.15
+
+Writes tests/golden/keras: model.h5, its weights as a checkpoint, and inputs with the model's outputs.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import tensorflow as tf
+
+FOLDER = Path(__file__).parent / "keras"
+
+
+def main() -> None:
+    FOLDER.mkdir(exist_ok=True)
+    np.random.seed(1)
+    tf.set_random_seed(1)
+    keras = tf.keras
+    image = keras.Input((6, 6, 2))
+    h = keras.layers.Conv2D(3, 3, 2, activation="relu", padding="same")(image)
+    h = keras.layers.BatchNormalization()(h)
+    h = keras.layers.Reshape((9, 3))(h)
+    h = keras.layers.Bidirectional(keras.layers.LSTM(2))(h)
+    model = keras.Model(image, keras.layers.Dense(3, activation="softmax")(h))
+    model.compile("rmsprop", "categorical_crossentropy", metrics=["accuracy"])
+    images = np.random.rand(8, 6, 6, 2).astype("float32")
+    model.fit(images, np.eye(3)[np.arange(8) % 3], verbose=0)
+    model.save(str(FOLDER / "model.h5"), include_optimizer=False)
+    model.save_weights(str(FOLDER / "weights"), save_format="tf")
+    np.savez(FOLDER / "values.npz", inputs=images[:2], outputs=model.predict(images[:2]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,138 @@
+"""`tf.keras.Model` with Datasets, optimisers of tf.train and checkpoints; a model that TensorFlow 1.15 saved.
+
+The files of tests/golden/keras are TensorFlow's (make_keras_goldens.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flowstone as tf
+
+if find_spec("keras") is None:
+    pytest.skip("needs flowstone[keras]", allow_module_level=True)
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "keras"
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.fixture(autouse=True)
+def _graph() -> Iterator[None]:
+    tf.keras.backend.clear_session()
+    np.random.seed(0)
+    yield
+    tf.keras.backend.clear_session()
+
+
+def classifier(optimizer: Any = "adam") -> Any:
+    layers = tf.keras.layers
+    model = tf.keras.Sequential([layers.Dense(8, "relu", input_shape=(4,)), layers.Dense(3, "softmax")])
+    model.compile(optimizer, "sparse_categorical_crossentropy", metrics=["accuracy"])
+    return model
+
+
+def examples() -> tuple[Any, Any]:
+    x = np.random.randn(96, 4).astype("f")
+    return x, np.argmax(x[:, :3], 1)
+
+
+def test_a_dataset_is_read_whole_in_each_epoch() -> None:
+    x, y = examples()
+    dataset = tf.data.Dataset.from_tensor_slices((x, y)).batch(32)
+    model = classifier(tf.train.AdamOptimizer(0.02))
+    history = model.fit(dataset, epochs=4, verbose=0, validation_data=dataset.repeat(), validation_steps=2)
+    assert len(history.history["val_loss"]) == 4
+    assert history.history["loss"][-1] < history.history["loss"][0]
+    np.testing.assert_allclose(model.evaluate(dataset, verbose=0), model.evaluate(x, y, verbose=0), rtol=1e-5)
+    np.testing.assert_allclose(model.predict(dataset), model.predict(x), rtol=1e-5)
+
+
+def test_iterators_and_tensors_need_a_number_of_steps() -> None:
+    x, y = examples()
+    repeated = tf.data.Dataset.from_tensor_slices((x, y)).repeat().batch(32)
+    iterator = repeated.make_one_shot_iterator()
+    model = classifier()
+    model.fit(iterator, steps_per_epoch=3, verbose=0)
+    inputs, targets = iterator.get_next()
+    model.fit(inputs, targets, steps_per_epoch=3, verbose=0)
+    assert int(tf.keras.backend.get_value(model.optimizer.iterations)) == 6
+    with pytest.raises(ValueError, match="number of steps"):
+        model.fit(iterator)
+    with pytest.raises(ValueError, match="infinitely repeating"):
+        model.fit(repeated)
+    assert model.predict(repeated.take(2)).shape == (64, 3)
+    with pytest.raises(ValueError, match="passed a dataset"):
+        model.fit(repeated, y, steps_per_epoch=1)
+
+
+def test_weights_are_saved_as_checkpoints(tmp_path: Path) -> None:
+    x, _ = examples()
+    model = classifier()
+    before = model.predict(x)
+    path = str(tmp_path / "weights")
+    model.save_weights(path)
+    keys = [name for name, _ in tf.train.list_variables(path)]
+    assert "layer_with_weights-0/kernel/.ATTRIBUTES/VARIABLE_VALUE" in keys
+    assert tf.train.latest_checkpoint(str(tmp_path)) == path
+    model.set_weights([0 * weight for weight in model.get_weights()])
+    model.load_weights(path)
+    np.testing.assert_array_equal(model.predict(x), before)
+    model.save_weights(path + ".h5")
+    model.set_weights([0 * weight for weight in model.get_weights()])
+    model.load_weights(path + ".h5")
+    np.testing.assert_array_equal(model.predict(x), before)
+    with pytest.raises(ValueError, match="Unknown format"):
+        model.save_weights(path, save_format="json")
+    with pytest.raises(NotImplementedError, match="by_name"):
+        model.load_weights(path, by_name=True)
+
+
+def test_a_model_of_tensorflow_is_loaded() -> None:
+    values = np.load(GOLDEN / "values.npz")
+    model = tf.keras.models.load_model(str(GOLDEN / "model.h5"))
+    assert isinstance(model, tf.keras.Model)
+    np.testing.assert_allclose(model.predict(values["inputs"]), values["outputs"], atol=1e-6)
+    model.set_weights([0 * weight for weight in model.get_weights()])
+    model.load_weights(str(GOLDEN / "weights"))
+    np.testing.assert_allclose(model.predict(values["inputs"]), values["outputs"], atol=1e-6)
+
+
+def test_arguments_are_in_tensorflows_order() -> None:
+    layers = tf.keras.layers
+    image = tf.keras.Input((8, 8, 3), batch_size=2)
+    layer = layers.Conv2D(4, 3, 2, "same")
+    assert layer(image).shape.as_list() == [2, 4, 4, 4]
+    assert layer.kernel_size == (3, 3)
+    assert isinstance(layer, layers.Conv2D) and issubclass(layers.Conv2D, layers.Layer)
+
+    class Doubled(layers.Dense):
+        def call(self, inputs: Any) -> Any:
+            return 2 * super().call(inputs)
+
+    assert Doubled(3, "relu")(tf.keras.Input((4,))).shape.as_list() == [None, 3]
+    assert layers.Convolution2DTranspose is layers.Conv2DTranspose or issubclass(
+        layers.Convolution2DTranspose, layers.Layer
+    )
+
+
+def test_layers_have_variables() -> None:
+    class Scaled(tf.keras.layers.Layer):
+        def build(self, input_shape: Any) -> None:
+            self.scale = self.add_variable("scale", (), initializer="ones")
+            super().build(input_shape)
+
+        def call(self, inputs: Any) -> Any:
+            return inputs * self.scale
+
+    layer = Scaled()
+    output = layer.apply(tf.keras.Input((2,)))
+    assert layer.trainable_variables == layer.variables == [layer.scale]
+    assert layer.non_trainable_variables == []
+    assert layer.graph is output.graph
+    assert layer.inbound_nodes and not layer.outbound_nodes
