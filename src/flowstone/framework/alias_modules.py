@@ -16,7 +16,15 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-__all__ = ["AliasModule", "add_neighbours", "add_objects", "add_paths", "alias_module", "import_if_there", "sources_of"]
+__all__ = [
+    "AliasModule",
+    "add_neighbours",
+    "add_objects",
+    "add_paths",
+    "alias_module",
+    "import_if_there",
+    "sources_of",
+]
 
 # A finder returns None for a module that it does not know, an empty sequence for one of modules only.
 Finder = Callable[[str], Sequence[str] | None]
