@@ -7,9 +7,11 @@ from flowstone.contrib.package_names import package_names
 __getattr__, __dir__ = package_names(
     globals(),
     {
-        "flowstone.contrib.rnn.core_rnn_cell": "EmbeddingWrapper InputProjectionWrapper OutputProjectionWrapper",
+        "flowstone.contrib.rnn.core_rnn_cell": "EmbeddingWrapper InputProjectionWrapper"
+        " OutputProjectionWrapper",
         "flowstone.contrib.rnn.fused_rnn_cell": "FusedRNNCell FusedRNNCellAdaptor TimeReversedFusedRNN",
-        "flowstone.contrib.rnn.gated_cells": "CoupledInputForgetGateLSTMCell IntersectionRNNCell NASCell UGRNNCell",
+        "flowstone.contrib.rnn.gated_cells": "CoupledInputForgetGateLSTMCell IntersectionRNNCell NASCell"
+        " UGRNNCell",
         "flowstone.contrib.rnn.gru_ops": "GRUBlockCell GRUBlockCellV2",
         "flowstone.contrib.rnn.independent_cells": "IndRNNCell IndyGRUCell IndyLSTMCell SRUCell",
         "flowstone.contrib.rnn.lstm_ops": "LSTMBlockCell LSTMBlockFusedCell LSTMBlockWrapper",

@@ -1,4 +1,5 @@
-"""What cells of this package have in common: sizes of their states, matrices in parts, and layer normalisation."""
+"""What cells of this package have in common: sizes of their states, matrices in parts, and layer
+normalisation."""
 
 from __future__ import annotations
 

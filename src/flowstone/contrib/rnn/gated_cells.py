@@ -43,7 +43,8 @@ class CoupledInputForgetGateLSTMCell(PairCell):
         reuse: whether the variables must be there already.
         layer_norm: whether gates and c are normalised, with norm_gain and norm_shift first.
 
-    Variables: W_0 … [depth + size of h, 3 num_units], B, W_F_diag, W_O_diag, W_P_0 …; gamma and beta in transform,
+    Variables: W_0 … [depth + size of h, 3 num_units], B, W_F_diag, W_O_diag, W_P_0 …; gamma and beta in
+        transform,
     forget, output and state.
     """
 
@@ -106,7 +107,8 @@ class CoupledInputForgetGateLSTMCell(PairCell):
 class UGRNNCell(CellOfUnits):
     """The update gate RNN (Collins et al. 2016, https://arxiv.org/abs/1611.09913).
 
-    With g, c = [inputs, state] · kernel + bias: new state and output are s(g) state + (1 - s(g)) activation(c).
+    With g, c = [inputs, state] · kernel + bias: new state and output are s(g) state + (1 - s(g))
+    activation(c).
 
     Args:
         num_units: the size of state and output.
@@ -145,7 +147,8 @@ class IntersectionRNNCell(CellOfUnits):
 
     Args:
         num_units: the size of state and output.
-        num_in_proj: the size that inputs are projected to; it must be num_units, which inputs have without it.
+        num_in_proj: the size that inputs are projected to; it must be num_units, which inputs have without
+            it.
         initializer: of the kernels. forget_bias: added to both gates.
         y_activation: of the new output.
         reuse: whether the variables must be there already.
@@ -175,7 +178,8 @@ class IntersectionRNNCell(CellOfUnits):
             if depth != self._num_units:
                 if self._num_in_proj is None:
                     raise ValueError(
-                        "Must have input size == output size for Intersection RNN. To fix, num_in_proj should be "
+                        "Must have input size == output size for Intersection RNN. To fix, num_in_proj"
+                        " should be "
                         "set to num_units at cell init."
                     )
                 with tf.variable_scope("in_projection"):
@@ -247,8 +251,9 @@ class NASCell(LayerRNNCell):
         m = tf.split(axis=1, num_or_size_splits=8, value=from_m)
         x = tf.split(axis=1, num_or_size_splits=8, value=from_x)
         first = [
-            tf.sigmoid(x[0] + m[0]), tf.nn.relu(x[1] + m[1]), tf.sigmoid(x[2] + m[2]), tf.nn.relu(x[3] * m[3]),
-            tf.tanh(x[4] + m[4]), tf.sigmoid(x[5] + m[5]), tf.tanh(x[6] + m[6]), tf.sigmoid(x[7] + m[7]),
+            tf.sigmoid(x[0] + m[0]), tf.nn.relu(x[1] + m[1]), tf.sigmoid(x[2] + m[2]), tf.nn.relu(x[3] *
+            m[3]), tf.tanh(x[4] + m[4]), tf.sigmoid(x[5] + m[5]), tf.tanh(x[6] + m[6]), tf.sigmoid(x[7] +
+            m[7]),
         ]  # fmt: skip
         second = [
             tf.tanh(first[0] * first[1]), tf.tanh(first[2] + first[3]),
@@ -262,8 +267,8 @@ class NASCell(LayerRNNCell):
 
 
 class MinimalRNNCell(LayerRNNCell):
-    """The minimal RNN (Chen 2017, https://arxiv.org/abs/1711.06788): z = activation(inputs), new state and output
-    u state + (1 - u) z with the gate u of z and the state.
+    """The minimal RNN (Chen 2017, https://arxiv.org/abs/1711.06788): z = activation(inputs), new state and
+    output u state + (1 - u) z with the gate u of z and the state.
 
     Args:
         num_units: the size of state and output. activation: of z; default: tanh.
@@ -319,7 +324,8 @@ class MinimalRNNCell(LayerRNNCell):
 class CFNCell(LayerRNNCell):
     """The chaos-free network (Laurent and von Brecht 2016, https://arxiv.org/abs/1612.06212).
 
-    New state and output are f activation(state) + (1 - i) activation(inputs · kernel), with the gates f and i.
+    New state and output are f activation(state) + (1 - i) activation(inputs · kernel), with the gates f and
+    i.
 
     Args:
         num_units: the size of state and output. activation: default: tanh.

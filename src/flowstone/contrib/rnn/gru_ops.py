@@ -70,6 +70,7 @@ class GRUBlockCell(LayerRNNCell):
 
 
 class GRUBlockCellV2(GRUBlockCell):
-    """`GRUBlockCell` with the names of `GRUCell`: gates/kernel, gates/bias, candidate/kernel, candidate/bias."""
+    """`GRUBlockCell` with the names of `GRUCell`: gates/kernel, gates/bias, candidate/kernel,
+    candidate/bias."""
 
     _names = ("gates/kernel", "gates/bias", "candidate/kernel", "candidate/bias")

@@ -1,4 +1,5 @@
-"""Cells whose units do not see each other's state: IndRNN and its kin (Li et al. 2018, arXiv 1803.04831), and SRU."""
+"""Cells whose units do not see each other's state: IndRNN and its kin (Li et al. 2018, arXiv 1803.04831),
+and SRU."""
 
 from __future__ import annotations
 
@@ -46,7 +47,8 @@ class IndRNNCell(_Independent):
 
     Args:
         num_units: the size of state and output. activation: default: tanh.
-        reuse: whether the variables must be there already. name: default: "ind_rnn_cell". dtype: of the variables.
+        reuse: whether the variables must be there already. name: default: "ind_rnn_cell". dtype: of the
+            variables.
 
     Variables: kernel_w [depth, num_units], kernel_u [1, num_units], bias.
     """
@@ -77,7 +79,8 @@ class IndyGRUCell(_Independent):
         kernel_initializer, bias_initializer: default: the scope's; 1 for the gates' bias, else 0.
         name: default: "indy_gru_cell". dtype: of the variables.
 
-    Variables: gates/kernel_w [depth, 2 num_units], gates/kernel_u [1, 2 num_units], gates/bias, candidate/kernel,
+    Variables: gates/kernel_w [depth, 2 num_units], gates/kernel_u [1, 2 num_units], gates/bias,
+        candidate/kernel,
     candidate/kernel_u, candidate/bias.
     """
 

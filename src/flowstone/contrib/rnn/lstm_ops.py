@@ -115,8 +115,8 @@ class LSTMBlockWrapper(Layer):
             dtype: of the first state; needed without `initial_state`.
             sequence_length: [batch] integers; after its end a sequence's outputs are zero.
 
-        Returns outputs [time, batch, num_units], or a list for a list, and the last state. ValueError for other
-        shapes, or without state and dtype.
+        Returns outputs [time, batch, num_units], or a list for a list, and the last state. ValueError for
+        other shapes, or without state and dtype.
         """
         is_list = isinstance(inputs, list)
         x = tf.stack(inputs) if is_list else inputs

@@ -13,8 +13,8 @@ __all__ = ["LayerNormBasicLSTMCell", "LayerNormLSTMCell", "WeightNormLSTMCell"]
 
 
 class LayerNormBasicLSTMCell(PairCell):
-    """The LSTM with layer normalisation (Ba et al. 2016, https://arxiv.org/abs/1607.06450) and dropout of the new
-    content (Semeniuta et al. 2016, https://arxiv.org/abs/1603.05118).
+    """The LSTM with layer normalisation (Ba et al. 2016, https://arxiv.org/abs/1607.06450) and dropout of
+    the new content (Semeniuta et al. 2016, https://arxiv.org/abs/1603.05118).
 
     Args:
         num_units: the size of c and h. forget_bias: added to the forget gate. input_size: unused.

@@ -112,8 +112,8 @@ def stack_bidirectional_dynamic_rnn(
         dtype, sequence_length, parallel_iterations, swap_memory: see `tf.nn.bidirectional_dynamic_rnn`.
         scope: default: "stack_bidirectional_rnn".
 
-    Returns the outputs [batch, time, fw + bw], and the last states forwards and backwards, a tuple each. ValueError
-    for lists that do not fit.
+    Returns the outputs [batch, time, fw + bw], and the last states forwards and backwards, a tuple each.
+    ValueError for lists that do not fit.
     """
     _check(cells_fw, cells_bw, initial_states_fw, initial_states_bw)
     states_fw, states_bw, layer = [], [], inputs

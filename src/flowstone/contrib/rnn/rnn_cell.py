@@ -1,4 +1,5 @@
-"""The cells of `tensorflow.contrib.rnn.python.ops.rnn_cell`, with those that `tf.contrib.rnn` does not show."""
+"""The cells of `tensorflow.contrib.rnn.python.ops.rnn_cell`, with those that `tf.contrib.rnn` does not
+show."""
 
 from __future__ import annotations
 

@@ -33,7 +33,8 @@ def _random_exp_initializer(minval: float, maxval: float, seed: int | None = Non
 
 
 class PhasedLSTMCell(PairCell):
-    """The LSTM that opens now and then, by an oscillation (Neil et al. 2016, https://arxiv.org/abs/1610.09513).
+    """The LSTM that opens now and then, by an oscillation (Neil et al. 2016,
+    https://arxiv.org/abs/1610.09513).
 
     Args:
         num_units: the size of c and h. use_peepholes: whether gates also see c.
@@ -42,7 +43,8 @@ class PhasedLSTMCell(PairCell):
         period_init_min, period_init_max: the least and greatest first period.
         reuse: whether the variables must be there already.
 
-    Inputs are a pair: times [batch, 1], and [batch, depth]. Variables: mask_gates/, new_input/ and output_gate/ kernel
+    Inputs are a pair: times [batch, 1], and [batch, depth]. Variables: mask_gates/, new_input/ and
+        output_gate/ kernel
     and bias, period, phase and ratio_on [num_units].
     """
 
@@ -116,7 +118,8 @@ class GLSTMCell(PairCell):
         forget_bias: added to the forget gate. activation: of new content and output.
         reuse: whether the variables must be there already.
 
-    Variables: group0/kernel …, bias_i, bias_j, bias_f, bias_o, projection/kernel. ValueError for sizes that the groups
+    Variables: group0/kernel …, bias_i, bias_j, bias_f, bias_o, projection/kernel. ValueError for sizes that
+        the groups
     do not divide.
     """
 

@@ -25,7 +25,8 @@ class AttentionCellWrapper(RNNCell):
         state_is_tuple: whether the state is (cell's state, attention, outputs), else one tensor.
         reuse: whether the variables must be there already.
 
-    ValueError for a length that is not positive, or a cell with a tuple as its state if `state_is_tuple` is False.
+    ValueError for a length that is not positive, or a cell with a tuple as its state if `state_is_tuple` is
+    False.
     """
 
     def __init__(

@@ -68,7 +68,7 @@ def _reduced(
     if all(averages):
         return tf.reduce_sum(crossent) / (tf.reduce_sum(weights) + 1e-12)
     if all(sums):
-        counted = tf.cast(tf.math.count_nonzero(weights), crossent.dtype)
+        counted = tf.cast(tf.count_nonzero(weights), crossent.dtype)
         return tf.div_no_nan(tf.reduce_sum(crossent), counted)
     crossent = tf.reshape(crossent, tf.shape(logits)[0:2])
     axes = [axis for axis in (0, 1) if averages[axis] or sums[axis]]
@@ -79,7 +79,7 @@ def _reduced(
         if averages[axis]:
             crossent = crossent / (tf.reduce_sum(weights, axis=[axis]) + 1e-12)
         else:
-            counted = tf.cast(tf.math.count_nonzero(weights, axis=axis), crossent.dtype)
+            counted = tf.cast(tf.count_nonzero(weights, axis=axis), crossent.dtype)
             crossent = tf.div_no_nan(crossent, counted)
     return crossent
 
