@@ -76,7 +76,7 @@ def crf_multitag_sequence_score(
     allowed = tf.where(tag_bitmap, inputs, tf.fill(tf.shape(inputs), float("-inf")))
     return one_or_more_steps(
         inputs,
-        lambda: _zero_if_empty(tf.reduce_logsumexp(tf.squeeze(allowed, [1]), axis=[1]), sequence_lengths),
+        lambda: tf.reduce_logsumexp(tf.squeeze(allowed, [1]), axis=[1]),
         lambda: crf_log_norm(allowed, sequence_lengths, transition_params),
     )
 

@@ -85,7 +85,10 @@ class PhasedLSTMCell(PairCell):
             trainable=self._trainable_ratio_on,
         )
         time = tf.cast(time, dtype)
-        cycle = tf.cast(tf.mod(time - phase, period) / period, dtype)
+        shifted = time - phase
+        # The remainder's gradient is that of its first argument.
+        remainder = tf.stop_gradient(tf.mod(shifted, period) - shifted) + shifted
+        cycle = tf.cast(remainder / period, dtype)
         rising = 2 * cycle / ratio_on
         openness = tf.where(cycle < ratio_on, 2 - rising, self._leak * cycle)
         return tf.where(cycle < 0.5 * ratio_on, rising, openness)
