@@ -430,6 +430,7 @@ EXEMPT: dict[str, str] = {
         ("CudnnRNN", "CudnnRNNBackprop"),
         "the oracle has them on GPUs only; tests/ops/networks/test_cudnn_rnn.py",
     ),
+    "GatherTree": "the oracle does not have it; tests/contrib/seq2seq/test_decoding.py",
     "CTCLossV2": "the oracle has it on GPUs only; tests/ops/networks/test_ctc.py",
     **dict.fromkeys(
         ("Conv2DBackpropFilterV2", "Conv2DBackpropInputV2"),

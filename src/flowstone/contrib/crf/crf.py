@@ -1,8 +1,8 @@
-"""The likelihood of a sequence of tags: the sum of the scores of its tags and of its transitions from tag to tag,
-less the logarithm of that sum's exponential over all sequences, which the forward algorithm computes.
+"""The likelihood of a sequence of tags: the sum of the scores of its tags and of its transitions from tag
+to tag, less the logarithm of that sum's exponential over all sequences, which the forward algorithm computes.
 
-Unary potentials are [batch, time, tags] floats, tags [batch, time] int32, lengths [batch] integers and transitions
-[tags, tags] floats, from the row's tag to the column's.
+Unary potentials are [batch, time, tags] floats, tags [batch, time] int32, lengths [batch] integers and
+transitions [tags, tags] floats, from the row's tag to the column's.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ __all__ = [
 
 
 def one_or_more_steps(inputs: Any, one: Any, more: Any) -> Any:
-    """`one()` if `inputs` [batch, time, …] has one step, else `more()`; decided in the step if it is not known."""
+    """`one()` if `inputs` [batch, time, …] has one step, else `more()`; decided in the step if it is not
+    known."""
     steps = inputs.get_shape().as_list()[1] if inputs.get_shape().ndims is not None else None
     if steps is not None:
         return one() if steps == 1 else more()
@@ -75,7 +76,7 @@ def crf_multitag_sequence_score(
     allowed = tf.where(tag_bitmap, inputs, tf.fill(tf.shape(inputs), float("-inf")))
     return one_or_more_steps(
         inputs,
-        lambda: _zero_if_empty(tf.reduce_logsumexp(tf.squeeze(allowed, [1]), axis=[1]), sequence_lengths),
+        lambda: tf.reduce_logsumexp(tf.squeeze(allowed, [1]), axis=[1]),
         lambda: crf_log_norm(allowed, sequence_lengths, transition_params),
     )
 
@@ -106,8 +107,8 @@ def crf_log_likelihood(
 ) -> tuple[Any, Any]:
     """The log-likelihood [batch] of the tags, and the transitions.
 
-    `transition_params`: default: the variable ``transitions`` [tags, tags] of the current scope. See the module
-    for the other arguments.
+    `transition_params`: default: the variable ``transitions`` [tags, tags] of the current scope. See the
+    module for the other arguments.
     """
     tags = inputs.get_shape()[2].value
     if transition_params is None:

@@ -1,4 +1,5 @@
-"""The best sequence of tags, by the algorithm of Viterbi: in NumPy for one sequence, in the graph for a batch."""
+"""The best sequence of tags, by the algorithm of Viterbi: in NumPy for one sequence, in the graph for a
+batch."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ def viterbi_decode(score: Any, transition_params: Any) -> tuple[list[Any], Any]:
 
 
 class CrfDecodeForwardRnnCell(RNNCell):
-    """A forward step; the state [batch, tags] is the best score by last tag, the output the tag before it (int32).
+    """A forward step; the state [batch, tags] is the best score by last tag, the output the tag before it
+    (int32).
 
     `transition_params`: [tags, tags].
     """
@@ -60,7 +62,8 @@ class CrfDecodeForwardRnnCell(RNNCell):
 
 
 class CrfDecodeBackwardRnnCell(RNNCell):
-    """A backward step; state and output [batch, 1] int32 are the tag, inputs [batch, num_tags] the tags before."""
+    """A backward step; state and output [batch, 1] int32 are the tag, inputs [batch, num_tags] the tags
+    before."""
 
     def __init__(self, num_tags: int) -> None:
         super().__init__()

@@ -1,7 +1,8 @@
 """Decoders over lists of inputs that attend to an encoder's outputs (Vinyals et al. 2014, arXiv 1412.7449).
 
-Variables of a decoder's scope: AttnW_i [1, 1, size, size] and AttnV_i [size] for each head, Attention_i/kernel and
-bias (of the query), kernel and bias (of inputs and attention), AttnOutputProjection/kernel and bias.
+Variables of a decoder's scope: AttnW_i [1, 1, size, size] and AttnV_i [size] for each head,
+Attention_i/kernel and bias (of the query), kernel and bias (of inputs and attention),
+AttnOutputProjection/kernel and bias.
 """
 
 from __future__ import annotations

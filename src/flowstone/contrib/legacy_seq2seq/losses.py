@@ -30,7 +30,8 @@ def sequence_loss_by_example(
     """
     if len(targets) != len(logits) or len(weights) != len(logits):
         raise ValueError(
-            f"Lengths of logits, weights, and targets must be the same {len(logits)}, {len(weights)}, {len(targets)}."
+            f"Lengths of logits, weights, and targets must be the same {len(logits)}, {len(weights)},"
+            f" {len(targets)}."
         )
     with tf.name_scope(name, "sequence_loss_by_example", logits + targets + weights):
         losses = []
@@ -56,7 +57,8 @@ def sequence_loss(
     softmax_loss_function: Callable[..., Any] | None = None,
     name: str | None = None,
 ) -> Any:
-    """The sum of `sequence_loss_by_example` over the batch, a scalar; divided by its size if it is averaged."""
+    """The sum of `sequence_loss_by_example` over the batch, a scalar; divided by its size if it is
+    averaged."""
     with tf.name_scope(name, "sequence_loss", logits + targets + weights):
         cost = tf.reduce_sum(
             sequence_loss_by_example(

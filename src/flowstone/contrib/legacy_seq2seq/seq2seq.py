@@ -1,9 +1,10 @@
 """Encoders and decoders over lists of inputs, without attention (Sutskever et al. 2014, arXiv 1409.3215).
 
-A `loop_function` of (previous output, step) makes a decoder's next input; without one it reads `decoder_inputs`.
-`feed_previous` of the embedding models may be a bool or a bool scalar tensor: whether the decoder reads the embedding
-of its own last output's greatest element. `output_projection` is a pair (weights [size, symbols], biases [symbols])
-for outputs that are to stay unprojected, as sampled losses want them.
+A `loop_function` of (previous output, step) makes a decoder's next input; without one it reads
+`decoder_inputs`. `feed_previous` of the embedding models may be a bool or a bool scalar tensor: whether the
+decoder reads the embedding of its own last output's greatest element. `output_projection` is a pair
+(weights [size, symbols], biases [symbols]) for outputs that are to stay unprojected, as sampled losses want
+them.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ __all__ = [
 def _extract_argmax_and_embed(
     embedding: Any, output_projection: Any = None, update_embedding: bool = True
 ) -> Callable[[Any, Any], Any]:
-    """The loop function that embeds the greatest element of the output; gradients reach the embedding or not."""
+    """The loop function that embeds the greatest element of the output; gradients reach the embedding or
+    not."""
 
     def loop_function(prev: Any, _: Any) -> Any:
         if output_projection is not None:

@@ -1,4 +1,5 @@
-"""Cells around a cell that project or embed its inputs, or project its outputs, and the linear layer that they use."""
+"""Cells around a cell that project or embed its inputs, or project its outputs, and the linear layer that
+they use."""
 
 from __future__ import annotations
 
@@ -133,7 +134,8 @@ class EmbeddingWrapper(RNNCell):
         check_is_cell("cell", cell)
         if embedding_classes <= 0 or embedding_size <= 0:
             raise ValueError(
-                f"Both embedding_classes and embedding_size must be > 0: {embedding_classes}, {embedding_size}."
+                "Both embedding_classes and embedding_size must be > 0: "
+                f"{embedding_classes}, {embedding_size}."
             )
         self._cell, self._initializer = cell, initializer
         self._embedding_classes, self._embedding_size = embedding_classes, embedding_size

@@ -1,8 +1,8 @@
 """`tf.contrib.seq2seq`: decoders that feed what they emit back, attention and beam search.
 
-A `Decoder` is a step of decoding, `dynamic_decode` runs it in a loop. `BasicDecoder` takes its next inputs from a
-`Helper`, `BeamSearchDecoder` keeps the best of several continuations, and `AttentionWrapper` is a cell that reads a
-memory.
+A `Decoder` is a step of decoding, `dynamic_decode` runs it in a loop. `BasicDecoder` takes its next inputs
+from a `Helper`, `BeamSearchDecoder` keeps the best of several continuations, and `AttentionWrapper` is a
+cell that reads a memory.
 """
 
 from __future__ import annotations

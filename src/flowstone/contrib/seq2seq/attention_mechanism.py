@@ -1,12 +1,12 @@
 """Mechanisms of attention: how well each entry of a memory fits a query.
 
-A mechanism is called with a query [batch, depth] and its state, which is the alignments of the step before, and
-returns the alignments [batch, entries] and the next state. `keys` are the memory through the memory layer, `values`
-the memory itself with zeros after each sequence's end.
+A mechanism is called with a query [batch, depth] and its state, which is the alignments of the step before,
+and returns the alignments [batch, entries] and the next state. `keys` are the memory through the memory
+layer, `values` the memory itself with zeros after each sequence's end.
 
 Variables: memory_layer/kernel in the scope where the mechanism is made; in that of the call
-``luong_attention/attention_g``, or ``bahdanau_attention/query_layer/kernel``, ``attention_v``, ``attention_g`` and
-``attention_b``; monotonic ones also ``attention_score_bias``.
+``luong_attention/attention_g``, or ``bahdanau_attention/query_layer/kernel``, ``attention_v``,
+``attention_g`` and ``attention_b``; monotonic ones also ``attention_score_bias``.
 """
 
 from __future__ import annotations
@@ -68,7 +68,8 @@ def _prepare_memory(
         for each in nest.flatten(memory):
             if not each.get_shape()[2:].is_fully_defined():
                 raise ValueError(
-                    f"Expected memory {each.name} to have fully defined inner dims, but saw shape: {each.get_shape()}"
+                    f"Expected memory {each.name} to have fully defined inner dims, but saw shape:"
+                    f" {each.get_shape()}"
                 )
     if memory_sequence_length is None and memory_mask is None:
         return memory
@@ -243,7 +244,8 @@ class LuongAttention(_BaseAttentionMechanism):
 def _bahdanau_score(
     processed_query: Any, keys: Any, attention_v: Any, attention_g: Any = None, attention_b: Any = None
 ) -> Any:
-    """sum(v · tanh(keys + query)) [batch, entries]; normalised with g and b: g v / |v|, tanh(keys + query + b)."""
+    """sum(v · tanh(keys + query)) [batch, entries]; normalised with g and b: g v / |v|, tanh(keys + query +
+    b)."""
     query = tf.expand_dims(processed_query, 1)
     if attention_g is None or attention_b is None:
         return tf.reduce_sum(attention_v * tf.tanh(keys + query), [2])
@@ -264,12 +266,13 @@ def _bahdanau_variables(num_units: Any, dtype: Any, normalize: bool) -> list[Any
 
 
 class BahdanauAttention(_BaseAttentionMechanism):
-    """Attention by a layer of tanh over query and keys (Bahdanau et al. 2015, https://arxiv.org/abs/1409.0473).
+    """Attention by a layer of tanh over query and keys (Bahdanau et al. 2015,
+    https://arxiv.org/abs/1409.0473).
 
     Args:
         num_units: the depth of the query and memory layers.
-        memory, memory_sequence_length, probability_fn, score_mask_value, dtype, custom_key_value_fn, name: see
-            `LuongAttention`.
+        memory, memory_sequence_length, probability_fn, score_mask_value, dtype, custom_key_value_fn, name:
+            see `LuongAttention`.
         normalize: whether v is normalised (Salimans and Kingma 2016, https://arxiv.org/abs/1602.07868).
     """
 

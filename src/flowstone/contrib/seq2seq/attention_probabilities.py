@@ -1,4 +1,5 @@
-"""How scores become alignments: the hard maximum, and monotonic attention (Raffel et al. 2017, arXiv 1704.00784)."""
+"""How scores become alignments: the hard maximum, and monotonic attention (Raffel et al. 2017, arXiv
+1704.00784)."""
 
 from __future__ import annotations
 

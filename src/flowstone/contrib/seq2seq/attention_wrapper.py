@@ -63,9 +63,9 @@ class AttentionWrapperState(
 ):
     """The state of an `AttentionWrapper`.
 
-    cell_state is the cell's, attention [batch, attention size], time a scalar int32, alignments [batch, entries]
-    the last, alignment_history a TensorArray of all or (), attention_state the mechanism's; with several mechanisms
-    the last three are tuples.
+    cell_state is the cell's, attention [batch, attention size], time a scalar int32, alignments [batch,
+    entries] the last, alignment_history a TensorArray of all or (), attention_state the mechanism's; with
+    several mechanisms the last three are tuples.
     """
 
     __slots__ = ()
@@ -128,10 +128,11 @@ class AttentionWrapper(RNNCell):
     Args:
         cell: an RNNCell.
         attention_mechanism: an `AttentionMechanism`, or a list of them.
-        attention_layer_size: the depth of the attention layer, one integer a mechanism; default: no such layer, so
-            that the attention is the context.
+        attention_layer_size: the depth of the attention layer, one integer a mechanism; default: no such
+            layer, so that the attention is the context.
         alignment_history: whether the state collects the alignments of all steps.
-        cell_input_fn: function of inputs and attention that returns the cell's inputs; default: both side by side.
+        cell_input_fn: function of inputs and attention that returns the cell's inputs; default: both side
+            by side.
         output_attention: whether the output is the attention, not the cell's output.
         initial_cell_state: the cell's part of `zero_state`; its batch size must be that of the state.
         name: of the operations.
@@ -187,8 +188,10 @@ class AttentionWrapper(RNNCell):
         batch_size = _size_of(parts[-1], 0)
         message = (
             f"When constructing AttentionWrapper {self.name}: Non-matching batch sizes between the memory "
-            "(encoder output) and initial_cell_state. Are you using the BeamSearchDecoder? You may need to tile "
-            "your initial state via the tf.contrib.seq2seq.tile_batch function with argument multiple=beam_width."
+            "(encoder output) and initial_cell_state. Are you using the BeamSearchDecoder? You may need to"
+            " tile "
+            "your initial state via the tf.contrib.seq2seq.tile_batch function with argument"
+            " multiple=beam_width."
         )
         with tf.control_dependencies(self._batch_size_checks(batch_size, message)):
             return nest.map_structure(lambda s: tf.identity(s, name="check_initial_cell_state"), state)
@@ -235,9 +238,12 @@ class AttentionWrapper(RNNCell):
             else:
                 cell_state = self._cell.zero_state(batch_size, dtype)
             message = (
-                f"When calling zero_state of AttentionWrapper {self.name}: Non-matching batch sizes between the "
-                "memory (encoder output) and the requested batch size. Are you using the BeamSearchDecoder? If so, "
-                "make sure your encoder output has been tiled to beam_width via tf.contrib.seq2seq.tile_batch, and "
+                f"When calling zero_state of AttentionWrapper {self.name}: Non-matching batch sizes between"
+                f" the "
+                "memory (encoder output) and the requested batch size. Are you using the BeamSearchDecoder?"
+                " If so, "
+                "make sure your encoder output has been tiled to beam_width via"
+                " tf.contrib.seq2seq.tile_batch, and "
                 "the batch_size= argument passed to zero_state is batch_size * beam_width."
             )
             with tf.control_dependencies(self._batch_size_checks(batch_size, message)):
@@ -263,15 +269,19 @@ class AttentionWrapper(RNNCell):
             )
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
-        """The attention, or the cell's output, and the next `AttentionWrapperState`. TypeError for another state."""
+        """The attention, or the cell's output, and the next `AttentionWrapperState`. TypeError for another
+        state."""
         if not isinstance(state, AttentionWrapperState):
             raise TypeError(
-                f"Expected state to be instance of AttentionWrapperState. Received type {type(state)} instead."
+                f"Expected state to be instance of AttentionWrapperState. Received type {type(state)}"
+                f" instead."
             )
         cell_output, cell_state = self._cell(self._cell_input_fn(inputs, state.attention), state.cell_state)
         message = (
-            f"When applying AttentionWrapper {self.name}: Non-matching batch sizes between the memory (encoder "
-            "output) and the query (decoder output). Are you using the BeamSearchDecoder? You may need to tile your "
+            f"When applying AttentionWrapper {self.name}: Non-matching batch sizes between the memory"
+            f" (encoder "
+            "output) and the query (decoder output). Are you using the BeamSearchDecoder? You may need to"
+            " tile your "
             "memory input via the tf.contrib.seq2seq.tile_batch function with argument multiple=beam_width."
         )
         with tf.control_dependencies(self._batch_size_checks(_size_of(cell_output, 0), message)):

@@ -1,8 +1,8 @@
 """Beam search: of all continuations of each sequence the `beam_width` with the best scores go on.
 
-The score of a sequence is the sum of its steps' log-probabilities, divided by a penalty for its length and added to
-one for what it did not attend to (Wu et al. 2016, arXiv 1609.08144). Cell states lie as [batch · beams, …] outside
-the decoder, [batch, beams, …] inside.
+The score of a sequence is the sum of its steps' log-probabilities, divided by a penalty for its length and
+added to one for what it did not attend to (Wu et al. 2016, arXiv 1609.08144). Cell states lie as [batch ·
+beams, …] outside the decoder, [batch, beams, …] inside.
 """
 
 from __future__ import annotations
@@ -90,8 +90,8 @@ class BeamSearchDecoder(Decoder):
         output_layer: a layer that makes logits of the cell's outputs.
         length_penalty_weight: w of the divisor ((5 + length) / 6)^w.
         coverage_penalty_weight: what the coverage penalty is multiplied by; needs an `AttentionWrapper`.
-        reorder_tensor_arrays: whether TensorArrays in the last state, such as the alignment history, come back as
-            tensors [time, batch · beams, …] in the order of the beams' paths.
+        reorder_tensor_arrays: whether TensorArrays in the last state, such as the alignment history, come
+            back as tensors [time, batch · beams, …] in the order of the beams' paths.
 
     TypeError for arguments of other classes, ValueError for tokens of other ranks.
     """
@@ -271,8 +271,10 @@ class BeamSearchDecoder(Decoder):
         expected = tf.TensorShape([batch, self._beam_width]).concatenate(s)
         if not result.shape.is_compatible_with(expected):
             raise ValueError(
-                "Unexpected behavior when reshaping between beam width and batch size. The reshaped tensor has "
-                f"shape: {result.shape}. We expected it to have shape (batch_size, beam_width, depth) == {expected}. "
+                "Unexpected behavior when reshaping between beam width and batch size. The reshaped tensor"
+                " has "
+                f"shape: {result.shape}. We expected it to have shape (batch_size, beam_width, depth) =="
+                f" {expected}. "
                 "Perhaps you forgot to create a zero_state with batch_size=encoder_batch_size * beam_width?"
             )
         result.set_shape(expected)

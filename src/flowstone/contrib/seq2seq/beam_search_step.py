@@ -22,8 +22,8 @@ class BeamSearchDecoderState(
         ("cell_state", "log_probs", "finished", "lengths", "accumulated_attention_probs"),
     )
 ):
-    """The cell's state [batch, beams, …], and for each beam [batch, beams] its log-probability, whether it has
-    finished, its length (int64), and what it attended to so far, or ()."""
+    """The cell's state [batch, beams, …], and for each beam [batch, beams] its log-probability, whether it
+    has finished, its length (int64), and what it attended to so far, or ()."""
 
     __slots__ = ()
 
@@ -107,7 +107,8 @@ def _beam_search_step(
 
 
 def get_attention_probs(next_cell_state: Any, coverage_penalty_weight: Any) -> Any:
-    """The mean of the alignments [batch, beams, entries] of all attention in the state; None without a penalty.
+    """The mean of the alignments [batch, beams, entries] of all attention in the state; None without a
+    penalty.
 
     ValueError for a penalty without attention.
     """

@@ -1,4 +1,5 @@
-"""Decoding as a loop: a `Decoder` says what one step does, `dynamic_decode` repeats it until all have finished.
+"""Decoding as a loop: a `Decoder` says what one step does, `dynamic_decode` repeats it until all have
+finished.
 
     finished, inputs, state = decoder.initialize()
     outputs, state, inputs, finished = decoder.step(time, inputs, state)
@@ -9,6 +10,7 @@ Outputs are collected in TensorArrays. The loop counts how many steps each seque
 from __future__ import annotations
 
 import abc
+import contextlib
 from typing import Any, NamedTuple
 
 import flowstone as tf
@@ -203,10 +205,8 @@ def _kept(finished: Any, old: Any, new: Any) -> Any:
 
 def _finished(decoder: Decoder, last: _Loop, time_major: bool) -> tuple[Any, Any, Any]:
     outputs, state = nest.map_structure(lambda array: array.stack(), last.arrays), last.state
-    try:
+    with contextlib.suppress(NotImplementedError):
         outputs, state = decoder.finalize(outputs, state, last.lengths)
-    except NotImplementedError:
-        pass
     return outputs if time_major else nest.map_structure(_transpose_batch_time, outputs), state, last.lengths
 
 

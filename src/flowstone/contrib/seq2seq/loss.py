@@ -68,19 +68,17 @@ def _reduced(
     if all(averages):
         return tf.reduce_sum(crossent) / (tf.reduce_sum(weights) + 1e-12)
     if all(sums):
-        counted = tf.cast(tf.math.count_nonzero(weights), crossent.dtype)
+        counted = tf.cast(tf.count_nonzero(weights), crossent.dtype)
         return tf.div_no_nan(tf.reduce_sum(crossent), counted)
     crossent = tf.reshape(crossent, tf.shape(logits)[0:2])
-    axes = [axis for axis in (0, 1) if averages[axis] or sums[axis]]
-    if len(axes) == 2:
-        raise ValueError("one dimension cannot be averaged and the other summed: choose one for both")
-    for axis in axes:
-        crossent = tf.reduce_sum(crossent, axis=[axis])
-        if averages[axis]:
-            crossent = crossent / (tf.reduce_sum(weights, axis=[axis]) + 1e-12)
-        else:
-            counted = tf.cast(tf.math.count_nonzero(weights, axis=axis), crossent.dtype)
-            crossent = tf.div_no_nan(crossent, counted)
+    # As in TensorFlow, a mean over one dimension leaves the other as it is, even if that is to be summed.
+    for reduced, is_mean in ((averages, True), (sums, False)):
+        if any(reduced):
+            axis = 0 if reduced[0] else 1
+            total = tf.reduce_sum(crossent, axis=[axis])
+            if is_mean:
+                return total / (tf.reduce_sum(weights, axis=[axis]) + 1e-12)
+            return tf.div_no_nan(total, tf.cast(tf.count_nonzero(weights, axis=axis), crossent.dtype))
     return crossent
 
 

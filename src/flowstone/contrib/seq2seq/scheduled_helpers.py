@@ -1,4 +1,5 @@
-"""Helpers for training that now and then feed what the model emitted (Bengio et al. 2015, arXiv 1506.03099)."""
+"""Helpers for training that now and then feed what the model emitted (Bengio et al. 2015, arXiv
+1506.03099)."""
 
 from __future__ import annotations
 

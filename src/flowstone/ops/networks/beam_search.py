@@ -1,7 +1,7 @@
 """The sequences of a beam search, followed back from their last step by each beam's parents: GatherTree.
 
-Ids and parents are [time, batch, beams]. A batch's beams are followed from the step before its greatest length;
-what comes later, and all that follows a sequence's first end token, is the end token.
+Ids and parents are [time, batch, beams]. A batch's beams are followed from the step before its greatest
+length; what comes later, and all that follows a sequence's first end token, is the end token.
 """
 
 from __future__ import annotations

@@ -13,9 +13,11 @@ from typing import Any
 import torch
 
 from flowstone.framework import dtypes, work
+from flowstone.framework.graph_operation import Operation
 from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
 from flowstone.framework.node import Node
-from flowstone.framework.operation import Shapes, op
+from flowstone.framework.operation import F, Gradients, Shapes, op
+from flowstone.framework.tensor import Tensor
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.networks.windows import require_rank
 
@@ -93,5 +95,14 @@ def _(node: Node) -> Shapes:
     return [x, (x[0], cells), (x[0], cells), (x[0], None if cells is None else 2 * cells)]
 
 
-cell_op.no_gradient()
+@cell_op.gradient
+def _(op: Operation, *dys: Tensor) -> Gradients:
+    x, h, *_ = op.inputs
+    r, u, c, _ = op.outputs
+    dx, dh, dc, dru = F.GRUBlockCellGrad.several(*op.inputs, r, u, c, dys[3])
+    dw_ru = F.MatMul(F.ConcatV2([x, h], 1), dru, transpose_a=True)
+    dw_c = F.MatMul(F.ConcatV2([x, F.Mul(h, r)], 1), dc, transpose_a=True)
+    return dx, dh, dw_ru, dw_c, F.BiasAddGrad(dru), F.BiasAddGrad(dc)
+
+
 cell_grad_op.no_gradient()

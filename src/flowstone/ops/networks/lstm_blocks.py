@@ -303,9 +303,21 @@ def _sequence_gradient(op: Operation, *dys: Tensor) -> Gradients:
     return None, *found
 
 
+def _cell_gradient(op: Operation, *dys: Tensor) -> Gradients:
+    x, _, h, w, *_ = op.inputs
+    d_before, sums, *d_peepholes = F.LSTMBlockCellGrad.several(
+        *op.inputs, *op.outputs[:-1], dys[1], dys[6], use_peephole=op.attributes["use_peephole"]
+    )
+    d_joined = F.MatMul(sums, w, transpose_b=True)
+    offsets = F.ConcatOffset.several(1, [F.Shape(x), F.Shape(h)])
+    dx, dh = F.Slice(d_joined, offsets[0], F.Shape(x)), F.Slice(d_joined, offsets[1], F.Shape(h))
+    dw = F.MatMul(F.ConcatV2([x, h], 1), sums, transpose_a=True)
+    return dx, d_before, dh, dw, *d_peepholes, F.BiasAddGrad(sums)
+
+
 cell_op.infer(_infer_cell)
 cell_grad_op.infer(_infer_cell_gradient)
-cell_op.no_gradient()
+cell_op.gradient(_cell_gradient)
 cell_grad_op.no_gradient()
 for _sequence, _gradient in ((sequence_op, sequence_grad_op), (sequence_v2_op, sequence_grad_v2_op)):
     _sequence.infer(_infer_sequence)
