@@ -11,8 +11,22 @@ from flowstone.framework.late_names import late_names
 __getattr__, __dir__ = late_names(
     globals(),
     {
+        "flowstone.estimator.canned.baseline": "BaselineClassifier BaselineEstimator BaselineRegressor",
+        "flowstone.estimator.canned.dnn": "DNNClassifier DNNEstimator DNNRegressor",
+        "flowstone.estimator.canned.dnn_linear_combined": "DNNLinearCombinedClassifier"
+        " DNNLinearCombinedEstimator DNNLinearCombinedRegressor",
+        "flowstone.estimator.canned.linear": "LinearClassifier LinearEstimator LinearRegressor",
+        "flowstone.estimator.canned.parsing_utils": "classifier_parse_example_spec regressor_parse_example_spec",
         "flowstone.estimator.estimator": "Estimator",
         "flowstone.estimator.exporter": "BestExporter Exporter FinalExporter LatestExporter",
+        "flowstone.estimator.extenders": "add_metrics",
+        "flowstone.estimator.head.base_head": "Head",
+        "flowstone.estimator.head.binary_class_head": "BinaryClassHead",
+        "flowstone.estimator.head.multi_class_head": "MultiClassHead",
+        "flowstone.estimator.head.multi_head": "MultiHead",
+        "flowstone.estimator.head.multi_label_head": "MultiLabelHead",
+        "flowstone.estimator.head.regression_head": "LogisticRegressionHead PoissonRegressionHead"
+        " RegressionHead",
         "flowstone.estimator.mode_keys": "ModeKeys",
         "flowstone.estimator.model_fn": "EstimatorSpec",
         "flowstone.estimator.run_config": "RunConfig",
