@@ -152,7 +152,9 @@ def read_eval_metrics(eval_dir: Any) -> dict[int, dict[str, float]]:
     for path in sorted(tf.gfile.Glob(os.path.join(eval_dir, "*tfevents*"))):
         for event in tf.train.summary_iterator(path):
             values = {
-                value.tag: value.simple_value for value in event.summary.value if value.HasField("simple_value")
+                value.tag: value.simple_value
+                for value in event.summary.value
+                if value.HasField("simple_value")
             }
             if values:
                 found[event.step] = values

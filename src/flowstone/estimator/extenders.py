@@ -107,7 +107,9 @@ def forward_features(estimator: Any, keys: Any = None, sparse_default_values: An
         if not spec.predictions:
             return spec
         if not isinstance(spec.predictions, dict):
-            raise ValueError(f"Predictions should be a dict to be able to forward features. Given: {spec.predictions}")
+            raise ValueError(
+                f"Predictions should be a dict to be able to forward features. Given: {spec.predictions}"
+            )
         added = {}
         for key in keys or features:
             if key not in features:
@@ -118,7 +120,9 @@ def forward_features(estimator: Any, keys: Any = None, sparse_default_values: An
         exports = spec.export_outputs
         if exports is not None:
             exports = {
-                name: PredictOutput({**output.outputs, **added}) if isinstance(output, PredictOutput) else output
+                name: PredictOutput({**output.outputs, **added})
+                if isinstance(output, PredictOutput)
+                else output
                 for name, output in exports.items()
             }
         return spec._replace(predictions={**spec.predictions, **added}, export_outputs=exports)

@@ -21,7 +21,9 @@ def _logits(features: dict[str, Any], size: int) -> Any:
     if not isinstance(features, dict):
         raise ValueError(f"features should be a dictionary of `Tensor`s. Given type: {type(features)}")
     any_feature = next(iter(features.values()))
-    any_feature = any_feature.dense_shape if isinstance(any_feature, tf.SparseTensor) else tf.shape(any_feature)
+    any_feature = (
+        any_feature.dense_shape if isinstance(any_feature, tf.SparseTensor) else tf.shape(any_feature)
+    )
     with tf.variable_scope("baseline"):
         bias = tf.get_variable("bias", [size], initializer=tf.zeros_initializer())
         return tf.multiply(tf.ones([any_feature[0], 1]), bias)

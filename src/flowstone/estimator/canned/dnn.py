@@ -109,7 +109,9 @@ class DNNEstimator(Estimator):
 
         def model_fn(features: Any, labels: Any, mode: str, config: Any) -> Any:
             if not isinstance(features, dict):
-                raise ValueError(f"features should be a dictionary of `Tensor`s. Given type: {type(features)}")
+                raise ValueError(
+                    f"features should be a dictionary of `Tensor`s. Given type: {type(features)}"
+                )
             partitions = max(1, config.num_ps_replicas)
             cut = tf.min_max_variable_partitioner(max_partitions=partitions)
             cut_input = input_layer_partitioner or tf.min_max_variable_partitioner(
@@ -117,7 +119,13 @@ class DNNEstimator(Estimator):
             )
             with tf.variable_scope("dnn", values=tuple(features.values()), partitioner=cut):
                 logit_fn = dnn_logit_fn_builder(
-                    head.logits_dimension, hidden_units, columns, activation_fn, dropout, cut_input, batch_norm
+                    head.logits_dimension,
+                    hidden_units,
+                    columns,
+                    activation_fn,
+                    dropout,
+                    cut_input,
+                    batch_norm,
                 )
                 return head.create_estimator_spec(
                     features=features,

@@ -57,7 +57,9 @@ def _combined_spec(parts: _Parts, head: Head, features: Any, labels: Any, mode: 
         rate = default_learning_rate(parts.linear_columns, _LINEAR_LEARNING_RATE)
         optimizer = get_optimizer_instance(parts.linear_optimizer, rate)
         with tf.variable_scope("linear", values=tuple(features.values()), partitioner=cut) as scope:
-            build = linear_logit_fn_builder(head.logits_dimension, parts.linear_columns, parts.sparse_combiner)
+            build = linear_logit_fn_builder(
+                head.logits_dimension, parts.linear_columns, parts.sparse_combiner
+            )
             halves.append(build(features=features))
             layer_summary(halves[-1], scope.name)
         optimizers.append((optimizer, scope.name))
@@ -66,9 +68,7 @@ def _combined_spec(parts: _Parts, head: Head, features: Any, labels: Any, mode: 
     def train_op_fn(loss: Any) -> Any:
         step = tf.train.get_global_step()
         operations = [
-            optimizer.minimize(
-                loss, var_list=tf.get_collection(tf.GraphKeys.TRAINABLE_VARIABLES, scope=name)
-            )
+            optimizer.minimize(loss, var_list=tf.get_collection(tf.GraphKeys.TRAINABLE_VARIABLES, scope=name))
             for optimizer, name in optimizers
         ]
         with tf.control_dependencies([tf.group(*operations)]):
@@ -114,9 +114,7 @@ class DNNLinearCombinedEstimator(Estimator):
     ) -> None:
         linear_columns, dnn_columns = tuple(linear_feature_columns or ()), tuple(dnn_feature_columns or ())
         if not linear_columns and not dnn_columns:
-            raise ValueError(
-                "Either linear_feature_columns or dnn_feature_columns must be defined."
-            )
+            raise ValueError("Either linear_feature_columns or dnn_feature_columns must be defined.")
         if dnn_columns and not dnn_hidden_units:
             raise ValueError("dnn_hidden_units must be defined when dnn_feature_columns is specified.")
         parts = _Parts(

@@ -86,7 +86,9 @@ class LinearEstimator(Estimator):
 
         def model_fn(features: Any, labels: Any, mode: str, config: Any) -> Any:
             if not isinstance(features, dict):
-                raise ValueError(f"features should be a dictionary of `Tensor`s. Given type: {type(features)}")
+                raise ValueError(
+                    f"features should be a dictionary of `Tensor`s. Given type: {type(features)}"
+                )
             cut = partitioner or tf.min_max_variable_partitioner(
                 max_partitions=max(1, config.num_ps_replicas), min_slice_size=_SLICE_BYTES
             )

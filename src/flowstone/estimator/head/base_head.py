@@ -69,7 +69,9 @@ class Head(abc.ABC):
     def __init__(self, name: str | None, weight_column: Any, loss_reduction: str, loss_fn: Any) -> None:
         self._reduction = _REDUCTIONS.get(loss_reduction, loss_reduction)
         if self._reduction not in tf.losses.Reduction.all() or self._reduction == "none":
-            raise ValueError(f"Invalid loss_reduction: {loss_reduction}. See `losses.Reduction` for valid options.")
+            raise ValueError(
+                f"Invalid loss_reduction: {loss_reduction}. See `losses.Reduction` for valid options."
+            )
         if loss_fn is not None:
             _check_loss_fn(loss_fn)
         self._loss_reduction, self._loss_fn = loss_reduction, loss_fn
@@ -124,7 +126,12 @@ class Head(abc.ABC):
         return LossSpec(loss, unreduced, weights, labels)
 
     def loss(
-        self, labels: Any, logits: Any, features: Any = None, mode: Any = None, regularization_losses: Any = None
+        self,
+        labels: Any,
+        logits: Any,
+        features: Any = None,
+        mode: Any = None,
+        regularization_losses: Any = None,
     ) -> Any:
         """The loss, a scalar, with the regularisation's."""
         with tf.name_scope("losses"):
@@ -132,7 +139,12 @@ class Head(abc.ABC):
             return tf.add_n([loss, *regularization_losses]) if regularization_losses else loss
 
     def update_metrics(
-        self, eval_metrics: dict[str, Any], features: Any, logits: Any, labels: Any, regularization_losses: Any = None
+        self,
+        eval_metrics: dict[str, Any],
+        features: Any,
+        logits: Any,
+        labels: Any,
+        regularization_losses: Any = None,
     ) -> dict[str, Any]:
         """Fills the metrics that `metrics` gave with these logits and labels; returns them."""
         loss = self.create_loss(features, ModeKeys.EVAL, logits, labels)
@@ -268,7 +280,9 @@ def column_weights(features: Any, weight_column: Any, logits: Any) -> Any:
             weights = tf.expand_dims(weights, -1)
         sizes = weights.shape.as_list() if weights.shape.ndims else None
         if sizes and sizes[-1] not in (None, 1, logits.shape[-1].value):
-            raise ValueError(f"weights shape must be [D0, D1, ... DN], or its last axis 1, got {weights.shape}")
+            raise ValueError(
+                f"weights shape must be [D0, D1, ... DN], or its last axis 1, got {weights.shape}"
+            )
         return weights
 
 
@@ -293,7 +307,7 @@ def dense_labels(labels: Any, logits: Any, size: int) -> Any:
             labels = tf.reshape(labels, tf.concat([tf.shape(logits)[:-1], [size]], 0))
         elif size == 1 and rank is not None and labels.shape.ndims == rank - 1:
             labels = tf.expand_dims(labels, -1)
-        if rank is not None and labels.shape.ndims != rank or not _last_axis_fits(labels, size):
+        if (rank is not None and labels.shape.ndims != rank) or not _last_axis_fits(labels, size):
             raise ValueError(
                 f"Mismatched label shape. Expected labels dimension={size}.  Received {labels.shape}. "
                 "Suggested Fix: If your classifier expects one-hot encoding label, check your n_classes argument to "

@@ -15,7 +15,9 @@ def checked_vocabulary(vocabulary: Any, n_classes: int) -> Any:
     if vocabulary is not None and not isinstance(vocabulary, (list, tuple)):
         raise ValueError(f"label_vocabulary should be a list or a tuple. Given type: {type(vocabulary)}")
     if vocabulary and len(vocabulary) != n_classes:
-        raise ValueError(f"Length of label_vocabulary must be n_classes ({n_classes}). Given: {len(vocabulary)}")
+        raise ValueError(
+            f"Length of label_vocabulary must be n_classes ({n_classes}). Given: {len(vocabulary)}"
+        )
     return vocabulary
 
 

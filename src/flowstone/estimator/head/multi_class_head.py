@@ -66,7 +66,9 @@ class MultiClassHead(Head):
     def _labels_and_loss(self, labels: Any, logits: Any, features: Any) -> tuple[Any, Any]:
         ids = label_ids(dense_labels(labels, logits, 1), self._label_vocabulary)
         with tf.name_scope("assert_range"):
-            less = tf.assert_less(ids, tf.cast(self._n_classes, ids.dtype), message="Labels must be < n_classes")
+            less = tf.assert_less(
+                ids, tf.cast(self._n_classes, ids.dtype), message="Labels must be < n_classes"
+            )
             positive = tf.assert_non_negative(ids, message="Labels must be >= 0")
         with tf.control_dependencies([less, positive]):
             ids = tf.identity(ids)

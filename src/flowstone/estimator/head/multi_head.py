@@ -64,7 +64,8 @@ class MultiHead(Head):
         """The heads' losses, weighted and added; the other fields are dicts by head."""
         parts = self._split(logits)
         found = {
-            head.name: head.create_loss(features, mode, parts[head.name], labels[head.name]) for head in self._heads
+            head.name: head.create_loss(features, mode, parts[head.name], labels[head.name])
+            for head in self._heads
         }
         return LossSpec(
             self._merged([each.training_loss for each in found.values()]),
@@ -100,7 +101,12 @@ class MultiHead(Head):
         return found
 
     def update_metrics(
-        self, eval_metrics: dict[str, Any], features: Any, logits: Any, labels: Any, regularization_losses: Any = None
+        self,
+        eval_metrics: dict[str, Any],
+        features: Any,
+        logits: Any,
+        labels: Any,
+        regularization_losses: Any = None,
     ) -> dict[str, Any]:
         """Fills the metrics of all heads; returns them."""
         parts = self._split(logits)
@@ -155,9 +161,7 @@ class MultiHead(Head):
         for head, spec in zip(self._heads, specs, strict=True):
             for name, output in spec.export_outputs.items():
                 found[head.name if name == "serving_default" else f"{head.name}/{name}"] = output
-        found["predict"] = PredictOutput(
-            {"/".join(key): value for key, value in predictions.items()}
-        )
+        found["predict"] = PredictOutput({"/".join(key): value for key, value in predictions.items()})
         return found
 
     # What a single head says; this one asks its heads.

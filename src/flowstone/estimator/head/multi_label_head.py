@@ -58,7 +58,9 @@ class MultiLabelHead(Head):
         for each in classes or ():
             number = self._label_vocabulary.index(each) if isinstance(each, str) else each
             if not 0 <= number < self._n_classes:
-                raise ValueError(f"All classes_for_class_based_metrics must be in range [0, n_classes). Given: {each}")
+                raise ValueError(
+                    f"All classes_for_class_based_metrics must be in range [0, n_classes). Given: {each}"
+                )
             found.append(number)
         return found
 
@@ -101,7 +103,9 @@ class MultiLabelHead(Head):
     def _class_names(self) -> list[tuple[int, str]]:
         """The classes with metrics of their own, and the ends of these metrics' names."""
         vocabulary = self._label_vocabulary
-        return [(each, f"class{each}" if vocabulary is None else str(vocabulary[each])) for each in self._classes]
+        return [
+            (each, f"class{each}" if vocabulary is None else str(vocabulary[each])) for each in self._classes
+        ]
 
     def metrics(self, regularization_losses: Any = None) -> dict[str, Any]:
         """The metrics by name."""
