@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import flowstone as tf
+from flowstone.training.queue_runner import QueueRunner
 
 __all__ = ["FeedingQueueRunner"]
 
 
-class FeedingQueueRunner(tf.train.QueueRunner):
+class FeedingQueueRunner(QueueRunner):
     """Enqueue operations of a queue, each with a function that gives what it is fed.
 
     `feed_fns`: functions without arguments, one an operation; each gives the `feed_dict` of the next run. A
