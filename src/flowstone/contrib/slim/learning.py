@@ -302,23 +302,28 @@ class _Loop:
                         supervisor.start_standard_services(session)
                     elif delay > 0:
                         _wait_for_step(session, self._global_step, delay)
-                    threads = supervisor.start_queue_runners(session)
-                    tf.logging.info("Starting Queues.")
-                    for optimizer, token in zip(optimizers, tokens):
-                        supervisor.start_queue_runners(session, [optimizer.get_chief_queue_runner()])
-                        session.run(token)
+                    threads = self._start_queues(session, optimizers, tokens)
                     self._take_steps(session)
                     if logdir and supervisor.is_chief:
-                        tf.logging.info("Finished training! Saving model to disk.")
-                        supervisor.saver.save(
-                            session, supervisor.save_path, global_step=supervisor.global_step
-                        )
-                    supervisor.stop(
-                        threads, close_summary_writer=True, ignore_live_threads=ignore_live_threads
-                    )
+                        self._save(session)
+                    supervisor.stop(threads, True, ignore_live_threads)
                 return self._loss
             except tf.errors.AbortedError:
                 tf.logging.info("Retrying training!")
+
+    def _start_queues(self, session: Any, optimizers: Sequence[Any], tokens: Sequence[Any]) -> list[Any]:
+        supervisor = self._supervisor
+        threads: list[Any] = supervisor.start_queue_runners(session)
+        tf.logging.info("Starting Queues.")
+        for optimizer, token in zip(optimizers, tokens):
+            supervisor.start_queue_runners(session, [optimizer.get_chief_queue_runner()])
+            session.run(token)
+        return threads
+
+    def _save(self, session: Any) -> None:
+        tf.logging.info("Finished training! Saving model to disk.")
+        supervisor = self._supervisor
+        supervisor.saver.save(session, supervisor.save_path, global_step=supervisor.global_step)
 
     def _take_steps(self, session: Any) -> None:
         supervisor = self._supervisor

@@ -97,16 +97,24 @@ def parallel_read(
         filenames = tf.train.string_input_producer(
             data_files, num_epochs=num_epochs, shuffle=shuffle, seed=seed, name="filenames"
         )
-        dtypes = list(dtypes or [tf.string, tf.string])
-        if shuffle:
-            queue: Any = tf.RandomShuffleQueue(
-                capacity, min_after_dequeue, dtypes, seed=seed, name="common_queue"
-            )
-        else:
-            queue = tf.FIFOQueue(capacity, dtypes, name="common_queue")
-        full = tf.cast(queue.size(), tf.float32) * (1.0 / capacity)
-        tf.summary.scalar(f"fraction_of_{capacity}_full", full)
+        queue = _common_queue(dtypes, shuffle, capacity, min_after_dequeue, seed)
         return ParallelReader(reader_class, queue, num_readers, reader_kwargs).read(filenames)
+
+
+def _common_queue(
+    dtypes: Sequence[Any] | None, shuffle: bool, capacity: int, min_after_dequeue: int, seed: int | None
+) -> Any:
+    """The queue of records, with a summary of how full it is."""
+    dtypes = list(dtypes or [tf.string, tf.string])
+    if shuffle:
+        queue: Any = tf.RandomShuffleQueue(
+            capacity, min_after_dequeue, dtypes, seed=seed, name="common_queue"
+        )
+    else:
+        queue = tf.FIFOQueue(capacity, dtypes, name="common_queue")
+    full = tf.cast(queue.size(), tf.float32) * (1.0 / capacity)
+    tf.summary.scalar(f"fraction_of_{capacity}_full", full)
+    return queue
 
 
 def single_pass_read(

@@ -67,12 +67,12 @@ class FeedingQueueRunner(QueueRunner):
         try:
             while coord is None or not coord.should_stop():
                 sess.run(enqueue_op, None if feed is None else feed())
-        except (*self._queue_closed_exception_types, StopIteration):
-            if self._ended(sess) == 0:
-                self._close(sess, self._close_op)
         except Exception as error:
-            self._ended(sess)
-            self._report(error, coord)
+            left = self._ended(sess)
+            if not isinstance(error, (StopIteration, *self._queue_closed_exception_types)):
+                self._report(error, coord)
+            elif left == 0:
+                self._close(sess, self._close_op)
         else:
             self._ended(sess)
 

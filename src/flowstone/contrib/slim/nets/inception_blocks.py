@@ -17,7 +17,7 @@ from flowstone.contrib import layers
 from flowstone.contrib.framework import arg_scope
 from flowstone.contrib.slim.nets.end_points import trunc_normal
 
-__all__ = ["batch_norm_scope", "checked_depth", "reduced_kernel_size", "run_blocks"]
+__all__ = ["batch_norm_scope", "checked_depth", "reduced_kernel_size", "run_blocks", "scores"]
 
 Blocks = Mapping[str, str | Sequence[str]]
 
@@ -83,6 +83,23 @@ def reduced_kernel_size(input_tensor: Any, kernel_size: Sequence[int]) -> list[i
     if None in sizes:
         return list(kernel_size)
     return [min(size, most) for size, most in zip(sizes, kernel_size)]
+
+
+def scores(
+    net: Any, kernel_size: Sequence[int], num_classes: int, keep_prob: float, spatial_squeeze: bool
+) -> tuple[Any, Any]:
+    """(the images' means after dropout, the scores of them), in the scope ``Logits``."""
+    with tf.variable_scope("Logits"):
+        kernel = reduced_kernel_size(net, kernel_size)
+        name = f"AvgPool_1a_{kernel[0]}x{kernel[1]}"
+        net = layers.avg_pool2d(net, kernel, padding="VALID", scope=name)
+        net = layers.dropout(net, keep_prob=keep_prob, scope="Dropout_1b")
+        logits = layers.conv2d(
+            net, num_classes, [1, 1], activation_fn=None, normalizer_fn=None, scope="Conv2d_1c_1x1"
+        )
+        if spatial_squeeze:
+            logits = tf.squeeze(logits, [1, 2], name="SpatialSqueeze")
+    return net, logits
 
 
 def batch_norm_scope(

@@ -15,6 +15,7 @@ from flowstone.contrib.slim.nets.inception_blocks import (
     checked_depth,
     reduced_kernel_size,
     run_blocks,
+    scores,
 )
 
 __all__ = ["inception_v2", "inception_v2_arg_scope", "inception_v2_base", "trunc_normal"]
@@ -145,16 +146,7 @@ def inception_v2(
         net, end_points = inception_v2_base(
             inputs, scope=outer, min_depth=min_depth, depth_multiplier=depth_multiplier
         )
-        with tf.variable_scope("Logits"):
-            kernel = reduced_kernel_size(net, [7, 7])
-            name = f"AvgPool_1a_{kernel[0]}x{kernel[1]}"
-            net = layers.avg_pool2d(net, kernel, padding="VALID", scope=name)
-            net = layers.dropout(net, keep_prob=dropout_keep_prob, scope="Dropout_1b")
-            logits = layers.conv2d(
-                net, num_classes, [1, 1], activation_fn=None, normalizer_fn=None, scope="Conv2d_1c_1x1"
-            )
-            if spatial_squeeze:
-                logits = tf.squeeze(logits, [1, 2], name="SpatialSqueeze")
+        _, logits = scores(net, [7, 7], num_classes, dropout_keep_prob, spatial_squeeze)
         end_points["Logits"] = logits
         end_points["Predictions"] = prediction_fn(logits, scope="Predictions")
     return logits, end_points

@@ -13,6 +13,7 @@ from flowstone.contrib.slim.nets.inception_blocks import (
     checked_depth,
     reduced_kernel_size,
     run_blocks,
+    scores,
 )
 
 __all__ = ["inception_v3", "inception_v3_arg_scope", "inception_v3_base", "trunc_normal"]
@@ -161,17 +162,8 @@ def inception_v3(
         )
         middle = end_points["Mixed_6e"]
         end_points["AuxLogits"] = _auxiliary_logits(middle, num_classes, depth, spatial_squeeze)
-        with tf.variable_scope("Logits"):
-            kernel = reduced_kernel_size(net, [8, 8])
-            name = f"AvgPool_1a_{kernel[0]}x{kernel[1]}"
-            net = layers.avg_pool2d(net, kernel, padding="VALID", scope=name)
-            net = layers.dropout(net, keep_prob=dropout_keep_prob, scope="Dropout_1b")
-            end_points["PreLogits"] = net
-            logits = layers.conv2d(
-                net, num_classes, [1, 1], activation_fn=None, normalizer_fn=None, scope="Conv2d_1c_1x1"
-            )
-            if spatial_squeeze:
-                logits = tf.squeeze(logits, [1, 2], name="SpatialSqueeze")
+        before, logits = scores(net, [8, 8], num_classes, dropout_keep_prob, spatial_squeeze)
+        end_points["PreLogits"] = before
         end_points["Logits"] = logits
         end_points["Predictions"] = prediction_fn(logits, scope="Predictions")
     return logits, end_points

@@ -9,7 +9,7 @@ from typing import Any
 import flowstone as tf
 from flowstone.contrib import layers
 from flowstone.contrib.framework import arg_scope
-from flowstone.contrib.slim.nets.end_points import end_points_of, squeezed
+from flowstone.contrib.slim.nets.end_points import end_points_of, scores, squeezed
 from flowstone.contrib.slim.nets.end_points import trunc_normal as trunc_normal
 
 __all__ = ["overfeat", "overfeat_arg_scope", "trunc_normal"]
@@ -54,19 +54,7 @@ def overfeat(
             net = layers.conv2d(net, 1024, [3, 3], scope="conv4")
             net = layers.conv2d(net, 1024, [3, 3], scope="conv5")
             net = layers.max_pool2d(net, [2, 2], scope="pool5")
-            with arg_scope(
-                [layers.conv2d],
-                weights_initializer=trunc_normal(0.005),
-                biases_initializer=tf.constant_initializer(0.1),
-            ):
-                net = layers.conv2d(net, 3072, [6, 6], padding="VALID", scope="fc6")
-                net = layers.dropout(net, dropout_keep_prob, is_training=is_training, scope="dropout6")
-                net = layers.conv2d(net, 4096, [1, 1], scope="fc7")
-                net = layers.dropout(net, dropout_keep_prob, is_training=is_training, scope="dropout7")
-                net = layers.conv2d(
-                    net, num_classes, [1, 1], activation_fn=None, normalizer_fn=None,
-                    biases_initializer=tf.zeros_initializer(), scope="fc8",
-                )  # fmt: skip
+            net = scores(net, 3072, [6, 6], num_classes, dropout_keep_prob, is_training)
         end_points = end_points_of(collection)
         return squeezed(net, spatial_squeeze, outer, end_points), end_points
 

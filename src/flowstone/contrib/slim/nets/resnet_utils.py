@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import flowstone as tf
 from flowstone.contrib import layers
 from flowstone.contrib.framework import add_arg_scope, arg_scope
+from flowstone.contrib.slim.nets.end_points import end_points_of
 
-__all__ = ["Block", "conv2d_same", "resnet_arg_scope", "stack_blocks_dense", "subsample"]
+__all__ = ["Block", "conv2d_same", "resnet_arg_scope", "scored", "stack_blocks_dense", "subsample"]
 
 
 class Block(NamedTuple):
@@ -80,6 +81,16 @@ def stack_blocks_dense(
     if output_stride is not None and current_stride != output_stride:
         raise unreached
     return net
+
+
+def scored(net: Any, num_classes: int | None, collection: str) -> tuple[Any, dict[str, Any]]:
+    """(the scores, or `net` itself without classes; the collected layers by name with ``predictions``)."""
+    if num_classes is None:
+        return net, end_points_of(collection)
+    net = layers.conv2d(net, num_classes, [1, 1], activation_fn=None, normalizer_fn=None, scope="logits")
+    end_points = end_points_of(collection)
+    end_points["predictions"] = layers.softmax(net, scope="predictions")
+    return net, end_points
 
 
 def resnet_arg_scope(

@@ -9,7 +9,6 @@ import flowstone as tf
 from flowstone.contrib import layers
 from flowstone.contrib.framework import add_arg_scope, arg_scope
 from flowstone.contrib.slim.nets import resnet_utils
-from flowstone.contrib.slim.nets.end_points import end_points_of
 from flowstone.contrib.slim.nets.resnet_utils import resnet_arg_scope as resnet_arg_scope
 
 __all__ = [
@@ -54,6 +53,16 @@ def bottleneck(
         return layers.utils.collect_named_outputs(outputs_collections, outer.name, output)
 
 
+def _root_block(inputs: Any, output_stride: int | None) -> tuple[Any, int | None]:
+    """The images reduced fourfold, and how much smaller what follows may make them."""
+    if output_stride is not None:
+        if output_stride % 4 != 0:
+            raise ValueError("The output_stride needs to be a multiple of 4.")
+        output_stride //= 4
+    net = resnet_utils.conv2d_same(inputs, 64, 7, stride=2, scope="conv1")
+    return layers.max_pool2d(net, [3, 3], stride=2, scope="pool1"), output_stride
+
+
 def resnet_v1(
     inputs: Any,
     blocks: Sequence[resnet_utils.Block],
@@ -86,23 +95,11 @@ def resnet_v1(
         ), arg_scope([layers.batch_norm], is_training=is_training):  # fmt: skip
             net = inputs
             if include_root_block:
-                if output_stride is not None:
-                    if output_stride % 4 != 0:
-                        raise ValueError("The output_stride needs to be a multiple of 4.")
-                    output_stride //= 4
-                net = resnet_utils.conv2d_same(net, 64, 7, stride=2, scope="conv1")
-                net = layers.max_pool2d(net, [3, 3], stride=2, scope="pool1")
+                net, output_stride = _root_block(net, output_stride)
             net = resnet_utils.stack_blocks_dense(net, blocks, output_stride)
             if global_pool:
                 net = tf.reduce_mean(net, [1, 2], name="pool5", keepdims=True)
-            if num_classes is not None:
-                net = layers.conv2d(
-                    net, num_classes, [1, 1], activation_fn=None, normalizer_fn=None, scope="logits"
-                )
-            end_points = end_points_of(collection)
-            if num_classes is not None:
-                end_points["predictions"] = layers.softmax(net, scope="predictions")
-            return net, end_points
+            return resnet_utils.scored(net, num_classes, collection)
 
 
 def resnet_v1_block(scope: str, base_depth: int, num_units: int, stride: int) -> resnet_utils.Block:
