@@ -3,8 +3,9 @@
 `module_names.txt` lists which modules TensorFlow 1.4 and 1.15 had. A package `tensorflow.contrib.NAME` that
 is here is the package `flowstone.contrib.NAME` itself. The names of a module within it are looked up in the
 file of the module's own name, then in the package: those of `tf.contrib.rnn.python.ops.core_rnn_cell` in
-`flowstone.contrib.rnn.core_rnn_cell`, then in `flowstone.contrib.rnn`. `ELSEWHERE` lists the modules whose
-names lie elsewhere.
+`flowstone.contrib.rnn.core_rnn_cell`, then in `flowstone.contrib.rnn`. A folder of the package keeps its
+modules: `tf.contrib.slim.python.slim.nets.vgg` is `flowstone.contrib.slim.nets.vgg`. `ELSEWHERE` lists the
+modules whose names lie elsewhere.
 
     >>> find_contrib_sources("tensorflow.contrib.rnn.python.ops.core_rnn_cell")
     ('flowstone.contrib.rnn.core_rnn_cell', 'flowstone.contrib.rnn')
@@ -75,6 +76,9 @@ def find_contrib_sources(name: str) -> tuple[str, ...] | None:
     if leaf.startswith("gen_") and leaf.endswith(("_ops", "_op")):
         return ("flowstone.framework.generated_ops",)
     own = f"flowstone.contrib.{package}"
-    if below.startswith("python.ops.bijectors."):
-        own = f"{own}.bijectors"
-    return (own,) if leaf in ("python", "ops", package) else (f"{own}.{leaf}", own)
+    if leaf in ("python", "ops", package):
+        return (own,)
+    folder = below.split(".")[-2] if "." in below else ""
+    if folder and (Path(__file__).parent / package / folder / f"{leaf}.py").exists():
+        return (f"{own}.{folder}.{leaf}", f"{own}.{folder}", own)
+    return (f"{own}.{leaf}", own)

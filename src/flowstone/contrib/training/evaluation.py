@@ -42,7 +42,7 @@ def get_or_create_eval_step() -> Any:
     )  # fmt: skip
 
 
-class StopAfterNEvalsHook(tf.train.SessionRunHook):  # type: ignore[misc, name-defined]
+class StopAfterNEvalsHook(tf.train.SessionRunHook):  # type: ignore[misc]
     """Ends an evaluation after `num_evals` runs of its operations (None: at the end of the input).
 
     `log_progress`: whether it logs how many have run, ten times at most.
@@ -73,7 +73,7 @@ class StopAfterNEvalsHook(tf.train.SessionRunHook):  # type: ignore[misc, name-d
             run_context.request_stop()
 
 
-class SummaryAtEndHook(tf.train.SessionRunHook):  # type: ignore[misc, name-defined]
+class SummaryAtEndHook(tf.train.SessionRunHook):  # type: ignore[misc]
     """Writes summaries at the end of a session, under the global step.
 
     Args:

@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import flowstone as tf
+from flowstone.training.queue_runner import QueueRunner
 
 __all__ = ["FeedingQueueRunner"]
 
 
-class FeedingQueueRunner(tf.train.QueueRunner):
+class FeedingQueueRunner(QueueRunner):
     """Enqueue operations of a queue, each with a function that gives what it is fed.
 
     `feed_fns`: functions without arguments, one an operation; each gives the `feed_dict` of the next run. A
@@ -66,12 +67,12 @@ class FeedingQueueRunner(tf.train.QueueRunner):
         try:
             while coord is None or not coord.should_stop():
                 sess.run(enqueue_op, None if feed is None else feed())
-        except (*self._queue_closed_exception_types, StopIteration):
-            if self._ended(sess) == 0:
-                self._close(sess, self._close_op)
         except Exception as error:
-            self._ended(sess)
-            self._report(error, coord)
+            left = self._ended(sess)
+            if not isinstance(error, (StopIteration, *self._queue_closed_exception_types)):
+                self._report(error, coord)
+            elif left == 0:
+                self._close(sess, self._close_op)
         else:
             self._ended(sess)
 
