@@ -79,6 +79,6 @@ def find_contrib_sources(name: str) -> tuple[str, ...] | None:
     if leaf in ("python", "ops", package):
         return (own,)
     folder = below.split(".")[-2] if "." in below else ""
-    if folder and (Path(__file__).parent / package / folder / f"{leaf}.py").exists():
+    if folder and (Path(__file__).parent / package / folder).is_dir():
         return (f"{own}.{folder}.{leaf}", f"{own}.{folder}", own)
     return (f"{own}.{leaf}", own)
