@@ -4,28 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import textwrap
-from pathlib import Path
 
 import pytest
 
 from flowstone.compat.module_paths import MODULE_PATHS, find_sources
-
-SOURCE = str(Path(__file__).parents[2] / "src")
-
-
-def run(program: str) -> str:
-    """The output of a program in which tensorflow is flowstone."""
-    start = f"import sys; sys.path.insert(0, {SOURCE!r})\n"
-    start += "from flowstone.compat import tensorflow as t; t.install(); t.install()\n"
-    result = subprocess.run(
-        [sys.executable, "-c", start + textwrap.dedent(program)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert result.returncode == 0, result.stderr
-    return result.stdout
+from installed_programs import SOURCE, run
 
 
 def test_tensorflow_is_flowstone_itself() -> None:

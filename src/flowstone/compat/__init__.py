@@ -5,8 +5,8 @@
 | `tensorflow` | the module name `tensorflow` and all below it (`tensorflow.install()`) |
 | `module_paths` | where the names of TensorFlow's internal modules are found here, as a table |
 | `behaviour` | `disable_v2_behavior` and the other switches between TensorFlow 1 and 2 |
-| `internals` | the few functions that only TensorFlow's internal modules have |
-| `paper_era` | what programs of 2015 and 2016 call things |
+| `internals` | what only TensorFlow's internal modules have, a file a module |
+| `eras` | what programs of 2015 and 2016 call things, and how |
 | `mnist` | the tutorials' reader of MNIST |
 | `text` | bytes and text |
 

@@ -226,6 +226,18 @@ _EXAMPLES = {
     "tutorials.mnist.input_data": "compat.mnist",
 }
 
+# The models that TensorFlow 0.5 to 0.11 came with.
+_MODELS = {
+    "": "",
+    "rnn": "",
+    "rnn.linear": "nn.rnn_cell",
+    "rnn.ptb": "",
+    "rnn.ptb.reader": "compat.eras.ptb_reader",
+    "rnn.rnn": "nn",
+    "rnn.rnn_cell": "nn.rnn_cell",
+    "rnn.seq2seq": "contrib.legacy_seq2seq",
+}
+
 _GENERATED = re.compile(r"tensorflow\.python\.(ops|training)\.gen_\w+_ops")
 # Generated protocol buffers: the common ones are the package tensorboard's.
 PROTO_PACKAGES = ("tensorboard.compat.proto", "flowstone.io.proto")
@@ -274,7 +286,7 @@ def _table() -> dict[str, tuple[str, ...]]:
     for family in ("example", "framework", "lib", "lib.core", "profiler", "protobuf", "util"):
         table[f"tensorflow.core.{family}"] = ()
     training = {f"training.{name}": f"train training.{name}" for name in _TRAINING.split()}
-    rooms = {"python": _PYTHON | training, "examples": _EXAMPLES}
+    rooms = {"python": _PYTHON | training, "examples": _EXAMPLES, "models": _MODELS}
     for root, entries in rooms.items():
         for path, sources in entries.items():
             name = f"tensorflow.{root}.{path}" if path else f"tensorflow.{root}"

@@ -8,7 +8,7 @@ After `install()`, an import of
   names up where that table says, each when it is first asked for,
 - anything else fails with a `ModuleNotFoundError` that says flowstone does not have it.
 
-Old names that flowstone lacks as attributes are then found in `paper_era`, and `tf.contrib`, `tf.python` and
+Old names that flowstone lacks as attributes are then found in `eras`, and `tf.contrib`, `tf.python` and
 so on in the alias modules.
 
     >>> install()
@@ -28,8 +28,7 @@ from types import ModuleType
 from typing import Any
 
 import flowstone
-from flowstone.compat import module_paths, paper_era
-from flowstone.contrib import deprecated
+from flowstone.compat import eras, module_paths
 from flowstone.framework.alias_modules import (
     AliasModule,
     alias_module,
@@ -40,7 +39,7 @@ from flowstone.framework.alias_modules import (
 __all__ = ["TensorFlowFinder", "install"]
 
 # Roots that are attributes of `tf` without an import: tf.python.ops.
-_ROOTS = ("core", "examples", "python")
+_ROOTS = ("core", "examples", "models", "python")
 
 
 class TensorFlowFinder(MetaPathFinder, Loader):
@@ -83,26 +82,9 @@ def _public_module(fullname: str) -> ModuleType | None:
     return import_if_there(f"flowstone.{inner}")
 
 
-def _chain_missing_names() -> None:
-    """Lets flowstone look up paper-era names and the alias modules' roots where it has no name itself."""
-    own = flowstone.__dict__.get("__getattr__")
-
-    def __getattr__(name: str) -> Any:
-        if name in _ROOTS:
-            return import_module(f"tensorflow.{name}")
-        reason: AttributeError | None = None
-        if own is not None:
-            try:
-                return own(name)
-            except AttributeError as error:
-                reason = error
-        if name in paper_era.RENAMED:
-            return getattr(flowstone, paper_era.RENAMED[name])
-        if name in deprecated.__all__:
-            return getattr(deprecated, name)
-        raise AttributeError(f"flowstone does not have the name tf.{name}") from reason
-
-    flowstone.__dict__["__getattr__"] = __getattr__
+def _internal_root(name: str) -> Any:
+    """The internal module that is an attribute of `tf`, such as `tf.python`; None for other names."""
+    return import_module(f"tensorflow.{name}") if name in _ROOTS else None
 
 
 def _keep_tensorboard_to_itself() -> None:
@@ -125,5 +107,4 @@ def install() -> None:
     sys.meta_path.insert(0, TensorFlowFinder())
     import_module("flowstone.keras")  # which finds the package keras, should the program import it
     _keep_tensorboard_to_itself()
-    _chain_missing_names()
-    paper_era.install()
+    eras.install(_internal_root)

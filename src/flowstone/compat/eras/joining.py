@@ -1,7 +1,4 @@
-"""What programs of 2015 and 2016 call things: the white paper's Figure 1 and TensorFlow 0.x.
-
-`RENAMED` lists names that only changed; `compat.tensorflow` looks them up when flowstone lacks a name. Where
-a function kept its name but not its arguments, `install()` puts one in its place that understands both forms:
+"""The white paper's Figure 1 and TensorFlow 0.x: placeholders without a type, axes before values.
 
 | then | now |
 | --- | --- |
@@ -20,40 +17,7 @@ from typing import Any
 
 import flowstone
 
-__all__ = ["RENAMED", "concat", "install", "placeholder", "split"]
-
-RENAMED: dict[str, str] = {
-    "batch_cholesky": "cholesky",
-    "batch_cholesky_solve": "cholesky_solve",
-    "batch_fft": "fft",
-    "batch_fft2d": "fft2d",
-    "batch_fft3d": "fft3d",
-    "batch_ifft": "ifft",
-    "batch_ifft2d": "ifft2d",
-    "batch_ifft3d": "ifft3d",
-    "batch_matmul": "matmul",
-    "batch_matrix_band_part": "matrix_band_part",
-    "batch_matrix_determinant": "matrix_determinant",
-    "batch_matrix_diag": "matrix_diag",
-    "batch_matrix_diag_part": "matrix_diag_part",
-    "batch_matrix_inverse": "matrix_inverse",
-    "batch_matrix_set_diag": "matrix_set_diag",
-    "batch_matrix_solve": "matrix_solve",
-    "batch_matrix_solve_ls": "matrix_solve_ls",
-    "batch_matrix_transpose": "matrix_transpose",
-    "batch_matrix_triangular_solve": "matrix_triangular_solve",
-    "batch_self_adjoint_eig": "self_adjoint_eig",
-    "batch_svd": "svd",
-    "complex_abs": "abs",
-    "inv": "reciprocal",
-    "listdiff": "setdiff1d",
-    "mul": "multiply",
-    "neg": "negative",
-    "pack": "stack",
-    "select": "where",
-    "sub": "subtract",
-    "unpack": "unstack",
-}
+__all__ = ["concat", "install", "placeholder", "split"]
 
 _placeholder: Any = flowstone.placeholder
 _concat: Any = flowstone.concat
@@ -105,6 +69,5 @@ def install() -> None:
     public.placeholder = placeholder
     public.concat = concat
     public.split = split
-    public.train.SummaryWriter = public.summary.FileWriter
     for session in (public.Session, public.InteractiveSession):
         session.Run = session.run
