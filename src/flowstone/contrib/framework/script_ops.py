@@ -12,14 +12,9 @@ __all__ = ["py_func"]
 
 
 def py_func(
-    func: Callable[..., Any],
-    args: Sequence[Any] = (),
-    kwargs: Mapping[str, Any] | None = None,
-    output_types: Any = None,
-    output_shapes: Any = None,
-    stateful: bool = True,
-    name: str | None = None,
-) -> Any:
+    func: Callable[..., Any], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None,
+    output_types: Any = None, output_shapes: Any = None, stateful: bool = True, name: str | None = None,
+) -> Any:  # fmt: skip
     """`func(*args, **kwargs)` on NumPy arrays in each step.
 
     Args:
@@ -33,14 +28,7 @@ def py_func(
         TypeError: `func` cannot be called, `args` is no list or tuple, `kwargs` no dict, or types are
             missing.
     """
-    if not callable(func):
-        raise TypeError(f"func must be callable, but is {func!r}")
-    if not isinstance(args, (list, tuple)):
-        raise TypeError(f"args must be list and not {type(args)}. args: {args}")
-    if kwargs is not None and not isinstance(kwargs, dict):
-        raise TypeError(f"kwargs must be dict and not {type(kwargs)}. args: {kwargs}")
-    if output_types is None:
-        raise TypeError("output_types must be given")
+    _check(func, args, kwargs, output_types)
     given = (tuple(args), dict(kwargs or {}))
     tensors = [tf.convert_to_tensor(value) for value in nest.flatten(given)]
 
@@ -57,6 +45,17 @@ def py_func(
         for result, shape in zip(results, shapes):
             result.set_shape(shape)
     return nest.pack_sequence_as(output_types, list(results))
+
+
+def _check(func: Any, args: Any, kwargs: Any, output_types: Any) -> None:
+    if not callable(func):
+        raise TypeError(f"func must be callable, but is {func!r}")
+    if not isinstance(args, (list, tuple)):
+        raise TypeError(f"args must be list and not {type(args)}. args: {args}")
+    if kwargs is not None and not isinstance(kwargs, dict):
+        raise TypeError(f"kwargs must be dict and not {type(kwargs)}. args: {kwargs}")
+    if output_types is None:
+        raise TypeError("output_types must be given")
 
 
 def _shapes_like(types: Any, shapes: Any) -> list[Any]:
