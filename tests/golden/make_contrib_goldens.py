@@ -16,6 +16,7 @@ TESTS = pathlib.Path(__file__).parents[1]
 sys.path[:0] = [str(TESTS / "contrib" / folder) for folder in ("layers", "losses", "metrics")]
 
 import loss_programs  # noqa: E402
+import metric_learning_programs  # noqa: E402
 import metric_programs  # noqa: E402
 import step_programs  # noqa: E402
 import tensorflow as tf  # noqa: E402
@@ -23,7 +24,12 @@ import tensorflow as tf  # noqa: E402
 
 def main() -> None:
     tf.logging.set_verbosity(tf.logging.FATAL)
-    modules = {"losses": loss_programs, "metrics": metric_programs, "steps": step_programs}
+    modules = {
+        "losses": loss_programs,
+        "metric_learning": metric_learning_programs,
+        "metrics": metric_programs,
+        "steps": step_programs,
+    }
     for name, module in modules.items():
         lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in module.answers(tf).items()]
         text = "{\n" + ",\n".join(lines) + "\n}\n"

@@ -67,6 +67,8 @@ def cases(tf: Any) -> dict[str, Any]:
         f1_weighted=lambda: m.f1_score(b(), p(), w, num_thresholds=10),
         recall_at_precision=lambda: m.recall_at_precision(b(), p(), 0.7),
         precision_at_recall=lambda: m.precision_at_recall(b(), p(), 0.6),
+        histogram=lambda: m.auc_using_histogram(b(), p(), [0.0, 1.0], nbins=10),
+        histogram_coarse=lambda: m.auc_using_histogram(b(), p(), [0.0, 1.0], nbins=2, name="coarse"),
         equal_thresholds=lambda: m.precision_recall_at_equal_thresholds(b(), p(), num_thresholds=5),
         equal_thresholds_weighted=lambda: m.precision_recall_at_equal_thresholds(
             b(), p(), w, num_thresholds=3

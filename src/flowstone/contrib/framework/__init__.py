@@ -19,9 +19,11 @@ __getattr__, __dir__ = package_names(
     {
         "flowstone": "CriticalSection TensorSpec argsort assert_same_float_dtype assert_scalar"
         " convert_to_tensor_or_sparse_tensor is_tensor sort",
+        "flowstone.contrib.framework.deprecation": "deprecated deprecated_arg_values deprecated_args",
         "flowstone.contrib.framework.graph_util": "get_placeholders",
         "flowstone.contrib.framework.ops": "get_graph_from_inputs get_name_scope prepend_name_scope"
         " strip_name_scope",
+        "flowstone.contrib.framework.script_ops": "py_func",
         "flowstone.contrib.framework.tensor_util": "assert_scalar_int reduce_sum_n"
         " remove_squeezable_dimensions with_same_shape with_shape",
         "flowstone.contrib.framework.variables": "VariableDeviceChooser add_model_variable"

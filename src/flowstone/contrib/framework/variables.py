@@ -59,21 +59,12 @@ def _untrained(collection: str, value: Any, validate_shape: bool, name: str | No
 
 @add_arg_scope
 def variable(
-    name: str,
-    shape: Any = None,
-    dtype: Any = None,
-    initializer: Initializer = None,
-    regularizer: Regularizer = None,
-    trainable: bool = True,
-    collections: Iterable[str] | None = None,
-    caching_device: Any = None,
-    device: Any = None,
-    partitioner: Any = None,
-    custom_getter: Callable[..., Any] | None = None,
-    use_resource: bool | None = None,
-    synchronization: Any = tf.VariableSynchronization.AUTO,
-    aggregation: Any = tf.VariableAggregation.NONE,
-) -> Any:
+    name: str, shape: Any = None, dtype: Any = None, initializer: Initializer = None,
+    regularizer: Regularizer = None, trainable: bool = True, collections: Iterable[str] | None = None,
+    caching_device: Any = None, device: Any = None, partitioner: Any = None,
+    custom_getter: Callable[..., Any] | None = None, use_resource: bool | None = None,
+    synchronization: Any = tf.VariableSynchronization.AUTO, aggregation: Any = tf.VariableAggregation.NONE,
+) -> Any:  # fmt: skip
     """The variable of this name in the scope in force, an existing one or a new one, as `tf.get_variable`.
 
     Args:

@@ -37,30 +37,15 @@ _DEFAULTS = {
 
 @add_arg_scope
 def batch_norm(
-    inputs: Any,
-    decay: float = 0.999,
-    center: bool = True,
-    scale: bool = False,
-    epsilon: float = 0.001,
-    activation_fn: Function | None = None,
-    param_initializers: Mapping[str, Any] | None = None,
-    param_regularizers: Mapping[str, Any] | None = None,
-    updates_collections: Any = tf.GraphKeys.UPDATE_OPS,
-    is_training: Any = True,
-    reuse: Any = None,
-    variables_collections: Any = None,
-    outputs_collections: Any = None,
-    trainable: bool = True,
-    batch_weights: Any = None,
-    fused: bool | None = None,
-    data_format: str = "NHWC",
-    zero_debias_moving_mean: bool = False,
-    scope: Any = None,
-    renorm: bool = False,
-    renorm_clipping: Mapping[str, Any] | None = None,
-    renorm_decay: float = 0.99,
-    adjustment: Function | None = None,
-) -> Any:
+    inputs: Any, decay: float = 0.999, center: bool = True, scale: bool = False, epsilon: float = 0.001,
+    activation_fn: Function | None = None, param_initializers: Mapping[str, Any] | None = None,
+    param_regularizers: Mapping[str, Any] | None = None, updates_collections: Any = tf.GraphKeys.UPDATE_OPS,
+    is_training: Any = True, reuse: Any = None, variables_collections: Any = None,
+    outputs_collections: Any = None, trainable: bool = True, batch_weights: Any = None,
+    fused: bool | None = None, data_format: str = "NHWC", zero_debias_moving_mean: bool = False,
+    scope: Any = None, renorm: bool = False, renorm_clipping: Mapping[str, Any] | None = None,
+    renorm_decay: float = 0.99, adjustment: Function | None = None,
+) -> Any:  # fmt: skip
     """gamma * (inputs - mean) / sqrt(variance + epsilon) + beta, by channel (Ioffe and Szegedy, 2015).
 
     Args:

@@ -78,27 +78,14 @@ def _apply(kind: Any, inputs: Any, num_outputs: int, given: Mapping[str, Any], *
 
 @add_arg_scope
 def convolution(
-    inputs: Any,
-    num_outputs: int,
-    kernel_size: Any,
-    stride: Any = 1,
-    padding: str = "SAME",
-    data_format: str | None = None,
-    rate: Any = 1,
-    activation_fn: Function | None = tf.nn.relu,
-    normalizer_fn: Function | None = None,
-    normalizer_params: Mapping[str, Any] | None = None,
-    weights_initializer: Any = XAVIER,
-    weights_regularizer: Function | None = None,
-    biases_initializer: Any = ZEROS,
-    biases_regularizer: Function | None = None,
-    reuse: Any = None,
-    variables_collections: Any = None,
-    outputs_collections: Any = None,
-    trainable: bool = True,
-    scope: Any = None,
-    conv_dims: int | None = None,
-) -> Any:
+    inputs: Any, num_outputs: int, kernel_size: Any, stride: Any = 1, padding: str = "SAME",
+    data_format: str | None = None, rate: Any = 1, activation_fn: Function | None = tf.nn.relu,
+    normalizer_fn: Function | None = None, normalizer_params: Mapping[str, Any] | None = None,
+    weights_initializer: Any = XAVIER, weights_regularizer: Function | None = None,
+    biases_initializer: Any = ZEROS, biases_regularizer: Function | None = None, reuse: Any = None,
+    variables_collections: Any = None, outputs_collections: Any = None, trainable: bool = True,
+    scope: Any = None, conv_dims: int | None = None,
+) -> Any:  # fmt: skip
     """A convolution of one, two or three dimensions, by the rank of the inputs.
 
     Args:

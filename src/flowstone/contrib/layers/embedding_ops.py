@@ -14,15 +14,10 @@ __all__ = [
 
 
 def safe_embedding_lookup_sparse(
-    embedding_weights: Any,
-    sparse_ids: Any,
-    sparse_weights: Any = None,
-    combiner: str | None = None,
-    default_id: int | None = None,
-    name: str | None = None,
-    partition_strategy: str = "div",
+    embedding_weights: Any, sparse_ids: Any, sparse_weights: Any = None, combiner: str | None = None,
+    default_id: int | None = None, name: str | None = None, partition_strategy: str = "div",
     max_norm: float | None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Embeddings of rows of ids, combined; rows without ids, and ids below 0, are taken care of.
 
     Args:

@@ -62,16 +62,10 @@ def _dense_to_sparse_tensor(ids: Any) -> Any:
 
 
 def embed_sequence(
-    ids: Any,
-    vocab_size: int | None = None,
-    embed_dim: int | None = None,
-    unique: bool = False,
-    initializer: Any = None,
-    regularizer: Any = None,
-    trainable: bool = True,
-    scope: Any = None,
+    ids: Any, vocab_size: int | None = None, embed_dim: int | None = None, unique: bool = False,
+    initializer: Any = None, regularizer: Any = None, trainable: bool = True, scope: Any = None,
     reuse: Any = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """An embedding for each of the ids.
 
     Args:

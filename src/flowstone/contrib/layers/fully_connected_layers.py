@@ -36,21 +36,13 @@ ZEROS = tf.zeros_initializer()
 
 @add_arg_scope
 def fully_connected(
-    inputs: Any,
-    num_outputs: int,
-    activation_fn: Function | None = tf.nn.relu,
-    normalizer_fn: Function | None = None,
-    normalizer_params: Mapping[str, Any] | None = None,
-    weights_initializer: Any = XAVIER,
-    weights_regularizer: Function | None = None,
-    biases_initializer: Any = ZEROS,
-    biases_regularizer: Function | None = None,
-    reuse: Any = None,
-    variables_collections: Any = None,
-    outputs_collections: Any = None,
-    trainable: bool = True,
+    inputs: Any, num_outputs: int, activation_fn: Function | None = tf.nn.relu,
+    normalizer_fn: Function | None = None, normalizer_params: Mapping[str, Any] | None = None,
+    weights_initializer: Any = XAVIER, weights_regularizer: Function | None = None,
+    biases_initializer: Any = ZEROS, biases_regularizer: Function | None = None, reuse: Any = None,
+    variables_collections: Any = None, outputs_collections: Any = None, trainable: bool = True,
     scope: Any = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """A fully connected layer: activation(inputs @ weights + biases), along the last dimension.
 
     Args:
@@ -148,19 +140,13 @@ def bias_add(
 
 @add_arg_scope
 def legacy_fully_connected(
-    x: Any,
-    num_output_units: int,
-    activation_fn: Function | None = None,
-    weight_init: Any = XAVIER,
-    bias_init: Any = ZEROS,
-    name: str | None = None,
+    x: Any, num_output_units: int, activation_fn: Function | None = None, weight_init: Any = XAVIER,
+    bias_init: Any = ZEROS, name: str | None = None,
     weight_collections: Sequence[str] = (tf.GraphKeys.WEIGHTS,),
     bias_collections: Sequence[str] = (tf.GraphKeys.BIASES,),
-    output_collections: Sequence[str] = (tf.GraphKeys.ACTIVATIONS,),
-    trainable: bool = True,
-    weight_regularizer: Function | None = None,
-    bias_regularizer: Function | None = None,
-) -> Any:
+    output_collections: Sequence[str] = (tf.GraphKeys.ACTIVATIONS,), trainable: bool = True,
+    weight_regularizer: Function | None = None, bias_regularizer: Function | None = None,
+) -> Any:  # fmt: skip
     """activation(x @ weights + bias), the layer of the first versions; see `fully_connected`.
 
     Args:

@@ -41,20 +41,19 @@ def _parameters(
     return found[0], found[1]
 
 
+def _rank(inputs: Any) -> int:
+    rank: int | None = inputs.shape.ndims
+    if rank is None:
+        raise ValueError(f"Inputs {inputs.name} has undefined rank.")
+    return rank
+
+
 @add_arg_scope
 def layer_norm(
-    inputs: Any,
-    center: bool = True,
-    scale: bool = True,
-    activation_fn: Function | None = None,
-    reuse: Any = None,
-    variables_collections: Any = None,
-    outputs_collections: Any = None,
-    trainable: bool = True,
-    begin_norm_axis: int = 1,
-    begin_params_axis: int = -1,
-    scope: Any = None,
-) -> Any:
+    inputs: Any, center: bool = True, scale: bool = True, activation_fn: Function | None = None,
+    reuse: Any = None, variables_collections: Any = None, outputs_collections: Any = None,
+    trainable: bool = True, begin_norm_axis: int = 1, begin_params_axis: int = -1, scope: Any = None,
+) -> Any:  # fmt: skip
     """Normalises each example by its own mean and variance (Ba et al., 2016).
 
     Args:
@@ -70,9 +69,7 @@ def layer_norm(
     given = dict(locals())
     with tf.variable_scope(scope, "LayerNorm", [inputs], reuse=reuse) as sc:
         inputs = tf.convert_to_tensor(inputs)
-        shape, rank = inputs.shape, inputs.shape.ndims
-        if rank is None:
-            raise ValueError(f"Inputs {inputs.name} has undefined rank.")
+        shape, rank = inputs.shape, _rank(inputs)
         first = begin_norm_axis + rank if begin_norm_axis < 0 else begin_norm_axis
         if begin_params_axis >= rank or first >= rank:
             raise ValueError(
@@ -94,19 +91,11 @@ def layer_norm(
 
 @add_arg_scope
 def instance_norm(
-    inputs: Any,
-    center: bool = True,
-    scale: bool = True,
-    epsilon: float = 1e-6,
-    activation_fn: Function | None = None,
-    param_initializers: Mapping[str, Any] | None = None,
-    reuse: Any = None,
-    variables_collections: Any = None,
-    outputs_collections: Any = None,
-    trainable: bool = True,
-    data_format: str = "NHWC",
-    scope: Any = None,
-) -> Any:
+    inputs: Any, center: bool = True, scale: bool = True, epsilon: float = 1e-6,
+    activation_fn: Function | None = None, param_initializers: Mapping[str, Any] | None = None,
+    reuse: Any = None, variables_collections: Any = None, outputs_collections: Any = None,
+    trainable: bool = True, data_format: str = "NHWC", scope: Any = None,
+) -> Any:  # fmt: skip
     """Normalises each channel of each example by its own mean and variance (Ulyanov et al., 2016).
 
     Args:
@@ -124,9 +113,7 @@ def instance_norm(
         raise ValueError("data_format has to be either NCHW or NHWC.")
     with tf.variable_scope(scope, "InstanceNorm", [inputs], reuse=reuse) as sc:
         inputs = tf.convert_to_tensor(inputs)
-        shape, rank = inputs.shape, inputs.shape.ndims
-        if rank is None:
-            raise ValueError(f"Inputs {inputs.name} has undefined rank.")
+        shape, rank = inputs.shape, _rank(inputs)
         channel_axis = 1 if data_format == "NCHW" else rank - 1
         sizes = shape[channel_axis : channel_axis + 1]
         if not sizes.is_fully_defined():
@@ -146,22 +133,12 @@ def instance_norm(
 
 @add_arg_scope
 def group_norm(
-    inputs: Any,
-    groups: int = 32,
-    channels_axis: int = -1,
-    reduction_axes: Sequence[int] = (-3, -2),
-    center: bool = True,
-    scale: bool = True,
-    epsilon: float = 1e-6,
-    activation_fn: Function | None = None,
-    param_initializers: Mapping[str, Any] | None = None,
-    reuse: Any = None,
-    variables_collections: Any = None,
-    outputs_collections: Any = None,
-    trainable: bool = True,
-    scope: Any = None,
+    inputs: Any, groups: int = 32, channels_axis: int = -1, reduction_axes: Sequence[int] = (-3, -2),
+    center: bool = True, scale: bool = True, epsilon: float = 1e-6, activation_fn: Function | None = None,
+    param_initializers: Mapping[str, Any] | None = None, reuse: Any = None, variables_collections: Any = None,
+    outputs_collections: Any = None, trainable: bool = True, scope: Any = None,
     mean_close_to_zero: bool = False,
-) -> Any:
+) -> Any:  # fmt: skip
     """Normalises groups of channels of each example by their own mean and variance (Wu and He, 2018).
 
     Args:
@@ -181,9 +158,7 @@ def group_norm(
     """
     given = dict(locals())
     inputs = tf.convert_to_tensor(inputs)
-    shape, rank = inputs.shape, inputs.shape.ndims
-    if rank is None:
-        raise ValueError(f"Inputs {inputs.name} has undefined rank.")
+    shape, rank = inputs.shape, _rank(inputs)
     axis, reduced = _axes(rank, channels_axis, reduction_axes)
     channels = shape.as_list()[axis]
     _check_groups(inputs, channels, groups)

@@ -25,21 +25,13 @@ OPTIMIZER_SUMMARIES = ["learning_rate", "loss", "gradients", "gradient_norm", "g
 
 
 def optimize_loss(
-    loss: Any,
-    global_step: Any,
-    learning_rate: Any,
-    optimizer: Any,
-    gradient_noise_scale: float | None = None,
-    gradient_multipliers: Mapping[Any, Any] | None = None,
-    clip_gradients: Any = None,
-    learning_rate_decay_fn: Callable[[Any, Any], Any] | None = None,
-    update_ops: Sequence[Any] | None = None,
-    variables: Sequence[Any] | None = None,
-    name: str | None = None,
-    summaries: Sequence[str] | None = None,
-    colocate_gradients_with_ops: bool = False,
+    loss: Any, global_step: Any, learning_rate: Any, optimizer: Any,
+    gradient_noise_scale: float | None = None, gradient_multipliers: Mapping[Any, Any] | None = None,
+    clip_gradients: Any = None, learning_rate_decay_fn: Callable[[Any, Any], Any] | None = None,
+    update_ops: Sequence[Any] | None = None, variables: Sequence[Any] | None = None, name: str | None = None,
+    summaries: Sequence[str] | None = None, colocate_gradients_with_ops: bool = False,
     increment_global_step: bool = True,
-) -> Any:
+) -> Any:  # fmt: skip
     """A tensor with the loss; to run it makes a step of training.
 
     Args:

@@ -29,13 +29,9 @@ def softmax(logits: Any, scope: Any = None) -> Any:
 
 @add_arg_scope
 def spatial_softmax(
-    features: Any,
-    temperature: Any = None,
-    name: str | None = None,
-    variables_collections: Any = None,
-    trainable: bool = True,
-    data_format: str = "NHWC",
-) -> Any:
+    features: Any, temperature: Any = None, name: str | None = None, variables_collections: Any = None,
+    trainable: bool = True, data_format: str = "NHWC",
+) -> Any:  # fmt: skip
     """Where each channel of an image is largest, softly: the mean position under a softmax over positions.
 
     Source: Finn et al., "Deep Spatial Autoencoders for Visuomotor Learning" (2016).

@@ -33,23 +33,13 @@ _NAMES = {
 
 @add_arg_scope
 def convolution2d_in_plane(
-    inputs: Any,
-    kernel_size: Any,
-    stride: Any = 1,
-    padding: str = "SAME",
-    activation_fn: Function | None = tf.nn.relu,
-    normalizer_fn: Function | None = None,
-    normalizer_params: Mapping[str, Any] | None = None,
-    weights_initializer: Any = XAVIER,
-    weights_regularizer: Function | None = None,
-    biases_initializer: Any = ZEROS,
-    biases_regularizer: Function | None = None,
-    reuse: Any = None,
-    variables_collections: Any = None,
-    outputs_collections: Any = None,
-    trainable: bool = True,
-    scope: Any = None,
-) -> Any:
+    inputs: Any, kernel_size: Any, stride: Any = 1, padding: str = "SAME",
+    activation_fn: Function | None = tf.nn.relu, normalizer_fn: Function | None = None,
+    normalizer_params: Mapping[str, Any] | None = None, weights_initializer: Any = XAVIER,
+    weights_regularizer: Function | None = None, biases_initializer: Any = ZEROS,
+    biases_regularizer: Function | None = None, reuse: Any = None, variables_collections: Any = None,
+    outputs_collections: Any = None, trainable: bool = True, scope: Any = None,
+) -> Any:  # fmt: skip
     """The same filter over each channel of images [batch, height, width, channels], as for image gradients.
 
     ``weights`` is [*kernel_size, 1, 1]; the scope is by default "ConvInPlane". For the arguments see
@@ -89,28 +79,15 @@ def convolution2d_in_plane(
 
 @add_arg_scope
 def separable_convolution2d(
-    inputs: Any,
-    num_outputs: int | None,
-    kernel_size: Any,
-    depth_multiplier: int = 1,
-    stride: Any = 1,
-    padding: str = "SAME",
-    data_format: str = "NHWC",
-    rate: Any = 1,
-    activation_fn: Function | None = tf.nn.relu,
-    normalizer_fn: Function | None = None,
-    normalizer_params: Mapping[str, Any] | None = None,
-    weights_initializer: Any = XAVIER,
-    pointwise_initializer: Any = None,
-    weights_regularizer: Function | None = None,
-    biases_initializer: Any = ZEROS,
-    biases_regularizer: Function | None = None,
-    reuse: Any = None,
-    variables_collections: Any = None,
-    outputs_collections: Any = None,
-    trainable: bool = True,
+    inputs: Any, num_outputs: int | None, kernel_size: Any, depth_multiplier: int = 1, stride: Any = 1,
+    padding: str = "SAME", data_format: str = "NHWC", rate: Any = 1,
+    activation_fn: Function | None = tf.nn.relu, normalizer_fn: Function | None = None,
+    normalizer_params: Mapping[str, Any] | None = None, weights_initializer: Any = XAVIER,
+    pointwise_initializer: Any = None, weights_regularizer: Function | None = None,
+    biases_initializer: Any = ZEROS, biases_regularizer: Function | None = None, reuse: Any = None,
+    variables_collections: Any = None, outputs_collections: Any = None, trainable: bool = True,
     scope: Any = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """A convolution of each channel by itself, then one of size 1 that mixes the channels.
 
     Args:

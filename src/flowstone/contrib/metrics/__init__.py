@@ -10,6 +10,7 @@ __getattr__, __dir__ = package_names(
         "flowstone.contrib.metrics.classification": "accuracy f1_score",
         "flowstone.contrib.metrics.confusion_matrix_ops": "confusion_matrix",
         "flowstone.contrib.metrics.correlations": "streaming_covariance streaming_pearson_correlation",
+        "flowstone.contrib.metrics.histogram_ops": "auc_using_histogram",
         "flowstone.contrib.metrics.metric_ops": "aggregate_metric_map aggregate_metrics cohen_kappa count"
         " streaming_concat",
         "flowstone.contrib.metrics.ranking_metrics": "sparse_recall_at_top_k streaming_recall_at_k"

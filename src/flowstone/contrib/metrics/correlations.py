@@ -16,13 +16,9 @@ Pair = Any  # a value and the operation that updates it
 
 
 def streaming_covariance(
-    predictions: Any,
-    labels: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Pair:
+    predictions: Any, labels: Any, weights: Any = None, metrics_collections: Any = None,
+    updates_collections: Any = None, name: str | None = None,
+) -> Pair:  # fmt: skip
     """The unbiased sample covariance of predictions and labels of the same shape.
 
     `weights`: how often an element counts. Returns a value, 0 for less than two elements, and its update.
@@ -35,13 +31,7 @@ def streaming_covariance(
         mean_prediction = metric_variable([], tf.float32, name="mean_prediction")
         mean_label = metric_variable([], tf.float32, name="mean_label")
         comoment = metric_variable([], tf.float32, name="comoment")
-        if weights is None:
-            batch_count = tf.cast(tf.size(labels), tf.float32)
-            weighted_predictions, weighted_labels = predictions, labels
-        else:
-            weights = broadcast_weights(tf.cast(weights, tf.float32), labels)
-            batch_count = tf.reduce_sum(weights)
-            weighted_predictions, weighted_labels = predictions * weights, labels * weights
+        batch_count, weighted_predictions, weighted_labels, weights = _weighted(predictions, labels, weights)
         new_count = tf.assign_add(count, batch_count)
         old_count = new_count - batch_count
         batch_prediction = tf.div_no_nan(tf.reduce_sum(weighted_predictions), batch_count)
@@ -64,6 +54,14 @@ def streaming_covariance(
         with tf.control_dependencies(means):
             update_op = tf.div_no_nan(new_comoment, tf.maximum(new_count - 1.0, 0.0), name="update_op")
         return published(covariance, update_op, metrics_collections, updates_collections)
+
+
+def _weighted(predictions: Any, labels: Any, weights: Any) -> tuple[Any, Any, Any, Any]:
+    """How much a batch counts, the two tensors times the weights, and these in the tensors' shape."""
+    if weights is None:
+        return tf.cast(tf.size(labels), tf.float32), predictions, labels, None
+    weights = broadcast_weights(tf.cast(weights, tf.float32), labels)
+    return tf.reduce_sum(weights), predictions * weights, labels * weights, weights
 
 
 def streaming_pearson_correlation(

@@ -47,14 +47,9 @@ def count(
 
 
 def cohen_kappa(
-    labels: Any,
-    predictions_idx: Any,
-    num_classes: int,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Pair:
+    labels: Any, predictions_idx: Any, num_classes: int, weights: Any = None, metrics_collections: Any = None,
+    updates_collections: Any = None, name: str | None = None,
+) -> Pair:  # fmt: skip
     """Cohen's kappa, the agreement of two raters beyond chance; a value and its update.
 
     Source: Cohen, "A Coefficient of Agreement for Nominal Scales" (1960). `labels` and `predictions_idx` are
@@ -92,13 +87,9 @@ def cohen_kappa(
 
 
 def streaming_concat(
-    values: Any,
-    axis: int = 0,
-    max_size: int | None = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Pair:
+    values: Any, axis: int = 0, max_size: int | None = None, metrics_collections: Any = None,
+    updates_collections: Any = None, name: str | None = None,
+) -> Pair:  # fmt: skip
     """All values so far, joined along `axis`; and the update that joins more.
 
     Args:
@@ -110,17 +101,8 @@ def streaming_concat(
     """
     with tf.variable_scope(name, "streaming_concat", (values,)):
         values = tf.convert_to_tensor(values)
+        axis, others = _joined_axis(values.shape, axis)
         rank = values.shape.ndims
-        if rank is None or not -rank <= axis < rank:
-            raise ValueError(f"axis = {axis} not in [0, {rank})")
-        axis %= rank
-        sizes = values.shape.as_list()
-        others = sizes[:axis] + sizes[axis + 1 :]
-        if None in others:
-            raise ValueError(
-                "all dimensions of `values` other than the dimension to concatenate along must have "
-                "statically known size"
-            )
         order = [axis, *(i for i in range(rank) if i != axis)]
         back = [order.index(i) for i in range(rank)]
         array = metric_variable([0, *others], values.dtype, validate_shape=False, name="array")
@@ -138,3 +120,19 @@ def streaming_concat(
             with tf.control_dependencies([grown]):
                 update_op = tf.assign(size, new_size)
         return published(value, update_op, metrics_collections, updates_collections)
+
+
+def _joined_axis(shape: Any, axis: int) -> tuple[int, list[int]]:
+    """The axis, counted from the front, and the other sizes."""
+    rank = shape.ndims
+    if rank is None or not -rank <= axis < rank:
+        raise ValueError(f"axis = {axis} not in [0, {rank})")
+    axis %= rank
+    sizes = shape.as_list()
+    others = sizes[:axis] + sizes[axis + 1 :]
+    if None in others:
+        raise ValueError(
+            "all dimensions of `values` other than the dimension to concatenate along must have "
+            "statically known size"
+        )
+    return axis, others

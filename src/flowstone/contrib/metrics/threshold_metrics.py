@@ -269,13 +269,9 @@ class PrecisionRecallData(NamedTuple):
 
 
 def precision_recall_at_equal_thresholds(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    num_thresholds: int | None = None,
-    use_locking: bool | None = None,
-    name: str | None = None,
-) -> tuple[PrecisionRecallData, Any]:
+    labels: Any, predictions: Any, weights: Any = None, num_thresholds: int | None = None,
+    use_locking: bool | None = None, name: str | None = None,
+) -> tuple[PrecisionRecallData, Any]:  # fmt: skip
     """Precision and recall at `num_thresholds` (201) thresholds from 0 to 1, with one count an element.
 
     A prediction counts in the bucket below it, so the work does not grow with the number of thresholds.

@@ -1,0 +1,31 @@
+"""Losses of embeddings have 1.15.5's names, values and gradients."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.contrib.losses.metric_learning_programs import answers
+
+import flowstone as tf
+
+GOLDEN = json.loads(
+    (Path(__file__).parents[2] / "golden/contrib/metric_learning.json").read_text(encoding="utf-8")
+)
+
+
+def test_names_values_and_gradients() -> None:
+    found = answers(tf)
+    assert list(found) == list(GOLDEN)
+    for name, (op, value, slope) in GOLDEN.items():
+        assert found[name][0] == op
+        assert found[name][1:] == pytest.approx([value, slope], rel=1e-4), name
+
+
+def test_npairs_prints_its_parts(capfd: pytest.CaptureFixture[str]) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.constant(np.eye(2, dtype=np.float32))
+        session.run(tf.contrib.losses.metric_learning.npairs_loss([0, 1], x, x, print_losses=True))
+    assert "cross entropy" in capfd.readouterr().err
