@@ -30,8 +30,9 @@ _get_own, _own_names = package_names(
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return import_module(_MODULES[name])
+    module = import_if_there(_MODULES[name]) if name in _MODULES else None
+    if module is not None:
+        return module
     if not name.startswith("_"):
         for package in _PACKAGES:
             module = import_module(package)

@@ -82,7 +82,7 @@ def stratified_sample(
         for each in examples:
             each.get_shape()[:1].assert_is_compatible_with(labels.get_shape()[:1])
         target.get_shape().assert_has_rank(1)
-        classes = target.get_shape().as_list()[0]
+        classes = int(target.get_shape()[0])
         if init_probs is None:
             init = _estimate_data_distribution(labels, classes)
         else:
