@@ -56,6 +56,14 @@ def test_modules_of_layers() -> None:
     assert callable(slim.utils.collect_named_outputs)
 
 
+def test_its_own_modules_come_first() -> None:
+    """`tf.contrib.layers` has modules of these names, too."""
+    assert layers.__name__ == "flowstone.contrib.layers"
+    assert callable(slim.summaries.add_scalar_summary)
+    assert slim.python.slim.queues.QueueRunners is slim.queues.QueueRunners
+    assert slim.python.slim.data.tfexample_decoder.Image is slim.tfexample_decoder.Image
+
+
 def test_no_such_name() -> None:
     assert {"learning", "nets", "conv2d", "arg_scope", "losses"} <= set(dir(slim))
     with pytest.raises(AttributeError, match=r"slim\.nonsense"):

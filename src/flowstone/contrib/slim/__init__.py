@@ -30,17 +30,24 @@ _get_own, _own_names = package_names(
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return import_module(_MODULES[name])
-    if not name.startswith("_"):
-        for package in _PACKAGES:
-            module = import_module(package)
-            if name in dir(module):
-                return getattr(module, name)
-        below = import_if_there(f"{_PACKAGES[0]}.{name}")
-        if below is not None:
-            return below
-    return _get_own(name)
+    value = import_if_there(_MODULES[name]) if name in _MODULES else None
+    if value is None:
+        try:
+            return _get_own(name)
+        except AttributeError:
+            value = None if name.startswith("_") else _taken(name)
+            if value is None:
+                raise
+    globals()[name] = value
+    return value
+
+
+def _taken(name: str) -> Any:
+    """What another package has under this name, or None."""
+    for package in map(import_module, _PACKAGES):
+        if name in dir(package):
+            return getattr(package, name)
+    return import_if_there(f"{_PACKAGES[0]}.{name}")
 
 
 def __dir__() -> list[str]:

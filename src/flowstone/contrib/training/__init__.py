@@ -12,6 +12,9 @@ __getattr__, __dir__ = package_names(
         "flowstone.contrib.training.feeding_queue_runner": "FeedingQueueRunner",
         "flowstone.contrib.training.hparam": "HParams parse_values",
         "flowstone.contrib.training.resample": "resample_at_rate weighted_resample",
+        "flowstone.contrib.training.sampling_ops": "rejection_sample stratified_sample",
+        "flowstone.contrib.training.sequence_queueing_state_saver": "NextQueuedSequenceBatch"
+        " SequenceQueueingStateSaver batch_sequences_with_states",
         "flowstone.contrib.training.training": "add_gradients_summaries clip_gradient_norms"
         " clip_gradient_norms_fn create_train_op multiply_gradients train",
         "flowstone.training.bucketing": "bucket bucket_by_sequence_length",
