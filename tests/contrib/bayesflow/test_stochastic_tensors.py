@@ -1,4 +1,3 @@
-
 """Stochastic tensors, their losses and bounds; names and shapes are TensorFlow 1.4.1's."""
 
 from __future__ import annotations
