@@ -1,8 +1,8 @@
 """Cases of recurrent cells as single ops: a step, a sequence, and their gradients.
 
 The oracle leaves steps behind a sequence's end as the memory happens to be, so that sequences have cases of
-their full length. It gives the second version of the sequence the first one's gradients, and single steps none:
-TensorFlow 1.15 had those in contrib, and `tests/contrib/rnn` compares them.
+their full length. It gives the second version of the sequence the first one's gradients, and single steps
+none: TensorFlow 1.15 had those in contrib, and `tests/contrib/rnn` compares them.
 """
 
 import numpy as np
