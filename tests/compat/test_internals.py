@@ -18,7 +18,7 @@ from flowstone.framework.alias_modules import alias_module
 register()
 
 # Namespaces that are not here yet.
-NOT_PUBLIC_HERE = ("flowstone.estimator.", "flowstone.feature_column.", "flowstone.keras.")
+NOT_PUBLIC_HERE = ("flowstone.estimator.", "flowstone.keras.")
 
 
 def internal(name: str) -> Any:

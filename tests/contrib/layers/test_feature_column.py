@@ -51,3 +51,9 @@ def test_columns_need_a_layer_with_columns() -> None:
         tf.contrib.layers.input_from_feature_columns({"x": tf.zeros([1, 1])}, [])
     with pytest.raises(TypeError, match="dimension must be an integer"):
         tf.contrib.layers.real_valued_column("x", dimension=None)
+
+
+def test_modules_within_are_those_of_contrib() -> None:
+    within = tf.contrib.layers.feature_column
+    assert within.lookup is tf.contrib.lookup
+    assert within.sparse_feature_cross_op.SPARSE_FEATURE_CROSS_DEFAULT_HASH_KEY == 0xDECAFCAFFE

@@ -7,7 +7,9 @@ to known numbers before.
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -330,8 +332,8 @@ def sequences(tf: Any, folder: Path) -> Any:
         fc.indicator_column(hashed),
         sequence.sequence_numeric_column("n", shape=(2,), normalizer_fn=lambda x: x * 2.0),
     ]
-    numbers = tf.SparseTensor([[0, 0], [0, 1], [1, 0], [1, 1], [1, 2], [1, 3]], [0.1, 0.2, 0.3, 0.4, 0.5, 0.6],
-                              [3, 4])  # fmt: skip
+    places = [[0, 0], [0, 1], [1, 0], [1, 1], [1, 2], [1, 3]]
+    numbers = tf.SparseTensor(places, [0.1, 0.2, 0.3, 0.4, 0.5, 0.6], [3, 4])
     features = {name: steps(tf, ["a", "b", "q"]) for name in "wvh"}
     layer, lengths = sequence.sequence_input_layer(
         {**features, "i": steps(tf, [2, 0, 1]), "n": numbers}, columns, weight_collections=["mine"]
@@ -361,3 +363,80 @@ def steps_of_three_dimensions(tf: Any, _: Path) -> Any:
         fc.embedding_column(identities, 2),
     ]
     return list(sequence.sequence_input_layer(features, columns))
+
+
+# ---- layers as objects
+
+
+def internals(tf: Any) -> Any:
+    """What TensorFlow has in modules of its own, and flowstone in one."""
+    if tf.__name__ == "flowstone":
+        return import_module("flowstone.layers.feature_columns")
+    root = "tensorflow.python.feature_column"
+    modules = ("feature_column", "feature_column_v2", "sequence_feature_column", "serialization")
+    found: dict[str, Any] = {}
+    for name in modules:
+        found.update(vars(import_module(f"{root}.{name}")))
+    found["DenseFeatures"] = tf.keras.layers.DenseFeatures
+    return SimpleNamespace(**found)
+
+
+@program
+def dense_features(tf: Any, _: Path) -> Any:
+    fc, of = tf.feature_column, internals(tf)
+    column = fc.categorical_column_with_identity("w", 5)
+    columns = [fc.embedding_column(column, 2), fc.numeric_column("x"), fc.indicator_column(column)]
+    features = {"w": ids(tf), "x": tf.constant([[1.0], [2.0], [3.0]])}
+    layer = of.DenseFeatures(columns)
+    found = [layer(features), layer(features)]
+    with tf.variable_scope("s", partitioner=tf.fixed_size_partitioner(2)):
+        found.append(of.DenseFeatures(columns, name="own", trainable=False)(features))
+    return [*found, layer.name, [each.name for each in layer.variables]]
+
+
+@program
+def linear_model_objects(tf: Any, _: Path) -> Any:
+    fc, of = tf.feature_column, internals(tf)
+    column, z = fc.categorical_column_with_identity("w", 5), fc.numeric_column("z", (2,))
+    weighted = fc.weighted_categorical_column(column, "n")
+    columns = [column, z, weighted, fc.bucketized_column(z, [1.5]), fc.embedding_column(column, 2)]
+    features = {"w": ids(tf), "n": weights(tf), "z": tf.constant([[1.0, 2.0]] * 3)}
+    model = of.LinearModel(columns, units=2, sparse_combiner="mean")
+    return [model(features), model(features), model.bias.name, [each.name for each in model.variables]]
+
+
+@program
+def sequence_features(tf: Any, _: Path) -> Any:
+    fc, of = tf.feature_column, internals(tf)
+    column = fc.sequence_categorical_column_with_identity("i", 3)
+    layer = of.SequenceFeatures([fc.embedding_column(column, 2), fc.sequence_numeric_column("n")])
+    dense, lengths = layer({"i": steps(tf, [2, 0, 1]), "n": steps(tf, [0.2, 0.3, 0.4])})
+    return [dense, lengths, of.concatenate_context_input(tf.ones([2, 2]), tf.zeros([2, 3, 1]))]
+
+
+@program
+def plain_values(tf: Any, _: Path) -> Any:
+    fc, of = tf.feature_column, internals(tf)
+    column = fc.categorical_column_with_identity("w", 5)
+    intervals = fc.bucketized_column(fc.numeric_column("z", (2,)), [1.5])
+    columns = [
+        intervals,
+        column,
+        fc.crossed_column(["a", intervals], 5),
+        fc.categorical_column_with_vocabulary_list("v", ["a", "b"]),
+        fc.indicator_column(column),
+        fc.embedding_column(column, 2),
+        fc.categorical_column_with_hash_bucket("h", 4),
+        fc.weighted_categorical_column(column, "n"),
+        fc.sequence_numeric_column("s"),
+    ]
+    configs = of.serialize_feature_columns(columns)
+    again = of.deserialize_feature_columns(configs)
+    one = of.deserialize_feature_column(of.serialize_feature_column(column))
+    return [
+        str(configs),
+        str(of.serialize_feature_columns(again)),
+        str(one),
+        [of.is_feature_column_v2([each]) for each in again],
+        str(of.make_parse_example_spec_v2([column, intervals])),
+    ]

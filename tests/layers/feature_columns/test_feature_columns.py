@@ -10,6 +10,7 @@ import pytest
 from tests.layers.feature_columns import column_errors, column_programs
 
 import flowstone as tf
+import flowstone.layers.feature_columns as columns
 
 GOLDEN = json.loads(
     (Path(__file__).parents[2] / "golden" / "layers" / "feature_columns.json").read_text(encoding="utf-8")
@@ -48,3 +49,154 @@ def test_errors_are_tensorflows(tmp_path: Path) -> None:
     }
     assert set(found) == set(GOLDEN["errors"])
     assert not different
+
+
+# ---- columns and layers beyond the programs
+
+
+class TextLength(columns._DenseColumn):
+    """A program's own column of the older interface."""
+
+    name = "length"
+    _variable_shape = tf.TensorShape([1])
+    _parse_example_spec: dict[str, Any] = {}
+
+    def _transform_feature(self, inputs: Any) -> Any:
+        return tf.to_float(tf.strings.length(inputs.get("text")))
+
+    def _get_dense_tensor(self, inputs: Any, weight_collections: Any = None, trainable: Any = None) -> Any:
+        return inputs.get(self)
+
+
+class Parity(columns._CategoricalColumn):
+    """A program's own categorical column of the older interface."""
+
+    name = "parity"
+    _num_buckets = 2
+    _parse_example_spec: dict[str, Any] = {}
+
+    def _transform_feature(self, inputs: Any) -> Any:
+        numbers = inputs.get("n")
+        batch = tf.range(tf.to_int64(tf.shape(numbers)[0]))
+        rows = tf.stack([batch, tf.zeros_like(batch)], 1)
+        return tf.SparseTensor(rows, tf.mod(numbers[:, 0], 2), [2, 1])
+
+    def _get_sparse_tensors(self, inputs: Any, weight_collections: Any = None, trainable: Any = None) -> Any:
+        return columns._CategoricalColumn.IdWeightPair(inputs.get(self), None)
+
+
+def test_own_columns_of_the_older_interface() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        features = {"text": tf.constant(["abc", "d"]), "n": tf.constant([4, 5])}
+        layer = tf.feature_column.input_layer(
+            features, [TextLength(), tf.feature_column.indicator_column(Parity())]
+        )
+        sums = tf.feature_column.linear_model(features, [TextLength(), Parity()])
+        session.run(tf.global_variables_initializer())
+        assert session.run(layer).tolist() == [[3.0, 1.0, 0.0], [1.0, 0.0, 1.0]]
+        assert session.run(sums).tolist() == [[0.0], [0.0]]
+
+
+def test_ids_outside_fail_the_step() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        column = tf.feature_column.categorical_column_with_identity("w", 3)
+        layer = tf.feature_column.input_layer(
+            {"w": tf.constant([[3]])}, tf.feature_column.indicator_column(column)
+        )
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            session.run(layer)
+
+
+def test_features_of_unknown_rank_get_two_dimensions() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32)
+        layer = tf.feature_column.input_layer({"x": x}, [tf.feature_column.numeric_column("x")])
+        assert session.run(layer, {x: [1.0, 2.0]}).tolist() == [[1.0], [2.0]]
+        assert session.run(layer, {x: [[1.0], [2.0]]}).tolist() == [[1.0], [2.0]]
+        with pytest.raises(tf.errors.InvalidArgumentError, match="rank 0"):
+            session.run(layer, {x: 1.0})
+
+
+def test_embeddings_and_linear_models_train() -> None:
+    fc = tf.feature_column
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.set_random_seed(1)
+        words = fc.categorical_column_with_vocabulary_list("w", ["a", "b", "c"])
+        features = {"w": tf.constant([["a"], ["b"], ["c"], ["a"]])}
+        targets = tf.constant([[1.0], [-1.0], [2.0], [1.0]])
+        dense = tf.layers.dense(fc.input_layer(features, [fc.embedding_column(words, 4)]), 1)
+        found = dense + fc.linear_model(features, [words])
+        loss = tf.reduce_mean(tf.square(found - targets))
+        gradient = tf.gradients(loss, tf.trainable_variables()[0])[0]
+        assert isinstance(gradient, tf.IndexedSlices)
+        train = tf.train.AdagradOptimizer(0.5).minimize(loss)
+        session.run([tf.global_variables_initializer(), tf.tables_initializer()])
+        for _ in range(60):
+            session.run(train)
+        assert session.run(loss) < 1e-2
+
+
+def test_input_layer_as_an_object() -> None:
+    fc = tf.feature_column
+    with tf.Graph().as_default():
+        words = fc.categorical_column_with_identity("w", 3)
+        layer = columns.InputLayer([fc.embedding_column(words, 2)])
+        first, second = layer({"w": tf.constant([[1]])}), layer({"w": tf.constant([[2]])})
+        name = "feature_column_input_layer/w_embedding/embedding_weights:0"
+        assert [each.name for each in layer.variables] == [name]
+        assert [each.name for each in layer.trainable_weights] == [name]
+        assert layer.non_trainable_variables == []
+        assert layer.name == "feature_column_input_layer"
+        assert first.shape == second.shape
+
+
+def test_layers_of_columns_come_back_from_their_configurations() -> None:
+    fc = tf.feature_column
+    with tf.Graph().as_default():
+        column = fc.embedding_column(fc.categorical_column_with_identity("w", 3), 2)
+        for layer in (
+            columns.DenseFeatures([column], trainable=False),
+            columns.LinearModel([column], units=3),
+        ):
+            again = type(layer).from_config(layer.get_config())
+            assert again.get_config() == layer.get_config()
+            assert again({"w": tf.constant([[1]])}).shape[0].value == 1
+            assert len(again.trainable_variables) == (3 if again.trainable else 0)
+            assert len(again.weights) == len(again.trainable_weights) + len(again.non_trainable_weights)
+
+
+def test_state_of_a_layer() -> None:
+    with tf.Graph().as_default():
+        column = tf.feature_column.numeric_column("x")
+        layer = columns.DenseFeatures([column])
+        state = columns._StateManagerImpl(layer, trainable=True)
+        made = state.create_variable(column, "v", [2])
+        assert state.get_variable(column, "v") is made
+        assert made.name == "x/v:0"
+        with pytest.raises(ValueError, match="already exists"):
+            state.create_variable(column, "v", [2])
+        with pytest.raises(ValueError, match="does not exist"):
+            state.get_variable(column, "other")
+        state.add_resource(column, "table", 7)
+        assert state.get_resource(column, "table") == 7
+        with pytest.raises(ValueError, match="does not exist"):
+            state.get_resource(column, "other")
+
+
+def test_cache_makes_each_tensor_once() -> None:
+    with tf.Graph().as_default():
+        column = tf.feature_column.numeric_column("x")
+        cache = columns.FeatureTransformationCache({"x": tf.constant([1, 2])})
+        assert cache.get("x").shape.as_list() == [2, 1]
+        assert cache.get(column) is cache.get(column)
+        with pytest.raises(ValueError, match="not in features dictionary"):
+            cache.get("y")
+        with pytest.raises(TypeError, match="must be either"):
+            cache.get(3)
+
+
+def test_names_of_the_older_classes() -> None:
+    assert columns._NumericColumn is columns.NumericColumn
+    assert isinstance(tf.feature_column.numeric_column("x"), columns._DenseColumn)
+    assert isinstance(tf.feature_column.numeric_column("x"), columns.DenseColumn)
+    assert columns.input_layer is tf.feature_column.input_layer

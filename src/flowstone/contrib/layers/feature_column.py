@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import flowstone as tf
+from flowstone.contrib import lookup
 from flowstone.contrib.layers import bucketization_op, sparse_feature_cross_op
 from flowstone.contrib.layers.column_interface import _FeatureColumn
 from flowstone.contrib.layers.embedding_columns import (
@@ -60,6 +61,7 @@ __all__ = [
     "create_feature_spec_for_parsing",
     "crossed_column",
     "embedding_column",
+    "lookup",
     "make_place_holder_tensors_for_base_features",
     "one_hot_column",
     "real_valued_column",

@@ -7,7 +7,9 @@ from typing import Any
 import flowstone as tf
 from flowstone.ops.sparse import sparse_crosses
 
-__all__ = ["sparse_feature_cross"]
+__all__ = ["SPARSE_FEATURE_CROSS_DEFAULT_HASH_KEY", "sparse_feature_cross"]
+
+SPARSE_FEATURE_CROSS_DEFAULT_HASH_KEY = 0xDECAFCAFFE
 
 
 def sparse_feature_cross(

@@ -7,14 +7,17 @@ from typing import Any
 
 from flowstone.framework.graph import GraphKeys
 from flowstone.framework.scope import get_default_graph
-from flowstone.layers.feature_columns.columns import (
-    COLUMNS,
-    _FeatureColumn,
-)
-from flowstone.layers.feature_columns.transformation import _LazyBuilder
+from flowstone.layers.feature_columns.columns import COLUMNS, FeatureColumn, _FeatureColumn
+from flowstone.layers.feature_columns.transformation import FeatureTransformationCache, _LazyBuilder
 from flowstone.ops.arrays.shapes import reshape, shape
 
-__all__ = ["_transform_features", "make_parse_example_spec"]
+__all__ = [
+    "_transform_features",
+    "_transform_features_v2",
+    "is_feature_column_v2",
+    "make_parse_example_spec",
+    "make_parse_example_spec_v2",
+]
 
 
 def listed(feature_columns: Any, kinds: Any, kind_name: str) -> list[Any]:
@@ -109,6 +112,33 @@ def merge_specs(found: dict[str, Any], config: Mapping[str, Any]) -> None:
                 f"feature_columns contain different parse_spec for key {key}. Given {value} and {found[key]}"
             )
     found.update(config)
+
+
+def make_parse_example_spec_v2(feature_columns: Any) -> dict[str, Any]:
+    """`make_parse_example_spec` of columns of TensorFlow 1.13 and later. Raises ValueError for others."""
+    found: dict[str, Any] = {}
+    for column in feature_columns:
+        if not isinstance(column, FeatureColumn):
+            raise ValueError(f"All feature_columns must be FeatureColumn instances. Given: {column}")
+        merge_specs(found, column.parse_example_spec)
+    return found
+
+
+def is_feature_column_v2(feature_columns: Any) -> bool:
+    """Whether all columns are those of TensorFlow 1.13 and later."""
+    return all(isinstance(each, FeatureColumn) and each._is_v2_column for each in feature_columns)
+
+
+def _transform_features_v2(features: Any, feature_columns: Any, state_manager: Any) -> dict[Any, Any]:
+    """What each column makes of the features, by column."""
+    columns = listed(feature_columns, FeatureColumn, "FeatureColumn")
+    outputs = {}
+    with get_default_graph().name_scope("transform_features"):
+        cache = FeatureTransformationCache(features)
+        for column in by_name(columns):
+            with get_default_graph().name_scope(column.name):
+                outputs[column] = cache.get(column, state_manager)
+    return outputs
 
 
 def _transform_features(features: Any, feature_columns: Any) -> dict[Any, Any]:

@@ -54,13 +54,20 @@ def input_layer(
     Raises ValueError for a column that is not dense, for none, for two of a name, for batches of different
     sizes, and for a feature that is not there.
     """
+    columns = _checked(feature_columns)
+    with variable_scope(None, default_name="input_layer", values=list(features.values())):
+        return _side_by_side(
+            features, columns, weight_collections, trainable, cols_to_vars, cols_to_output_tensors
+        )
+
+
+def _checked(feature_columns: Any) -> list[Any]:
     columns = listed(feature_columns, _FeatureColumn, "_FeatureColumn")
-    return _input_layer(
-        features, columns, weight_collections, trainable, cols_to_vars, cols_to_output_tensors
-    )
+    check_dense(columns, _DenseColumn)
+    return columns
 
 
-def _input_layer(
+def _side_by_side(
     features: Any,
     columns: list[Any],
     weight_collections: Any,
@@ -68,25 +75,22 @@ def _input_layer(
     cols_to_vars: dict[Any, list[Any]] | None = None,
     cols_to_output_tensors: dict[Any, Any] | None = None,
 ) -> Any:
-    check_dense(columns, _DenseColumn)
+    """`input_layer` in the variable scope in force."""
     collections = weight_collections_of(weight_collections)
-    with variable_scope(None, default_name="input_layer", values=list(features.values())):
-        builder, outputs, ordered = _LazyBuilder(features), [], by_name(columns)
-        for column in ordered:
-            with variable_scope(None, default_name=column._var_scope_name):
-                tensor = column._get_dense_tensor(
-                    builder, weight_collections=collections, trainable=trainable
+    builder, outputs, ordered = _LazyBuilder(features), [], by_name(columns)
+    for column in ordered:
+        with variable_scope(None, default_name=column._var_scope_name):
+            tensor = column._get_dense_tensor(builder, weight_collections=collections, trainable=trainable)
+            output = as_rows(tensor, column._variable_shape.num_elements())
+            outputs.append(output)
+            if cols_to_vars is not None:
+                cols_to_vars[column] = get_default_graph().get_collection(
+                    GraphKeys.GLOBAL_VARIABLES, scope=get_variable_scope().name
                 )
-                output = as_rows(tensor, column._variable_shape.num_elements())
-                outputs.append(output)
-                if cols_to_vars is not None:
-                    cols_to_vars[column] = get_default_graph().get_collection(
-                        GraphKeys.GLOBAL_VARIABLES, scope=get_variable_scope().name
-                    )
-                if cols_to_output_tensors is not None:
-                    cols_to_output_tensors[column] = output
-        check_batch_sizes(outputs, ordered)
-        return concat(outputs, 1)
+            if cols_to_output_tensors is not None:
+                cols_to_output_tensors[column] = output
+    check_batch_sizes(outputs, ordered)
+    return concat(outputs, 1)
 
 
 class InputLayer:
@@ -116,9 +120,8 @@ class InputLayer:
         self._scope = self._input_layer_template.variable_scope
 
     def _call_input_layer(self, features: Any) -> Any:
-        return input_layer(
-            features, self._feature_columns, self._weight_collections, self._trainable, self._cols_to_vars
-        )
+        columns = _checked(self._feature_columns)
+        return _side_by_side(features, columns, self._weight_collections, self._trainable, self._cols_to_vars)
 
     def __call__(self, features: Any) -> Any:
         """float32, [batch, elements of all columns]."""
@@ -133,13 +136,15 @@ class InputLayer:
     trainable_variables = property(
         lambda self: self._input_layer_template.trainable_variables, doc="Those that training changes."
     )
-    non_trainable_variables = property(
-        lambda self: self._input_layer_template.non_trainable_variables, doc="The others."
-    )
-    weights = property(lambda self: self._input_layer_template.weights, doc="As `variables`.")
-    trainable_weights = property(
-        lambda self: self._input_layer_template.trainable_weights, doc="As `trainable_variables`."
-    )
+    weights = property(lambda self: self.variables, doc="As `variables`.")
+    trainable_weights = property(lambda self: self.trainable_variables, doc="As `trainable_variables`.")
+
+    @property
+    def non_trainable_variables(self) -> list[Any]:
+        """The others."""
+        trainable = self.trainable_variables
+        return [each for each in self.variables if not any(each is other for other in trainable)]
+
     non_trainable_weights = property(
-        lambda self: self._input_layer_template.non_trainable_weights, doc="As `non_trainable_variables`."
+        lambda self: self.non_trainable_variables, doc="As `non_trainable_variables`."
     )
