@@ -47,7 +47,8 @@ class _TensorFlowModel:
         steps = options.pop("validation_steps", None)
         if is_symbolic(data):
             pair = data if isinstance(data, (tuple, list)) else (data,)
-            validation = batches_of(*[*pair, None, None][:3], steps)
+            inputs, targets, weights = (*pair, None, None)[:3]
+            validation = batches_of(inputs, targets, weights, steps)
             options["validation_data"] = validation.read()
             options["validation_steps"] = len(validation)
         elif steps is not None:
