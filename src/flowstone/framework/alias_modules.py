@@ -89,7 +89,7 @@ def import_if_there(name: str) -> ModuleType | None:
             raise
     parent, _, leaf = name.rpartition(".")
     value = getattr(sys.modules.get(parent), leaf, None) if parent else None
-    return value if isinstance(value, ModuleType) else None
+    return value if isinstance(value, ModuleType) and not isinstance(value, AliasModule) else None
 
 
 class AliasModule(ModuleType):

@@ -51,23 +51,48 @@ class Function:
         self.run_metadata = session_kwargs.get("run_metadata")
         self._form = outputs
         self.updates_op = _grouped_updates(updates, self.outputs, name)
+        self._is_dense = not any(isinstance(tensor, tf.SparseTensor) for tensor in self.inputs)
+        self._step: tuple[Any, Callable[..., Any]] | None = None  # of a plain function: the session, the step
 
     def __call__(self, inputs: Any) -> Any:
         values = nest.flatten(inputs)
         session = get_session(self.inputs)
-        feeds = dict(self.feed_dict)
         if any(isinstance(value, (tf.Tensor, tf.Variable)) for value in values):
             values = _computed(values, session)
-        for tensor, value in zip(self.inputs, values):
-            if value is not None:
-                feeds[tensor] = _feed(tensor, value)
-        fetches = [*self.outputs, self.updates_op, *self.fetches]
-        results = session.run(fetches, feeds, options=self.run_options, run_metadata=self.run_metadata)
         count = len(self.outputs)
+        if (
+            self._is_plain()
+            and len(values) == len(self.inputs)
+            and not any(value is None for value in values)
+        ):
+            if self._step is None or self._step[0] is not session:
+                fetches = [*self.outputs, self.updates_op]
+                self._step = (session, session.make_callable(fetches, self.inputs))
+            results = self._step[1](*values)
+        else:
+            results = self._run(session, values)
         for item, result in zip(self.fetches, results[count + 1 :]):
             if item in self.fetch_callbacks:
                 self.fetch_callbacks[item](result)
         return nest.pack_sequence_as(self._form, results[:count])
+
+    def _is_plain(self) -> bool:
+        """Whether it only feeds arrays and fetches outputs; callbacks add fetches and options later."""
+        return self._is_dense and not (
+            self.feed_dict or self.fetches or self.run_options or self.run_metadata
+        )
+
+    def _run(self, session: Any, values: Sequence[Any]) -> list[Any]:
+        """The outputs and the further fetches of a step with these values, those that are not None."""
+        feeds = dict(self.feed_dict)
+        for tensor, value in zip(self.inputs, values):
+            if value is not None:
+                feeds[tensor] = _feed(tensor, value)
+        fetches = [*self.outputs, self.updates_op, *self.fetches]
+        results: list[Any] = session.run(
+            fetches, feeds, options=self.run_options, run_metadata=self.run_metadata
+        )
+        return results
 
 
 def function(

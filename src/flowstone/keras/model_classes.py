@@ -37,6 +37,14 @@ _QUEUE = {"workers": 0, "use_multiprocessing": False}  # sessions run in the thr
 class _TensorFlowModel:
     """What both classes have."""
 
+    def compile(
+        self: Any, optimizer: Any, loss: Any = None, metrics: Any = None, *arguments: Any, **options: Any
+    ) -> Any:
+        """Chooses how it trains; see the package. The metric 'accuracy' is called 'acc', as in `tf.keras`."""
+        return super().compile(  # type: ignore[misc]
+            optimizer, loss, _short_names(metrics), *arguments, **options
+        )
+
     def fit(self: Any, x: Any = None, y: Any = None, *arguments: Any, **options: Any) -> Any:
         """Trains; see the package. `x` may be a Dataset, an iterator or tensors, and so `validation_data`."""
         data = options.get("validation_data")
@@ -47,7 +55,8 @@ class _TensorFlowModel:
         steps = options.pop("validation_steps", None)
         if is_symbolic(data):
             pair = data if isinstance(data, (tuple, list)) else (data,)
-            validation = batches_of(*[*pair, None, None][:3], steps)
+            inputs, targets, weights = (*pair, None, None)[:3]
+            validation = batches_of(inputs, targets, weights, steps)
             options["validation_data"] = validation.read()
             options["validation_steps"] = len(validation)
         elif steps is not None:
@@ -140,6 +149,15 @@ class _TensorFlowModel:
                 "weights (got by_name=True to load_weights)."
             )
         return weight_checkpoints.load_weights(self, filepath)
+
+
+def _short_names(metrics: Any) -> Any:
+    """The metrics with 'acc' for 'accuracy', which TensorFlow 1 calls it in logs and histories."""
+    if isinstance(metrics, (list, tuple)):
+        return [_short_names(metric) for metric in metrics]
+    if isinstance(metrics, dict):
+        return {name: _short_names(metric) for name, metric in metrics.items()}
+    return "acc" if isinstance(metrics, str) and metrics == "accuracy" else metrics
 
 
 class Model(_TensorFlowModel, published.Model, metaclass=SameInstances):  # type: ignore[misc]

@@ -30,7 +30,8 @@ _NAMESPACES = (
 )
 _MODELS = "flowstone.keras.model_classes"
 _CLASSES = {"Input": "flowstone.keras.layer_classes", "Model": _MODELS, "Sequential": _MODELS}
-NAMES = frozenset({*_NAMESPACES.split(), *_CLASSES, "__version__"})
+_FILES = ("estimator",)  # namespaces that are files here
+NAMES = frozenset({*_NAMESPACES.split(), *_CLASSES, *_FILES, "__version__"})
 """The names of `tf.keras`."""
 
 # What is looked up instead of the package's module, and where that lacks a name, by the namespace's path.
@@ -46,7 +47,7 @@ BESIDE: dict[str, tuple[str, ...]] = {
 
 def find(name: str) -> Any:
     """The namespace or class `name` of `tf.keras`; AttributeError if there is none."""
-    if name in NAMES and name not in BESIDE:
+    if name in NAMES and name not in (*BESIDE, *_FILES):
         installation.check()
     if name in _CLASSES:
         import_module("keras")
@@ -101,7 +102,7 @@ class NamespaceFinder(MetaPathFinder, Loader):
     ) -> ModuleSpec | None:
         """The spec of a namespace; None for other names."""
         inner = fullname.removeprefix(_OURS)
-        if inner == fullname or not (inner.partition(".")[0] in NAMES and _exists(inner)):
+        if inner == fullname or inner in _FILES or not (inner.partition(".")[0] in NAMES and _exists(inner)):
             return None
         return ModuleSpec(fullname, self, is_package=True)
 

@@ -1,0 +1,178 @@
+"""`tf.keras.estimator`: a compiled model as an Estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+import flowstone as tf
+from flowstone.keras.sessions import set_learning_phase
+
+__all__ = ["model_to_estimator"]
+
+
+def model_to_estimator(
+    keras_model: Any = None,
+    keras_model_path: str | None = None,
+    custom_objects: Any = None,
+    model_dir: str | None = None,
+    config: Any = None,
+) -> Any:
+    """The Estimator that trains, evaluates and uses a compiled model, from the weights that it has now.
+
+    Args:
+        keras_model: the model; or
+        keras_model_path: the HDF5 file of one.
+        custom_objects: what the file's configuration names, by name.
+        model_dir, config: the Estimator's.
+
+    Its `input_fn` gives features as a tensor (of a model with one input), a list, or a dict by the names of
+    the model's inputs, and labels likewise for the outputs. Raises ValueError for neither a model nor a file,
+    for both, and for a model that is not compiled.
+    """
+    if (keras_model is None) == (keras_model_path is None):
+        raise ValueError("Give either keras_model or keras_model_path, and not both.")
+    if keras_model is None:
+        models = import_module("flowstone.keras.model_classes")
+        keras_model = models.load_model(keras_model_path, custom_objects)
+    if not getattr(keras_model, "optimizer", None):
+        raise ValueError(
+            "The given keras model has not been compiled yet. Please compile the model with "
+            "`model.compile()` before calling `model_to_estimator()`."
+        )
+    with keras_model.outputs[0].graph.as_default():
+        weights = keras_model.get_weights()
+        step = _optimizer_step(keras_model.optimizer)
+    return tf.estimator.Estimator(_model_fn(keras_model, weights, step), model_dir, config)
+
+
+# From the loss and the trained variables to the operations of a step.
+OptimizerStep = Callable[[Any, Sequence[Any]], list[Any]]
+
+
+def _model_fn(model: Any, weights: Sequence[Any], step: OptimizerStep) -> Callable[..., Any]:
+    modes = tf.estimator.ModeKeys
+
+    def model_fn(features: Any, labels: Any, mode: str) -> Any:
+        set_learning_phase(int(mode == modes.TRAIN))
+        clone = import_module("keras.models").clone_model
+        copy = clone(model, _in_order(features, model.input_names))
+        predictions = dict(zip(model.output_names, copy.outputs))
+        scaffold = tf.train.Scaffold(init_fn=_initializer(copy, weights))
+        if mode == modes.PREDICT:
+            exported = {"serving_default": tf.estimator.export.PredictOutput(predictions)}
+            return tf.estimator.EstimatorSpec(mode, predictions, export_outputs=exported, scaffold=scaffold)
+        targets = [_like(target, y) for target, y in zip(_in_order(labels, model.output_names), copy.outputs)]
+        loss = _total_loss(model, copy, targets)
+        return tf.estimator.EstimatorSpec(
+            mode,
+            predictions,
+            loss,
+            _train_op(step, copy, loss) if mode == modes.TRAIN else None,
+            _metrics(model, copy, targets) if mode == modes.EVAL else None,
+            scaffold=scaffold,
+        )
+
+    return model_fn
+
+
+def _in_order(values: Any, names: Sequence[str]) -> list[Any]:
+    """The tensors of a tensor, list or dict, in the order of the names. KeyError if a name is missing."""
+    if isinstance(values, Mapping):
+        missing = [name for name in names if name not in values]
+        if missing:
+            raise KeyError(f"The model has {list(names)}, but the input_fn gives no {missing[0]!r}.")
+        return [values[name] for name in names]
+    found = list(values) if isinstance(values, (list, tuple)) else [values]
+    if len(found) != len(names):
+        raise ValueError(f"The model has {list(names)}, but the input_fn gives {len(found)} tensors.")
+    return found
+
+
+def _like(target: Any, output: Any) -> Any:
+    """The target in the type of the outputs, with the last axis that a column of them has."""
+    target = tf.cast(target, output.dtype.base_dtype)
+    if target.shape.ndims is not None and output.shape.ndims == target.shape.ndims + 1:
+        return tf.expand_dims(target, -1)
+    return target
+
+
+def _by_output(given: Any, model: Any) -> list[Any]:
+    """A loss, metric or weight for each output of the model."""
+    names = model.output_names
+    if isinstance(given, Mapping):
+        return [given.get(name) for name in names]
+    if isinstance(given, (list, tuple)) and len(given) == len(names):
+        return list(given)
+    return [given] * len(names)
+
+
+def _total_loss(model: Any, copy: Any, targets: Sequence[Any]) -> Any:
+    losses = import_module("keras.losses")
+    factors = _by_output(1.0 if model.loss_weights is None else model.loss_weights, model)
+    total = tf.constant(0.0)
+    for loss, factor, target, output in zip(_by_output(model.loss, model), factors, targets, copy.outputs):
+        if loss is not None:
+            total += factor * tf.reduce_mean(losses.get(loss)(target, output))
+    return tf.add_n([total, *copy.losses], name="loss")
+
+
+def _optimizer_step(optimizer: Any) -> OptimizerStep:
+    """The step of an optimiser like this one, in whatever graph."""
+    if isinstance(optimizer, import_module("keras.optimizers").TFOptimizer):
+        own = optimizer.optimizer
+        return lambda loss, trained: [own.apply_gradients(own.compute_gradients(loss, trained))]
+    kind, config = type(optimizer), optimizer.get_config()
+
+    def step(loss: Any, trained: Sequence[Any]) -> list[Any]:
+        return [_operation(update) for update in kind.from_config(config).get_updates(loss, trained)]
+
+    return step
+
+
+def _train_op(step: OptimizerStep, copy: Any, loss: Any) -> Any:
+    """One step of the optimiser, the layers' updates and the step's number."""
+    number = tf.train.get_or_create_global_step()
+    updates = step(loss, copy.trainable_weights) + [_operation(update) for update in copy.updates]
+    with tf.control_dependencies([loss, *updates]):
+        return tf.assign_add(number, 1).op
+
+
+def _operation(update: Any) -> Any:
+    return tf.assign(*update) if isinstance(update, tuple) else update
+
+
+def _metrics(model: Any, copy: Any, targets: Sequence[Any]) -> dict[str, Any]:
+    """The means of the model's metrics, by the names that Keras gives them."""
+    found = {}
+    given = getattr(model, "_compile_metrics", None) or getattr(model, "metrics", None) or []
+    per_output = [given] if len(targets) == 1 and not isinstance(given, Mapping) else _by_output(given, model)
+    for name, metrics, target, output in zip(model.output_names, per_output, targets, copy.outputs):
+        for metric in metrics if isinstance(metrics, (list, tuple)) else [metrics]:
+            if metric is None:
+                continue
+            function = _metric_function(metric, target, output)
+            label = metric if isinstance(metric, str) else function.__name__
+            key = label if len(targets) == 1 else f"{name}_{label}"
+            found[key] = tf.metrics.mean(function(target, output))
+    return found
+
+
+def _metric_function(metric: Any, target: Any, output: Any) -> Any:
+    """The function of a metric; of 'accuracy' the one that fits the shapes."""
+    metrics = import_module("keras.metrics")
+    if metric not in ("accuracy", "acc"):
+        return metrics.get(metric)
+    if output.shape[-1].value == 1:
+        return metrics.binary_accuracy
+    is_sparse = target.shape.ndims != output.shape.ndims or target.shape[-1].value == 1
+    return metrics.sparse_categorical_accuracy if is_sparse else metrics.categorical_accuracy
+
+
+def _initializer(copy: Any, values: Sequence[Any]) -> Callable[[Any, Any], None]:
+    """Gives the copy's weights these values, in a session without a checkpoint."""
+    weights = [weight for layer in copy.layers for weight in layer.weights]  # get_weights' order
+    feeds = [tf.placeholder(weight.dtype.base_dtype, weight.shape) for weight in weights]
+    assignments = [tf.assign(weight, feed) for weight, feed in zip(weights, feeds)]
+    return lambda scaffold, session: session.run(assignments, dict(zip(feeds, values)))

@@ -1,0 +1,33 @@
+"""Keras 2.3.1's own tests over flowstone: `python tests/libraries/keras_tests.py [arguments of pytest]`.
+
+With TensorFlow 1.15.5, the same tests, packages and options, 1113 pass. Left out are those of the
+documentation, which the archive has only in part, and of data sets, which are downloaded.
+"""
+
+from __future__ import annotations
+
+from environment import Library, main
+
+LIBRARY = Library(
+    name="keras",
+    requirement="keras==2.3.1",
+    tests=("tests/keras", "tests/test_*.py"),
+    without=("tests/test_api.py", "tests/keras/datasets", "tests/test_multiprocessing.py"),
+    expected=1113,
+    packages=(
+        "keras-applications==1.0.8",
+        "keras-preprocessing==1.1.2",
+        "h5py",
+        "pyyaml",
+        "scipy",
+        "six",
+        "pandas",
+        "scikit-learn",
+        "flaky",
+        "requests",
+    ),
+    environment={"KERAS_BACKEND": "tensorflow"},
+)
+
+if __name__ == "__main__":
+    raise SystemExit(main(LIBRARY))
