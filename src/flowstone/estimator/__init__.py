@@ -41,5 +41,5 @@ __getattr__, __dir__ = late_names(
         "flowstone.training.tensor_hooks": "FeedFnHook FinalOpsHook LoggingTensorHook"
         " NanLossDuringTrainingError NanTensorHook",
     },
-    "experimental export inputs",
+    "experimental export inputs tpu",
 )

@@ -135,7 +135,8 @@ def _dense(feature: Any, key: str, defaults: Any) -> Any:
         return feature
     if not defaults or key not in defaults:
         raise ValueError(
-            f"Forwarded feature ({key}) should be a Tensor. Please use keys argument of forward_features to filter "
+            f"Forwarded feature ({key}) should be a Tensor. Please use keys argument of forward_features to "
+            "filter "
             "unwanted features, or sparse_default_values."
         )
     return tf.sparse_tensor_to_dense(feature, default_value=defaults[key])
