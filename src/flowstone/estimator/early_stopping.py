@@ -136,7 +136,7 @@ def _no_improvement_hook(
                 best, best_step = value, step
             if step - best_step >= most:
                 tf.logging.info(
-                    'No improvement of metric "%s" for %s steps, which is at least the %s steps that are allowed.',
+                    'No improvement of metric "%s" for %s steps, and at most %s steps are allowed.',
                     metric_name,
                     step - best_step,
                     most,

@@ -9,6 +9,9 @@ import numpy as np
 import pytest
 
 import flowstone as tf
+from flowstone.estimator.canned.metric_keys import MetricKeys
+from flowstone.estimator.canned.prediction_keys import PredictionKeys
+from flowstone.framework.refusals import NotInGraphModeError
 
 contrib = tf.contrib.estimator
 experimental = tf.estimator.experimental
@@ -146,3 +149,22 @@ def test_training_is_evaluated_without_checkpoints(estimator: Any) -> None:
     assert metrics[4]["loss"] < metrics[2]["loss"] < 2.5
     with pytest.raises(ValueError, match="invalid every_n_iter=0"):
         experimental.InMemoryEvaluatorHook(estimator, data, every_n_iter=0)
+
+
+@pytest.mark.parametrize(
+    "name", ["RNNClassifier", "RNNEstimator", "SavedModelEstimator", "TowerOptimizer", "replicate_model_fn"]
+)
+def test_other_names_say_what_to_use(name: str) -> None:
+    with pytest.raises(NotInGraphModeError, match=f"no tf.contrib.estimator.{name}: use "):
+        getattr(contrib, name)()
+
+
+def test_the_keys_are_the_names_that_heads_use() -> None:
+    with tf.Graph().as_default():
+        head = contrib.binary_classification_head(thresholds=[0.25])
+        spec = head.create_estimator_spec({}, "eval", tf.zeros([1, 1]), tf.ones([1]))
+    for key in ("ACCURACY", "ACCURACY_BASELINE", "AUC", "AUC_PR", "LOSS_MEAN", "LABEL_MEAN", "PREDICTION_MEAN"):
+        assert getattr(MetricKeys, key) in spec.eval_metric_ops
+    assert MetricKeys.ACCURACY_AT_THRESHOLD % 0.25 in spec.eval_metric_ops
+    for key in ("LOGITS", "LOGISTIC", "PROBABILITIES", "CLASS_IDS", "CLASSES", "ALL_CLASSES", "ALL_CLASS_IDS"):
+        assert getattr(PredictionKeys, key) in spec.predictions

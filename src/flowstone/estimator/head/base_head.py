@@ -287,7 +287,7 @@ def column_weights(features: Any, weight_column: Any, logits: Any) -> Any:
 
 
 def dense_labels(labels: Any, logits: Any, size: int) -> Any:
-    """Labels [batch, size] of labels whose last axis may be missing if it is 1; ValueError for other shapes."""
+    """Labels [batch, size] of labels, whose last axis may be missing if it is 1; ValueError for others."""
     if labels is None:
         raise ValueError(
             "You must provide a labels Tensor. Given: None. Suggested troubleshooting steps: Check that "

@@ -85,8 +85,8 @@ class RegressionHead(Head):
 class PoissonRegressionHead(RegressionHead):
     """Counts, whose logarithms are the logits, trained by the Poisson distribution's likelihood.
 
-    Args: as of `RegressionHead`; `compute_full_loss`: with the logarithm of the labels' factorials, as Stirling
-    approximates it.
+    Args: as of `RegressionHead`; `compute_full_loss`: with the logarithm of the labels' factorials, by
+    Stirling's approximation.
     """
 
     def __init__(
