@@ -12,11 +12,14 @@ __getattr__, __dir__ = late_names(
     globals(),
     {
         "flowstone.estimator.canned.baseline": "BaselineClassifier BaselineEstimator BaselineRegressor",
+        "flowstone.estimator.canned.boosted_trees": "BoostedTreesClassifier BoostedTreesEstimator"
+        " BoostedTreesRegressor",
         "flowstone.estimator.canned.dnn": "DNNClassifier DNNEstimator DNNRegressor",
         "flowstone.estimator.canned.dnn_linear_combined": "DNNLinearCombinedClassifier"
         " DNNLinearCombinedEstimator DNNLinearCombinedRegressor",
         "flowstone.estimator.canned.linear": "LinearClassifier LinearEstimator LinearRegressor",
-        "flowstone.estimator.canned.parsing_utils": "classifier_parse_example_spec regressor_parse_example_spec",
+        "flowstone.estimator.canned.parsing_utils": "classifier_parse_example_spec"
+        " regressor_parse_example_spec",
         "flowstone.estimator.estimator": "Estimator",
         "flowstone.estimator.exporter": "BestExporter Exporter FinalExporter LatestExporter",
         "flowstone.estimator.extenders": "add_metrics",
@@ -41,5 +44,5 @@ __getattr__, __dir__ = late_names(
         "flowstone.training.tensor_hooks": "FeedFnHook FinalOpsHook LoggingTensorHook"
         " NanLossDuringTrainingError NanTensorHook",
     },
-    "experimental export inputs",
+    "experimental export inputs tpu",
 )

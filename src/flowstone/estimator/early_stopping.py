@@ -24,9 +24,11 @@ __all__ = [
 
 
 def make_early_stopping_hook(
-    estimator: Any, should_stop_fn: Callable[[], bool], run_every_secs: float | None = 60,
+    estimator: Any,
+    should_stop_fn: Callable[[], bool],
+    run_every_secs: float | None = 60,
     run_every_steps: int | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """A hook that ends training when a function says so.
 
     Args:
@@ -46,9 +48,15 @@ def make_early_stopping_hook(
 
 
 def _threshold_hook(
-    estimator: Any, metric_name: str, threshold: float, better: Callable[[Any, Any], bool], eval_dir: Any,
-    min_steps: int, secs: Any, steps: Any,
-) -> Any:  # fmt: skip
+    estimator: Any,
+    metric_name: str,
+    threshold: float,
+    better: Callable[[Any, Any], bool],
+    eval_dir: Any,
+    min_steps: int,
+    secs: Any,
+    steps: Any,
+) -> Any:
     folder = eval_dir or estimator.eval_dir()
 
     def should_stop() -> bool:
@@ -56,8 +64,11 @@ def _threshold_hook(
             if step >= min_steps and metric_name in metrics and better(metrics[metric_name], threshold):
                 tf.logging.info(
                     'At step %s, metric "%s" has value %s, the threshold is %s.',
-                    step, metric_name, metrics[metric_name], threshold,
-                )  # fmt: skip
+                    step,
+                    metric_name,
+                    metrics[metric_name],
+                    threshold,
+                )
                 return True
         return False
 
@@ -65,9 +76,14 @@ def _threshold_hook(
 
 
 def stop_if_higher_hook(
-    estimator: Any, metric_name: str, threshold: float, eval_dir: Any = None, min_steps: int = 0,
-    run_every_secs: float | None = 60, run_every_steps: int | None = None,
-) -> Any:  # fmt: skip
+    estimator: Any,
+    metric_name: str,
+    threshold: float,
+    eval_dir: Any = None,
+    min_steps: int = 0,
+    run_every_secs: float | None = 60,
+    run_every_steps: int | None = None,
+) -> Any:
     """A hook that ends training when an evaluation's metric is above a threshold.
 
     Args:
@@ -83,9 +99,14 @@ def stop_if_higher_hook(
 
 
 def stop_if_lower_hook(
-    estimator: Any, metric_name: str, threshold: float, eval_dir: Any = None, min_steps: int = 0,
-    run_every_secs: float | None = 60, run_every_steps: int | None = None,
-) -> Any:  # fmt: skip
+    estimator: Any,
+    metric_name: str,
+    threshold: float,
+    eval_dir: Any = None,
+    min_steps: int = 0,
+    run_every_secs: float | None = 60,
+    run_every_steps: int | None = None,
+) -> Any:
     """As `stop_if_higher_hook`, when the metric is below the threshold."""
     return _threshold_hook(
         estimator, metric_name, threshold, operator.lt, eval_dir, min_steps, run_every_secs, run_every_steps
@@ -93,9 +114,15 @@ def stop_if_lower_hook(
 
 
 def _no_improvement_hook(
-    estimator: Any, metric_name: str, most: int, better: Callable[[Any, Any], bool], eval_dir: Any,
-    min_steps: int, secs: Any, steps: Any,
-) -> Any:  # fmt: skip
+    estimator: Any,
+    metric_name: str,
+    most: int,
+    better: Callable[[Any, Any], bool],
+    eval_dir: Any,
+    min_steps: int,
+    secs: Any,
+    steps: Any,
+) -> Any:
     folder = eval_dir or estimator.eval_dir()
 
     def should_stop() -> bool:
@@ -109,9 +136,11 @@ def _no_improvement_hook(
                 best, best_step = value, step
             if step - best_step >= most:
                 tf.logging.info(
-                    'No improvement of metric "%s" for %s steps, which is at least the %s steps that are allowed.',
-                    metric_name, step - best_step, most,
-                )  # fmt: skip
+                    'No improvement of metric "%s" for %s steps, and at most %s steps are allowed.',
+                    metric_name,
+                    step - best_step,
+                    most,
+                )
                 return True
         return False
 
@@ -119,31 +148,53 @@ def _no_improvement_hook(
 
 
 def stop_if_no_increase_hook(
-    estimator: Any, metric_name: str, max_steps_without_increase: int, eval_dir: Any = None, min_steps: int = 0,
-    run_every_secs: float | None = 60, run_every_steps: int | None = None,
-) -> Any:  # fmt: skip
+    estimator: Any,
+    metric_name: str,
+    max_steps_without_increase: int,
+    eval_dir: Any = None,
+    min_steps: int = 0,
+    run_every_secs: float | None = 60,
+    run_every_steps: int | None = None,
+) -> Any:
     """A hook that ends training when an evaluation's metric has not become larger for so many steps.
 
     Other arguments: of `stop_if_higher_hook`.
     """
     return _no_improvement_hook(
-        estimator, metric_name, max_steps_without_increase, operator.gt, eval_dir, min_steps, run_every_secs,
+        estimator,
+        metric_name,
+        max_steps_without_increase,
+        operator.gt,
+        eval_dir,
+        min_steps,
+        run_every_secs,
         run_every_steps,
-    )  # fmt: skip
+    )
 
 
 def stop_if_no_decrease_hook(
-    estimator: Any, metric_name: str, max_steps_without_decrease: int, eval_dir: Any = None, min_steps: int = 0,
-    run_every_secs: float | None = 60, run_every_steps: int | None = None,
-) -> Any:  # fmt: skip
+    estimator: Any,
+    metric_name: str,
+    max_steps_without_decrease: int,
+    eval_dir: Any = None,
+    min_steps: int = 0,
+    run_every_secs: float | None = 60,
+    run_every_steps: int | None = None,
+) -> Any:
     """A hook that ends training when an evaluation's metric has not become smaller for so many steps.
 
     Other arguments: of `stop_if_higher_hook`.
     """
     return _no_improvement_hook(
-        estimator, metric_name, max_steps_without_decrease, operator.lt, eval_dir, min_steps, run_every_secs,
+        estimator,
+        metric_name,
+        max_steps_without_decrease,
+        operator.lt,
+        eval_dir,
+        min_steps,
+        run_every_secs,
         run_every_steps,
-    )  # fmt: skip
+    )
 
 
 def read_eval_metrics(eval_dir: Any) -> dict[int, dict[str, float]]:
@@ -164,9 +215,13 @@ def read_eval_metrics(eval_dir: Any) -> dict[int, dict[str, float]]:
 def _stop_variable() -> Any:
     with tf.variable_scope("signal_early_stopping", reuse=tf.AUTO_REUSE):
         return tf.get_variable(
-            "STOP", [], tf.bool, tf.constant_initializer(False), trainable=False,
+            "STOP",
+            [],
+            tf.bool,
+            tf.constant_initializer(False),
+            trainable=False,
             collections=[tf.GraphKeys.GLOBAL_VARIABLES],
-        )  # fmt: skip
+        )
 
 
 class _StopOnPredicateHook(SessionRunHook):

@@ -96,7 +96,8 @@ def forward_features(estimator: Any, keys: Any = None, sparse_default_values: An
         keys: a feature's name or several; None: all features.
         sparse_default_values: by sparse features, what stands where they have nothing; they become dense.
 
-    Raises ValueError for other keys and predictions, and for names that are taken; TypeError for kinds of keys.
+    Raises ValueError for other keys and predictions, and for names that are taken; TypeError for keys that
+    are no strings.
     """
     if keys is not None:
         keys = [keys] if isinstance(keys, str) else keys
@@ -135,7 +136,8 @@ def _dense(feature: Any, key: str, defaults: Any) -> Any:
         return feature
     if not defaults or key not in defaults:
         raise ValueError(
-            f"Forwarded feature ({key}) should be a Tensor. Please use keys argument of forward_features to filter "
+            f"Forwarded feature ({key}) should be a Tensor. Please use keys argument of forward_features to "
+            "filter "
             "unwanted features, or sparse_default_values."
         )
     return tf.sparse_tensor_to_dense(feature, default_value=defaults[key])

@@ -65,8 +65,7 @@ class InMemoryEvaluatorHook(SessionRunHook):
         if missing:
             raise ValueError(f"the training graph lacks variables of the evaluation: {missing}")
         self._trained = [found[name] for name in self._names]
-        if self._estimator.latest_checkpoint() is None:
-            self._evaluate(session)
+        self._evaluate(session)
 
     def _evaluate(self, session: Any) -> None:
         values = session.run(self._trained)

@@ -8,9 +8,13 @@ __getattr__, __dir__ = package_names(
     globals(),
     {
         "flowstone.contrib.estimator.export": "export_all_saved_models export_saved_model_for_mode",
+        "flowstone.contrib.estimator.refused_names": "RNNClassifier RNNEstimator SavedModelEstimator"
+        " TowerOptimizer replicate_model_fn",
         "flowstone.contrib.estimator.heads": "binary_classification_head logistic_regression_head"
         " multi_class_head multi_head multi_label_head poisson_regression_head regression_head",
         "flowstone.estimator.canned.baseline": "BaselineEstimator",
+        "flowstone.estimator.canned.boosted_trees": "boosted_trees_classifier_train_in_memory"
+        " boosted_trees_regressor_train_in_memory",
         "flowstone.estimator.canned.dnn": "DNNEstimator dnn_logit_fn_builder",
         "flowstone.estimator.canned.dnn_linear_combined": "DNNLinearCombinedEstimator",
         "flowstone.estimator.canned.linear": "LinearEstimator linear_logit_fn_builder",

@@ -30,31 +30,50 @@ _MEAN = "weighted_sum_over_batch_size"
 
 
 def binary_classification_head(
-    weight_column: Any = None, thresholds: Any = None, label_vocabulary: Any = None, loss_reduction: str = _MEAN,
-    loss_fn: Any = None, name: str | None = None,
-) -> BinaryClassHead:  # fmt: skip
+    weight_column: Any = None,
+    thresholds: Any = None,
+    label_vocabulary: Any = None,
+    loss_reduction: str = _MEAN,
+    loss_fn: Any = None,
+    name: str | None = None,
+) -> BinaryClassHead:
     """A head of two classes; see `tf.estimator.BinaryClassHead`."""
     return BinaryClassHead(weight_column, thresholds, label_vocabulary, loss_reduction, loss_fn, name)
 
 
 def multi_class_head(
-    n_classes: int, weight_column: Any = None, label_vocabulary: Any = None, loss_reduction: str = _MEAN,
-    loss_fn: Any = None, name: str | None = None,
-) -> MultiClassHead:  # fmt: skip
+    n_classes: int,
+    weight_column: Any = None,
+    label_vocabulary: Any = None,
+    loss_reduction: str = _MEAN,
+    loss_fn: Any = None,
+    name: str | None = None,
+) -> MultiClassHead:
     """A head of several classes; see `tf.estimator.MultiClassHead`."""
     return MultiClassHead(n_classes, weight_column, label_vocabulary, loss_reduction, loss_fn, name)
 
 
 def multi_label_head(
-    n_classes: int, weight_column: Any = None, thresholds: Any = None, label_vocabulary: Any = None,
-    loss_reduction: str = _MEAN, loss_fn: Any = None, classes_for_class_based_metrics: Any = None,
+    n_classes: int,
+    weight_column: Any = None,
+    thresholds: Any = None,
+    label_vocabulary: Any = None,
+    loss_reduction: str = _MEAN,
+    loss_fn: Any = None,
+    classes_for_class_based_metrics: Any = None,
     name: str | None = None,
-) -> MultiLabelHead:  # fmt: skip
+) -> MultiLabelHead:
     """A head of any of several classes; see `tf.estimator.MultiLabelHead`."""
     return MultiLabelHead(
-        n_classes, weight_column, thresholds, label_vocabulary, loss_reduction, loss_fn,
-        classes_for_class_based_metrics, name,
-    )  # fmt: skip
+        n_classes,
+        weight_column,
+        thresholds,
+        label_vocabulary,
+        loss_reduction,
+        loss_fn,
+        classes_for_class_based_metrics,
+        name,
+    )
 
 
 def multi_head(heads: Sequence[Head], head_weights: Sequence[float] | None = None) -> MultiHead:
@@ -63,17 +82,24 @@ def multi_head(heads: Sequence[Head], head_weights: Sequence[float] | None = Non
 
 
 def regression_head(
-    weight_column: Any = None, label_dimension: int = 1, loss_reduction: str = _MEAN, loss_fn: Any = None,
-    inverse_link_fn: Any = None, name: str | None = None,
-) -> RegressionHead:  # fmt: skip
+    weight_column: Any = None,
+    label_dimension: int = 1,
+    loss_reduction: str = _MEAN,
+    loss_fn: Any = None,
+    inverse_link_fn: Any = None,
+    name: str | None = None,
+) -> RegressionHead:
     """A head of regression; see `tf.estimator.RegressionHead`."""
     return RegressionHead(label_dimension, weight_column, loss_reduction, loss_fn, inverse_link_fn, name)
 
 
 def poisson_regression_head(
-    weight_column: Any = None, label_dimension: int = 1, loss_reduction: str = _MEAN,
-    compute_full_loss: bool = True, name: str | None = None,
-) -> PoissonRegressionHead:  # fmt: skip
+    weight_column: Any = None,
+    label_dimension: int = 1,
+    loss_reduction: str = _MEAN,
+    compute_full_loss: bool = True,
+    name: str | None = None,
+) -> PoissonRegressionHead:
     """A head of counts; see `tf.estimator.PoissonRegressionHead`."""
     return PoissonRegressionHead(label_dimension, weight_column, loss_reduction, compute_full_loss, name)
 

@@ -67,9 +67,15 @@ class BaselineClassifier(BaselineEstimator):
     """
 
     def __init__(
-        self, model_dir: Any = None, n_classes: int = 2, weight_column: Any = None, label_vocabulary: Any = None,
-        optimizer: Any = "Ftrl", config: Any = None, loss_reduction: str = "weighted_sum",
-    ) -> None:  # fmt: skip
+        self,
+        model_dir: Any = None,
+        n_classes: int = 2,
+        weight_column: Any = None,
+        label_vocabulary: Any = None,
+        optimizer: Any = "Ftrl",
+        config: Any = None,
+        loss_reduction: str = "weighted_sum",
+    ) -> None:
         head = classification_head(n_classes, weight_column, label_vocabulary, loss_reduction)
         super().__init__(head, model_dir, optimizer, config)
 
@@ -86,8 +92,13 @@ class BaselineRegressor(BaselineEstimator):
     """
 
     def __init__(
-        self, model_dir: Any = None, label_dimension: int = 1, weight_column: Any = None, optimizer: Any = "Ftrl",
-        config: Any = None, loss_reduction: str = "weighted_sum",
-    ) -> None:  # fmt: skip
+        self,
+        model_dir: Any = None,
+        label_dimension: int = 1,
+        weight_column: Any = None,
+        optimizer: Any = "Ftrl",
+        config: Any = None,
+        loss_reduction: str = "weighted_sum",
+    ) -> None:
         head = RegressionHead(label_dimension, weight_column, loss_reduction)
         super().__init__(head, model_dir, optimizer, config)

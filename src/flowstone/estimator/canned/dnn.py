@@ -77,6 +77,10 @@ def dnn_logit_fn_builder(
     return dnn_logit_fn
 
 
+_dnn_logit_fn_builder = dnn_logit_fn_builder
+_add_hidden_layer_summary = layer_summary
+
+
 class DNNEstimator(Estimator):
     """A network of dense layers under any head.
 

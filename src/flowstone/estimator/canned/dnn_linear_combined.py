@@ -48,9 +48,14 @@ def _combined_spec(parts: _Parts, head: Head, features: Any, labels: Any, mode: 
         cut_dnn = tf.min_max_variable_partitioner(max_partitions=replicas)
         with tf.variable_scope("dnn", values=tuple(features.values()), partitioner=cut_dnn) as scope:
             logit_fn = dnn_logit_fn_builder(
-                head.logits_dimension, parts.hidden_units, parts.dnn_columns, parts.activation_fn, parts.dropout,
-                cut, parts.batch_norm,
-            )  # fmt: skip
+                head.logits_dimension,
+                parts.hidden_units,
+                parts.dnn_columns,
+                parts.activation_fn,
+                parts.dropout,
+                cut,
+                parts.batch_norm,
+            )
             halves.append(logit_fn(features=features, mode=mode))
         optimizers.append((optimizer, scope.name))
     if parts.linear_columns:
@@ -118,9 +123,17 @@ class DNNLinearCombinedEstimator(Estimator):
         if dnn_columns and not dnn_hidden_units:
             raise ValueError("dnn_hidden_units must be defined when dnn_feature_columns is specified.")
         parts = _Parts(
-            linear_columns, linear_optimizer, linear_sparse_combiner, dnn_columns, dnn_optimizer,
-            dnn_hidden_units, dnn_activation_fn, dnn_dropout, batch_norm, input_layer_partitioner,
-        )  # fmt: skip
+            linear_columns,
+            linear_optimizer,
+            linear_sparse_combiner,
+            dnn_columns,
+            dnn_optimizer,
+            dnn_hidden_units,
+            dnn_activation_fn,
+            dnn_dropout,
+            batch_norm,
+            input_layer_partitioner,
+        )
 
         def model_fn(features: Any, labels: Any, mode: str, config: Any) -> Any:
             return _combined_spec(parts, head, features, labels, mode, config)
@@ -161,10 +174,21 @@ class DNNLinearCombinedClassifier(DNNLinearCombinedEstimator):
     ) -> None:
         head = classification_head(n_classes, weight_column, label_vocabulary, loss_reduction)
         super().__init__(
-            head, model_dir, linear_feature_columns, linear_optimizer, dnn_feature_columns, dnn_optimizer,
-            dnn_hidden_units, dnn_activation_fn, dnn_dropout, input_layer_partitioner, config,
-            linear_sparse_combiner, warm_start_from, batch_norm,
-        )  # fmt: skip
+            head,
+            model_dir,
+            linear_feature_columns,
+            linear_optimizer,
+            dnn_feature_columns,
+            dnn_optimizer,
+            dnn_hidden_units,
+            dnn_activation_fn,
+            dnn_dropout,
+            input_layer_partitioner,
+            config,
+            linear_sparse_combiner,
+            warm_start_from,
+            batch_norm,
+        )
 
 
 class DNNLinearCombinedRegressor(DNNLinearCombinedEstimator):
@@ -199,7 +223,18 @@ class DNNLinearCombinedRegressor(DNNLinearCombinedEstimator):
     ) -> None:
         head = RegressionHead(label_dimension, weight_column, loss_reduction)
         super().__init__(
-            head, model_dir, linear_feature_columns, linear_optimizer, dnn_feature_columns, dnn_optimizer,
-            dnn_hidden_units, dnn_activation_fn, dnn_dropout, input_layer_partitioner, config,
-            linear_sparse_combiner, warm_start_from, batch_norm,
-        )  # fmt: skip
+            head,
+            model_dir,
+            linear_feature_columns,
+            linear_optimizer,
+            dnn_feature_columns,
+            dnn_optimizer,
+            dnn_hidden_units,
+            dnn_activation_fn,
+            dnn_dropout,
+            input_layer_partitioner,
+            config,
+            linear_sparse_combiner,
+            warm_start_from,
+            batch_norm,
+        )

@@ -16,25 +16,37 @@ _Head = Head
 
 
 def _binary_logistic_head_with_sigmoid_cross_entropy_loss(
-    weight_column: Any = None, thresholds: Any = None, label_vocabulary: Any = None, loss_reduction: str = _SUM,
-    loss_fn: Any = None, name: str | None = None,
-) -> BinaryClassHead:  # fmt: skip
+    weight_column: Any = None,
+    thresholds: Any = None,
+    label_vocabulary: Any = None,
+    loss_reduction: str = _SUM,
+    loss_fn: Any = None,
+    name: str | None = None,
+) -> BinaryClassHead:
     """A head of two classes, whose losses are summed."""
     return BinaryClassHead(weight_column, thresholds, label_vocabulary, loss_reduction, loss_fn, name)
 
 
 def _multi_class_head_with_softmax_cross_entropy_loss(
-    n_classes: int, weight_column: Any = None, label_vocabulary: Any = None, loss_reduction: str = _SUM,
-    loss_fn: Any = None, name: str | None = None,
-) -> MultiClassHead:  # fmt: skip
+    n_classes: int,
+    weight_column: Any = None,
+    label_vocabulary: Any = None,
+    loss_reduction: str = _SUM,
+    loss_fn: Any = None,
+    name: str | None = None,
+) -> MultiClassHead:
     """A head of several classes, whose losses are summed."""
     return MultiClassHead(n_classes, weight_column, label_vocabulary, loss_reduction, loss_fn, name)
 
 
 def _regression_head(
-    weight_column: Any = None, label_dimension: int = 1, loss_reduction: str = _SUM, loss_fn: Any = None,
-    inverse_link_fn: Any = None, name: str | None = None,
-) -> RegressionHead:  # fmt: skip
+    weight_column: Any = None,
+    label_dimension: int = 1,
+    loss_reduction: str = _SUM,
+    loss_fn: Any = None,
+    inverse_link_fn: Any = None,
+    name: str | None = None,
+) -> RegressionHead:
     """A head of regression, whose losses are summed."""
     return RegressionHead(label_dimension, weight_column, loss_reduction, loss_fn, inverse_link_fn, name)
 

@@ -53,6 +53,9 @@ def _fraction_of_zero(variables: dict[Any, Any]) -> Any:
     return tf.nn.zero_fraction(tf.concat(parts, 0))
 
 
+_linear_logit_fn_builder = linear_logit_fn_builder
+
+
 def default_learning_rate(columns: Any, most: float = _LEARNING_RATE) -> float:
     """The smaller of a rate and one over the square root of the number of columns."""
     return min(most, 1.0 / math.sqrt(len(columns)))

@@ -54,7 +54,8 @@ def _with_label(
         )
     if weight.key in spec:
         raise ValueError(
-            f"weight_column should not be used as feature. weight_column: {weight.key}, features: {spec.keys()}"
+            f"weight_column should not be used as feature. weight_column: {weight.key}, features: "
+            f"{spec.keys()}"
         )
     spec.update(tf.feature_column.make_parse_example_spec([weight]))
     return spec

@@ -287,17 +287,19 @@ def column_weights(features: Any, weight_column: Any, logits: Any) -> Any:
 
 
 def dense_labels(labels: Any, logits: Any, size: int) -> Any:
-    """Labels [batch, size] of labels whose last axis may be missing if it is 1; ValueError for other shapes."""
+    """Labels [batch, size] of labels, whose last axis may be missing if it is 1; ValueError for others."""
     if labels is None:
         raise ValueError(
-            "You must provide a labels Tensor. Given: None. Suggested troubleshooting steps: Check that your data "
+            "You must provide a labels Tensor. Given: None. Suggested troubleshooting steps: Check that "
+            "your data "
             "contain your label feature. Check that your input_fn properly parses and returns labels."
         )
     with tf.name_scope("labels"):
         if isinstance(labels, (tf.SparseTensor, tf.SparseTensorValue)):
             if size > 1:
                 raise ValueError(
-                    f"SparseTensor labels are not supported. labels must be a Tensor of shape [D0, D1, ..., DN, "
+                    "SparseTensor labels are not supported. labels must be a Tensor of shape [D0, D1, ..., "
+                    "DN, "
                     f"{size}], e.g. [batch_size, {size}]."
                 )
             labels = labels.values
@@ -310,7 +312,8 @@ def dense_labels(labels: Any, logits: Any, size: int) -> Any:
         if (rank is not None and labels.shape.ndims != rank) or not _last_axis_fits(labels, size):
             raise ValueError(
                 f"Mismatched label shape. Expected labels dimension={size}.  Received {labels.shape}. "
-                "Suggested Fix: If your classifier expects one-hot encoding label, check your n_classes argument to "
+                "Suggested Fix: If your classifier expects one-hot encoding label, check your n_classes "
+                "argument to "
                 "the estimator and/or the shape of your label. Otherwise, check the shape of your label."
             )
         return labels

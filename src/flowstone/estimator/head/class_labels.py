@@ -26,7 +26,8 @@ def label_ids(labels: Any, vocabulary: Any) -> Any:
     if vocabulary is None:
         if not labels.dtype.is_integer:
             raise ValueError(
-                f"Labels dtype should be integer. Instead got {labels.dtype}. Either pass integer Tensor as label "
+                f"Labels dtype should be integer. Instead got {labels.dtype}. Either pass integer Tensor as "
+                "label "
                 "or provide label_vocabulary."
             )
         return labels

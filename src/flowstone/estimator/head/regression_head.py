@@ -85,14 +85,18 @@ class RegressionHead(Head):
 class PoissonRegressionHead(RegressionHead):
     """Counts, whose logarithms are the logits, trained by the Poisson distribution's likelihood.
 
-    Args: as of `RegressionHead`; `compute_full_loss`: with the logarithm of the labels' factorials, as Stirling
-    approximates it.
+    Args: as of `RegressionHead`; `compute_full_loss`: with the logarithm of the labels' factorials, by
+    Stirling's approximation.
     """
 
     def __init__(
-        self, label_dimension: int = 1, weight_column: Any = None, loss_reduction: str = "sum_over_batch_size",
-        compute_full_loss: bool = True, name: str | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        label_dimension: int = 1,
+        weight_column: Any = None,
+        loss_reduction: str = "sum_over_batch_size",
+        compute_full_loss: bool = True,
+        name: str | None = None,
+    ) -> None:
         def poisson_loss(labels: Any, logits: Any) -> Any:
             return tf.nn.log_poisson_loss(labels, logits, compute_full_loss=compute_full_loss)
 
