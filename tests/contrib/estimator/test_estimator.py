@@ -163,8 +163,24 @@ def test_the_keys_are_the_names_that_heads_use() -> None:
     with tf.Graph().as_default():
         head = contrib.binary_classification_head(thresholds=[0.25])
         spec = head.create_estimator_spec({}, "eval", tf.zeros([1, 1]), tf.ones([1]))
-    for key in ("ACCURACY", "ACCURACY_BASELINE", "AUC", "AUC_PR", "LOSS_MEAN", "LABEL_MEAN", "PREDICTION_MEAN"):
+    for key in (
+        "ACCURACY",
+        "ACCURACY_BASELINE",
+        "AUC",
+        "AUC_PR",
+        "LOSS_MEAN",
+        "LABEL_MEAN",
+        "PREDICTION_MEAN",
+    ):
         assert getattr(MetricKeys, key) in spec.eval_metric_ops
     assert MetricKeys.ACCURACY_AT_THRESHOLD % 0.25 in spec.eval_metric_ops
-    for key in ("LOGITS", "LOGISTIC", "PROBABILITIES", "CLASS_IDS", "CLASSES", "ALL_CLASSES", "ALL_CLASS_IDS"):
+    for key in (
+        "LOGITS",
+        "LOGISTIC",
+        "PROBABILITIES",
+        "CLASS_IDS",
+        "CLASSES",
+        "ALL_CLASSES",
+        "ALL_CLASS_IDS",
+    ):
         assert getattr(PredictionKeys, key) in spec.predictions

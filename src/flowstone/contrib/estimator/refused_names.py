@@ -6,7 +6,9 @@ from flowstone.framework.refusals import refused_class, refused_function
 
 __all__ = ["RNNClassifier", "RNNEstimator", "SavedModelEstimator", "TowerOptimizer", "replicate_model_fn"]
 
-_RECURRENT = "tf.estimator.Estimator with tf.nn.dynamic_rnn over tf.contrib.feature_column.sequence_input_layer"
+_RECURRENT = (
+    "tf.estimator.Estimator with tf.nn.dynamic_rnn over tf.contrib.feature_column.sequence_input_layer"
+)
 _ONE_DEVICE = "the model function and optimiser themselves: one device computes a step"
 
 RNNClassifier = refused_class("tf.contrib.estimator.RNNClassifier", _RECURRENT)
