@@ -141,16 +141,13 @@ def embedding_attention_decoder(
 ) -> tuple[list[Any], Any]:
     """An `attention_decoder` that embeds its inputs, [batch] int32 each.
 
-    Arguments are those of `attention_decoder` and `embedding_rnn_decoder`. `scope`: default:
-    "embedding_attention_decoder". ValueError for an output projection of another shape.
+    See `attention_decoder` and `embedding_rnn_decoder`. ValueError for a projection of another shape.
     """
-    output_size = cell.output_size if output_size is None else output_size
     if output_projection is not None:
-        biases = tf.convert_to_tensor(output_projection[1], dtype=dtype)
-        biases.get_shape().assert_is_compatible_with([num_symbols])
+        tf.convert_to_tensor(output_projection[1]).get_shape().assert_is_compatible_with([num_symbols])
     with tf.variable_scope(scope or "embedding_attention_decoder", dtype=dtype):
         embedding = tf.get_variable("embedding", [num_symbols, embedding_size])
-        loop_function = None
+        loop_function: Callable[..., Any] | None = None
         if feed_previous:
             loop_function = _extract_argmax_and_embed(
                 embedding, output_projection, update_embedding_for_previous

@@ -177,8 +177,7 @@ def embedding_rnn_seq2seq(
     with tf.variable_scope(scope or "embedding_rnn_seq2seq") as entered:
         if dtype is not None:
             entered.set_dtype(dtype)
-        else:
-            dtype = entered.dtype
+        dtype = entered.dtype
         encoder = EmbeddingWrapper(
             copy.deepcopy(cell), embedding_classes=num_encoder_symbols, embedding_size=embedding_size
         )
@@ -218,8 +217,8 @@ def embedding_tied_rnn_seq2seq(
     """
     with tf.variable_scope(scope or "embedding_tied_rnn_seq2seq", dtype=dtype) as entered:
         dtype = entered.dtype
+        symbols = num_symbols if num_decoder_symbols is None else num_decoder_symbols
         if output_projection is not None:
-            symbols = num_decoder_symbols or num_symbols
             weights = tf.convert_to_tensor(output_projection[0], dtype=dtype)
             weights.get_shape().assert_is_compatible_with([None, symbols])
             biases = tf.convert_to_tensor(output_projection[1], dtype=dtype)
@@ -227,9 +226,8 @@ def embedding_tied_rnn_seq2seq(
         embedding = tf.get_variable("embedding", [num_symbols, embedding_size], dtype=dtype)
         embedded_encoder = [tf.nn.embedding_lookup(embedding, each) for each in encoder_inputs]
         embedded_decoder = [tf.nn.embedding_lookup(embedding, each) for each in decoder_inputs]
-        output_symbols = num_symbols if num_decoder_symbols is None else num_decoder_symbols
         if output_projection is None:
-            cell = OutputProjectionWrapper(cell, output_symbols)
+            cell = OutputProjectionWrapper(cell, symbols)
         embeds = _extract_argmax_and_embed(embedding, output_projection, True)
 
         def decode(feeds: bool) -> tuple[list[Any], Any]:

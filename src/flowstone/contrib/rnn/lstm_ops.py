@@ -141,12 +141,13 @@ class LSTMBlockWrapper(Layer):
             mask = tf.transpose(tf.sequence_mask(sequence_length, time, outputs.dtype), [1, 0])
             outputs *= tf.tile(tf.expand_dims(mask, [-1]), [1, 1, self.num_units])
             places = tf.stack([sequence_length, tf.range(tf.cast(batch, tf.int64))], axis=1)
-
-            def at_end(values: Any, first: Any) -> Any:
-                return tf.gather_nd(tf.concat([tf.expand_dims(first, [0]), values], 0), places)
-
-            last = LSTMStateTuple(at_end(states, first_c), at_end(outputs, first_h))
+            last = LSTMStateTuple(_at_end(states, first_c, places), _at_end(outputs, first_h, places))
         return (tf.unstack(outputs) if is_list else outputs), last
+
+
+def _at_end(values: Any, first: Any, places: Any) -> Any:
+    """The values after each sequence's last step; those before the first for an empty one."""
+    return tf.gather_nd(tf.concat([tf.expand_dims(first, [0]), values], 0), places)
 
 
 class LSTMBlockFusedCell(LSTMBlockWrapper):

@@ -64,8 +64,7 @@ def stack_bidirectional_rnn(
         cells_fw, cells_bw: a cell for each layer.
         inputs: a list of [batch, depth].
         initial_states_fw, initial_states_bw: a state for each layer.
-        dtype, sequence_length: see `tf.nn.static_bidirectional_rnn`.
-        scope: default: "stack_bidirectional_rnn".
+        dtype, sequence_length: see `tf.nn.static_bidirectional_rnn`. scope: of the variables.
 
     Returns the outputs, a list of [batch, fw + bw], and the last states forwards and backwards, a tuple each.
     ValueError for lists that do not fit.

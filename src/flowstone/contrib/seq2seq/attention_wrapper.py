@@ -233,9 +233,8 @@ class AttentionWrapper(RNNCell):
         A batch size other than that of the memory is an InvalidArgumentError of the step.
         """
         with tf.name_scope(type(self).__name__ + "ZeroState", values=[batch_size]):
-            if self._initial_cell_state is not None:
-                cell_state = self._initial_cell_state
-            else:
+            cell_state = self._initial_cell_state
+            if cell_state is None:
                 cell_state = self._cell.zero_state(batch_size, dtype)
             message = (
                 f"When calling zero_state of AttentionWrapper {self.name}: Non-matching batch sizes between"

@@ -113,22 +113,21 @@ class BeamSearchDecoder(Decoder):
         if output_layer is not None and not hasattr(output_layer, "compute_output_shape"):
             raise TypeError(f"output_layer must be a Layer, received: {type(output_layer)}")
         self._cell, self._output_layer, self._beam_width = cell, output_layer, beam_width
-        self._reorder_tensor_arrays = reorder_tensor_arrays
-        self._embedding_fn = _embedding_function(embedding)
+        self._reorder_tensor_arrays, self._embedding_fn = (
+            reorder_tensor_arrays,
+            _embedding_function(embedding),
+        )
         self._start_tokens = tf.convert_to_tensor(start_tokens, dtype=tf.int32, name="start_tokens")
-        if self._start_tokens.get_shape().ndims != 1:
-            raise ValueError("start_tokens must be a vector")
         self._end_token = tf.convert_to_tensor(end_token, dtype=tf.int32, name="end_token")
-        if self._end_token.get_shape().ndims != 0:
-            raise ValueError("end_token must be a scalar")
+        _check_tokens(self._start_tokens, self._end_token)
         self._batch_size = tf.size(start_tokens)
         self._length_penalty_weight = length_penalty_weight
         self._coverage_penalty_weight = coverage_penalty_weight
         self._initial_cell_state = nest.map_structure(
             self._maybe_split_batch_beams, initial_state, self._cell.state_size
         )
-        self._start_tokens = tf.tile(tf.expand_dims(self._start_tokens, 1), [1, self._beam_width])
-        self._start_inputs = self._embedding_fn(self._start_tokens)
+        tiled = tf.tile(tf.expand_dims(self._start_tokens, 1), [1, self._beam_width])
+        self._start_tokens, self._start_inputs = tiled, self._embedding_fn(tiled)
         self._finished = tf.one_hot(
             tf.zeros([self._batch_size], dtype=tf.int32),
             depth=self._beam_width,
@@ -285,6 +284,13 @@ class BeamSearchDecoder(Decoder):
 
     def _maybe_merge_batch_beams(self, t: Any, s: Any) -> Any:
         return t if not _has_batch(t) else self._merge_batch_beams(t, s)
+
+
+def _check_tokens(start_tokens: Any, end_token: Any) -> None:
+    if start_tokens.get_shape().ndims != 1:
+        raise ValueError("start_tokens must be a vector")
+    if end_token.get_shape().ndims != 0:
+        raise ValueError("end_token must be a scalar")
 
 
 def _as_shape(s: Any) -> Any:

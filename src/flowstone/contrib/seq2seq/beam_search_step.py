@@ -54,15 +54,7 @@ def _beam_search_step(
     step_log_probs = _mask_probs(tf.nn.log_softmax(logits), end_token, finished)
     total_probs = tf.expand_dims(beam_state.log_probs, 2) + step_log_probs
     classes = _size_of(logits, -1)
-    # Continuations other than the end token are a step longer, if the beam goes on at all.
-    longer = tf.one_hot(
-        indices=tf.fill([batch_size, beam_width], end_token),
-        depth=classes,
-        on_value=np.int64(0),
-        off_value=np.int64(1),
-        dtype=tf.int64,
-    )
-    lengths = tf.expand_dims(tf.cast(goes_on, tf.int64), 2) * longer + tf.expand_dims(beam_state.lengths, 2)
+    lengths = _continued_lengths(beam_state, tf.fill([batch_size, beam_width], end_token), classes)
     attended: Any = beam_state.accumulated_attention_probs
     attention_probs = get_attention_probs(next_cell_state, coverage_penalty_weight)
     if attention_probs is not None:
@@ -75,10 +67,31 @@ def _beam_search_step(
         finished=finished,
         accumulated_attention_probs=attended,
     )
-    flat_scores = tf.reshape(scores, [batch_size, -1])
-    next_scores, places = tf.nn.top_k(flat_scores, k=beam_width)
+    next_scores, places = tf.nn.top_k(tf.reshape(scores, [batch_size, -1]), k=beam_width)
     for each in (next_scores, places):
         each.set_shape([known_batch, beam_width])
+    state = beam_state._replace(cell_state=next_cell_state, accumulated_attention_probs=attended)
+    return _chosen(next_scores, places, total_probs, state, (batch_size, beam_width, classes), end_token)
+
+
+def _continued_lengths(beam_state: BeamSearchDecoderState, end_tokens: Any, classes: Any) -> Any:
+    """The lengths [batch, beams, classes] of all continuations: other than by the end token a step longer, if
+    the beam goes on at all."""
+    longer = tf.one_hot(end_tokens, classes, on_value=np.int64(0), off_value=np.int64(1), dtype=tf.int64)
+    goes_on = tf.cast(tf.logical_not(beam_state.finished), tf.int64)
+    return tf.expand_dims(goes_on, 2) * longer + tf.expand_dims(beam_state.lengths, 2)
+
+
+def _chosen(
+    next_scores: Any,
+    places: Any,
+    total_probs: Any,
+    state: BeamSearchDecoderState,
+    sizes: tuple[Any, Any, Any],
+    end_token: Any,
+) -> tuple[BeamSearchDecoderOutput, BeamSearchDecoderState]:
+    """The output and the state of the beams that go on at these places of [beams · classes]."""
+    batch_size, beam_width, classes = sizes
 
     def gathered(source: Any, indices: Any, range_size: Any, shape: list[Any], name: str) -> Any:
         return _tensor_gather_helper(indices, source, batch_size, range_size, shape, name)
@@ -86,17 +99,18 @@ def _beam_search_step(
     next_probs = gathered(total_probs, places, beam_width * classes, [-1], "next_beam_probs")
     word_ids = tf.cast(tf.mod(places, classes, name="next_beam_word_ids"), tf.int32)
     parents = tf.cast(tf.div(places, classes, name="next_beam_parent_ids"), tf.int32)
-    was_finished = gathered(finished, parents, beam_width, [-1], "next_beam_finished")
-    next_lengths = gathered(beam_state.lengths, parents, beam_width, [-1], "next_beam_lengths")
+    was_finished = gathered(state.finished, parents, beam_width, [-1], "next_beam_finished")
+    next_lengths = gathered(state.lengths, parents, beam_width, [-1], "next_beam_lengths")
     next_lengths += tf.cast(tf.logical_not(was_finished), tf.int64)
-    if attention_probs is not None:
+    attended = state.accumulated_attention_probs
+    if isinstance(attended, tf.Tensor):
         attended = gathered(attended, parents, beam_width, [batch_size * beam_width, -1], "next_attention")
     next_state = BeamSearchDecoderState(
         cell_state=nest.map_structure(
             lambda part: _maybe_tensor_gather_helper(
                 parents, part, batch_size, beam_width, [batch_size * beam_width, -1]
             ),
-            next_cell_state,
+            state.cell_state,
         ),
         log_probs=next_probs,
         lengths=next_lengths,

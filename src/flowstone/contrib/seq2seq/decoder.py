@@ -103,16 +103,7 @@ def dynamic_decode(
         first = _first(decoder, maximum_iterations)
         zeros = _create_zero_outputs(decoder.output_size, decoder.output_dtype, decoder.batch_size)
         step = _Step(decoder, zeros, impute_finished)
-        last = _Loop(
-            *tf.while_loop(
-                lambda *loop: tf.logical_not(tf.reduce_all(_Loop(*loop).finished)),
-                lambda *loop: tuple(step.run(_Loop(*loop))),
-                loop_vars=tuple(first),
-                parallel_iterations=parallel_iterations,
-                maximum_iterations=maximum_iterations,
-                swap_memory=swap_memory,
-            )
-        )
+        last = step.repeat(first, maximum_iterations, parallel_iterations, swap_memory)
         return _finished(decoder, last, output_time_major)
 
 
@@ -174,6 +165,18 @@ class _Step:
 
     def __init__(self, decoder: Decoder, zero_outputs: Any, impute_finished: bool) -> None:
         self._decoder, self._zeros, self._imputes = decoder, zero_outputs, impute_finished
+
+    def repeat(self, first: _Loop, limit: Any, parallel_iterations: int, swap_memory: bool) -> _Loop:
+        """The variables after the last step."""
+        last = tf.while_loop(
+            lambda *loop: tf.logical_not(tf.reduce_all(_Loop(*loop).finished)),
+            lambda *loop: tuple(self.run(_Loop(*loop))),
+            loop_vars=tuple(first),
+            parallel_iterations=parallel_iterations,
+            maximum_iterations=limit,
+            swap_memory=swap_memory,
+        )
+        return _Loop(*last)
 
     def run(self, loop: _Loop) -> _Loop:
         """The variables after a step."""
