@@ -176,3 +176,7 @@ def test_dropout_keeps_the_mean() -> None:
         kept = session.run(tf.contrib.layers.dropout(tf.ones([10000]), 0.8, seed=1))
     assert set(np.unique(kept)) == {np.float32(0), np.float32(1.25)}
     assert abs(kept.mean() - 1) < 0.03
+
+
+def test_the_hash_key_is_that_of_1_15() -> None:
+    assert tf.contrib.layers.SPARSE_FEATURE_CROSS_DEFAULT_HASH_KEY == 956888297470

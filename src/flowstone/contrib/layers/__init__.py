@@ -5,6 +5,9 @@ from __future__ import annotations
 from flowstone.contrib.layers.layers import FILES as _FILES
 from flowstone.contrib.package_names import package_names
 
+# The key with which hashes of crossed features are mixed, unless a program has its own.
+SPARSE_FEATURE_CROSS_DEFAULT_HASH_KEY = 956888297470
+
 __getattr__, __dir__ = package_names(
     globals(),
     {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -76,6 +77,16 @@ def _apply(kind: Any, inputs: Any, num_outputs: int, given: Mapping[str, Any], *
         )
 
 
+def _layer_of_rank(inputs: Any, conv_dims: int | None) -> Any:
+    rank = inputs.shape.ndims
+    if conv_dims is not None and conv_dims + 2 != rank:
+        raise ValueError(f"Convolution expects input with rank {conv_dims + 2}, got {rank}")
+    kinds = {3: tf.layers.Conv1D, 4: tf.layers.Conv2D, 5: tf.layers.Conv3D}
+    if rank not in kinds:
+        raise ValueError(f"Convolution not supported for input with rank {rank}")
+    return kinds[rank]
+
+
 @add_arg_scope
 def convolution(
     inputs: Any, num_outputs: int, kernel_size: Any, stride: Any = 1, padding: str = "SAME",
@@ -107,17 +118,8 @@ def convolution(
     given = dict(locals())
     if data_format not in _FORMATS:
         raise ValueError(f"Invalid data_format: {data_format!r}")
-
-    def layer_of(inputs: Any) -> Any:
-        rank = inputs.shape.ndims
-        if conv_dims is not None and conv_dims + 2 != rank:
-            raise ValueError(f"Convolution expects input with rank {conv_dims + 2}, got {rank}")
-        kinds = {3: tf.layers.Conv1D, 4: tf.layers.Conv2D, 5: tf.layers.Conv3D}
-        if rank not in kinds:
-            raise ValueError(f"Convolution not supported for input with rank {rank}")
-        return kinds[rank]
-
-    return _apply(layer_of, inputs, num_outputs, given, dilation_rate=rate, default_scope="Conv")
+    kind = functools.partial(_layer_of_rank, conv_dims=conv_dims)
+    return _apply(kind, inputs, num_outputs, given, dilation_rate=rate, default_scope="Conv")
 
 
 @add_arg_scope

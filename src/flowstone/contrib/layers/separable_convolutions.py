@@ -45,6 +45,7 @@ def convolution2d_in_plane(
     ``weights`` is [*kernel_size, 1, 1]; the scope is by default "ConvInPlane". For the arguments see
     `convolution`. ValueError for inputs of rank below 4 and an unknown number of channels.
     """
+    given = dict(locals())
     with tf.variable_scope(scope, "ConvInPlane", [inputs], reuse=reuse) as sc:
         inputs = tf.convert_to_tensor(inputs)
         dtype = inputs.dtype.base_dtype
@@ -61,17 +62,7 @@ def convolution2d_in_plane(
         )
         filters = tf.tile(weights, [1, 1, channels, 1])
         outputs = tf.nn.depthwise_conv2d(inputs, filters, [1, stride_h, stride_w, 1], padding)
-        if normalizer_fn is None and biases_initializer is not None:
-            biases = model_variable(
-                "biases",
-                shape=[channels],
-                dtype=dtype,
-                initializer=biases_initializer,
-                regularizer=biases_regularizer,
-                collections=get_variable_collections(variables_collections, "biases"),
-                trainable=trainable,
-            )
-            outputs = tf.nn.bias_add(outputs, biases)
+        outputs = _with_biases(outputs, channels, given, "NHWC")
         return finished(
             outputs, sc.name, outputs_collections, activation_fn, normalizer_fn, normalizer_params
         )
@@ -172,18 +163,23 @@ def _depthwise(inputs: Any, scope: Any, given: Mapping[str, Any]) -> Any:
         rate=two_element_tuple(given["rate"]),
         data_format=data_format,
     )
-    if given["normalizer_fn"] is None and given["biases_initializer"] is not None:
-        biases = model_variable(
-            "biases",
-            shape=[channels * multiplier],
-            dtype=dtype,
-            initializer=given["biases_initializer"],
-            regularizer=given["biases_regularizer"],
-            trainable=given["trainable"],
-            collections=get_variable_collections(collections, "biases"),
-        )
-        outputs = tf.nn.bias_add(outputs, biases, data_format=data_format)
-    return outputs
+    return _with_biases(outputs, channels * multiplier, given, data_format)
+
+
+def _with_biases(outputs: Any, channels: int, given: Mapping[str, Any], data_format: str) -> Any:
+    """The outputs plus a variable, if there are to be biases."""
+    if given["normalizer_fn"] is not None or given["biases_initializer"] is None:
+        return outputs
+    biases = model_variable(
+        "biases",
+        shape=[channels],
+        dtype=outputs.dtype.base_dtype,
+        initializer=given["biases_initializer"],
+        regularizer=given["biases_regularizer"],
+        trainable=given["trainable"],
+        collections=get_variable_collections(given["variables_collections"], "biases"),
+    )
+    return tf.nn.bias_add(outputs, biases, data_format=data_format)
 
 
 conv2d_in_plane = convolution2d_in_plane

@@ -15,8 +15,9 @@ __all__ = ["contrastive_loss", "lifted_struct_loss", "npairs_loss", "triplet_sem
 def contrastive_loss(
     labels: Any, embeddings_anchor: Any, embeddings_positive: Any, margin: float = 1.0
 ) -> Any:
-    """The loss of pairs that are alike (label 1) by their squared distance, of others (0) by what they lack of
-    the margin, squared; the mean over pairs, a scalar.
+    """The mean over pairs of their squared distance, or of the square of what is missing to the margin.
+
+    The first is for pairs that are alike (label 1), the second for others (0).
 
     Source: Hadsell et al., "Dimensionality Reduction by Learning an Invariant Mapping" (2006).
     """

@@ -268,6 +268,17 @@ class PrecisionRecallData(NamedTuple):
     thresholds: Any
 
 
+def _as_counts(labels: Any, predictions: Any) -> Any:
+    """The labels, which must be bools, as floats; in the step predictions must be in [0, 1]."""
+    labels, dtype = tf.convert_to_tensor(labels), predictions.dtype.base_dtype
+    if labels.dtype != tf.bool:
+        raise ValueError(f"labels must be of type tf.bool, but are of {labels.dtype!r}")
+    least = tf.assert_greater_equal(predictions, tf.cast(0.0, dtype))
+    most = tf.assert_less_equal(predictions, tf.cast(1.0, dtype))
+    with tf.control_dependencies([least, most]):
+        return tf.cast(labels, tf.float32)
+
+
 def precision_recall_at_equal_thresholds(
     labels: Any, predictions: Any, weights: Any = None, num_thresholds: int | None = None,
     use_locking: bool | None = None, name: str | None = None,
@@ -282,14 +293,7 @@ def precision_recall_at_equal_thresholds(
         raise ValueError(f"num_thresholds must be at least 2, but is {number}")
     with tf.name_scope(name, "precision_recall_at_equal_thresholds", (labels, predictions, weights)):
         predictions = tf.convert_to_tensor(predictions)
-        dtype = predictions.dtype.base_dtype
-        labels = tf.convert_to_tensor(labels)
-        if labels.dtype != tf.bool:
-            raise ValueError(f"labels must be of type tf.bool, but are of {labels.dtype!r}")
-        least = tf.assert_greater_equal(predictions, tf.cast(0.0, dtype))
-        most = tf.assert_less_equal(predictions, tf.cast(1.0, dtype))
-        with tf.control_dependencies([least, most]):
-            counts = tf.cast(labels, tf.float32)
+        counts = _as_counts(labels, predictions)
         factor = tf.ones_like(counts)
         if weights is not None:
             factor = broadcast_weights(tf.cast(weights, tf.float32), predictions)
