@@ -79,16 +79,7 @@ def stratified_sample(
         if not enqueue_many:
             labels.get_shape().assert_has_rank(0)
             examples, labels = [tf.expand_dims(each, 0) for each in examples], tf.expand_dims(labels, 0)
-        for each in examples:
-            each.get_shape()[:1].assert_is_compatible_with(labels.get_shape()[:1])
-        target.get_shape().assert_has_rank(1)
-        classes = int(target.get_shape()[0])
-        if init_probs is None:
-            init = _estimate_data_distribution(labels, classes)
-        else:
-            init = tf.convert_to_tensor(init_probs, tf.float32)
-            if init.get_shape().as_list() != [classes]:
-                raise ValueError("Probability parameters must have the same length.")
+        init = _initial_probabilities(examples, labels, target, init_probs)
         accept = _calculate_acceptance_probabilities(
             _checked_probabilities(init), _checked_probabilities(target)
         )
@@ -99,6 +90,20 @@ def stratified_sample(
             [*example, label], keep, batch_size, num_threads=threads_per_queue
         )
     return batch, batch_labels
+
+
+def _initial_probabilities(examples: list[Any], labels: Any, target: Any, init_probs: Any) -> Any:
+    """The probabilities of the classes in the input, those that are given or estimated."""
+    for each in examples:
+        each.get_shape()[:1].assert_is_compatible_with(labels.get_shape()[:1])
+    target.get_shape().assert_has_rank(1)
+    classes = int(target.get_shape()[0])
+    if init_probs is None:
+        return _estimate_data_distribution(labels, classes)
+    init = tf.convert_to_tensor(init_probs, tf.float32)
+    if init.get_shape().as_list() != [classes]:
+        raise ValueError("Probability parameters must have the same length.")
+    return init
 
 
 def _checked(tensors: Sequence[Any]) -> list[Any]:
