@@ -66,9 +66,8 @@ def stratified_sample(
         tensors: a list of tensors, [...] each, or with `enqueue_many` [examples, ...].
         labels: the class, an integer scalar, or with `enqueue_many` [examples].
         target_probs: the probabilities of the classes in batches, float [classes].
-        batch_size: how many examples a batch has.
         init_probs: the probabilities of the classes in the input; estimated from the labels so far if None.
-        queue_capacity, threads_per_queue: of the queues.
+        batch_size, queue_capacity, threads_per_queue: of the batches and the queues.
 
     Returns (tensors [batch_size, ...], labels [batch_size]). Raises ValueError for shapes that do not fit,
     InvalidArgumentError for what are no probabilities or a class that the input lacks.
@@ -80,10 +79,8 @@ def stratified_sample(
             labels.get_shape().assert_has_rank(0)
             examples, labels = [tf.expand_dims(each, 0) for each in examples], tf.expand_dims(labels, 0)
         init = _initial_probabilities(examples, labels, target, init_probs)
-        accept = _calculate_acceptance_probabilities(
-            _checked_probabilities(init), _checked_probabilities(target)
-        )
-        accept = _warned(accept, init)
+        ratios = [_checked_probabilities(each) for each in (init, target)]
+        accept = _warned(_calculate_acceptance_probabilities(*ratios), init)
         *example, label = _one_by_one([*examples, labels], queue_capacity, threads_per_queue)
         keep = tf.random_uniform([]) < tf.gather(accept, label)
         *batch, batch_labels = tf.train.maybe_batch(

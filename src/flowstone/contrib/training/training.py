@@ -119,13 +119,12 @@ def create_train_op(
 
     Args:
         total_loss, optimizer: a scalar of a real type and a `tf.train.Optimizer`.
-        global_step: what counts the steps; the graph's if not given, none if None.
+        global_step: what counts the steps; the graph's if not given, nothing if None.
         update_ops: operations that run before the loss is computed; None: those of UPDATE_OPS.
         variables_to_train: all trainable ones if None.
         transform_grads_fn: gets and gives the list of (gradient, variable).
-        summarize_gradients: whether to add summaries of the gradients.
         gate_gradients, aggregation_method, colocate_gradients_with_ops: as of `compute_gradients`.
-        check_numerics: whether a loss that is not finite is an error.
+        summarize_gradients: whether gradients have summaries; check_numerics: whether NaN is an error.
 
     Raises AssertionError if there is nothing to train, or a variable that is not trainable.
     """
@@ -141,8 +140,7 @@ def create_train_op(
     if summarize_gradients:
         with tf.name_scope("summarize_grads"):
             add_gradients_summaries(gradients)
-    updates = optimizer.apply_gradients(gradients, global_step=global_step)
-    return _loss_after(updates, total_loss, check_numerics)
+    return _loss_after(optimizer.apply_gradients(gradients, global_step), total_loss, check_numerics)
 
 
 def _checked_variables(variables: Sequence[Any] | None) -> Sequence[Any]:
