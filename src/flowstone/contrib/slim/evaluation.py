@@ -63,19 +63,14 @@ def evaluate_once(
 
     The four ``…_feed_dict`` are what each operation is fed.
     """
-    return evaluation.evaluate_once(
-        checkpoint_path,
-        master=master,
-        scaffold=tf.train.Scaffold(
-            init_op=initial_op, init_feed_dict=initial_op_feed_dict, saver=_saver(variables_to_restore)
-        ),
-        eval_ops=eval_op,
-        feed_dict=eval_op_feed_dict,
-        final_ops=final_op,
-        final_ops_feed_dict=final_op_feed_dict,
-        hooks=_hooks(num_evals, logdir, summary_op, summary_op_feed_dict, hooks),
-        config=session_config,
+    scaffold = tf.train.Scaffold(
+        init_op=initial_op, init_feed_dict=initial_op_feed_dict, saver=_saver(variables_to_restore)
     )
+    all_hooks = _hooks(num_evals, logdir, summary_op, summary_op_feed_dict, hooks)
+    return evaluation.evaluate_once(
+        checkpoint_path, master, scaffold, eval_op, eval_op_feed_dict, final_op, final_op_feed_dict,
+        all_hooks, session_config,
+    )  # fmt: skip
 
 
 def evaluation_loop(
@@ -106,23 +101,12 @@ def evaluation_loop(
     `timeout`, `timeout_fn`: as of `checkpoints_iterator`; `init_fn`: as of `Scaffold`. The other arguments
     are those of `evaluate_once`.
     """
-    return evaluation.evaluate_repeatedly(
-        checkpoint_dir,
-        master=master,
-        scaffold=tf.train.Scaffold(
-            init_op=initial_op,
-            init_feed_dict=initial_op_feed_dict,
-            init_fn=init_fn,
-            saver=_saver(variables_to_restore),
-        ),
-        eval_ops=eval_op,
-        feed_dict=eval_op_feed_dict,
-        final_ops=final_op,
-        final_ops_feed_dict=final_op_feed_dict,
-        eval_interval_secs=eval_interval_secs,
-        hooks=_hooks(num_evals, logdir, summary_op, summary_op_feed_dict, hooks),
-        config=session_config,
-        max_number_of_evaluations=max_number_of_evaluations,
-        timeout=timeout,
-        timeout_fn=timeout_fn,
+    saver = _saver(variables_to_restore)
+    scaffold = tf.train.Scaffold(
+        init_op=initial_op, init_feed_dict=initial_op_feed_dict, init_fn=init_fn, saver=saver
     )
+    all_hooks = _hooks(num_evals, logdir, summary_op, summary_op_feed_dict, hooks)
+    return evaluation.evaluate_repeatedly(
+        checkpoint_dir, master, scaffold, eval_op, eval_op_feed_dict, final_op, final_op_feed_dict,
+        eval_interval_secs, all_hooks, session_config, max_number_of_evaluations, timeout, timeout_fn,
+    )  # fmt: skip

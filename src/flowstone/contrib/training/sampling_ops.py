@@ -66,9 +66,8 @@ def stratified_sample(
         tensors: a list of tensors, [...] each, or with `enqueue_many` [examples, ...].
         labels: the class, an integer scalar, or with `enqueue_many` [examples].
         target_probs: the probabilities of the classes in batches, float [classes].
-        batch_size: how many examples a batch has.
         init_probs: the probabilities of the classes in the input; estimated from the labels so far if None.
-        queue_capacity, threads_per_queue: of the queues.
+        batch_size, queue_capacity, threads_per_queue: of the batches and the queues.
 
     Returns (tensors [batch_size, ...], labels [batch_size]). Raises ValueError for shapes that do not fit,
     InvalidArgumentError for what are no probabilities or a class that the input lacks.
@@ -79,26 +78,29 @@ def stratified_sample(
         if not enqueue_many:
             labels.get_shape().assert_has_rank(0)
             examples, labels = [tf.expand_dims(each, 0) for each in examples], tf.expand_dims(labels, 0)
-        for each in examples:
-            each.get_shape()[:1].assert_is_compatible_with(labels.get_shape()[:1])
-        target.get_shape().assert_has_rank(1)
-        classes = int(target.get_shape()[0])
-        if init_probs is None:
-            init = _estimate_data_distribution(labels, classes)
-        else:
-            init = tf.convert_to_tensor(init_probs, tf.float32)
-            if init.get_shape().as_list() != [classes]:
-                raise ValueError("Probability parameters must have the same length.")
-        accept = _calculate_acceptance_probabilities(
-            _checked_probabilities(init), _checked_probabilities(target)
-        )
-        accept = _warned(accept, init)
+        init = _initial_probabilities(examples, labels, target, init_probs)
+        ratios = [_checked_probabilities(each) for each in (init, target)]
+        accept = _warned(_calculate_acceptance_probabilities(*ratios), init)
         *example, label = _one_by_one([*examples, labels], queue_capacity, threads_per_queue)
         keep = tf.random_uniform([]) < tf.gather(accept, label)
         *batch, batch_labels = tf.train.maybe_batch(
             [*example, label], keep, batch_size, num_threads=threads_per_queue
         )
     return batch, batch_labels
+
+
+def _initial_probabilities(examples: list[Any], labels: Any, target: Any, init_probs: Any) -> Any:
+    """The probabilities of the classes in the input, those that are given or estimated."""
+    for each in examples:
+        each.get_shape()[:1].assert_is_compatible_with(labels.get_shape()[:1])
+    target.get_shape().assert_has_rank(1)
+    classes = int(target.get_shape()[0])
+    if init_probs is None:
+        return _estimate_data_distribution(labels, classes)
+    init = tf.convert_to_tensor(init_probs, tf.float32)
+    if init.get_shape().as_list() != [classes]:
+        raise ValueError("Probability parameters must have the same length.")
+    return init
 
 
 def _checked(tensors: Sequence[Any]) -> list[Any]:

@@ -326,10 +326,13 @@ def batch_sequences_with_states(
             batch_size, num_unroll, input_length, input_key, sequences, input_context, initial_states,
             capacity, allow_small_batch,
         )  # fmt: skip
-        runner = tf.train.QueueRunner(
-            saver, [saver.prefetch_op] * num_threads, queue_closed_exception_types=_ENDS
-        )
-        tf.train.add_queue_runner(runner)
-        ready = tf.cast(saver.barrier.ready_size(), tf.float32) / batch_size
-        tf.summary.scalar("ready_segment_batches", ready)
+        _start(saver, num_threads)
         return saver.next_batch
+
+
+def _start(saver: SequenceQueueingStateSaver, num_threads: int) -> None:
+    """Has threads take the sequences, and a summary say how many batches are ready."""
+    operations = [saver.prefetch_op] * num_threads
+    tf.train.add_queue_runner(tf.train.QueueRunner(saver, operations, queue_closed_exception_types=_ENDS))
+    ready = tf.cast(saver.barrier.ready_size(), tf.float32) / saver.batch_size
+    tf.summary.scalar("ready_segment_batches", ready)

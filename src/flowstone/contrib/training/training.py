@@ -118,46 +118,48 @@ def create_train_op(
     """A tensor with the value of the loss; fetching it takes a step of the optimiser.
 
     Args:
-        total_loss: a scalar of a real type.
-        optimizer: a `tf.train.Optimizer`.
-        global_step: what counts the steps; the graph's if not given, none if None.
-        update_ops: operations that run before the loss is computed; those of the collection UPDATE_OPS if
-            None.
+        total_loss, optimizer: a scalar of a real type and a `tf.train.Optimizer`.
+        global_step: what counts the steps; the graph's if not given, nothing if None.
+        update_ops: operations that run before the loss is computed; None: those of UPDATE_OPS.
         variables_to_train: all trainable ones if None.
         transform_grads_fn: gets and gives the list of (gradient, variable).
-        summarize_gradients: whether to add summaries of the gradients.
         gate_gradients, aggregation_method, colocate_gradients_with_ops: as of `compute_gradients`.
-        check_numerics: whether a loss that is not finite is an error.
+        summarize_gradients: whether gradients have summaries; check_numerics: whether NaN is an error.
 
     Raises AssertionError if there is nothing to train, or a variable that is not trainable.
     """
     if isinstance(global_step, int) and global_step == _USE_GLOBAL_STEP:
         global_step = tf.train.get_or_create_global_step()
     total_loss = _after_updates(total_loss, update_ops)
-    trainable = tf.trainable_variables()
-    if variables_to_train is None:
-        variables_to_train = trainable
-    known = {id(variable) for variable in trainable}
-    if not variables_to_train or any(id(variable) not in known for variable in variables_to_train):
-        raise AssertionError("variables_to_train must be trainable variables of the graph, at least one")
+    variables_to_train = _checked_variables(variables_to_train)
     gradients = optimizer.compute_gradients(
         total_loss, variables_to_train, gate_gradients=gate_gradients, aggregation_method=aggregation_method,
         colocate_gradients_with_ops=colocate_gradients_with_ops,
     )  # fmt: skip
-    if transform_grads_fn is not None:
-        gradients = transform_grads_fn(gradients)
+    gradients = gradients if transform_grads_fn is None else transform_grads_fn(gradients)
     if summarize_gradients:
         with tf.name_scope("summarize_grads"):
             add_gradients_summaries(gradients)
-    updates = optimizer.apply_gradients(gradients, global_step=global_step)
+    return _loss_after(optimizer.apply_gradients(gradients, global_step), total_loss, check_numerics)
+
+
+def _checked_variables(variables: Sequence[Any] | None) -> Sequence[Any]:
+    trainable = tf.trainable_variables()
+    variables = trainable if variables is None else variables
+    known = {id(variable) for variable in trainable}
+    if not variables or any(id(variable) not in known for variable in variables):
+        raise AssertionError("variables_to_train must be trainable variables of the graph, at least one")
+    return variables
+
+
+def _loss_after(updates: Any, total_loss: Any, check_numerics: bool) -> Any:
+    """The loss, which is there when the updates have run; it is in the collection TRAIN_OP."""
     with tf.name_scope("train_op"):
         if check_numerics:
             total_loss = tf.check_numerics(total_loss, "LossTensor is inf or nan")
         with tf.control_dependencies([updates]):
             train_op = tf.identity(total_loss, name="control_dependency")
-    train_ops = tf.get_collection_ref(tf.GraphKeys.TRAIN_OP)
-    if not any(each is train_op for each in train_ops):
-        train_ops.append(train_op)
+    tf.get_collection_ref(tf.GraphKeys.TRAIN_OP).append(train_op)
     return train_op
 
 
