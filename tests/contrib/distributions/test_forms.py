@@ -58,6 +58,16 @@ def test_the_rank_of_events_may_be_the_constructors() -> None:
     )
 
 
+@pytest.mark.parametrize("kind", [b.Exp, b.Softplus, b.AbsoluteValue])
+def test_the_rank_in_the_place_of_tensorflow_1_4(kind: Any) -> None:
+    x = np.float32([[0.5, 1.0], [2.0, 1.0]])
+    ours, named = kind(1), kind(event_ndims=1)
+    found = run([f.inverse_log_det_jacobian(x) for f in (ours, named)])
+    np.testing.assert_allclose(*found)
+    assert ours.validate_args is False and run(ours.event_ndims) == 1
+    assert run(b.SoftmaxCentered(0).forward([0.0, 0.0])).shape == (2, 2)
+
+
 class Doubling(b.Bijector):
     """A bijector as programs of TensorFlow 1.4 define them: it sums over the event itself."""
 

@@ -18,6 +18,15 @@ def _reduced(value: Any, event_dims: Any) -> Any:
     return tf.reduce_sum(value, axis=event_dims) if len(event_dims) else value
 
 
+def _choices(acceptance: Any, x: Any, event_dims: Any) -> tuple[Any, Any]:
+    """Which proposals are taken, with these probabilities: of chains, and of x's shape."""
+    accepted = tf.random_uniform(tf.shape(acceptance), dtype=x.dtype) < acceptance
+    whole = accepted
+    for axis in sorted(each % x.shape.ndims for each in event_dims):
+        whole = tf.expand_dims(whole, axis)
+    return accepted, tf.broadcast_to(whole, tf.shape(x))
+
+
 def kernel(
     step_size: Any,
     n_leapfrog_steps: int,
@@ -61,11 +70,7 @@ def kernel(
         gain = energy - new_energy
         gain = tf.where(tf.is_finite(gain), gain, tf.fill(tf.shape(gain), tf.constant(-math.inf, gain.dtype)))
         acceptance = tf.exp(tf.minimum(gain, 0.0))
-        accepted = tf.random_uniform(tf.shape(acceptance), dtype=x.dtype) < acceptance
-        whole = accepted
-        for axis in sorted(each % x.shape.ndims for each in event_dims):
-            whole = tf.expand_dims(whole, axis)
-        whole = tf.broadcast_to(whole, tf.shape(x))
+        accepted, whole = _choices(acceptance, x, event_dims)
         return (
             tf.where(whole, new_x, x),
             acceptance,

@@ -275,6 +275,18 @@ def make_diag_scale(
         )
 
 
+def _with_diagonals(tril: Any, scale_diag: Any, multiplier: Any) -> tuple[Any, Any]:
+    """The triangular matrix with what is added to its diagonal, and the diagonal."""
+    diagonal = tf.matrix_diag_part(tril)
+    if scale_diag is None and multiplier is None:
+        return tril, diagonal
+    if scale_diag is not None:
+        diagonal = diagonal + _converted(scale_diag, tril.dtype, "scale_diag")
+    if multiplier is not None:
+        diagonal = diagonal + _converted(multiplier, tril.dtype, "scale")[..., None]
+    return tf.matrix_set_diag(tril, diagonal), diagonal
+
+
 def make_tril_scale(
     loc: Any = None,
     scale_tril: Any = None,
@@ -300,13 +312,7 @@ def make_tril_scale(
         )
     with tf.name_scope(name or "make_tril_scale"):
         tril = tf.matrix_band_part(tf.convert_to_tensor(scale_tril, dtype=dtype, name="scale_tril"), -1, 0)
-        diagonal = tf.matrix_diag_part(tril)
-        if scale_diag is not None:
-            diagonal = diagonal + _converted(scale_diag, tril.dtype, "scale_diag")
-        if scale_identity_multiplier is not None:
-            diagonal = diagonal + _converted(scale_identity_multiplier, tril.dtype, "scale")[..., None]
-        if scale_diag is not None or scale_identity_multiplier is not None:
-            tril = tf.matrix_set_diag(tril, diagonal)
+        tril, diagonal = _with_diagonals(tril, scale_diag, scale_identity_multiplier)
         if validate_args:
             with tf.control_dependencies([_not_singular(diagonal, True, assert_positive)]):
                 tril = tf.identity(tril)

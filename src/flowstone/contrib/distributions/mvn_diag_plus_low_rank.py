@@ -54,16 +54,20 @@ class MultivariateNormalDiagPlusLowRank(MultivariateNormalLinearOperator):
                 assert_positive=has_low_rank,
             )
             if factor is not None:
-                diagonal = scale_perturb_diag
-                scale = tf.linalg.LinearOperatorLowRankUpdate(
-                    scale,
-                    u=factor,
-                    diag_update=None if diagonal is None else tf.convert_to_tensor(diagonal, name="diag"),
-                    is_diag_update_positive=diagonal is None,
-                    is_non_singular=True,
-                    is_self_adjoint=True,
-                    is_positive_definite=True,
-                    is_square=True,
-                )
+                scale = _updated(scale, factor, scale_perturb_diag)
         super().__init__(loc, scale, validate_args, allow_nan_stats, scope)
         self._initial_parameters = own_parameters(parameters)
+
+
+def _updated(scale: Any, factor: Any, diagonal: Any) -> Any:
+    """The scale with its perturbation of low rank."""
+    return tf.linalg.LinearOperatorLowRankUpdate(
+        scale,
+        u=factor,
+        diag_update=None if diagonal is None else tf.convert_to_tensor(diagonal, name="diag"),
+        is_diag_update_positive=diagonal is None,
+        is_non_singular=True,
+        is_self_adjoint=True,
+        is_positive_definite=True,
+        is_square=True,
+    )

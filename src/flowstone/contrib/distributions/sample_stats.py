@@ -41,18 +41,23 @@ def auto_correlation(
         if center:
             series = series - tf.reduce_mean(series, axis=-1, keepdims=True)
         count = tf.shape(series)[-1]
-        # Twice as long, so that the ends do not meet.
-        padded = tf.pad(series, [[0, 0]] * (rank - 1) + [[0, count]])
-        complex_type = tf.complex128 if dtype in (tf.float64, tf.complex128) else tf.complex64
-        spectrum = tf.fft(tf.cast(padded, complex_type))
-        products = tf.ifft(spectrum * tf.conj(spectrum))
-        products = products if dtype.is_complex else tf.real(products)
+        products = _products(series, count, dtype)
         last = count - 1 if max_lags is None else tf.minimum(count - 1, tf.convert_to_tensor(max_lags))
         products = tf.cast(products[..., : last + 1], dtype)
         result = products / tf.cast(count - tf.range(0, last + 1), dtype)
         if normalize:
             result = result / result[..., :1]
         return rotate_transpose(result, -shift) if shift else result
+
+
+def _products(series: Any, count: Any, dtype: Any) -> Any:
+    """The sums of the products of a series with itself, later by 0, 1, … steps."""
+    # Twice as long, so that the ends do not meet.
+    padded = tf.pad(series, [[0, 0]] * (series.shape.ndims - 1) + [[0, count]])
+    complex_type = tf.complex128 if dtype in (tf.float64, tf.complex128) else tf.complex64
+    spectrum = tf.fft(tf.cast(padded, complex_type))
+    products = tf.ifft(spectrum * tf.conj(spectrum))
+    return products if dtype.is_complex else tf.real(products)
 
 
 def percentile(
@@ -84,29 +89,13 @@ def percentile(
         )
     with tf.name_scope(name or "percentile"):
         x = tf.convert_to_tensor(x, name="x")
-        q = tf.cast(tf.convert_to_tensor(q, name="q"), tf.float64)
-        if q.shape.ndims not in (None, 0):
-            raise ValueError("Argument 'q' must be a scalar.")
-        if validate_args:
-            checks = [tf.assert_non_negative(q), tf.assert_less_equal(q, tf.constant(100.0, tf.float64))]
-            with tf.control_dependencies(checks):
-                q = tf.identity(q)
-        axes = (
-            list(range(x.shape.ndims))
-            if axis is None
-            else axis
-            if isinstance(axis, (list, tuple))
-            else [axis]
-        )
-        axes = [each % x.shape.ndims for each in axes]
+        q = _percentage(q, validate_args)
+        given = range(x.shape.ndims) if axis is None else axis if isinstance(axis, (list, tuple)) else [axis]
+        axes = [each % x.shape.ndims for each in given]
         kept = [each for each in range(x.shape.ndims) if each not in axes]
-        sizes = tf.gather(tf.shape(x), np.array(kept, np.int32))
-        flat = tf.reshape(tf.transpose(x, perm=kept + axes), tf.concat([sizes, [-1]], axis=0))
+        flat = _flattened(x, kept, axes)
         count = tf.shape(flat)[-1]
-        # Of descending elements, the one so far from the first.
-        place = (100.0 - q) / 100.0 * tf.cast(count - 1, tf.float64)
-        rounding = {"nearest": tf.round, "lower": tf.ceil, "higher": tf.floor}[interpolation]
-        place = tf.clip_by_value(tf.cast(rounding(place), tf.int32), 0, count - 1)
+        place = _place(q, count, interpolation)
         ordered = tf.nn.top_k(flat, k=place + 1, sorted=True).values
         result = ordered[..., -1]
         result.set_shape([x.shape[each] for each in kept])
@@ -114,3 +103,28 @@ def percentile(
             for each in sorted(axes):
                 result = tf.expand_dims(result, each)
         return result
+
+
+def _percentage(q: Any, validate_args: bool) -> Any:
+    """q as a float64 scalar, checked to be in [0, 100] if arguments are validated."""
+    q = tf.cast(tf.convert_to_tensor(q, name="q"), tf.float64)
+    if q.shape.ndims not in (None, 0):
+        raise ValueError("Argument 'q' must be a scalar.")
+    if not validate_args:
+        return q
+    checks = [tf.assert_non_negative(q), tf.assert_less_equal(q, tf.constant(100.0, tf.float64))]
+    with tf.control_dependencies(checks):
+        return tf.identity(q)
+
+
+def _place(q: Any, count: Any, interpolation: str) -> Any:
+    """How far from the first of descending elements the percentile is."""
+    place = (100.0 - q) / 100.0 * tf.cast(count - 1, tf.float64)
+    rounding = {"nearest": tf.round, "lower": tf.ceil, "higher": tf.floor}[interpolation]
+    return tf.clip_by_value(tf.cast(rounding(place), tf.int32), 0, count - 1)
+
+
+def _flattened(x: Any, kept: list[int], axes: list[int]) -> Any:
+    """x with some axes first, and the others as one at the end."""
+    sizes = tf.gather(tf.shape(x), np.array(kept, np.int32))
+    return tf.reshape(tf.transpose(x, perm=kept + axes), tf.concat([sizes, [-1]], axis=0))

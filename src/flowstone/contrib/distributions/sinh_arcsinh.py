@@ -47,14 +47,6 @@ class SinhArcsinh(TransformedDistribution):
                 1.0 if tailweight is None else tailweight, dtype, "tailweight"
             )
             self._skewness = tf.convert_to_tensor(0.0 if skewness is None else skewness, dtype, "skewness")
-            batch = functools.reduce(
-                tf.broadcast_dynamic_shape,
-                [tf.shape(each) for each in (self._loc, self._scale, self._tailweight, self._skewness)],
-            )
-            static = functools.reduce(
-                tf.broadcast_static_shape,
-                [each.shape for each in (self._loc, self._scale, self._tailweight, self._skewness)],
-            )
             if distribution is None:
                 distribution = tf.distributions.Normal(tf.zeros([], dtype=dtype), tf.ones([], dtype=dtype))
             function = Function(self._skewness, self._tailweight)
@@ -66,7 +58,7 @@ class SinhArcsinh(TransformedDistribution):
         super().__init__(
             distribution=distribution,
             bijector=bijector,
-            batch_shape=static if static.is_fully_defined() else batch,
+            batch_shape=_broadcast_shape(self._loc, self._scale, self._tailweight, self._skewness),
             validate_args=validate_args,
             name=scope,
         )
@@ -92,3 +84,11 @@ class SinhArcsinh(TransformedDistribution):
     def skewness(self) -> Any:
         """The skewness."""
         return self._skewness
+
+
+def _broadcast_shape(*tensors: Any) -> Any:
+    """The shape that tensors broadcast to: a TensorShape, or an int32 vector if it is not known."""
+    static = functools.reduce(tf.broadcast_static_shape, [each.shape for each in tensors])
+    if static.is_fully_defined():
+        return static
+    return functools.reduce(tf.broadcast_dynamic_shape, [tf.shape(each) for each in tensors])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import flowstone as tf
@@ -55,15 +56,14 @@ def odeint(
     """Solves dy/dt = func(y, t) by Dormand and Prince's method of fifth order, with steps that adapt.
 
     Args:
-        func: gives dy/dt, of y's shape and type; t is a float64 scalar unless times are of another type.
+        func: gives dy/dt, of y's shape and type; t is a float64 scalar by default.
         y0: y at the first time, floating or complex, of any shape.
-        t: the times of the solution, growing, a vector.
+        t: the times of the solution, a growing vector.
         rtol, atol: a step's error is at most atol + rtol |y|.
-        method: ``dopri5``, the default.
-        options: with the method: ``first_step`` (1.0), ``safety`` (0.9), ``ifactor`` (10.0) and ``dfactor``
-            (0.2), the most and the least factor from one step to the next, ``max_num_steps`` (1000).
-        full_output: whether a dict is returned, too: ``num_func_evals``, and of each step that was tried
-            ``integrate_points``, its end, and ``error_ratio``.
+        method: ``dopri5``.
+        options: with the method: ``first_step`` (1.0), ``safety`` (0.9), the most factor from one step to the
+            next ``ifactor`` (10.0), the least ``dfactor`` (0.2), ``max_num_steps`` (1000).
+        full_output: also returns ``num_func_evals``, ``integrate_points`` and ``error_ratio`` in a dict.
         name: the scope of its operations, ``odeint`` by default.
 
     Returns y at the times, [len(t), ...]. TypeError for y of another type, ValueError for another method or
@@ -260,22 +260,24 @@ def odeint_fixed(
         if lengths.shape.ndims == 1 and not lengths.shape.is_compatible_with(intervals.shape):
             raise ValueError("t and dt have incompatible lengths, must be N and N-1")
         steps = tf.cast(tf.ceil(intervals / lengths), tf.int32)
-        increment = _midpoint if method == "midpoint" else _rk4
 
-        def advance(value: Any, interval: Any) -> Any:
-            start, length, count = interval
-            step = length / tf.cast(count, t.dtype)
-
-            def body(index: Any, y: Any) -> Any:
-                time = start + tf.cast(index, t.dtype) * step
-                return index + 1, y + increment(func, y, time, step)
-
-            return tf.while_loop(lambda index, _: index < count, body, (tf.constant(0), value))[1]
-
+        advance = partial(_advance, func, _midpoint if method == "midpoint" else _rk4)
         values = tf.scan(advance, (t[:-1], intervals, steps), initializer=y0)
         result = tf.concat([y0[None], values], axis=0)
         result.set_shape(t.shape.concatenate(y0.shape))
         return result
+
+
+def _advance(func: Any, increment: Any, value: Any, interval: Any) -> Any:
+    """y at the end of an interval, (start, length, count of steps), given y at its start."""
+    start, length, count = interval
+    step = length / tf.cast(count, length.dtype)
+
+    def body(index: Any, y: Any) -> Any:
+        time = start + tf.cast(index, length.dtype) * step
+        return index + 1, y + increment(func, y, time, step)
+
+    return tf.while_loop(lambda index, _: index < count, body, (tf.constant(0), value))[1]
 
 
 def _midpoint(func: Any, y: Any, time: Any, step: Any) -> Any:

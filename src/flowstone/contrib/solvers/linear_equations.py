@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import flowstone as tf
@@ -51,18 +52,20 @@ def conjugate_gradient(
         direction = residual if preconditioner is None else preconditioner.apply(residual)
         state = CGState(tf.constant(0), start, residual, direction, dot(residual, direction))
 
-        def step(state: CGState) -> tuple[CGState]:
-            image = operator.apply(state.p)
-            alpha = state.gamma / dot(state.p, image)
-            x = state.x + alpha * state.p
-            r = state.r - alpha * image
-            q = r if preconditioner is None else preconditioner.apply(r)
-            gamma = dot(r, q)
-            return (CGState(state.i + 1, x, r, q + gamma / state.gamma * state.p, gamma),)
-
+        step = partial(_step, operator, preconditioner)
         (found,) = tf.while_loop(
             lambda state: (state.i < max_iter) & (l2norm(state.r) > limit), step, (state,)
         )
         return CGState(
             found.i, tf.squeeze(found.x, -1), tf.squeeze(found.r, -1), tf.squeeze(found.p, -1), found.gamma
         )
+
+
+def _step(operator: Any, preconditioner: Any, state: CGState) -> tuple[CGState]:
+    image = operator.apply(state.p)
+    alpha = state.gamma / dot(state.p, image)
+    x = state.x + alpha * state.p
+    r = state.r - alpha * image
+    q = r if preconditioner is None else preconditioner.apply(r)
+    gamma = dot(r, q)
+    return (CGState(state.i + 1, x, r, q + gamma / state.gamma * state.p, gamma),)

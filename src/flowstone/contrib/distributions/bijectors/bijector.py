@@ -66,6 +66,8 @@ class Bijector(CoreBijector):
     ) -> None:
         if isinstance(graph_parents, int):
             graph_parents, event_ndims = None, graph_parents
+        if type(validate_args) is int:  # TensorFlow 1.4's subclasses have the rank in this place
+            validate_args, event_ndims = False, validate_args
         super().__init__(
             event_ndims=event_ndims,
             graph_parents=graph_parents,

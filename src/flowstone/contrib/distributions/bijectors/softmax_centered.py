@@ -22,6 +22,8 @@ class SoftmaxCentered(Bijector):
     def __init__(
         self, validate_args: bool = False, name: str = "softmax_centered", event_ndims: Any = None
     ) -> None:
+        if type(validate_args) is int:  # the rank, which TensorFlow 1.4 has here
+            validate_args, event_ndims = False, validate_args
         self._is_of_numbers = event_ndims == 0
         super().__init__(
             forward_min_event_ndims=0 if self._is_of_numbers else 1,

@@ -15,7 +15,8 @@ class Softplus(Bijector):
     """y = c log(1 + exp(x / c)), element by element.
 
     Args:
-        hinge_softness: c, not zero, floating; 1 by default.
+        hinge_softness: c, not zero, floating; 1 by default. The whole numbers 0 and 1 are taken for
+            `event_ndims`, which TensorFlow 1.4 has in this place.
         validate_args: whether steps check c.
         name: the scope of its operations.
         event_ndims: see `Bijector`.
@@ -28,6 +29,8 @@ class Softplus(Bijector):
         name: str = "softplus",
         event_ndims: Any = None,
     ) -> None:
+        if type(hinge_softness) is int and hinge_softness < 2:  # the rank, which TensorFlow 1.4 has here
+            hinge_softness, event_ndims = None, hinge_softness
         with tf.name_scope(name):
             softness = (
                 None if hinge_softness is None else tf.convert_to_tensor(hinge_softness, name="softness")
