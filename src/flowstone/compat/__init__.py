@@ -7,6 +7,8 @@
 | `behaviour` | `disable_v2_behavior` and the other switches between TensorFlow 1 and 2 |
 | `internals` | what only TensorFlow's internal modules have, a file a module |
 | `eras` | what programs of 2015 and 2016 call things, and how |
+| `older_python` | names that Python and NumPy have dropped, for programs that `flowstone run` runs |
+| `program_names`, `verdicts` | which names a program uses, and whether they are here |
 | `mnist` | the tutorials' reader of MNIST |
 | `text` | bytes and text |
 

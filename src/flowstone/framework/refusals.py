@@ -29,6 +29,7 @@ def refused_function(name: str, instead: str) -> Callable[..., NoReturn]:
         refuse(name, instead)
 
     refused.__name__ = refused.__qualname__ = name.rpartition(".")[2]
+    refused.__dict__["instead"] = instead
     refused.__doc__ = f"Raises NotInGraphModeError: use {instead}."
     return refused
 
@@ -42,5 +43,5 @@ def refused_class(name: str, instead: str) -> type:
     return type(
         name.rpartition(".")[2],
         (),
-        {"__new__": refused, "__doc__": f"Has no instances (NotInGraphModeError): use {instead}."},
+        {"__new__": refused, "instead": instead, "__doc__": f"Has no instances (NotInGraphModeError): use {instead}."},
     )

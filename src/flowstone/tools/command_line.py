@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from importlib import import_module, metadata
 from typing import NoReturn
 
-SUBCOMMANDS = ("run", "explain", "inspect", "freeze", "serve", "calibrate")
+SUBCOMMANDS = ("run", "check", "convert", "explain", "inspect", "freeze", "serve", "calibrate")
 
 
 def version() -> str:

@@ -6,7 +6,8 @@
 
 The program sees what Python itself would show it: `sys.argv` is its own, `sys.path[0]` its folder (the
 current one for -m and -), `__name__` is "__main__". Its exit status is the command's, and a traceback begins
-at its own first line.
+at its own first line. It finds the names that Python and NumPy have dropped since its time. Of a file of
+Python 2 one message names the line.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ import sys
 from collections.abc import Callable
 from types import ModuleType, TracebackType
 
-from flowstone.compat import child_processes, tensorflow
+from flowstone.compat import child_processes, older_python, tensorflow
+from flowstone.compat.older_python import python_2
 
 NAME = "run"
 SUMMARY = "run a TensorFlow 1 program, unchanged"
@@ -43,6 +45,7 @@ def declare_program(parser: argparse.ArgumentParser) -> None:
 def execute(options: argparse.Namespace) -> int:
     """Runs the program in this process; its SystemExit passes through. Returns 0, or 1 after a traceback."""
     tensorflow.install()
+    older_python.install()
     child_processes.install()
     if options.as_module:
         return run_module(options.program, options.arguments)
@@ -89,6 +92,10 @@ def _run(program: Callable[[], object]) -> int:
         program()
     except (Exception, KeyboardInterrupt) as error:
         # The hook, not the traceback module: the program may have set its own.
+        old = python_2.describe(error) if isinstance(error, SyntaxError) else None
+        if old is not None:
+            print(old, file=sys.stderr)
+            return 1
         error.__traceback__ = without_runner_frames(error.__traceback__)
         sys.excepthook(type(error), error, error.__traceback__)
         return 130 if isinstance(error, KeyboardInterrupt) else 1

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 import flowstone
+from flowstone.compat.eras.names import AMBIGUOUS
 
 __all__ = ["install"]
 
@@ -83,10 +84,8 @@ def _labels_by_type(function: Callable[..., Any]) -> Callable[..., Any]:
 def _named_only(function: Callable[..., Any]) -> Callable[..., Any]:
     def called(*args: Any, **kwargs: Any) -> Any:
         if len(args) > 1:
-            raise ValueError(
-                "weighted_cross_entropy_with_logits(): TensorFlow 0.x takes (logits, targets, pos_weight), "
-                "later ones (targets, logits, pos_weight); nothing tells which is meant: name the arguments."
-            )
+            reason = AMBIGUOUS["tf.nn.weighted_cross_entropy_with_logits"]
+            raise ValueError(f"weighted_cross_entropy_with_logits(): {reason}.")
         return function(*args, **kwargs)
 
     called.__name__, called.__doc__ = function.__name__, function.__doc__

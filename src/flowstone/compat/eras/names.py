@@ -2,11 +2,12 @@
 
 `RENAMED` has, for each namespace, the old name and where it is now: a name of the same namespace, or a dotted
 name below flowstone. `GONE` says of a name that is not here which TensorFlow had it and what to use.
+`AMBIGUOUS` has the functions whose calls by position are refused.
 """
 
 from __future__ import annotations
 
-__all__ = ["GONE", "RENAMED"]
+__all__ = ["AMBIGUOUS", "GONE", "RENAMED"]
 
 RENAMED: dict[str, dict[str, str]] = {
     "": {
@@ -91,4 +92,12 @@ GONE: dict[str, tuple[str, str]] = {
     "tf.ragged": ("1.13 and later", "tf.SparseTensor"),
     "tf.tpu": ("1.13 and later", "the same program on CPUs and GPUs"),
     "tf.xla": ("1.15", "the program as it is: plans are compiled for the processor"),
+}
+
+# Functions that are refused where their arguments come by position, and why: two eras read them differently.
+AMBIGUOUS: dict[str, str] = {
+    "tf.nn.weighted_cross_entropy_with_logits": (
+        "TensorFlow 0.x takes (logits, targets, pos_weight), later ones (targets, logits, pos_weight); "
+        "nothing tells which is meant: name the arguments"
+    ),
 }

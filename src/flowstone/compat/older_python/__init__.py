@@ -6,7 +6,7 @@
 | --- | --- |
 | `standard_library` | `collections.Mapping`, `inspect.getargspec`, `time.clock`, `imp`, `distutils` … |
 | `arrays` | `np.float`, `np.asscalar`, `np.product` … |
-| `scientific` | `scipy.misc.imread`, `sklearn.cross_validation`, `PIL.Image.ANTIALIAS` … where these are installed |
+| `scientific` | `scipy.misc.imread`, `sklearn.cross_validation` … where SciPy and the others are installed |
 | `late_modules` | how a module is made, or completed, when a program imports it |
 | `python_2` | what is said of a program of Python 2 |
 """

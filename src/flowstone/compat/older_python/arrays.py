@@ -70,8 +70,10 @@ def _names() -> dict[str, Any]:
         "NINF": -np.inf,
         "NZERO": -0.0,
         "NaN": np.nan,
+        "PINF": np.inf,
+        "PZERO": 0.0,
+        "infty": np.inf,
     }
-    numbers |= {"PINF": np.inf, "PZERO": 0.0, "infty": np.inf}
     functions = {
         "alltrue": np.all,
         "asfarray": _asfarray,
@@ -96,8 +98,8 @@ def install() -> None:
     module: Any = np
     # NumPy's own __getattr__ answers the dropped names with an error; names in the module come first.
     add_missing(module, {name: value for name, value in _names().items() if not _has(module, name)})
-    if not hasattr(np.random, "random_integers"):
-        np.random.random_integers = _random_integers  # type: ignore[attr-defined]
+    random: Any = np.random
+    add_missing(random, {"random_integers": _random_integers})
 
 
 def _has(module: Any, name: str) -> bool:

@@ -1,4 +1,4 @@
-"""Modules and names of SciPy, scikit-learn and Pillow that programs of the time import, where these are installed."""
+"""Modules and names of SciPy, scikit-learn and Pillow that have gone, where these packages are installed."""
 
 from __future__ import annotations
 

@@ -25,8 +25,8 @@ from flowstone.compat.older_python.late_modules import add_missing, complete, re
 __all__ = ["install"]
 
 _ABSTRACT = """
-    Awaitable AsyncIterable AsyncIterator ByteString Callable Container Coroutine Generator Hashable ItemsView
-    Iterable Iterator KeysView Mapping MappingView MutableMapping MutableSequence MutableSet Sequence Set Sized
+    Awaitable AsyncIterable AsyncIterator Callable Container Coroutine Generator Hashable ItemsView Iterable
+    Iterator KeysView Mapping MappingView MutableMapping MutableSequence MutableSet Sequence Set Sized
     ValuesView
 """
 
@@ -36,7 +36,7 @@ ArgSpec = collections.namedtuple("ArgSpec", ["args", "varargs", "keywords", "def
 def _getargspec(func: Any) -> Any:
     """The positional arguments of a function. ValueError for one with keyword-only arguments."""
     spec = inspect.getfullargspec(func)
-    if spec.kwonlyargs or spec.annotations.keys() - {"return"} & set(spec.kwonlyargs):
+    if spec.kwonlyargs:
         raise ValueError("Function has keyword-only parameters: use inspect.getfullargspec()")
     return ArgSpec(spec.args, spec.varargs, spec.varkw, spec.defaults)
 
@@ -124,10 +124,8 @@ def _add_to_test_cases() -> None:
 
 def install() -> None:
     """Gives the names back, as far as this Python lacks them."""
-    add_missing(
-        collections,
-        {n: getattr(collections.abc, n) for n in _ABSTRACT.split() if hasattr(collections.abc, n)},
-    )
+    abstract = {name: getattr(collections.abc, name) for name in _ABSTRACT.split()}
+    add_missing(collections, abstract)
     add_missing(inspect, {"getargspec": _getargspec, "ArgSpec": ArgSpec})
     add_missing(fractions, {"gcd": math.gcd})
     add_missing(time, {"clock": time.perf_counter})

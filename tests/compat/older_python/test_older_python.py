@@ -1,0 +1,149 @@
+"""Names that Python and NumPy have dropped, in a program that `flowstone run` runs; and only there."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from flowstone.compat.older_python import python_2, scientific
+from installed_programs import SOURCE
+
+
+def run_as_program(text: str, tmp_path: Path) -> subprocess.CompletedProcess[str]:
+    """What `flowstone run` makes of a program."""
+    path = tmp_path / "program.py"
+    path.write_text(textwrap.dedent(text))
+    command = [sys.executable, "-m", "flowstone", "run", str(path)]
+    environment = {"PYTHONPATH": SOURCE, "PATH": "", "PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120)
+
+
+def test_names_of_the_library_and_of_numpy(tmp_path: Path) -> None:
+    result = run_as_program(
+        """
+        import collections, base64, fractions, inspect, threading, time, unittest
+        import cgi, imp
+        from collections import Mapping, Iterable
+        import numpy as np
+        assert isinstance({}, Mapping) and isinstance({}, collections.MutableMapping)
+        assert isinstance([], Iterable)
+        assert inspect.getargspec(lambda a, b=1, *c, **d: 0) == (["a", "b"], "c", "d", (1,))
+        assert fractions.gcd(12, 18) == 6 and time.clock() <= time.clock()
+        assert base64.decodestring(base64.encodestring(b"abc")) == b"abc"
+        assert cgi.escape("<a>") == "&lt;a&gt;"
+        thread = threading.Thread(target=int)
+        assert not thread.isAlive()
+        unittest.TestCase().assertEquals(1, 1)
+        unittest.TestCase().assertItemsEqual([1, 2], [2, 1])
+        assert np.zeros(2, np.float).dtype == np.float64
+        assert np.array([1], np.int).dtype == np.array([1]).dtype
+        assert np.bool is bool or np.bool is np.bool_
+        assert np.asscalar(np.array([3])) == 3 and np.product([2, 3]) == 6 and np.alltrue([True])
+        assert np.in1d([1, 2], [2]).tolist() == [False, True] and np.Inf == np.inf and np.NaN != np.NaN
+        assert np.float_ is np.float64 and np.unicode_ is np.str_ and np.mat([[1]]).shape == (1, 1)
+        assert np.row_stack([[1], [2]]).shape == (2, 1) and np.trapz([1, 1, 1]) == 2
+        assert 1 <= np.random.random_integers(3) <= 3
+        assert np.asfarray([1, 2]).dtype == float and np.rank([[1]]) == 2
+        assert np.msort([2, 1]).tolist() == [1, 2]
+        print(imp.new_module("m").__name__)
+        """,
+        tmp_path,
+    )
+    assert result.stdout == "m\n", result.stderr
+
+
+def test_python_stays_as_it_is_without_the_command() -> None:
+    program = "import flowstone, collections, inspect, numpy, sys; "
+    program += "from flowstone.compat.tensorflow import install; install(); "
+    program += "print(hasattr(collections, 'Mapping'), 'float' in vars(numpy), hasattr(inspect, 'ArgSpec'))"
+    before = subprocess.run(
+        [sys.executable, "-c", "import inspect; print(hasattr(inspect, 'ArgSpec'))"],
+        capture_output=True,
+        text=True,
+    )
+    after = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        env={"PYTHONPATH": SOURCE},
+        timeout=120,
+    )
+    assert after.stdout == f"False False {before.stdout}", after.stderr
+
+
+def test_a_module_from_a_file(tmp_path: Path) -> None:
+    (tmp_path / "settings.py").write_text("rate = 0.5\n")
+    result = run_as_program(
+        f"""
+        import imp
+        settings = imp.load_source("settings", {str(tmp_path / "settings.py")!r})
+        found = imp.find_module("settings", [{str(tmp_path)!r}])
+        print(settings.rate, imp.load_module("again", *found).rate)
+        """,
+        tmp_path,
+    )
+    assert result.stdout == "0.5 0.5\n", result.stderr
+
+
+def test_pictures_as_scipy_had_them(tmp_path: Path) -> None:
+    grey = np.arange(12, dtype=np.uint8).reshape(3, 4) * 20
+    path = str(tmp_path / "a.png")
+    scientific.imsave(path, grey)
+    assert np.array_equal(scientific.imread(path), grey)
+    colours = np.dstack([grey, grey, 255 - grey])
+    scientific.imsave(path, colours)
+    assert np.array_equal(scientific.imread(path), colours)
+    assert scientific.imread(path, flatten=True).dtype == np.float32
+    assert scientific.imread(path, mode="L").shape == (3, 4)
+    assert scientific.imresize(grey, (6, 8)).shape == (6, 8)
+    assert scientific.imresize(grey, 50).shape == (1, 2)
+    assert scientific.imresize(colours, 2.0, "nearest").shape == (6, 8, 3)
+    assert np.array_equal(scientific.imrotate(grey, 180), grey[::-1, ::-1])
+    assert scientific.bytescale(np.array([0.0, 0.5, 1.0])).tolist() == [0, 128, 255]
+    assert scientific.toimage(np.zeros([3, 5, 6])).size == (6, 5)
+    with pytest.raises(ValueError, match="suitable array shape"):
+        scientific.toimage(np.zeros([2, 2, 2]))
+    with pytest.raises(ValueError, match="larger than `cmin`"):
+        scientific.bytescale(np.zeros(3), cmin=2, cmax=1)
+
+
+def test_names_of_pillow(tmp_path: Path) -> None:
+    result = run_as_program("from PIL import Image; print(int(Image.ANTIALIAS))", tmp_path)
+    assert result.stdout == "1\n", result.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        ("print 'x'", "a print statement"),
+        ("print >>f, x", "a print statement"),
+        ("except ValueError, e:", "an except clause with a comma"),
+        ("raise ValueError, 'x'", "a raise statement with a comma"),
+        ("exec 'x = 1'", "an exec statement"),
+        ("if a <> b:", "the operator <>"),
+        ("x = `y`", "backquotes"),
+        ("mode = 0755", "an octal number without 0o"),
+        ("n = 10L", "a long number"),
+        ("def f(a, (b, c)):", "a tuple among the parameters"),
+    ],
+)
+def test_what_is_said_of_python_2(line: str, what: str) -> None:
+    text = python_2.describe(SyntaxError("invalid syntax", ("a.py", 7, 1, f"  {line}\n")))
+    assert text is not None and text.startswith(f"a.py:7: this is Python 2: {what}.\n    {line}\n")
+    assert "flowstone convert a.py" in text
+
+
+def test_other_mistakes_are_pythons_own() -> None:
+    assert python_2.describe(SyntaxError("invalid syntax", ("a.py", 7, 1, "x = = 1\n"))) is None
+
+
+def test_a_program_of_python_2_is_not_run(tmp_path: Path) -> None:
+    result = run_as_program("import tensorflow as tf\nprint 'hello'\n", tmp_path)
+    assert result.returncode == 1 and result.stdout == ""
+    assert "program.py:2: this is Python 2: a print statement." in result.stderr
+    assert "Traceback" not in result.stderr
