@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 import flowstone as tf
-from flowstone.estimator.cluster_spec import ClusterSpec
 
 CLUSTER = {"chief": ["h0:1"], "ps": ["h1:1", "h2:1"], "worker": ["h3:1", "h4:1"]}
 FIELDS = (
@@ -147,18 +146,3 @@ def test_other_values_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> Non
         of_task(monkeypatch, {"service": 3})
     with pytest.raises(ValueError, match="must have the same value as the model_dir"):
         of_task(monkeypatch, {"model_dir": "/a"}, model_dir="/b")
-
-
-def test_a_cluster_spec_answers_by_job_and_task() -> None:
-    spec = ClusterSpec({"ps": ["a:1", "b:1"], "worker": {1: "c:1"}})
-    assert spec.as_dict() == {"ps": ["a:1", "b:1"], "worker": {1: "c:1"}}
-    assert sorted(spec.jobs) == ["ps", "worker"] and bool(spec)
-    assert spec.num_tasks("ps") == 2 and spec.task_indices("worker") == [1]
-    assert spec.task_address("worker", 1) == "c:1" and spec.job_tasks("worker") == [None, "c:1"]
-    assert ClusterSpec(spec.as_cluster_def()) == ClusterSpec(spec) == spec
-    for call in (lambda: spec.num_tasks("x"), lambda: spec.task_address("ps", 7)):
-        with pytest.raises(ValueError, match="No "):
-            call()
-    for bad in (3, {"ps": 3}):
-        with pytest.raises(TypeError):
-            ClusterSpec(bad)

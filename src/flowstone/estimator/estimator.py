@@ -109,6 +109,17 @@ class Estimator:
         self._demand_checkpoint()
         return [name for name, _ in tf.train.list_variables(self.model_dir)]
 
+    def _latest_or_none(self, purpose: str) -> str | None:
+        """The latest checkpoint; without one says that the initial values are used."""
+        found = self.latest_checkpoint()
+        if not found:
+            tf.logging.info(
+                "Could not find trained model in model_dir: %s, running initialization to %s.",
+                self._model_dir,
+                purpose,
+            )
+        return found
+
     def _demand_checkpoint(self) -> None:
         if not self.latest_checkpoint():
             raise ValueError(f"Could not find trained model in model_dir: {self._model_dir}.")
@@ -162,9 +173,14 @@ class Estimator:
             features, labels, input_hooks = self._get_features_and_labels(input_fn, ModeKeys.TRAIN)
             spec = self._call_model_fn(features, labels, ModeKeys.TRAIN, self.config)
             self._maybe_warm_start(self.latest_checkpoint())
-            return run_training(
+            loss = run_training(
                 spec, [*input_hooks, *hooks], step, listeners, self._config, self._session_config
             )
+        if loss is None:
+            tf.logging.warning(
+                "Training with estimator made no steps. Perhaps input is empty or misspecified."
+            )
+        return loss
 
     def _begin_graph(self, graph: tf.Graph) -> Any:
         """Sets the seed and makes the global step."""
@@ -223,26 +239,18 @@ class Estimator:
         """Evaluates a checkpoint until the input ends, or for a number of steps.
 
         Args:
-            input_fn: see `train`.
+            input_fn, hooks: see `train`.
             steps: how many steps; None: to the input's end.
-            hooks: SessionRunHooks.
             checkpoint_path: the checkpoint; the latest if None (the initial values if there is none).
             name: of the evaluation, whose results are logged in a folder of this name.
 
-        Returns the metrics by name, with "loss" and "global_step". Raises ValueError for steps that are not
-        positive.
+        Returns the metrics by name, with "loss" and "global_step"; ValueError for steps below 1.
         """
         check_steps(steps, "steps")
         all_hooks = checked_hooks(hooks)
         if steps is not None:
             all_hooks.append(StopAfterNEvalsHook(steps))
-        if not checkpoint_path:
-            checkpoint_path = self.latest_checkpoint()
-            if not checkpoint_path:
-                tf.logging.info(
-                    "Could not find trained model in model_dir: %s, running initialization to evaluate.",
-                    self._model_dir,
-                )
+        checkpoint_path = checkpoint_path or self._latest_or_none("evaluate")
         with tf.Graph().as_default() as graph, graph.device(self._device_fn):
             spec, input_hooks, updates, results = self._build_evaluation(input_fn, checkpoint_path)
             values = evaluate_once(
@@ -293,22 +301,14 @@ class Estimator:
         """Yields the predictions for each example, or each batch, of the input.
 
         Args:
-            input_fn: see `train`; labels are not used.
+            input_fn, hooks: see `train`; labels are not used.
             predict_keys: the names of the predictions to yield; all if None.
-            hooks: SessionRunHooks.
-            checkpoint_path: the checkpoint; the latest if None (the initial values if there is none).
-            yield_single_examples: examples, not batches.
+            checkpoint_path: see `evaluate`; `yield_single_examples`: examples, not batches.
 
-        Raises ValueError for unknown keys, and for predictions whose first axes differ.
+        ValueError for unknown keys, and for predictions whose first axes differ.
         """
         all_hooks = checked_hooks(hooks)
-        if not checkpoint_path:
-            checkpoint_path = self.latest_checkpoint()
-            if not checkpoint_path:
-                tf.logging.info(
-                    "Could not find trained model in model_dir: %s, running initialization to predict.",
-                    self._model_dir,
-                )
+        checkpoint_path = checkpoint_path or self._latest_or_none("predict")
         with tf.Graph().as_default() as graph, graph.device(self._device_fn):
             self._begin_graph(graph)
             features, input_hooks = self._get_features_to_predict(input_fn)

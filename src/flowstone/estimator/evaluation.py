@@ -86,12 +86,7 @@ def evaluate_once(
     step = get_or_create_eval_step()
     all_hooks = list(hooks or ())
     counted = tf.assign_add(step, tf.ones_like(step)) if hasattr(step, "initializer") else step
-    if isinstance(eval_ops, dict):
-        eval_ops = {**eval_ops, "update_eval_step": counted}
-    elif isinstance(eval_ops, (tuple, list)):
-        eval_ops = [*eval_ops, counted]
-    elif eval_ops is not None:
-        eval_ops = [eval_ops, counted]
+    eval_ops = _counted(eval_ops, counted)
     for hook in all_hooks:
         if hasattr(hook, "_set_evals_completed_tensor"):
             hook._set_evals_completed_tensor(counted)
@@ -107,3 +102,12 @@ def evaluate_once(
                 session.run(eval_ops, feed_dict)
     tf.logging.info("Finished evaluation at " + time.strftime("%Y-%m-%d-%H:%M:%S", time.localtime()))
     return final.final_ops_values
+
+
+def _counted(eval_ops: Any, counted: Any) -> Any:
+    """The operations of a step, with the one that counts it."""
+    if isinstance(eval_ops, dict):
+        return {**eval_ops, "update_eval_step": counted}
+    if isinstance(eval_ops, (tuple, list)):
+        return [*eval_ops, counted]
+    return None if eval_ops is None else [eval_ops, counted]

@@ -111,13 +111,7 @@ def forward_features(estimator: Any, keys: Any = None, sparse_default_values: An
             raise ValueError(
                 f"Predictions should be a dict to be able to forward features. Given: {spec.predictions}"
             )
-        added = {}
-        for key in keys or features:
-            if key not in features:
-                raise ValueError(f"keys should be exist in features. Key {key!r} is not in features.")
-            if key in spec.predictions:
-                raise ValueError(f"Cannot forward feature key ({key}). Since it does exist in predictions.")
-            added[key] = _dense(features[key], key, sparse_default_values)
+        added = _forwarded(spec, features, keys, sparse_default_values)
         exports = spec.export_outputs
         if exports is not None:
             exports = {
@@ -129,6 +123,18 @@ def forward_features(estimator: Any, keys: Any = None, sparse_default_values: An
         return spec._replace(predictions={**spec.predictions, **added}, export_outputs=exports)
 
     return _extended(estimator, change)
+
+
+def _forwarded(spec: Any, features: Any, keys: Any, defaults: Any) -> dict[str, Any]:
+    """The features among the predictions, dense."""
+    added = {}
+    for key in keys or features:
+        if key not in features:
+            raise ValueError(f"keys should be exist in features. Key {key!r} is not in features.")
+        if key in spec.predictions:
+            raise ValueError(f"Cannot forward feature key ({key}). Since it does exist in predictions.")
+        added[key] = _dense(features[key], key, defaults)
+    return added
 
 
 def _dense(feature: Any, key: str, defaults: Any) -> Any:

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["argument_names"]
+__all__ = ["argument_names", "fn_args"]
 
 
 def argument_names(function: Callable[..., Any]) -> tuple[str, ...]:
@@ -23,3 +23,6 @@ def argument_names(function: Callable[..., Any]) -> tuple[str, ...]:
     kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     parameters = inspect.signature(function).parameters
     return tuple(name for name, each in parameters.items() if each.kind not in kinds)
+
+
+fn_args = argument_names  # the name in TensorFlow's module `estimator.util`

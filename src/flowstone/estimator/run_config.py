@@ -13,8 +13,8 @@ from collections.abc import Callable
 from typing import Any
 
 import flowstone as tf
-from flowstone.estimator.cluster_spec import ClusterSpec
 from flowstone.framework.flags import task_configuration
+from flowstone.training.cluster_spec import ClusterSpec
 
 __all__ = ["RunConfig", "TaskType"]
 

@@ -45,12 +45,10 @@ def export_all_modes(
     Args:
         build: a function of a receiver function and a mode that adds the model to the default graph, and
             returns the receiver and the EstimatorSpec.
-        receiver_fns: the receiver functions by mode.
-        folder: the new folder is made in it, named after the time.
-        checkpoint_path: where the variables' values are.
-        session_config: the ConfigProto; `assets_extra`: files by their paths below assets.extra.
-        as_text, strip_default_attrs: see `SavedModelBuilder`.
-        export_tags: tags in place of the mode's.
+        receiver_fns: the receiver functions by mode; `folder`: where the new folder is made.
+        checkpoint_path: the values; `session_config`: the ConfigProto.
+        assets_extra: files by their paths below assets.extra.
+        as_text, strip_default_attrs: see `SavedModelBuilder`; `export_tags`: in place of the mode's.
 
     Raises ValueError without a known mode, and where the checkpoint lacks variables.
     """
@@ -68,12 +66,16 @@ def export_all_modes(
                 "strip": strip_default_attrs, "first": mode == modes[0],
             })  # fmt: skip
     builder.save(as_text)
-    for name, source in (assets_extra or {}).items():
-        target = _join(temporary, "assets.extra", name)
-        tf.gfile.MakeDirs(os.path.dirname(target))
-        tf.gfile.Copy(source, target)
+    _copy_assets(assets_extra, temporary)
     tf.gfile.Rename(temporary, export_dir)
     return export_dir.encode()
+
+
+def _copy_assets(assets_extra: Mapping[str, Any] | None, folder: str) -> None:
+    for name, source in (assets_extra or {}).items():
+        target = _join(folder, "assets.extra", name)
+        tf.gfile.MakeDirs(os.path.dirname(target))
+        tf.gfile.Copy(source, target)
 
 
 def _add_graph(

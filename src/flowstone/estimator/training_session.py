@@ -15,8 +15,7 @@ def run_training(
     """Trains until a hook stops it or the input ends; returns the last step's loss.
 
     Args:
-        spec: the EstimatorSpec, of the default graph.
-        hooks: of the input and the program.
+        spec: the EstimatorSpec, of the default graph; `hooks`: of the input and the program.
         global_step: the global step, which is logged.
         listeners: CheckpointSaverListeners.
         config: the RunConfig; `session_config`: the ConfigProto.
@@ -27,23 +26,8 @@ def run_training(
     if not any(summary.op.name == "loss" for summary in tf.get_collection(tf.GraphKeys.SUMMARIES)):
         tf.summary.scalar("loss", spec.loss)
     tf.add_to_collection(tf.GraphKeys.LOSSES, spec.loss)
-    worker_hooks = [*hooks, tf.train.NanTensorHook(spec.loss)]
-    if config.log_step_count_steps is not None:
-        worker_hooks.append(
-            tf.train.LoggingTensorHook(
-                {"loss": spec.loss, "step": global_step}, every_n_iter=config.log_step_count_steps
-            )
-        )
-    worker_hooks += spec.training_hooks
-    if not (spec.scaffold.saver or tf.get_collection(tf.GraphKeys.SAVERS)):
-        saver = tf.train.Saver(
-            sharded=True,
-            max_to_keep=config.keep_checkpoint_max,
-            keep_checkpoint_every_n_hours=config.keep_checkpoint_every_n_hours,
-            defer_build=True,
-            save_relative_paths=True,
-        )
-        tf.add_to_collection(tf.GraphKeys.SAVERS, saver)
+    worker_hooks = _worker_hooks(spec, hooks, global_step, config)
+    _add_saver(spec, config)
     chief_hooks = _saving_hooks(spec, worker_hooks, listeners, config)
     loss = None
     with tf.train.MonitoredTrainingSession(
@@ -62,9 +46,32 @@ def run_training(
         fetches, run, should_stop = [spec.train_op, spec.loss], session.run, session.should_stop
         while not should_stop():
             _, loss = run(fetches)
-    if loss is None:
-        tf.logging.warning("Training with estimator made no steps. Perhaps input is empty or misspecified.")
     return loss
+
+
+def _worker_hooks(spec: Any, hooks: list[Any], global_step: Any, config: Any) -> list[Any]:
+    """The hooks of the input and the program, those that watch the loss, and the spec's."""
+    worker_hooks = [*hooks, tf.train.NanTensorHook(spec.loss)]
+    if config.log_step_count_steps is not None:
+        worker_hooks.append(
+            tf.train.LoggingTensorHook(
+                {"loss": spec.loss, "step": global_step}, every_n_iter=config.log_step_count_steps
+            )
+        )
+    return [*worker_hooks, *spec.training_hooks]
+
+
+def _add_saver(spec: Any, config: Any) -> None:
+    """Adds a Saver to the collection of savers, unless there is one."""
+    if not (spec.scaffold.saver or tf.get_collection(tf.GraphKeys.SAVERS)):
+        saver = tf.train.Saver(
+            sharded=True,
+            max_to_keep=config.keep_checkpoint_max,
+            keep_checkpoint_every_n_hours=config.keep_checkpoint_every_n_hours,
+            defer_build=True,
+            save_relative_paths=True,
+        )
+        tf.add_to_collection(tf.GraphKeys.SAVERS, saver)
 
 
 def _saving_hooks(spec: Any, hooks: list[Any], listeners: list[Any], config: Any) -> list[Any]:

@@ -39,9 +39,7 @@ def _combined_spec(parts: _Parts, head: Head, features: Any, labels: Any, mode: 
     if not isinstance(features, dict):
         raise ValueError(f"features should be a dictionary of `Tensor`s. Given type: {type(features)}")
     replicas = max(1, config.num_ps_replicas)
-    cut = parts.partitioner or tf.min_max_variable_partitioner(
-        max_partitions=replicas, min_slice_size=_SLICE_BYTES
-    )
+    cut = parts.partitioner or tf.min_max_variable_partitioner(replicas, min_slice_size=_SLICE_BYTES)
     halves, optimizers = [], []
     if parts.dnn_columns:
         optimizer = get_optimizer_instance(parts.dnn_optimizer, _DNN_LEARNING_RATE)
@@ -71,17 +69,21 @@ def _combined_spec(parts: _Parts, head: Head, features: Any, labels: Any, mode: 
     logits = halves[0] + halves[1] if len(halves) == 2 else halves[0]
 
     def train_op_fn(loss: Any) -> Any:
-        step = tf.train.get_global_step()
-        operations = [
-            optimizer.minimize(loss, var_list=tf.get_collection(tf.GraphKeys.TRAINABLE_VARIABLES, scope=name))
-            for optimizer, name in optimizers
-        ]
-        with tf.control_dependencies([tf.group(*operations)]):
-            return tf.assign_add(step, 1).op
+        return _train_both(loss, optimizers)
 
     return head.create_estimator_spec(
         features=features, mode=mode, logits=logits, labels=labels, train_op_fn=train_op_fn
     )
+
+
+def _train_both(loss: Any, optimizers: list[tuple[Any, str]]) -> Any:
+    """The operation of a step: each optimiser trains the variables of a scope, then the step is counted."""
+    operations = [
+        optimizer.minimize(loss, var_list=tf.get_collection(tf.GraphKeys.TRAINABLE_VARIABLES, scope=name))
+        for optimizer, name in optimizers
+    ]
+    with tf.control_dependencies([tf.group(*operations)]):
+        return tf.assign_add(tf.train.get_global_step(), 1).op
 
 
 class DNNLinearCombinedEstimator(Estimator):

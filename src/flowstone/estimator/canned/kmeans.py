@@ -234,7 +234,7 @@ class KMeansClustering(Estimator):
     def _moved_later(self, sums: Any, counts: Any, total: Any, centers: Any) -> Any:
         """The operation that gathers sums, and moves the centres every so many steps."""
         shape = centers.shape.as_list()
-        made = {"initializer": tf.zeros_initializer(), "trainable": False}
+        made: dict[str, Any] = {"initializer": tf.zeros_initializer(), "trainable": False}
         all_sums = tf.get_variable("gathered_sums", shape, **made)
         all_counts = tf.get_variable("gathered_counts", [shape[0], 1], **made)
         gathered = [tf.assign_add(all_sums, sums), tf.assign_add(all_counts, counts)]

@@ -168,14 +168,11 @@ class Head(abc.ABC):
         """The EstimatorSpec of logits.
 
         Args:
-            features: the features, by name.
-            mode: a ModeKeys name.
+            features: the features, by name; `mode`: a ModeKeys name.
             logits: [batch, logits_dimension].
             labels: the labels; needed but to predict.
-            optimizer: an Optimizer; `train_op_fn`: a function from the loss to the training operation. One
-                of both, to train.
-            trainable_variables: what is trained; all if None.
-            update_ops: operations that a training step runs as well.
+            optimizer: an Optimizer, or `train_op_fn`: a function from the loss to the training operation.
+            trainable_variables: what is trained; `update_ops`: what a training step runs as well.
             regularization_losses: scalars that are added to the loss.
 
         Raises ValueError for logits and labels of other shapes, and for none or both ways to train.

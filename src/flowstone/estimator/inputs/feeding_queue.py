@@ -11,7 +11,7 @@ import numpy as np
 import flowstone as tf
 from flowstone.training.queue_runner import QueueRunner
 
-__all__ = ["FeedingQueueRunner", "enqueue_rows"]
+__all__ = ["FeedingQueueRunner", "check_shuffle", "dequeue_rows", "enqueue_rows"]
 
 
 class FeedingQueueRunner(QueueRunner):
@@ -95,39 +95,29 @@ def enqueue_rows(
 
     Args:
         columns: arrays of the same length.
-        capacity: of the queue; shuffled, a quarter of it stays behind.
-        shuffle: whether rows come in random order.
-        num_threads: the threads; each goes through all rows.
-        seed: of the order.
+        capacity: of the queue; `shuffle`: whether rows come in random order, a quarter of it staying behind.
+        num_threads: the threads; each goes through all rows. `seed`: of the order.
         enqueue_size: the rows that are enqueued at once.
         num_epochs: how often each row comes; None: without end.
-        name: the scope.
     """
+    if num_threads > 1 and num_epochs is not None:
+        tf.logging.warning("each of several threads goes through all epochs: use one to limit them")
     with tf.name_scope(name):
         dtypes = [tf.int64, *map(_dtype, columns)]
         shapes = [(), *(column.shape[1:] for column in columns)]
         behind = int(capacity / 4) if shuffle else 0
-        if shuffle:
-            queue: Any = tf.RandomShuffleQueue(capacity, behind, dtypes=dtypes, shapes=shapes, seed=seed)
-        else:
-            queue = tf.FIFOQueue(capacity, dtypes=dtypes, shapes=shapes)
-        if num_threads > 1 and num_epochs is not None:
-            tf.logging.warning(
-                "enqueue_data was called with num_epochs and num_threads > 1. num_epochs is applied per "
-                "thread, "
-                "so this will produce more epochs than you probably intend. If you want to limit epochs, "
-                "use one "
-                "thread."
-            )
+        queue: Any = (
+            tf.RandomShuffleQueue(capacity, behind, dtypes=dtypes, shapes=shapes, seed=seed)
+            if shuffle
+            else tf.FIFOQueue(capacity, dtypes=dtypes, shapes=shapes)
+        )
         begin_anywhere = shuffle or num_threads > 1
         feeds = [
             _Rows(columns, enqueue_size, random.Random(_thread_seed(seed, each)), begin_anywhere, num_epochs)
             for each in range(num_threads)
         ]
         places = dict(_operation(queue, dtypes) for _ in range(num_threads))
-        operations = list(places)
-        runner = FeedingQueueRunner(queue, operations, feeds, places)
-        tf.train.add_queue_runner(runner)
+        tf.train.add_queue_runner(FeedingQueueRunner(queue, list(places), feeds, places))
         full = tf.cast(tf.maximum(0, queue.size() - behind), tf.float32) * (1.0 / (capacity - behind))
         tf.summary.scalar(f"queue/{queue.name}fraction_over_{behind}_of_{capacity - behind}_full", full)
         return queue
@@ -145,3 +135,29 @@ def _dtype(column: Any) -> Any:
 
 def _thread_seed(seed: int | None, thread: int) -> int | None:
     return None if seed is None else seed + thread
+
+
+def check_shuffle(shuffle: Any) -> None:
+    """ValueError unless it is True or False."""
+    if not isinstance(shuffle, bool):
+        raise ValueError(
+            "shuffle must be provided and explicitly set as boolean (it is recommended to set it as True for "
+            f"training); got {shuffle}"
+        )
+
+
+def dequeue_rows(
+    columns: Sequence[Any],
+    capacity: int,
+    shuffle: Any,
+    num_threads: int,
+    batch_size: int,
+    num_epochs: int | None,
+) -> list[Any]:
+    """Batches of rows, a tensor for each column, from a queue that `enqueue_rows` makes."""
+    queue = enqueue_rows(
+        columns, capacity, shuffle, num_threads, enqueue_size=batch_size, num_epochs=num_epochs
+    )
+    dequeue = queue.dequeue_many if num_epochs is None else queue.dequeue_up_to
+    batch: list[Any] = dequeue(batch_size)[1:]
+    return batch

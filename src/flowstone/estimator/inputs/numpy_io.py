@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.estimator.inputs.feeding_queue import enqueue_rows
+from flowstone.estimator.inputs.feeding_queue import check_shuffle, dequeue_rows
 
 __all__ = ["numpy_input_fn"]
 
@@ -33,11 +33,7 @@ def numpy_input_fn(
     The function raises ValueError for lengths that differ, empty dicts and names in both, TypeError for
     features of other types.
     """
-    if not isinstance(shuffle, bool):
-        raise ValueError(
-            "shuffle must be provided and explicitly set as boolean (it is recommended to set it as True for "
-            f"training); got {shuffle}"
-        )
+    check_shuffle(shuffle)
 
     def input_fn() -> Any:
         features, feature_names = _columns(x, "x")
@@ -46,23 +42,22 @@ def numpy_input_fn(
             both = set(x) & set(y)
             raise ValueError(f"{len(both)} duplicate keys are found in both x and y: {both}")
         columns = [*features, *targets]
-        if len({column.shape[0] for column in columns}) != 1:
-            raise ValueError(
-                "Length of tensors in x and y is mismatched. All elements in x and y must have the same "
-                "length.\n"
-                f"Shapes in x: {_shapes(x)}\nShapes in y: {_shapes(y)}\n"
-            )
-        queue = enqueue_rows(
-            columns, queue_capacity, shuffle, num_threads, enqueue_size=batch_size, num_epochs=num_epochs
-        )
-        dequeue = queue.dequeue_many if num_epochs is None else queue.dequeue_up_to
-        batch = dequeue(batch_size)[1:]
+        _check_lengths(columns, x, y)
+        batch = dequeue_rows(columns, queue_capacity, shuffle, num_threads, batch_size, num_epochs)
         given = _named(batch[: len(features)], feature_names)
         if y is None:
             return given
         return given, _named(batch[len(features) :], target_names)
 
     return input_fn
+
+
+def _check_lengths(columns: list[Any], x: Any, y: Any) -> None:
+    if len({column.shape[0] for column in columns}) != 1:
+        raise ValueError(
+            "Length of tensors in x and y is mismatched. All elements in x and y must have the same length.\n"
+            f"Shapes in x: {_shapes(x)}\nShapes in y: {_shapes(y)}\n"
+        )
 
 
 def _columns(data: Any, name: str) -> tuple[list[Any], list[Any] | None]:

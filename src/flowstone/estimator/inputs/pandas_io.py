@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.estimator.inputs.feeding_queue import enqueue_rows
+from flowstone.estimator.inputs.feeding_queue import check_shuffle, dequeue_rows
 
 __all__ = ["pandas_input_fn"]
 
@@ -30,25 +30,11 @@ def pandas_input_fn(
 
     Other arguments: see `numpy_input_fn`. Raises ValueError for a column of that name and for other indices.
     """
-    if not isinstance(shuffle, bool):
-        raise ValueError(
-            "shuffle must be provided and explicitly set as boolean (it is recommended to set it as True for "
-            f"training); got {shuffle}"
-        )
+    check_shuffle(shuffle)
     if not isinstance(target_column, str):
         raise TypeError("target_column must be a string type")
     frame = x.copy()
-    if y is not None:
-        if target_column in frame:
-            raise ValueError(
-                f"Cannot use name {target_column} for target column: DataFrame already has a column with "
-                "that "
-                f"name: {frame.columns}"
-            )
-        if not np.array_equal(frame.index, y.index):
-            raise ValueError(
-                f"Index for x and y are mismatched.\nIndex for x: {frame.index}\nIndex for y: {y.index}\n"
-            )
+    _check_labels(frame, y, target_column)
     targets = None if y is None else y.copy()
 
     def input_fn() -> Any:
@@ -60,11 +46,7 @@ def pandas_input_fn(
             columns += [targets[name].to_numpy() for name in target_names]
         elif targets is not None:
             columns.append(targets.to_numpy())
-        queue = enqueue_rows(
-            columns, queue_capacity, shuffle, num_threads, enqueue_size=batch_size, num_epochs=num_epochs
-        )
-        dequeue = queue.dequeue_many if num_epochs is None else queue.dequeue_up_to
-        batch = dequeue(batch_size)[1:]
+        batch = dequeue_rows(columns, queue_capacity, shuffle, num_threads, batch_size, num_epochs)
         features = dict(zip(names, batch, strict=False))
         if targets is None:
             return features
@@ -73,3 +55,19 @@ def pandas_input_fn(
         return features, dict(zip(target_names, batch[len(names) :], strict=True))
 
     return input_fn
+
+
+def _check_labels(frame: Any, y: Any, target_column: str) -> None:
+    """ValueError for labels of a name that is taken, or of another index."""
+    if y is None:
+        return
+    if target_column in frame:
+        raise ValueError(
+            f"Cannot use name {target_column} for target column: DataFrame already has a column with "
+            "that "
+            f"name: {frame.columns}"
+        )
+    if not np.array_equal(frame.index, y.index):
+        raise ValueError(
+            f"Index for x and y are mismatched.\nIndex for x: {frame.index}\nIndex for y: {y.index}\n"
+        )

@@ -6,7 +6,6 @@ import re
 from collections import namedtuple
 from typing import Any
 
-from flowstone.estimator.cluster_spec import ClusterSpec
 from flowstone.estimator.run_config import RunConfig as CoreRunConfig
 
 __all__ = ["InputPipelineConfig", "RunConfig", "TPUConfig"]
@@ -79,10 +78,9 @@ class TPUConfig(_Fields):
         if num_cores_per_replica is not None and num_cores_per_replica not in _CORES:
             allowed = ", ".join(map(str, _CORES))
             raise ValueError(f"num_cores_per_replica must be {allowed}; got {num_cores_per_replica}")
-        if per_host_input_for_training is True:
-            per_host_input_for_training = InputPipelineConfig.PER_HOST_V1
-        elif per_host_input_for_training is False:
-            per_host_input_for_training = InputPipelineConfig.PER_SHARD_V1
+        if isinstance(per_host_input_for_training, bool):
+            kinds = (InputPipelineConfig.PER_SHARD_V1, InputPipelineConfig.PER_HOST_V1)
+            per_host_input_for_training = kinds[per_host_input_for_training]
         return super().__new__(
             cls,
             iterations_per_loop,
@@ -123,7 +121,6 @@ class RunConfig(CoreRunConfig):
         self._tpu_config, self._cluster = tpu_config or TPUConfig(), cluster
         self._tpu_evaluation_master = evaluation_master or master or self._evaluation_master
         self._tpu_master = master or self._master
-        self._cluster_spec = self._cluster_spec or ClusterSpec({})
 
     @property
     def tpu_config(self) -> TPUConfig:

@@ -62,41 +62,11 @@ class TPUEstimatorSpec(_Fields):
         evaluation_hooks: Any = None,
         prediction_hooks: Any = None,
     ) -> TPUEstimatorSpec:
-        for name, pair in (("eval_metrics", eval_metrics), ("host_call", host_call)):
-            if pair is None:
-                continue
-            if not isinstance(pair, (tuple, list)):
-                raise ValueError(f"{name} should be tuple or list")
-            if len(pair) != 2 or not callable(pair[0]) or not isinstance(pair[1], (tuple, list, dict)):
-                raise ValueError(f"{name} should be a function and a list or dict of its arguments")
-        found = super().__new__(
-            cls,
-            mode,
-            predictions,
-            loss,
-            train_op,
-            eval_metrics,
-            export_outputs,
-            scaffold_fn,
-            host_call,
-            tuple(training_hooks or ()),
-            tuple(evaluation_hooks or ()),
-            tuple(prediction_hooks or ()),
-        )
-        EstimatorSpec(
-            mode,
-            predictions,
-            loss,
-            train_op,
-            None,
-            export_outputs,
-            None,
-            training_hooks,
-            None,
-            evaluation_hooks,
-            prediction_hooks,
-        )
-        return found
+        _check_pairs((("eval_metrics", eval_metrics), ("host_call", host_call)))
+        hooks = [tuple(each or ()) for each in (training_hooks, evaluation_hooks, prediction_hooks)]
+        fields = (mode, predictions, loss, train_op)
+        EstimatorSpec(*fields, export_outputs=export_outputs, training_hooks=hooks[0])  # checks them
+        return super().__new__(cls, *fields, eval_metrics, export_outputs, scaffold_fn, host_call, *hooks)
 
     def as_estimator_spec(self) -> EstimatorSpec:
         """The EstimatorSpec with these metrics, and with the host's call in the training operation."""
@@ -115,6 +85,17 @@ class TPUEstimatorSpec(_Fields):
             evaluation_hooks=self.evaluation_hooks,
             prediction_hooks=self.prediction_hooks,
         )
+
+
+def _check_pairs(pairs: Any) -> None:
+    """ValueError for what is no function with its arguments."""
+    for name, pair in pairs:
+        if pair is None:
+            continue
+        if not isinstance(pair, (tuple, list)):
+            raise ValueError(f"{name} should be tuple or list")
+        if len(pair) != 2 or not callable(pair[0]) or not isinstance(pair[1], (tuple, list, dict)):
+            raise ValueError(f"{name} should be a function and a list or dict of its arguments")
 
 
 def _called(pair: Any) -> Any:
