@@ -43,5 +43,9 @@ def refused_class(name: str, instead: str) -> type:
     return type(
         name.rpartition(".")[2],
         (),
-        {"__new__": refused, "instead": instead, "__doc__": f"Has no instances (NotInGraphModeError): use {instead}."},
+        {
+            "__new__": refused,
+            "instead": instead,
+            "__doc__": f"Has no instances (NotInGraphModeError): use {instead}.",
+        },
     )
