@@ -36,6 +36,11 @@ _PYTHON = {
     "eager": "",
     "eager.context": "compat.behaviour",
     "estimator": "estimator",
+    "estimator.estimator": "estimator.estimator estimator",
+    "estimator.estimator_lib": "estimator",
+    "estimator.inputs.inputs": "estimator.inputs",
+    "estimator.util": "estimator.function_arguments",
+    "estimator.warm_starting_util": "estimator.warm_start_settings train",
     "feature_column": "",
     "feature_column.feature_column": "feature_column layers.feature_columns",
     "feature_column.feature_column_lib": "feature_column layers.feature_columns",
@@ -126,7 +131,7 @@ _PYTHON = {
     "ops.histogram_ops": "flowstone ops.numbers.histograms",
     "ops.image_ops": "image",
     "ops.image_ops_impl": "image",
-    "ops.init_ops": "initializers flowstone",
+    "ops.init_ops": "initializers flowstone ops.variables.initializers",
     "ops.inplace_ops": "flowstone",
     "ops.io_ops": "flowstone io",
     "ops.linalg_ops": "linalg flowstone",
@@ -225,6 +230,13 @@ _TRAINING = """
     session_manager session_run_hook slot_creator supervisor sync_replicas_optimizer
 """
 
+# Modules of the estimators, whose names lie in files of the same names.
+_ESTIMATOR = """
+    canned.baseline canned.dnn canned.dnn_linear_combined canned.head canned.linear canned.metric_keys
+    canned.optimizers canned.parsing_utils canned.prediction_keys export.export export.export_output exporter
+    inputs.numpy_io inputs.pandas_io model_fn run_config tpu.tpu_config tpu.tpu_estimator training
+"""
+
 _EXAMPLES = {
     "": "",
     "tutorials": "",
@@ -291,8 +303,9 @@ def _table() -> dict[str, tuple[str, ...]]:
     table: dict[str, tuple[str, ...]] = {"tensorflow.core": ()}
     for family in ("example", "framework", "lib", "lib.core", "profiler", "protobuf", "util"):
         table[f"tensorflow.core.{family}"] = ()
-    training = {f"training.{name}": f"train training.{name}" for name in _TRAINING.split()}
-    rooms = {"python": _PYTHON | training, "examples": _EXAMPLES, "models": _MODELS}
+    families = {f"training.{name}": f"train training.{name}" for name in _TRAINING.split()}
+    families |= {f"estimator.{name}": f"estimator.{name} estimator" for name in _ESTIMATOR.split()}
+    rooms = {"python": _PYTHON | families, "examples": _EXAMPLES, "models": _MODELS}
     for root, entries in rooms.items():
         for path, sources in entries.items():
             name = f"tensorflow.{root}.{path}" if path else f"tensorflow.{root}"

@@ -7,7 +7,7 @@ Imports and plain assignments say what a name of the program stands for:
     layers = tf.layers                         layers is tensorflow.layers
 
 >>> [use.name for use in uses_of("import tensorflow as tf\\ntf.nn.relu(tf.zeros([2]))")]
-['tensorflow.nn.relu', 'tensorflow.zeros']
+['tensorflow', 'tensorflow.nn.relu', 'tensorflow.zeros']
 """
 
 from __future__ import annotations

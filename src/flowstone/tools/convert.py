@@ -32,12 +32,12 @@ _OTHERS = ("set_literal", "ws_comma", "buffer", "idioms")  # changes of taste
 def declare(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `flowstone convert`."""
     parser.add_argument("paths", nargs="+", help="Python files, or folders with them")
-    parser.add_argument("--write", action="store_true", help="rewrite the files; keep the old as .orig")
+    parser.add_argument("--write", action="store_true", help="rewrite the files, keep .orig")
     parser.add_argument("--diff", action="store_true", help="show what would change")
 
 
 def execute(options: argparse.Namespace) -> int:
-    """Rewrites the files. Returns 0; 1 if a file cannot be read as Python 2; 2 without a rewriter or a file."""
+    """Rewrites the files. Returns 0; 1 if a file cannot be read as Python 2; 2 without a rewriter or file."""
     rewrite = _rewriter()
     if rewrite is None:
         message = "Python 3.13 has no lib2to3: pip install flowstone[convert], which brings fissix"
