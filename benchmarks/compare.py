@@ -55,6 +55,7 @@ SCRIPTS = {  # workload: the script's stem
     "vgg_a": "convolutional",
     "resnet50": "convolutional",
     "mobilenet": "convolutional",
+    "keras": "keras",
     "memory": "convolutional",
     "skip_gram": "skip_gram",
     "gru_language_model": "gru_language_model",

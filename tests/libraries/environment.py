@@ -83,7 +83,8 @@ def run_tests(library: Library, arguments: Sequence[str] = ()) -> tuple[int, str
     folder = set_up(library)
     files = sorted(path for pattern in library.tests for path in folder.glob(pattern))
     left_out = {folder / path for path in library.without}
-    command = [library.python, "-m", "flowstone", "run", "-m", "pytest", "-q", "-o", "addopts=", "--tb=line"]
+    command = [library.python, "-m", "flowstone", "run", "-m", "pytest", "-q", "--tb=line"]
+    command += ["-c", os.devnull, f"--rootdir={folder}", "-p", "no:cacheprovider"]
     command += [path for path in files if path not in left_out]
     command += [f"--ignore={path}" for path in sorted(left_out)]
     variables = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **library.environment}

@@ -1,7 +1,9 @@
 """Keras 2.3.1's own tests over flowstone: `python tests/libraries/keras_tests.py [arguments of pytest]`.
 
-With TensorFlow 1.15.5, the same tests, packages and options, 1113 pass. Left out are those of the
-documentation, which the archive has only in part, and of data sets, which are downloaded.
+With TensorFlow 1.15.5 and NumPy 1.18, the same tests and options, 1113 pass. Two of these cannot here: one
+of a function of NumPy that is no longer written in Python, and one of selu to the last bit, where
+TensorFlow's is the less exact. Left out are tests of the documentation, which the archive has only in part,
+of data sets, which are downloaded, and of the package's names.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ LIBRARY = Library(
     requirement="keras==2.3.1",
     tests=("tests/keras", "tests/test_*.py"),
     without=("tests/test_api.py", "tests/keras/datasets", "tests/test_multiprocessing.py"),
-    expected=1113,
+    expected=1111,
     packages=(
         "keras-applications==1.0.8",
         "keras-preprocessing==1.1.2",

@@ -7,7 +7,6 @@ from importlib import import_module
 from typing import Any
 
 import flowstone as tf
-from flowstone.keras.sessions import set_learning_phase
 
 __all__ = ["model_to_estimator"]
 
@@ -55,7 +54,7 @@ def _model_fn(model: Any, weights: Sequence[Any], step: OptimizerStep) -> Callab
     modes = tf.estimator.ModeKeys
 
     def model_fn(features: Any, labels: Any, mode: str) -> Any:
-        set_learning_phase(int(mode == modes.TRAIN))
+        import_module("keras.backend").set_learning_phase(int(mode == modes.TRAIN))
         clone = import_module("keras.models").clone_model
         copy = clone(model, _in_order(features, model.input_names))
         predictions = dict(zip(model.output_names, copy.outputs))

@@ -85,7 +85,7 @@ class _TensorFlowModel:
             )
         batches = batches_of(x, y, sample_weight, steps)
         return self.evaluate_generator(
-            batches.read(), len(batches), verbose=verbose, callbacks=options.get("callbacks"), **_QUEUE
+            batches.read(), len(batches), verbose=verbose, **_callbacks(options), **_QUEUE
         )
 
     def evaluate_generator(self: Any, generator: Any, *arguments: Any, **options: Any) -> Any:
@@ -126,7 +126,7 @@ class _TensorFlowModel:
             batches.read(inputs_only=True),
             len(batches),
             verbose=verbose,
-            callbacks=options.get("callbacks"),
+            **_callbacks(options),
             **_QUEUE,
         )
 
@@ -149,6 +149,11 @@ class _TensorFlowModel:
                 "weights (got by_name=True to load_weights)."
             )
         return weight_checkpoints.load_weights(self, filepath)
+
+
+def _callbacks(options: dict[str, Any]) -> dict[str, Any]:
+    """The callbacks that were given, which Keras 2.2 does not take here."""
+    return {"callbacks": options["callbacks"]} if options.get("callbacks") else {}
 
 
 def _short_names(metrics: Any) -> Any:

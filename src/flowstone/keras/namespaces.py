@@ -41,6 +41,7 @@ INSTEAD: dict[str, tuple[str, ...]] = {
 }
 BESIDE: dict[str, tuple[str, ...]] = {
     "backend": ("flowstone.keras.foundation",),
+    "utils": ("keras.utils.data_utils",),  # SequenceEnqueuer
     "utils.tf_utils": ("flowstone.keras.tf_utils",),
 }
 
@@ -61,6 +62,8 @@ def find(name: str) -> Any:
 
 def sources_of_internal(name: str) -> tuple[str, ...] | None:
     """The modules in which the names of TensorFlow's own module of Keras `name` are looked up."""
+    if f"{name}." in (_INTERNAL[0], _INTERNAL[0].removesuffix("keras.")):  # TensorFlow 1.4's packages
+        return ("flowstone.keras",)
     for prefix in _INTERNAL:
         if name.startswith(prefix):
             path = name.removeprefix(prefix)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import collections
 import collections.abc
 import inspect
+import sys
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
@@ -27,6 +28,14 @@ class Text(str):
     def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
         """The text."""
         return str(self)
+
+
+class EmptyArray(np.ndarray):
+    """An array without elements, which is false, as it was with NumPy 1."""
+
+    def __bool__(self) -> bool:
+        """False."""
+        return False
 
 
 def _with(module: ModuleType, **names: Any) -> ModuleType:
@@ -84,9 +93,11 @@ def substitute(name: str) -> ModuleType | None:
 
 
 def _decodable(value: Any) -> Any:
-    """Text, alone or in an array, as `Text`; other values as they are."""
+    """Text, alone or in an array, as `Text`, an empty array as one that is false; others as they are."""
     if type(value) is str:
         return Text(value)
+    if isinstance(value, np.ndarray) and value.size == 0:
+        return value.view(EmptyArray)
     if isinstance(value, np.ndarray) and value.dtype == object:
         return np.array([_decodable(item) for item in value.flat], object).reshape(value.shape)
     return value
@@ -122,6 +133,8 @@ def prepare() -> None:
     if older is None or "h5py" in _SUBSTITUTES:
         return
     _SUBSTITUTES["h5py"] = older
+    if sys.modules.get("tensorflow") is sys.modules["flowstone"]:  # a program of those years runs
+        sys.modules["h5py"].__dict__["File"] = vars(older)["File"]
     attributes: Any = vars(older)["AttributeManager"]
     get, put = attributes.__getitem__, attributes.__setitem__
 

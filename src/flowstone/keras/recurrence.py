@@ -50,19 +50,10 @@ def rnn(
         inputs = nest.map_structure(_swapped, inputs)
     items = [tf.convert_to_tensor(item) for item in nest.flatten(inputs)]
     inputs = nest.pack_sequence_as(inputs, items)
-    if mask is not None:
-        mask = _time_major_mask(mask, time_major)
-    loop = _Loop(
-        step=step_function,
-        inputs=inputs,
-        items=items,
-        states=list(initial_states),
-        constants=list(constants or []),
-        mask=mask,
-        backwards=go_backwards,
-        zeros=zero_output_for_mask,
-        length=input_length,
-    )
+    states, more = list(initial_states), list(constants or [])
+    flags = None if mask is None else _time_major_mask(mask, time_major)
+    choices = (flags, go_backwards, zero_output_for_mask, input_length)
+    loop = _Loop(step_function, inputs, items, states, more, *choices)
     outputs, states = loop.unrolled() if unroll else loop.repeated()
     last = nest.map_structure(lambda output: output[-1], outputs)
     if not time_major:

@@ -6,6 +6,7 @@ only TensorFlow's class has, provided that it has its default value; otherwise t
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
@@ -61,6 +62,18 @@ def _maker(made: Any) -> Callable[[dict[str, Any], Any], Any]:
     return make
 
 
+def _optimizer_maker(made: Any) -> Callable[[dict[str, Any], Any], Any]:
+    """How an optimiser is made, whose rate Keras 2.2 calls lr."""
+    make, names = _maker(made), inspect.signature(made).parameters
+
+    def make_optimizer(config: dict[str, Any], custom_objects: Any) -> Any:
+        if "learning_rate" in config and "learning_rate" not in names:
+            config["lr"] = config.pop("learning_rate")
+        return make(config, custom_objects)
+
+    return make_optimizer
+
+
 def _classes(module: str) -> dict[str, type]:
     return {name: value for name, value in vars(import_module(module)).items() if isinstance(value, type)}
 
@@ -84,7 +97,7 @@ def readers() -> dict[str, Any]:
     for name in ("SGD", "RMSprop", "Adagrad", "Adadelta", "Adam", "Adamax", "Nadam"):
         made = getattr(optimizers, name)
         keys = {key: value for key, value in _OPTIMIZER_KEYS.items() if name == "RMSprop"}
-        found[name.lower()] = _Reader(name, _maker(made), keys, _ANY_NAME)
+        found[name.lower()] = _Reader(name, _optimizer_maker(made), keys, _ANY_NAME)
     return found
 
 

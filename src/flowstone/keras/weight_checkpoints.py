@@ -12,7 +12,6 @@ from importlib import import_module
 from typing import Any
 
 import flowstone as tf
-from flowstone.keras.sessions import get_session
 
 __all__ = ["is_checkpoint", "load_weights", "save_weights"]
 
@@ -65,7 +64,7 @@ def checkpoint_of(model: Any) -> Any:
 
 def save_weights(model: Any, path: str) -> None:
     """Writes the model's weights as the checkpoint `path`."""
-    checkpoint_of(model).write(path, get_session())
+    checkpoint_of(model).write(path, import_module("keras.backend").get_session())
     folder, _, name = path.rpartition("/")
     tf.train.update_checkpoint_state(folder or ".", name if folder else path)
 
@@ -77,5 +76,5 @@ def load_weights(model: Any, path: str) -> Any:
     """
     restored = checkpoint_of(model).restore(path)
     restored.assert_existing_objects_matched()
-    restored.run_restore_ops(get_session())
+    restored.run_restore_ops(import_module("keras.backend").get_session())
     return restored
