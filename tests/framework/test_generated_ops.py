@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
 
@@ -38,3 +39,13 @@ def test_a_name_that_is_no_op() -> None:
 def test_required_attributes() -> None:
     with tf.Graph().as_default(), pytest.raises(TypeError, match=r"unpack\(\): missing .* 'num'"):
         generated_ops.unpack([[1, 2]])
+
+
+def test_an_ops_own_name_and_its_eager_function() -> None:
+    assert generated_ops.MatMul is generated_ops.mat_mul
+    assert list(inspect.signature(generated_ops.abs_eager_fallback).parameters) == ["x", "name", "ctx"]
+    with pytest.raises(NotImplementedError, match="use abs, which adds a node to the graph"):
+        generated_ops.abs_eager_fallback([1.0])
+    for name in ("nonsense_eager_fallback", "Nonsense"):
+        with pytest.raises(AttributeError, match="no op has the function"):
+            getattr(generated_ops, name)
