@@ -55,6 +55,7 @@ SCRIPTS = {  # workload: the script's stem
     "vgg_a": "convolutional",
     "resnet50": "convolutional",
     "mobilenet": "convolutional",
+    "high_level": "high_level",
     "keras": "keras",
     "memory": "convolutional",
     "skip_gram": "skip_gram",
