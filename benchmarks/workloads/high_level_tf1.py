@@ -1,4 +1,4 @@
-"""Training steps through slim and an Estimator, and the same by hand: a small convolutional network, batch 64.
+"""Training steps through slim and an Estimator, and the same by hand: a small convolutional network.
 
 TensorFlow 2's compat.v1 has no slim and no Estimator; it runs the steps by hand.
 """
