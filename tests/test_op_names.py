@@ -32,7 +32,7 @@ ALLOWED: dict[str, dict[str, Any]] = json.loads(
 """By the file's path below `flowstone`: the `names` of ops that it may quote, and `why`."""
 
 # These rooms make and look for nodes as programs do, through the public names.
-USERS = ("compat/", "contrib/", "estimator/", "keras/")
+USERS = ("compat/", "contrib/", "debugger/", "estimator/", "keras/")
 
 HOW_TO_PROCEED = """
 Does the file say something that is true of the op? Then give the op's declaration a trait

@@ -310,7 +310,7 @@ def _table() -> dict[str, tuple[str, ...]]:
         for path, sources in entries.items():
             name = f"tensorflow.{root}.{path}" if path else f"tensorflow.{root}"
             table[name] = tuple(_qualified(source) for source in sources.split())
-    for name in _with_parents(PUBLIC_TWINS):
+    for name in list(_with_parents([*PUBLIC_TWINS, *table])):
         table.setdefault(name, ())
     for name, listed in table.items():
         own = _own_file(name)
