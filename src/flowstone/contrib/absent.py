@@ -7,7 +7,6 @@ from flowstone.contrib.module_paths import module_names
 __all__ = ["NEAREST", "nearest"]
 
 NEAREST: dict[str, str] = {
-    "grid_rnn": "tf.contrib.rnn with its stacked and bidirectional recurrences",
     "ndlstm": "tf.nn.dynamic_rnn along each dimension of the image",
     "recurrent": "tf.nn.dynamic_rnn",
     "tensorrt": "the graph itself: its plan is compiled for the processor that it runs on",

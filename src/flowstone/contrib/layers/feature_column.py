@@ -7,7 +7,8 @@ from typing import Any
 
 import flowstone as tf
 from flowstone.contrib import lookup
-from flowstone.contrib.layers import bucketization_op, sparse_feature_cross_op
+from flowstone.contrib.framework import checkpoint_utils
+from flowstone.contrib.layers import bucketization_op, embedding_ops, layers, sparse_feature_cross_op
 from flowstone.contrib.layers.column_interface import _FeatureColumn
 from flowstone.contrib.layers.embedding_columns import (
     _EmbeddingColumn,
@@ -58,9 +59,12 @@ __all__ = [
     "_WeightedSparseColumn",
     "bucketization_op",
     "bucketized_column",
+    "checkpoint_utils",
     "create_feature_spec_for_parsing",
     "crossed_column",
     "embedding_column",
+    "embedding_ops",
+    "layers",
     "lookup",
     "make_place_holder_tensors_for_base_features",
     "one_hot_column",

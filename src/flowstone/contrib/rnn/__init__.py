@@ -9,6 +9,7 @@ __getattr__, __dir__ = package_names(
     {
         "flowstone.contrib.rnn.core_rnn_cell": "EmbeddingWrapper InputProjectionWrapper"
         " OutputProjectionWrapper",
+        "flowstone.contrib.rnn.frequency_cells": "BidirectionalGridLSTMCell GridLSTMCell TimeFreqLSTMCell",
         "flowstone.contrib.rnn.fused_rnn_cell": "FusedRNNCell FusedRNNCellAdaptor TimeReversedFusedRNN",
         "flowstone.contrib.rnn.gated_cells": "CoupledInputForgetGateLSTMCell IntersectionRNNCell NASCell"
         " UGRNNCell",
