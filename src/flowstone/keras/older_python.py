@@ -9,7 +9,6 @@ also has `decode`, as the bytes of h5py 2 had.
 from __future__ import annotations
 
 import collections
-import collections.abc
 import inspect
 import sys
 from importlib import import_module
@@ -18,6 +17,8 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+
+from flowstone.compat.older_python import arrays, standard_library
 
 __all__ = ["prepare", "substitute"]
 
@@ -46,44 +47,18 @@ def _with(module: ModuleType, **names: Any) -> ModuleType:
     return made
 
 
-_ArgSpec = collections.namedtuple("_ArgSpec", "args varargs keywords defaults")
-
-
-def _getargspec(function: Any) -> Any:
-    return _ArgSpec(*inspect.getfullargspec(function)[:4])
-
-
 def _argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None) -> Any:
     """`np.argsort`, which kept the order of equal numbers in short rows."""
     return np.argsort(a, axis, kind or "stable", order)
 
 
-_NUMPY_1 = {
-    "Inf": np.inf,
-    "NaN": np.nan,
-    "bool": bool,
-    "complex": complex,
-    "float": float,
-    "float_": np.float64,
-    "int": int,
-    "object": object,
-    "product": np.prod,
-    "str": str,
-    "string_": np.bytes_,
-    "unicode_": np.str_,
-}
-
-_CLASSES_OF_CONTAINERS = {name: getattr(collections.abc, name) for name in collections.abc.__all__}
+_LIBRARY = standard_library.older_names()
 
 _SUBSTITUTES: dict[str, ModuleType] = {
-    "collections": _with(
-        collections, **{name: getattr(collections.abc, name) for name in collections.abc.__all__}
-    ),
-    "inspect": _with(inspect, getargspec=_getargspec),
-    "numpy": _with(np, **_NUMPY_1),
+    "collections": _with(collections, **_LIBRARY["collections"]),
+    "inspect": _with(inspect, **_LIBRARY["inspect"]),
+    "numpy": _with(np, **arrays.older_names()),
 }
-
-
 _SUBSTITUTES["numpy"].__dict__["argsort"] = _argsort
 
 

@@ -49,7 +49,7 @@ def test_names_of_the_library_and_of_numpy(tmp_path: Path) -> None:
         assert np.row_stack([[1], [2]]).shape == (2, 1) and np.trapz([1, 1, 1]) == 2
         assert 1 <= np.random.random_integers(3) <= 3
         assert np.asfarray([1, 2]).dtype == float and np.rank([[1]]) == 2
-        assert np.msort([2, 1]).tolist() == [1, 2]
+        assert np.msort([2, 1]).tolist() == [1, 2] and np.expand_dims([1], 3).shape == (1, 1)
         print(imp.new_module("m").__name__)
         """,
         tmp_path,

@@ -8,7 +8,7 @@ import numpy as np
 
 from flowstone.compat.older_python.late_modules import add_missing
 
-__all__ = ["install"]
+__all__ = ["install", "older_names"]
 
 
 def _asscalar(a: Any) -> Any:
@@ -38,7 +38,8 @@ def _random_integers(low: int, high: int | None = None, size: Any = None) -> Any
     return np.random.randint(low, high + 1, size)
 
 
-def _names() -> dict[str, Any]:
+def older_names() -> dict[str, Any]:
+    """What NumPy had: objects by their names."""
     of_python = {
         "bool": bool,
         "complex": complex,
@@ -93,14 +94,20 @@ def _names() -> dict[str, Any]:
     return of_python | types | numbers | functions
 
 
+def _expand_dims(a: Any, axis: Any) -> Any:
+    """`np.expand_dims`, which put an axis beyond the last one at the end."""
+    if isinstance(axis, (int, np.integer)):
+        axis = min(axis, np.ndim(a))
+    return _np_expand_dims(a, axis)
+
+
+_np_expand_dims = np.expand_dims
+
+
 def install() -> None:
     """Gives the names back, as far as this NumPy lacks them."""
-    module: Any = np
     # NumPy's own __getattr__ answers the dropped names with an error; names in the module come first.
-    add_missing(module, {name: value for name, value in _names().items() if not _has(module, name)})
-    random: Any = np.random
-    add_missing(random, {"random_integers": _random_integers})
-
-
-def _has(module: Any, name: str) -> bool:
-    return name in vars(module)
+    module: Any = np
+    add_missing(module, older_names())
+    add_missing(module.random, {"random_integers": _random_integers})
+    module.expand_dims = _expand_dims

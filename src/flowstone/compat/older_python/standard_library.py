@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import collections
 import collections.abc
-import fractions
 import html
 import importlib
 import importlib.util
@@ -22,7 +21,7 @@ from typing import Any
 
 from flowstone.compat.older_python.late_modules import add_missing, complete, replace
 
-__all__ = ["install"]
+__all__ = ["install", "older_names"]
 
 _ABSTRACT = """
     Awaitable AsyncIterable AsyncIterator Callable Container Coroutine Generator Hashable ItemsView Iterable
@@ -122,17 +121,25 @@ def _add_to_test_cases() -> None:
             setattr(unittest.TestCase, old, getattr(unittest.TestCase, new))
 
 
+def older_names() -> dict[str, dict[str, Any]]:
+    """What modules of the library had, by the module's name: for each, objects by their names."""
+    return {
+        "base64": {"encodestring": _encodestring, "decodestring": _decodestring},
+        "collections": {name: getattr(collections.abc, name) for name in _ABSTRACT.split()},
+        "fractions": {"gcd": math.gcd},
+        "inspect": {"getargspec": _getargspec, "ArgSpec": ArgSpec},
+        "os": {"getcwdu": os.getcwd},
+        "time": {"clock": time.perf_counter},
+    }
+
+
 def install() -> None:
     """Gives the names back, as far as this Python lacks them."""
-    abstract = {name: getattr(collections.abc, name) for name in _ABSTRACT.split()}
-    add_missing(collections, abstract)
-    add_missing(inspect, {"getargspec": _getargspec, "ArgSpec": ArgSpec})
-    add_missing(fractions, {"gcd": math.gcd})
-    add_missing(time, {"clock": time.perf_counter})
-    add_missing(base64, {"encodestring": _encodestring, "decodestring": _decodestring})
-    add_missing(os, {"getcwdu": os.getcwd})
-    if not hasattr(threading.Thread, "isAlive"):
-        threading.Thread.isAlive = threading.Thread.is_alive  # type: ignore[attr-defined]
+    for module, names in older_names().items():
+        add_missing(importlib.import_module(module), names)
+    thread: Any = threading.Thread
+    if not hasattr(thread, "isAlive"):
+        thread.isAlive = thread.is_alive
     _add_to_test_cases()
     complete("cgi", _fill_cgi)
     replace("cgi", _fill_cgi)
