@@ -70,11 +70,11 @@ def bucket_by_sequence_length(
         length = F.Cast(convert_to_tensor(element_length_func(*element)), DstT=dtypes.int64)
         starts = convert_to_tensor(list(bucket_boundaries), dtypes.int64)
         passed = F.Cast(F.LessEqual(starts, length), DstT=dtypes.int64)
-        return F.Sum(passed, convert_to_tensor([0], dtypes.int32))  # type: ignore[no-any-return]
+        return F.Sum(passed, convert_to_tensor([0], dtypes.int32))
 
     def size_of(bucket: Tensor) -> Tensor:
         sizes = convert_to_tensor(list(bucket_batch_sizes), dtypes.int64)
-        return F.GatherV2(sizes, bucket, convert_to_tensor(0))  # type: ignore[no-any-return]
+        return F.GatherV2(sizes, bucket, convert_to_tensor(0))
 
     def batch_of(bucket: Tensor, window: Dataset) -> Dataset:
         size = size_of(bucket)
@@ -93,7 +93,7 @@ def bucket_by_sequence_length(
 def _last_length(bucket: Tensor, boundaries: Sequence[int]) -> Tensor:
     """The greatest length of a bucket. InvalidArgumentError, while running, for the last bucket."""
     ends = convert_to_tensor([each - 1 for each in boundaries], dtypes.int64)
-    return F.GatherV2(ends, bucket, convert_to_tensor(0))  # type: ignore[no-any-return]
+    return F.GatherV2(ends, bucket, convert_to_tensor(0))
 
 
 def _filled(shapes: Any, window: Dataset, length: Tensor) -> Any:

@@ -91,7 +91,7 @@ def sample_from_datasets(datasets: Sequence[Dataset], weights: Any = None, seed:
 
 def _drawn(weights: Tensor, seed: Any) -> Tensor:
     logits = F.ExpandDims(F.Log(weights), convert_to_tensor(0))
-    return F.Reshape(multinomial(logits, 1, seed=seed), convert_to_tensor([], dtypes.int32))  # type: ignore[no-any-return]
+    return F.Reshape(multinomial(logits, 1, seed=seed), convert_to_tensor([], dtypes.int32))
 
 
 def _directed(selector: Dataset, datasets: Sequence[Dataset]) -> Dataset:
@@ -157,7 +157,7 @@ def rejection_resample(
         ratio = F.RealDiv(target, F.Maximum(initial, tiny))
         greatest = F.Max(ratio, convert_to_tensor([0], dtypes.int32))
         likely = F.GatherV2(F.RealDiv(ratio, greatest), number, convert_to_tensor(0))
-        return F.Less(random_uniform([], dtype=target.dtype, seed=seed), likely)  # type: ignore[no-any-return]
+        return F.Less(random_uniform([], dtype=target.dtype, seed=seed), likely)
 
     def apply(dataset: Dataset) -> Dataset:
         classified = dataset.map(with_class)

@@ -67,9 +67,11 @@ class Dataset(tf.data.Dataset):
         return Dataset(tf.data.Dataset.from_sparse_tensor_slices(sparse_tensor))
 
     @staticmethod
-    def from_generator(generator: Any, output_types: Any, output_shapes: Any = None) -> Dataset:
+    def from_generator(
+        generator: Any, output_types: Any, output_shapes: Any = None, args: Any = None
+    ) -> Dataset:
         """See `tf.data.Dataset.from_generator`."""
-        return Dataset(tf.data.Dataset.from_generator(generator, output_types, output_shapes))
+        return Dataset(tf.data.Dataset.from_generator(generator, output_types, output_shapes, args))
 
     @staticmethod
     def range(*args: Any) -> Dataset:
@@ -82,9 +84,9 @@ class Dataset(tf.data.Dataset):
         return Dataset(tf.data.Dataset.zip(datasets))
 
     @staticmethod
-    def list_files(file_pattern: Any) -> Dataset:
+    def list_files(file_pattern: Any, shuffle: bool | None = None, seed: int | None = None) -> Dataset:
         """The names of the files, see `tf.data.Dataset.list_files`."""
-        return Dataset(tf.data.Dataset.list_files(file_pattern))
+        return Dataset(tf.data.Dataset.list_files(file_pattern, shuffle, seed))
 
     # ---- transformations
 
