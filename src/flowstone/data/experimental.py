@@ -1,6 +1,7 @@
 """Transformations that are applied with `Dataset.apply`: `tf.data.experimental`, `tf.contrib.data` before.
 
 Each function here returns a function from a Dataset to a Dataset; besides there is the dataset of a database.
+What few programs use lies in files of its family, and is imported when asked for.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from flowstone.data.readers import SqlDataset
 from flowstone.data.structure import Leaf, Structure, components, converted, packed
 from flowstone.framework import dtypes
 from flowstone.framework.composite import SparseTensor
+from flowstone.framework.late_names import late_names
 from flowstone.framework.operation import F
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.shape import TensorShape
@@ -29,10 +31,28 @@ __all__ = [
     "group_by_window",
     "ignore_errors",
     "map_and_batch",
+    "map_and_batch_with_legacy_function",
     "scan",
     "shuffle_and_repeat",
     "unbatch",
 ]
+
+__getattr__, __dir__ = late_names(
+    globals(),
+    {
+        "flowstone.data.bucketing": "bucket_by_sequence_length",
+        "flowstone.data.choosing": "Counter RandomDataset choose_from_datasets parallel_interleave"
+        " rejection_resample sample_from_datasets take_while unique",
+        "flowstone.data.csv_files": "CsvDataset make_csv_dataset",
+        "flowstone.data.dataset_functions": "AUTOTUNE INFINITE_CARDINALITY UNKNOWN_CARDINALITY",
+        "flowstone.data.device_transfers": "copy_to_device prefetch_to_device",
+        "flowstone.data.example_files": "make_batched_features_dataset parse_example_dataset",
+        "flowstone.data.options": "ThreadingOptions",
+        "flowstone.data.reducing": "Reducer group_by_reducer",
+        "flowstone.data.refused_names": "CheckpointInputPipelineHook Optional TFRecordWriter"
+        " get_next_as_optional make_saveable_from_iterator",
+    },
+)
 
 Transformation = Callable[[Dataset], Dataset]
 
@@ -157,6 +177,9 @@ def map_and_batch(
             **structure.attributes))  # fmt: skip
 
     return apply
+
+
+map_and_batch_with_legacy_function = map_and_batch
 
 
 def scan(initial_state: Any, scan_func: Callable[[Any, Any], Any]) -> Transformation:

@@ -24,7 +24,7 @@ def padded_shapes_of(structure: Structure, padded_shapes: Any) -> tuple[list[Ten
     for leaf, shape in zip(structure.leaves, given):
         vector = _as_vector(shape)
         known = static_value(vector)
-        dims = None if known is None else TensorShape([None if n < 0 else int(n) for n in known])
+        dims = None if known is None else TensorShape([None if n is None or n < 0 else int(n) for n in known])
         _check(leaf, shape, dims)
         vectors.append(vector)
         static.append(TensorShape(None) if dims is None else dims)

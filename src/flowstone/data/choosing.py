@@ -1,0 +1,244 @@
+"""Transformations that choose elements: among datasets, by class, by condition, each once; and datasets of
+numbers to choose with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from flowstone.data.arguments import common_shape
+from flowstone.data.dataset import Dataset, op_dataset
+from flowstone.data.experimental import scan
+from flowstone.data.functions import MapFunction
+from flowstone.data.structure import Leaf, Structure, packed
+from flowstone.framework import dtypes
+from flowstone.framework.dtypes import as_dtype
+from flowstone.framework.operation import F
+from flowstone.framework.scope import get_default_graph
+from flowstone.framework.shape import as_shape
+from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.ops.randomness.random import random_uniform
+from flowstone.ops.randomness.random_choice import multinomial
+
+__all__ = [
+    "Counter",
+    "RandomDataset",
+    "assert_element_shape",
+    "choose_from_datasets",
+    "parallel_interleave",
+    "rejection_resample",
+    "sample_from_datasets",
+    "sloppy_interleave",
+    "take_while",
+    "unique",
+]
+
+Transformation = Callable[[Dataset], Dataset]
+
+
+def Counter(start: Any = 0, step: Any = 1, dtype: Any = dtypes.int64) -> Dataset:
+    """The numbers `start`, ``start + step``, … of type `dtype`, without end."""
+    kind = as_dtype(dtype)
+    first, by = convert_to_tensor(start, kind), convert_to_tensor(step, kind)
+    return (
+        Dataset.from_tensors(0).repeat().apply(scan(first, lambda number, _: (F.AddV2(number, by), number)))
+    )
+
+
+def RandomDataset(seed: Any = None) -> Dataset:
+    """Random int64 scalars from 0 to 2³² - 1, without end. `seed`: see `tf.set_random_seed`."""
+    return Dataset.from_tensors(0).repeat().map(
+        lambda _: random_uniform([], 0, 2**32, dtypes.int64, seed=seed)
+    )  # fmt: skip
+
+
+# ---- among datasets
+
+
+def choose_from_datasets(datasets: Sequence[Dataset], choice_dataset: Dataset) -> Dataset:
+    """For each number of `choice_dataset`, int64 scalars, the next element of the dataset at that place.
+
+    A dataset that has ended is passed over. TypeError for other choices, and for datasets whose elements
+    differ in type.
+    """
+    leaves = choice_dataset._structure.leaves
+    if len(leaves) != 1 or leaves[0].dtype is not dtypes.int64 or leaves[0].shape.ndims not in (0, None):
+        raise TypeError(
+            "`choice_dataset` must be a dataset of scalar `tf.int64` tensors, not of "
+            f"{choice_dataset.output_types} of the shape {choice_dataset.output_shapes}"
+        )
+    return _directed(choice_dataset, datasets)
+
+
+def sample_from_datasets(datasets: Sequence[Dataset], weights: Any = None, seed: Any = None) -> Dataset:
+    """Elements of `datasets`, each time of one drawn at random.
+
+    `weights`: how likely each is, a vector or a Dataset of vectors; equal if None. ValueError for a vector
+    of another length, TypeError for weights that are no floats.
+    """
+    count = len(datasets)
+    if isinstance(weights, Dataset):
+        each = weights
+    else:
+        vector = convert_to_tensor([1.0 / count] * count if weights is None else weights)
+        if vector.dtype not in (dtypes.float32, dtypes.float64):
+            raise TypeError(f"`weights` must be convertible to float32 or float64, not {vector.dtype}")
+        if not vector.shape.is_compatible_with([count]):
+            raise ValueError(f"`weights` must be a vector of the length {count}, one a dataset")
+        each = Dataset.from_tensors(vector).repeat()
+    return _directed(each.map(lambda row: _drawn(row, seed)), datasets)
+
+
+def _drawn(weights: Tensor, seed: Any) -> Tensor:
+    logits = F.ExpandDims(F.Log(weights), convert_to_tensor(0))
+    return F.Reshape(multinomial(logits, 1, seed=seed), convert_to_tensor([], dtypes.int32))
+
+
+def _directed(selector: Dataset, datasets: Sequence[Dataset]) -> Dataset:
+    first = datasets[0]
+    leaves = list(first._structure.leaves)
+    for other in datasets[1:]:
+        if str(other.output_types) != str(first.output_types):
+            raise TypeError(
+                f"Datasets to choose from have different types {first.output_types} and {other.output_types}"
+            )
+        leaves = [
+            Leaf(mine.kind, mine.dtype, common_shape(mine.shape, theirs.shape))
+            for mine, theirs in zip(leaves, other._structure.leaves)
+        ]
+    structure = Structure(packed(first._structure.form, leaves))
+    return op_dataset("DirectedInterleaveDataset", structure, lambda: F.DirectedInterleaveDataset(
+        selector._as_variant_tensor(), [each._as_variant_tensor() for each in datasets],
+        **structure.attributes))  # fmt: skip
+
+
+def parallel_interleave(
+    map_func: Callable[..., Any],
+    cycle_length: Any,
+    block_length: Any = 1,
+    sloppy: Any = False,
+    buffer_output_elements: Any = None,
+    prefetch_input_elements: Any = None,
+) -> Transformation:
+    """`Dataset.interleave` that asks `cycle_length` datasets at once.
+
+    The order is that of `interleave`, with `sloppy` as without. `buffer_output_elements` and
+    `prefetch_input_elements` say nothing here.
+    """
+    return lambda dataset: dataset.interleave(map_func, cycle_length, block_length, cycle_length)
+
+
+def sloppy_interleave(
+    map_func: Callable[..., Any], cycle_length: Any, block_length: Any = 1
+) -> Transformation:
+    """`parallel_interleave` with ``sloppy=True``."""
+    return parallel_interleave(map_func, cycle_length, block_length, sloppy=True)
+
+
+# ---- by class, by condition
+
+
+def rejection_resample(
+    class_func: Callable[..., Any], target_dist: Any, initial_dist: Any = None, seed: Any = None
+) -> Transformation:
+    """(class, element) of elements left out at random, such that classes are distributed as `target_dist`.
+
+    ``class_func(element)`` is an int32 scalar; `target_dist` a float vector, `initial_dist` that of the
+    elements, which is counted on the way if None (each class once before the first).
+    """
+    target = convert_to_tensor(target_dist, name="target_dist")
+
+    def with_class(*element: Any) -> Any:
+        number = F.Cast(convert_to_tensor(class_func(*element)), DstT=dtypes.int32)
+        return number, element[0] if len(element) == 1 else element
+
+    def accepted(initial: Tensor, number: Tensor) -> Tensor:
+        tiny = convert_to_tensor(1e-30, target.dtype)
+        ratio = F.RealDiv(target, F.Maximum(initial, tiny))
+        greatest = F.Max(ratio, convert_to_tensor([0], dtypes.int32))
+        likely = F.GatherV2(F.RealDiv(ratio, greatest), number, convert_to_tensor(0))
+        return F.Less(random_uniform([], dtype=target.dtype, seed=seed), likely)
+
+    def apply(dataset: Dataset) -> Dataset:
+        classified = dataset.map(with_class)
+        if initial_dist is not None:
+            initial = convert_to_tensor(initial_dist, target.dtype, name="initial_dist")
+            return classified.filter(lambda number, element: accepted(initial, number))
+        counted = classified.apply(scan(F.OnesLike(target), lambda counts, pair: _counted(counts, *pair)))
+        kept = counted.filter(lambda shares, number, element: accepted(shares, number))
+        return kept.map(lambda shares, number, element: (number, element))
+
+    return apply
+
+
+def _counted(counts: Tensor, number: Tensor, element: Any) -> Any:
+    one, none = convert_to_tensor(1.0, counts.dtype), convert_to_tensor(0.0, counts.dtype)
+    size = F.Size(counts)
+    counts = F.AddV2(counts, F.OneHot(number, size, one, none, axis=-1))
+    shares = F.RealDiv(counts, F.Sum(counts, convert_to_tensor([0], dtypes.int32)))
+    return counts, (shares, number, element)
+
+
+def take_while(predicate: Callable[..., Any]) -> Transformation:
+    """The elements before the first for which ``predicate(element)``, a scalar bool tensor, does not hold.
+    ValueError if it is something else."""
+
+    def apply(dataset: Dataset) -> Dataset:
+        function = MapFunction(predicate, dataset._structure, name="tf_predicate")
+        leaves = function.structure.leaves
+        if len(leaves) != 1 or leaves[0].dtype is not dtypes.bool or leaves[0].shape.ndims not in (0, None):
+            raise ValueError("`predicate` must return a scalar boolean tensor.")
+        structure = dataset._structure
+        return op_dataset("TakeWhileDataset", structure, lambda: F.TakeWhileDataset(
+            dataset._as_variant_tensor(), function.captured,
+            predicate=function.name_in(get_default_graph()), Targuments=function.captured_types,
+            **structure.attributes))  # fmt: skip
+
+    return apply
+
+
+def unique() -> Transformation:
+    """Each element where it comes first. TypeError unless elements are single tensors of int32, int64 or
+    string."""
+
+    def apply(dataset: Dataset) -> Dataset:
+        structure = dataset._structure
+        (leaf,) = structure.leaves if len(structure.leaves) == 1 else (None,)
+        if leaf is None or leaf.dtype not in (dtypes.int32, dtypes.int64, dtypes.string):
+            raise TypeError(
+                f"`tf.data.experimental.unique` only supports inputs with a single `tf.int32`, `tf.int64`, "
+                f"or `tf.string` component, not {structure.types}."
+            )
+        return op_dataset("UniqueDataset", structure, lambda: F.UniqueDataset(
+            dataset._as_variant_tensor(), **structure.attributes))  # fmt: skip
+
+    return apply
+
+
+def assert_element_shape(expected_shapes: Any) -> Transformation:
+    """The same elements with these static shapes, nested as they are. ValueError for static shapes that
+    differ, InvalidArgumentError, while running, for others."""
+
+    def apply(dataset: Dataset) -> Dataset:
+        structure = dataset._structure
+        wanted = Structure.of(structure.types, expected_shapes)
+
+        def checked(*element: Any) -> Any:
+            tensors = structure.unpacked(_flat(element))
+            leaves = [
+                F.EnsureShape(x, shape=as_shape(leaf.shape)) if isinstance(x, Tensor) else x
+                for x, leaf in zip(_flat((tensors,)), wanted.leaves)
+            ]
+            return packed(structure.form, leaves)
+
+        for mine, theirs in zip(structure.leaves, wanted.leaves):
+            mine.shape.assert_is_compatible_with(theirs.shape)
+        return dataset.map(checked)
+
+    return apply
+
+
+def _flat(element: Any) -> list[Any]:
+    if isinstance(element, dict):
+        return [leaf for key in sorted(element) for leaf in _flat(element[key])]
+    return [leaf for part in element for leaf in _flat(part)] if isinstance(element, tuple) else [element]
