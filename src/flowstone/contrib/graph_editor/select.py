@@ -361,7 +361,7 @@ def select_ts(*args: Any, **kwargs: Any) -> list[Any]:
 
     Raises TypeError for other arguments, ValueError for expressions without a graph.
     """
-    return _select(
+    found: list[Any] = _select(
         args,
         kwargs,
         "(?#ts)",
@@ -369,6 +369,7 @@ def select_ts(*args: Any, **kwargs: Any) -> list[Any]:
         filter_ts_from_regex,
         lambda arg: util.make_list_of_t(_checked(arg), ignore_ops=True),
     )
+    return found
 
 
 def select_ops(*args: Any, **kwargs: Any) -> list[Any]:
@@ -382,7 +383,7 @@ def select_ops(*args: Any, **kwargs: Any) -> list[Any]:
 
     Raises TypeError for other arguments, ValueError for expressions without a graph.
     """
-    return _select(
+    found: list[Any] = _select(
         args,
         kwargs,
         "(?#ops)",
@@ -390,6 +391,7 @@ def select_ops(*args: Any, **kwargs: Any) -> list[Any]:
         filter_ops_from_regex,
         lambda arg: util.make_list_of_op(_checked(arg), ignore_ts=True),
     )
+    return found
 
 
 def _checked(arg: Any) -> Any:

@@ -258,7 +258,9 @@ class GridLSTMCell(RNNCell):
         """The outputs and states of each band of each block."""
         batch = inputs.get_shape()[0].value
         batch = tf.shape(inputs)[0] if batch is None else batch
-        outputs, states, units, dtype = [], [], self._num_units, inputs.dtype
+        outputs: list[Any] = []
+        states: list[Any] = []
+        units, dtype = self._num_units, inputs.dtype
         for number, block in enumerate(bands):
             m_frequency = tf.zeros([batch, units], dtype)
             c_frequency = tf.zeros([batch, units], dtype)
@@ -366,5 +368,6 @@ class BidirectionalGridLSTMCell(GridLSTMCell):
             outputs, states = self._run(forward, parts[:half], inputs)
         with tf.variable_scope("bwd"):
             outputs_back, states_back = self._run(backward, parts[half:], inputs)
-        new_state = self._state_tuple_type(*states, *states_back)
+        make_state: Any = self._state_tuple_type
+        new_state = make_state(*states, *states_back)
         return tf.concat([*outputs, *outputs_back], 1), new_state
