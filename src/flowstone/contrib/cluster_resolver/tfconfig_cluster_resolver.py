@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 from typing import Any
 
 import flowstone as tf
 from flowstone.contrib.cluster_resolver.cluster_resolver import ClusterResolver
+from flowstone.framework.flags import task_configuration
 
 __all__ = ["TFConfigClusterResolver"]
 
 
 def _config() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(os.environ.get("TF_CONFIG", "{}"))
+    found: dict[str, Any] = json.loads(task_configuration() or "{}")
     return found
 
 

@@ -29,7 +29,8 @@ class Predictor:
     @property
     def graph(self) -> tf.Graph:
         """The graph."""
-        return self._session.graph
+        graph: tf.Graph = self._session.graph
+        return graph
 
     @property
     def session(self) -> tf.Session:
