@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from flowstone.data.arguments import common_shape
-from flowstone.data.dataset import Dataset, op_dataset
+from flowstone.data.dataset import Dataset, OpDataset, op_dataset
 from flowstone.data.experimental import scan
 from flowstone.data.functions import MapFunction
 from flowstone.data.structure import Leaf, Structure, packed
@@ -45,11 +45,14 @@ def Counter(start: Any = 0, step: Any = 1, dtype: Any = dtypes.int64) -> Dataset
     )
 
 
-def RandomDataset(seed: Any = None) -> Dataset:
+class RandomDataset(OpDataset):
     """Random int64 scalars from 0 to 2³² - 1, without end. `seed`: see `tf.set_random_seed`."""
-    return Dataset.from_tensors(0).repeat().map(
-        lambda _: random_uniform([], 0, 2**32, dtypes.int64, seed=seed)
-    )  # fmt: skip
+
+    def __init__(self, seed: Any = None) -> None:
+        drawn = Dataset.from_tensors(0).repeat().map(
+            lambda _: random_uniform([], 0, 2**32, dtypes.int64, seed=seed)
+        )  # fmt: skip
+        super().__init__(drawn._structure, drawn._as_variant_tensor)
 
 
 # ---- among datasets

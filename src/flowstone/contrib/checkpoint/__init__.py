@@ -1,0 +1,9 @@
+"""`tf.contrib.checkpoint`: checkpoints by object, as far as `tf.train.Checkpoint` has them."""
+
+from __future__ import annotations
+
+from flowstone.contrib.package_names import package_names
+
+__getattr__, __dir__ = package_names(
+    globals(), {"flowstone.training.checkpoint_rotation": "CheckpointManager"}
+)
