@@ -16,6 +16,7 @@ from flowstone.contrib.gan.namedtuples import (
     InfoGANModel,
 )
 from flowstone.contrib.training.training import create_train_op, train
+from flowstone.training.session_run_hook import SessionRunHook
 
 __all__ = [
     "acgan_model",
@@ -126,7 +127,7 @@ def infogan_model(
         return discriminator_fn(data, given)[0]
 
     fields = _fields(inputs, generator_fn, outputs_only, made, real, generated)
-    return InfoGANModel(*fields, structured, distributions, discriminator_fn)
+    return InfoGANModel._make([*fields, structured, distributions, discriminator_fn])
 
 
 def acgan_model(
@@ -148,7 +149,7 @@ def acgan_model(
     made = _networks(functions, scopes, real_data, inputs, check_shapes)
     (generated, generated_logits), (real, real_logits) = made[4], made[5]
     fields = _fields(inputs, generator_fn, discriminator_fn, made, real, generated)
-    return ACGANModel(*fields, labels, real_logits, generated_logits)
+    return ACGANModel._make([*fields, labels, real_logits, generated_logits])
 
 
 def _check_loss_arguments(
@@ -264,7 +265,7 @@ def gan_train_ops(
     return GANTrainOps(made[0], made[1], step.assign_add(1))
 
 
-class RunTrainOpsHook(tf.train.SessionRunHook):
+class RunTrainOpsHook(SessionRunHook):
     """Runs operations, `train_steps` times, before each step."""
 
     def __init__(self, train_ops: Any, train_steps: int) -> None:
