@@ -325,7 +325,9 @@ def _check_keywords(given: dict[str, Any], known: tuple[str, ...]) -> None:
             raise ValueError(f"Wrong keywords argument: {name}.")
 
 
-def _select(args: Any, given: dict[str, Any], mark: str, other_mark: str, by_regex: Any, listed: Any) -> Any:
+def _select(
+    args: Any, given: dict[str, Any], mark: str, other_mark: str, by_regex: Any, listed: Any
+) -> list[Any]:
     """The items that the arguments choose; `mark` begins expressions for just this kind."""
     name = "restrict_ops_regex" if mark == "(?#ops)" else "restrict_ts_regex"
     _check_keywords(given, ("graph", "positive_filter", name))

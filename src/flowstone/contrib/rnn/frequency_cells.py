@@ -211,7 +211,7 @@ class GridLSTMCell(RNNCell):
         self._end_freqindex_list = end_freqindex_list
         self._state_is_tuple = state_is_tuple
         self._num_gates = 3 if couple_input_forget_gates else 4
-        self._state_tuple_type = self._tuple_type("GridLSTMStateTuple", [""]) if state_is_tuple else None
+        self._state_tuple_type: Any = self._tuple_type("GridLSTMStateTuple", [""]) if state_is_tuple else None
 
     def _tuple_type(self, name: str, prefixes: list[str]) -> Any:
         fields = [
