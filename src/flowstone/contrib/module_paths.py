@@ -25,6 +25,7 @@ _ROOT = "tensorflow.contrib"
 ELSEWHERE: dict[str, str] = {
     "framework.nest": "framework.nest framework.shallow_nest",
     "framework.python.ops.audio_ops": "ops.audio.spectra ops.audio.wave_files",
+    "keras": "keras",
     "learn.datasets": "",
     "learn.datasets.mnist": "compat.mnist",
     "learn.python.learn.basic_session_run_hooks": "train",

@@ -16,7 +16,7 @@ def cross_replica_sum(x: Any, group_assignment: Any = None, name: str | None = N
 
 
 class CrossShardOptimizer(Optimizer):
-    """Wraps an optimiser whose gradients are averaged over the shards of a batch: with one, the optimiser itself.
+    """Wraps an optimiser whose gradients are averaged over shards: with one shard, the optimiser itself.
 
     Args:
         opt: the optimiser. TypeError for other things.
