@@ -1,4 +1,4 @@
-"""`tensorflow.python.util.deprecation`: decorators that mark what is deprecated; none warns here."""
+"""`tensorflow.python.util.deprecation`: decorators that mark what is deprecated."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ import contextlib
 from collections import namedtuple
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
+
+from flowstone.contrib.framework.deprecation import deprecated as deprecated
+from flowstone.contrib.framework.deprecation import deprecated_arg_values as deprecated_arg_values
+from flowstone.contrib.framework.deprecation import deprecated_args as deprecated_args
 
 __all__ = [
     "DeprecatedArgSpec",
@@ -22,25 +26,6 @@ __all__ = [
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 DeprecatedArgSpec = namedtuple("DeprecatedArgSpec", ["position", "has_ok_value", "ok_value"])
-
-
-def deprecated(date: str | None, instructions: str, warn_once: bool = True) -> Callable[[Function], Function]:
-    """A decorator that leaves the function as it is."""
-    return lambda function: function
-
-
-def deprecated_args(
-    date: str | None, instructions: str, *names: Any, **options: Any
-) -> Callable[[Function], Function]:
-    """A decorator that leaves the function as it is."""
-    return lambda function: function
-
-
-def deprecated_arg_values(
-    date: str | None, instructions: str, warn_once: bool = True, **values: Any
-) -> Callable[[Function], Function]:
-    """A decorator that leaves the function as it is."""
-    return lambda function: function
 
 
 def deprecated_endpoints(*names: str) -> Callable[[Function], Function]:
