@@ -304,9 +304,12 @@ class _Loop:
                         _wait_for_step(session, self._global_step, delay)
                     threads = self._start_queues(session, optimizers, tokens)
                     self._take_steps(session)
-                    if logdir and supervisor.is_chief:
-                        self._save(session)
-                    supervisor.stop(threads, True, ignore_live_threads)
+                    try:
+                        # The thread that saves checkpoints may still write an earlier one.
+                        supervisor.stop(threads, True, ignore_live_threads)
+                    finally:
+                        if logdir and supervisor.is_chief:
+                            self._save(session)
                 return self._loss
             except tf.errors.AbortedError:
                 tf.logging.info("Retrying training!")

@@ -26,7 +26,7 @@ class _Buffer:
         self.source, self.size = source, size
         self.found: deque[Any] = deque()
         self.changed = threading.Condition()
-        self.is_stopped = self.has_ended = self.is_fetching = False
+        self.is_stopped = self.has_ended = self.is_fetching = self.is_left = False
 
     def fill(self, step: Any) -> None:
         """Fetches until the source ends or `stop` is called."""
@@ -46,6 +46,8 @@ class _Buffer:
                 self.has_ended = found is None
                 self.found.append(found)
                 self.changed.notify_all()
+                if self.is_left:
+                    self.source.close()
                 if self.has_ended:
                     return
 
@@ -54,6 +56,21 @@ class _Buffer:
         with self.changed:
             self.is_stopped = True
             self.changed.notify_all()
+
+    def close(self) -> None:
+        """Ends `fill`, and closes the source: at once, or when the fetching under way has ended."""
+        self.stop()
+        with self.changed:
+            if self.is_fetching:
+                self.is_left = True
+            else:
+                self.source.close()
+
+    def wait(self) -> None:
+        """Waits until nothing is being fetched; the caller sees to it that nothing more is."""
+        with self.changed:
+            while self.is_fetching:
+                self.changed.wait()
 
 
 class Prefetched(Iteration):
@@ -114,6 +131,8 @@ class Prefetched(Iteration):
 
     def restore(self, step: Any, state: Any) -> None:
         source, size = self._buffer.source, self._buffer.size
+        self._buffer.stop()
+        self._buffer.wait()
         self.close()
         source.restore(step, state["source"])
         self._buffer, self._workers = _Buffer(source, size), None
@@ -123,10 +142,9 @@ class Prefetched(Iteration):
             self._workers = Workers(1, self._new_step)  # there is nothing left to fetch
 
     def close(self) -> None:
-        self._buffer.stop()
         if self._workers is not None:
             self._workers.stop()
-        self._buffer.source.close()
+        self._buffer.close()
 
     def __del__(self) -> None:
         self._buffer.stop()
