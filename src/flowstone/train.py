@@ -67,6 +67,7 @@ __getattr__, __dir__ = _late_names(
         "flowstone.ops.networks.dual_coordinate_ascent": "sdca_fprint sdca_optimizer sdca_shrink_l1",
         "flowstone.training.basic_loops": "basic_train_loop",
         "flowstone.training.cluster_spec": "ClusterSpec",
+        "flowstone.training.server": "Server",
         "flowstone.training.checkpoint_hook": "CheckpointSaverHook CheckpointSaverListener",
         "flowstone.training.checkpoint_reading": "NewCheckpointReader checkpoints_iterator"
         " init_from_checkpoint list_variables load_checkpoint load_variable",

@@ -13,13 +13,13 @@ import pytest
 
 import flowstone as tf
 from flowstone.client import planning
-from flowstone.client.configuration import plan_options
 from flowstone.client.feeds_fetches import FetchStructure
 from flowstone.client.planning import PlanKey, Planner
 from flowstone.client.run_metadata import Measurements
 from flowstone.framework.containers import ResourceStore
 from flowstone.runtime.plan import Plan
 from flowstone.runtime.plan_options import PlanOptions
+from flowstone.runtime.session_options import plan_options
 
 
 @pytest.fixture(autouse=True)

@@ -163,3 +163,17 @@ def test_debuggers_servers_are_refused() -> None:
     for name in ("GrpcDebugWrapperSession", "TensorBoardDebugHook"):
         with pytest.raises(NotImplementedError, match="LocalCLIDebugWrapperSession"):
             getattr(tf_debug, name)("localhost:6064")
+
+
+def test_a_watched_run_is_traced_and_returns_its_graphs(tmp_path: Path) -> None:
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+        x, _, z = a_graph()
+        session.run(tf.global_variables_initializer())
+        options = tf.RunOptions(output_partition_graphs=True, trace_level=tf.RunOptions.FULL_TRACE)
+        tf_debug.watch_graph(options, graph, debug_urls=f"file://{tmp_path / 'run'}")
+        metadata = tf.RunMetadata()
+        assert session.run(z, {x: [1.0, 0.5]}, options, metadata) == 0
+    dump = tf_debug.DebugDumpDir(str(tmp_path / "run"), partition_graphs=metadata.partition_graphs)
+    assert dump.get_tensors("z", 0, "DebugIdentity")[0] == 0
+    assert dump.loaded_partition_graphs()
+    assert len(metadata.partition_graphs) == 1 and metadata.step_stats.dev_stats[0].node_stats

@@ -22,8 +22,20 @@ def test_a_send_in_a_segment_leaves_its_value_at_the_rendezvous() -> None:
     assert received == [(("value",), None)]
 
 
+def test_the_receive_of_a_segment_waits_at_the_steps_rendezvous() -> None:
+    with tf.Graph().as_default():
+        node = receive(tensor_type=tf.float32, **WAY).op
+    kernel = receive.kernels["CPU"](node, None)
+    step = Step()
+    received: list[object] = []
+    kernel.function(step, lambda values, error=None: received.append((values, error)))
+    assert not received
+    step.rendezvous.send((("x", "/cpu:0", "/cpu:1"), ()), 5)
+    assert received == [((5,), None)]
+
+
 def test_the_others_are_the_executors() -> None:
-    for declaration in (receive, host_send, host_receive):
+    for declaration in (host_send, host_receive):
         assert declaration.asynchronous and not declaration.is_pure
         with tf.Graph().as_default(), pytest.raises(AssertionError, match="the executor sends and receives"):
             declaration.kernels["CPU"](tf.constant(1.0).op, None)

@@ -9,7 +9,6 @@ import pytest
 import torch
 
 import flowstone as tf
-from flowstone.client.configuration import plan_options
 from flowstone.framework import function
 from flowstone.framework.containers import ResourceStore
 from flowstone.framework.graph import Graph
@@ -17,6 +16,7 @@ from flowstone.framework.kernel import FunctionCall
 from flowstone.ops.queues.queue_state import Queue
 from flowstone.ops.queues.queue_storage import BlockStorage
 from flowstone.runtime.function_calls import function_compiler
+from flowstone.runtime.session_options import plan_options
 from flowstone.runtime.step import UNLIMITED, Step
 
 

@@ -17,8 +17,8 @@ import torch
 from tests.runtime.test_random_programs import ARITHMETIC, evaluate, program, start
 
 import flowstone as tf
-from flowstone.client import configuration
 from flowstone.partition import receive_scheduling
+from flowstone.runtime import session_options
 from flowstone.runtime.device import Device, local_devices
 from flowstone.runtime.device_types import register_device_type, unregister_device_type
 
@@ -31,7 +31,7 @@ def other(request, monkeypatch):
     """The name of the other device."""
     monkeypatch.setattr(receive_scheduling, "SMALLEST", 0)
     if request.param == "GPU":
-        monkeypatch.setattr(configuration, "local_devices", lambda *args: [*local_devices({"GPU": 0}), GPU])
+        monkeypatch.setattr(session_options, "local_devices", lambda *args: [*local_devices({"GPU": 0}), GPU])
         yield "/gpu:0"
     else:
         monkeypatch.syspath_prepend(EXAMPLE)

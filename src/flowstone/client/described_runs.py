@@ -10,15 +10,17 @@ from typing import Any
 
 from flowstone.client.feeds_fetches import FetchStructure, is_open, plan_key
 from flowstone.client.planning import Planner
-from flowstone.client.run_metadata import check_thread_pool, start_trace, write_metadata
+from flowstone.client.run_metadata import check_thread_pool, write_metadata
 from flowstone.client.runners import compiled_runner, new_runner
 from flowstone.client.step_observation import WARM_UP, StepObserver, current_observer
 from flowstone.client.steps import Steps
+from flowstone.framework.graph_def_parts import extract_sub_graph
 from flowstone.framework.tensor import Tensor
-from flowstone.runtime.debug_watches import watches_of
+from flowstone.runtime.debug_watches import Watch, watches_of
 from flowstone.runtime.explanation import machine_text, profile_text
 from flowstone.runtime.explanation_summary import summary_text
 from flowstone.runtime.plan import Plan
+from flowstone.runtime.traced_plans import start_trace
 from flowstone.runtime.tracing import Trace
 
 
@@ -49,18 +51,39 @@ class DescribedRuns:
     ) -> Any:
         """Runs a step with RunOptions (or None), and replaces the contents of the RunMetadata (or None)."""
         check_thread_pool(options, self._steps.thread_pools)
+        if watches := watches_of(options):
+            return self._run_watched(structure, feeds, values, watches, options, metadata)
         measurements = self._planner.measurements
         is_measured = measurements is not None and measurements.is_due(plan_key(structure, feeds))
         if is_measured or (options is not None and (options.trace_level or options.output_partition_graphs)):
             return self._run_traced(structure, feeds, values, is_measured, options, metadata)
         timeout_ms = self._timeout_ms(options)
-        watches = watches_of(options)
-        if watches:
-            plan = self._planner.plan_with_watches(structure, feeds, watches)
-            return compiled_runner(self._steps, structure, feeds, plan, None, timeout_ms)(*values)
         result = new_runner(self._planner, self._steps, structure, feeds, timeout_ms)(*values)
         if metadata is not None:
             metadata.Clear()
+        return result
+
+    def _run_watched(
+        self,
+        structure: FetchStructure,
+        feeds: list[Tensor],
+        values: Sequence[Any],
+        watches: tuple[Watch, ...],
+        options: Any,
+        metadata: Any,
+    ) -> Any:
+        """Runs a step that sends watched tensors to a debugger, and may be traced and return its graphs."""
+        planner = self._planner
+        plan = planner.plan_with_watches(structure, feeds, watches, options.trace_level > 0)
+        trace = start_trace(plan, planner.options.devices) if options.trace_level > 0 else None
+        timeout_ms = self._timeout_ms(options)
+        result = compiled_runner(self._steps, structure, feeds, plan, None, timeout_ms, trace)(*values)
+        if trace is not None:
+            trace.finish()
+        if metadata is not None:
+            write_metadata(metadata, plan, trace, options.output_partition_graphs, None)
+            if options.output_partition_graphs:
+                _add_rewritten(metadata.partition_graphs, structure)
         return result
 
     def runner(self, structure: FetchStructure, feeds: list[Tensor]) -> Callable[..., Any]:
@@ -155,3 +178,14 @@ class DescribedRuns:
     def _timeout_ms(self, options: Any) -> int:
         """The step's own time limit, else the session's."""
         return (options.timeout_in_ms if options is not None else 0) or self._steps.timeout_ms
+
+
+def _add_rewritten(partition_graphs: Any, structure: FetchStructure) -> None:
+    """Adds the nodes that rewriting took from a watched step to the first graph: dumps bear their names."""
+    names = [x.op.name for x in structure.elements] + [target.name for target in structure.targets]
+    if not names:
+        return
+    graph = (*(x.op for x in structure.elements), *structure.targets)[0].graph
+    known = {node.name for part in partition_graphs for node in part.node}
+    needed = extract_sub_graph(graph.as_graph_def(), names)
+    partition_graphs[0].node.extend(node for node in needed.node if node.name not in known)

@@ -9,15 +9,8 @@ The thread, and the values that the step holds, end with the step: when all is d
 call exceeds the session's time limit, when the session is closed or garbage-collected, or when the `Handle`
 is garbage-collected. The user holds the only reference to it; a copy of its text does not keep the run alive.
 
-=============  ============================================================================================
-of the caller  refused with
-=============  ============================================================================================
-feed           InvalidArgumentError: not named when the run was set up, or fed before
-fetch          InvalidArgumentError: not named when it was set up, fetched before, or not to be computed from
-               what has been fed so far
-=============  ============================================================================================
-
-A refused call changes nothing. A failure of a node ends the run; its error is raised by the call under way.
+What a call may feed and fetch is in `framework/partial_state.py`. A refused call changes nothing. A failure
+of a node ends the run; its error is raised by the call under way.
 """
 
 from __future__ import annotations
@@ -29,7 +22,7 @@ import time
 import traceback
 import weakref
 from _thread import start_new_thread
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -44,10 +37,10 @@ from flowstone.client.feeds_fetches import (
 from flowstone.client.planning import Planner
 from flowstone.client.steps import Steps
 from flowstone.framework import errors, nest
-from flowstone.framework.graph import Graph, Operation
-from flowstone.framework.operation import registry
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.graph import Graph
+from flowstone.framework.partial_state import PartialState, check_setup
 from flowstone.framework.tensor import Tensor
+from flowstone.partition.client_ends import client_way, connect_client
 from flowstone.partition.subgraphs import partition
 from flowstone.rewriting.analyses.branches import SWITCHES
 from flowstone.runtime import threads
@@ -121,31 +114,21 @@ class PartialPlan:
     def __init__(self, planner: Planner, structure: FetchStructure, feeds: list[Tensor]) -> None:
         """InvalidArgumentError for nothing to fetch, and for a tensor that is both fed and fetched. The
         caller has the planner's lock."""
-        if not structure.elements and not structure.targets:
-            raise _invalid("Must specify at least one target to fetch or execute.")
-        for tensor in feeds:
-            if tensor in structure.elements:
-                raise _invalid(f"{tensor.name} is both fed and fetched.")
+        check_setup(feeds, structure.elements, structure.targets)
         self.host = planner.options.devices[0].name
         self.program, device = _program(planner, structure, feeds)
         self.feeds, self.fetches = dict.fromkeys(feeds), dict.fromkeys(structure.elements)
         self.enter = {tensor: feed_converter(tensor, device) for tensor in feeds}
         self.leave = {tensor: fetch_converter(tensor, True) for tensor in structure.elements}
-        self._needs: dict[Tensor, list[Tensor]] = {}
-
-    def needs(self, fetch: Tensor) -> list[Tensor]:
-        """The feeds that `fetch` depends on."""
-        if fetch not in self._needs:
-            self._needs[fetch] = _fed_before(fetch, self.feeds)
-        return self._needs[fetch]
+        self.needs: dict[Tensor, list[Tensor]] = {}
 
 
 class PartialRun:
     """One running step."""
 
     def __init__(self, steps: Steps, plan: PartialPlan) -> None:
-        self._plan, self._way = plan, _way(plan.host)
-        self._unfed, self._unfetched = dict(plan.feeds), dict(plan.fetches)
+        self._plan = plan
+        self._state = PartialState(plan.feeds, plan.fetches, plan.needs)
         self._step = steps.new()
         self._ended: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
@@ -161,7 +144,7 @@ class PartialRun:
     @property
     def is_over(self) -> bool:
         """Whether all feeds were given and all fetches taken, or the step has failed."""
-        return (not self._unfed and not self._unfetched) or self._step.error is not None
+        return self._state.is_complete or self._step.error is not None
 
     def run(self, fetches: FetchStructure, feeds: Sequence[tuple[Tensor, Any]], timeout_ms: int = 0) -> Any:
         """Gives these feeds, waits for these fetches, and returns them in their form.
@@ -181,24 +164,24 @@ class PartialRun:
         self, fetches: Sequence[Tensor], feeds: Sequence[tuple[Tensor, Any]], deadline: float | None
     ) -> list[Any]:
         fed = [tensor for tensor, _ in feeds]
-        self._check_known(fed, self._unfed, self._plan.feeds, "feed", "fed")
+        self._state.check_feeds(fed)
         values = [self._plan.enter[tensor](value) for tensor, value in feeds]
-        self._check_known(fetches, self._unfetched, self._plan.fetches, "fetch", "fetched")
-        self._check_computable(fetches, fed)
+        self._state.check_fetches(fetches, fed, self._step.error is not None)
         for tensor, value in zip(fed, values):
-            del self._unfed[tensor]
-            self._step.rendezvous.send(self._way("feed", tensor), _kept(value))
+            self._state.feed(tensor)
+            self._step.rendezvous.send(client_way("feed", tensor, self._plan.host), _kept(value))
         for tensor in fetches:
-            del self._unfetched[tensor]
+            self._state.fetch(tensor)
         results = [self._plan.leave[tensor](self._received(tensor, deadline)) for tensor in fetches]
-        if not self._unfed and not self._unfetched:
+        if self._state.is_complete:
             self._end(deadline)
         return results
 
     def _received(self, tensor: Tensor, deadline: float | None) -> Any:
         arrived: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._step.rendezvous.receive(
-            self._way("fetch", tensor), lambda values, error=None: arrived.put((values, error))
+            client_way("fetch", tensor, self._plan.host),
+            lambda values, error=None: arrived.put((values, error)),
         )
         values, error = self._awaited(arrived, deadline)
         if error is not None:
@@ -224,27 +207,6 @@ class PartialRun:
             self._step.cancel(deadline_error())
             return arriving.get()
 
-    # ---- what may be asked
-
-    def _check_known(
-        self, tensors: Sequence[Tensor], open_ones: dict[Tensor, None], known: Any, kind: str, done: str
-    ) -> None:
-        for tensor in tensors:
-            if tensor not in known:
-                raise _invalid(f"The {kind} {tensor.name} was not specified in partial_run_setup.")
-            if tensor not in open_ones:
-                raise _invalid(f"The {kind} {tensor.name} has already been {done}.")
-
-    def _check_computable(self, fetches: Sequence[Tensor], feeds: Sequence[Tensor]) -> None:
-        if self._step.error is not None:
-            return  # which the call raises
-        for tensor in fetches:
-            for needed in self._plan.needs(tensor):
-                if needed in self._unfed and needed not in feeds:
-                    raise _invalid(
-                        f"Fetch {needed.name} can't be computed from the feeds that have been fed so far."
-                    )
-
 
 def fed_tensors(graph: Graph, key: Any) -> list[Tensor]:
     """The tensors that this item of a list of feeds refers to. TypeError or ValueError for what cannot be
@@ -253,23 +215,6 @@ def fed_tensors(graph: Graph, key: Any) -> list[Tensor]:
     if nest.is_composite(key):
         return [tensor for part in nest.components(key) for tensor in fed_tensors(graph, part)]
     return [tensor for tensor, _ in feed_elements(graph, key, None)]
-
-
-def _fed_before(fetch: Tensor, feeds: Container[Tensor]) -> list[Tensor]:
-    """Those of `feeds` that `fetch` depends on; a fed tensor depends on nothing else."""
-    waiting: list[Tensor | Operation] = [fetch]
-    seen: set[Any] = set()
-    found: dict[Tensor, None] = {}
-    while waiting:
-        item = waiting.pop()
-        if item in feeds:
-            found[item] = None  # type: ignore[index]
-            continue
-        operation = item.op if isinstance(item, Tensor) else item
-        if operation not in seen:
-            seen.add(operation)
-            waiting += reversed([*operation.inputs, *operation.control_inputs])
-    return list(found)
 
 
 # ---- the program
@@ -283,7 +228,7 @@ def _program(
     subgraph, chosen = planner.placed(structure, feeds, in_pieces=True)
     planner.assign(chosen)
     host = devices[0]
-    _connect_client(subgraph, feeds, structure.elements, host, chosen)
+    connect_client(subgraph, feeds, structure.elements, host, chosen)
     used = set(chosen.values()) or {default_device(devices)}
     if is_divided(used):
         dynamic = any(node.type in SWITCHES for node in subgraph.nodes)
@@ -291,51 +236,6 @@ def _program(
         return PartitionedProgram.compiled(parts, environments, 0, dynamic=dynamic), host.torch
     environment = environments[next(iter(used)).name]
     return UnitProgram.compiled(subgraph, environment), environment.device
-
-
-def _connect_client(
-    subgraph: Subgraph, feeds: list[Tensor], fetches: list[Tensor], host: Any, chosen: dict[PlanNode, Any]
-) -> None:
-    """Adds Receives for the feeds and Sends for the fetches."""
-
-    def transfer(
-        kind: str, op: str, tensor: Tensor, inputs: list[Any], like: PlanNode, **types: Any
-    ) -> PlanNode:
-        attributes = {
-            "tensor_name": f"{kind} {tensor.name}",
-            "send_device": host.name,
-            "send_device_incarnation": 0,
-            "recv_device": host.name,
-            "client_terminated": True,
-            **types,
-        }
-        node = subgraph.new_node(registry[op], inputs, attributes, like, name=f"{like.name}/{kind}")
-        if chosen:
-            chosen[node] = host
-        return node
-
-    received: dict[Any, PlanNode] = {}
-    for tensor, x in zip(feeds, subgraph.feeds):
-        node = transfer("feed", "_Recv", tensor, [], x.op, tensor_type=x.dtype.base_dtype)
-        node.outputs[0].dims = x.dims
-        received[x.op] = node
-        chosen.pop(x.op, None)
-    subgraph.nodes[:] = [received.get(node, node) for node in subgraph.nodes]
-    for node in subgraph.nodes:
-        node.inputs[:] = [received[x.op].outputs[0] if x.op in received else x for x in node.inputs]
-        node.control_inputs[:] = [received.get(control, control) for control in node.control_inputs]
-    for tensor, x in zip(fetches, subgraph.fetches):
-        x = received[x.op].outputs[0] if x.op in received else x
-        send = transfer("fetch", "_Send", tensor, [x], x.op, T=x.dtype.base_dtype)
-        subgraph.nodes.append(send)
-        subgraph.targets.append(send)
-    subgraph.feeds, subgraph.fetches = [], []
-    subgraph.invalidate()
-
-
-def _way(host: str) -> Callable[[str, Tensor], Any]:
-    """The key under which a feed or fetch meets its Receive or Send."""
-    return lambda kind, tensor: ((f"{kind} {tensor.name}", host, host), ())
 
 
 def _run(

@@ -109,11 +109,15 @@ class Planner:
             return plan
 
     def plan_with_watches(
-        self, structure: FetchStructure, feeds: Sequence[Tensor], watches: tuple[Watch, ...]
+        self,
+        structure: FetchStructure,
+        feeds: Sequence[Tensor],
+        watches: tuple[Watch, ...],
+        traced: bool = False,
     ) -> Plan:
         """A plan whose steps send what the watched tensors are to a debugger; it is not kept."""
         with self.lock:
-            options = self.options._replace(watches=watches, watched=True)
+            options = self.options._replace(watches=watches, watched=True, traced=traced)
             plan = make_plan(structure.elements, structure.targets, feeds, options)
             self.assigned.update(plan.assigned)
             return plan

@@ -10,18 +10,16 @@ made once more.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable
 from typing import Any
 
 from flowstone.framework import errors
-from flowstone.framework.graph_def import node_def
 from flowstone.framework.subgraph import PlanNode, Subgraph
-from flowstone.framework.tensor_proto import messages
 from flowstone.placement.cost_model import CostModel
 from flowstone.placement.devices import PlacementDevice
-from flowstone.runtime.device import Device
 from flowstone.runtime.plan import Plan
 from flowstone.runtime.step_stats import is_computed, step_stats
+from flowstone.runtime.traced_plans import partition_graph
 from flowstone.runtime.tracing import Event, Trace
 
 
@@ -74,27 +72,6 @@ class Measurements:
         self.costs.record(node.name, event.device, (end - start) / 1e3, sizes)
 
 
-def start_trace(plan: Plan, devices: Sequence[Device]) -> Trace:
-    """A trace for a step of the plan."""
-    used = plan.parts
-    return Trace({d.name: d.torch for d in devices if d.name in used and d.torch.type == "cuda"})
-
-
-def with_feeds(plan: Plan, trace: Trace) -> Callable[..., Any]:
-    """The plan's function, wrapped to record the feeds as well."""
-    function, names = plan.function, [x.op.name for x in plan.subgraph.feeds]
-
-    def run(step: Any, *values: Any) -> Any:
-        trace.restart()
-        fed = dict(zip(names, values))
-        for device, part in plan.parts.items():
-            for x in part.feeds:
-                trace.record_constant(device, x.op, [fed[x.op.name]])
-        return function(step, *values)
-
-    return run
-
-
 def write_metadata(
     message: Any, plan: Plan, trace: Trace | None, wants_graphs: bool, costs: CostModel | None
 ) -> None:
@@ -110,16 +87,6 @@ def write_metadata(
             message.partition_graphs.add().CopyFrom(partition_graph(part, device))
     if costs is not None:
         message.cost_graph.CopyFrom(_cost_graph(plan, costs))
-
-
-def partition_graph(part: Subgraph, device: str) -> Any:
-    """The nodes that one device runs, as a GraphDef."""
-    message = messages("graph_pb2").GraphDef()
-    for node in part.nodes:
-        definition = message.node.add()
-        definition.CopyFrom(node_def(node))  # type: ignore[arg-type]
-        definition.device = device
-    return message
 
 
 class _Place:

@@ -25,7 +25,6 @@ from flowstone.client.feeds_fetches import (
 )
 from flowstone.client.planning import Planner
 from flowstone.client.plans_by_shape import PlanForShapes, Shapes
-from flowstone.client.run_metadata import with_feeds
 from flowstone.client.steps import Steps
 from flowstone.framework.tensor import Tensor
 from flowstone.rewriting.simplification.equal_sizes import without_equal_sizes
@@ -34,6 +33,7 @@ from flowstone.runtime.failures import explain
 from flowstone.runtime.generated_code import Segment
 from flowstone.runtime.plan import Plan
 from flowstone.runtime.step import UNLIMITED, Step
+from flowstone.runtime.traced_plans import with_feeds
 from flowstone.runtime.tracing import Trace
 
 

@@ -12,11 +12,10 @@ from __future__ import annotations
 import contextlib
 from collections import defaultdict
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flowstone.client.configuration import plan_options, release_states
 from flowstone.client.described_runs import DescribedRuns, is_plain
 from flowstone.client.feeds_fetches import FetchStructure, feed_elements
 from flowstone.client.partial_run import PartialRuns, fed_tensors
@@ -25,13 +24,17 @@ from flowstone.client.planning import Planner
 from flowstone.client.process_settings import session_config
 from flowstone.client.run_metadata import Measurements
 from flowstone.client.steps import Steps, closed_error
-from flowstone.client.target import Target
+from flowstone.client.target import Target, is_remote
 from flowstone.framework import scope
 from flowstone.framework.composite import IndexedSlices, SparseTensor
 from flowstone.framework.graph import Graph, Operation
 from flowstone.framework.tensor import Tensor
 from flowstone.runtime.plan import Plan
 from flowstone.runtime.process import tune_for_sessions
+from flowstone.runtime.session_options import plan_options, release_states
+
+if TYPE_CHECKING:
+    from flowstone.client.remote_runs import RemoteRuns
 
 _LEAVES = (Tensor, Operation, str)
 
@@ -63,8 +66,14 @@ class BaseSession:
         )
         self.steps = Steps(config)
         self._runners = self.planner.runners
-        self._described_runs = DescribedRuns(self.planner, self.steps)
-        self._partial_runs = PartialRuns(self.planner, self.steps)
+        self._remote_runs: RemoteRuns | None = None
+        self._described_runs: DescribedRuns | RemoteRuns = DescribedRuns(self.planner, self.steps)
+        self._partial_runs: PartialRuns | RemoteRuns = PartialRuns(self.planner, self.steps)
+        if is_remote(target):
+            from flowstone.client.remote_runs import RemoteRuns
+
+            self._remote_runs = RemoteRuns(target, graph, config)
+            self._described_runs = self._partial_runs = self._remote_runs
         self._closed: list[BaseException] = []
 
     # ---- properties
@@ -88,6 +97,8 @@ class BaseSession:
         """The devices that steps may use: named tuples with `name`, `device_type`, `memory_limit_bytes`,
         `incarnation` and `statistics()`.
         """
+        if self._remote_runs is not None:
+            return self._remote_runs.devices()
         return list(self.planner.options.devices)
 
     # ---- running
@@ -154,9 +165,10 @@ class BaseSession:
         return run(*values)
 
     def plan_of(self, operation: Operation) -> Plan | None:
-        """The plan of running `operation` alone; None if its steps are measured or have a time limit."""
+        """The plan of running `operation` alone; None if its steps are measured, have a time limit or run on
+        a server."""
         self._check_usable()
-        if self.planner.measurements is not None or self.steps.timeout_ms:
+        if self._remote_runs is not None or self.planner.measurements is not None or self.steps.timeout_ms:
             return None
         return self.planner.plan(FetchStructure(self._graph, operation), [])
 
@@ -241,6 +253,11 @@ class BaseSession:
         self._check_usable()
         if not known or steps < 1:
             raise ValueError("To measure steps, explain needs the values of all feeds, and steps >= 1.")
+        if self._remote_runs is not None:
+            raise ValueError(
+                "Steps on a server are measured by RunOptions(trace_level=FULL_TRACE), not here."
+            )
+        assert isinstance(self._described_runs, DescribedRuns)
         measured = self._described_runs.explain(structure, feeds, [value for _, value in pairs], steps)
         return f"{measured}\n\n{text}"
 
@@ -276,7 +293,10 @@ class BaseSession:
         if not self._closed:  # without the planner's lock, for planning may take a while
             self._closed.append(reason)
         self.planner.stop()
-        self._partial_runs = PartialRuns(self.planner, self.steps)
+        if self._remote_runs is None:
+            self._partial_runs = PartialRuns(self.planner, self.steps)
+        else:
+            self._remote_runs.end()
         self.steps.end()
         release_states(self.planner.options)
 
@@ -320,8 +340,9 @@ def _is_variable(item: Any) -> bool:
 class Session(BaseSession):
     """Runs parts of a graph: ``with tf.Session() as sess: sess.run(x)``.
 
-    `target`: "" (state of its own) or "local" (state shared by all such sessions of the process). `graph`:
-    the default graph if None. `config`: a ConfigProto.
+    `target`: "" (state of its own), "local" (state shared by all such sessions of the process) or
+    "grpc://host:port" (the state of the cluster to which the server there belongs). `graph`: the default
+    graph if None. `config`: a ConfigProto.
     """
 
     def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
@@ -342,7 +363,7 @@ class Session(BaseSession):
     @staticmethod
     def reset(target: str, containers: Any = None, config: Any = None) -> None:
         """Drops these containers of `target` (all if None) with their variables, and ends its sessions."""
-        Target.named(target).reset(containers or ())
+        Target.named(target).reset(containers or (), config)
 
 
 class InteractiveSession(BaseSession):

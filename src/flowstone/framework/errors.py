@@ -50,6 +50,8 @@ class OpError(Exception):
         error_code: a code of this module.
     """
 
+    node_name = ""  # of an error of another process that names its node
+
     def __init__(self, node_def: Any, op: Any, message: str, error_code: int) -> None:
         super().__init__()
         self._node_def = node_def

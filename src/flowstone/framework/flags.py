@@ -27,7 +27,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 
 def _integer(name: str, default: int = 0) -> int:
@@ -87,3 +87,13 @@ def short_spins() -> Iterator[None]:
 def task_configuration() -> str:
     """The text of ``TF_CONFIG`` now: the cluster, and which task of it this process is, as JSON."""
     return os.environ.get("TF_CONFIG", "")
+
+
+def environment() -> dict[str, str]:
+    """A copy of all variables now, for processes that are started and for what schedulers say in them."""
+    return dict(os.environ)
+
+
+def show_gpus(numbers: Iterable[int]) -> None:
+    """Has only GPUs of these numbers be seen by what is started from now on: CUDA_VISIBLE_DEVICES."""
+    os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(map(str, numbers))

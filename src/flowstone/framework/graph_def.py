@@ -58,7 +58,7 @@ def graph_def(graph: Graph, from_version: int | None = None, add_shapes: bool = 
             if add_shapes and operation.outputs:
                 shapes = node.attr["_output_shapes"].list.shape
                 for output in operation.outputs:
-                    _write_shape(output.dims, shapes.add())
+                    write_shape(output.dims, shapes.add())
         if from_version is None or operations:
             graph._functions.write(message.library)
     return message
@@ -108,7 +108,7 @@ def _write_value(spec: AttributeSpec, value: Any, message: Any, dtype: Any = Non
 def _write_scalar(kind: str, value: Any, message: Any, dtype: Any = None) -> None:
     if kind == "shape":
         message.shape.SetInParent()
-        _write_shape(value, message.shape)
+        write_shape(value, message.shape)
     elif kind == "tensor":
         message.tensor.CopyFrom(_tensor(value, dtype))
     elif kind == "func":
@@ -121,7 +121,7 @@ def _write_list(kind: str, values: Any, message: Any) -> None:
     field = getattr(message, _FIELD[kind])
     if kind == "shape":
         for dims in values:
-            _write_shape(dims, field.add())
+            write_shape(dims, field.add())
     elif kind == "tensor":
         field.extend([_tensor(value, None) for value in values])
     elif kind == "func":
@@ -139,7 +139,7 @@ def _wire(kind: str, value: Any) -> Any:
     return value
 
 
-def _write_shape(dims: tuple[int | None, ...] | None, message: Any) -> None:
+def write_shape(dims: tuple[int | None, ...] | None, message: Any) -> None:
     if dims is None:
         message.unknown_rank = True
     else:

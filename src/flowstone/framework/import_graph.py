@@ -73,6 +73,43 @@ def import_graph_def(
             return None if wanted is None else _find_elements(wanted, sources, replacements)
 
 
+def extend_graph(graph: Graph, graph_def: Any) -> None:
+    """Adds the nodes of a GraphDef to `graph` under their own names; they may take outputs of nodes that are
+    there already, as the requests of a client do whose graph has grown. No line of this process made them.
+
+    Raises ValueError as `import_graph_def`, and for a name that is taken.
+    """
+    message = _as_message(graph_def)
+    with graph._lock, graph.as_default(), graph.control_dependencies(None), _restored_on_failure(graph):
+        graph._functions.add_message(message.library)
+        producer = min(graph.producer, message.versions.producer)
+        sources = read_nodes(message, None, graph._functions, producer)
+        for name in sources:
+            if name in graph._by_name:
+                raise ValueError(f"Node '{name}' is in the graph already")
+        connect(sources, _present(graph, sources))
+        order = sort(sources)
+        known = {name: name for name in (*graph._by_name, *sources)}
+        _prefix_colocation(sources, known)
+        _create_all(graph, order, known)
+        for source in order:
+            assert source.operation is not None
+            source.operation._frames = ()
+        graph.producer = producer
+
+
+def _present(graph: Graph, sources: dict[str, Source]) -> dict[tuple[str, int], Any]:
+    """What the nodes take from the graph as it is, by name and index."""
+    found: dict[tuple[str, int], Any] = {}
+    for source in sources.values():
+        for text in source.message.input:
+            node, index = split_name(text)
+            operation = graph._by_name.get(node)
+            if operation is not None and index < len(operation.outputs):
+                found[node, index] = operation if index < 0 else operation.outputs[index]
+    return found
+
+
 # ---- arguments
 
 

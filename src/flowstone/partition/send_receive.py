@@ -3,7 +3,8 @@
 A Send leaves its value at the step's rendezvous under a key of its attributes and of the iteration that it
 runs in; the Receive with the same key takes it from there. Dead values travel too, so a Send runs even if its
 input is dead. The executor runs both (`runtime/executor.py`). A Send that runs exactly once may also be a
-line of a segment; then its value is on its way while the segment computes others. The kinds for host memory
+line of a segment, on a CPU; then its value is on its way while the segment computes others. So may the only
+Receive of a part (`runtime/awaiting.py`). The kinds for host memory
 keep a value that only steers control flow where Python can read it.
 """
 
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.framework.kernel import CPU, GPU, StepCall
+from flowstone.framework.kernel import CPU, GPU, AsyncCall, StepCall
 from flowstone.framework.operation import op
 
 __all__: list[str] = []
@@ -27,6 +28,7 @@ receive = op("_Recv", "-> tensor: tensor_type", _WAY, role="receive", **_RECEIVE
 host_send = op("_HostSend", "tensor: T ->", _WAY, role="host_send", **_SENT)
 host_receive = op("_HostRecv", "-> tensor: tensor_type", _WAY, role="host_receive", **_RECEIVED)
 SENDS, RECEIVES = frozenset({"send", "host_send"}), frozenset({"receive", "host_receive"})  # roles
+HOST_ENDS = frozenset({"host_send", "host_receive"})
 
 
 def _no_kernel(node: Any, env: Any) -> Any:
@@ -36,16 +38,31 @@ def _no_kernel(node: Any, env: Any) -> Any:
 for _declaration in (send, receive, host_send, host_receive):
     _declaration.infer(lambda node: None)
     _declaration.not_differentiable()
-for _declaration in (receive, host_send, host_receive):
+for _declaration in (host_send, host_receive):
     _declaration.kernel(CPU, GPU)(_no_kernel)
-send.kernel(GPU)(_no_kernel)
+for _declaration in (send, receive):
+    _declaration.kernel(GPU)(_no_kernel)
+
+
+def _key(node: Any) -> Any:
+    """The key of a node outside loops."""
+    attributes = node.attributes
+    return (attributes["tensor_name"], attributes["send_device"], attributes["recv_device"]), ()
+
+
+@receive.kernel(CPU)
+def _(node: Any, env: Any) -> Any:
+    key = _key(node)
+
+    def receive(step: Any, done: Any) -> None:
+        step.rendezvous.receive(key, done)
+
+    return AsyncCall(receive)
 
 
 @send.kernel(CPU)
 def _(node: Any, env: Any) -> Any:
-    attributes = node.attributes
-    way = (attributes["tensor_name"], attributes["send_device"], attributes["recv_device"])
-    key = (way, ())
+    key = _key(node)
 
     def send(step: Any, value: Any) -> None:
         step.rendezvous.send(key, value)

@@ -65,15 +65,28 @@ def find_constraints(
     devices: Sequence[PlacementDevice],
     soft_placement: bool = False,
     assigned: Mapping[str, str] | None = None,
+    home: str = "",
 ) -> Constraints:
     """The groups of `nodes` and the devices that each may use.
 
-    `assigned`: devices' full names by the names of nodes that earlier plans placed. InvalidArgumentError as
-    the module says.
+    `assigned`: devices' full names by the names of nodes that earlier plans placed. `home`: the task, as
+    ``/job:worker/replica:0/task:1``, of groups that may be on several tasks, if it is among these; else they
+    go to the first of these. InvalidArgumentError as the module says.
     """
     groups = _Groups(nodes, frozenset(device.device_type for device in devices))
     finder = _Finder(nodes, devices, soft_placement, groups, assigned or {})
-    return Constraints(*finder.find())
+    constraints = Constraints(*finder.find())
+    if not home:
+        return constraints
+    tasks = [device.name.rpartition("/device:")[0] for device in devices]
+    return constraints._replace(feasible=[_on_one_task(each, tasks, home) for each in constraints.feasible])
+
+
+def _on_one_task(feasible: tuple[int, ...], tasks: Sequence[str], home: str) -> tuple[int, ...]:
+    """Those of the feasible devices that are at home, else on the first task that has any."""
+    allowed = {tasks[d] for d in feasible}
+    task = home if home in allowed else tasks[min(feasible)]
+    return tuple([d for d in feasible if tasks[d] == task])
 
 
 def runs_everything(nodes: Iterable[PlanNode], device: PlacementDevice) -> bool:

@@ -62,11 +62,13 @@ def place(
     *,
     links: Links = default_link,
     assigned: Mapping[str, str] | None = None,
+    home: str = "",
 ) -> dict[PlanNode, Device]:
     """The device of every node.
 
     `costs`: measured and static costs (static ones if None). `links`: the links between devices. `assigned`:
-    devices by the names of nodes whose state earlier plans placed, see `stateful_placement`.
+    devices by the names of nodes whose state earlier plans placed, see `stateful_placement`. `home`: the task
+    of nodes that name none, in a cluster; then only the device within a task is a matter of costs.
 
     Raises InvalidArgumentError for requests, kernels and colocation that no device satisfies, and
     ResourceExhaustedError if no placement was found that fits into the devices' memory.
@@ -75,7 +77,7 @@ def place(
     if len(devices) == 1 and runs_everything(nodes, devices[0]):
         return dict.fromkeys(nodes, devices[0])
     with collector.paused():
-        constraints = find_constraints(nodes, devices, soft_placement, assigned)
+        constraints = find_constraints(nodes, devices, soft_placement, assigned, home)
         if constraints.are_choices:
             groups = place_tasks(task_graph(subgraph, devices, constraints, costs or CostModel(), links))
         else:

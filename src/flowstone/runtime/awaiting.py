@@ -17,7 +17,8 @@ from collections.abc import Callable
 from typing import Any
 
 from flowstone.framework.subgraph import PlanNode, Subgraph
-from flowstone.rewriting.analyses.branches import SWITCHES
+from flowstone.partition.send_receive import HOST_ENDS, SENDS
+from flowstone.rewriting.analyses.branches import ALIVE_AT_TIMES, SWITCHES
 from flowstone.rewriting.analyses.frames import ENTERS
 from flowstone.runtime.step import Step, deadline_error
 
@@ -60,10 +61,18 @@ def _wait(step: Step, reported: Any) -> None:
 
 
 def wait_last(subgraph: Subgraph) -> bool:
-    """Orders the nodes for one segment and returns True if they can be one: there is one asynchronous kernel,
-    it runs once, and can run after all nodes that do not depend on it."""
-    waiting = [node for node in subgraph.nodes if node.declaration.asynchronous]
-    if len(waiting) != 1 or any(node.type in SWITCHES or node.type in ENTERS for node in subgraph.nodes):
+    """Orders the nodes for one segment and returns True if they can be one: there is at most one kernel that
+    waits, it runs once, and can run after all nodes that do not depend on it. Sends do not wait."""
+    waiting = [
+        node
+        for node in subgraph.nodes
+        if node.declaration.asynchronous and node.declaration.role not in SENDS
+    ]
+    if len(waiting) > 1 or any(node.type in SWITCHES or node.type in ENTERS for node in subgraph.nodes):
+        return False
+    if any(
+        node.declaration.role in HOST_ENDS or ALIVE_AT_TIMES in node.attributes for node in subgraph.nodes
+    ):
         return False
     dependent: set[PlanNode] = set(waiting)
     for node in subgraph.nodes:

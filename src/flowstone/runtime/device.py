@@ -69,14 +69,20 @@ class Device(NamedTuple):
         return Environment(self.device_type, self.torch, resources, states, memory)
 
 
-def local_devices(device_count: Any = None, gpu_memory_fraction: float = 0.0) -> list[Device]:
+LOCALHOST = "/job:localhost/replica:0/task:0"
+
+
+def local_devices(
+    device_count: Any = None, gpu_memory_fraction: float = 0.0, task: str = LOCALHOST
+) -> list[Device]:
     """The devices a session may use: CPUs, every GPU torch sees, and those of registered types.
 
     `device_count` maps a type to the number wanted (ConfigProto.device_count); `gpu_memory_fraction` is the
-    share of each GPU's memory that the process may use (0: all).
+    share of each GPU's memory that the process may use (0: all); `task` is that of this process in its
+    cluster.
     """
     wanted = dict(device_count or {})
-    prefix = "/job:localhost/replica:0/task:0/device:"
+    prefix = f"{task}/device:"
     cpus = max(1, wanted.get(CPU, 1))
     devices = [Device(f"{prefix}CPU:{i}", CPU, _HOST, number=i) for i in range(cpus)]
     gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0

@@ -140,15 +140,8 @@ def placed_subgraph(
     the subgraph is not lowered yet, since lowering joins only nodes of one device. For arguments and errors
     see `make_plan`.
     """
-    devices, feed_dims = options.devices, options.feed_dims
-    subgraph = prune(fetches, targets, feeds, feed_dims and without_equal_sizes(feed_dims))
-    if options.watches:
-        insert_watches(subgraph, options.watches, default_device(devices).name)
-    inline_functions(subgraph)
-    hold_predicates(subgraph)
-    if feed_dims:
-        refine_shapes(subgraph)
-        use_equal_sizes(subgraph, feed_dims)
+    devices = options.devices
+    subgraph = pruned_subgraph(fetches, targets, feeds, options)
     needs_places = needs_placement(subgraph.nodes, devices)
     subgraph.in_pieces = options.in_pieces or needs_places
     if needs_places:
@@ -159,6 +152,22 @@ def placed_subgraph(
     lowering = passes_for(default_device(devices).device_type, in_part=False)
     run_passes(subgraph, (*SIMPLIFYING, *lowering, *SAVING), options.disabled_passes)
     return subgraph, {}
+
+
+def pruned_subgraph(
+    fetches: Sequence[Any], targets: Sequence[Any], feeds: Sequence[Any], options: PlanOptions
+) -> Subgraph:
+    """The subgraph that a step needs, without calls of functions, not yet rewritten."""
+    feed_dims = options.feed_dims
+    subgraph = prune(fetches, targets, feeds, feed_dims and without_equal_sizes(feed_dims))
+    if options.watches:
+        insert_watches(subgraph, options.watches, default_device(options.devices).name)
+    inline_functions(subgraph)
+    hold_predicates(subgraph)
+    if feed_dims:
+        refine_shapes(subgraph)
+        use_equal_sizes(subgraph, feed_dims)
+    return subgraph
 
 
 # ---- programs
@@ -188,7 +197,7 @@ def _compiled(subgraph: Subgraph, device: Device, options: PlanOptions) -> Segme
     """The program of one device: one segment, unless its asynchronous kernels need units."""
     environment, watched = options.environments[device.name], options.watched
     traced_device = device.name if options.traced else ""
-    if needs_units(subgraph) and not wait_last(subgraph):
+    if needs_units(subgraph) and not (device.device_type == CPU and wait_last(subgraph)):
         return unit_program(subgraph, environment, watched, False, traced_device)
     return compile_segment(subgraph, environment, watched, False, traced_device, feeds_are_there=True)
 

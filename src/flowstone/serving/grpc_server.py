@@ -1,4 +1,4 @@
-"""`services` over gRPC: the one file that imports grpc. It hands over bytes and codes.
+"""`services` over gRPC: the one file of this room that imports grpc. It hands over bytes and codes.
 
 Handlers are generic, so that no generated stub is needed.
 """

@@ -22,7 +22,18 @@ from collections.abc import Sequence
 from importlib import import_module, metadata
 from typing import NoReturn
 
-SUBCOMMANDS = ("run", "check", "convert", "explain", "inspect", "freeze", "serve", "calibrate")
+SUBCOMMANDS = (
+    "run",
+    "check",
+    "convert",
+    "explain",
+    "inspect",
+    "freeze",
+    "serve",
+    "cluster",
+    "server",
+    "calibrate",
+)
 
 
 def version() -> str:

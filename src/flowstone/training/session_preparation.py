@@ -8,7 +8,7 @@ done so.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,8 @@ from flowstone.training.checkpoint_state import get_checkpoint_state
 
 __all__ = ["SessionManager"]
 
+_FIRST_PAUSE_S = 0.1
+
 
 class SessionManager:
     """Makes sessions whose variables are initialised or restored.
@@ -29,8 +31,9 @@ class SessionManager:
         ready_op: a string vector with the names of what is not initialised; None: always ready.
         ready_for_local_init_op: likewise, of what `local_init_op` needs.
         graph: the graph; the default graph if None.
-        recovery_wait_secs: how often a waiting session looks again.
-        local_init_run_options: the RunOptions of `local_init_op`; `local_init_feed_dict`: what it is fed.
+        recovery_wait_secs: how often a waiting session looks again, at the least; at first it looks more
+        often. local_init_run_options: the RunOptions of `local_init_op`; `local_init_feed_dict`: what it is
+        fed.
 
     ValueError for a `ready_for_local_init_op` without `local_init_op`.
     """
@@ -147,7 +150,7 @@ class SessionManager:
         DeadlineExceededError after `max_wait_secs` seconds.
         """
         deadline = time.monotonic() + (float("Inf") if max_wait_secs is None else max_wait_secs)
-        while True:
+        for pause in self._pauses():
             session = Session(master, graph=self._graph, config=config)
             lacking = self._try_local_init(session)
             if lacking is None:
@@ -155,12 +158,20 @@ class SessionManager:
             if lacking is None:
                 return session
             session.close()
-            if time.monotonic() + self._recovery_wait_secs > deadline:
+            if time.monotonic() + pause > deadline:
                 raise errors.DeadlineExceededError(
                     None, None, f"Session was not ready after waiting {max_wait_secs} secs."
                 )
             logging.info("Waiting for model to be ready: %s", lacking)
-            time.sleep(self._recovery_wait_secs)
+            time.sleep(pause)
+        raise AssertionError("the pauses do not end")
+
+    def _pauses(self) -> Iterator[float]:
+        """How long to wait before looking again: longer each time, up to `recovery_wait_secs`."""
+        pause = _FIRST_PAUSE_S
+        while True:
+            yield min(pause, self._recovery_wait_secs)
+            pause *= 2
 
     def _restore_checkpoint(
         self,
@@ -183,12 +194,12 @@ class SessionManager:
             saver.restore(session, checkpoint_filename_with_path)
             return session, True
         deadline = time.monotonic() + max_wait_secs
-        state = get_checkpoint_state(checkpoint_dir)
+        state, pauses = get_checkpoint_state(checkpoint_dir), self._pauses()
         while not state or not state.model_checkpoint_path:
             if not wait_for_checkpoint or time.monotonic() >= deadline:
                 return session, False
             logging.info("Waiting for checkpoint to be available.")
-            time.sleep(self._recovery_wait_secs)
+            time.sleep(next(pauses))
             state = get_checkpoint_state(checkpoint_dir)
         saver.restore(session, state.model_checkpoint_path)
         saver.recover_last_checkpoints(state.all_model_checkpoint_paths)

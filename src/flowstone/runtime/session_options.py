@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from flowstone.framework import flags
 from flowstone.framework.containers import ResourceStore
 from flowstone.rewriting.passes import with_memory_optimization
 from flowstone.runtime import blocking_threads
-from flowstone.runtime.device import Device, local_devices
+from flowstone.runtime.device import LOCALHOST, Device, local_devices
 from flowstone.runtime.function_calls import function_compiler
 from flowstone.runtime.plan_options import PlanOptions
 from flowstone.runtime.step import Step
@@ -16,9 +17,11 @@ from flowstone.runtime.step import Step
 _ON = 1  # RewriterConfig.Toggle
 
 
-def plan_options(config: Any, resources: ResourceStore) -> PlanOptions:
-    """How a session with these resources plans."""
-    devices = _devices(config)
+def plan_options(
+    config: Any, resources: ResourceStore, devices: Sequence[Device] | None = None
+) -> PlanOptions:
+    """How a session with these resources plans; `devices`: what its steps use (None: as `config` says)."""
+    devices = session_devices(config) if devices is None else devices
     states: dict[str, Any] = {}
     options = PlanOptions(
         devices,
@@ -46,11 +49,11 @@ def release_states(options: PlanOptions) -> None:
                 release()
 
 
-def _devices(config: Any) -> list[Device]:
+def session_devices(config: Any, task: str = LOCALHOST) -> list[Device]:
     """The devices that steps may use."""
     if config is None:
-        return local_devices()
-    return local_devices(config.device_count, config.gpu_options.per_process_gpu_memory_fraction)
+        return local_devices(task=task)
+    return local_devices(config.device_count, config.gpu_options.per_process_gpu_memory_fraction, task)
 
 
 def _captures(config: Any) -> bool:

@@ -1,0 +1,117 @@
+"""`RemoteRuns`: how a session runs steps on a server; what `DescribedRuns` and `PartialRuns` are on this
+machine.
+
+Feeds are checked and converted here as for a local step, and travel as TensorProtos. An error that the server
+reports gets the node of this graph, and the user's line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from flowstone.client.feeds_fetches import FetchStructure, feed_converter, fetch_converter
+from flowstone.distributed.cluster_devices import device_of
+from flowstone.distributed.session_client import session_client
+from flowstone.framework import errors
+from flowstone.framework.graph import Graph
+from flowstone.framework.tensor import Tensor
+
+_NODE = re.compile(r"\[\[(?:\{\{)?node ([^ \]}]+)[^\]]*\]\]")
+_CPU = torch.device("cpu")
+
+
+class RemoteRuns:
+    """The steps of a session with this graph on the server `target`."""
+
+    def __init__(self, target: str, graph: Graph, config: Any) -> None:
+        self._client = session_client(target, graph, config)
+        self._graph = graph
+
+    # ---- steps
+
+    def runner(self, structure: FetchStructure, feeds: list[Tensor]) -> Callable[..., Any]:
+        """A function of the feeds' values that runs a step."""
+        run = self._client.run
+        enter = [(tensor.name, feed_converter(tensor, _CPU), tensor.dtype) for tensor in feeds]
+        leave = [fetch_converter(tensor, True) for tensor in structure.elements]
+        fetches = [tensor.name for tensor in structure.elements]
+        targets = [operation.name for operation in structure.targets]
+        rebuild = structure.rebuild
+
+        def run_step(*values: Any, options: Any = None, metadata: Any = None) -> Any:
+            fed = [(name, convert(value), dtype) for (name, convert, dtype), value in zip(enter, values)]
+            try:
+                results = run(fed, fetches, targets, options, metadata)
+            except errors.OpError as error:
+                raise self._located(error) from None
+            return rebuild([convert(value) for convert, value in zip(leave, results)])
+
+        return run_step
+
+    def run(
+        self,
+        structure: FetchStructure,
+        feeds: list[Tensor],
+        values: Sequence[Any],
+        options: Any,
+        metadata: Any,
+    ) -> Any:
+        """Runs a step with RunOptions (or None), and replaces the contents of the RunMetadata (or None)."""
+        return self.runner(structure, feeds)(*values, options=options, metadata=metadata)
+
+    # ---- steps in several calls
+
+    def begin(self, structure: FetchStructure, feeds: list[Tensor]) -> str:
+        """Begins a step that is fed and fetched in several calls; returns its handle."""
+        return str(
+            self._explained(
+                lambda: self._client.begin_partial_run(
+                    [tensor.name for tensor in feeds],
+                    [tensor.name for tensor in structure.elements],
+                    [operation.name for operation in structure.targets],
+                )
+            )
+        )
+
+    def go_on(
+        self, handle: str, fetches: FetchStructure, feeds: Sequence[tuple[Tensor, Any]], timeout_ms: int
+    ) -> Any:
+        """Feeds a step that `begin` began, and returns fetches."""
+        fed = [(tensor.name, feed_converter(tensor, _CPU)(value), tensor.dtype) for tensor, value in feeds]
+        names = [tensor.name for tensor in fetches.elements]
+        values = self._explained(lambda: self._client.run(fed, names, [], partial_run=handle))
+        leave = [fetch_converter(tensor, True) for tensor in fetches.elements]
+        return fetches.rebuild([convert(value) for convert, value in zip(leave, values)])
+
+    # ---- the rest of a session
+
+    def devices(self) -> list[Any]:
+        """The devices of all tasks that steps may use."""
+        return [device_of(each) for each in self._client.list_devices()]
+
+    def end(self) -> None:
+        """Closes the session on the server."""
+        self._client.close()
+
+    def _explained(self, call: Callable[[], Any]) -> Any:
+        """Calls, and names the node of this graph in an error."""
+        try:
+            return call()
+        except errors.OpError as error:
+            raise self._located(error) from None
+
+    def _located(self, error: errors.OpError) -> errors.OpError:
+        found = _NODE.search(error.message)
+        name = found[1] if found else error.node_name
+        operation = self._graph._by_name.get(name) or self._graph._by_name.get(name.rpartition("/")[0])
+        if operation is None:  # the end of an edge between tasks is named after the node that is sent
+            return error
+        message, line = error.message, operation.user_line
+        if found and line and " defined at " not in found[0]:
+            message = message.replace(found[0], f"{found[0][:-2]} defined at {line[0]}:{line[1]}]]")
+        kind: Any = type(error)
+        return kind(lambda: operation.node_def, operation, message)  # type: ignore[no-any-return]

@@ -1,0 +1,326 @@
+"""`Master`: the sessions of clients, whose steps run on the tasks of a cluster (white paper 3, figure 3).
+
+A client gives its graph once and then only what is new (Extend). For each combination of feeds, fetches and
+targets the master divides the graph (`part_graphs`) and registers the parts with the workers, once; a step is
+then one request to each worker that has a part (`running_step`). The part of the master's own task runs on
+the thread that asks for the step.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import random
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeVar
+
+from flowstone.distributed.cluster_devices import ClusterDevice, attributes_of
+from flowstone.distributed.part_graphs import divide
+from flowstone.distributed.partial_runs import PartialPlan, PartialRun, PartialRuns
+from flowstone.distributed.running_step import RegisteredPart, RunningStep
+from flowstone.distributed.task_names import matches_filters
+from flowstone.distributed.worker_links import Described, WorkerLink
+from flowstone.framework import errors
+from flowstone.framework import logging as log
+from flowstone.framework.dtypes import DType
+from flowstone.framework.graph import Graph, Operation
+from flowstone.framework.import_graph import extend_graph
+from flowstone.framework.kernel import CPU
+from flowstone.framework.partial_state import check_setup
+from flowstone.framework.tensor import Tensor
+from flowstone.io.proto import worker_pb2
+from flowstone.runtime.plan_options import PlanOptions
+
+__all__ = ["Master", "MasterSession"]
+
+_PATIENCE_S = 10.0  # after which the log says which tasks a new session waits for
+_Result = TypeVar("_Result")
+
+
+class _Callable(NamedTuple):
+    feeds: tuple[str, ...]
+    fetches: tuple[str, ...]
+    targets: tuple[str, ...]
+    timeout_ms: int
+
+
+class _StepKind(NamedTuple):
+    """What steps with one plan have in common: names of feeds, fetches and targets; whether they come in
+    pieces."""
+
+    feeds: tuple[str, ...]
+    fetches: tuple[str, ...]
+    targets: tuple[str, ...]
+    in_pieces: bool = False
+
+
+class _StepPlan(NamedTuple):
+    """The parts of one kind of step, its feeds and fetches, and what partial runs share."""
+
+    parts: list[RegisteredPart]
+    fed: list[Tensor]
+    fetched: list[Tensor]
+    partial: PartialPlan
+
+
+class MasterSession:
+    """A client's session: its graph, and the parts of each kind of step. Safe for concurrent use."""
+
+    def __init__(
+        self,
+        handle: str,
+        config: Any,
+        devices: Sequence[ClusterDevice],
+        links: Mapping[str, WorkerLink],
+        home: str,
+    ) -> None:
+        self.handle, self.config, self.devices = handle, config, devices
+        self.graph = Graph()
+        self.version = 0
+        self.callables: dict[int, _Callable] = {}
+        self._links, self._home = links, home
+        self._assigned: dict[str, str] = {}
+        self._options = PlanOptions(
+            devices,  # type: ignore[arg-type]
+            assigned=MappingProxyType(self._assigned),
+            soft_placement=config.allow_soft_placement,
+            compresses=config.graph_options.enable_bfloat16_sendrecv,
+        )
+        self._plans: dict[_StepKind, _StepPlan] = {}
+        self._partial_runs = PartialRuns()
+        self._planning = threading.Lock()
+        self._running: set[RunningStep] = set()
+        self._is_closed = False
+
+    # ---- the graph
+
+    def extend(self, graph_def: Any, version: int | None = None) -> int:
+        """Adds nodes to the graph; returns its new version. AbortedError if `version` is not the present one,
+        InvalidArgumentError for a malformed graph."""
+        with self._planning:
+            if version is not None and version != self.version:
+                raise errors.AbortedError(
+                    None, None, f"Expected version {self.version}, but the request is for version {version}."
+                )
+            try:
+                extend_graph(self.graph, graph_def)
+            except (ValueError, TypeError, errors.OpError) as error:
+                raise errors.InvalidArgumentError(None, None, str(error)) from None
+            self.version += 1
+            return self.version
+
+    # ---- steps
+
+    def step(
+        self,
+        feeds: Sequence[tuple[str, Any]],
+        fetches: Sequence[str],
+        targets: Sequence[str],
+        timeout_ms: int = 0,
+        described: Described | None = None,
+    ) -> tuple[RunningStep, list[DType]]:
+        """A step that is to be run, and the types of its results. `feeds`: runtime values by the tensors'
+        names."""
+        names = tuple([name for name, _ in feeds])
+        plan = self._plan(_StepKind(names, tuple(fetches), tuple(targets)))
+        values = [(value, tensor.dtype) for (_, value), tensor in zip(feeds, plan.fed)]
+        timeout_ms = timeout_ms or self.config.operation_timeout_in_ms
+        count = len(plan.fetched)
+        step = RunningStep(self.handle, plan.parts, values, count, self._links, timeout_ms, described)
+        return step, [tensor.dtype for tensor in plan.fetched]
+
+    def run(self, step: RunningStep) -> list[Any]:
+        """Runs it to its end; raises its failure."""
+        self._running.add(step)
+        try:
+            if self._is_closed:
+                raise _closed()
+            return step.run()
+        finally:
+            self._running.discard(step)
+
+    def begin_partial_run(self, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str]) -> str:
+        """Begins a step that is fed and fetched in several calls; returns its handle."""
+        plan = self._plan(_StepKind(tuple(feeds), tuple(fetches), tuple(targets), in_pieces=True))
+        step = RunningStep(self.handle, plan.parts, (), 0, self._links)
+        meeting = self._links[self._home].meeting(step.number)
+        return self._partial_runs.add(PartialRun(plan.partial, step, meeting, self.run))
+
+    def continue_partial_run(
+        self, handle: str, feeds: Sequence[tuple[str, Any]], fetches: Sequence[str]
+    ) -> list[tuple[Any, DType]]:
+        """Feeds a step that `begin_partial_run` began; returns fetches with their types."""
+        return self._partial_runs.go_on(handle, feeds, fetches)
+
+    def _plan(self, kind: _StepKind) -> _StepPlan:
+        known = self._plans.get(kind)
+        if known is not None:
+            return known
+        with self._planning:
+            known = self._plans.get(kind)
+            if known is None:
+                known = self._plans[kind] = self._planned(kind)
+            return known
+
+    def _planned(self, kind: _StepKind) -> _StepPlan:
+        fed = [self._element(name, "fed") for name in kind.feeds]
+        fetched = [self._element(name, "fetched") for name in kind.fetches]
+        run = [self._operation(name) for name in kind.targets]
+        if len(set(fed)) < len(fed):
+            raise errors.InvalidArgumentError(None, None, "A tensor is fed twice under two names.")
+        check_setup(fed if kind.in_pieces else (), fetched, run)
+        options = self._options._replace(in_pieces=kind.in_pieces)
+        parts, assigned = divide(fetched, run, fed, options, self._home)
+        self._assigned.update(assigned)
+        handles = _at_once(lambda part: self._links[part.task].register(self.handle, part), parts)
+        for part in parts:
+            part.graph_def.Clear()  # the worker has it
+        registered = [RegisteredPart(part, handle) for part, handle in zip(parts, handles)]
+        host = next(d.name for d in self.devices if d.name.startswith(self._home) and d.device_type == CPU)
+        partial = PartialPlan(dict(zip(kind.feeds, fed)), dict(zip(kind.fetches, fetched)), {}, host)
+        return _StepPlan(registered, fed, fetched, partial)
+
+    def _element(self, name: str, what: str) -> Tensor:
+        try:
+            return self.graph.get_tensor_by_name(name if ":" in name else f"{name}:0")
+        except (KeyError, ValueError) as error:
+            raise errors.InvalidArgumentError(
+                None, None, f"Tensor {name}, which is to be {what}, was not found in the graph: {error}"
+            ) from None
+
+    def _operation(self, name: str) -> Operation:
+        try:
+            return self.graph.get_operation_by_name(name.removeprefix("^"))
+        except (KeyError, ValueError):
+            raise errors.NotFoundError(
+                None, None, f"PruneForTargets: Some target nodes not found: {name}"
+            ) from None
+
+    # ---- the end
+
+    def close(self) -> None:
+        """Cancels the steps under way, and tells the workers."""
+        self._is_closed = True
+        for step in list(self._running):
+            step.cancel(_closed())
+        self._partial_runs.end()
+
+        def delete(link: WorkerLink) -> None:
+            with contextlib.suppress(errors.OpError):  # who is gone has nothing to end
+                link.delete_session(self.handle)
+
+        _at_once(delete, self._links.values())
+
+
+class Master:
+    """The master of the task `task`; `links`: the workers of all tasks, by name."""
+
+    def __init__(self, task: str, links: Mapping[str, WorkerLink], default_config: Any) -> None:
+        self._task, self._links, self._default_config = task, links, default_config
+        self._sessions: dict[str, MasterSession] = {}
+        self._numbers = itertools.count(1)
+        self._has_ended = threading.Event()
+
+    def create_session(
+        self, graph_def: Any, config: Any, given_up: threading.Event | None = None
+    ) -> MasterSession:
+        """Begins a session, once all its tasks answer or the client has `given_up`. `config`: None for the
+        server's own. InvalidArgumentError for a malformed graph."""
+        config = self._default_config if config is None else config
+        filters = list(config.device_filters)
+        links = {
+            task: link
+            for task, link in self._links.items()
+            if task == self._task or matches_filters(task, filters)
+        }
+        devices = self._devices(links, given_up or threading.Event())
+        handle = f"{random.getrandbits(62):016x}"
+        session = MasterSession(handle, config, devices, links, self._task)
+        session.extend(graph_def)
+        request = worker_pb2.CreateWorkerSessionRequest(
+            session_handle=handle, isolate_session_state=config.isolate_session_state, master_task=self._task
+        )
+        request.server_def.default_session_config.CopyFrom(config)
+        for device in devices:
+            attributes_of(device, request.cluster_device_attributes.add())
+        self._sessions[handle] = session
+        try:
+            _at_once(lambda link: link.create_session(request), links.values())
+        except BaseException:
+            self.close_session(handle)
+            raise
+        return session
+
+    def _devices(self, links: Mapping[str, WorkerLink], given_up: threading.Event) -> list[ClusterDevice]:
+        """The devices of these tasks, the master's own first; waits for tasks that are not there yet."""
+        order = sorted(links, key=lambda task: (task != self._task, task))
+        found = _at_once(lambda task: self._devices_of(task, links[task], given_up), order)
+        return [device for devices in found for device in devices]
+
+    def _devices_of(self, task: str, link: WorkerLink, given_up: threading.Event) -> list[ClusterDevice]:
+        while not given_up.is_set() and not self._has_ended.is_set():
+            try:
+                return link.devices(_PATIENCE_S)
+            except (errors.DeadlineExceededError, errors.UnavailableError):
+                log.info("CreateSession still waiting for response from worker: %s", task)
+                given_up.wait(0.1)
+        raise errors.CancelledError(None, None, f"The session was given up while it waited for {task}.")
+
+    def session(self, handle: str) -> MasterSession:
+        """The session of this handle. AbortedError for one that is not known, since the server began anew or
+        it was closed."""
+        session = self._sessions.get(handle)
+        if session is None:
+            raise errors.AbortedError(
+                None, None, f"Session {handle} is not found. Possibly, this master has restarted."
+            )
+        return session
+
+    def close_session(self, handle: str) -> None:
+        """Ends a session. AbortedError for one that is not known."""
+        session = self.session(handle)
+        self._sessions.pop(handle, None)
+        session.close()
+
+    def add_callable(self, session: MasterSession, options: Any) -> int:
+        """Keeps CallableOptions; returns the handle to run them by."""
+        number = next(self._numbers)
+        session.callables[number] = _Callable(
+            tuple(options.feed),
+            tuple(options.fetch),
+            tuple(options.target),
+            options.run_options.timeout_in_ms,
+        )
+        return number
+
+    def reset(self, containers: Sequence[str], filters: Sequence[str]) -> None:
+        """Drops containers on all tasks, and ends all sessions."""
+        self._close_all()
+        links = [link for task, link in self._links.items() if matches_filters(task, list(filters))]
+        _at_once(lambda link: link.reset(containers), links)
+
+    def end(self) -> None:
+        """Ends all sessions."""
+        self._has_ended.set()
+        self._close_all()
+
+    def _close_all(self) -> None:
+        for handle in list(self._sessions):
+            with contextlib.suppress(errors.OpError):
+                self.close_session(handle)
+
+
+def _at_once(function: Callable[[Any], _Result], items: Iterable[Any]) -> list[_Result]:
+    """The function's results of all items, each computed on a thread of its own; raises the first failure."""
+    items = list(items)
+    if len(items) == 1:
+        return [function(items[0])]
+    with ThreadPoolExecutor(max(1, len(items)), thread_name_prefix="flowstone master") as pool:
+        return list(pool.map(function, items))
+
+
+def _closed() -> errors.CancelledError:
+    return errors.CancelledError(None, None, "Session has been closed.")

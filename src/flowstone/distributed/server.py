@@ -1,0 +1,233 @@
+"""`Server`: one task of a cluster, with its master and its worker, behind one address."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections import defaultdict, deque
+from typing import Any
+
+from flowstone.distributed import direct_connections as direct
+from flowstone.distributed.direct_connections import DirectConnection, DirectListener
+from flowstone.distributed.master import Master
+from flowstone.distributed.neighbours import ADDRESS, CLOCK, Neighbour, error_of_text, error_text
+from flowstone.distributed.own_servers import masters
+from flowstone.distributed.services import MasterService, WorkerService, threads
+from flowstone.distributed.step_rendezvous import StepRendezvous
+from flowstone.distributed.task_names import task_name
+from flowstone.distributed.tensor_codec import pack, unpack
+from flowstone.distributed.transport import Listener
+from flowstone.distributed.worker import Worker
+from flowstone.distributed.worker_links import LocalLink, RemoteLink, WorkerLink
+from flowstone.framework import errors
+from flowstone.io.proto import tensorflow_server_pb2
+from flowstone.runtime.session_options import session_devices
+
+__all__ = ["TaskServer"]
+
+_LATE_S = 0.1  # after which a value that was not pushed is asked for
+
+
+class TaskServer:
+    """The server that a ServerDef describes; it answers from `start` on.
+
+    InternalError for a job or task that the cluster does not have, UnknownError for an address at which it
+    cannot listen.
+    """
+
+    def __init__(self, server_def: Any) -> None:
+        self.server_def = tensorflow_server_pb2.ServerDef.FromString(server_def.SerializeToString())
+        addresses = _addresses(self.server_def)
+        self.task = task_name(self.server_def.job_name, self.server_def.task_index)
+        _check_task(self.server_def)
+        self._ended = threading.Event()
+        config = self.server_def.default_session_config
+        devices = session_devices(config, self.task)
+        self._worker = Worker(self.task, devices, lambda step: _Others(self, step))
+        self._neighbours = {
+            task: Neighbour(task, address, self.task, self._lost)
+            for task, address in addresses.items()
+            if task != self.task
+        }
+        links: dict[str, WorkerLink] = {task: RemoteLink(each) for task, each in self._neighbours.items()}
+        links[self.task] = LocalLink(self._worker)
+        self.master = Master(self.task, links, config)
+        where = _listening_address(addresses[self.task], self.server_def.port)
+        self._direct = DirectListener(where.rpartition(":")[0].strip("[]"), self._on_frame, self._on_closed)
+        handlers = {
+            **MasterService(self.master, self.task).handlers(),
+            **WorkerService(self._worker).handlers(),
+            ADDRESS: self._direct_address,
+            CLOCK: self._clock,
+        }
+        self._listener = Listener(handlers, where)
+        self._late: deque[tuple[float, str, int, str, StepRendezvous]] = deque()
+        self._has_late = threading.Event()
+        self._begun: defaultdict[DirectConnection, set[int]] = defaultdict(set)  # steps by their masters
+        self._has_started = False
+
+    @property
+    def target(self) -> str:
+        """What sessions connect to: "grpc://host:port"."""
+        host = _addresses(self.server_def)[self.task].rpartition(":")[0] or "localhost"
+        return f"grpc://{host}:{self._listener.port}"
+
+    def start(self) -> None:
+        """Begins to answer; once more does nothing."""
+        if not self._has_started:
+            self._has_started = True
+            self._direct.start()
+            self._listener.start()
+            masters[self.target] = self.master
+            threading.Thread(target=self._ask_for_late_values, name="flowstone late", daemon=True).start()
+
+    def join(self) -> None:
+        """Waits until the server is stopped."""
+        while not self._ended.wait(3600.0):
+            pass
+
+    def stop(self) -> None:
+        """Ends sessions and steps, and answers no more."""
+        if self._ended.is_set():
+            return
+        self._ended.set()
+        masters.pop(self.target, None)
+        self.master.end()
+        self._worker.end()
+        self._listener.stop()
+        self._direct.stop()
+        self._has_late.set()
+        for neighbour in self._neighbours.values():
+            neighbour.close()
+
+    # ---- direct connections
+
+    async def _direct_address(self, request: bytes) -> bytes:
+        return self._direct.address()
+
+    async def _clock(self, request: bytes) -> bytes:
+        return time.time_ns().to_bytes(8, "little")
+
+    def _on_frame(self, connection: DirectConnection, kind: int, step: int, text: str, payload: Any) -> None:
+        if kind == direct.PUSH:
+            self._worker.pushed(step, text, unpack(payload)[0])
+        elif kind == direct.RUN:
+            session, _, graph = text.partition(" ")
+            self._begun[connection].add(step)
+            if self._worker.is_quick(session, graph):
+                self._run(connection, session, graph, step, payload)
+            else:
+                threads.submit(self._run, connection, session, graph, step, payload)
+        elif kind == direct.CLEAN:
+            self._begun[connection].discard(step)
+            self._worker.clean_up(step)
+        elif kind == direct.ABORT:
+            self._worker.fail(step, error_of_text(text))
+
+    def _run(self, connection: DirectConnection, session: str, graph: str, step: int, payload: Any) -> None:
+        try:
+            values = self._worker.run(session, graph, step, unpack(payload))
+            answer = pack(values)
+        except Exception as error:
+            kind, text, answer = direct.FAILED, error_text(error), []
+        else:
+            kind, text = direct.DONE, ""
+        if not self._worker.knows(step):
+            self._begun[connection].discard(step)
+        with contextlib.suppress(errors.UnavailableError):  # the master is gone
+            connection.send(kind, step, text, answer)
+
+    def _on_closed(self, connection: DirectConnection) -> None:
+        """A task that connected here is gone: the steps that it was the master of end."""
+        self._lost(connection.task)
+        error = errors.UnavailableError(None, None, f"The connection to {connection.task}, the master, broke")
+        for step in self._begun.pop(connection, ()):
+            self._worker.fail(step, error)
+            self._worker.clean_up(step)
+
+    def _lost(self, task: str) -> None:
+        self._worker.lost(task, errors.UnavailableError(None, None, f"The connection to {task} broke"))
+
+    # ---- values of other tasks
+
+    def push(self, task: str, step: int, key: str, value: Any) -> bool:
+        """Gives another task a value; False if it has to ask."""
+        neighbour = self._neighbours.get(task)
+        return neighbour is not None and neighbour.push(step, key, value)
+
+    def expect(self, task: str, step: int, key: str, meeting: StepRendezvous) -> None:
+        """Sees to it that a value of another task arrives at `meeting`, or its failure."""
+        neighbour = self._neighbours.get(task)
+        if neighbour is None:
+            meeting.failed(key, errors.InternalError(None, None, f"No worker is known for {task}"))
+            return
+        try:
+            is_direct = neighbour.direct() is not None
+        except errors.OpError as error:
+            meeting.failed(key, error)
+            return
+        if is_direct:
+            self._late.append((time.monotonic() + _LATE_S, task, step, key, meeting))
+            self._has_late.set()
+        else:
+            neighbour.ask(step, key, meeting)
+
+    def _ask_for_late_values(self) -> None:
+        """Asks for what was not pushed within a while: the other task may not be able to connect to this
+        one."""
+        late = self._late
+        while not self._ended.is_set():
+            self._has_late.wait()
+            while late:
+                due, task, step, key, meeting = late.popleft()
+                if meeting.is_expected(key):
+                    time.sleep(max(0.0, due - time.monotonic()))
+                    if meeting.is_expected(key):
+                        self._neighbours[task].ask(step, key, meeting)
+                del meeting
+            self._has_late.clear()
+
+
+class _Others:
+    """The other tasks as one step sees them (`Neighbourhood`)."""
+
+    def __init__(self, server: TaskServer, step: int) -> None:
+        self._server, self._step = server, step
+
+    def push(self, task: str, key: str, value: Any) -> bool:
+        return self._server.push(task, self._step, key, value)
+
+    def expect(self, task: str, key: str, meeting: StepRendezvous) -> None:
+        self._server.expect(task, self._step, key, meeting)
+
+
+def _addresses(server_def: Any) -> dict[str, str]:
+    """The tasks' addresses by their names."""
+    return {
+        task_name(job.name, index): address
+        for job in server_def.cluster.job
+        for index, address in sorted(job.tasks.items())
+    }
+
+
+def _check_task(server_def: Any) -> None:
+    """InternalError for a job or task that the cluster does not have."""
+    jobs = {job.name: job.tasks for job in server_def.cluster.job}
+    name, task = server_def.job_name, server_def.task_index
+    if name not in jobs:
+        known = ", ".join(f"{job} ({len(tasks)} tasks)" for job, tasks in jobs.items()) or "no job"
+        raise errors.InternalError(None, None, f'Job "{name}" was not defined in cluster, which has {known}')
+    if task not in jobs[name]:
+        known = ", ".join(map(str, sorted(jobs[name])))
+        raise errors.InternalError(
+            None, None, f'Task {task} was not defined in job "{name}", which has the tasks {known}'
+        )
+
+
+def _listening_address(address: str, port: int) -> str:
+    """Where to listen for requests to this address: on loopback alone, if that is what the cluster names."""
+    host, _, own_port = address.rpartition(":")
+    if host in ("localhost", "127.0.0.1", "[::1]", ""):
+        return f"127.0.0.1:{port or own_port}"
+    return f"[::]:{port or own_port}"

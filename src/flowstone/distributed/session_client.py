@@ -1,0 +1,227 @@
+"""`SessionClient`: a session of this process on a server of a cluster, in TensorFlow's messages.
+
+The server gets the graph with the first request, and then only what is new (Extend), so building a graph
+costs no message. A step is one request (RunStep).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import torch
+
+from flowstone.distributed.cluster_devices import attributes_of
+from flowstone.distributed.master import Master, MasterSession
+from flowstone.distributed.own_servers import masters
+from flowstone.distributed.tensor_codec import proto_of_value, value_of_proto
+from flowstone.distributed.transport import Caller
+from flowstone.distributed.worker import Wanted
+from flowstone.distributed.worker_links import Described, described_by
+from flowstone.framework import errors
+from flowstone.framework.dtypes import DType
+from flowstone.framework.graph import Graph
+from flowstone.framework.graph_def import graph_def
+from flowstone.framework.tensor_proto import messages
+from flowstone.io.proto import master_pb2
+
+__all__ = ["OwnServerClient", "SessionClient", "reset_cluster", "session_client"]
+
+_SERVICE = "/tensorflow.MasterService/"
+_CLOSING_S = 5.0  # how long closing waits for the server
+_RESET_S = 60.0
+
+
+def session_client(target: str, graph: Graph, config: Any) -> SessionClient | OwnServerClient:
+    """A session on the server `target`, which begins with its first use. `config`: a ConfigProto or None."""
+    master = masters.get(target)
+    if master is None:
+        return SessionClient(target, graph, config)
+    return OwnServerClient(master, graph, config)
+
+
+def address_of(target: str) -> str:
+    """The host and port of "grpc://host:port"."""
+    return target.removeprefix("grpc://")
+
+
+def reset_cluster(target: str, containers: Iterable[str], config: Any = None) -> None:
+    """Drops containers (all if none is named) on the tasks of a cluster, and ends all sessions there.
+
+    UnavailableError if nobody listens at the target.
+    """
+    request = master_pb2.ResetRequest(container=list(containers))
+    if config is not None:
+        request.device_filters.extend(config.device_filters)
+    caller = Caller(address_of(target))
+    try:
+        caller.call(_SERVICE + "Reset", request.SerializeToString(), _RESET_S)
+    finally:
+        caller.close()
+
+
+class SessionClient:
+    """A session on the server `target`, which begins with the first request. `config`: a ConfigProto or
+    None."""
+
+    def __init__(self, target: str, graph: Graph, config: Any) -> None:
+        self._caller = Caller(address_of(target))
+        self._graph, self._config = graph, config
+        self._handle = ""
+        self._version = 0  # of the graph here, as far as the server has it
+        self._remote_version = 0  # of the graph there
+        self._lock = threading.Lock()
+        self._is_closed = False
+
+    def extended(self) -> str:
+        """The session's handle, once the server has the whole graph. Raises what the server says of it."""
+        if self._graph.version != self._version or not self._handle:
+            with self._lock:
+                self._extend()
+        return self._handle
+
+    def _extend(self) -> None:
+        version = self._graph.version
+        if not self._handle:
+            request = master_pb2.CreateSessionRequest(graph_def=graph_def(self._graph))
+            request.config.CopyFrom(self._config or messages("config_pb2").ConfigProto())
+            response = master_pb2.CreateSessionResponse.FromString(self._call("CreateSession", request))
+            self._handle, self._remote_version = response.session_handle, response.graph_version
+        elif version != self._version:
+            more = graph_def(self._graph, self._version)
+            request = master_pb2.ExtendSessionRequest(
+                session_handle=self._handle, graph_def=more, current_graph_version=self._remote_version
+            )
+            response = master_pb2.ExtendSessionResponse.FromString(self._call("ExtendSession", request))
+            self._remote_version = response.new_graph_version
+        self._version = version
+
+    def run(
+        self,
+        feeds: Sequence[tuple[str, Any, DType]],
+        fetches: Sequence[str],
+        targets: Sequence[str],
+        options: Any = None,
+        metadata: Any = None,
+        partial_run: str = "",
+    ) -> list[Any]:
+        """The values of `fetches` in a step, or in a part of the step `partial_run`."""
+        request = master_pb2.RunStepRequest(fetch=fetches, target=targets, partial_run_handle=partial_run)
+        for name, value, dtype in feeds:
+            request.feed.add(name=name, tensor=proto_of_value(value, dtype))
+        if options is not None:
+            request.options.CopyFrom(options)
+        request.session_handle = self.extended()
+        response = master_pb2.RunStepResponse.FromString(self._call("RunStep", request))
+        if metadata is not None:
+            metadata.CopyFrom(response.metadata)
+        return [value_of_proto(each.tensor) for each in response.tensor]
+
+    def list_devices(self) -> list[Any]:
+        """The DeviceAttributes of all devices that steps may use."""
+        request = master_pb2.ListDevicesRequest(session_handle=self.extended())
+        response = master_pb2.ListDevicesResponse.FromString(self._call("ListDevices", request))
+        return [*response.local_device, *response.remote_device]
+
+    def begin_partial_run(self, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str]) -> str:
+        """Begins a step in several calls; returns its handle."""
+        request = master_pb2.PartialRunSetupRequest(
+            session_handle=self.extended(), feed=feeds, fetch=fetches, target=targets
+        )
+        answer = self._call("PartialRunSetup", request)
+        return str(master_pb2.PartialRunSetupResponse.FromString(answer).partial_run_handle)
+
+    def close(self) -> None:
+        """Ends the session there; a server that is gone has nothing to end."""
+        with self._lock:
+            if self._is_closed:
+                return
+            self._is_closed = True
+            handle, self._handle = self._handle, ""
+        if handle:
+            request = master_pb2.CloseSessionRequest(session_handle=handle)
+            with contextlib.suppress(errors.OpError):
+                self._caller.call(_SERVICE + "CloseSession", request.SerializeToString(), _CLOSING_S)
+        self._caller.close()
+
+    def _call(self, method: str, request: Any) -> bytes:
+        return self._caller.call(_SERVICE + method, request.SerializeToString())
+
+
+class OwnServerClient:
+    """A session on a server of this process: what `SessionClient` does, without messages."""
+
+    def __init__(self, master: Master, graph: Graph, config: Any) -> None:
+        self._master, self._graph, self._config = master, graph, config
+        self._session: MasterSession | None = None
+        self._version = 0
+        self._lock = threading.Lock()
+        self._is_closed = False
+
+    def _extended(self) -> MasterSession:
+        session = self._session
+        if session is None or self._graph.version != self._version:
+            with self._lock:
+                session = self._extend()
+        return session
+
+    def _extend(self) -> MasterSession:
+        version, session = self._graph.version, self._session
+        if session is None:
+            config = self._config or messages("config_pb2").ConfigProto()
+            session = self._session = self._master.create_session(graph_def(self._graph), config)
+        elif version != self._version:
+            session.extend(graph_def(self._graph, self._version))
+        self._version = version
+        return session
+
+    def run(
+        self,
+        feeds: Sequence[tuple[str, Any, DType]],
+        fetches: Sequence[str],
+        targets: Sequence[str],
+        options: Any = None,
+        metadata: Any = None,
+        partial_run: str = "",
+    ) -> list[Any]:
+        """The values of `fetches` in a step; they may share memory with the server's state."""
+        session = self._extended()
+        if partial_run:
+            given = [(name, _copy(value)) for name, value, _ in feeds]  # the caller may change the arrays
+            return [value for value, _ in session.continue_partial_run(partial_run, given, fetches)]
+        given = [(name, value) for name, value, _ in feeds]
+        if options is None:
+            return session.run(session.step(given, fetches, targets)[0])
+        described = described_by(options)
+        values = session.run(session.step(given, fetches, targets, options.timeout_in_ms, described)[0])
+        if metadata is not None:
+            (described or Described(Wanted())).write(metadata)
+        return values
+
+    def begin_partial_run(self, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str]) -> str:
+        """Begins a step in several calls; returns its handle."""
+        return self._extended().begin_partial_run(feeds, fetches, targets)
+
+    def list_devices(self) -> list[Any]:
+        """The DeviceAttributes of all devices that steps may use."""
+        found = master_pb2.ListDevicesResponse()
+        for device in self._extended().devices:
+            attributes_of(device, found.local_device.add())
+        return list(found.local_device)
+
+    def close(self) -> None:
+        """Ends the session."""
+        with self._lock:
+            session, self._session = self._session, None
+            is_closed, self._is_closed = self._is_closed, True
+        if session is not None and not is_closed:
+            with contextlib.suppress(errors.OpError):
+                self._master.close_session(session.handle)
+
+
+def _copy(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return value.clone()
+    return value.copy() if hasattr(value, "copy") else value

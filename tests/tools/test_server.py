@@ -1,0 +1,81 @@
+"""The command `flowstone server`: one task of a cluster, started as a user would."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import flowstone as tf
+from flowstone.tools.command_line import build_parser
+
+SOURCES = str(Path(__file__).parents[2] / "src")
+
+
+def started(*arguments: str) -> subprocess.Popen[str]:
+    variables = {name: value for name, value in os.environ.items() if name != "TF_CONFIG"}
+    return subprocess.Popen(
+        [sys.executable, "-m", "flowstone", "server", *arguments],
+        env=variables | {"PYTHONPATH": SOURCES, "OMP_NUM_THREADS": "1"},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_servers_serve_until_a_signal() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    named = started("--cluster", f"ps=localhost:{port}", "--job", "ps", "--task", "0")
+    alone = started()
+    for server, task, by in ((named, "/job:ps", signal.SIGTERM), (alone, "/job:local", signal.SIGINT)):
+        assert server.stdout is not None
+        line = server.stdout.readline().split()
+        assert line[2:4] == [f"{task}/task:0", "at"]
+        with tf.Graph().as_default(), tf.Session(line[4]) as session:
+            v = tf.Variable([1.0, 2.0])
+            session.run(v.initializer)
+            assert session.run(v * 2.0).tolist() == [2.0, 4.0]
+        server.send_signal(by)
+        assert server.wait(30) == 0
+        server.stdout.close()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "tf_config", "words"),
+    [
+        (["--job", "ps"], "", "need --cluster, or TF_CONFIG"),
+        (["--cluster", "ps=a:1"], "", "say with --job which job of the cluster this is: ps"),
+        (
+            ["--cluster", "ps=a:1", "--job", "worker"],
+            "",
+            r"no task worker/0; its jobs with their tasks: ps (1)",
+        ),
+        (["--cluster", "ps=a:1", "--job", "ps", "--task", "2"], "", "no task ps/2"),
+        (["--cluster", "ps"], "", "write JOB=HOST:PORT"),
+        ([], "{", "TF_CONFIG must be JSON"),
+        (
+            [],
+            '{"cluster": {"chief": ["a:1"]}, "task": {"type": "evaluator", "index": 0}}',
+            "it has no server",
+        ),
+        (["--cluster", "ps=localhost:1234", "--job", "ps", "--protocol", "smoke"], "", "'smoke'"),
+    ],
+)
+def test_servers_that_cannot_begin(
+    arguments: list[str],
+    tf_config: str,
+    words: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TF_CONFIG", tf_config)
+    before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
+    options = build_parser().parse_args(["server", *arguments])
+    assert options.execute(options) == 2
+    assert words in capsys.readouterr().err
+    assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)] == before
