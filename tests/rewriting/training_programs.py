@@ -313,6 +313,17 @@ def _(d: Draft) -> list[Any]:
     return []
 
 
+@program("join_written_updates", dtypes=("float64",))
+def _(d: Draft) -> list[Any]:
+    for resource in (False, True):
+        p, m, v = (d.variable(2, 3, resource=resource) for _ in range(3))
+        gradient, rate = d.fed(2, 3) + 0.5, d.fed(value=0.3)
+        mean, square = 0.9 * m + 0.1 * gradient, 0.9 * v + 0.1 * tf.square(gradient)
+        step = rate * mean / (tf.sqrt(tf.maximum(square, 0.0)) + 0.1)
+        d.targets += [tf.assign(m, mean).op, tf.assign(v, square).op, tf.assign(p, p - step).op]
+    return []
+
+
 # ---- memory
 
 

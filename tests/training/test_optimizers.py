@@ -184,3 +184,19 @@ def test_ftrl_divides_by_a_rate_of_zero_as_tensors_do(use_resource: bool) -> Non
         session.run(tf.global_variables_initializer())
         session.run(train, {rate: 0.0})
         assert np.isnan(session.run(variable)).all()
+
+
+@pytest.mark.parametrize("nesterov", [False, True])
+@pytest.mark.parametrize("count", [1, 3])
+def test_momentum_of_nothing(nesterov: bool, count: int) -> None:
+    """A momentum of 0 is a descent whose sum is the last gradient, for one variable and for several."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        variables = [tf.get_variable(f"x{i}", initializer=[1.0, 2.0]) for i in range(count)]
+        optimizer = tf.train.MomentumOptimizer(0.25, 0.0, use_nesterov=nesterov)
+        train = optimizer.minimize(tf.add_n([tf.reduce_sum(x * x) for x in variables]))
+        session.run(tf.global_variables_initializer())
+        for _ in range(2):
+            session.run(train)
+        for x in variables:
+            np.testing.assert_allclose(session.run(x), [0.25, 0.5])
+            np.testing.assert_allclose(session.run(optimizer.get_slot(x, "momentum")), [1.0, 2.0])

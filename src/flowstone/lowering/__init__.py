@@ -16,7 +16,7 @@ from flowstone.lowering.losses import loss_totals
 from flowstone.lowering.packing import packed_products, packed_weights
 from flowstone.lowering.products import product_sums
 from flowstone.lowering.recurrences import lstm_kernels
-from flowstone.lowering.updates import grouped_updates, product_updates
+from flowstone.lowering.updates import grouped_updates, product_updates, program_updates
 
 __all__ = [
     "fused_convolutions",
@@ -30,6 +30,7 @@ __all__ = [
     "pooled_places",
     "product_sums",
     "product_updates",
+    "program_updates",
     "winograd_convolutions",
 ]
 

@@ -31,6 +31,7 @@ from flowstone.lowering.recurrences.lstm_loops import join_lstm_loops
 from flowstone.lowering.updates.row_updates import add_negated_rows, sum_repeated_rows
 from flowstone.lowering.updates.update_fusion import fuse_updates
 from flowstone.lowering.updates.update_grouping import group_updates
+from flowstone.lowering.updates.written_updates import join_written_updates
 from flowstone.rewriting.loops.whole_arrays import forward_whole_arrays
 from flowstone.rewriting.passes import SAVING, SIMPLIFYING, Pass
 from flowstone.rewriting.patterns import remove_unneeded
@@ -89,6 +90,13 @@ LOWERING = (
     ),
     Pass(count_truths, "count truths instead of adding up numbers made of them", joins=True),
     Pass(fuse_losses, "compute the mean soft-max cross entropy and its gradient in one kernel", joins=True),
+    Pass(
+        join_written_updates,
+        "replace assignments that make up an optimiser's step by one update",
+        joins=True,
+        forwards=True,
+        hosts=True,
+    ),
     Pass(fuse_updates, "subtract products from variables in one kernel", joins=True),
     Pass(sum_repeated_rows, "sum rows of equal indices in the update itself", joins=True),
     Pass(add_negated_rows, "add negated rows to a variable instead of subtracting rows"),

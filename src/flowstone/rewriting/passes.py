@@ -44,8 +44,9 @@ class Pass(NamedTuple):
 
     What `invariants.py` lets it do: `joins`, it makes one value of several; `loses`, it finds out what
     results do not depend on; `partly`, it replaces a value for some of those who take it, while others keep
-    it. When it runs: `hosts`, for hosts' kernels alone; `whole_loops`, not in a part of a step, whose loops
-    may go on in other parts; `follows`, only if the last pass that does not follow another changed something.
+    it; `forwards`, it takes a value that is stored in place of what is read afterwards. When it runs:
+    `hosts`, for hosts' kernels alone; `whole_loops`, not in a part of a step, whose loops may go on in other
+    parts; `follows`, only if the last pass that does not follow another changed something.
     """
 
     function: Callable[[Subgraph], None]
@@ -53,6 +54,7 @@ class Pass(NamedTuple):
     joins: bool = False
     loses: bool = False
     partly: bool = False
+    forwards: bool = False
     hosts: bool = False
     whole_loops: bool = False
     follows: bool = False

@@ -56,3 +56,19 @@ def test_nesterovs_momentum_is_another_step(monkeypatch: Any, set_profile: Any) 
     setup = tf.global_variables_initializer()
     log = agree(monkeypatch, after, {}, "group_updates", fires=2, setup=setup, tolerance=1e-6)
     assert "use_nesterov=True" in log
+
+
+@pytest.mark.parametrize("use_nesterov", [False, True])
+@pytest.mark.parametrize("count", [1, 3])
+def test_momentum_may_be_zero(monkeypatch: Any, set_profile: Any, count: int, use_nesterov: bool) -> None:
+    set_profile(grouped_updates=2)
+    variables = [tf.Variable([float(i), 2.0]) for i in range(count)]
+    optimizer = tf.train.MomentumOptimizer(0.5, 0.0, use_nesterov=use_nesterov)
+    train = optimizer.apply_gradients([(tf.constant([1.0, -2.0]), v) for v in variables])
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        for step in (1, 2):
+            session.run(train)
+            for i, v in enumerate(variables):
+                assert session.run(v).tolist() == [i - 0.5 * step, 2.0 + step]
+                assert session.run(optimizer.get_slot(v, "momentum")).tolist() == [1.0, -2.0]

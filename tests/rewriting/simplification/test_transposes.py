@@ -208,3 +208,12 @@ def test_reshapes_that_may_fail_stay() -> None:
         s.run(y, {x: values(3, 6)})
     z = tf.reshape(tf.reshape(tf.placeholder(tf.float32, [None, None], name="z"), [-1, 4]), [-1, 6])
     assert rewritten(z, z.op.inputs[0].op.inputs[0]) == ["Reshape", "Reshape"]
+
+
+def test_a_constant_vector_in_a_loop_is_not_computed_outside(monkeypatch) -> None:
+    x = tf.placeholder(tf.float32, [3, 4, 2], name="x")
+    limits = tf.constant([4.0, 3.0, 2.0, 1.0])
+    y = tf.map_fn(lambda row: tf.transpose(tf.minimum(tf.transpose(tf.exp(row)), limits)) * 2, x)
+    feed = {x: values(3, 4, 2)}
+    assert "Reshape" not in rewritten(y, x)
+    agree(monkeypatch, [y], feed, NAME, fires=2)

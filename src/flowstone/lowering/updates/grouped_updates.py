@@ -32,6 +32,10 @@ def _gradient_descent(options: Any, variables: Any, grads: Any, alpha: Any) -> A
 def _momentum(options: Any, variables: Any, accums: Any, grads: Any, lr: Any, momentum: Any) -> Any:
     """accum = momentum * accum + grad; var -= lr * accum, or the step after it (Nesterov), for each."""
     nesterov = options.get("use_nesterov", False)
+    if not momentum:  # ATen's step keeps no sum for a momentum of 0.
+        torch._foreach_copy_(accums, grads)
+        _gradient_descent(options, variables, grads, lr)
+        return
     torch._fused_sgd_(variables, grads, accums, lr=lr, momentum=momentum, nesterov=nesterov, **_PLAIN)  # type: ignore[call-overload]
 
 

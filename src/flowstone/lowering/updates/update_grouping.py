@@ -4,7 +4,8 @@ A training step ends in an update a variable; for small ones the calls cost more
 update may join an earlier one if nothing between the two waits for that one, takes its variable or changes
 what it takes. The group runs where the first of those comes who do, or at the end. Large variables stay
 alone: their gradients are better released at once. Where ATen has no step on lists, variables are joined,
-which pays for fewer elements, and in groups that fit in a cache.
+which pays for fewer elements, and in groups that fit in a cache. Updates by programs
+(`program_updates.py`) are alike if their programs are.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from flowstone.rewriting.analyses.state_versions import References, changed_by
 
 # Of one call of a group, in calls by themselves: a large update, one that is copied, and all that are copied.
 _LARGEST, _LARGEST_JOINED, _JOINED_IN_ALL = 16, 1, 8
+_PROGRAMS = frozenset(("_ProgramUpdate", "_ResourceProgramUpdate"))
 _TYPES = frozenset(("float32", "float64"))
 
 
@@ -62,6 +64,7 @@ class _Collector:
             node.device,
             node.inputs[0].dtype,
             node.attributes.get("use_nesterov", False),
+            node.attributes.get("program"),
             tuple(numbers),
             self.liveness.node(node),
             0 if self.arrivals is None else self.arrivals(node),
@@ -111,31 +114,52 @@ class _Collector:
 
     def _join(self, members: list[PlanNode], slots: int, numbers: list[PlanOutput]) -> None:
         """One node for these updates."""
-        first = members[0]
-        is_resource = first.type.startswith("Resource")
-        held = [node.inputs[i] for i in range(slots + 1) for node in members]
-        grads = [node.inputs[_gradient_position(node)] for node in members]
-        attributes = {
-            "update": first.type.removeprefix("Resource"),
-            "use_nesterov": first.attributes.get("use_nesterov", False),
-            "T": grads[0].dtype.base_dtype,
-            "M": len(held),
-            "K": len(numbers),
-            "N": len(grads),
-        }
-        group = self.subgraph.new_node(
-            registry["_GroupedResourceUpdate" if is_resource else "_GroupedUpdate"],
-            [*held, *numbers, *grads],
-            attributes,
-            like=first,
-            group_sizes=(len(held), len(numbers), len(grads)),
-        )
+        make = _one_program if members[0].type in _PROGRAMS else _one_update
+        group = make(self.subgraph, members, slots, numbers)
         controls = [control for node in members for control in node.control_inputs]
         group.control_inputs = list(dict.fromkeys(controls))
         for node in members:
             self.replacements[node] = group
             self.subgraph.log.append(("group_updates", node.name, f"one of {len(members)} equal updates"))
         self.nodes.append(group)
+
+
+def _one_update(
+    subgraph: Subgraph, members: list[PlanNode], slots: int, numbers: list[PlanOutput]
+) -> PlanNode:
+    first = members[0]
+    is_resource = first.type.startswith("Resource")
+    held = [node.inputs[i] for i in range(slots + 1) for node in members]
+    grads = [node.inputs[_gradient_position(node)] for node in members]
+    attributes = {
+        "update": first.type.removeprefix("Resource"),
+        "use_nesterov": first.attributes.get("use_nesterov", False),
+        "T": grads[0].dtype.base_dtype,
+        "M": len(held),
+        "K": len(numbers),
+        "N": len(grads),
+    }
+    return subgraph.new_node(
+        registry["_GroupedResourceUpdate" if is_resource else "_GroupedUpdate"],
+        [*held, *numbers, *grads],
+        attributes,
+        like=first,
+        group_sizes=(len(held), len(numbers), len(grads)),
+    )
+
+
+def _one_program(
+    subgraph: Subgraph, members: list[PlanNode], slots: int, numbers: list[PlanOutput]
+) -> PlanNode:
+    first = members[0]
+    arrays = len(first.inputs) - len(numbers)
+    held = [node.inputs[i] for i in range(slots + 1) for node in members]
+    tensors = [node.inputs[i] for i in range(slots + 1, arrays) for node in members]
+    sizes = (len(held), len(tensors), len(numbers))
+    attributes = {**first.attributes, "count": len(members)}
+    attributes.update(zip("MNK", sizes))
+    inputs = [*held, *tensors, *numbers]
+    return subgraph.new_node(first.declaration, inputs, attributes, like=first, group_sizes=sizes)
 
 
 def _keys(states: Collection[Any], by_state: dict[Any, set[Any]]) -> list[Any]:
@@ -150,6 +174,8 @@ def _grouped(node: PlanNode) -> Grouped:
 
 
 def _slots(node: PlanNode) -> int:
+    if node.type in _PROGRAMS:
+        return node.group_sizes[0] - 1
     return _grouped(node).slots
 
 
@@ -159,7 +185,7 @@ def _gradient_position(node: PlanNode) -> int:
 
 def _in_parts(members: list[PlanNode]) -> list[list[PlanNode]]:
     """The members of one group, or of several that are joined in a cache."""
-    if _grouped(members[0]).together is not None:
+    if members[0].type in _PROGRAMS or _grouped(members[0]).together is not None:
         return [members]
     parts: list[list[PlanNode]] = []
     room = 0
@@ -174,11 +200,16 @@ def _in_parts(members: list[PlanNode]) -> list[list[PlanNode]]:
 
 
 def _numbers(node: PlanNode) -> list[PlanOutput]:
+    if node.type in _PROGRAMS:
+        return node.inputs[len(node.inputs) - node.group_sizes[2] :]
     at = _gradient_position(node)
     return [*node.inputs[_slots(node) + 1 : at], *node.inputs[at + 1 :]]
 
 
 def _may_join(node: PlanNode, used: set[PlanOutput]) -> bool:
+    if node.type in _PROGRAMS:
+        dims = node.inputs[0].static_shape if node.inputs[0].dtype.is_ref else handle_dims(node)
+        return (num_elements(dims) or 0) <= machine.current().elements(_LARGEST)
     if node.type.removeprefix("Resource") not in GROUPED or node.attributes["use_locking"]:
         return False
     if (node.outputs and node.outputs[0] in used) or not node.attributes.get("update_slots", True):

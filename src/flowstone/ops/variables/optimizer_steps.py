@@ -92,7 +92,7 @@ def momentum(
 ) -> None:
     """accum = momentum * accum + grad; var -= lr * accum, or the step after it (Nesterov)."""
     fused = _for_fused((var, grad, accum), lr, momentum)
-    if fused:
+    if fused and momentum:  # ATen's step keeps no sum for a momentum of 0.
         _aten._fused_sgd_(
             *fused, lr=lr, momentum=momentum, nesterov=use_nesterov, weight_decay=0.0, dampening=0.0,
             maximize=False, is_first_step=False,

@@ -228,7 +228,7 @@ class variable_scope:
     def _child(self, store: VariableStore, name: str, name_scope: str) -> VariableScope:
         """A scope `name` inside the present one."""
         parent = store.current_scope()
-        full_name = f"{parent.name}/{name}" if parent.name and name else parent.name or name
+        full_name = f"{parent.name}/{name}" if parent.name else name  # "l/" for "" within "l": TensorFlow's
         fresh = VariableScope(self._reuse or parent.reuse, full_name, name_scope=name_scope)
         return self._with_settings(fresh, parent)
 

@@ -143,6 +143,13 @@ class _Rules:
         source: PlanOutput = x.op.inputs[0] if _is_safe(x.op) else x
         if source.dims == tuple(before):
             return source
+        if x.op.is_constant:
+            # A constant is in no loop: a reshape of it would be computed outside of the one that takes it.
+            value = x.op.attributes["value"].reshape([1 if n is None else n for n in before])
+            constant = self.subgraph.new_constant(value, node, "vector")
+            constant.control_inputs = list(x.op.control_inputs)
+            views.append(constant)
+            return constant.outputs[0]
         shape = self._constant(node, [-1 if n is None else n for n in before], "shape")
         attributes = {"T": x.dtype.base_dtype, "Tshape": dtypes.int32}
         view = self.subgraph.new_node(registry["Reshape"], [x, shape.outputs[0]], attributes, node)
