@@ -4,8 +4,9 @@
 is here is the package `flowstone.contrib.NAME` itself. The names of a module within it are looked up in the
 file of the module's own name, then in the package: those of `tf.contrib.rnn.python.ops.core_rnn_cell` in
 `flowstone.contrib.rnn.core_rnn_cell`, then in `flowstone.contrib.rnn`. A folder of the package keeps its
-modules: `tf.contrib.slim.python.slim.nets.vgg` is `flowstone.contrib.slim.nets.vgg`. `ELSEWHERE` lists the
-modules whose names lie elsewhere.
+modules: `tf.contrib.slim.python.slim.nets.vgg` is `flowstone.contrib.slim.nets.vgg`, and
+`tf.contrib.gan.python.eval.python.summaries_impl` is `flowstone.contrib.gan.eval.summaries`. `ELSEWHERE`
+lists the modules whose names lie elsewhere.
 
     >>> find_contrib_sources("tensorflow.contrib.rnn.python.ops.core_rnn_cell")
     ('flowstone.contrib.rnn.core_rnn_cell', 'flowstone.contrib.rnn')
@@ -31,9 +32,6 @@ ELSEWHERE: dict[str, str] = {
     "learn.python.learn.basic_session_run_hooks": "train",
     "learn.python.learn.datasets": "",
     "learn.python.learn.datasets.mnist": "compat.mnist",
-    "learn.python.learn.estimators.constants": "contrib.learn.constants",
-    "learn.python.learn.estimators.model_fn": "contrib.learn.constants",
-    "learn.python.learn.estimators.run_config": "contrib.learn.constants estimator",
     "learn.python.learn.monitored_session": "train training.layered_sessions",
     "learn.python.learn.session_run_hook": "train",
     "rnn.python.ops.core_rnn": "nn",
@@ -83,9 +81,11 @@ def find_contrib_sources(name: str) -> tuple[str, ...] | None:
     if leaf.startswith("gen_") and leaf.endswith(("_ops", "_op")):
         return ("flowstone.framework.generated_ops",)
     own = f"flowstone.contrib.{package}"
+    here = Path(__file__).parent / package
+    folder = next((part for part in reversed(below.split(".")[:-1]) if (here / part).is_dir()), "")
     if leaf in ("python", "ops", package):
-        return (own,)
-    folder = below.split(".")[-2] if "." in below else ""
-    if folder and (Path(__file__).parent / package / folder).is_dir():
+        return (f"{own}.{folder}", own) if folder else (own,)
+    if folder:
+        leaf = leaf.removesuffix("_impl")
         return (f"{own}.{folder}.{leaf}", f"{own}.{folder}", own)
     return (f"{own}.{leaf}", own)

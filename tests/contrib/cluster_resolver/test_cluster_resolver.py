@@ -58,9 +58,15 @@ def test_the_environment_variable(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["GCEClusterResolver", "GceClusterResolver", "KubernetesClusterResolver", "TPUClusterResolver"],
+    ("name", "arguments"),
+    [
+        ("GCEClusterResolver", ["project", "zone", "group", 80]),
+        ("GceClusterResolver", ["project", "zone", "group", 80]),
+        ("KubernetesClusterResolver", []),
+        ("TPUClusterResolver", []),
+    ],
 )
-def test_clouds_are_refused(name: str) -> None:
+def test_clouds_are_refused(name: str, arguments: list[object]) -> None:
     with pytest.raises(NotImplementedError, match=f"{name}: use "):
-        getattr(resolvers, name)()
+        getattr(resolvers, name)(*arguments)
+    assert issubclass(getattr(resolvers, name), resolvers.ClusterResolver)

@@ -151,9 +151,7 @@ def test_training_is_evaluated_without_checkpoints(estimator: Any) -> None:
         experimental.InMemoryEvaluatorHook(estimator, data, every_n_iter=0)
 
 
-@pytest.mark.parametrize(
-    "name", ["RNNClassifier", "RNNEstimator", "SavedModelEstimator", "TowerOptimizer", "replicate_model_fn"]
-)
+@pytest.mark.parametrize("name", ["RNNClassifier", "RNNEstimator", "SavedModelEstimator"])
 def test_other_names_say_what_to_use(name: str) -> None:
     with pytest.raises(NotInGraphModeError, match=f"no tf.contrib.estimator.{name}: use "):
         getattr(contrib, name)()

@@ -9,6 +9,40 @@ import numpy as np
 __all__ = ["answers"]
 
 
+def _splines(image):
+    draw = np.random.RandomState(0)
+    points, values, queries = (draw.rand(2, n, k).astype(np.float32) for n, k in ((5, 2), (5, 3), (4, 2)))
+    picture = draw.rand(1, 6, 7, 2).astype(np.float32)
+    source = np.array([[[1.0, 1.0], [4.0, 2.0], [2.0, 5.0]]], np.float32)
+    goal = source + np.array([[[0.5, 0.0], [0.0, 1.0], [-1.0, 0.3]]], np.float32)
+    asked = {}
+    for order in (1, 2, 3, 4):
+        asked[f"spline_{order}"] = image.interpolate_spline(points, values, queries, order)
+        asked[f"smooth_spline_{order}"] = image.interpolate_spline(points, values, queries, order, 0.1)
+    for boundary in (0, 1, 3):
+        bent, flow = image.sparse_image_warp(picture, source, goal, num_boundary_points=boundary)
+        asked.update({f"bent_{boundary}": bent, f"flow_{boundary}": flow})
+    asked["bent_smoothly"], _ = image.sparse_image_warp(picture, source, goal, 1, 0.1, 2)
+    return asked
+
+
+def _components(tf, image):
+    draw = np.random.RandomState(1)
+    pixels = draw.randint(0, 3, (3, 9, 11))
+    distances = draw.rand(4, 6).astype(np.float32)
+    asked = {
+        "components": image.connected_components(tf.constant(pixels)),
+        "components_of_one": image.connected_components(tf.constant(pixels[0] > 0)),
+        "components_of_floats": image.connected_components(tf.constant(pixels[1] * 0.5)),
+        "components_of_words": image.connected_components(tf.constant(np.array(["", "a", "b"])[pixels[2]])),
+    }
+    for valid, most in ((4.0, -1), (2.0, -1), (-1.0, 3), (0.0, -1)):
+        match = image.bipartite_match(distances, valid, most)
+        asked[f"columns_{valid}_{most}"] = match.row_to_col_match_indices
+        asked[f"rows_{valid}_{most}"] = match.col_to_row_match_indices
+    return asked
+
+
 def answers(tf: Any) -> dict[str, Any]:
     """What `tf.contrib.image` gives, by the name of the question."""
     image = tf.contrib.image
@@ -41,5 +75,7 @@ def answers(tf: Any) -> dict[str, Any]:
             ),
             "gradient": gradient,
             "warp": image.dense_image_warp(one, flow),
+            **_splines(image),
+            **_components(tf, image),
         }
         return session.run(asked)

@@ -40,7 +40,7 @@ class TestOutputs:
     def test_aliases(self) -> None:
         x, y = tf.ones([2], name="x"), tf.ones([2], name="y")
         assert utils.collect_named_outputs("q", "first", x) is x
-        utils.append_tensor_alias(x, "second")
+        utils.append_tensor_alias(x, "second/")
         assert utils.collect_named_outputs(None, "third", x) is x
         assert utils.gather_tensors_aliases([x, y]) == ["first", "second", "y"]
         assert list(utils.convert_collection_to_dict("q", clear_collection=True)) == ["first", "second"]

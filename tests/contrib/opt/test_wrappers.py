@@ -114,3 +114,53 @@ def test_accumulators_that_stay() -> None:
         assert session.run(slot).tolist() == [np.float32(0.1)]
         session.run(train)
         assert session.run(slot).tolist() == [np.float32(4.1)]
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+@pytest.mark.parametrize("resource", [False, True])
+def test_adam_by_the_global_step(lazy: bool, resource: bool) -> None:
+    """The expected values were printed by TensorFlow 1.15.5 for this program."""
+    opt = tf.contrib.opt
+    with tf.Graph().as_default(), tf.Session() as session:
+        start = (np.arange(12).reshape(4, 3) / 6 - 0.7).astype(np.float32)
+        x = tf.get_variable("x", initializer=start, use_resource=resource)
+        b = tf.get_variable("b", initializer=[0.5, -0.5], use_resource=resource)
+        step = tf.train.get_or_create_global_step()
+        loss = tf.reduce_sum(tf.square(tf.gather(x, [0, 2]))) + tf.reduce_sum(b * b * b * b)
+        optimizer = (opt.LazyAdamGSOptimizer if lazy else opt.AdamGSOptimizer)(step, 0.1)
+        train = optimizer.minimize(loss, global_step=step)
+        names = {v.op.name for v in tf.global_variables()}
+        assert names == {"x", "b", "global_step", "x/Adam", "x/Adam_1", "b/Adam", "b/Adam_1"}
+        session.run(tf.global_variables_initializer())
+        for _ in range(3):
+            session.run(train)
+        np.testing.assert_allclose(session.run(b), [0.22275263, -0.22275263], rtol=1e-5)
+        rows = [[-0.40274358, -0.23767537, -0.07544516], start[1]]
+        np.testing.assert_allclose(session.run(x)[:2], rows, rtol=1e-5)
+
+
+def test_stale_gradients_are_dropped() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        step = tf.train.get_or_create_global_step()
+        x = tf.get_variable("x", initializer=[1.0, 2.0])
+        others = tf.placeholder(tf.int64, [])
+        momentum = tf.train.MomentumOptimizer(0.5, 0.1)
+        optimizer = tf.contrib.opt.DropStaleGradientOptimizer(momentum, 2)
+        pairs = optimizer.compute_gradients(tf.reduce_sum(x * x))
+        with tf.control_dependencies([pairs[0][0]]), tf.control_dependencies([tf.assign_add(step, others)]):
+            late = [(tf.identity(grad), var) for grad, var in pairs]
+        train = optimizer.apply_gradients(late, step)
+        session.run(tf.global_variables_initializer())
+        counter = next(v for v in tf.global_variables() if v.op.name == "stale_counter")
+        session.run(train, {others: 3})
+        assert session.run([x, counter, step])[0].tolist() == [1.0, 2.0]
+        assert session.run([counter, step]) == [1.0, 3]
+        session.run(train, {others: 2})
+        assert session.run(x).tolist() == [0.0, 0.0]
+        assert session.run([counter, step]) == [1.0, 6]
+        assert optimizer.get_slot_names() == ["momentum"]
+        assert optimizer.get_slot(x, "momentum") in optimizer.variables()
+        (summary,) = tf.get_collection(tf.GraphKeys.SUMMARIES)
+        assert summary.op.name == "Gradient_staleness_percentage"
+        with pytest.raises(ValueError, match="Global step is required"):
+            optimizer.apply_gradients(pairs)

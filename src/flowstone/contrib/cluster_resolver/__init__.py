@@ -11,6 +11,7 @@ __getattr__, __dir__ = package_names(
         "flowstone.contrib.cluster_resolver.cluster_resolver": "ClusterResolver SimpleClusterResolver"
         " UnionClusterResolver",
         "flowstone.contrib.cluster_resolver.cloud_resolvers": _CLOUD,
+        "flowstone.contrib.cluster_resolver.slurm_cluster_resolver": "SlurmClusterResolver",
         "flowstone.contrib.cluster_resolver.tfconfig_cluster_resolver": "TFConfigClusterResolver",
         "flowstone.train": "ClusterSpec",
     },

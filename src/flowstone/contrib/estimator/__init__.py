@@ -8,8 +8,8 @@ __getattr__, __dir__ = package_names(
     globals(),
     {
         "flowstone.contrib.estimator.export": "export_all_saved_models export_saved_model_for_mode",
-        "flowstone.contrib.estimator.refused_names": "RNNClassifier RNNEstimator SavedModelEstimator"
-        " TowerOptimizer replicate_model_fn",
+        "flowstone.contrib.estimator.refused_names": "RNNClassifier RNNEstimator SavedModelEstimator",
+        "flowstone.contrib.estimator.one_device": "TowerOptimizer replicate_model_fn",
         "flowstone.contrib.estimator.heads": "binary_classification_head logistic_regression_head"
         " multi_class_head multi_head multi_label_head poisson_regression_head regression_head",
         "flowstone.estimator.canned.baseline": "BaselineEstimator",

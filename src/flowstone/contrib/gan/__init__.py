@@ -13,5 +13,5 @@ __getattr__, __dir__ = package_names(
         "flowstone.contrib.gan.train": "acgan_model gan_loss gan_model gan_train gan_train_ops"
         " get_joint_train_hooks get_sequential_train_hooks get_sequential_train_steps infogan_model",
     },
-    "losses",
+    "estimator eval features losses",
 )

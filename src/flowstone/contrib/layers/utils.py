@@ -49,7 +49,8 @@ def collect_named_outputs(collections: Any, alias: str, outputs: Any) -> Any:
 
 
 def append_tensor_alias(tensor: Any, alias: str) -> Any:
-    """Gives a tensor one more alias, and returns it."""
+    """Gives a tensor one more alias, less the slash at its end, and returns it."""
+    alias = alias.removesuffix("/")
     if hasattr(tensor, "aliases"):
         tensor.aliases.append(alias)
     else:

@@ -9,7 +9,13 @@ from typing import Any
 
 import flowstone as tf
 
-__all__ = ["contrastive_loss", "lifted_struct_loss", "npairs_loss", "triplet_semihard_loss"]
+__all__ = [
+    "contrastive_loss",
+    "lifted_struct_loss",
+    "npairs_loss",
+    "npairs_loss_multilabel",
+    "triplet_semihard_loss",
+]
 
 
 def contrastive_loss(
@@ -80,13 +86,45 @@ def npairs_loss(
     Source: Sohn, "Improved Deep Metric Learning with Multi-class N-pair Loss Objective" (2016). Positives of
     an anchor's class share the probability. `print_losses`: whether each step prints the two parts.
     """
+    same = tf.cast(_same_class(labels), tf.float32)
+    return _npairs_loss(same, embeddings_anchor, embeddings_positive, reg_lambda, print_losses)
+
+
+def npairs_loss_multilabel(
+    sparse_labels: Any,
+    embeddings_anchor: Any,
+    embeddings_positive: Any,
+    reg_lambda: float = 0.002,
+    print_losses: bool = False,
+) -> Any:
+    """`npairs_loss` of examples with several classes each.
+
+    Args:
+        sparse_labels: a list of SparseTensors, one an example, [1, classes] or [classes]; 1 for its classes.
+        embeddings_anchor, embeddings_positive, reg_lambda, print_losses: as of `npairs_loss`.
+
+    Positives share an anchor's probability by how many classes they have in common with it. Raises TypeError
+    for labels that are not such a list.
+    """
+    if not all(isinstance(label, tf.SparseTensor) for label in sparse_labels):
+        raise TypeError(f"sparse_labels must be a list of SparseTensors, but got {sparse_labels}")
+    with tf.name_scope("NpairsLossMultiLabel"):
+        rows = [tf.reshape(tf.sparse_tensor_to_dense(label), [1, -1]) for label in sparse_labels]
+        classes = tf.cast(tf.concat(rows, 0), tf.float32)
+        common = tf.matmul(classes, classes, transpose_b=True)
+        return _npairs_loss(common, embeddings_anchor, embeddings_positive, reg_lambda, print_losses)
+
+
+def _npairs_loss(
+    alike: Any, embeddings_anchor: Any, embeddings_positive: Any, reg_lambda: float, print_losses: bool
+) -> Any:
+    """The loss with targets in proportion to `alike`, [batch, batch]."""
     lengths = [
         tf.reduce_mean(tf.reduce_sum(tf.square(each), 1)) for each in (embeddings_anchor, embeddings_positive)
     ]
     length_loss = tf.multiply(0.25 * reg_lambda, lengths[0] + lengths[1], name="l2loss")
     products = tf.matmul(embeddings_anchor, embeddings_positive, transpose_a=False, transpose_b=True)
-    same = tf.cast(_same_class(labels), tf.float32)
-    targets = same / tf.reduce_sum(same, 1, keepdims=True)
+    targets = alike / tf.reduce_sum(alike, 1, keepdims=True)
     losses = tf.nn.softmax_cross_entropy_with_logits(labels=tf.stop_gradient(targets), logits=products)
     entropy = tf.reduce_mean(losses, name="xentropy")
     if print_losses:

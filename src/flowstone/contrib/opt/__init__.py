@@ -7,6 +7,8 @@ from flowstone.contrib.package_names import package_names
 __getattr__, __dir__ = package_names(
     globals(),
     {
+        "flowstone.contrib.opt.adam_gs_optimizer": "AdamGSOptimizer LazyAdamGSOptimizer",
+        "flowstone.contrib.opt.drop_stale_gradient_optimizer": "DropStaleGradientOptimizer",
         "flowstone.contrib.opt.adam_variants": "AdaMaxOptimizer LazyAdamOptimizer NadamOptimizer",
         "flowstone.contrib.opt.external_optimizer": "ExternalOptimizerInterface ScipyOptimizerInterface",
         "flowstone.contrib.opt.lars_optimizer": "LARSOptimizer",

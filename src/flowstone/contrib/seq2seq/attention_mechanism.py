@@ -21,7 +21,7 @@ import numpy as np
 import flowstone as tf
 from flowstone.contrib.seq2seq.attention_probabilities import monotonic_attention
 from flowstone.framework import nest
-from flowstone.layers.cell_state import zeros_of_size
+from flowstone.layers.cell_state import zero_state
 
 __all__ = [
     "AttentionMechanism",
@@ -165,7 +165,7 @@ class _BaseAttentionMechanism(AttentionMechanism):
 
 def _zero_state_tensors(state_size: Any, batch_size: Any, dtype: Any) -> Any:
     """Zeros [batch, *size] for every size in the structure."""
-    return nest.map_structure(lambda size: zeros_of_size(size, batch_size, dtype), state_size)
+    return zero_state(state_size, batch_size, dtype)
 
 
 def _softmax_of(probability_fn: Callable[..., Any] | None) -> Callable[..., Any]:

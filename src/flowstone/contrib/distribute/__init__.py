@@ -1,0 +1,20 @@
+"""`tf.contrib.distribute`: strategies of one replica; those of several machines or devices are refused."""
+
+from __future__ import annotations
+
+from flowstone.contrib.package_names import package_names
+
+__getattr__, __dir__ = package_names(
+    globals(),
+    {
+        "flowstone.contrib.distribute.cross_device_ops": "AllReduceCrossDeviceOps CrossDeviceOps",
+        "flowstone.contrib.distribute.distribute_lib": "DistributionStrategy ReplicaContext UpdateContext"
+        " get_cross_replica_context get_distribution_strategy=get_strategy get_loss_reduction"
+        " get_replica_context get_strategy has_distribution_strategy=has_strategy has_strategy"
+        " in_cross_replica_context require_replica_context",
+        "flowstone.contrib.distribute.step_fn": "Monitor StandardInputStep StandardSingleLossStep Step",
+        "flowstone.contrib.distribute.strategies": "CollectiveAllReduceStrategy DistributeConfig"
+        " MirroredStrategy MultiWorkerAllReduce OneDeviceStrategy ParameterServerStrategy TPUStrategy"
+        " initialize_tpu_system run_standard_tensorflow_server",
+    },
+)

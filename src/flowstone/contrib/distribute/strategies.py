@@ -1,0 +1,146 @@
+"""The strategies of TensorFlow 1.15: of one device, and those of several, which are refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, NamedTuple, NoReturn
+
+import flowstone as tf
+from flowstone.contrib.distribute.cross_device_ops import AllReduceCrossDeviceOps
+from flowstone.contrib.distribute.distribute_lib import DistributionStrategy, StrategyExtended
+from flowstone.framework.flags import task_configuration
+from flowstone.framework.refusals import refuse
+
+__all__ = [
+    "CollectiveAllReduceStrategy",
+    "DistributeConfig",
+    "MirroredStrategy",
+    "MultiWorkerAllReduce",
+    "OneDeviceStrategy",
+    "ParameterServerStrategy",
+    "TPUStrategy",
+    "initialize_tpu_system",
+    "run_standard_tensorflow_server",
+]
+
+_ONE = "tf.contrib.distribute.OneDeviceStrategy"
+_SEVERAL = "tf.train.replica_device_setter and tf.train.SyncReplicasOptimizer"
+
+
+class OneDeviceStrategy(DistributionStrategy):
+    """All variables and all computation on one device.
+
+    Args:
+        device: its name.
+    """
+
+    def __init__(self, device: str) -> None:
+        super().__init__(StrategyExtended(device))
+
+
+class MirroredStrategy(DistributionStrategy):
+    """A replica on each device, here on one: as `OneDeviceStrategy`.
+
+    Args:
+        devices: the names of the devices; by default the first GPU, or the CPU.
+        num_gpus: the number of GPUs, in place of the names.
+        num_gpus_per_worker: the same.
+        cross_device_ops: taken, and not needed.
+        auto_shard_dataset: taken, and not needed.
+        cross_tower_ops: taken, and not needed.
+
+    Raises NotInGraphModeError for several devices.
+    """
+
+    def __init__(
+        self,
+        devices: Sequence[str] | None = None,
+        num_gpus: int | None = None,
+        num_gpus_per_worker: int | None = None,
+        cross_device_ops: Any = None,
+        auto_shard_dataset: bool = False,
+        cross_tower_ops: Any = None,
+    ) -> None:
+        count = num_gpus if num_gpus is not None else num_gpus_per_worker
+        if (devices is not None and len(devices) > 1) or (count is not None and count > 1):
+            refuse("tf.contrib.distribute.MirroredStrategy of several devices", _SEVERAL)
+        on_gpu = count == 1 or (count is None and tf.test.is_gpu_available())
+        default = "/device:GPU:0" if on_gpu else "/device:CPU:0"
+        super().__init__(StrategyExtended(devices[0] if devices else default))
+
+
+class ParameterServerStrategy(DistributionStrategy):
+    """Variables on parameter servers: refused, the devices of a cluster are set by name."""
+
+    def __init__(self, num_gpus_per_worker: int = 0) -> None:
+        refuse("tf.contrib.distribute.ParameterServerStrategy", "tf.train.replica_device_setter")
+
+
+class CollectiveAllReduceStrategy(DistributionStrategy):
+    """Replicas on several workers: refused, gradients are added up by an optimiser."""
+
+    def __init__(self, num_gpus_per_worker: int = 0, communication: Any = "AUTO") -> None:
+        refuse("tf.contrib.distribute.CollectiveAllReduceStrategy", "tf.train.SyncReplicasOptimizer")
+
+
+class TPUStrategy(DistributionStrategy):
+    """Replicas on the cores of a TPU: refused, there is none."""
+
+    def __init__(
+        self,
+        tpu_cluster_resolver: Any = None,
+        steps_per_run: int | None = None,
+        device_assignment: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        refuse("tf.contrib.distribute.TPUStrategy", _ONE)
+
+    @property
+    def steps_per_run(self) -> int:
+        """How many steps a session's run has."""
+        return 1
+
+
+class MultiWorkerAllReduce(AllReduceCrossDeviceOps):
+    """Sums over several workers: refused, gradients are added up by an optimiser."""
+
+    def __init__(
+        self,
+        worker_devices: Any,
+        num_gpus_per_worker: int,
+        all_reduce_spec: Any = ("pscpu/pscpu", 2, -1),
+        num_packs: int = 0,
+        agg_small_grads_max_bytes: int = 0,
+        agg_small_grads_max_group: int = 10,
+    ) -> None:
+        refuse("tf.contrib.distribute.MultiWorkerAllReduce", _SEVERAL)
+
+
+def initialize_tpu_system(cluster_resolver: Any = None) -> NoReturn:
+    """Refused: there is no TPU."""
+    refuse("tf.contrib.distribute.initialize_tpu_system", _ONE)
+
+
+class DistributeConfig(NamedTuple):
+    """The strategies of an Estimator's training and evaluation, and the cluster that computes them."""
+
+    train_distribute: Any = None
+    eval_distribute: Any = None
+    remote_cluster: Any = None
+
+
+def run_standard_tensorflow_server(session_config: Any = None) -> Any:
+    """The server of this task of the cluster in the environment's TF_CONFIG, running.
+
+    Raises ValueError without a cluster there.
+    """
+    config = json.loads(task_configuration() or "{}")
+    if not config.get("cluster"):
+        raise ValueError("TF_CONFIG names no cluster")
+    task = config.get("task", {})
+    server = tf.train.Server(
+        config["cluster"], task.get("type"), int(task.get("index", 0)), config=session_config, start=False
+    )
+    server.start()
+    return server

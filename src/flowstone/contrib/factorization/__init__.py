@@ -1,0 +1,15 @@
+"""`tf.contrib.factorization`: clusters and mixtures of Gaussians."""
+
+from __future__ import annotations
+
+from flowstone.contrib.package_names import package_names
+
+__getattr__, __dir__ = package_names(
+    globals(),
+    {
+        "flowstone.contrib.factorization.clustering_ops": "COSINE_DISTANCE KMEANS_PLUS_PLUS_INIT KMeans"
+        " RANDOM_INIT SQUARED_EUCLIDEAN_DISTANCE",
+        "flowstone.contrib.factorization.gmm_ops": "GmmAlgorithm gmm",
+        "flowstone.contrib.factorization.kmeans": "KMeansClustering",
+    },
+)

@@ -1,0 +1,32 @@
+"""The names of `tf.contrib.learn` that belong to Estimators, by the modules that have them."""
+
+from __future__ import annotations
+
+__all__ = ["NAMES", "NAMESPACES"]
+
+_ESTIMATORS = "flowstone.contrib.learn.estimators"
+
+NAMES: dict[str, str] = {
+    _ESTIMATORS: "head",
+    f"{_ESTIMATORS}.base_estimator": "BaseEstimator",
+    f"{_ESTIMATORS}.dnn": "DNNClassifier DNNEstimator DNNRegressor",
+    f"{_ESTIMATORS}.dnn_linear_combined": "DNNLinearCombinedClassifier DNNLinearCombinedEstimator"
+    " DNNLinearCombinedRegressor",
+    f"{_ESTIMATORS}.dynamic_rnn_estimator": "DynamicRnnEstimator",
+    f"{_ESTIMATORS}.estimator": "Estimator infer_real_valued_columns_from_input"
+    " infer_real_valued_columns_from_input_fn",
+    f"{_ESTIMATORS}.head": "Head binary_svm_head multi_class_head multi_head multi_label_head"
+    " no_op_train_fn poisson_regression_head regression_head",
+    f"{_ESTIMATORS}.linear": "LinearClassifier LinearEstimator LinearRegressor",
+    f"{_ESTIMATORS}.logistic_regressor": "LogisticRegressor",
+    f"{_ESTIMATORS}.model_fn": "ModelFnOps",
+    f"{_ESTIMATORS}.refused_names": "KMeansClustering SVM",
+    f"{_ESTIMATORS}.run_config": "RunConfig",
+    f"{_ESTIMATORS}.sk_compat": "SKCompat",
+    "flowstone.contrib.learn.experiment": "Experiment",
+    "flowstone.contrib.learn.export_strategy": "ExportStrategy",
+    "flowstone.contrib.learn.utils.input_fn_utils": "InputFnOps build_parsing_serving_input_fn",
+    "flowstone.contrib.learn.utils.saved_model_export_utils": "make_export_strategy",
+}
+
+NAMESPACES = "estimators learn_runner utils"

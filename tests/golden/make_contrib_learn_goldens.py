@@ -1,0 +1,42 @@
+"""Writes `contrib_learn/`: Estimators of `tf.contrib.learn` that TensorFlow 1.15.5 trained, and answers of
+heads.
+
+Run with TensorFlow 1.15.5: ``$TF115_PYTHON tests/golden/make_contrib_learn_goldens.py``. Each model of
+`learn_models.py` is trained for three steps; its checkpoint is NAME.index and NAME.data-…, its variables,
+evaluation and predictions are in answers.json, with the answers of each head.
+"""
+
+import glob
+import json
+import os
+import shutil
+import sys
+import tempfile
+
+import tensorflow as tf
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "contrib", "learn"))
+import learn_models
+
+FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "contrib_learn")
+
+
+def main():
+    tf.logging.set_verbosity(tf.logging.ERROR)
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    os.makedirs(FOLDER)
+    answers = {"models": {}, "heads": learn_models.head_answers(tf)}
+    for name in learn_models.NAMES:
+        model_dir = tempfile.mkdtemp()
+        model, labels = learn_models.model(tf, name, model_dir)
+        model.fit(input_fn=learn_models.input_fn(tf, labels), steps=3)
+        answers["models"][name] = learn_models.answers(tf, model, labels)
+        latest = tf.train.latest_checkpoint(model_dir)
+        for path in glob.glob(latest + ".index") + glob.glob(latest + ".data*"):
+            shutil.copy(path, os.path.join(FOLDER, name + path[len(latest) :]))
+    with open(os.path.join(FOLDER, "answers.json"), "w") as file:
+        json.dump(answers, file, indent=1, sort_keys=True)
+        file.write("\n")
+
+
+main()
