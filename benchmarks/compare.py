@@ -62,6 +62,7 @@ SCRIPTS = {  # workload: the script's stem
     "gru_language_model": "gru_language_model",
     "transformer_block": "transformer_block",
     "monitored": "monitored",
+    "cluster": "cluster",
 }
 VARIANTS = {  # of a workload or else a script, and a peer; the best variant counts
     ("session_run", "torch"): ["", "compile"],
@@ -85,6 +86,8 @@ RESULTS = {  # the tables in `results`
     "dataflow": "control_flow,queues,devices,executor",
     "files": "pipelines,records,checkpoints,monitored",
     "sparse": "sparse",
+    "cluster": "cluster",
+    "libraries": "keras,high_level",
     "first_run": "first_run",
     "import_time": "import_time",
 }

@@ -131,6 +131,7 @@ expression("reduce", lambda tf, D: D.from_tensors(D.range(5).reduce(
     (tf.constant(0, tf.int64), 1), lambda state, x: (state[0] + x, state[1] * 2))))  # fmt: skip
 expression("interleave at once", lambda tf, D: D.range(4).interleave(
     lambda x: D.from_tensors(x).repeat(3), 2, 2, num_parallel_calls=2))  # fmt: skip
+expression("enumerate method", lambda tf, D: D.range(7).batch(3).enumerate(2).map(lambda i, x: x + i))
 expression("unbatch", lambda tf, D: D.range(7).map(lambda x: (x, -x)).batch(3).apply(X(tf).unbatch()))
 expression(
     "enumerate",

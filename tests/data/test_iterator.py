@@ -152,6 +152,25 @@ def test_maps_read_tables() -> None:
         assert rest(session, element) == [2, -1, 1]
 
 
+def test_elements_of_batches() -> None:
+    batches = D.range(5).map(lambda x: (x, -x)).batch(2)
+    element = batches.unbatch().make_one_shot_iterator().get_next()
+    with tf.Session() as session:
+        assert rest(session, element) == [(x, -x) for x in range(5)]
+    with pytest.raises(ValueError, match="scalar"):
+        D.range(5).unbatch()
+
+
+def test_tables_are_initialised_without_the_iterators() -> None:
+    size = tf.placeholder(tf.int64, [])
+    iterator = D.range(size).make_initializable_iterator()
+    element = iterator.get_next()
+    with tf.Session() as session:
+        session.run(tf.tables_initializer())
+        session.run(iterator.initializer, {size: 2})
+        assert rest(session, element) == [0, 1]
+
+
 def test_elements_are_not_overwritten() -> None:
     """A step computes in place only in memory that is its own."""
     iterator = D.from_tensors(np.ones([4], np.float32)).repeat(3).make_one_shot_iterator()

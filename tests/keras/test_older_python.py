@@ -20,6 +20,7 @@ def test_modules_have_the_names_that_they_once_had() -> None:
     assert older.float is float and older.string_ is np.bytes_
     assert older.mean is np.mean
     assert older.argsort([[2, 1, 2, 1]]).tolist() == [[1, 3, 0, 2]]
+    assert older.array([[1], [2, 3]]).dtype == object and older.asarray([[1, 2]]).shape == (1, 2)
     containers: Any = older_python.substitute("collections")
     assert containers.OrderedDict is collections.OrderedDict
     assert issubclass(list, containers.Iterable)

@@ -104,10 +104,8 @@ class Dataset(Tunable, ABC):
                 f"Dimensions {' and '.join(map(str, sorted(sizes - {None})))} are not compatible"
             )
         structure = whole.with_shapes(lambda shape: shape[1:] if shape.ndims is not None else shape)
-        if any(leaf.is_sparse for leaf in whole.leaves):
-            return _sparse_slices(values, structure)
         return op_dataset("TensorSliceDataset", structure, lambda: F.TensorSliceDataset(
-            components(values), output_shapes=structure.flat_shapes))  # fmt: skip
+            _sliced(values), output_shapes=structure.flat_shapes))  # fmt: skip
 
     @staticmethod
     def from_sparse_tensor_slices(sparse_tensor: Any) -> Dataset:
@@ -368,6 +366,16 @@ class Dataset(Tunable, ABC):
         return op_dataset("ParallelInterleaveDataset", structure, lambda: _with_function(
             F.ParallelInterleaveDatasetV2, self, function, structure, numbers))  # fmt: skip
 
+    def enumerate(self, start: Any = 0) -> Dataset:
+        """(number, element) of each element, int64 numbers from `start` on."""
+        return Dataset.zip((Dataset.range(start, dtypes.int64.max), self))
+
+    def unbatch(self) -> Dataset:
+        """The elements of batches. ValueError for components that are scalars."""
+        structure = self._structure.unbatched()
+        return op_dataset("UnbatchDataset", structure, lambda: F.UnbatchDataset(
+            self._as_variant_tensor(), **structure.attributes))  # fmt: skip
+
     def apply(self, transformation_func: Callable[[Dataset], Any]) -> Dataset:
         """``transformation_func(self)``. TypeError if that is no Dataset."""
         dataset = transformation_func(self)
@@ -431,14 +439,9 @@ def _with_function(
     )  # fmt: skip
 
 
-def _sparse_slices(values: Any, structure: Structure) -> Dataset:
-    """Slices of sparse and dense tensors alike."""
-
-    def make() -> Tensor:
-        flat = [
-            serialize_many_sparse(leaf, out_type=dtypes.variant) if isinstance(leaf, SparseTensor) else leaf
-            for leaf in flatten(values)
-        ]
-        return F.TensorSliceDataset(flat, output_shapes=structure.flat_shapes)
-
-    return op_dataset("TensorSliceDataset", structure, make)
+def _sliced(values: Any) -> list[Tensor]:
+    """The components of `values`, sparse ones as vectors of their slices."""
+    return [
+        serialize_many_sparse(leaf, out_type=dtypes.variant) if isinstance(leaf, SparseTensor) else leaf
+        for leaf in flatten(values)
+    ]

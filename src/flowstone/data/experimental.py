@@ -7,14 +7,13 @@ What few programs use lies in files of its family, and is imported when asked fo
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from flowstone.data.arguments import as_int64, prefixed_by
 from flowstone.data.dataset import Dataset, op_dataset
 from flowstone.data.functions import DatasetFunction, MapFunction
 from flowstone.data.readers import SqlDataset
-from flowstone.data.structure import Leaf, Structure, components, converted, packed
+from flowstone.data.structure import Leaf, Structure, components, converted
 from flowstone.framework import dtypes
 from flowstone.framework.composite import SparseTensor
 from flowstone.framework.late_names import late_names
@@ -79,11 +78,7 @@ def dense_to_sparse_batch(batch_size: Any, row_shape: Any) -> Transformation:
 
 def enumerate_dataset(start: Any = 0) -> Transformation:
     """(number, element) of each element, int64 numbers from `start` on."""
-
-    def apply(dataset: Dataset) -> Dataset:
-        return Dataset.zip((Dataset.range(start, dtypes.int64.max), dataset))
-
-    return apply
+    return lambda dataset: Dataset.enumerate(dataset, start)
 
 
 def group_by_window(
@@ -220,18 +215,7 @@ def shuffle_and_repeat(buffer_size: Any, count: Any = None, seed: Any = None) ->
 
 def unbatch() -> Transformation:
     """The elements of batches. ValueError for components that are scalars."""
-
-    def apply(dataset: Dataset) -> Dataset:
-        leaves = []
-        for leaf in dataset._structure.leaves:
-            if leaf.shape.ndims == 0:
-                raise ValueError("Cannot unbatch an input with scalar components.")
-            leaves.append(leaf if leaf.shape.ndims is None else replace(leaf, shape=leaf.shape[1:]))
-        structure = Structure(packed(dataset._structure.form, leaves))
-        return op_dataset("UnbatchDataset", structure, lambda: F.UnbatchDataset(
-            dataset._as_variant_tensor(), **structure.attributes))  # fmt: skip
-
-    return apply
+    return Dataset.unbatch
 
 
 def get_single_element(dataset: Dataset) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 from flowstone.data.structure import Structure
 from flowstone.framework import dtypes
 from flowstone.framework.function import Defun
-from flowstone.framework.graph import GraphKeys, Operation
+from flowstone.framework.graph import Operation
 from flowstone.framework.operation import F
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.tensor import Tensor, convert_to_tensor
@@ -36,8 +36,6 @@ class Iterator:
         self._iterator_resource, self._initializer = iterator_resource, initializer
         self._structure = Structure.of(output_types, output_shapes, output_classes)
         self._calls = 0
-        if initializer is not None:
-            get_default_graph().add_to_collection(GraphKeys.TABLE_INITIALIZERS, initializer)
 
     # ---- others than of one dataset
 

@@ -125,6 +125,12 @@ class Structure:
         """The nested classes."""
         return mapped(lambda leaf: leaf.kind, self.form)
 
+    def unbatched(self) -> Structure:
+        """That of the elements of batches. ValueError for components that are scalars."""
+        if any(leaf.shape.ndims == 0 for leaf in self.leaves):
+            raise ValueError("Cannot unbatch an input with scalar components.")
+        return self.with_shapes(lambda shape: shape if shape.ndims is None else shape[1:])
+
     def with_shapes(self, change: Callable[[TensorShape], TensorShape]) -> Structure:
         """The same with ``change(shape)`` in place of each shape."""
         return Structure(mapped(lambda leaf: replace(leaf, shape=change(leaf.shape)), self.form))

@@ -55,7 +55,7 @@ class RunConfig:
         keep_checkpoint_max: how many checkpoints stay; 0 or None: all.
         keep_checkpoint_every_n_hours: of older ones, one stays in so many hours.
         log_step_count_steps: how often loss and speed are logged; None: never.
-        train_distribute, eval_distribute, experimental_distribute: distribution strategies, None here: one
+        train_distribute, eval_distribute, experimental_distribute: None, or strategies of one replica: one
             device computes a step.
         device_fn: a function of an operation that gives its device.
         protocol: None, "grpc" or "grpc+verbs".
@@ -180,8 +180,8 @@ class RunConfig:
         self._demand("device_fn", _takes_op, 'device_fn must be callable with exactly one argument "op".')
         self._demand("protocol", ("grpc", "grpc+verbs").__contains__, "protocol should be grpc or grpc+verbs")
         for name in ("train_distribute", "eval_distribute", "experimental_distribute"):
-            self._demand(name, lambda value: False, f"{name} is not supported: one device computes a step; "
-                         "tf.device places operations")  # fmt: skip
+            self._demand(name, lambda value: getattr(value, "num_replicas_in_sync", 0) == 1,
+                         f"{name} is not supported, but for a strategy of one replica")  # fmt: skip
 
     def _demand(self, name: str, holds: Callable[[Any], Any], message: str) -> None:
         value = getattr(self, f"_{name}")
@@ -217,8 +217,8 @@ class RunConfig:
         "keep_checkpoint_every_n_hours", "The hours of which one checkpoint stays."
     )
     log_step_count_steps = _attribute("log_step_count_steps", "The steps between logged losses and speeds.")
-    train_distribute = _attribute("train_distribute", "None: one device computes a step.")
-    eval_distribute = _attribute("eval_distribute", "None: one device computes a step.")
+    train_distribute = _attribute("train_distribute", "None or a strategy of one replica.")
+    eval_distribute = _attribute("eval_distribute", "None or a strategy of one replica.")
     device_fn = _attribute("device_fn", "The function from operations to devices.")
     protocol = _attribute("protocol", "The protocol between servers.")
     experimental_max_worker_delay_secs = _attribute(

@@ -1,6 +1,8 @@
 """`train_and_evaluate`: training with an evaluation after checkpoints, and exports.
 
-One process does both. A task of a cluster needs servers, which are not there: it is refused.
+One process does both. In a cluster (`TF_CONFIG`) the chief and the workers train, parameter servers hold the
+variables, and an evaluator, which is no part of the cluster, evaluates what the chief saves. A chief of the job
+"master" evaluates as well.
 """
 
 from __future__ import annotations
@@ -14,9 +16,12 @@ from typing import Any
 import flowstone as tf
 from flowstone.estimator.estimator import Estimator
 from flowstone.estimator.exporter import Exporter
+from flowstone.estimator.run_config import TaskType
 from flowstone.training.checkpoint_hook import CheckpointSaverListener
 
 __all__ = ["EvalSpec", "TrainSpec", "train_and_evaluate"]
+
+_LEAST_PAUSE_S = 0.5  # between looks for a new checkpoint
 
 _TrainFields = namedtuple("_TrainFields", ["input_fn", "max_steps", "hooks"])
 _EvalFields = namedtuple(
@@ -89,8 +94,8 @@ def train_and_evaluate(estimator: Estimator, train_spec: TrainSpec, eval_spec: E
         train_spec, eval_spec: what to train and evaluate on.
 
     Returns the results of the last evaluation and of its exports; None if `TF_CONFIG` makes this process
-    another task. Raises TypeError for other types, ValueError if no checkpoints are written, and
-    UnimplementedError for a task of a cluster of several.
+    a task that does not evaluate, or the evaluator. A parameter server does not return. Raises TypeError for
+    other types, ValueError if no checkpoints are written.
     """
     for value, kind, name in (
         (estimator, Estimator, "estimator"),
@@ -100,16 +105,42 @@ def train_and_evaluate(estimator: Estimator, train_spec: TrainSpec, eval_spec: E
         if not isinstance(value, kind):
             raise TypeError(f"`{name}` must have type `tf.estimator.{kind.__name__}`. Got: {type(value)}")
     config = estimator.config
-    if sum(config.cluster_spec.num_tasks(job) for job in config.cluster_spec.jobs) > 1 or (
-        config.task_type == "evaluator"
-    ):
-        raise tf.errors.UnimplementedError(
-            None, None,
-            f"TF_CONFIG makes this process the task {config.task_type} {config.task_id} of a cluster, and a "
-            "cluster needs servers, which flowstone does not have: run one process, without TF_CONFIG",
-        )  # fmt: skip
     tf.logging.info("Not using Distribute Coordinator.")
-    return _run_local(estimator, train_spec, eval_spec)
+    if config.task_type == TaskType.EVALUATOR:
+        _run_evaluator(estimator, train_spec, eval_spec)
+        return None
+    if sum(config.cluster_spec.num_tasks(job) for job in config.cluster_spec.jobs) <= 1:
+        return _run_local(estimator, train_spec, eval_spec)
+    server = tf.train.Server(
+        config.cluster_spec,
+        job_name=config.task_type,
+        task_index=config.task_id,
+        config=config.session_config,
+        protocol=config.protocol,
+    )
+    if config.task_type == TaskType.PS:
+        server.join()
+    if config.task_type == TaskType.MASTER:
+        return _run_local(estimator, train_spec, eval_spec)
+    estimator.train(train_spec.input_fn, hooks=list(train_spec.hooks), max_steps=train_spec.max_steps)
+    return None
+
+
+def _run_evaluator(estimator: Estimator, train_spec: TrainSpec, eval_spec: EvalSpec) -> None:
+    """Evaluates new checkpoints until one is of the last step."""
+    evaluator = _Evaluator(estimator, eval_spec, train_spec.max_steps)
+    _wait(eval_spec.start_delay_secs, "f secs before starting eval")
+    while train_spec.max_steps is None or (evaluator.last_step or 0) < train_spec.max_steps:
+        began = time.time()
+        evaluator.evaluate_and_export()
+        if train_spec.max_steps is None or (evaluator.last_step or 0) < train_spec.max_steps:
+            _wait(max(eval_spec.throttle_secs - (time.time() - began), _LEAST_PAUSE_S), "f secs before eval")
+
+
+def _wait(seconds: float, what: str) -> None:
+    if seconds > 0:
+        tf.logging.info(f"Waiting %{what}.", seconds)
+        time.sleep(seconds)
 
 
 def _run_local(estimator: Estimator, train_spec: TrainSpec, eval_spec: EvalSpec) -> Any:

@@ -59,7 +59,7 @@ _SUBSTITUTES: dict[str, ModuleType] = {
     "inspect": _with(inspect, **_LIBRARY["inspect"]),
     "numpy": _with(np, **arrays.older_names()),
 }
-_SUBSTITUTES["numpy"].__dict__["argsort"] = _argsort
+_SUBSTITUTES["numpy"].__dict__.update(argsort=_argsort, array=arrays.array, asarray=arrays.asarray)
 
 
 def substitute(name: str) -> ModuleType | None:

@@ -50,11 +50,41 @@ def test_names_of_the_library_and_of_numpy(tmp_path: Path) -> None:
         assert 1 <= np.random.random_integers(3) <= 3
         assert np.asfarray([1, 2]).dtype == float and np.rank([[1]]) == 2
         assert np.msort([2, 1]).tolist() == [1, 2] and np.expand_dims([1], 3).shape == (1, 1)
+        assert np.array([[1], [2, 3]]).dtype == object and np.asarray([[1], [2, 3]]).shape == (2,)
+        assert np.array([[1, 2], [3, 4]]).shape == (2, 2)
         print(imp.new_module("m").__name__)
         """,
         tmp_path,
     )
     assert result.stdout == "m\n", result.stderr
+
+
+def test_methods_of_arrays(tmp_path: Path) -> None:
+    result = run_as_program(
+        """
+        import numpy as np
+        class Own(np.ndarray):
+            pass
+        x = np.array([[1, 2], [3, 5]], np.uint8)
+        assert x.tostring() == b"\\1\\2\\3\\5" and x.tostring("F") == b"\\1\\3\\2\\5"
+        assert np.float32(1).tostring() == np.ones([], np.float32).tobytes()
+        assert x.view(Own).tostring() == x.tobytes()
+        x.itemset(1, 7)
+        x.itemset((1, 0), 8)
+        x.itemset(1, 1, 9)
+        y = np.array(0.0)
+        y.itemset(4)
+        assert x.tolist() == [[1, 7], [8, 9]] and y == 4
+        assert x.ptp() == 8 and x.ptp(axis=0).tolist() == [7, 2] and x.ptp(1, keepdims=True).shape == (2, 1)
+        assert np.array([1], np.int16).newbyteorder().tolist() == [256]
+        try:
+            x.itemset(3)
+        except ValueError:
+            print("done")
+        """,
+        tmp_path,
+    )
+    assert result.stdout == "done\n", result.stderr
 
 
 def test_python_stays_as_it_is_without_the_command() -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import ctypes
+import functools
+import gc
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from flowstone.compat.older_python.late_modules import add_missing
 
-__all__ = ["install", "older_names"]
+__all__ = ["array", "asarray", "install", "older_methods", "older_names"]
 
 
 def _asscalar(a: Any) -> Any:
@@ -104,6 +108,62 @@ def _expand_dims(a: Any, axis: Any) -> Any:
 _np_expand_dims = np.expand_dims
 
 
+def _tostring(self: Any, order: Any = "C") -> bytes:
+    return self.tobytes(order)  # type: ignore[no-any-return]
+
+
+def _itemset(self: Any, *args: Any) -> None:
+    """Sets one element: `itemset(value)`, `itemset(index, value)` or an index an axis."""
+    *index, value = args
+    if len(index) == 1 and not isinstance(index[0], tuple):
+        self.flat[index[0]] = value
+    elif index:
+        self[index[0] if len(index) == 1 else tuple(index)] = value
+    elif self.size != 1:
+        raise ValueError("can only convert an array of size 1 to a Python scalar")
+    else:
+        self[...] = value
+
+
+def _ptp(self: Any, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+    return np.ptp(self, axis, out, keepdims)
+
+
+def _newbyteorder(self: Any, new_order: str = "S") -> Any:
+    return self.view(self.dtype.newbyteorder(new_order))
+
+
+def older_methods() -> dict[str, Callable[..., Any]]:
+    """What arrays had: methods by their names."""
+    return {"itemset": _itemset, "newbyteorder": _newbyteorder, "ptp": _ptp, "tostring": _tostring}
+
+
+def _add_methods(kind: type, methods: dict[str, Callable[..., Any]]) -> None:
+    """Gives a type of C methods that it lacks. Its attributes cannot be set; its dictionary can."""
+    (names,) = (each for each in gc.get_referents(kind.__dict__) if isinstance(each, dict))
+    for name, method in methods.items():
+        names.setdefault(name, method)
+    ctypes.pythonapi.PyType_Modified(ctypes.py_object(kind))
+
+
+def _taking_ragged(make: Any) -> Any:
+    """`np.array` or `np.asarray`, which made an array of objects of sequences of several lengths."""
+
+    @functools.wraps(make)
+    def made(a: Any, *arguments: Any, **keywords: Any) -> Any:
+        try:
+            return make(a, *arguments, **keywords)
+        except ValueError as error:
+            if arguments or keywords.get("dtype") is not None or "inhomogeneous" not in str(error):
+                raise
+            return make(a, dtype=object, **{key: keywords[key] for key in keywords if key != "dtype"})
+
+    return made
+
+
+array, asarray = _taking_ragged(np.array), _taking_ragged(np.asarray)
+
+
 def install() -> None:
     """Gives the names back, as far as this NumPy lacks them."""
     # NumPy's own __getattr__ answers the dropped names with an error; names in the module come first.
@@ -111,3 +171,6 @@ def install() -> None:
     add_missing(module, older_names())
     add_missing(module.random, {"random_integers": _random_integers})
     module.expand_dims = _expand_dims
+    _add_methods(np.ndarray, older_methods())
+    _add_methods(np.generic, {"tostring": _tostring})
+    module.array, module.asarray = array, asarray

@@ -1,16 +1,17 @@
 """`KMeans`: clusters of examples.
 
-The centres are the variable `clusters`. The first step chooses them among its examples, at random or by
-k-means++ (Arthur and Vassilvitskii, 2007). Every step then moves them to the means of the examples nearest to
-them: to the mean of this batch (Lloyd, 1982) or, by mini-batches, of all examples so far (Sculley, 2010).
+The centres are the variable `clusters`. They are chosen among the examples before the first step; every step
+moves them to the means of the examples nearest to them. The graph is `tf.contrib.factorization.KMeans`.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import flowstone as tf
+from flowstone.contrib.factorization.clustering_ops import KMeans
 from flowstone.estimator.estimator import Estimator
 from flowstone.estimator.export.export_output import PredictOutput
 from flowstone.estimator.mode_keys import ModeKeys
@@ -19,7 +20,20 @@ from flowstone.training.session_run_hook import SessionRunHook
 
 __all__ = ["KMeansClustering"]
 
-_SMALL = 1e-6  # added to counts, so that a cluster without examples has a mean
+
+class _InitialClustersHook(SessionRunHook):
+    """Chooses the first centres before the first step: the chief does, the others wait for it."""
+
+    def __init__(self, init_op: Any, initialized: Any, is_chief: bool) -> None:
+        self._init_op, self._initialized, self._is_chief = init_op, initialized, is_chief
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        del coord
+        while not session.run(self._initialized):
+            if self._is_chief:
+                session.run(self._init_op)
+            else:
+                time.sleep(1)
 
 
 class _RelativeToleranceHook(SessionRunHook):
@@ -48,8 +62,8 @@ class KMeansClustering(Estimator):
     Args:
         num_clusters: how many clusters.
         model_dir: the folder of checkpoints and logs.
-        initial_clusters: "random" or "kmeans_plus_plus" examples of the first batch, the centres [clusters,
-            dimensions], or a function from the inputs and the number of clusters to the centres.
+        initial_clusters: "random", "kmeans_plus_plus" or "kmc2" examples of the first batches, the centres
+            [clusters, dimensions], or a function from the list of inputs and the number of missing centres.
         distance_metric: "squared_euclidean" or "cosine".
         seed: of the choice.
         use_mini_batch: whether a step has part of the examples, and centres are means of all so far.
@@ -86,7 +100,7 @@ class KMeansClustering(Estimator):
         feature_columns: Iterable[Any] | None = None,
     ) -> None:
         if isinstance(initial_clusters, str) and initial_clusters not in (
-            self.RANDOM_INIT, self.KMEANS_PLUS_PLUS_INIT,
+            self.RANDOM_INIT, self.KMEANS_PLUS_PLUS_INIT, "kmc2",
         ):  # fmt: skip
             raise ValueError(f"Unsupported initialization algorithm {initial_clusters!r}")
         if distance_metric not in (self.SQUARED_EUCLIDEAN_DISTANCE, self.COSINE_DISTANCE):
@@ -123,51 +137,33 @@ class KMeansClustering(Estimator):
 
     def _build(self, features: Any, mode: str, config: Any) -> EstimatorSpec:
         inputs = self._inputs(features)
-        shape = [self._num_clusters, inputs.shape[1].value]
-        centers = tf.get_variable(self.CLUSTER_CENTERS_VAR_NAME, shape, initializer=tf.zeros_initializer())
-        initialized = tf.get_variable(
-            "initialized", [], tf.bool, tf.constant_initializer(False), trainable=False
-        )
-        unit = tf.nn.l2_normalize(inputs, 1) if self._cosine else inputs
-        with tf.control_dependencies(self._beginning(mode, initialized, centers, inputs, unit)):
-            now = tf.identity(centers)
-        distances = self._distances(unit, now)
-        index = tf.argmin(distances, 1)
-        score = tf.reduce_sum(tf.reduce_min(distances, 1))
-        hooks: list[Any] = []
-        train_op = None
-        if mode == ModeKeys.TRAIN:
-            tf.summary.scalar("loss/raw", score)
-            if self._tolerance is not None and not self._mini_batch:
-                hooks.append(_RelativeToleranceHook(score, self._tolerance))
-            with tf.control_dependencies([score, self._moved(unit, index, centers, score)]):
-                train_op = tf.assign_add(tf.train.get_global_step(), 1).op
-        predictions = {self.ALL_DISTANCES: distances, self.CLUSTER_INDEX: index}
+        distances, index, scores, initialized, init_op, step = KMeans(
+            inputs, self._num_clusters, self._initial_clusters,
+            self.COSINE_DISTANCE if self._cosine else self.SQUARED_EUCLIDEAN_DISTANCE,
+            self._mini_batch, self._steps, self._seed, self._retries,
+        ).training_graph()  # fmt: skip
+        score = tf.reduce_sum(tf.add_n([tf.reduce_sum(each) for each in scores]))
+        tf.summary.scalar("loss/raw", score)
+        hooks: list[Any] = [_InitialClustersHook(init_op, initialized, config.is_chief)]
+        if self._tolerance is not None:
+            hooks.append(_RelativeToleranceHook(score, self._tolerance))
+        with tf.control_dependencies([score, step]):
+            train_op = tf.assign_add(tf.train.get_or_create_global_step(), 1).op
+        predictions = {self.ALL_DISTANCES: distances[0], self.CLUSTER_INDEX: index[0]}
         exports = {
-            "all_distances": PredictOutput(distances),
-            "cluster_index": PredictOutput(index),
-            "serving_default": PredictOutput(index),
+            "all_distances": PredictOutput(distances[0]),
+            "cluster_index": PredictOutput(index[0]),
+            "serving_default": PredictOutput(index[0]),
         }
         return EstimatorSpec(
             mode=mode,
             predictions=predictions,
             loss=score,
-            train_op=train_op,
+            train_op=train_op if mode == ModeKeys.TRAIN else None,
             eval_metric_ops={self.SCORE: tf.metrics.mean(score)},
             export_outputs=exports,
             training_hooks=hooks,
         )
-
-    def _beginning(self, mode: str, initialized: Any, centers: Any, inputs: Any, unit: Any) -> list[Any]:
-        """The operation that chooses the centres, if no step has done so."""
-        if mode != ModeKeys.TRAIN:
-            return []
-
-        def choose() -> Any:
-            with tf.control_dependencies([tf.assign(centers, self._chosen(inputs, unit))]):
-                return tf.group(tf.assign(initialized, True))
-
-        return [tf.cond(initialized, tf.no_op, choose)]
 
     def _inputs(self, features: Any) -> Any:
         """The examples [batch, dimensions]; ValueError for sparse features."""
@@ -178,75 +174,3 @@ class KMeansClustering(Estimator):
             raise ValueError("sparse features are not supported: give feature_columns that make them dense")
         parts = [tf.to_float(part) for part in parts]
         return parts[0] if len(parts) == 1 else tf.concat(parts, 1)
-
-    def _distances(self, inputs: Any, centers: Any) -> Any:
-        """[batch, clusters]: squared, or one minus the cosine, of inputs of length 1."""
-        if self._cosine:
-            return 1 - tf.matmul(inputs, tf.nn.l2_normalize(centers, 1), transpose_b=True)
-        squares = tf.reduce_sum(tf.square(inputs), 1, keepdims=True)
-        products = tf.matmul(inputs, centers, transpose_b=True)
-        return tf.maximum(squares - 2 * products + tf.reduce_sum(tf.square(centers), 1), 0.0)
-
-    def _chosen(self, inputs: Any, unit: Any) -> Any:
-        """The first centres."""
-        given = self._initial_clusters
-        if callable(given):
-            return given(inputs, self._num_clusters)
-        if not isinstance(given, str):
-            return tf.to_float(tf.convert_to_tensor(given))
-        count = tf.shape(unit)[0]
-        enough = tf.assert_greater_equal(
-            count, self._num_clusters, message="the first batch has fewer examples than there are clusters"
-        )
-        with tf.control_dependencies([enough]):
-            if given == self.RANDOM_INIT:
-                rows = tf.random_shuffle(tf.range(count), seed=self._seed)[: self._num_clusters]
-                return tf.gather(unit, rows)
-            return self._plus_plus(unit, count)
-
-    def _plus_plus(self, unit: Any, count: Any) -> Any:
-        """Each further centre is drawn by the distances to those before, the best of some candidates."""
-        chosen = tf.gather(unit, tf.random_uniform([1], 0, count, tf.int32, seed=self._seed))
-        for _ in range(1, self._num_clusters):
-            nearest = tf.reduce_min(self._distances(unit, chosen), 1)
-            drawn = tf.multinomial(tf.log(nearest + 1e-30)[None], self._retries, seed=self._seed)[0]
-            candidates = tf.gather(unit, drawn)
-            left = tf.minimum(nearest[:, None], self._distances(unit, candidates))
-            best = tf.argmin(tf.reduce_sum(left, 0))
-            chosen = tf.concat([chosen, candidates[best][None]], 0)
-        return chosen
-
-    def _moved(self, inputs: Any, index: Any, centers: Any, score: Any) -> Any:
-        """The operation that moves the centres."""
-        sums = tf.unsorted_segment_sum(inputs, index, self._num_clusters)
-        counts = tf.unsorted_segment_sum(tf.ones_like(inputs[:, :1]), index, self._num_clusters)
-        with tf.control_dependencies([score]):
-            if not self._mini_batch:
-                return tf.assign(centers, sums / (counts + _SMALL))
-            total = tf.get_variable(  # TensorFlow's name of the counts
-                "Variable", [self._num_clusters], initializer=tf.zeros_initializer(), trainable=False
-            )
-            if self._steps == 1:
-                now = tf.assign_add(total, counts[:, 0])[:, None]
-                return tf.assign_add(centers, (sums - counts * centers) / tf.maximum(now, 1.0))
-            return self._moved_later(sums, counts, total, centers)
-
-    def _moved_later(self, sums: Any, counts: Any, total: Any, centers: Any) -> Any:
-        """The operation that gathers sums, and moves the centres every so many steps."""
-        shape = centers.shape.as_list()
-        made: dict[str, Any] = {"initializer": tf.zeros_initializer(), "trainable": False}
-        all_sums = tf.get_variable("gathered_sums", shape, **made)
-        all_counts = tf.get_variable("gathered_counts", [shape[0], 1], **made)
-        gathered = [tf.assign_add(all_sums, sums), tf.assign_add(all_counts, counts)]
-
-        def move() -> Any:
-            now = tf.assign_add(total, gathered[1][:, 0])[:, None]
-            step = (gathered[0] - gathered[1] * centers) / tf.maximum(now, 1.0)
-            with tf.control_dependencies([tf.assign_add(centers, step)]):
-                return tf.group(
-                    tf.assign(all_sums, tf.zeros_like(sums)), tf.assign(all_counts, tf.zeros_like(counts))
-                )
-
-        with tf.control_dependencies(gathered):
-            last = tf.equal(tf.train.get_global_step() % self._steps, self._steps - 1)
-            return tf.cond(last, lambda: tf.group(move()), tf.no_op)
