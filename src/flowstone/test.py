@@ -17,6 +17,7 @@ from flowstone.testing.environment import (
     test_src_dir_path,
 )
 from flowstone.testing.graph_comparison import assert_equal_graph_def
+from flowstone.testing.local_cluster import create_local_cluster
 from flowstone.testing.stubs import StubOutForTesting
 from flowstone.testing.targets import (
     benchmark_config,

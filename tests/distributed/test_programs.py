@@ -3,6 +3,9 @@ kills."""
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -46,3 +49,24 @@ def test_replicas_that_wait_for_each_other_train_together(tmp_path: Path) -> Non
 def test_killed_tasks_come_back_and_the_training_ends_as_undisturbed(tmp_path: Path, seed: int) -> None:
     killed = killed_tasks.run(kills=4, seed=seed, folder=str(tmp_path), steps=1500)
     assert sum(killed.values()) >= 2
+
+
+ESTIMATOR = Path(__file__).parent / "programs" / "estimator.py"
+
+
+def estimator_lines(*arguments: str) -> list[str]:
+    """What a cluster prints that trains the Estimator; AssertionError unless it ends well."""
+    command = [sys.executable, "-m", "flowstone", "cluster", "up", *arguments]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return (ran.stdout + ran.stderr).splitlines()
+
+
+def test_an_estimator_is_trained_by_a_chief_a_worker_and_an_evaluator(tmp_path: Path) -> None:
+    tasks = ["--chief", "--workers", "1", "--ps", "1", "--evaluator"]
+    text = "\n".join(estimator_lines(*tasks, str(ESTIMATOR), str(tmp_path)))
+    loss = re.search(r"loss (\S+)", text)
+    assert loss, text
+    assert float(loss[1]) < 1e-3, text  # 5.25 before the first step
+    assert list(tmp_path.glob("model.ckpt-30?.index")), text
+    assert list((tmp_path / "eval").glob("events.*"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -129,10 +128,3 @@ def test_the_best_model_is_exported(tmp_path: Path) -> None:
 def test_what_does_not_fit_is_refused(make_one: Any, error: Any, message: str) -> None:
     with pytest.raises(error, match=message):
         make_one()
-
-
-def test_a_task_of_a_cluster_needs_servers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    cluster = {"chief": ["a:1"], "worker": ["b:1"]}
-    monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": cluster, "task": {"type": "chief", "index": 0}}))
-    with pytest.raises(tf.errors.UnimplementedError, match="run one process, without TF_CONFIG"):
-        tf.estimator.train_and_evaluate(make(tmp_path), Train(ones, 1), Eval(ones))

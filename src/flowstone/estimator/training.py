@@ -1,8 +1,8 @@
 """`train_and_evaluate`: training with an evaluation after checkpoints, and exports.
 
-One process does both. In a cluster (`TF_CONFIG`) the chief and the workers train, parameter servers hold the
-variables, and an evaluator, which is no part of the cluster, evaluates what the chief saves. A chief of the job
-"master" evaluates as well.
+One process does both. In a cluster (`TF_CONFIG`) the chief and the workers train, parameter servers hold
+the variables, and an evaluator, which is no part of the cluster, evaluates what the chief saves. A chief of
+the job "master" evaluates as well.
 """
 
 from __future__ import annotations

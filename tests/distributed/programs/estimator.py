@@ -26,7 +26,8 @@ def main(folder):
     )
     print(config.task_type, config.task_id, "ended with", result, flush=True)
     if config.task_type == "evaluator":
-        print("loss {:.6f}".format(estimator.evaluate(input_fn, steps=2)["average_loss"]), flush=True)  # noqa: UP032
+        loss = estimator.evaluate(input_fn, steps=2)["average_loss"]
+        print(f"loss {loss:.6f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ nearest_neighbors_op = op(
     "NearestNeighbors",
     "points: float, centers: float, k: int64 "
     "-> nearest_center_indices: int64, nearest_center_distances: float",
+    capturable=False,
 )
 nearest_neighbors_op.no_gradient()
 
