@@ -16,6 +16,10 @@ variable                   meaning
                            (`runtime/precision.py`)
 ``FLOWSTONE_CUDA_GRAPHS``  1 records the kernels of a step on one GPU as a CUDA graph, where shapes are static
                            (`runtime/cuda_graph.py`); a session's ``global_jit_level`` goes before it
+``FLOWSTONE_NATIVE``       0 compiles no machine code, 1 (the default) compiles clusters of small operations
+                           in the background, 2 when a step is planned (`native/`)
+``FLOWSTONE_NATIVE_EXACT`` 1 has machine code compute exponential functions and logarithms by SLEEF, to one
+                           unit in the last place, in about four times the time of its polynomials
 ``FLOWSTONE_TUNE_PROCESS`` 0 leaves the process's settings alone (`runtime/process.py`)
 ``FLOWSTONE_MACHINE``      the profile by which kernels are chosen: its name, or a file of ``flowstone
                            calibrate`` (`framework/machine.py`)
@@ -41,10 +45,12 @@ def _integer(name: str, default: int = 0) -> int:
 DEBUG: int = _integer("FLOWSTONE_DEBUG")
 CHECK: int = _integer("FLOWSTONE_CHECK")
 CUDA_GRAPHS: bool = _integer("FLOWSTONE_CUDA_GRAPHS") > 0
+NATIVE: int = _integer("FLOWSTONE_NATIVE", 1)
+NATIVE_EXACT: bool = _integer("FLOWSTONE_NATIVE_EXACT") > 0
 TF32: bool = _integer("FLOWSTONE_TF32") > 0
 TUNE_PROCESS: bool = _integer("FLOWSTONE_TUNE_PROCESS", 1) > 0
 MACHINE: str = os.environ.get("FLOWSTONE_MACHINE", "")
-CACHE: str = os.environ.get("XDG_CACHE_HOME") or "~/.cache"  # where calibrations are kept
+CACHE: str = os.environ.get("XDG_CACHE_HOME") or "~/.cache"  # where calibrations and machine code are kept
 ALLOCATOR_IS_SET: bool = any(name.startswith("MALLOC_") for name in os.environ) or (
     "glibc.malloc." in os.environ.get("GLIBC_TUNABLES", "")
 )  # by whoever started the process
