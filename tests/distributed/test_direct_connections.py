@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from flowstone.distributed import direct_connections as direct
+from flowstone.distributed import frames
 from flowstone.distributed.direct_connections import DirectConnection, DirectListener, connect
 from flowstone.framework import errors
 
@@ -26,8 +26,8 @@ class Ends:
 
     def frame(self, connection: DirectConnection, kind: int, step: int, text: str, payload: Any) -> None:
         self.frames.put((kind, step, text, bytes(payload)))
-        if kind == direct.RUN:
-            connection.send(direct.DONE, step, text, [b"answer"])
+        if kind == frames.RUN:
+            connection.send(frames.DONE, step, text, [b"answer"])
 
 
 @pytest.fixture
@@ -62,22 +62,22 @@ def test_frames_arrive_whole_and_in_order(ends: Ends, way: str) -> None:
     connection, answers = connected(ends, address)
     sizes = [0, 1, 100, 70_000, 3_000_000, 5]
     for i, size in enumerate(sizes):
-        connection.send(direct.PUSH, i, f"key ü {i}", [b"x" * (size // 2), b"y" * (size - size // 2)])
+        connection.send(frames.PUSH, i, f"key ü {i}", [b"x" * (size // 2), b"y" * (size - size // 2)])
     for i, size in enumerate(sizes):
         expected = b"x" * (size // 2) + b"y" * (size - size // 2)
-        assert ends.frames.get(timeout=10) == (direct.PUSH, i, f"key ü {i}", expected)
-    connection.send(direct.RUN, 1 << 62, "part")
-    assert answers.get(timeout=10) == (direct.DONE, 1 << 62, "part", b"answer")
+        assert ends.frames.get(timeout=10) == (frames.PUSH, i, f"key ü {i}", expected)
+    connection.send(frames.RUN, 1 << 62, "part")
+    assert answers.get(timeout=10) == (frames.DONE, 1 << 62, "part", b"answer")
 
 
 def test_both_ends_are_told_when_it_closes(ends: Ends) -> None:
     connection, answers = connected(ends)
-    connection.send(direct.PUSH, 1, "k")
+    connection.send(frames.PUSH, 1, "k")
     ends.frames.get(timeout=10)
     connection.close()
     assert ends.closed.get(timeout=10).task == "a task" and answers.get(timeout=10) is connection
     with pytest.raises(errors.UnavailableError, match="broke"):
-        connection.send(direct.PUSH, 1, "k")
+        connection.send(frames.PUSH, 1, "k")
 
 
 def test_who_does_not_know_the_secret_is_refused(ends: Ends) -> None:
@@ -100,7 +100,7 @@ def test_hostile_bytes_end_their_connection_alone(ends: Ends, seed: int) -> None
     with socket.create_connection(("127.0.0.1", address["port"]), 10) as stream:
         if seed % 2:
             hello = f"{address['secret']} somebody".encode()
-            stream.sendall(struct.pack("<BQIQ", direct.HELLO, 0, len(hello), 0) + hello)
+            stream.sendall(struct.pack("<BQIQ", frames.HELLO, 0, len(hello), 0) + hello)
             assert stream.recv(1) == b"+"
         stream.sendall(
             struct.pack("<BQIQ", choose.choice((0, 9, 255)), 0, choose.randrange(1 << 32), 1 << 50)
@@ -113,13 +113,13 @@ def test_hostile_bytes_end_their_connection_alone(ends: Ends, seed: int) -> None
             answer = b""
         assert answer == b""  # it was closed
     connection, _ = connected(ends)
-    connection.send(direct.PUSH, 1, "still there")
+    connection.send(frames.PUSH, 1, "still there")
     assert ends.frames.get(timeout=10)[2] == "still there"
 
 
 def test_the_reader_of_a_truncated_frame_ends(ends: Ends) -> None:
     connection, _ = connected(ends)
-    connection._stream.sendall(struct.pack("<BQIQ", direct.PUSH, 1, 3, 1000) + b"key" + b"too little")
+    connection._stream.sendall(struct.pack("<BQIQ", frames.PUSH, 1, 3, 1000) + b"key" + b"too little")
     connection.close()
     ends.closed.get(timeout=10)
     assert ends.frames.empty()
