@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ipaddress
 import threading
 import time
 from collections import defaultdict, deque
@@ -233,6 +234,10 @@ def _check_task(server_def: Any) -> None:
 def _listening_address(address: str, port: int) -> str:
     """Where to listen for requests to this address: on loopback alone, if that is what the cluster names."""
     host, _, own_port = address.rpartition(":")
-    if host in ("localhost", "127.0.0.1", "[::1]", ""):
-        return f"127.0.0.1:{port or own_port}"
-    return f"[::]:{port or own_port}"
+    if host in ("localhost", ""):
+        host = "127.0.0.1"
+    try:
+        is_loopback = ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:  # a name
+        is_loopback = False
+    return f"{host if is_loopback else '[::]'}:{port or own_port}"
