@@ -75,7 +75,7 @@ class Segment:
             fcntl.fcntl(self._file, fcntl.F_ADD_SEALS, seals)
             self._bytes = _mapping(self._file, _START + capacity)
         except BaseException:
-            os.close(self._file)
+            os.close(self.take_file())
             raise
 
     def take_file(self) -> int:
