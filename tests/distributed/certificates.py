@@ -13,21 +13,17 @@ def _openssl(folder: Path, *words: str) -> None:
     subprocess.run(["openssl", *words], cwd=folder, check=True, capture_output=True)
 
 
-def write_secrets(
-    folder: Path, token: str = "", names: str = "DNS:localhost,IP:127.0.0.1", authority: Path | None = None
-) -> Path:
-    """Writes ``ca.crt``, ``tls.crt``, ``tls.key`` for these names and, if it is given, ``token``. `authority`: an
-    earlier folder whose authority signs; a new one if None. Skips the test without openssl."""
+def write_secrets(folder: Path, token: str = "", names: str = "DNS:localhost,IP:127.0.0.1") -> Path:
+    """Writes ``ca.crt``, ``tls.crt``, ``tls.key`` for these names and, if it is given, ``token``.
+
+    Skips the test without openssl.
+    """
     if shutil.which("openssl") is None:
         pytest.skip("certificates are made by the command openssl, which is not installed")
     folder.mkdir(parents=True)
     key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
-    if authority is None:
-        more = ("-x509", "-days", "2", "-subj", "/CN=authority", "-keyout", "ca.key", "-out", "ca.crt")
-        _openssl(folder, "req", *key, *more)
-    else:
-        for name in ("ca.crt", "ca.key"):
-            shutil.copy(authority / name, folder)
+    more = ("-x509", "-days", "2", "-subj", "/CN=authority", "-keyout", "ca.key", "-out", "ca.crt")
+    _openssl(folder, "req", *key, *more)
     (folder / "extensions").write_text(f"subjectAltName={names}\n")
     _openssl(folder, "req", *key, "-subj", "/CN=task", "-keyout", "tls.key", "-out", "request")
     _openssl(

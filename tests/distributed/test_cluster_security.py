@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import random
 import socket
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -108,7 +109,7 @@ def test_secrets_do_not_show_when_printed() -> None:
 
 def test_folders_that_cannot_be_used(environment: Any, tmp_path: Path) -> None:
     environment(SECRETS=tmp_path / "nowhere")
-    with pytest.raises(errors.InvalidArgumentError, match="is no folder: .*nowhere"):
+    with pytest.raises(errors.InvalidArgumentError, match=r"is no folder: .*nowhere"):
         tf.Session("grpc://localhost:1").run(tf.constant(1))
     with pytest.raises(errors.InvalidArgumentError, match="is no folder"):
         TaskServer(clusters.server_def(clusters.cluster_of(ps=1), "ps", 0))
@@ -229,9 +230,9 @@ def test_clients_of_a_cluster_with_certificates(environment: Any, tmp_path: Path
 def test_a_certificate_for_another_host_is_not_taken(tmp_path: Path, environment: Any) -> None:
     secrets = certificates.write_secrets(tmp_path / "secrets", names="DNS:elsewhere")
     environment(SECRETS=secrets)
-    with clusters.running(worker=1) as cluster, clusters.by_messages():
-        with pytest.raises(tf.errors.UnavailableError):
-            tf.Session(cluster.target()).run(tf.constant(1.0))
+    refused = pytest.raises(tf.errors.UnavailableError)
+    with clusters.running(worker=1) as cluster, clusters.by_messages(), refused:
+        tf.Session(cluster.target()).run(tf.constant(1.0))
     security = cluster_security()
     listener = direct_connections.DirectListener("127.0.0.1", print, print, security)
     listener.start()
@@ -248,16 +249,23 @@ def test_a_certificate_for_another_host_is_not_taken(tmp_path: Path, environment
 
 
 def test_noise_where_a_handshake_is_expected(tmp_path: Path, environment: Any) -> None:
-    secrets = certificates.write_secrets(tmp_path / "secrets")
-    environment(SECRETS=secrets)
+    environment(SECRETS=certificates.write_secrets(tmp_path / "secrets"))
+    noises = [b"\0" * 100, b"\x16\x03\x01\xff\xff" + b"x" * 70_000, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"]
+    choose = random.Random(0)
+    noises += [b"\x16\x03\x01\x01\x00\x01" + choose.randbytes(400) for _ in range(10)]
     with clusters.running(worker=1) as cluster:
         address = cluster.target().removeprefix("grpc://")
-        for noise in (b"\0" * 100, b"\x16\x03\x01\xff\xff" + b"x" * 70_000, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"):
-            host, _, port = address.partition(":")
-            with socket.create_connection((host, int(port)), 10) as stream:
-                stream.sendall(noise)
-        time.sleep(0.1)
+        direct = cluster.servers["worker", 0]._direct
+        for port in (int(address.rpartition(":")[2]), json.loads(direct.address())["port"]):
+            for noise in noises:
+                with socket.create_connection(("127.0.0.1", port), 10) as stream:
+                    stream.sendall(noise)
         assert Caller(address, cluster_security()).call(STATUS, b"")
+        connection = direct_connections.connect(
+            "a", "127.0.0.1", direct.address(), print, print, cluster_security()
+        )
+        assert connection is not None
+        connection.close()
 
 
 # ---- who can reach a server

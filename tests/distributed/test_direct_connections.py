@@ -27,7 +27,6 @@ from flowstone.distributed.direct_connections import DirectConnection, DirectLis
 from flowstone.distributed.shared_segments import can_share
 from flowstone.framework import errors, machine
 
-
 SOURCE = str(Path(direct_connections.__file__).parents[2])
 SHARED_BYTES = machine.current().profile.shared_payload
 

@@ -13,8 +13,8 @@ Each task finds its place in the variable TF_CONFIG. In the program's arguments 
 --worker_hosts instead. Without a program the tasks are servers, which other programs use.
 
 The tasks of `up` know each other by a token that is made for them, unless FLOWSTONE_CLUSTER_TOKEN says
-another one (or, empty, none). A folder of secrets (--secrets, FLOWSTONE_CLUSTER_SECRETS) has a token of yours and
-certificates: token, ca.crt, tls.crt, tls.key.
+another one (or, empty, none). A folder of secrets (--secrets, FLOWSTONE_CLUSTER_SECRETS) has a token of yours
+and certificates: token, ca.crt, tls.crt, tls.key.
 """
 
 from __future__ import annotations

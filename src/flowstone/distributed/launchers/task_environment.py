@@ -96,7 +96,9 @@ def security_variables(program: Program, given: Mapping[str, str]) -> dict[str, 
     """What the environment of all tasks says of the cluster's token and certificates: what `given` says, the
     launcher's own. If that is nothing, a token made for this cluster, by which its tasks alone know each
     other; but plain servers are for programs elsewhere, which could not know it."""
-    found = {name: given[name] for name in (_TOKEN, _SECRETS, _NAME) if name in given}
+    found = {name: given[name] for name in (_SECRETS, _NAME) if given.get(name)}
+    if _TOKEN in given:  # also an empty one, by which somebody says that there is none
+        found[_TOKEN] = given[_TOKEN]
     if program.path and _TOKEN not in found and _SECRETS not in found:
         found[_TOKEN] = secrets.token_urlsafe(24)
     return found
