@@ -64,6 +64,10 @@ def lines() -> Iterator[list[str]]:
     log.get_logger().removeHandler(handler)
 
 
+def ignore(*_: Any) -> None:
+    """What happens on a connection does not matter here."""
+
+
 def run_over_tasks(cluster: clusters.Cluster) -> None:
     """A step over all tasks with small and large values, in messages from the client as well."""
     with tf.Graph().as_default():
@@ -234,16 +238,16 @@ def test_a_certificate_for_another_host_is_not_taken(tmp_path: Path, environment
     with clusters.running(worker=1) as cluster, clusters.by_messages(), refused:
         tf.Session(cluster.target()).run(tf.constant(1.0))
     security = cluster_security()
-    listener = direct_connections.DirectListener("127.0.0.1", print, print, security)
+    listener = direct_connections.DirectListener("127.0.0.1", ignore, ignore, security)
     listener.start()
     try:
         address = listener.address()
-        connection = direct_connections.connect("a", "127.0.0.1", address, print, print, security)
+        connection = direct_connections.connect("a", "127.0.0.1", address, ignore, ignore, security)
         assert connection is None
         environment(SECRETS=secrets, NAME="elsewhere")
         named = cluster_security()
-        assert direct_connections.connect("a", "127.0.0.1", address, print, print, named) is not None
-        assert direct_connections.connect("a", "127.0.0.1", address, print, print) is None  # in plain text
+        assert direct_connections.connect("a", "127.0.0.1", address, ignore, ignore, named) is not None
+        assert direct_connections.connect("a", "127.0.0.1", address, ignore, ignore) is None  # in plain text
     finally:
         listener.stop()
 
@@ -262,7 +266,7 @@ def test_noise_where_a_handshake_is_expected(tmp_path: Path, environment: Any) -
                     stream.sendall(noise)
         assert Caller(address, cluster_security()).call(STATUS, b"")
         connection = direct_connections.connect(
-            "a", "127.0.0.1", direct.address(), print, print, cluster_security()
+            "a", "127.0.0.1", direct.address(), ignore, ignore, cluster_security()
         )
         assert connection is not None
         connection.close()

@@ -22,9 +22,9 @@ import numpy as np
 import pytest
 import torch
 
-from flowstone.distributed import direct_connections, frames, shared_segments
+from flowstone.distributed import direct_connections, frames, shared_blocks
 from flowstone.distributed.direct_connections import DirectConnection, DirectListener, connect
-from flowstone.distributed.shared_segments import can_share
+from flowstone.distributed.shared_blocks import can_share
 from flowstone.framework import errors, machine
 
 SOURCE = str(Path(direct_connections.__file__).parents[2])
@@ -114,7 +114,7 @@ def test_large_payloads_go_through_shared_memory_in_both_directions(ends: Ends) 
         for step in range(5):
             connection.send(frames.PUSH, step, "key", [content[:1000], content[1000:]])
             assert ends.frames.get(timeout=10) == (frames.PUSH, step, "key", content)
-    assert 2 <= connection._pool._count <= 4  # segments are taken again
+    assert 2 <= connection._pool._count <= 4  # blocks are taken again
     (accepted,) = ends.listener._connections
     wait_until(lambda: shares(accepted))
     accepted.send(frames.DONE, 7, "", [bytes(3_000_000)])
@@ -147,7 +147,7 @@ def test_without_shared_memory_payloads_go_over_the_socket(
     ends: Ends, missing: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if missing == "files":
-        monkeypatch.setattr(shared_segments.Segment, "__init__", lambda *_: os.open("/nowhere", 0))
+        monkeypatch.setattr(shared_blocks.Block, "__init__", lambda *_: os.open("/nowhere", 0))
     else:
         monkeypatch.setattr(direct_connections, "can_share", lambda: False)
     connection, _ = connected(ends)
@@ -157,18 +157,18 @@ def test_without_shared_memory_payloads_go_over_the_socket(
     for step in range(3):
         connection.send(frames.PUSH, step, "k", [content])
         assert ends.frames.get(timeout=10) == (frames.PUSH, step, "k", content)
-    assert not connection._pool._segments
+    assert not connection._pool._blocks
 
 
 @needs_shared_memory
-@pytest.mark.parametrize("attack", ["unknown segment", "no file", "unsealed", "too large", "over tcp"])
-def test_hostile_segments_end_their_connection_alone(ends: Ends, attack: str) -> None:
+@pytest.mark.parametrize("attack", ["unknown block", "no file", "unsealed", "too large", "over tcp"])
+def test_hostile_blocks_end_their_connection_alone(ends: Ends, attack: str) -> None:
     address = json.loads(ends.listener.address())
     if attack == "over tcp":
         address["unix"] = ""
     before = len(os.listdir("/proc/self/fd"))
     connection, answers = connected(ends, address)
-    header = frames.header(frames.SEGMENT, 1, 0, 0)
+    header = frames.header(frames.BLOCK, 1, 0, 0)
     stream = connection._stream
     if attack in ("unsealed", "too large"):
         file = os.memfd_create("x", os.MFD_ALLOW_SEALING)
@@ -177,7 +177,7 @@ def test_hostile_segments_end_their_connection_alone(ends: Ends, attack: str) ->
             fcntl.fcntl(file, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK)
         socket.send_fds(stream, [header], [file])
         os.close(file)
-    elif attack != "unknown segment":
+    elif attack != "unknown block":
         stream.sendall(header)
     with contextlib.suppress(OSError):
         shared = frames.header(frames.PUSH | frames.SHARED, 1, 0, 1_000_000)

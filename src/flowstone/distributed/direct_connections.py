@@ -4,7 +4,7 @@ gRPC costs a Python process a fifth of a millisecond a request. What a step exch
 (its requests to workers and the tensors) goes over sockets instead: Unix domain sockets within a host, TCP
 between hosts, encrypted if the cluster has certificates. A tensor's memory is handed to the system as it is,
 and read into the memory that the receiver will use; within a host, large ones go through memory that both
-share (`shared_segments`), once each end has said that it can (``CAN_SHARE``).
+share (`shared_blocks`), once each end has said that it can (``CAN_SHARE``).
 
 A server tells where it listens, and the secret that a connection begins with, by a request of gRPC
 (``/flowstone.Direct/Address``), to those alone who know the cluster's token; who cannot connect uses gRPC for
@@ -28,7 +28,7 @@ from typing import Any
 from flowstone.distributed import frames
 from flowstone.distributed.cluster_security import OPEN, ClusterSecurity
 from flowstone.distributed.frames import HELLO, FrameReader, header
-from flowstone.distributed.shared_segments import MappedSegments, SegmentPool, can_share
+from flowstone.distributed.shared_blocks import BlockPool, MappedBlocks, can_share
 from flowstone.distributed.tls_stream import TlsStream
 from flowstone.framework import errors, machine
 from flowstone.framework import logging as log
@@ -55,7 +55,7 @@ class DirectConnection:
         self.task = ""  # that began the connection, where it was accepted
         self._shares = stream.family == getattr(socket, "AF_UNIX", None) and can_share()
         self._least_shared = NEVER  # bytes of a payload; until the other end says that it can
-        self._pool, self._mapped = SegmentPool(), MappedSegments()
+        self._pool, self._mapped = BlockPool(), MappedBlocks()
         for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
             stream.setsockopt(socket.SOL_SOCKET, option, _SOCKET_BUFFER)
 
@@ -81,22 +81,22 @@ class DirectConnection:
             self._send([header(kind, step, len(words), size) + words, *parts])
 
     def _shared(self, size: int, parts: Sequence[Any]) -> int:
-        """The number of the segment into which it has copied a payload; 0 if there is none."""
+        """The number of the block into which it has copied a payload; 0 if there is none."""
         with self._sending:
             taken = self._pool.take(size)
             for number in self._pool.dropped():
                 self._send([header(frames.FORGET, number, 0, 0)])
             if taken is None:
                 return 0
-            segment, is_new = taken
+            block, is_new = taken
             if is_new:
-                file = segment.take_file()
+                file = block.take_file()
                 try:
-                    self._send([header(frames.SEGMENT, segment.number, 0, 0)], file)
+                    self._send([header(frames.BLOCK, block.number, 0, 0)], file)
                 finally:
                     os.close(file)
-        segment.write(parts)
-        return segment.number
+        block.write(parts)
+        return block.number
 
     def _send(self, buffers: list[Any], file: int | None = None) -> None:
         """Sends bytes, and a file with them."""
@@ -133,7 +133,7 @@ class DirectConnection:
             reader.close()
             with self._sending:
                 self._least_shared = NEVER
-                self._pool, self._mapped = SegmentPool(), MappedSegments()
+                self._pool, self._mapped = BlockPool(), MappedBlocks()
             self._on_closed(self)
 
     def _take(self, reader: FrameReader) -> bool:
@@ -151,7 +151,7 @@ class DirectConnection:
             raise ValueError("a frame about shared memory came from another host")
         elif kind == frames.CAN_SHARE:
             self._least_shared = machine.current().profile.shared_payload
-        elif kind == frames.SEGMENT:
+        elif kind == frames.BLOCK:
             self._mapped.add(step, reader.take_file())
         else:
             self._mapped.forget(step)

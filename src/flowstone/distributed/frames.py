@@ -2,8 +2,8 @@
 
     kind (1 byte), step (8), length of the text (4), length of the payload (8), text, payload
 
-With the bit `SHARED` in its kind, the payload lies in a segment that both ends share, whose number (8 bytes)
-stands in its place (`shared_segments`). A frame of the kind `SEGMENT` brings the file of a new one, whose
+With the bit `SHARED` in its kind, the payload lies in a block that both ends share, whose number (8 bytes)
+stands in its place (`shared_blocks`). A frame of the kind `BLOCK` brings the file of a new one, whose
 number is its step. Integers are little-endian. No frame holds code or pickled objects.
 
 >>> header(PUSH, 7, 3, 5).hex()
@@ -21,13 +21,26 @@ from typing import Any, NamedTuple
 import numpy as np
 
 __all__ = [
-    "ABORT", "CAN_SHARE", "CLEAN", "DONE", "FAILED", "FORGET", "HELLO", "NUMBER", "PUSH", "RUN", "SEGMENT",
-    "SHARED", "Frame", "FrameReader", "header",
+    "ABORT",
+    "BLOCK",
+    "CAN_SHARE",
+    "CLEAN",
+    "DONE",
+    "FAILED",
+    "FORGET",
+    "HELLO",
+    "NUMBER",
+    "PUSH",
+    "RUN",
+    "SHARED",
+    "Frame",
+    "FrameReader",
+    "header",
 ]  # fmt: skip
 
-HELLO, RUN, DONE, FAILED, PUSH, CLEAN, ABORT, CAN_SHARE, SEGMENT, FORGET = range(1, 11)  # kinds of frames
+HELLO, RUN, DONE, FAILED, PUSH, CLEAN, ABORT, CAN_SHARE, BLOCK, FORGET = range(1, 11)  # kinds of frames
 SHARED = 0x80
-NUMBER = struct.Struct("<Q")  # of a segment
+NUMBER = struct.Struct("<Q")  # of a block
 _HEADER = struct.Struct("<BQIQ")
 _MOST_TEXT = 1 << 24
 _MOST_PAYLOAD = 1 << 40
@@ -38,7 +51,7 @@ _MOST_FILES = 64  # that were read before their frames
 
 
 class Frame(NamedTuple):
-    """A frame as it was read. `payload`: memory that nobody else has, or the number of a segment."""
+    """A frame as it was read. `payload`: memory that nobody else has, or the number of a block."""
 
     kind: int
     step: int
@@ -85,7 +98,7 @@ class FrameReader:
     def take_file(self) -> int:
         """The file that came with a frame; the caller closes it. ValueError if there is none."""
         if not self._files:
-            raise ValueError("a segment came without its file")
+            raise ValueError("a block came without its file")
         return self._files.pop(0)
 
     def close(self) -> None:
