@@ -123,6 +123,11 @@ def test_without_memory_to_share_there_is_no_block(monkeypatch: pytest.MonkeyPat
     monkeypatch.undo()
     monkeypatch.setattr(os, "posix_fallocate", refuse)
     assert BlockPool().take(1000) is None and open_files() == files
+    shared_blocks._has_made_one.cache_clear()
+    assert not can_share()  # a sandbox that does not let it
+    monkeypatch.undo()
+    shared_blocks._has_made_one.cache_clear()
+    assert can_share()
     monkeypatch.delattr(os, "memfd_create")
     assert not can_share() and BlockPool().take(1000) is None
 

@@ -25,6 +25,7 @@ long (a variable took the value over) are the receiver's alone after a while. Wh
 
 from __future__ import annotations
 
+import functools
 import os
 import weakref
 from collections.abc import Sequence
@@ -50,7 +51,17 @@ _PARTS = 8  # sizes are multiples of an eighth of a power of two
 
 def can_share() -> bool:
     """Whether this system has memory that can be given to another process by a socket."""
-    return hasattr(os, "memfd_create") and fcntl is not None and os.path.exists("/proc/self/fd")
+    return hasattr(os, "memfd_create") and fcntl is not None and _has_made_one()
+
+
+@functools.cache
+def _has_made_one() -> bool:
+    """Whether this process could make and map such memory when it tried; sandboxes may not allow it."""
+    try:
+        Block(0, _LEAST)
+    except (OSError, RuntimeError, ValueError):
+        return False
+    return True
 
 
 def _mapping(file: int, size: int) -> Any:
