@@ -34,6 +34,7 @@ from flowstone.framework import logging as log
 __all__ = [
     "ABORT",
     "CLEAN",
+    "COLLECT",
     "DONE",
     "FAILED",
     "PUSH",
@@ -43,7 +44,7 @@ __all__ = [
     "connect",
 ]
 
-HELLO, RUN, DONE, FAILED, PUSH, CLEAN, ABORT = range(1, 8)  # kinds of frames
+HELLO, RUN, DONE, FAILED, PUSH, CLEAN, ABORT, COLLECT = range(1, 9)  # kinds of frames
 _HEADER = struct.Struct("<BQIQ")
 _MOST_TEXT = 1 << 24
 _MOST_PAYLOAD = 1 << 40
@@ -137,7 +138,7 @@ class _Reader:
         if not self._have(_HEADER.size):
             return None
         kind, step, words, size = _HEADER.unpack_from(self._view, self._start)
-        if not HELLO <= kind <= ABORT or words > _MOST_TEXT or size > _MOST_PAYLOAD:
+        if not HELLO <= kind <= COLLECT or words > _MOST_TEXT or size > _MOST_PAYLOAD:
             raise ValueError(f"a frame of kind {kind} with {words} and {size} bytes is malformed")
         self._start += _HEADER.size
         text = str(self._take(words), "utf-8", "replace") if words else ""

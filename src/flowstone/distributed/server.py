@@ -9,6 +9,7 @@ from collections import defaultdict, deque
 from typing import Any
 
 from flowstone.distributed import direct_connections as direct
+from flowstone.distributed.collective_links import TaskCollectives
 from flowstone.distributed.direct_connections import DirectConnection, DirectListener
 from flowstone.distributed.master import Master
 from flowstone.distributed.neighbours import ADDRESS, CLOCK, Neighbour, error_of_text, error_text
@@ -44,12 +45,14 @@ class TaskServer:
         self._ended = threading.Event()
         config = self.server_def.default_session_config
         devices = session_devices(config, self.task)
-        self._worker = Worker(self.task, devices, lambda step: _Others(self, step))
         self._neighbours = {
             task: Neighbour(task, address, self.task, self._lost)
             for task, address in addresses.items()
             if task != self.task
         }
+        host = addresses[self.task].rpartition(":")[0]
+        self._collectives = TaskCollectives(self.task, host, self._neighbours, config)
+        self._worker = Worker(self.task, devices, lambda step: _Others(self, step), self._collectives.of)
         links: dict[str, WorkerLink] = {task: RemoteLink(each) for task, each in self._neighbours.items()}
         links[self.task] = LocalLink(self._worker)
         self.master = Master(self.task, links, config)
@@ -95,6 +98,7 @@ class TaskServer:
         masters.pop(self.target, None)
         self.master.end()
         self._worker.end()
+        self._collectives.end()
         self._listener.stop()
         self._direct.stop()
         self._has_late.set()
@@ -124,6 +128,8 @@ class TaskServer:
             self._worker.clean_up(step)
         elif kind == direct.ABORT:
             self._worker.fail(step, error_of_text(text))
+        elif kind == direct.COLLECT:
+            self._collectives.asked(connection, step, text, payload)
 
     def _run(self, connection: DirectConnection, session: str, graph: str, step: int, payload: Any) -> None:
         try:
@@ -147,6 +153,7 @@ class TaskServer:
             self._worker.clean_up(step)
 
     def _lost(self, task: str) -> None:
+        self._collectives.lost(task)
         self._worker.lost(task, errors.UnavailableError(None, None, f"The connection to {task} broke"))
 
     # ---- values of other tasks

@@ -344,6 +344,12 @@ def _contradiction(first: Offer, offer: Offer) -> errors.OpError | None:
             f"Shape mismatch {where}: {first.member} has the shape {format_dims(first.dims)}, but "
             f"{offer.member} has {format_dims(offer.dims)}",
         )
+    if first.stays != offer.stays:
+        kept, other = (first, offer) if first.stays else (offer, first)
+        return _internal(
+            f"{kept.member} exchanges large values with other tasks {where}, and {other.member} cannot: its "
+            "torch has no Gloo"
+        )
     if (first.merge, first.final) != (offer.merge, offer.final):
         return _internal(
             f"{first.member} merges by {first.merge}, {first.final} {where}, but {offer.member} by "

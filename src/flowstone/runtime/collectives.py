@@ -46,10 +46,11 @@ class Collectives:
 
     def __init__(self, task: str) -> None:
         self.task = task
+        self.local: Collectives = self  # where those of this task alone meet
         self._groups = CollectiveGroups()
         self._lock = threading.Lock()
         self._numbers = itertools.count(1)
-        self._ended: deque[int] = deque()  # steps that are over; a finaliser may not wait for the lock
+        self._ended: deque[Any] = deque()  # steps that are over; a finaliser may not wait for the lock
 
     def join(self, step: Step, done: Done, offer: Offer, timeout_s: float = 0.0) -> None:
         """Offers a value. Later, or at once, ``done((result,), None)`` or ``done(None, error)``.
@@ -69,6 +70,12 @@ class Collectives:
         with self._lock:
             found = self._groups.fail_all(error)
         self._follow(found)
+
+    def begin_program(self) -> None:
+        """What failed before concerns nobody any more: a session begins."""
+        with self._lock:
+            self._forget()
+            self._groups.forget_failures()
 
     def __len__(self) -> int:
         """How many steps take part in something."""
@@ -104,13 +111,13 @@ class Collectives:
 
     # ---- what happens to offers; a task of a cluster asks another one
 
-    def _offer(self, number: int, report: Done, offer: Offer) -> None:
+    def _offer(self, number: Any, report: Done, offer: Offer, task: str = "") -> None:
         with self._lock:
             self._forget()
-            found = self._groups.join(number, self.task, report, offer)
+            found = self._groups.join(number, task or self.task, report, offer)
         self._follow(found)
 
-    def _fail(self, number: int, error: errors.OpError) -> None:
+    def _fail(self, number: Any, error: errors.OpError) -> None:
         with self._lock:
             self._forget()
             found = self._groups.fail(number, error)

@@ -70,7 +70,7 @@ def _member(node: Node, env: Environment, kind: str) -> Any:
             done(None, _invalid(f"group_size is {size}, but a group has at least one member"))
             return
         offer = Offer(
-            kind, group, size, instance, member, name, dtype, tuple(dims), merge, final, sends, value
+            kind, group, size, instance, member, name, dtype, tuple(dims), merge, final, sends, value=value
         )
         collectives.join(step, here, offer, timeout_s)
 

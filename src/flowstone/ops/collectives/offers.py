@@ -13,8 +13,8 @@ REDUCE, GATHER, BROADCAST, SCATTER, EXCHANGE = "reduce", "gather", "broadcast", 
 class Offer(NamedTuple):
     """What a node brings: the kind of the operation; the keys and the number of members of its group; the
     member that it is (its device's name, for most kinds); the name of the node; type and shape of its value,
-    how values are merged, what is done with the result; whether it is the source, of a broadcast; the
-    value."""
+    how values are merged, what is done with the result; whether it is the source, of a broadcast;
+    whether the value stays with its member, who exchanges it with the others; the value."""
 
     kind: str
     group: Hashable
@@ -27,4 +27,5 @@ class Offer(NamedTuple):
     merge: str = ""
     final: str = ""
     is_source: bool = False
+    stays: bool = False
     value: Any = None
