@@ -13,6 +13,7 @@ Where torch has no Gloo, `Exchange.wants` is False for all, and values go to the
 from __future__ import annotations
 
 import datetime
+import hashlib
 import heapq
 import itertools
 import math
@@ -40,8 +41,8 @@ _MEETING = datetime.timedelta(seconds=60)  # for members to form a group
 
 
 class Invitation(NamedTuple):
-    """To take part in an operation: the communicator and the address of its store, this member's rank among
-    `size`, the turn, and the rank of a broadcast's source."""
+    """To take part in an operation: the communicator (its members' name, and a number) and the address of its
+    store, this member's rank among `size`, the turn, and the rank of a broadcast's source."""
 
     communicator: str
     host: str
@@ -82,7 +83,8 @@ class Inviter:
             if self._store is None:
                 self._store = _listening_store(self._host)
             if members not in self._known:
-                self._known[members] = secrets.token_hex(8), itertools.count()
+                named = hashlib.sha256("\n".join(members).encode()).hexdigest()[:16]
+                self._known[members] = f"{named}:{secrets.token_hex(8)}", itertools.count()
             name, turns = self._known[members]
             turn, port = next(turns), self._store.port
         return [
@@ -136,8 +138,13 @@ class Exchange:
         key = invitation.communicator, invitation.rank
         with self._lock:
             found = self._communicators.get(key)
+            replaced = []
             if found is None:
+                replaced = [other for other in self._communicators if _is_like(other, key)]
+                replaced = [self._communicators.pop(other) for other in replaced]
                 found = self._communicators[key] = _Communicator(invitation, self._host, self._failed)
+        for each in replaced:
+            each.end()
         found.add(invitation, offer, report)
 
     def end(self) -> None:
@@ -151,6 +158,11 @@ class Exchange:
         with self._lock:
             self._communicators.pop((communicator, rank), None)
         self._broke(communicator)
+
+
+def _is_like(one: tuple[str, int], other: tuple[str, int]) -> bool:
+    """Whether two communicators have the same members, of whom this is the same one."""
+    return one[1] == other[1] and one[0].partition(":")[0] == other[0].partition(":")[0]
 
 
 class _Communicator:
@@ -176,7 +188,7 @@ class _Communicator:
 
     def end(self) -> None:
         """Runs no more."""
-        self._end(errors.CancelledError(None, None, "The server is shutting down."))
+        self._end(errors.UnavailableError(None, None, "The exchange of values has ended"))
 
     def _end(self, error: errors.OpError) -> None:
         with self._changed:

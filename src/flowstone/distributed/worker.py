@@ -306,6 +306,7 @@ class Worker:
         with self._lock:
             step = self._steps.cleaned(number)
         if step is not None:
+            step.is_over = True
             step.cancel(errors.AbortedError(None, None, f"Step {number:016x} is over"))
 
     def lost(self, task: str, error: BaseException) -> None:
@@ -422,5 +423,10 @@ def _traced(step: Step, trace: Trace) -> Step:
     """A step with a trace, at the same rendezvous, that ends early when `step` does."""
     traced = TracedStep(trace)
     traced.rendezvous = step.rendezvous
-    step.on_cancel(lambda: traced.cancel(step.error))
+
+    def end() -> None:
+        traced.is_over = step.is_over
+        traced.cancel(step.error)
+
+    step.on_cancel(end)
     return traced

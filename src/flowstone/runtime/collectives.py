@@ -94,6 +94,8 @@ class Collectives:
         return found
 
     def _cancelled(self, number: int, step: Step | None) -> None:
+        if step is not None and step.is_over:
+            return
         error = None if step is None else step.error
         if not isinstance(error, errors.OpError):
             error = errors.CancelledError(None, None, "The step ended early." if error is None else str(error))
