@@ -1,9 +1,9 @@
 """Synchronous data parallelism without a parameter server: every replica has the model, and they add up.
 
-White paper, section 7. Each replica computes the gradients of its share of the batch, and has variables of its
-own. The gradients of all replicas are averaged by `all_reduce`, and each replica applies the same update to
-its variables, so that they stay equal: to the weights that one device would have after the same batches. At
-the start, the first replica sends its variables to the others.
+White paper, section 7. Each replica computes the gradients of its share of the batch, and has variables of
+its own. The gradients of all replicas are averaged by `all_reduce`, and each replica applies the same update
+to its variables, so that they stay equal: to the weights that one device would have after the same batches.
+At the start, the first replica sends its variables to the others.
 
 In one process the replicas are on the devices ``/cpu:0``, ``/cpu:1`` …:
 
@@ -133,7 +133,7 @@ def train_as_task(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--replicas", type=int, default=4, help="replicas, if this is no task of a cluster (4)")
+    parser.add_argument("--replicas", type=int, default=4, help="replicas, outside a cluster (4)")
     parser.add_argument("--steps", type=int, default=300, help="updates (300)")
     parser.add_argument("--batch", type=int, default=128, help="examples a step, of all replicas (128)")
     parser.add_argument("--save", help="a file (.npz) for the weights")

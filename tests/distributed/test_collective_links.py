@@ -144,9 +144,7 @@ def test_one_session_over_both_tasks(cluster: clusters.Cluster, connection: None
             assert session.run(totals, options=LIMIT) == [[3.0], [3.0]]
 
 
-def test_large_values_do_not_pass_the_leader(
-    members: list[Member], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_large_values_do_not_pass_the_leader(members: list[Member], monkeypatch: pytest.MonkeyPatch) -> None:
     """Without Gloo they do; the results are the same."""
     turns: list[str] = []
     exchanged = collective_exchange._exchanged
@@ -288,7 +286,7 @@ def test_who_leads() -> None:
     "text",
     ["", "[]", "{}", "nonsense", '{"step": 1}', '{"step": "x", "failed": ""}', '{"step": 1, "ended": 3}',
      '{"step": 1, "kind": 1, "group": 1, "size": 2, "instance": 1, "member": "a", "node": "n", "dtype": "q",'
-     ' "dims": [1], "merge": "", "final": "", "is_source": 0, "stays": 0, "has_value": 1}'],
+     ' "dims": [1], "merge": "", "is_mean": 0, "is_source": 0, "stays": 0, "has_value": 1}'],
 )  # fmt: skip
 def test_malformed_requests_are_answered(cluster: clusters.Cluster, text: str) -> None:
     answers: list[str] = []

@@ -24,7 +24,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import torch
-import torch.distributed as dist
+import torch.distributed
 from torch._C import _InferenceMode
 
 from flowstone.distributed.task_names import task_of
@@ -34,6 +34,8 @@ from flowstone.runtime.collective_values import divided
 from flowstone.runtime.collectives import Done
 
 __all__ = ["Exchange", "Invitation", "Inviter", "itself"]
+
+dist: Any = torch.distributed  # whose annotations lack much of what it has
 
 _LARGE_BYTES = 1 << 18  # below, the way to the leader and back is shorter
 _PATIENCE = datetime.timedelta(seconds=300)
@@ -55,7 +57,7 @@ class Invitation(NamedTuple):
 
 def is_available() -> bool:
     """Whether torch can form process groups."""
-    return dist.is_available() and dist.is_gloo_available()
+    return bool(dist.is_available() and dist.is_gloo_available())
 
 
 def itself(host: str) -> str:
@@ -138,10 +140,10 @@ class Exchange:
         key = invitation.communicator, invitation.rank
         with self._lock:
             found = self._communicators.get(key)
-            replaced = []
+            replaced: list[_Communicator] = []
             if found is None:
-                replaced = [other for other in self._communicators if _is_like(other, key)]
-                replaced = [self._communicators.pop(other) for other in replaced]
+                like = [other for other in self._communicators if _is_like(other, key)]
+                replaced = [self._communicators.pop(other) for other in like]
                 found = self._communicators[key] = _Communicator(invitation, self._host, self._failed)
         for each in replaced:
             each.end()
@@ -239,10 +241,6 @@ def _process_group(first: Invitation, host: str) -> Any:
 
 # ---- operations
 
-_OPS = {
-    "Add": dist.ReduceOp.SUM, "Mul": dist.ReduceOp.PRODUCT, "Min": dist.ReduceOp.MIN, "Max": dist.ReduceOp.MAX,
-} if is_available() else {}  # fmt: skip
-
 
 def _exchanged(group: Any, invitation: Invitation, offer: Offer) -> torch.Tensor:
     return _EXCHANGES[offer.kind](group, invitation, offer)
@@ -257,13 +255,14 @@ def _on_host(offer: Offer) -> torch.Tensor:
 def _reduced(group: Any, invitation: Invitation, offer: Offer) -> torch.Tensor:
     total = _on_host(offer)
     options = dist.AllreduceOptions()
-    options.reduceOp = _OPS[offer.merge]
+    options.reduceOp = getattr(dist.ReduceOp, offer.merge.upper())
     group.allreduce([total], options).wait()
     return divided(total, offer)
 
 
 def _scattered(group: Any, invitation: Invitation, offer: Offer) -> torch.Tensor:
-    return _reduced(group, invitation, offer).chunk(invitation.size)[invitation.rank].clone()
+    parts: Sequence[torch.Tensor] = _reduced(group, invitation, offer).chunk(invitation.size)
+    return parts[invitation.rank].clone()
 
 
 def _gathered(group: Any, invitation: Invitation, offer: Offer) -> torch.Tensor:

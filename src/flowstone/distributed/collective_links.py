@@ -33,7 +33,7 @@ from flowstone.runtime.collectives import Collectives, Done
 __all__ = ["ClusterCollectives", "LeaderLink", "LeadingCollectives", "TaskCollectives", "leader_of"]
 
 _PATIENCE_S = 0.2  # between attempts to reach the leader
-_FIELDS = ("kind", "group", "size", "instance", "member", "node", "dtype", "dims", "merge", "final")
+_FIELDS = ("kind", "group", "size", "instance", "member", "node", "dtype", "dims", "merge")
 
 
 class LeaderLink(Protocol):
@@ -65,7 +65,9 @@ class LeadingCollectives(Collectives):
             step = connection, int(wanted["step"])
             offer = None if "failed" in wanted or "broke" in wanted else _read_offer(wanted, payload)
         except (ValueError, KeyError, TypeError, AttributeError, errors.OpError) as error:
-            log.warning("A request of %s about collective operations is malformed: %s", connection.task, error)
+            log.warning(
+                "A request of %s about collective operations is malformed: %s", connection.task, error
+            )
             answer(json.dumps({"error": error_text(_malformed(error))}), ())
             return
         self._ended.extend(ended)
@@ -125,7 +127,7 @@ def _malformed(error: BaseException) -> errors.OpError:
 def _read_offer(wanted: Mapping[str, Any], payload: Any) -> Offer:
     """The offer of a request. ValueError, KeyError, TypeError for a malformed one."""
     fields = {name: wanted[name] for name in _FIELDS}
-    for name in ("kind", "member", "node", "dtype", "merge", "final"):
+    for name in ("kind", "member", "node", "dtype", "merge"):
         if not isinstance(fields[name], str):
             raise TypeError(f"{name} is no text")
     size = int(fields.pop("size"))
@@ -133,7 +135,8 @@ def _read_offer(wanted: Mapping[str, Any], payload: Any) -> Offer:
     group, instance = int(fields.pop("group")), int(fields.pop("instance"))
     value = unpack(payload)[0] if wanted["has_value"] else None
     return Offer(
-        group=group, instance=instance, size=size, dims=dims, is_source=bool(wanted["is_source"]),
+        group=group, instance=instance, size=size, dims=dims, is_mean=bool(wanted["is_mean"]),
+        is_source=bool(wanted["is_source"]),
         stays=bool(wanted["stays"]), value=value, **fields,
     )  # fmt: skip
 
@@ -174,7 +177,7 @@ class ClusterCollectives(Collectives):
     def _send(self, number: int, report: Done, offer: Offer) -> None:
         stays = self._exchange.wants(offer)
         has_value = offer.value is not None and not stays
-        words = {name: getattr(offer, name) for name in (*_FIELDS, "is_source")}
+        words = {name: getattr(offer, name) for name in (*_FIELDS, "is_mean", "is_source")}
         words.update(step=number, stays=stays, has_value=has_value, ended=self._over())
         parts = pack([offer.value.cpu()]) if has_value else []
         try:

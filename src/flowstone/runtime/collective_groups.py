@@ -33,6 +33,7 @@ from flowstone.ops.collectives.offers import BROADCAST, Offer
 
 __all__ = ["CollectiveGroups", "Instruction", "Meet", "Refuse", "rank_key"]
 
+
 class Meet(NamedTuple):
     """All members are here: their tickets and offers, in the order of their ranks."""
 
@@ -350,12 +351,15 @@ def _contradiction(first: Offer, offer: Offer) -> errors.OpError | None:
             f"{kept.member} exchanges large values with other tasks {where}, and {other.member} cannot: its "
             "torch has no Gloo"
         )
-    if (first.merge, first.final) != (offer.merge, offer.final):
+    if (first.merge, first.is_mean) != (offer.merge, offer.is_mean):
         return _internal(
-            f"{first.member} merges by {first.merge}, {first.final} {where}, but {offer.member} by "
-            f"{offer.merge}, {offer.final}"
+            f"{first.member} wants {_merging(first)} {where}, but {offer.member} {_merging(offer)}"
         )
     return None
+
+
+def _merging(offer: Offer) -> str:
+    return f"the {offer.merge} {'divided by the number of members' if offer.is_mean else 'itself'}"
 
 
 def _source_fault(entries: Iterable[_Entry]) -> errors.OpError | None:

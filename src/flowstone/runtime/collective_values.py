@@ -6,7 +6,7 @@ its own, on the device of its member.
 >>> from flowstone.ops.collectives.offers import Offer
 >>> def offer(member, *values):
 ...     value = torch.tensor(values)
-...     return Offer("reduce", 1, 2, 1, member, "n", "float32", tuple(value.shape), "Add", "Div", value=value)
+...     return Offer("reduce", 1, 2, 1, member, "n", "float32", tuple(value.shape), "sum", True, value=value)
 >>> results_of([offer("/cpu:0", 1.0, 2.0), offer("/cpu:1", 3.0, 6.0)])
 [tensor([2., 4.]), tensor([2., 4.])]
 """
@@ -23,10 +23,10 @@ from flowstone.ops.collectives.offers import Offer
 __all__ = ["divided", "results_of"]
 
 _MERGES: dict[str, Callable[..., Any]] = {
-    "Add": torch.Tensor.add_,
-    "Mul": torch.Tensor.mul_,
-    "Min": lambda total, value: torch.minimum(total, value, out=total),
-    "Max": lambda total, value: torch.maximum(total, value, out=total),
+    "sum": torch.Tensor.add_,
+    "product": torch.Tensor.mul_,
+    "min": lambda total, value: torch.minimum(total, value, out=total),
+    "max": lambda total, value: torch.maximum(total, value, out=total),
 }
 
 
@@ -38,7 +38,7 @@ def results_of(offers: Sequence[Offer]) -> list[torch.Tensor]:
 def divided(total: torch.Tensor, offer: Offer) -> torch.Tensor:
     """A merged value as it is given out: divided by the number of members, if the operation says so;
     integers are rounded towards zero."""
-    if offer.final != "Div":
+    if not offer.is_mean:
         return total
     return total.div_(offer.size, rounding_mode=None if total.is_floating_point() else "trunc")
 

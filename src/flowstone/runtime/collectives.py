@@ -98,7 +98,9 @@ class Collectives:
             return
         error = None if step is None else step.error
         if not isinstance(error, errors.OpError):
-            error = errors.CancelledError(None, None, "The step ended early." if error is None else str(error))
+            error = errors.CancelledError(
+                None, None, "The step ended early." if error is None else str(error)
+            )
         self._fail(number, error)
 
     def _time_is_up(self, number: int, offer: Offer) -> None:

@@ -17,7 +17,12 @@ from flowstone.ops.collectives.collective_ops import all_reduce
 
 
 def main() -> None:
-    cluster, task, steps, count = json.loads(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+    cluster, task, steps, count = (
+        json.loads(sys.argv[1]),
+        int(sys.argv[2]),
+        int(sys.argv[3]),
+        int(sys.argv[4]),
+    )
     members, own = len(cluster["worker"]), f"/job:worker/task:{task}"
     config = tf.ConfigProto(device_filters=[own])
     server = tf.train.Server(cluster, "worker", task, config=config)
@@ -30,7 +35,9 @@ def main() -> None:
             try:
                 result = session.run(total, {value: np.full(count, task + 1.0, np.float32)})
             except tf.errors.OpError as error:
-                print("error", type(error).__name__, error.node_def.name if error.node_def else "", flush=True)
+                print(
+                    "error", type(error).__name__, error.node_def.name if error.node_def else "", flush=True
+                )
                 time.sleep(0.05)
                 continue
             made += 1

@@ -136,7 +136,12 @@ def _ring_order(count: int, num_workers: int, gpu_perm: Sequence[int]) -> list[i
 
 
 def _go_round(
-    pieces: list[list[Any]], devices: Sequence[str], order: Sequence[int], shard: int, red_op: Merge, un_op: Unary
+    pieces: list[list[Any]],
+    devices: Sequence[str],
+    order: Sequence[int],
+    shard: int,
+    red_op: Merge,
+    un_op: Unary,
 ) -> None:
     """Merges a part from device to device, then passes the result round."""
     count = len(order)
@@ -264,7 +269,9 @@ def _hybrid(
     return [results[tensor.name] for tensor in input_tensors]
 
 
-def build_nccl_then_ring(input_tensors: Tensors, subdiv: int, red_op: Merge, un_op: Unary = None) -> list[Any]:
+def build_nccl_then_ring(
+    input_tensors: Tensors, subdiv: int, red_op: Merge, un_op: Unary = None
+) -> list[Any]:
     """Sums within each task, then a ring among the tasks."""
     return _hybrid(
         input_tensors,

@@ -1,1 +1,1 @@
-"""Operations by which nodes on several devices exchange values: reductions, gathers, broadcasts (white paper 7)."""
+"""Operations by which nodes on several devices exchange values: reductions, gathers, broadcasts."""

@@ -38,6 +38,7 @@ _FLOATS = (dtypes.float32, dtypes.float16, dtypes.float64)
 _NUMBERS = (*_FLOATS, dtypes.int32, dtypes.int64)
 _REDUCED = (dtypes.bfloat16, *_NUMBERS)
 _SENT = (dtypes.bool, *_NUMBERS)
+_SENT_TYPE = "T: type in [bool, float32, float16, float64, int32, int64]"
 _KEYS = "group_size: int ; group_key: int ; instance_key: int"
 _HINTS = "communication_hint: string = 'auto' ; timeout_seconds: float = 0"
 _MERGES = "merge_op: string in ['Min', 'Max', 'Mul', 'Add'] ; final_op: string in ['Id', 'Div']"
@@ -45,6 +46,7 @@ _HOST = ["group_size", "group_key", "instance_key"]
 _KEY_INPUTS = "group_size: int32, group_key: int32, instance_key: int32"
 _TOKENS = "is_stateless: bool = false ; Nordering_token: int >= 0 = 0"
 _SUBDIVISIONS = "max_subdivs_per_device: int = -1"
+_MERGED = {"Add": "sum", "Mul": "product", "Min": "min", "Max": "max"}
 
 
 # ---- kernels
@@ -55,7 +57,7 @@ def _member(node: Node, env: Environment, kind: str) -> Any:
     on the kernel's device."""
     attributes, collectives, device = node.attributes, env.collectives, env.device
     timeout_s = attributes.get("timeout_seconds", 0.0)
-    merge, final = attributes.get("merge_op", ""), attributes.get("final_op", "")
+    merge, is_mean = _MERGED.get(attributes.get("merge_op"), ""), attributes.get("final_op") == "Div"
     dtype, name, member = attributes["T"].name, node.name, env.name
 
     def start(
@@ -70,7 +72,7 @@ def _member(node: Node, env: Environment, kind: str) -> Any:
             done(None, _invalid(f"group_size is {size}, but a group has at least one member"))
             return
         offer = Offer(
-            kind, group, size, instance, member, name, dtype, tuple(dims), merge, final, sends, value=value
+            kind, group, size, instance, member, name, dtype, tuple(dims), merge, is_mean, sends, value=value
         )
         collectives.join(step, here, offer, timeout_s)
 
@@ -103,7 +105,9 @@ def _fed(kind: str, sends: bool = False) -> Any:
     def factory(node: Node, env: Environment) -> AsyncCall:
         start = _member(node, env, kind)
 
-        def call(step: Any, done: Any, value: Any, size: Any, group: Any, instance: Any, *tokens: Any) -> None:
+        def call(
+            step: Any, done: Any, value: Any, size: Any, group: Any, instance: Any, *tokens: Any
+        ) -> None:
             _check(kind, value, int(size))
             start(step, done, value, value.shape, int(size), int(group), int(instance), sends)
 
@@ -167,8 +171,10 @@ def _scattered(node: Node) -> Dims:
 def _declare(
     name: str, signature: str, attributes: str, types: Any, kernel: Any, infer: Any, **traits: Any
 ) -> Any:
+    if types is not None:
+        traits["T"] = types
     declaration = op(
-        name, signature, attributes, T=types, stateful=True, asynchronous=True, capturable=False, **traits
+        name, signature, attributes, stateful=True, asynchronous=True, capturable=False, **traits
     )
     declaration.infer(infer)
     declaration.kernel(CPU, GPU)(kernel)
@@ -201,8 +207,8 @@ _send = _declare(
 _recv = _declare(
     "CollectiveBcastRecv",
     "-> data: T",
-    f"{_KEYS} ; shape: shape ; {_HINTS}",
-    _SENT, _receive, lambda node: node.attributes["shape"],
+    f"{_SENT_TYPE} ; {_KEYS} ; shape: shape ; {_HINTS}",
+    None, _receive, lambda node: node.attributes["shape"],
 )  # fmt: skip
 _reduce_v2 = _declare(
     "CollectiveReduceV2",
@@ -231,9 +237,8 @@ _send_v2 = _declare(
 _recv_v2 = _declare(
     "CollectiveBcastRecvV2",
     f"{_KEY_INPUTS}, shape: Tshape -> data: T",
-    _HINTS,
-    _SENT, _receive_fed, lambda node: node.constant_dims(3),
-    Tshape=(dtypes.int32, dtypes.int64), host=[*_HOST, "shape"],
+    f"{_SENT_TYPE} ; Tshape: type in [int32, int64] = int32 ; {_HINTS}",
+    None, _receive_fed, lambda node: node.constant_dims(3), host=[*_HOST, "shape"],
 )  # fmt: skip
 
 

@@ -15,10 +15,10 @@ import torch
 
 from flowstone.framework import dtypes
 from flowstone.framework.device_name import DeviceSpec
+from flowstone.framework.graph_functions import device
 from flowstone.framework.kernel import CPU, GPU, AsyncCall, Environment
 from flowstone.framework.node import Node
 from flowstone.framework.operation import F, op
-from flowstone.framework.graph_functions import device
 from flowstone.framework.shape import Dims
 from flowstone.ops.collectives.offers import REDUCE, Offer
 
@@ -26,8 +26,8 @@ __all__ = ["all_max", "all_min", "all_prod", "all_sum", "broadcast", "reduce_sum
 
 _TYPES = (dtypes.float16, dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64)
 _REDUCTION = "reduction: string in ['min', 'max', 'prod', 'sum']"
-_MERGES = {"sum": "Add", "prod": "Mul", "min": "Min", "max": "Max"}
-_MERGE_TWO = {"sum": torch.add, "prod": torch.mul, "min": torch.minimum, "max": torch.maximum}
+_MERGES = {"sum": "sum", "prod": "product", "min": "min", "max": "max"}
+_MERGE_TWO: dict[str, Any] = {"sum": torch.add, "prod": torch.mul, "min": torch.minimum, "max": torch.maximum}
 _numbers = itertools.count(1)
 
 _all_reduce = op(
@@ -62,7 +62,7 @@ def _(node: Node, env: Environment) -> AsyncCall:
     merge, dtype, name = _MERGES[attributes["reduction"]], attributes["T"].name, node.name
 
     def start(step: Any, done: Any, value: Any) -> None:
-        offer = Offer(REDUCE, group, size, 0, name, name, dtype, tuple(value.shape), merge, "Id", value=value)
+        offer = Offer(REDUCE, group, size, 0, name, name, dtype, tuple(value.shape), merge, value=value)
         collectives.join(step, done, offer)
 
     return AsyncCall(start)

@@ -13,7 +13,8 @@ REDUCE, GATHER, BROADCAST, SCATTER, EXCHANGE = "reduce", "gather", "broadcast", 
 class Offer(NamedTuple):
     """What a node brings: the kind of the operation; the keys and the number of members of its group; the
     member that it is (its device's name, for most kinds); the name of the node; type and shape of its value,
-    how values are merged, what is done with the result; whether it is the source, of a broadcast;
+    how values are merged ("sum", "product", "min", "max"), and whether
+    the result is divided by the number of members; whether it is the source, of a broadcast;
     whether the value stays with its member, who exchanges it with the others; the value."""
 
     kind: str
@@ -25,7 +26,7 @@ class Offer(NamedTuple):
     dtype: str
     dims: tuple[int, ...]
     merge: str = ""
-    final: str = ""
+    is_mean: bool = False
     is_source: bool = False
     stays: bool = False
     value: Any = None
