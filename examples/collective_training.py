@@ -147,10 +147,9 @@ def main() -> None:
         job, task = place["task"]["type"], int(place["task"]["index"])
         losses, weights, accuracy = train_as_task(job, task, place["cluster"], options.steps, options.batch)
     else:
-        task = 0
         losses, weights, accuracy = train_here(replicas, options.steps, options.batch)
     if options.save:
-        np.savez(options.save.format(task=task), *weights)
+        np.savez(options.save, *weights)
     print(
         f"{replicas} replicas: loss {losses[-1]:.3f}, test accuracy {accuracy:.1%}, "
         f"{options.steps} steps in {time.perf_counter() - start:.1f} s"
