@@ -124,7 +124,7 @@ def test_replicas_of_a_cluster_have_the_weights_of_one_process(tmp_path: Path) -
     summary_of("collective_training.py", "--replicas", "1", *arguments, "one.npz", folder=tmp_path)
     command = [sys.executable, "-m", "flowstone", "cluster", "up", "--workers", "2", program, *arguments]
     ran = subprocess.run(
-        [*command, str(tmp_path / "task{{task}}.npz")],
+        [*command, str(tmp_path / "task{task}.npz")],
         capture_output=True,
         text=True,
         timeout=300,
