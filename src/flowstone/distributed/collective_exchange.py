@@ -243,13 +243,15 @@ def _process_group(first: Invitation, host: str) -> Any:
 
 
 def _exchanged(group: Any, invitation: Invitation, offer: Offer) -> torch.Tensor:
-    return _EXCHANGES[offer.kind](group, invitation, offer)
+    result: torch.Tensor = _EXCHANGES[offer.kind](group, invitation, offer)
+    return result
 
 
 def _on_host(offer: Offer) -> torch.Tensor:
     """The value in memory of its own."""
     value = offer.value
-    return value.cpu().contiguous() if value.is_cuda else value.clone(memory_format=torch.contiguous_format)
+    own: torch.Tensor = value.cpu().contiguous() if value.is_cuda else value.clone()
+    return own.contiguous()
 
 
 def _reduced(group: Any, invitation: Invitation, offer: Offer) -> torch.Tensor:

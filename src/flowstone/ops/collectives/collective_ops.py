@@ -57,7 +57,7 @@ def _member(node: Node, env: Environment, kind: str) -> Any:
     on the kernel's device."""
     attributes, collectives, device = node.attributes, env.collectives, env.device
     timeout_s = attributes.get("timeout_seconds", 0.0)
-    merge, is_mean = _MERGED.get(attributes.get("merge_op"), ""), attributes.get("final_op") == "Div"
+    merge, is_mean = _MERGED.get(attributes.get("merge_op", ""), ""), attributes.get("final_op") == "Div"
     dtype, name, member = attributes["T"].name, node.name, env.name
 
     def start(
