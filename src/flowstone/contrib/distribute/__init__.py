@@ -1,4 +1,4 @@
-"""`tf.contrib.distribute`: strategies of one replica a worker; those of several devices a worker are refused."""
+"""`tf.contrib.distribute`: strategies of one replica a worker; several devices a worker are refused."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ __getattr__, __dir__ = package_names(
         "flowstone.contrib.distribute.step_fn": "Monitor StandardInputStep StandardSingleLossStep Step",
         "flowstone.contrib.distribute.collective_strategy": "CollectiveAllReduceStrategy",
         "flowstone.contrib.distribute.strategies": "DistributeConfig MirroredStrategy MultiWorkerAllReduce"
-        " OneDeviceStrategy ParameterServerStrategy TPUStrategy initialize_tpu_system run_standard_tensorflow_server",
+        " OneDeviceStrategy ParameterServerStrategy TPUStrategy initialize_tpu_system"
+        " run_standard_tensorflow_server",
     },
 )

@@ -1,9 +1,9 @@
 """`CollectiveAllReduceStrategy`: a replica on each worker, whose gradients are added up by collective
 operations.
 
-Each worker runs the same program, in a graph and a session of its own. Variables of the strategy's scope begin
-with the first worker's values. Optimisers apply the sum of the workers' gradients, so the variables stay
-equal; for the mean, a program divides its loss by `num_replicas_in_sync`, as with TensorFlow's strategies.
+Each worker runs the same program, in a graph and a session of its own. Variables of the strategy's scope
+begin with the first worker's values. Optimisers apply the sum of the workers' gradients, so the variables
+stay equal; for the mean, a program divides its loss by `num_replicas_in_sync`, as with TensorFlow's.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class _Extended(StrategyExtended):
 
 
 class CollectiveAllReduceStrategy(DistributionStrategy):
-    """A replica on each worker of the cluster that TF_CONFIG or `configure` says; without one, on this process.
+    """A replica on each worker of the cluster that TF_CONFIG or `configure` says; without one, here alone.
 
     A session needs the configuration of `update_config_proto`, and all workers initialise variables, at the
     same time.
@@ -204,8 +204,8 @@ class CollectiveAllReduceStrategy(DistributionStrategy):
         return dataset
 
     def update_config_proto(self, config_proto: Any) -> Any:
-        """The configuration of this worker's sessions: a copy, with the leader of the collective operations, and
-        no devices but this worker's."""
+        """The configuration of this worker's sessions: a copy, with the leader of the collective operations,
+        and no devices but this worker's."""
         copy = super().update_config_proto(config_proto)
         workers = self.extended.workers
         if workers.size > 1:
