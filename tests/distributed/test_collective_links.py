@@ -18,6 +18,7 @@ import flowstone as tf
 from flowstone.distributed import collective_exchange
 from flowstone.distributed.collective_links import leader_of
 from flowstone.ops.collectives import collective_ops as collective
+from flowstone.ops.collectives import nccl_ops
 
 LARGE = 100_000  # elements of a value that its members exchange themselves
 LIMIT = tf.RunOptions(timeout_in_ms=20_000)
@@ -160,6 +161,17 @@ def test_large_values_do_not_pass_the_leader(members: list[Member], monkeypatch:
     monkeypatch.setattr(collective_exchange.Exchange, "wants", lambda self, offer: False)
     assert all((result == 2).all() for result in at_once(members, fetches))
     assert len(turns) == 2
+
+
+def test_sums_within_a_process_stay_there(cluster: clusters.Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However large, and whoever leads."""
+    monkeypatch.setattr(collective_exchange, "_exchanged", None)
+    for task in range(2):
+        member = Member(cluster, task)
+        sums = member.make(lambda: nccl_ops.all_sum([tf.ones([LARGE]), tf.ones([LARGE])]))
+        for value in member.run(sums):
+            np.testing.assert_array_equal(value, np.full(LARGE, 2.0))
+        member.session.close()
 
 
 # ---- contradictions

@@ -21,7 +21,7 @@ from typing import Any, Protocol
 from flowstone.distributed.collective_exchange import Exchange, Invitation, Inviter
 from flowstone.distributed.direct_connections import COLLECT
 from flowstone.distributed.neighbours import error_of_text, error_text
-from flowstone.distributed.task_names import task_name, task_of
+from flowstone.distributed.task_names import task_name
 from flowstone.distributed.tensor_codec import pack, unpack
 from flowstone.framework import errors
 from flowstone.framework import logging as log
@@ -91,7 +91,7 @@ class LeadingCollectives(Collectives):
         super()._offer(number, report, offer, task)
 
     def _meet(self, meeting: Meet) -> None:
-        is_here = all(task_of(offer.member) == self.task for offer in meeting.offers)
+        is_here = not any(isinstance(ticket, partial) for ticket in meeting.tickets)
         if is_here or not meeting.offers[0].stays:
             super()._meet(meeting)
             return
