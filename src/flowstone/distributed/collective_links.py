@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from flowstone.distributed.collective_exchange import Exchange, Invitation, Inviter
-from flowstone.distributed.direct_connections import COLLECT
+from flowstone.distributed.frames import COLLECT
 from flowstone.distributed.neighbours import error_of_text, error_text
 from flowstone.distributed.task_names import task_name
 from flowstone.distributed.tensor_codec import pack, unpack
