@@ -25,6 +25,7 @@ __all__ = [
     "BLOCK",
     "CAN_SHARE",
     "CLEAN",
+    "COLLECT",
     "DONE",
     "FAILED",
     "FORGET",
@@ -38,7 +39,8 @@ __all__ = [
     "header",
 ]  # fmt: skip
 
-HELLO, RUN, DONE, FAILED, PUSH, CLEAN, ABORT, CAN_SHARE, BLOCK, FORGET = range(1, 11)  # kinds of frames
+# kinds of frames
+HELLO, RUN, DONE, FAILED, PUSH, CLEAN, ABORT, COLLECT, CAN_SHARE, BLOCK, FORGET = range(1, 12)
 SHARED = 0x80
 NUMBER = struct.Struct("<Q")  # of a block
 _HEADER = struct.Struct("<BQIQ")

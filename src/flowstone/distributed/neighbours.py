@@ -9,6 +9,7 @@ alone is open. Otherwise each tensor is asked for (RecvTensor).
 from __future__ import annotations
 
 import contextlib
+import random
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -103,6 +104,8 @@ class Neighbour:
                 done(values, None)
         elif kind == frames.FAILED:
             done(None, error_of_text(text))
+        elif kind == frames.COLLECT:
+            done((text, payload), None)
 
     def _closed(self, _: DirectConnection) -> None:
         with self._lock:
@@ -117,13 +120,17 @@ class Neighbour:
     def run(self, handle: str, graph: str, step: int, feeds: Sequence[Any], done: Done) -> None:
         """Begins a part of a step over the direct connection; later calls ``done(values, None)`` or
         ``done(None, error)``."""
+        self._ask(frames.RUN, step, f"{handle} {graph}", pack(feeds), done)
+
+    def _ask(self, kind: int, step: int, text: str, parts: Sequence[Any], done: Done) -> None:
+        """Sends a frame whose answer `done` is called with."""
         with self._lock:
             self._running[step] = done
         try:
             connection = self._connection
             if connection is None:
                 raise errors.UnavailableError(None, None, f"There is no connection to {self.task}")
-            connection.send(frames.RUN, step, f"{handle} {graph}", pack(feeds))
+            connection.send(kind, step, text, parts)
         except errors.OpError as error:
             with self._lock:
                 is_open = self._running.pop(step, None) is not None
@@ -137,6 +144,29 @@ class Neighbour:
             return False
         connection.send(frames.PUSH, step, key, pack([value]))
         return True
+
+    # ---- collective operations that it leads (`LeaderLink`)
+
+    def connect(self) -> bool:
+        """Whether there is a direct connection, made if it can be. UnimplementedError if it has none."""
+        try:
+            connection = self.direct()
+        except errors.OpError:
+            return False
+        if connection is None:
+            raise errors.UnimplementedError(
+                None, None, f"{self.task}, which is to lead collective operations, has no direct connections"
+            )
+        return True
+
+    def collect(self, text: str, parts: Sequence[Any], done: Done) -> None:
+        """Asks it, as the leader of collective operations; later calls ``done((text, payload), None)`` or
+        ``done(None, error)``."""
+        self._ask(frames.COLLECT, random.getrandbits(62) + 1, text, parts, done)
+
+    def tell_leader(self, text: str) -> None:
+        """Tells it something as the leader of collective operations."""
+        self.tell(frames.COLLECT, 0, text)
 
     def ask(self, step: int, key: str, meeting: StepRendezvous) -> None:
         """Asks it for a value (RecvTensor), which `meeting` gets."""

@@ -11,6 +11,7 @@ from typing import Any
 
 from flowstone.distributed import frames
 from flowstone.distributed.cluster_security import ClusterSecurity, cluster_security
+from flowstone.distributed.collective_links import TaskCollectives
 from flowstone.distributed.direct_connections import DirectConnection, DirectListener
 from flowstone.distributed.master import Master
 from flowstone.distributed.neighbours import ADDRESS, CLOCK, Neighbour, error_of_text, error_text
@@ -49,12 +50,16 @@ class TaskServer:
         self._ended = threading.Event()
         config = self.server_def.default_session_config
         devices = session_devices(config, self.task)
-        self._worker = Worker(self.task, devices, lambda step: _Others(self, step))
         self._neighbours = {
             task: Neighbour(task, address, self.task, self._lost, security)
             for task, address in addresses.items()
             if task != self.task
         }
+        host = addresses[self.task].rpartition(":")[0]
+        self._collectives = TaskCollectives(
+            self.task, host, self._neighbours, config, is_usable=not (security.token or security.has_tls)
+        )
+        self._worker = Worker(self.task, devices, lambda step: _Others(self, step), self._collectives.of)
         links: dict[str, WorkerLink] = {task: RemoteLink(each) for task, each in self._neighbours.items()}
         links[self.task] = LocalLink(self._worker)
         self.master = Master(self.task, links, config)
@@ -101,6 +106,7 @@ class TaskServer:
         masters.pop(self.target, None)
         self.master.end()
         self._worker.end()
+        self._collectives.end()
         self._listener.stop()
         self._direct.stop()
         self._has_late.set()
@@ -130,6 +136,8 @@ class TaskServer:
             self._worker.clean_up(step)
         elif kind == frames.ABORT:
             self._worker.fail(step, error_of_text(text))
+        elif kind == frames.COLLECT:
+            self._collectives.asked(connection, step, text, payload)
 
     def _run(self, connection: DirectConnection, session: str, graph: str, step: int, payload: Any) -> None:
         try:
@@ -153,6 +161,7 @@ class TaskServer:
             self._worker.clean_up(step)
 
     def _lost(self, task: str) -> None:
+        self._collectives.lost(task)
         self._worker.lost(task, errors.UnavailableError(None, None, f"The connection to {task} broke"))
 
     # ---- values of other tasks
