@@ -44,6 +44,8 @@ class RemoteRuns:
 
         def run_step(*values: Any, options: Any = None, metadata: Any = None) -> Any:
             fed = [(name, convert(value), dtype) for (name, convert, dtype), value in zip(enter, values)]
+            if not fetches and not targets:  # as in TensorFlow, there is nothing to ask for
+                return rebuild([])
             try:
                 results = run(fed, fetches, targets, options, metadata)
             except errors.OpError as error:

@@ -145,7 +145,7 @@ class MasterSession:
     def begin_partial_run(self, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str]) -> str:
         """Begins a step that is fed and fetched in several calls; returns its handle."""
         plan = self._plan(_StepKind(tuple(feeds), tuple(fetches), tuple(targets), in_pieces=True))
-        step = RunningStep(self.handle, plan.parts, (), 0, self._links)
+        step = RunningStep(self.handle, plan.parts, (), 0, self._links, kept=self._home)
         meeting = self._links[self._home].meeting(step.number)
         return self._partial_runs.add(PartialRun(plan.partial, step, meeting, self.run))
 

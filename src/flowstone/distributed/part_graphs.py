@@ -219,11 +219,29 @@ def _key_of(operation: Operation) -> str:
 
 
 def _last(graph: Graph, ends: set[Operation]) -> list[Operation]:
-    """The operations that no other one takes anything from or waits for; all others run for them."""
-    used: set[Operation] = set()
-    for operation in graph.get_operations():
-        if operation not in ends:
-            used.update(x.op for x in operation.inputs)
-            used.update(operation.control_inputs)
-    used |= ends
-    return [operation for operation in graph.get_operations() if operation not in used]
+    """The operations to run, for which all others run: those that no other one takes anything from or waits
+    for, and what decides of loops that give nothing to anyone here."""
+    operations = [operation for operation in graph.get_operations() if operation not in ends]
+    used = {source for operation in operations for source in _sources(operation)}
+    last = [operation for operation in operations if operation not in used]
+    reached = set(last)
+    _reach(reached, [x.op for end in ends for x in end.inputs])
+    _reach(reached, last)
+    for operation in operations:
+        if operation.declaration.role == "loop_condition" and operation not in reached:
+            last.append(operation)
+            _reach(reached, [operation])
+    return last
+
+
+def _sources(operation: Operation) -> list[Operation]:
+    return [*(x.op for x in operation.inputs), *operation.control_inputs]
+
+
+def _reach(reached: set[Operation], operations: list[Operation]) -> None:
+    """Adds these operations, and all that they depend on."""
+    pending = list(operations)
+    while pending:
+        operation = pending.pop()
+        reached.add(operation)
+        pending += [source for source in _sources(operation) if source not in reached]
