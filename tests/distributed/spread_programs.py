@@ -16,10 +16,10 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "rewriting"))
 
-from state_programs import Body, Program, Statement
 from tests.runtime.test_random_programs import ARITHMETIC
 
 import flowstone as tf
+from state_programs import Body, Program, Statement
 
 Place = Callable[[int], str]
 
@@ -69,7 +69,7 @@ class OnTasks:
     def __getattr__(self, name: str) -> Any:
         return getattr(tf, name)
 
-    def Session(self, config: Any = None) -> Any:  # noqa: N802
+    def Session(self, config: Any = None) -> Any:
         """A session whose state is its own."""
         own = tf.ConfigProto(isolate_session_state=True, operation_timeout_in_ms=60_000)
         return tf.Session(self._target, config=own)
@@ -79,7 +79,7 @@ class OnTasks:
         with tf.device(self._rng.choice(self._tasks)):
             return tf.get_variable(*arguments, **options)
 
-    def FIFOQueue(self, *arguments: Any, **options: Any) -> Any:  # noqa: N802
+    def FIFOQueue(self, *arguments: Any, **options: Any) -> Any:
         """A queue on some task."""
         with tf.device(self._rng.choice(self._tasks)):
             return tf.FIFOQueue(*arguments, **options)
