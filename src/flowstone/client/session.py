@@ -19,7 +19,7 @@ import numpy as np
 from flowstone.client.described_runs import DescribedRuns, is_plain
 from flowstone.client.feeds_fetches import FetchStructure, feed_elements
 from flowstone.client.partial_run import PartialRuns, fed_tensors
-from flowstone.client.placement_view import PlacementLog, describe_placement
+from flowstone.client.placement_view import describe_placement
 from flowstone.client.planning import Planner
 from flowstone.client.process_settings import session_config
 from flowstone.client.run_metadata import Measurements
@@ -29,6 +29,7 @@ from flowstone.framework import scope
 from flowstone.framework.composite import IndexedSlices, SparseTensor
 from flowstone.framework.graph import Graph, Operation
 from flowstone.framework.tensor import Tensor
+from flowstone.runtime.placement_log import PlacementLog
 from flowstone.runtime.plan import Plan
 from flowstone.runtime.process import tune_for_sessions
 from flowstone.runtime.session_options import plan_options, release_states
@@ -62,7 +63,7 @@ class BaseSession:
         self.planner = Planner(
             plan_options(config, self._target.resources),
             Measurements.wanted(config),
-            PlacementLog(graph).add if logs else None,
+            PlacementLog(graph) if logs else None,
         )
         self.steps = Steps(config)
         self._runners = self.planner.runners

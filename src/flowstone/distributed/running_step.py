@@ -47,7 +47,7 @@ class RunningStep:
     ) -> None:
         self.number = random.getrandbits(62) + 1
         self._session, self._feeds, self._links, self._timeout_ms = session, feeds, links, timeout_ms
-        self._described, self._kept = described, kept
+        self.described, self._kept = described, kept
         self._parts = {part.graph.task: part for part in parts}
         self._results: list[Any] = [None] * fetches
         self._machine = MasterStep(self._parts)
@@ -137,5 +137,5 @@ class RunningStep:
             self._follow(instructions)
 
         self._links[task].run(
-            self._session, part.handle, self.number, part.graph, feeds, done, self._described
+            self._session, part.handle, self.number, part.graph, feeds, done, self.described
         )

@@ -10,6 +10,7 @@ from typing import Any
 
 from flowstone.distributed import direct_connections as direct
 from flowstone.distributed.direct_connections import DirectConnection, DirectListener
+from flowstone.distributed.explaining import ExplainService
 from flowstone.distributed.master import Master
 from flowstone.distributed.neighbours import ADDRESS, CLOCK, Neighbour, error_of_text, error_text
 from flowstone.distributed.own_servers import masters
@@ -58,6 +59,7 @@ class TaskServer:
         handlers = {
             **MasterService(self.master, self.task).handlers(),
             **WorkerService(self._worker).handlers(),
+            **ExplainService(self.master, self._worker).handlers(),
             ADDRESS: self._direct_address,
             CLOCK: self._clock,
         }

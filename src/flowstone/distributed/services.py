@@ -75,8 +75,8 @@ async def _run(
     timeout_ms: int,
     answer: Callable[[list[Any], list[DType]], None],
     described: Described | None = None,
-) -> None:
-    """Runs a step on a thread; if the client gives up, the step ends early."""
+) -> Described | None:
+    """Runs a step on a thread; returns what is told of it. If the client gives up, the step ends early."""
     begun: list[RunningStep] = []
 
     def run() -> None:
@@ -90,6 +90,7 @@ async def _run(
         for step in begun:
             threads.submit(step.cancel, errors.CancelledError(None, None, "RunStep was cancelled."))
         raise
+    return begun[0].described
 
 
 class MasterService:
@@ -153,7 +154,8 @@ class MasterService:
             return response
         described = described_by(message.options)
         fetches, targets = list(message.fetch), list(message.target)
-        await _run(session, feeds, fetches, targets, message.options.timeout_in_ms, answer, described)
+        timeout_ms = message.options.timeout_in_ms
+        described = await _run(session, feeds, fetches, targets, timeout_ms, answer, described)
         if described is not None:
             described.write(response.metadata)
         return response

@@ -19,10 +19,12 @@ import torch
 from torch._C import _InferenceMode
 
 from flowstone.distributed.cluster_devices import ClusterDevice
+from flowstone.distributed.cluster_plans import WorkerPlan, worker_plan
 from flowstone.distributed.part_graphs import ReadPart, read_part
 from flowstone.distributed.step_rendezvous import Neighbourhood, StepRendezvous, incarnation_of
+from flowstone.distributed.transfers import write_arrivals
 from flowstone.distributed.worker_steps import WorkerSteps
-from flowstone.framework import errors
+from flowstone.framework import errors, machine
 from flowstone.framework.containers import ResourceStore
 from flowstone.framework.dtypes import DType, from_torch
 from flowstone.framework.shape import is_compatible
@@ -151,6 +153,10 @@ class Worker:
             )
         return name
 
+    def explain(self, handle: str, graph: str) -> WorkerPlan:
+        """What became of a part here. AbortedError if it is not known."""
+        return worker_plan(self._registered(handle, graph).plan, machine.current().profile.name)
+
     def deregister(self, handle: str, graph: str) -> None:
         """Forgets a part. AbortedError if it is not known."""
         if self._session(handle).graphs.pop(graph, None) is None:
@@ -175,7 +181,7 @@ class Worker:
         The error of a node that failed, or with which the step was aborted.
         """
         registered = self._registered(handle, graph)
-        return self._run(registered, registered.plan, number, feeds)
+        return self._run(registered, registered.plan, number, feeds)[0]
 
     def _run(
         self,
@@ -184,7 +190,7 @@ class Worker:
         number: int,
         feeds: Sequence[Any],
         trace: Trace | None = None,
-    ) -> list[Any]:
+    ) -> tuple[list[Any], Step]:
         if len(feeds) != len(registered.feeds):
             raise errors.InvalidArgumentError(
                 None, None, f"The part takes {len(registered.feeds)} feeds, but got {len(feeds)}"
@@ -203,7 +209,7 @@ class Worker:
                 self._steps.ended(number)
         if not registered.part.sends:  # nobody will ask for anything: the step is over here
             self.clean_up(number)
-        return list(results)
+        return list(results), step
 
     def run_by_keys(
         self,
@@ -236,12 +242,14 @@ class Worker:
         registered = self._registered(handle, graph)
         plan = self._described_plan(self._session(handle), registered, wanted)
         trace = start_trace(plan, self.devices) if wanted.trace else None
-        values = self._run(registered, plan, number, feeds, trace)
+        values, step = self._run(registered, plan, number, feeds, trace)
         description = Description()
         if trace is not None:
             trace.finish()
             nodes = {device: {node.name: node for node in part.nodes} for device, part in plan.parts.items()}
             description.step_stats = step_stats(trace, nodes)
+            assert isinstance(step.rendezvous, StepRendezvous)
+            write_arrivals(step.rendezvous.arrivals, trace.epoch, description.step_stats)
         if wanted.graphs:
             description.graphs = [partition_graph(part, device) for device, part in plan.parts.items()]
         return values, description
