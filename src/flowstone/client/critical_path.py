@@ -27,8 +27,8 @@ _MOST_OPS = 4
 
 
 class Wait(NamedTuple):
-    """A Receive that waited: the tensor with its bytes, the tasks, the nodes, how long it `waited_ms`; of that,
-    `behind_ms` until the Send began and `way_ms` on the way."""
+    """A Receive that waited: the tensor with its bytes, the tasks, the nodes, how long it `waited_ms`; of
+    that, `behind_ms` until the Send began and `way_ms` on the way."""
 
     tensor: str
     size: int
@@ -42,8 +42,8 @@ class Wait(NamedTuple):
 
 
 class Stretch(NamedTuple):
-    """A part of the critical path, in order of time: nodes of one `task` (`ops` with their milliseconds, and
-    `idle_ms` between them), or a transfer to it (`wait`)."""
+    """A part of the critical path: nodes of one `task` (`ops` with their milliseconds, and `idle_ms` between
+    them), a transfer to it (`wait`), or, with neither, the time before its part began."""
 
     task: str
     ms: float
@@ -84,6 +84,7 @@ class _Step:
             if run.end > run.start:
                 self.by_thread[run.device, run.thread].append(run)
         self.sent = self._pairs(metadata)
+        self.begin = min((run.start for run in self.runs), default=0)
 
     def _pairs(self, metadata: Any) -> dict[_Run, tuple[_Run, Wait, int]]:
         """Of each run of a Receive: the run of its Send, the wait, and when the tensor came."""
@@ -157,16 +158,13 @@ def critical_path(metadata: Any) -> list[Stretch]:
     while run is not None:
         sent = step.sent.get(run)
         before = step.before(run)
-        if (
-            sent is not None
-            and sent[0].start >= (before.end if before else run.start)
-            and sent[2] > run.start
-        ):
-            send, wait, _ = sent
-            path.transfer(run, send, wait)
-            run, before = send, step.before(send)
+        if sent is not None and sent[2] > run.start:
+            path.transfer(run, sent[0], sent[1])
+            run, before = sent[0], step.before(sent[0])
         else:
             path.node(run, before)
+        if before is None:
+            path.begin(run, step.begin)
         run = before
     return path.stretches()
 
@@ -192,6 +190,13 @@ class _Path:
         length = max(receive.end - send.start, 0) / 1e6
         self._found.append(Stretch(_task(receive.device), length, {}, 0.0, wait))
 
+    def begin(self, run: _Run, begin: int) -> None:
+        """The first run of its task that counts, in a step that began at `begin`."""
+        self._close()
+        length = (run.start - begin) / 1e6
+        if length > 0:
+            self._found.append(Stretch(_task(run.device), length, {}, length, None))
+
     def _close(self) -> None:
         if self._ops:
             ops = {op: length / 1e6 for op, length in self._ops.most_common()}
@@ -215,8 +220,8 @@ def waiting_text(
     total = sum(each.ms for each in path)
     lines = [f"{title} (critical path: {time_text(total)})"]
     for each in path:
-        head = f"  {time_text(each.ms):>9}  {each.ms / total if total else 0:>4.0%}  "
-        lines.append(clipped(head + _described(each), WIDTH))
+        share = each.ms / total if total else 0
+        lines.append(clipped(f"  {time_text(each.ms):>9}  {share:>4.0%}  {_described(each)}", WIDTH))
     shown = [wait for wait in every_wait if wait.waited_ms > 0][:_MOST_WAITS]
     if not shown:
         return "\n".join(lines)
@@ -234,6 +239,8 @@ def waiting_text(
 
 
 def _described(each: Stretch) -> str:
+    if each.wait is None and not each.ops:
+        return f"{each.task}  before its part began"
     if each.wait is None:
         ops = list(each.ops)
         more = f", … ({len(ops) - _MOST_OPS} more)" if len(ops) > _MOST_OPS else ""
