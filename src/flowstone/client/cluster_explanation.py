@@ -63,7 +63,8 @@ class ClusterExplanation(NamedTuple):
     def gist(self, number: int) -> list[str]:
         """A few lines for the first screen."""
         lines = [clipped(listed(f"  [{number}] ", self.fetches), WIDTH)]
-        count = f"{self.runs} step{'s' if self.runs != 1 else ''} on {len(self.plan.tasks)} tasks"
+        tasks = len(self.plan.tasks)
+        count = f"{self.runs} step{'s' if self.runs != 1 else ''} on {tasks} task{'s' if tasks != 1 else ''}"
         if self.measured is None:
             return [*lines, f"      {count}, not measured"]
         lines.append(f"      {count}, of {time_text(self.measured.step_ms)}")

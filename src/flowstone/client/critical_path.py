@@ -247,7 +247,5 @@ def _described(each: Stretch) -> str:
         idle = f"; {time_text(each.idle_ms)} between them" if each.idle_ms else ""
         return f"{each.task}  {', '.join(ops[:_MOST_OPS])}{more}{idle}"
     wait = each.wait
-    return (
-        f"{wait.source} -> {wait.target}  {wait.tensor}, {bytes_text(wait.size)}; "
-        f"the Receive had waited {time_text(wait.waited_ms)}"
-    )
+    way = f"{wait.source} -> {wait.target}  {wait.tensor}"
+    return f"{way}, {bytes_text(wait.size)}; waited for {time_text(wait.waited_ms)}"
