@@ -13,11 +13,12 @@ import numpy as np
 from flowstone.client.critical_path import Stretch, Wait, critical_path, waiting_text, waits
 from flowstone.distributed.cluster_plans import ClusterPlan
 from flowstone.distributed.transfers import RECV_TENSOR
+from flowstone.framework.operation import registry
 from flowstone.runtime.explanation import rewrite_text
 from flowstone.runtime.quantities import WIDTH, aligned, clipped, listed, time_text
 
 _MOST_TYPES = 15
-_RECEIVES = ("_Recv", "_HostRecv")
+_RECEIVES = registry.with_role("receive", "host_receive")
 
 
 class ClusterTrace:

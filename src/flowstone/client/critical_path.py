@@ -18,10 +18,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from flowstone.distributed.transfers import RECV_TENSOR, seen_transfers
+from flowstone.framework.operation import registry
 from flowstone.runtime.quantities import WIDTH, aligned, bytes_text, clipped, time_text
 
 _LABEL = re.compile(r"(?P<name>\S+) = (?P<op>[^\s(]+)\((?P<inputs>.*)\)$")
-_SENDS, _RECEIVES = ("_Send", "_HostSend"), ("_Recv", "_HostRecv")
+_SENDS = registry.with_role("send", "host_send")
+_RECEIVES = registry.with_role("receive", "host_receive")
 _MOST_WAITS = 8
 _MOST_OPS = 4
 
@@ -91,7 +93,7 @@ class _Step:
         ends: defaultdict[tuple[str, str, str], dict[bool, tuple[str, str]]] = defaultdict(dict)
         for graph in metadata.partition_graphs:
             for node in graph.node:
-                if node.op in _SENDS + _RECEIVES:
+                if node.op in _SENDS or node.op in _RECEIVES:
                     keys = ("tensor_name", "send_device", "recv_device")
                     tensor, source, target = (node.attr[key].s.decode() for key in keys)
                     ends[tensor, source, target][node.op in _SENDS] = (node.device, node.name)

@@ -17,10 +17,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from flowstone.framework.operation import registry
+
 __all__ = ["RECV_TENSOR", "SeenTransfer", "complete_transfers", "seen_transfers", "write_arrivals"]
 
 RECV_TENSOR = "RecvTensor"
-_SENDS = frozenset({"_Send", "_HostSend"})
+_SENDS = registry.with_role("send", "host_send")
 _LABEL = re.compile(r"\[(\d+)B\](?: \[[\d.]+Mb/s\])? (\S+) from (\S+) to (\S+)$")
 Way = tuple[str, str, str]  # the tensor's name, the sending and the receiving device
 
