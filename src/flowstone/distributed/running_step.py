@@ -133,9 +133,19 @@ class RunningStep:
                 if error is None:
                     instructions = self._machine.ended(task, None)
                 else:
-                    instructions = self._machine.failed(task, error)
+                    instructions = self._machine.failed(task, _from_task(error, task))
             self._follow(instructions)
 
         self._links[task].run(
             self._session, part.handle, self.number, part.graph, feeds, done, self.described
         )
+
+
+def _from_task(error: BaseException, task: str) -> BaseException:
+    """The failure of a part with its task, as TensorFlow says it; what came from elsewhere names that."""
+    if not isinstance(error, errors.OpError) or error.message.startswith("From /job:"):
+        return error
+    kind: Any = type(error)
+    found: errors.OpError = kind(lambda: error.node_def, error.op, f"From {task}:\n{error.message}")
+    found.node_name = error.node_name
+    return found

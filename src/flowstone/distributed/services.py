@@ -93,6 +93,16 @@ async def _run(
     return begun[0].described
 
 
+def _fetched(name: str, value: Any, dtype: DType) -> Any:
+    """A fetched value as a TensorProto. InvalidArgumentError, with the node, for a handle."""
+    try:
+        return proto_of_value(value, dtype)
+    except errors.InvalidArgumentError as error:
+        found = errors.InvalidArgumentError(None, None, f"{name}: {error.message}")
+        found.node_name = name.partition(":")[0]
+        raise found from None
+
+
 class MasterService:
     """`tensorflow.MasterService` of one server."""
 
@@ -144,7 +154,7 @@ class MasterService:
 
         def answer(values: list[Any], types: list[DType]) -> None:
             for name, value, dtype in zip(message.fetch, values, types):
-                response.tensor.add(name=name, tensor=proto_of_value(value, dtype))
+                response.tensor.add(name=name, tensor=_fetched(name, value, dtype))
 
         if message.partial_run_handle:
             results = await in_thread(
@@ -199,8 +209,8 @@ class MasterService:
             return [(name, value_of_proto(proto)) for name, proto in zip(made.feeds, message.feed)]
 
         def answer(values: list[Any], types: list[DType]) -> None:
-            for value, dtype in zip(values, types):
-                response.fetch.append(proto_of_value(value, dtype))
+            for name, value, dtype in zip(made.fetches, values, types):
+                response.fetch.append(_fetched(name, value, dtype))
 
         await _run(session, feeds, made.fetches, made.targets, made.timeout_ms, answer)
         return response

@@ -266,6 +266,10 @@ class Worker:
                 )
             return registered.traced[0]
 
+    def fetched_nodes(self, handle: str, graph: str) -> list[str]:
+        """The names of the nodes that a part's fetches are of."""
+        return [tensor.op.name for tensor in self._registered(handle, graph).part.fetches.values()]
+
     def is_quick(self, handle: str, graph: str) -> bool:
         """Whether running the part neither waits nor takes long, so that any thread may do it."""
         session = self._sessions.get(handle)
