@@ -82,8 +82,8 @@ class _Step:
         self.by_node: defaultdict[tuple[str, str], list[_Run]] = defaultdict(list)
         self.by_thread: defaultdict[tuple[str, int], list[_Run]] = defaultdict(list)
         for run in sorted(self.runs, key=lambda run: run.end):
-            self.by_node[run.device, run.name].append(run)
-            if run.end > run.start:
+            if run.end > run.start:  # what was there before the step is waited for by nobody
+                self.by_node[run.device, run.name].append(run)
                 self.by_thread[run.device, run.thread].append(run)
         self.sent = self._pairs(metadata)
         self.begin = min((run.start for run in self.runs), default=0)
@@ -163,6 +163,7 @@ def critical_path(metadata: Any) -> list[Stretch]:
         if sent is not None and sent[2] > run.start:
             path.transfer(run, sent[0], sent[1])
             run, before = sent[0], step.before(sent[0])
+            path.gap(run, before)
         else:
             path.node(run, before)
         if before is None:
@@ -184,6 +185,11 @@ class _Path:
             self._close()
             self._task = _task(run.device)
         self._ops[run.op] += run.end - run.start
+        self.gap(run, before)
+
+    def gap(self, run: _Run, before: _Run | None) -> None:
+        """The time before a run that is not shown itself."""
+        self._task = _task(run.device)
         self._idle += max(run.start - before.end, 0) if before is not None else 0
 
     def transfer(self, receive: _Run, send: _Run, wait: Wait) -> None:
