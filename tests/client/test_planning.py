@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import io
 import re
 import weakref
 from pathlib import Path
@@ -17,6 +18,7 @@ from flowstone.client.feeds_fetches import FetchStructure
 from flowstone.client.planning import PlanKey, Planner
 from flowstone.client.run_metadata import Measurements
 from flowstone.framework.containers import ResourceStore
+from flowstone.runtime.placement_log import PlacementLog
 from flowstone.runtime.plan import Plan
 from flowstone.runtime.plan_options import PlanOptions
 from flowstone.runtime.session_options import plan_options
@@ -126,11 +128,13 @@ def test_measured_costs_are_those_that_placement_goes_by():
     assert planner().options.costs is None
 
 
-def test_new_plans_are_told_of():
-    told: list[Plan] = []
-    p = planner(tell=told.append)
-    c = structure(tf.constant(1.0) + 2.0)
-    assert [p.plan(c, []), p.plan(c, [])] == told * 2 and len(told) == 1
+def test_placements_of_new_plans_are_logged():
+    stream = io.StringIO()
+    x = tf.placeholder(tf.float32, [], name="x")
+    c = structure(tf.add(x, 2.0, name="c"))
+    p = planner(log=PlacementLog(tf.get_default_graph(), stream))
+    assert p.plan(c, [x]) is p.plan(c, [x])
+    assert sum(line.startswith("c: (AddV2): /job:") for line in stream.getvalue().splitlines()) == 1
 
 
 @pytest.mark.parametrize("devices", [1, 2])

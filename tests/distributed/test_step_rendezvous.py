@@ -1,109 +1,118 @@
-"""Values that leave a task are those of the moment of the Send, whichever way they go."""
+"""Where a step's values meet: pushed, asked for, early, late, twice, and after a connection broke."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-import clusters
-import numpy as np
 import pytest
-import torch
 
-import flowstone as tf
-from flowstone.distributed import neighbours
-from flowstone.distributed.step_rendezvous import StepRendezvous
+from flowstone.distributed.step_rendezvous import StepRendezvous, incarnation_of, rendezvous_key
+from flowstone.framework import errors
 
-PS, WORKER = "/job:ps/replica:0/task:0/device:CPU:0", "/job:worker/replica:0/task:0/device:CPU:0"
+A, B = "/job:a/replica:0/task:0/device:CPU:0", "/job:b/replica:0/task:0/device:CPU:0"
+HERE, THERE = "/job:a/replica:0/task:0", "/job:b/replica:0/task:0"
 
 
 class Others:
-    """The other tasks, which take values or ask for them."""
+    """The other tasks; takes what is pushed if it `listens`."""
 
-    def __init__(self, takes: bool) -> None:
-        self.takes = takes
+    def __init__(self, listens: bool) -> None:
+        self.listens = listens
         self.pushed: list[tuple[str, str, Any]] = []
+        self.expected: list[str] = []
 
     def push(self, task: str, key: str, value: Any) -> bool:
-        if self.takes:
-            self.pushed.append((task, key, value.clone()))
-        return self.takes
+        if self.listens:
+            self.pushed.append((task, key, value))
+        return self.listens
 
     def expect(self, task: str, key: str, meeting: StepRendezvous) -> None:
-        raise AssertionError("nothing comes")
+        self.expected.append(key)
 
 
-@pytest.mark.parametrize("takes", [True, False])
-@pytest.mark.parametrize("asked", ["before", "after"])
-def test_a_value_is_pushed_or_copied(takes: bool, asked: str) -> None:
-    others = Others(takes)
-    meeting = StepRendezvous("/job:ps/replica:0/task:0", {PS: 7}, others)
-    key = f"{PS};0000000000000007;{WORKER};x;0:0"
-    received: list[Any] = []
-
-    def done(values: Any, error: Any = None) -> None:
-        assert error is None
-        received.append(values[0])
-
-    state = torch.ones(3)
-    if asked == "before":
-        meeting.answer(key, done)
-    meeting.send((("x", PS, WORKER), ()), state)
-    state.zero_()
-    if asked == "after" and not takes:
-        meeting.answer(key, done)
-    if takes and asked == "after":
-        assert [each[:2] for each in others.pushed] == [("/job:worker/replica:0/task:0", key)]
-        received = [each[2] for each in others.pushed]
-    assert [each.tolist() for each in received] == [[1.0, 1.0, 1.0]]
+def meeting(listens: bool = True) -> tuple[StepRendezvous, Others, list[Any]]:
+    others, found = Others(listens), list[Any]()
+    return StepRendezvous(HERE, {A: 10, B: 11}, others), others, found
 
 
-@pytest.fixture(params=["direct connections", "gRPC alone"])
-def tasks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[clusters.Cluster]:
-    if request.param == "gRPC alone":
-        monkeypatch.setattr(neighbours, "connect", lambda *_: None)
-    with clusters.running(ps=1, worker=1) as found:
-        yield found
+def sent(name: str) -> Any:
+    return (name, A, B), ()
 
 
-@pytest.mark.parametrize("size", [4, 200_000])
-@pytest.mark.parametrize("use_resource", [False, True])
-def test_what_is_read_before_a_change_arrives_as_it_was(
-    tasks: clusters.Cluster, size: int, use_resource: bool
-) -> None:
-    with tf.device("/job:ps/task:0"):
-        initial = tf.zeros([size])
-        v = tf.get_variable("v", initializer=initial, use_resource=use_resource)
-        before = v.read_value()
-        with tf.control_dependencies([before]):
-            change = v.assign_add(tf.ones([size]))
-        with tf.control_dependencies([change]):
-            after = v.read_value()
-    with tf.device("/job:worker/task:0"):
-        seen = tf.stack([tf.reduce_min(before), tf.reduce_max(before), tf.reduce_min(after)])
-    with tf.Session(tasks.target()) as session:
-        session.run(v.initializer)
-        for step in range(20):
-            np.testing.assert_array_equal(session.run(seen), [step, step, step + 1])
+def received(name: str) -> Any:
+    return (name, B, A), ()
 
 
-def test_values_that_a_worker_keeps_do_not_change_with_what_was_sent(tasks: clusters.Cluster) -> None:
-    """A copy on another task stays what it was, while the sender's memory is used again."""
-    with tf.device("/job:ps/task:0"):
-        v = tf.get_variable("v", initializer=tf.zeros([300_000]))
-        add = v.assign_add(tf.ones([300_000]))
-    with tf.device("/job:worker/task:0"):
-        copies = [tf.get_variable(f"copy_{i}", initializer=tf.zeros([300_000])) for i in range(4)]
-        copy = [each.assign(v) for each in copies]
-        sums = tf.stack([tf.reduce_mean(each) for each in copies])
-    with tf.Session(tasks.target()) as session:
-        session.run(tf.global_variables_initializer())
-        for i in range(4):
-            session.run(add)
-            session.run(copy[i].op)
-        for _ in range(6):
-            session.run([add, copy[3].op])
-        np.testing.assert_array_equal(session.run(sums)[:3], [1.0, 2.0, 3.0])
-        session.run(copies[0].assign_add(tf.ones([300_000])).op)
-        np.testing.assert_array_equal(session.run(sums)[:3], [2.0, 2.0, 3.0])
-        assert session.run(tf.reduce_max(v)) == 10.0
+def text(name: str, source: str, incarnation: int, target: str) -> str:
+    return rendezvous_key(source, incarnation, target, name)
+
+
+def test_keys_are_tensorflows() -> None:
+    key = rendezvous_key(A, 255, B, "x:0", (("loop", 2), ("inner", 0)))
+    assert key == f"{A};00000000000000ff;{B};x:0;loop:2/inner:0"
+    assert incarnation_of(key) == (A, 255)
+    for noise in ("", "a;b", f"{A};xyz;{B};x:0;0:0"):
+        with pytest.raises(errors.InvalidArgumentError, match="Invalid rendezvous key"):
+            incarnation_of(noise)
+
+
+def test_a_value_is_pushed_or_waits_to_be_asked_for() -> None:
+    step, others, found = meeting()
+    step.send(sent("x"), 1)
+    assert others.pushed == [(THERE, text("x", A, 10, B), 1)]
+    step, others, found = meeting(listens=False)
+    step.send(sent("x"), 2)
+    step.answer(text("x", A, 10, B), lambda *answer: found.append(answer))
+    assert found == [((2,), None)]
+
+
+def test_who_asked_before_gets_the_value() -> None:
+    step, others, found = meeting()
+    step.answer(text("x", A, 10, B), lambda *answer: found.append(answer))
+    step.send(sent("x"), 3)
+    assert found == [((3,), None)] and not others.pushed
+
+
+def test_a_value_that_came_early_is_there() -> None:
+    step, others, found = meeting()
+    step.arrived(text("x", B, 11, A), 4)
+    step.arrived(text("x", B, 11, A), 5)  # asked for and pushed: the first counts
+    step.receive(received("x"), lambda *answer: found.append(answer))
+    assert found == [((4,), None)] and not others.expected
+    assert set(step.arrivals) == {text("x", B, 11, A)}
+
+
+def test_a_value_that_is_expected() -> None:
+    step, others, found = meeting()
+    step.receive(received("x"), lambda *answer: found.append(answer))
+    key = text("x", B, 11, A)
+    assert others.expected == [key] and step.is_expected(key) and not found
+    step.arrived(key, 6)
+    assert found == [((6,), None)] and not step.is_expected(key)
+
+
+def test_values_of_this_task_do_not_leave_it() -> None:
+    step, others, found = meeting()
+    step.send((("x", A, A), ()), 7)
+    step.receive((("x", A, A), ()), lambda *answer: found.append(answer))
+    assert found == [((7,), None)] and not others.pushed and not others.expected
+
+
+def test_a_connection_that_broke() -> None:
+    step, _, found = meeting()
+    step.receive(received("x"), lambda values, error: found.append(type(error)))
+    step.send(sent("y"), 8)
+    step.lost(THERE, errors.UnavailableError(None, None, "it broke"))
+    assert found == [errors.UnavailableError]
+    step.answer(text("y", A, 10, B), lambda values, error: found.append(type(error)))  # it may have come
+    assert found == [errors.UnavailableError] * 2
+
+
+def test_a_failure_of_one_value_and_the_end_of_all() -> None:
+    step, _, found = meeting()
+    for name in ("x", "y"):
+        step.receive(received(name), lambda values, error: found.append(type(error)))
+    step.failed(text("x", B, 11, A), errors.NotFoundError(None, None, "no"))
+    step.failed(text("x", B, 11, A), errors.NotFoundError(None, None, "twice"))
+    step.cancel(errors.CancelledError(None, None, "over"))
+    assert found == [errors.NotFoundError, errors.CancelledError]

@@ -35,6 +35,7 @@ from flowstone.framework.tensor import Tensor
 from flowstone.placement.node_placement import stateful_placement
 from flowstone.runtime.debug_watches import Watch
 from flowstone.runtime.device import Device
+from flowstone.runtime.placement_log import PlacementLog
 from flowstone.runtime.plan import Plan, make_plan, placed_subgraph
 from flowstone.runtime.plan_options import PlanOptions
 
@@ -52,14 +53,14 @@ class PlanKey(NamedTuple):
 
 
 class Planner:
-    """Plans with these `options`. `measurements`: the session's measured costs, which placement uses. `tell`
-    is called with each new plan."""
+    """Plans with these `options`. `measurements`: the session's measured costs, which placement uses.
+    `log`: where each plan's placement is written."""
 
     def __init__(
         self,
         options: PlanOptions,
         measurements: Measurements | None = None,
-        tell: Callable[[Plan], None] | None = None,
+        log: PlacementLog | None = None,
     ) -> None:
         self.assigned: dict[str, str] = {}
         self.measurements = measurements
@@ -72,7 +73,7 @@ class Planner:
         self.plans_by_shape: dict[Any, PlansByShape] = {}
         self.runners: dict[Any, Callable[..., Any]] = {}
         self._background = BackgroundPlanner()
-        self._tell = tell
+        self._log = log
 
     # ---- plans
 
@@ -102,8 +103,8 @@ class Planner:
                 plan = make_plan(structure.elements, structure.targets, feeds, options)
                 self.plans[key] = plan
                 self.assigned.update(plan.assigned)
-                if self._tell is not None:
-                    self._tell(plan)
+                if self._log is not None:
+                    self._log.add(plan.placement)
                 if self._background.is_stopped:
                     self._release()
             return plan

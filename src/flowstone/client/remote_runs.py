@@ -8,17 +8,28 @@ reports gets the node of this graph, and the user's line.
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from pathlib import Path, PurePath
+from typing import Any, cast
 
 import torch
 
-from flowstone.client.feeds_fetches import FetchStructure, feed_converter, fetch_converter
+from flowstone.client.cluster_explanation import (
+    ClusterExplanation,
+    ClusterTrace,
+    measured_text,
+    measured_waiting,
+)
+from flowstone.client.feeds_fetches import FetchStructure, feed_converter, fetch_converter, is_open
+from flowstone.client.step_observation import WARM_UP, StepKind, StepObserver, current_observer
 from flowstone.distributed.cluster_devices import device_of
+from flowstone.distributed.cluster_plans import ClusterPlan
 from flowstone.distributed.session_client import session_client
 from flowstone.framework import errors
 from flowstone.framework.graph import Graph
 from flowstone.framework.tensor import Tensor
+from flowstone.framework.tensor_proto import messages
 
 _NODE = re.compile(r"\[\[(?:\{\{)?node ([^ \]}]+)[^\]]*\]\]")
 _CPU = torch.device("cpu")
@@ -35,6 +46,10 @@ class RemoteRuns:
 
     def runner(self, structure: FetchStructure, feeds: list[Tensor]) -> Callable[..., Any]:
         """A function of the feeds' values that runs a step."""
+        plain, observer = self._runner(structure, feeds), current_observer()
+        return plain if observer is None else self._observed(structure, feeds, plain, observer)
+
+    def _runner(self, structure: FetchStructure, feeds: list[Tensor]) -> Callable[..., Any]:
         run = self._client.run
         enter = [(tensor.name, feed_converter(tensor, _CPU), tensor.dtype) for tensor in feeds]
         leave = [fetch_converter(tensor, True) for tensor in structure.elements]
@@ -44,6 +59,8 @@ class RemoteRuns:
 
         def run_step(*values: Any, options: Any = None, metadata: Any = None) -> Any:
             fed = [(name, convert(value), dtype) for (name, convert, dtype), value in zip(enter, values)]
+            if not fetches and not targets:  # as in TensorFlow, there is nothing to ask for
+                return rebuild([])
             try:
                 results = run(fed, fetches, targets, options, metadata)
             except errors.OpError as error:
@@ -61,7 +78,77 @@ class RemoteRuns:
         metadata: Any,
     ) -> Any:
         """Runs a step with RunOptions (or None), and replaces the contents of the RunMetadata (or None)."""
-        return self.runner(structure, feeds)(*values, options=options, metadata=metadata)
+        return self._runner(structure, feeds)(*values, options=options, metadata=metadata)
+
+    # ---- explanations
+
+    def plan(self, structure: FetchStructure, feeds: list[Tensor]) -> ClusterPlan:
+        """What the server's master and the workers make of a step. UnimplementedError from a server of
+        TensorFlow."""
+        return cast(ClusterPlan, self._asked(self._client.explain, structure, feeds))
+
+    def _plan_if_told(self, structure: FetchStructure, feeds: list[Tensor]) -> ClusterPlan:
+        try:
+            return self.plan(structure, feeds)
+        except errors.UnimplementedError:
+            return ClusterPlan([], "", [], [], [])
+
+    def placement(self, structure: FetchStructure, feeds: list[Tensor], picture: Any = None) -> str:
+        """Where a step runs, as a table, and as a picture at the path `picture`."""
+        kind = "" if picture is None else PurePath(picture).suffix.lstrip(".").lower() or "png"
+        table, drawn = self._asked(self._client.explain_placement, structure, feeds, kind)
+        if picture is not None:
+            Path(picture).write_bytes(drawn)
+        return str(table)
+
+    def measured(
+        self, structure: FetchStructure, feeds: list[Tensor], values: Sequence[Any], steps: int
+    ) -> str:
+        """Runs steps, and tells where the time of the last `steps` of them went and what waited for whom."""
+        observer = StepObserver(steps, spread=False)
+        run = self._observed(structure, feeds, self._runner(structure, feeds), observer)
+        for _ in range(WARM_UP + 2 * steps + 1):
+            run(*values)
+        (kind,) = observer.kinds()
+        explained: ClusterExplanation = kind.explanation()
+        assert explained.measured is not None
+        return "\n".join(["in short", *explained.gist(1), "", measured_text(explained.measured)])
+
+    def _asked(
+        self, ask: Callable[..., Any], structure: FetchStructure, feeds: list[Tensor], *more: Any
+    ) -> Any:
+        names = [x.name for x in feeds], [x.name for x in structure.elements]
+        return self._explained(lambda: ask(*names, [each.name for each in structure.targets], *more))
+
+    def _observed(
+        self,
+        structure: FetchStructure,
+        feeds: list[Tensor],
+        plain: Callable[..., Any],
+        observer: StepObserver,
+    ) -> Callable[..., Any]:
+        """Wraps `plain`, which runs a step, so that `observer` has some of its steps traced."""
+        options = messages("config_pb2").RunOptions(trace_level=3, output_partition_graphs=True)
+        plans: list[ClusterPlan] = []
+
+        def traced(*values: Any) -> tuple[Any, ClusterTrace]:
+            metadata = messages("config_pb2").RunMetadata()
+            begin = time.perf_counter_ns()
+            result = plain(*values, options=options, metadata=metadata)
+            trace = ClusterTrace(metadata, (time.perf_counter_ns() - begin) / 1e6)
+            if not plans:  # now, for the session may have ended when it is asked for
+                plans.append(self._plan_if_told(structure, feeds))
+            return result, trace
+
+        def explain(kind: StepKind, traces: list[Any], shapes: Any) -> ClusterExplanation:
+            measured = measured_waiting([each[0] for each in traces], kind.durations_ms) if traces else None
+            plan = plans[0] if plans else ClusterPlan([], "", [], [], [])
+            return ClusterExplanation(
+                kind.fetches, kind.feeds, kind.runs, kind.total_ms, kind.is_cold, plan, measured
+            )
+
+        by_shape = any(is_open(tensor) for tensor in feeds)
+        return observer.any_runner(self, structure, feeds, by_shape, plain, traced, explain)
 
     # ---- steps in several calls
 

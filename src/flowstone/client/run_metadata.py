@@ -9,7 +9,6 @@ made once more.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Hashable
 from typing import Any
 
@@ -17,6 +16,7 @@ from flowstone.framework import errors
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.placement.cost_model import CostModel
 from flowstone.placement.devices import PlacementDevice
+from flowstone.runtime.measured_runs import MeasuredRuns
 from flowstone.runtime.plan import Plan
 from flowstone.runtime.step_stats import is_computed, step_stats
 from flowstone.runtime.traced_plans import partition_graph
@@ -31,37 +31,15 @@ def check_thread_pool(options: Any, pools: int) -> None:
         raise errors.InvalidArgumentError(None, None, f"Invalid inter_op_thread_pool: {pool}")
 
 
-class Measurements:
-    """The costs that a session measures: every `every`-th run of the same fetches after the first `after`."""
-
-    def __init__(self, every: int, after: int) -> None:
-        self.costs = CostModel()
-        self._every, self._after = every, after
-        self._runs: dict[Hashable, int] = {}
-        self._measured: set[Hashable] = set()
-        self._lock = threading.Lock()
-
-    @classmethod
-    def wanted(cls, config: Any) -> Measurements | None:
-        """The measurements that a ConfigProto asks for; None if it asks for none."""
-        if config is None or config.graph_options.build_cost_model <= 0:
-            return None
-        return cls(config.graph_options.build_cost_model, config.graph_options.build_cost_model_after)
-
-    def is_due(self, key: Hashable) -> bool:
-        """Counts a run of these fetches; returns whether it is to be measured."""
-        with self._lock:
-            run = self._runs[key] = self._runs.get(key, 0) + 1
-        return run > self._after and (run - self._after) % self._every == 0
+class Measurements(MeasuredRuns):
+    """The costs that a session measures on this machine."""
 
     def add(self, key: Hashable, trace: Trace) -> bool:
         """Records the times of the nodes; returns whether these fetches were never measured before."""
         with self._lock:
             for event in trace.events:
                 self._record(event, trace)
-            is_first = key not in self._measured
-            self._measured.add(key)
-        return is_first
+        return self.is_first(key)
 
     def _record(self, event: Event, trace: Trace) -> None:
         node = event.node

@@ -19,7 +19,7 @@ import numpy as np
 from flowstone.client.described_runs import DescribedRuns, is_plain
 from flowstone.client.feeds_fetches import FetchStructure, feed_elements
 from flowstone.client.partial_run import PartialRuns, fed_tensors
-from flowstone.client.placement_view import PlacementLog, describe_placement
+from flowstone.client.placement_view import describe_placement
 from flowstone.client.planning import Planner
 from flowstone.client.process_settings import session_config
 from flowstone.client.run_metadata import Measurements
@@ -29,6 +29,7 @@ from flowstone.framework import scope
 from flowstone.framework.composite import IndexedSlices, SparseTensor
 from flowstone.framework.graph import Graph, Operation
 from flowstone.framework.tensor import Tensor
+from flowstone.runtime.placement_log import PlacementLog
 from flowstone.runtime.plan import Plan
 from flowstone.runtime.process import tune_for_sessions
 from flowstone.runtime.session_options import plan_options, release_states
@@ -59,16 +60,16 @@ class BaseSession:
         self._target.sessions.add(self)
         tune_for_sessions()
         logs = config is not None and config.log_device_placement
-        self.planner = Planner(
+        self._planner = Planner(
             plan_options(config, self._target.resources, collectives=self._target.collectives),
             Measurements.wanted(config),
-            PlacementLog(graph).add if logs else None,
+            PlacementLog(graph) if logs else None,
         )
         self.steps = Steps(config)
-        self._runners = self.planner.runners
+        self._runners = self._planner.runners
         self._remote_runs: RemoteRuns | None = None
-        self._described_runs: DescribedRuns | RemoteRuns = DescribedRuns(self.planner, self.steps)
-        self._partial_runs: PartialRuns | RemoteRuns = PartialRuns(self.planner, self.steps)
+        self._described_runs: DescribedRuns | RemoteRuns = DescribedRuns(self._planner, self.steps)
+        self._partial_runs: PartialRuns | RemoteRuns = PartialRuns(self._planner, self.steps)
         if is_remote(target):
             from flowstone.client.remote_runs import RemoteRuns
 
@@ -93,13 +94,23 @@ class BaseSession:
         """The target's name."""
         return self._target_name
 
+    @property
+    def planner(self) -> Planner:
+        """What makes the plans of its steps. RuntimeError for a session on a server, which has its own."""
+        if self._remote_runs is not None:
+            raise RuntimeError(
+                f"The steps of this session are planned by the master at {self._target_name}, not here; "
+                "`session.explain(fetches)` asks it for a plan."
+            )
+        return self._planner
+
     def list_devices(self) -> list[Any]:
         """The devices that steps may use: named tuples with `name`, `device_type`, `memory_limit_bytes`,
         `incarnation` and `statistics()`.
         """
         if self._remote_runs is not None:
             return self._remote_runs.devices()
-        return list(self.planner.options.devices)
+        return list(self._planner.options.devices)
 
     # ---- running
 
@@ -130,7 +141,7 @@ class BaseSession:
                 pass
             else:
                 return runner(*values)
-        elif self.planner.measurements is None and is_plain(options):
+        elif self._planner.measurements is None and is_plain(options):
             result = self.run(fetches, feed_dict)
             if run_metadata is not None:
                 run_metadata.Clear()
@@ -168,9 +179,9 @@ class BaseSession:
         """The plan of running `operation` alone; None if its steps are measured, have a time limit or run on
         a server."""
         self._check_usable()
-        if self._remote_runs is not None or self.planner.measurements is not None or self.steps.timeout_ms:
+        if self._remote_runs is not None or self._planner.measurements is not None or self.steps.timeout_ms:
             return None
-        return self.planner.plan(FetchStructure(self._graph, operation), [])
+        return self._planner.plan(FetchStructure(self._graph, operation), [])
 
     def partial_run_setup(self, fetches: Any, feeds: Any = None) -> str:
         """Begins a step whose `feeds` (a list of tensors) and `fetches` come in several calls of
@@ -235,10 +246,13 @@ class BaseSession:
 
         `feed_dict`: values by tensor (the plan is then the one for their shapes), or only the tensors.
         `measure`: also tells where the step's time and memory go, and how far each node is from the machine's
-        floor. For that the step is run, with all its effects on variables and queues: a few times to warm up,
-        then `steps` times with a trace. Otherwise nothing runs. See docs/explain.md.
+        floor; on a cluster, what waited for whom. For that the step is run, with all its effects on variables
+        and queues: a few times to warm up, then `steps` times with a trace. Otherwise nothing runs. See
+        docs/explain.md.
 
-        Raises ValueError for `measure` without the values of the feeds, and what `run` does.
+        Of a session on a server it says what the master and the workers made of the step. Raises ValueError
+        for `measure` without the values of the feeds, UnimplementedError where the server is TensorFlow's,
+        and what `run` does.
         """
         structure = FetchStructure(self._graph, fetches)
         if not isinstance(feed_dict, dict):
@@ -247,18 +261,23 @@ class BaseSession:
         known = all(value is not None for _, value in pairs)
         shapes = tuple(np.shape(value) for _, value in pairs) if known and pairs else None
         feeds = [tensor for tensor, _ in pairs]
-        text = self.planner.plan(structure, feeds, shapes).explain()
+        remote = self._remote_runs
+        if remote is not None:
+            self._check_usable()
+            text = remote.plan(structure, feeds).text()
+        else:
+            text = self._planner.plan(structure, feeds, shapes).explain()
         if not measure:
             return text
         self._check_usable()
         if not known or steps < 1:
             raise ValueError("To measure steps, explain needs the values of all feeds, and steps >= 1.")
-        if self._remote_runs is not None:
-            raise ValueError(
-                "Steps on a server are measured by RunOptions(trace_level=FULL_TRACE), not here."
-            )
-        assert isinstance(self._described_runs, DescribedRuns)
-        measured = self._described_runs.explain(structure, feeds, [value for _, value in pairs], steps)
+        values = [value for _, value in pairs]
+        if remote is not None:
+            measured = remote.measured(structure, feeds, values, steps)
+        else:
+            assert isinstance(self._described_runs, DescribedRuns)
+            measured = self._described_runs.explain(structure, feeds, values, steps)
         return f"{measured}\n\n{text}"
 
     def explain_placement(self, fetches: Any, feed_dict: Any = None, picture: Any = None) -> str:
@@ -270,7 +289,10 @@ class BaseSession:
         """
         structure = FetchStructure(self._graph, fetches)
         feeds = [tensor for key in feed_dict or () for tensor, _ in feed_elements(self._graph, key, None)]
-        return describe_placement(self.planner, structure, feeds, picture)
+        if self._remote_runs is not None:
+            self._check_usable()
+            return self._remote_runs.placement(structure, feeds, picture)
+        return describe_placement(self._planner, structure, feeds, picture)
 
     # ---- life
 
@@ -292,13 +314,13 @@ class BaseSession:
     def _end(self, reason: BaseException) -> None:
         if not self._closed:  # without the planner's lock, for planning may take a while
             self._closed.append(reason)
-        self.planner.stop()
+        self._planner.stop()
         if self._remote_runs is None:
-            self._partial_runs = PartialRuns(self.planner, self.steps)
+            self._partial_runs = PartialRuns(self._planner, self.steps)
         else:
             self._remote_runs.end()
         self.steps.end()
-        release_states(self.planner.options)
+        release_states(self._planner.options)
 
     def as_default(self) -> contextlib.AbstractContextManager[Any]:
         """Makes this the default session within the context, also for `eval` and `run` of its graph's

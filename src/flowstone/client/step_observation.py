@@ -51,25 +51,22 @@ TracedStep = Callable[..., tuple[Any, Plan, Trace]]
 class StepKind:
     """The steps of one kind: `fetches` and `feeds` by name, `runs`, and what was measured of them. The last
     `steps` traces count; with `spread`, their distances grow. `durations_ms` are those of untraced steps
-    without the first, which includes planning. `plan` makes the plan of such a step.
+    without the first, which includes planning. `explain` makes an explanation of the kind and its traces.
     """
 
     def __init__(
         self,
         fetches: Sequence[str],
         feeds: Sequence[str],
-        plan: Callable[[], Plan],
-        devices: Sequence[Device],
-        intra_op_threads: int,
+        explain: Callable[[StepKind, list[Any]], Any],
         steps: int,
         spread: bool,
     ) -> None:
-        self.fetches, self.feeds, self.plan = tuple(fetches), tuple(feeds), plan
+        self.fetches, self.feeds, self._explain = tuple(fetches), tuple(feeds), explain
         self.runs = 0
         self.durations_ms = array("d")
-        self._devices, self._threads = devices, intra_op_threads or get_num_threads()
-        self._first: list[tuple[Plan, Trace]] = []
-        self._later: deque[tuple[Plan, Trace]] = deque(maxlen=steps)
+        self._first: list[tuple[Any, ...]] = []
+        self._later: deque[tuple[Any, ...]] = deque(maxlen=steps)
         self._next_traced, self._spread = 1 + WARM_UP, spread
         self._has_planned = False
         self._lock = threading.Lock()
@@ -83,8 +80,8 @@ class StepKind:
             if is_next:
                 self._next_traced += max(_DISTANCE, number // 4) if self._spread else _DISTANCE
         if is_next or not number:
-            result, plan, trace = traced(*values)
-            (self._later if number else self._first).append((plan, trace))
+            result, *found = traced(*values)
+            (self._later if number else self._first).append(tuple(found))
             return result
         start = time.perf_counter_ns()
         result = plain(*values)
@@ -98,21 +95,36 @@ class StepKind:
     @property
     def total_ms(self) -> float:
         """The time of all its steps, without planning; steps that were not timed count as the median."""
-        known = list(self.durations_ms) or [trace.duration_ms for _, trace in self._later or self._first]
+        known = list(self.durations_ms) or [each[-1].duration_ms for each in self._later or self._first]
         usual = float(np.median(known or [0.0]))
         return sum(self.durations_ms) + (self.runs - len(self.durations_ms)) * usual
 
-    def explanation(self) -> Explanation:
-        """The explanation of its steps. Measures the machine if no earlier explanation has."""
-        plan, traces = self.plan(), list(self._later or self._first)
-        measured = None
-        if traces:
-            machines = _machines(plan, self._devices, self._threads)
-            traced_plan = traces[-1][0]
-            of_this_plan = [trace for other, trace in traces if other is traced_plan]
-            measured = profile(traced_plan, of_this_plan, machines, self.durations_ms)
-        is_cold = not self._later
-        return Explanation(self.fetches, self.feeds, self.runs, self.total_ms, is_cold, plan, measured)
+    @property
+    def is_cold(self) -> bool:
+        """Whether only its first step was traced."""
+        return not self._later
+
+    def explanation(self) -> Any:
+        """The explanation of its steps: an `Explanation`, or a `ClusterExplanation` of steps on servers.
+        Measures the machine if no earlier explanation has."""
+        return self._explain(self, list(self._later or self._first))
+
+
+def _explained(
+    kind: StepKind,
+    traces: Sequence[tuple[Plan, Trace]],
+    plan: Plan,
+    devices: Sequence[Device],
+    intra_op_threads: int,
+) -> Explanation:
+    """The explanation of steps that run in this process."""
+    measured = None
+    if traces:
+        machines = _machines(plan, devices, intra_op_threads or get_num_threads())
+        traced_plan = traces[-1][0]
+        of_this_plan = [trace for other, trace in traces if other is traced_plan]
+        measured = profile(traced_plan, of_this_plan, machines, kind.durations_ms)
+    return Explanation(kind.fetches, kind.feeds, kind.runs, kind.total_ms, kind.is_cold, plan, measured)
 
 
 def _machines(plan: Plan, devices: Sequence[Device], intra_op_threads: int) -> dict[str, Floors]:
@@ -151,32 +163,49 @@ class StepObserver:
         `traced` runs a step with a trace and returns its result, plan and finished trace. `by_shape`: each
         combination of the feeds' shapes is a kind of its own.
         """
-        elements = (planner, tuple(structure.elements), tuple(structure.targets), tuple(feeds))
+
+        def plan(shapes: Shapes) -> Plan:
+            try:
+                return planner.plan(structure, feeds, shapes)
+            except ValueError:  # the graph contradicts these shapes: the step ran the plan for all shapes
+                return planner.plan(structure, feeds)
+
+        def explain(kind: StepKind, traces: list[Any], shapes: Shapes) -> Explanation:
+            return _explained(kind, traces, plan(shapes), planner.options.devices, steps.intra_op_threads)
+
+        return self.any_runner(planner, structure, feeds, by_shape, plain, traced, explain)
+
+    def any_runner(
+        self,
+        session: Any,
+        structure: FetchStructure,
+        feeds: Sequence[Tensor],
+        by_shape: bool,
+        plain: Callable[..., Any],
+        traced: Callable[..., Any],
+        explain: Callable[[StepKind, list[Any], Shapes], Any],
+    ) -> Callable[..., Any]:
+        """The same for steps that run anywhere. `session`: what tells sessions apart; `traced` returns the
+        result, and what a trace is to `explain`, which explains a kind with these shapes of feeds."""
+        elements = (session, tuple(structure.elements), tuple(structure.targets), tuple(feeds))
 
         def run(*values: Any) -> Any:
             shapes = tuple([np.shape(value) for value in values]) if by_shape else None
             kind = self._kinds.get((elements, shapes))
             if kind is None:
-                kind = self._new_kind(planner, steps, structure, feeds, elements, shapes)
+                kind = self._new_kind(structure, feeds, explain, elements, shapes)
             return kind.run(values, plain, traced)
 
         return run
 
     def _new_kind(
         self,
-        planner: Planner,
-        steps: Steps,
         structure: FetchStructure,
         feeds: Sequence[Tensor],
+        explain: Callable[[StepKind, list[Any], Shapes], Any],
         elements: Any,
         shapes: Shapes,
     ) -> StepKind:
-        def plan() -> Plan:
-            try:
-                return planner.plan(structure, feeds, shapes)
-            except ValueError:  # the graph contradicts these shapes: the step ran the plan for all shapes
-                return planner.plan(structure, feeds)
-
         names = [_name(item) for item in (*structure.elements, *structure.targets)]
         known = shapes or [tensor.dims for tensor in feeds]
         fed = [_name(x) + format_dims(dims).replace(" ", "") for x, dims in zip(feeds, known)]
@@ -184,9 +213,7 @@ class StepObserver:
             kind = StepKind(
                 names,
                 fed,
-                plan,
-                planner.options.devices,
-                steps.intra_op_threads,
+                lambda kind, traces: explain(kind, traces, shapes),
                 self._steps,
                 self._spread,
             )

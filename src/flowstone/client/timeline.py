@@ -132,10 +132,15 @@ class _Analysis:
         self.trace.add_process("Allocators", 0)
         devices = []
         for i, device in enumerate(step_stats.dev_stats):
-            self.trace.add_process(f"{device.device} Compute", 2 * i + 1)
+            what = "Transfers" if _is_of_transfers(device) else "Compute"
+            self.trace.add_process(f"{device.device} {what}", 2 * i + 1)
             self.trace.add_process(f"{device.device} Tensors", 2 * i + 2)
             is_kernel = "/stream" in device.device or "/memcpy" in device.device
-            devices.append((device.device, [_Run(node, is_kernel, clock) for node in device.node_stats]))
+            runs = [_Run(node, is_kernel, clock) for node in device.node_stats]
+            if what == "Transfers":
+                for run in runs:
+                    run.name = run.stats.timeline_label
+            devices.append((device.device, runs))
         if op_time != "schedule":
             _move_to_kernels(devices, op_time)
         for i, (name, runs) in enumerate(devices):
@@ -178,6 +183,11 @@ class _Analysis:
         runs = self.producers.get(name, ())
         ended = [run for run in runs if run.end <= before.start]
         return ended[-1] if ended else runs[0] if runs else None
+
+
+def _is_of_transfers(device: Any) -> bool:
+    """Whether these are tensors on their way from other tasks, in a row of their own."""
+    return bool(device.node_stats) and all(node.node_name == "RecvTensor" for node in device.node_stats)
 
 
 def _assign_rows(runs: list[_Run], pid: int, may_touch: bool) -> None:

@@ -9,6 +9,7 @@ the thread that asks for the step.
 from __future__ import annotations
 
 import contextlib
+import io
 import itertools
 import random
 import threading
@@ -17,11 +18,14 @@ from concurrent.futures import ThreadPoolExecutor
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
+from flowstone.distributed.cluster_costs import cost_graph, record
 from flowstone.distributed.cluster_devices import ClusterDevice, attributes_of
-from flowstone.distributed.part_graphs import divide
+from flowstone.distributed.cluster_plans import ClusterPlan, TaskPlan, placement_of, transfers_of
+from flowstone.distributed.part_graphs import cut, divide, placed_nodes
 from flowstone.distributed.partial_runs import PartialPlan, PartialRun, PartialRuns
 from flowstone.distributed.running_step import RegisteredPart, RunningStep
-from flowstone.distributed.task_names import matches_filters
+from flowstone.distributed.task_names import matches_filters, task_of
+from flowstone.distributed.worker import Wanted
 from flowstone.distributed.worker_links import Described, WorkerLink
 from flowstone.framework import errors
 from flowstone.framework import logging as log
@@ -32,6 +36,9 @@ from flowstone.framework.kernel import CPU
 from flowstone.framework.partial_state import check_setup
 from flowstone.framework.tensor import Tensor
 from flowstone.io.proto import worker_pb2
+from flowstone.placement.placement_report import draw_placement, placement_table
+from flowstone.runtime.measured_runs import MeasuredRuns
+from flowstone.runtime.placement_log import PlacementLog
 from flowstone.runtime.plan_options import PlanOptions
 
 __all__ = ["Master", "MasterSession"]
@@ -83,12 +90,15 @@ class MasterSession:
         self.callables: dict[int, _Callable] = {}
         self._links, self._home = links, home
         self._assigned: dict[str, str] = {}
+        self._measured = MeasuredRuns.wanted(config)
         self._options = PlanOptions(
             devices,  # type: ignore[arg-type]
             assigned=MappingProxyType(self._assigned),
             soft_placement=config.allow_soft_placement,
             compresses=config.graph_options.enable_bfloat16_sendrecv,
+            costs=None if self._measured is None else self._measured.costs,
         )
+        self._log = PlacementLog(self.graph) if config.log_device_placement else None
         self._plans: dict[_StepKind, _StepPlan] = {}
         self._partial_runs = PartialRuns()
         self._planning = threading.Lock()
@@ -125,7 +135,10 @@ class MasterSession:
         """A step that is to be run, and the types of its results. `feeds`: runtime values by the tensors'
         names."""
         names = tuple([name for name, _ in feeds])
-        plan = self._plan(_StepKind(names, tuple(fetches), tuple(targets)))
+        kind = _StepKind(names, tuple(fetches), tuple(targets))
+        plan = self._plan(kind)
+        if self._measured is not None and self._measured.is_due(kind):
+            described = Described(Wanted() if described is None else described.asked, measures=True)
         values = [(value, tensor.dtype) for (_, value), tensor in zip(feeds, plan.fed)]
         timeout_ms = timeout_ms or self.config.operation_timeout_in_ms
         count = len(plan.fetched)
@@ -138,14 +151,28 @@ class MasterSession:
         try:
             if self._is_closed:
                 raise _closed()
-            return step.run()
+            values = step.run()
         finally:
             self._running.discard(step)
+        if step.described is not None and step.described.measures:
+            self._measure(step.described)
+        return values
+
+    def _measure(self, described: Described) -> None:
+        """Records what a step took; the plans that were made without any measurement are made anew."""
+        assert self._measured is not None
+        costs = self._measured.costs
+        with self._planning:
+            record(costs, described.step_stats())
+            described.costs = cost_graph(costs, described.graphs())
+            tasks = {task_of(device.name) for device in self.devices}
+            if self._measured.is_first(self.handle) and len(tasks) < len(self.devices):
+                self._plans.clear()
 
     def begin_partial_run(self, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str]) -> str:
         """Begins a step that is fed and fetched in several calls; returns its handle."""
         plan = self._plan(_StepKind(tuple(feeds), tuple(fetches), tuple(targets), in_pieces=True))
-        step = RunningStep(self.handle, plan.parts, (), 0, self._links)
+        step = RunningStep(self.handle, plan.parts, (), 0, self._links, kept=self._home)
         meeting = self._links[self._home].meeting(step.number)
         return self._partial_runs.add(PartialRun(plan.partial, step, meeting, self.run))
 
@@ -173,8 +200,10 @@ class MasterSession:
             raise errors.InvalidArgumentError(None, None, "A tensor is fed twice under two names.")
         check_setup(fed if kind.in_pieces else (), fetched, run)
         options = self._options._replace(in_pieces=kind.in_pieces)
-        parts, assigned = divide(fetched, run, fed, options, self._home)
+        parts, assigned, placement = divide(fetched, run, fed, options, self._home)
         self._assigned.update(assigned)
+        if self._log is not None:
+            self._log.add(placement)
         handles = _at_once(lambda part: self._links[part.task].register(self.handle, part), parts)
         for part in parts:
             part.graph_def.Clear()  # the worker has it
@@ -182,6 +211,46 @@ class MasterSession:
         host = next(d.name for d in self.devices if d.name.startswith(self._home) and d.device_type == CPU)
         partial = PartialPlan(dict(zip(kind.feeds, fed)), dict(zip(kind.fetches, fetched)), {}, host)
         return _StepPlan(registered, fed, fetched, partial)
+
+    # ---- explanations
+
+    def explain(self, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str]) -> ClusterPlan:
+        """What became of this kind of step here and with the workers, which get their parts if they do not
+        have them. Nothing runs. Raises what `step` does for names that the graph does not have."""
+        plan = self._plan(_StepKind(tuple(feeds), tuple(fetches), tuple(targets)))
+        told = _at_once(lambda p: self._links[p.graph.task].explain(self.handle, p.handle), plan.parts)
+        operations = [self._operation(name) for name in targets]
+        with self._planning:  # once more, in the same way: what has state is assigned
+            subgraph, chosen = placed_nodes(plan.fetched, operations, plan.fed, self._options, self._home)
+            placement, graph = placement_of(subgraph, chosen), str(subgraph)
+            parts = cut(subgraph, chosen, plan.fetched, plan.fed, self._options, self._home)
+        count = {task_of(part.device.name): len(part.subgraph.nodes) for part in parts}
+        tasks = [
+            TaskPlan(
+                part.graph.task,
+                count.get(part.graph.task, 0),
+                [feeds[i] for _, i in part.graph.feeds],
+                [fetches[i] for _, i in part.graph.fetches],
+                of_worker,
+            )
+            for part, of_worker in zip(plan.parts, told)
+        ]
+        return ClusterPlan(list(subgraph.log), graph, placement, tasks, transfers_of(parts))
+
+    def explain_placement(
+        self, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str], picture: str = ""
+    ) -> tuple[str, bytes]:
+        """Where this kind of step runs, and when by the cost model, as a table; and as a picture in the
+        format `picture` ("png", "svg", "pdf"; none if empty: ImportError without matplotlib)."""
+        fed = [self._element(name, "fed") for name in feeds]
+        fetched = [self._element(name, "fetched") for name in fetches]
+        operations = [self._operation(name) for name in targets]
+        with self._planning:
+            subgraph, chosen = placed_nodes(fetched, operations, fed, self._options, self._home)
+            drawn = io.BytesIO()
+            if picture:
+                draw_placement(subgraph, chosen, drawn, self._options.costs, format=picture)
+            return placement_table(subgraph, chosen, self._options.costs), drawn.getvalue()
 
     def _element(self, name: str, what: str) -> Tensor:
         try:

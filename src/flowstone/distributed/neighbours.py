@@ -24,11 +24,12 @@ from flowstone.distributed.transport import Peer, run_soon, wait_for
 from flowstone.framework import errors
 from flowstone.io.proto import worker_pb2
 
-__all__ = ["ADDRESS", "CLOCK", "SERVICE", "Neighbour", "error_of_text", "error_text"]
+__all__ = ["ADDRESS", "CLOCK", "EXPLAIN_PART", "SERVICE", "Neighbour", "error_of_text", "error_text"]
 
 SERVICE = "/tensorflow.WorkerService/"
 ADDRESS = "/flowstone.Direct/Address"
 CLOCK = "/flowstone.Direct/Clock"
+EXPLAIN_PART = "/flowstone.Explanations/Part"
 _ADDRESS_S = 10.0
 _CLOCK_PROBES = 8
 _UNKNOWN_NS = 1 << 62

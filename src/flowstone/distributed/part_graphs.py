@@ -28,7 +28,7 @@ from flowstone.runtime.device import Device
 from flowstone.runtime.plan import pruned_subgraph
 from flowstone.runtime.plan_options import PlanOptions
 
-__all__ = ["PartGraph", "ReadPart", "divide", "read_part"]
+__all__ = ["PartGraph", "ReadPart", "cut", "divide", "placed_nodes", "read_part"]
 
 
 class PartGraph(NamedTuple):
@@ -66,33 +66,59 @@ def divide(
     feeds: Sequence[Tensor],
     options: PlanOptions,
     home: str,
-) -> tuple[list[PartGraph], dict[str, str]]:
-    """The parts, and the devices of the nodes that keep state there. `options.devices`: those of all tasks;
-    `home`: the task of nodes that name none. With `options.in_pieces` feeds and fetches come one by one, and
-    meet the step at home (`partition/client_ends.py`).
+) -> tuple[list[PartGraph], dict[str, str], dict[str, str]]:
+    """The parts, the devices of the nodes that keep state there, and those of all nodes.
 
-    Raises InvalidArgumentError as `runtime.plan.make_plan` does.
+    `options.devices`: those of all tasks; `home`: the task of nodes that name none. With `options.in_pieces`
+    feeds and fetches come one by one, and meet the step at home (`partition/client_ends.py`). Raises
+    InvalidArgumentError as `runtime.plan.make_plan` does.
     """
+    subgraph, chosen = placed_nodes(fetches, targets, feeds, options, home)
+    placement = {node.name: device.name for node, device in chosen.items()}
+    parts = cut(subgraph, chosen, fetches, feeds, options, home)
+    library = fetches[0].graph if fetches else (targets[0].graph if targets else None)
+    incarnations = {device.name: device.incarnation for device in options.devices}
+    written = [_written(part, subgraph, library, incarnations) for part in parts]
+    return written, stateful_placement(chosen), placement
+
+
+def placed_nodes(
+    fetches: Sequence[Tensor],
+    targets: Sequence[Operation],
+    feeds: Sequence[Tensor],
+    options: PlanOptions,
+    home: str,
+) -> tuple[Subgraph, dict[PlanNode, Any]]:
+    """The rewritten subgraph and the devices of its nodes; for arguments and errors see `divide`."""
     subgraph = pruned_subgraph(fetches, targets, feeds, options)
     subgraph.in_pieces = True
     run_passes(subgraph, SIMPLIFYING, options.disabled_passes)
     chosen: dict[PlanNode, Any] = dict(
-        place(subgraph, options.devices, options.soft_placement, assigned=options.assigned, home=home)
-    )
+        place(subgraph, options.devices, options.soft_placement, options.costs,
+              assigned=options.assigned, home=home)
+    )  # fmt: skip
     for node, device in chosen.items():
         node.device = device.name
+    return subgraph, chosen
+
+
+def cut(
+    subgraph: Subgraph,
+    chosen: dict[PlanNode, Any],
+    fetches: Sequence[Tensor],
+    feeds: Sequence[Tensor],
+    options: PlanOptions,
+    home: str,
+) -> list[Part]:
+    """The parts of the tasks, each under its first CPU's name. They take over the nodes of `subgraph`."""
     host_of = _hosts(options.devices)
     if options.in_pieces:
         connect_client(subgraph, feeds, fetches, host_of[home], chosen)
     tasks = {task: _Task(host.name) for task, host in host_of.items()}
-    parts = partition(
+    return partition(
         subgraph, {node: tasks[task_of(device.name)] for node, device in chosen.items()},
         tasks[home], options.compresses, delays=False,
     )  # fmt: skip
-    library = fetches[0].graph if fetches else (targets[0].graph if targets else None)
-    incarnations = {device.name: device.incarnation for device in options.devices}
-    written = [_written(part, subgraph, library, incarnations) for part in parts]
-    return written, stateful_placement(chosen)
 
 
 def _hosts(devices: Sequence[Device]) -> dict[str, Device]:
@@ -219,11 +245,29 @@ def _key_of(operation: Operation) -> str:
 
 
 def _last(graph: Graph, ends: set[Operation]) -> list[Operation]:
-    """The operations that no other one takes anything from or waits for; all others run for them."""
-    used: set[Operation] = set()
-    for operation in graph.get_operations():
-        if operation not in ends:
-            used.update(x.op for x in operation.inputs)
-            used.update(operation.control_inputs)
-    used |= ends
-    return [operation for operation in graph.get_operations() if operation not in used]
+    """The operations to run, for which all others run: those that no other one takes anything from or waits
+    for, and what decides of loops that give nothing to anyone here."""
+    operations = [operation for operation in graph.get_operations() if operation not in ends]
+    used = {source for operation in operations for source in _sources(operation)}
+    last = [operation for operation in operations if operation not in used]
+    reached = set(last)
+    _reach(reached, [x.op for end in ends for x in end.inputs])
+    _reach(reached, last)
+    for operation in operations:
+        if operation.declaration.role == "loop_condition" and operation not in reached:
+            last.append(operation)
+            _reach(reached, [operation])
+    return last
+
+
+def _sources(operation: Operation) -> list[Operation]:
+    return [*(x.op for x in operation.inputs), *operation.control_inputs]
+
+
+def _reach(reached: set[Operation], operations: list[Operation]) -> None:
+    """Adds these operations, and all that they depend on."""
+    pending = list(operations)
+    while pending:
+        operation = pending.pop()
+        reached.add(operation)
+        pending += [source for source in _sources(operation) if source not in reached]

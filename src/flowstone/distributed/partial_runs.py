@@ -54,6 +54,7 @@ class PartialRun:
             except Exception as error:
                 failure = self._failure = error
                 meeting.cancel(error)
+                step.let_go(is_over=True)
             self._ended.put(failure)
 
         threading.Thread(target=whole, name="flowstone partial run", daemon=True).start()
@@ -77,6 +78,7 @@ class PartialRun:
                 self._state.fetch(tensor)
             results = [(self._received(tensor), tensor.dtype) for tensor in taken]
             if self._state.is_complete:
+                self._step.let_go()
                 self._raise_failure()
             return results
 
@@ -105,6 +107,7 @@ class PartialRun:
     def cancel(self) -> None:
         """Ends the step."""
         self._step.cancel(errors.CancelledError(None, None, "The partial run was cancelled."))
+        self._step.let_go()
 
 
 def _known(names: dict[str, Tensor], name: str, kind: str) -> Tensor:

@@ -32,7 +32,7 @@ class RegisteredPart(NamedTuple):
 class RunningStep:
     """One step of these parts. `session`: the handle of the workers' sessions; `feeds`: values with their
     types, and `fetches`: the number of results, of the whole; `timeout_ms`: 0 for no limit; `described`: what
-    is asked of the step besides."""
+    is asked of the step besides; `kept`: the task that keeps what the step has left there until `let_go`."""
 
     def __init__(
         self,
@@ -43,10 +43,11 @@ class RunningStep:
         links: Mapping[str, WorkerLink],
         timeout_ms: int = 0,
         described: Described | None = None,
+        kept: str = "",
     ) -> None:
         self.number = random.getrandbits(62) + 1
         self._session, self._feeds, self._links, self._timeout_ms = session, feeds, links, timeout_ms
-        self._described = described
+        self.described, self._kept = described, kept
         self._parts = {part.graph.task: part for part in parts}
         self._results: list[Any] = [None] * fetches
         self._machine = MasterStep(self._parts)
@@ -54,6 +55,7 @@ class RunningStep:
         self._over = allocate_lock()
         self._over.acquire()
         self._error: BaseException | None = None
+        self._is_left = False  # the task `kept` is to forget the step, once it is let go
 
     def run(self) -> list[Any]:
         """Runs the step; returns its results, or raises its failure."""
@@ -81,6 +83,20 @@ class RunningStep:
             instructions = self._machine.cancelled(error)
         self._follow(instructions)
 
+    def let_go(self, is_over: bool = False) -> None:
+        """Nobody will ask the task `kept` for anything more: it forgets the step, now or when the step
+        ends. `is_over`: the step has ended, or will not begin."""
+        with self._lock:
+            kept, self._kept = self._kept, ""
+            is_over = is_over or self._is_left
+        if kept and is_over:
+            self._links[kept].clean_up(self.number)
+
+    def _keeps(self, task: str) -> bool:
+        with self._lock:
+            self._is_left = self._is_left or task == self._kept
+            return task == self._kept
+
     def _time_is_up(self) -> None:
         self.cancel(errors.DeadlineExceededError(None, None, "Timed out: the step's time limit has passed."))
 
@@ -95,6 +111,8 @@ class RunningStep:
             elif isinstance(each, master_step.AbortPart):
                 self._links[each.task].fail(self.number, each.error)
             elif isinstance(each, master_step.CleanUp):
+                if self._kept and self._keeps(each.task):
+                    continue
                 if self._parts[each.task].graph.sends or not self._machine.went_well:
                     self._links[each.task].clean_up(self.number)
             else:
@@ -115,9 +133,19 @@ class RunningStep:
                 if error is None:
                     instructions = self._machine.ended(task, None)
                 else:
-                    instructions = self._machine.failed(task, error)
+                    instructions = self._machine.failed(task, _from_task(error, task))
             self._follow(instructions)
 
         self._links[task].run(
-            self._session, part.handle, self.number, part.graph, feeds, done, self._described
+            self._session, part.handle, self.number, part.graph, feeds, done, self.described
         )
+
+
+def _from_task(error: BaseException, task: str) -> BaseException:
+    """The failure of a part with its task, as TensorFlow says it; what came from elsewhere names that."""
+    if not isinstance(error, errors.OpError) or error.message.startswith("From /job:"):
+        return error
+    kind: Any = type(error)
+    found: errors.OpError = kind(lambda: error.node_def, error.op, f"From {task}:\n{error.message}")
+    found.node_name = error.node_name
+    return found

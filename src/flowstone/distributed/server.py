@@ -13,6 +13,7 @@ from flowstone.distributed import frames
 from flowstone.distributed.cluster_security import ClusterSecurity, cluster_security
 from flowstone.distributed.collective_links import TaskCollectives
 from flowstone.distributed.direct_connections import DirectConnection, DirectListener
+from flowstone.distributed.explaining import ExplainService
 from flowstone.distributed.master import Master
 from flowstone.distributed.neighbours import ADDRESS, CLOCK, Neighbour, error_of_text, error_text
 from flowstone.distributed.own_servers import masters
@@ -69,6 +70,7 @@ class TaskServer:
         handlers = {
             **MasterService(self.master, self.task).handlers(),
             **WorkerService(self._worker).handlers(),
+            **ExplainService(self.master, self._worker).handlers(),
             ADDRESS: self._direct_address,
             CLOCK: self._clock,
         }
@@ -142,7 +144,7 @@ class TaskServer:
     def _run(self, connection: DirectConnection, session: str, graph: str, step: int, payload: Any) -> None:
         try:
             values = self._worker.run(session, graph, step, unpack(payload))
-            answer = pack(values)
+            answer = self._packed(session, graph, values)
         except Exception as error:
             kind, text, answer = frames.FAILED, error_text(error), []
         else:
@@ -151,6 +153,19 @@ class TaskServer:
             self._begun[connection].discard(step)
         with contextlib.suppress(errors.UnavailableError):  # the master is gone
             connection.send(kind, step, text, answer)
+
+    def _packed(self, session: str, graph: str, values: Any) -> Any:
+        """What a part gives, as parts of a frame. InvalidArgumentError, with the node, for a handle."""
+        try:
+            return pack(values)
+        except errors.InvalidArgumentError:
+            for name, value in zip(self._worker.fetched_nodes(session, graph), values):
+                try:
+                    pack([value])
+                except errors.InvalidArgumentError as error:
+                    error.node_name = name
+                    raise
+            raise
 
     def _on_closed(self, connection: DirectConnection) -> None:
         """A task that connected here is gone: the steps that it was the master of end."""

@@ -75,8 +75,8 @@ async def _run(
     timeout_ms: int,
     answer: Callable[[list[Any], list[DType]], None],
     described: Described | None = None,
-) -> None:
-    """Runs a step on a thread; if the client gives up, the step ends early."""
+) -> Described | None:
+    """Runs a step on a thread; returns what is told of it. If the client gives up, the step ends early."""
     begun: list[RunningStep] = []
 
     def run() -> None:
@@ -90,6 +90,17 @@ async def _run(
         for step in begun:
             threads.submit(step.cancel, errors.CancelledError(None, None, "RunStep was cancelled."))
         raise
+    return begun[0].described
+
+
+def _fetched(name: str, value: Any, dtype: DType) -> Any:
+    """A fetched value as a TensorProto. InvalidArgumentError, with the node, for a handle."""
+    try:
+        return proto_of_value(value, dtype)
+    except errors.InvalidArgumentError as error:
+        found = errors.InvalidArgumentError(None, None, f"{name}: {error.message}")
+        found.node_name = name.partition(":")[0]
+        raise found from None
 
 
 class MasterService:
@@ -143,7 +154,7 @@ class MasterService:
 
         def answer(values: list[Any], types: list[DType]) -> None:
             for name, value, dtype in zip(message.fetch, values, types):
-                response.tensor.add(name=name, tensor=proto_of_value(value, dtype))
+                response.tensor.add(name=name, tensor=_fetched(name, value, dtype))
 
         if message.partial_run_handle:
             results = await in_thread(
@@ -153,7 +164,8 @@ class MasterService:
             return response
         described = described_by(message.options)
         fetches, targets = list(message.fetch), list(message.target)
-        await _run(session, feeds, fetches, targets, message.options.timeout_in_ms, answer, described)
+        timeout_ms = message.options.timeout_in_ms
+        described = await _run(session, feeds, fetches, targets, timeout_ms, answer, described)
         if described is not None:
             described.write(response.metadata)
         return response
@@ -197,8 +209,8 @@ class MasterService:
             return [(name, value_of_proto(proto)) for name, proto in zip(made.feeds, message.feed)]
 
         def answer(values: list[Any], types: list[DType]) -> None:
-            for value, dtype in zip(values, types):
-                response.fetch.append(proto_of_value(value, dtype))
+            for name, value, dtype in zip(made.fetches, values, types):
+                response.fetch.append(_fetched(name, value, dtype))
 
         await _run(session, feeds, made.fetches, made.targets, made.timeout_ms, answer)
         return response

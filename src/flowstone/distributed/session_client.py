@@ -15,6 +15,8 @@ import torch
 
 from flowstone.distributed.cluster_devices import attributes_of
 from flowstone.distributed.cluster_security import cluster_security
+from flowstone.distributed.cluster_plans import ClusterPlan
+from flowstone.distributed.explaining import ask_placement, ask_step
 from flowstone.distributed.master import Master, MasterSession
 from flowstone.distributed.own_servers import masters
 from flowstone.distributed.tensor_codec import proto_of_value, value_of_proto
@@ -126,6 +128,17 @@ class SessionClient:
         response = master_pb2.ListDevicesResponse.FromString(self._call("ListDevices", request))
         return [*response.local_device, *response.remote_device]
 
+    def explain(self, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str]) -> ClusterPlan:
+        """What the server and its workers made of a kind of step. UnimplementedError from a server of
+        TensorFlow."""
+        return ask_step(self._caller, self.extended(), feeds, fetches, targets)
+
+    def explain_placement(
+        self, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str], picture: str
+    ) -> tuple[str, bytes]:
+        """The placement of a kind of step as a table, and as a picture of this format (none if empty)."""
+        return ask_placement(self._caller, self.extended(), feeds, fetches, targets, picture)
+
     def begin_partial_run(self, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str]) -> str:
         """Begins a step in several calls; returns its handle."""
         request = master_pb2.PartialRunSetupRequest(
@@ -194,12 +207,23 @@ class OwnServerClient:
             return [value for value, _ in session.continue_partial_run(partial_run, given, fetches)]
         given = [(name, value) for name, value, _ in feeds]
         if options is None:
-            return session.run(session.step(given, fetches, targets)[0])
-        described = described_by(options)
-        values = session.run(session.step(given, fetches, targets, options.timeout_in_ms, described)[0])
+            step = session.step(given, fetches, targets)[0]
+        else:
+            step = session.step(given, fetches, targets, options.timeout_in_ms, described_by(options))[0]
+        values = session.run(step)
         if metadata is not None:
-            (described or Described(Wanted())).write(metadata)
+            (step.described or Described(Wanted())).write(metadata)
         return values
+
+    def explain(self, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str]) -> ClusterPlan:
+        """What the server and its workers made of a kind of step."""
+        return self._extended().explain(feeds, fetches, targets)
+
+    def explain_placement(
+        self, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str], picture: str
+    ) -> tuple[str, bytes]:
+        """The placement of a kind of step as a table, and as a picture of this format (none if empty)."""
+        return self._extended().explain_placement(feeds, fetches, targets, picture)
 
     def begin_partial_run(self, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str]) -> str:
         """Begins a step in several calls; returns its handle."""

@@ -8,6 +8,7 @@ is TensorFlow's: sending device, its incarnation, receiving device, name of the 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
+from time import perf_counter_ns
 from typing import Any, Protocol
 
 import numpy as np
@@ -70,6 +71,7 @@ class StepRendezvous(Rendezvous):
         super().__init__()
         self._task, self._incarnations, self._others = task, incarnations, others
         self._pushed_to: set[str] = set()
+        self.arrivals: dict[str, tuple[int, int]] = {}  # key -> when its value came, in ns, and its bytes
         self._unreached: set[str] = set()  # tasks to which a connection broke that had taken values
 
     def send(self, key: Hashable, value: Any) -> None:
@@ -111,6 +113,7 @@ class StepRendezvous(Rendezvous):
 
     def arrived(self, key: str, value: Any) -> None:
         """A value has come from another task; one that came before counts."""
+        self.arrivals.setdefault(key, (perf_counter_ns(), getattr(value, "nbytes", 0)))
         with self._lock:
             receiver = self._receivers.pop(key, None)
             if receiver is None and self._error is None:

@@ -19,10 +19,12 @@ import torch
 from torch._C import _InferenceMode
 
 from flowstone.distributed.cluster_devices import ClusterDevice
+from flowstone.distributed.cluster_plans import WorkerPlan, worker_plan
 from flowstone.distributed.part_graphs import ReadPart, read_part
 from flowstone.distributed.step_rendezvous import Neighbourhood, StepRendezvous, incarnation_of
+from flowstone.distributed.transfers import write_arrivals
 from flowstone.distributed.worker_steps import WorkerSteps
-from flowstone.framework import errors
+from flowstone.framework import errors, machine
 from flowstone.framework.containers import ResourceStore
 from flowstone.framework.dtypes import DType, from_torch
 from flowstone.framework.shape import is_compatible
@@ -160,6 +162,10 @@ class Worker:
             )
         return name
 
+    def explain(self, handle: str, graph: str) -> WorkerPlan:
+        """What became of a part here. AbortedError if it is not known."""
+        return worker_plan(self._registered(handle, graph).plan, machine.current().profile.name)
+
     def deregister(self, handle: str, graph: str) -> None:
         """Forgets a part. AbortedError if it is not known."""
         if self._session(handle).graphs.pop(graph, None) is None:
@@ -184,7 +190,7 @@ class Worker:
         The error of a node that failed, or with which the step was aborted.
         """
         registered = self._registered(handle, graph)
-        return self._run(registered, registered.plan, number, feeds)
+        return self._run(registered, registered.plan, number, feeds)[0]
 
     def _run(
         self,
@@ -193,7 +199,7 @@ class Worker:
         number: int,
         feeds: Sequence[Any],
         trace: Trace | None = None,
-    ) -> list[Any]:
+    ) -> tuple[list[Any], Step]:
         if len(feeds) != len(registered.feeds):
             raise errors.InvalidArgumentError(
                 None, None, f"The part takes {len(registered.feeds)} feeds, but got {len(feeds)}"
@@ -212,7 +218,7 @@ class Worker:
                 self._steps.ended(number)
         if not registered.part.sends:  # nobody will ask for anything: the step is over here
             self.clean_up(number)
-        return list(results)
+        return list(results), step
 
     def run_by_keys(
         self,
@@ -245,12 +251,14 @@ class Worker:
         registered = self._registered(handle, graph)
         plan = self._described_plan(self._session(handle), registered, wanted)
         trace = start_trace(plan, self.devices) if wanted.trace else None
-        values = self._run(registered, plan, number, feeds, trace)
+        values, step = self._run(registered, plan, number, feeds, trace)
         description = Description()
         if trace is not None:
             trace.finish()
             nodes = {device: {node.name: node for node in part.nodes} for device, part in plan.parts.items()}
             description.step_stats = step_stats(trace, nodes)
+            assert isinstance(step.rendezvous, StepRendezvous)
+            write_arrivals(step.rendezvous.arrivals, trace.epoch, description.step_stats)
         if wanted.graphs:
             description.graphs = [partition_graph(part, device) for device, part in plan.parts.items()]
         return values, description
@@ -266,6 +274,10 @@ class Worker:
                     make_plan(list(part.fetches.values()), part.targets, list(part.feeds.values()), options)
                 )
             return registered.traced[0]
+
+    def fetched_nodes(self, handle: str, graph: str) -> list[str]:
+        """The names of the nodes that a part's fetches are of."""
+        return [tensor.op.name for tensor in self._registered(handle, graph).part.fetches.values()]
 
     def is_quick(self, handle: str, graph: str) -> bool:
         """Whether running the part neither waits nor takes long, so that any thread may do it."""

@@ -7,18 +7,22 @@ from __future__ import annotations
 
 import concurrent.futures
 import functools
+import json
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from flowstone.distributed import frames
 from flowstone.distributed.cluster_devices import ClusterDevice, attributes_of, device_of
-from flowstone.distributed.neighbours import SERVICE, Neighbour, error_text
+from flowstone.distributed.cluster_plans import WorkerPlan, read_worker_plan
+from flowstone.distributed.neighbours import EXPLAIN_PART, SERVICE, Neighbour, error_text
 from flowstone.distributed.part_graphs import PartGraph
 from flowstone.distributed.tensor_codec import proto_of_value, value_of_proto
+from flowstone.distributed.transfers import complete_transfers
 from flowstone.distributed.transport import run_soon, wait_for
 from flowstone.distributed.worker import Description, Wanted, Worker
 from flowstone.framework import errors
 from flowstone.framework.dtypes import DType
+from flowstone.framework.tensor_proto import messages
 from flowstone.io.proto import worker_pb2
 from flowstone.runtime.rendezvous import Rendezvous
 
@@ -30,11 +34,18 @@ _REGISTER_S = 600.0
 
 
 class Described:
-    """What is asked of a step, and what the workers told, their clocks set to the master's."""
+    """What is asked of a step, and what the workers told, their clocks set to the master's.
 
-    def __init__(self, wanted: Wanted) -> None:
-        self.wanted = wanted
+    `asked`: what the client wants to know; `wanted`: what the workers are asked for. `costs`, if the step
+    `measures`: the CostGraphDef that came of it.
+    """
+
+    def __init__(self, asked: Wanted, measures: bool = False) -> None:
+        self.asked, self.measures = asked, measures
+        is_traced = asked.trace or measures
+        self.wanted = Wanted(is_traced, asked.graphs or is_traced)  # graphs say which Send a value is of
         self.told: list[Description] = []
+        self.costs: Any = None
 
     def add(self, told: Description, clock_offset_ns: int = 0) -> None:
         """Adds what a worker told, whose clock is ahead by so much."""
@@ -47,10 +58,25 @@ class Described:
     def write(self, metadata: Any) -> None:
         """Replaces the contents of a RunMetadata."""
         metadata.Clear()
+        if self.wanted.trace:
+            metadata.step_stats.CopyFrom(self.step_stats())
+        if self.asked.graphs:
+            metadata.partition_graphs.extend(self.graphs())
+        if self.costs is not None:
+            metadata.cost_graph.CopyFrom(self.costs)
+
+    def step_stats(self) -> Any:
+        """The StepStats of all tasks, with a row for each tensor that went from one to another."""
+        message = messages("step_stats_pb2").StepStats()
         for told in self.told:
             if told.step_stats is not None:
-                metadata.step_stats.dev_stats.extend(told.step_stats.dev_stats)
-            metadata.partition_graphs.extend(told.graphs)
+                message.dev_stats.extend(told.step_stats.dev_stats)
+        complete_transfers(message, self.graphs())
+        return message
+
+    def graphs(self) -> list[Any]:
+        """The GraphDefs of all devices."""
+        return [graph for told in self.told for graph in told.graphs]
 
 
 def described_by(options: Any) -> Described | None:
@@ -82,6 +108,9 @@ class WorkerLink(Protocol):
 
     def register(self, handle: str, part: PartGraph) -> str:
         """Registers a part, returns its handle."""
+
+    def explain(self, handle: str, graph: str) -> WorkerPlan | None:
+        """What the worker made of a part; None if it is a server that cannot tell."""
 
     def run(
         self,
@@ -133,6 +162,9 @@ class LocalLink:
 
     def register(self, handle: str, part: PartGraph) -> str:
         return self._worker.register(handle, part.graph_def)
+
+    def explain(self, handle: str, graph: str) -> WorkerPlan | None:
+        return self._worker.explain(handle, graph)
 
     def run(
         self,
@@ -197,6 +229,15 @@ class RemoteLink:
         )
         answer = self._ask("RegisterGraph", request, _REGISTER_S)
         return str(worker_pb2.RegisterGraphResponse.FromString(answer).graph_handle)
+
+    def explain(self, handle: str, graph: str) -> WorkerPlan | None:
+        request = json.dumps({"session_handle": handle, "graph_handle": graph}).encode()
+        try:
+            return read_worker_plan(
+                json.loads(wait_for(self._neighbour.peer.call(EXPLAIN_PART, request, _CONTROL_S)))
+            )
+        except errors.UnimplementedError:
+            return None
 
     def run(
         self,

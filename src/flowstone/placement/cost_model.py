@@ -6,7 +6,8 @@ of the graph."
 
 The estimate is the time of a kernel launch plus the longer of arithmetic and memory traffic, at the rates of
 the device's type, divided by its relative speed. Measurements are averaged for each node (by name) and
-device. A measurement on another device of the same type counts too, scaled by the speeds. Costs are written
+device. A measurement on another device of the same type counts too, scaled by the speeds. The links between
+devices are measured too (`measured_links.py`), by the transfers of traced steps. Costs are written
 and read as CostGraphDef (`compute_cost` in whole microseconds, sizes of outputs in bytes), also that of
 TensorFlow's RunMetadata.
 
@@ -27,7 +28,8 @@ from flowstone.framework.kernel import CPU, GPU
 from flowstone.framework.node import Output
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.framework.tensor_proto import messages
-from flowstone.placement.devices import PlacementDevice
+from flowstone.placement.devices import Link, PlacementDevice, default_link
+from flowstone.placement.measured_links import MeasuredLinks
 from flowstone.placement.operation_cost import Work, state_size, tensor_size, work
 
 
@@ -72,6 +74,7 @@ class CostModel:
         self.rates = {**default_rates(), **(rates or {})}
         self._times: dict[str, dict[str, _Mean]] = {}
         self._sizes: dict[str, dict[int, _Mean]] = {}
+        self.links = MeasuredLinks()
 
     # ---- measured
 
@@ -92,6 +95,10 @@ class CostModel:
         mean = self._times.get(name, {}).get(device)
         return None if mean is None else mean.value
 
+    def measured_sizes(self, name: str) -> dict[int, int]:
+        """The mean bytes of the node's outputs that were measured, by their numbers."""
+        return {port: round(mean.value) for port, mean in self._sizes.get(name, {}).items()}
+
     def output_size(self, output: Output) -> int:
         """Bytes of an output's value: measured, else by its static shape."""
         if self._sizes:
@@ -99,6 +106,10 @@ class CostModel:
             if mean is not None:
                 return round(mean.value)
         return tensor_size(output)
+
+    def link(self, source: PlacementDevice, target: PlacementDevice) -> Link:
+        """The link between two devices: as measured, else guessed (`default_link`)."""
+        return self.links.link(source.name, target.name) or default_link(source, target)
 
     # ---- time on devices
 

@@ -38,7 +38,7 @@ from flowstone.placement.cluster_simulator import (
 )
 from flowstone.placement.cost_model import CostModel
 from flowstone.placement.device_constraints import find_constraints, runs_everything
-from flowstone.placement.devices import Links, PlacementDevice, default_link
+from flowstone.placement.devices import Links, PlacementDevice
 from flowstone.placement.greedy_walk import GreedyWalk, ranks
 from flowstone.placement.task_graph import TaskGraph, task_graph
 from flowstone.rewriting.analyses.stored_values import lives_in_a_step
@@ -60,13 +60,14 @@ def place(
     soft_placement: bool = False,
     costs: CostModel | None = None,
     *,
-    links: Links = default_link,
+    links: Links | None = None,
     assigned: Mapping[str, str] | None = None,
     home: str = "",
 ) -> dict[PlanNode, Device]:
     """The device of every node.
 
-    `costs`: measured and static costs (static ones if None). `links`: the links between devices. `assigned`:
+    `costs`: measured and static costs (static ones if None). `links`: the links between devices, those
+    of the costs if None. `assigned`:
     devices by the names of nodes whose state earlier plans placed, see `stateful_placement`. `home`: the task
     of nodes that name none, in a cluster; then only the device within a task is a matter of costs.
 

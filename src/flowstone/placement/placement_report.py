@@ -15,12 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import Any
+from typing import Any, BinaryIO
 
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.placement.cluster_simulator import Simulation, simulate
 from flowstone.placement.cost_model import CostModel
-from flowstone.placement.devices import Links, PlacementDevice, default_link
+from flowstone.placement.devices import Links, PlacementDevice
 from flowstone.placement.task_graph import TaskGraph, placed_task_graph
 
 
@@ -28,7 +28,7 @@ def placement_table(
     subgraph: Subgraph,
     placement: Mapping[PlanNode, PlacementDevice],
     costs: CostModel | None = None,
-    links: Links = default_link,
+    links: Links | None = None,
     nodes: bool = True,
 ) -> str:
     """The devices of a placement and (with `nodes`) where and when each node runs, as text."""
@@ -79,11 +79,12 @@ def _aligned(rows: Sequence[tuple[str, ...]], left: int) -> list[str]:
 def draw_placement(
     subgraph: Subgraph,
     placement: Mapping[PlanNode, PlacementDevice],
-    path: str | PathLike[str],
+    path: str | PathLike[str] | BinaryIO,
     costs: CostModel | None = None,
-    links: Links = default_link,
+    links: Links | None = None,
+    format: str | None = None,
 ) -> None:
-    """Writes a picture of the simulated step to `path` (PNG, SVG, PDF by its ending).
+    """Writes a picture of the simulated step to `path` (PNG, SVG, PDF by its ending, or by `format`).
 
     There is a row for each device, a bar for each node, and a colour for each op type. The twelve types that
     take longest are in the legend. ImportError without matplotlib.
@@ -110,7 +111,7 @@ def draw_placement(
     patches = [Patch(color=colour, label=kind) for kind, colour in colours.items()]
     if patches:
         figure.legend(handles=patches, loc="outside lower center", ncols=6, fontsize="small")
-    figure.savefig(path)
+    figure.savefig(path, format=format)
 
 
 _MOST_COLOURS = 12

@@ -91,9 +91,9 @@ def task_graph(
     devices: Sequence[PlacementDevice],
     constraints: Constraints,
     costs: CostModel,
-    links: Links = default_link,
+    links: Links | None = None,
 ) -> TaskGraph:
-    """The placement problem of a subgraph."""
+    """The placement problem of a subgraph. `links`: between devices; those of `costs` if None."""
     packing = _Packing(subgraph, costs)
     resident = [0] * len(constraints.feasible)
     for i, size in packing.resident.items():
@@ -103,8 +103,9 @@ def task_graph(
     if frame:
         times = [_repeated(each, frame) for each in times]
     return TaskGraph(
-        devices, link_table(devices, links), times, packing.inputs, packing.outputs, packing.producer,
-        packing.size, packing.storage, packing.buffer, constraints.group, constraints.feasible, resident,
+        devices, link_table(devices, links or costs.link), times, packing.inputs, packing.outputs,
+        packing.producer, packing.size, packing.storage, packing.buffer, constraints.group,
+        constraints.feasible, resident,
         frozenset(packing.first[x.op] + x.value_index for x in subgraph.fetches),
         packing.light, packing.follows, frame,
     )  # fmt: skip
@@ -114,7 +115,7 @@ def placed_task_graph(
     subgraph: Subgraph,
     placement: Mapping[PlanNode, PlacementDevice],
     costs: CostModel | None = None,
-    links: Links = default_link,
+    links: Links | None = None,
 ) -> tuple[TaskGraph, list[int]]:
     """The problem that a placement solves, with each node as a group of its own, and each group's device.
 

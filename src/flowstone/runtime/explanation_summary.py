@@ -22,10 +22,13 @@ _MOST_OPS = 3
 
 def summary_text(explanations: Sequence[Explanation]) -> str:
     """The time of these kinds of step, where most of it goes, and what rewriting did to them."""
-    return "\n".join(["in short", *[line for i, x in enumerate(explanations, 1) for line in _lines(i, x)]])
+    return "\n".join(
+        ["in short", *[line for i, x in enumerate(explanations, 1) for line in summary_lines(i, x)]]
+    )
 
 
-def _lines(number: int, explanation: Explanation) -> list[str]:
+def summary_lines(number: int, explanation: Explanation) -> list[str]:
+    """Those of one kind, which has this number."""
     lines = [clipped(listed(f"  [{number}] ", explanation.fetches), WIDTH)]
     runs, profile = explanation.runs, explanation.profile
     count = f"{runs} step{'s' if runs != 1 else ''}"

@@ -21,9 +21,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from flowstone.client.cluster_explanation import ClusterExplanation
 from flowstone.client.step_observation import StepKind, StepObserver
 from flowstone.runtime.explanation import Explanation, explanation_record, explanation_text, machine_text
-from flowstone.runtime.explanation_summary import summary_text
+from flowstone.runtime.explanation_summary import summary_lines
 from flowstone.tools import run
 
 NAME = "explain"
@@ -87,11 +88,15 @@ def _tell(kinds: Sequence[StepKind], options: argparse.Namespace) -> None:
     with contextlib.suppress(BrokenPipeError):
         print(f"\n{_overview(kinds, len(explained))}")
         if explained:
-            print(f"\n{summary_text(explained)}")
+            print(f"\n{_summary(explained)}")
         for number, explanation in enumerate(explained, 1):
-            text = explanation_text(explanation, options.nodes, options.graph, options.code)
+            if isinstance(explanation, ClusterExplanation):
+                text = explanation.text(options.graph or options.code)
+            else:
+                text = explanation_text(explanation, options.nodes, options.graph, options.code)
             print(f"\n[{number}] {text}")
-        machine = machine_text([each.profile for each in explained if each.profile is not None])
+        here = [each for each in explained if isinstance(each, Explanation)]
+        machine = machine_text([each.profile for each in here if each.profile is not None])
         if machine:
             print(f"\n{machine}")
     if options.json is not None:
@@ -122,10 +127,23 @@ def _overview(kinds: Sequence[StepKind], explained: int) -> str:
     )
 
 
-def _record(kinds: Sequence[StepKind], explained: Sequence[Explanation]) -> dict[str, object]:
+def _summary(explained: Sequence[Explanation | ClusterExplanation]) -> str:
+    """A few lines for each, under the numbers of the explanations."""
+    lines = ["in short"]
+    for number, each in enumerate(explained, 1):
+        lines += each.gist(number) if isinstance(each, ClusterExplanation) else summary_lines(number, each)
+    return "\n".join(lines)
+
+
+def _record(
+    kinds: Sequence[StepKind], explained: Sequence[Explanation | ClusterExplanation]
+) -> dict[str, object]:
     return {
         "kinds": len(kinds),
         "steps": sum(kind.runs for kind in kinds),
         "total_ms": sum(kind.total_ms for kind in kinds),
-        "explanations": [explanation_record(explanation) for explanation in explained],
+        "explanations": [
+            each.record() if isinstance(each, ClusterExplanation) else explanation_record(each)
+            for each in explained
+        ],
     }

@@ -41,11 +41,12 @@ def _bring_in_once(subgraph: Subgraph) -> None:
     places: dict[PlanNode, list[PlanNode]] = {}
     replacements: dict[PlanNode, list[PlanNode]] = {}
     variables = loop_variables(subgraph, consumers)
+    place = {node: i for i, node in enumerate(subgraph.nodes)}
     unchanged = [each for each in variables if _is_unchanged(each) and each.next not in waited]
     for each in unchanged:
         heir = next((v for v in variables if v not in unchanged and _same_loop(v, each)), None)
-        if heir is None:
-            continue
+        if heir is None or (waited & {each.merge, each.switch} and place[heir.merge] > place[each.merge]):
+            continue  # who waits for it, as a Receive does, is in the loop by that alone
         constant = _enter(subgraph, each.enter, each.enter.inputs[0])
         places.update({each.merge: [constant], each.switch: [], each.next: []})
         replaced[each.value] = replaced[each.merge.outputs[0]] = constant.outputs[0]

@@ -1,0 +1,110 @@
+"""Clients of a server: the same with messages and without, and what each request carries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import clusters
+import numpy as np
+import pytest
+import torch
+
+import flowstone as tf
+from flowstone.distributed import session_client as clients
+from flowstone.framework import dtypes, errors
+
+PS, WORKER = "/job:ps/replica:0/task:0", "/job:worker/replica:0/task:0"
+pytestmark = pytest.mark.usefixtures("connection")
+
+
+def client_of(cluster: clusters.Cluster) -> Any:
+    return clients.session_client(cluster.target(), tf.get_default_graph(), None)
+
+
+def numbers(values: list[Any]) -> list[Any]:
+    return [np.asarray(value).tolist() for value in values]
+
+
+def test_the_session_begins_with_the_first_request_and_gets_what_is_new(cluster: clusters.Cluster) -> None:
+    client = client_of(cluster)
+    x = tf.placeholder(tf.float32, [2], name="x")
+    tf.add(x, 1.0, name="y")
+    known = len(cluster.servers["worker", 0].master._sessions)
+    assert numbers(client.run([("x:0", torch.ones(2), dtypes.float32)], ["y:0"], [])) == [[2.0, 2.0]]
+    assert len(cluster.servers["worker", 0].master._sessions) == known + 1
+    tf.multiply(x, 3.0, name="z")
+    fed = [("x:0", torch.ones(2), dtypes.float32)]
+    assert numbers(client.run(fed, ["z:0", "y:0"], [])) == [[3.0, 3.0], [2.0, 2.0]]
+    client.close()
+    client.close()
+    assert len(cluster.servers["worker", 0].master._sessions) == known
+
+
+def test_options_and_metadata(cluster: clusters.Cluster) -> None:
+    client = client_of(cluster)
+    with tf.device("/job:ps/task:0"):
+        y = tf.constant([1.0], name="a") * tf.placeholder_with_default([2.0], [1])
+    metadata = tf.RunMetadata()
+    options = tf.RunOptions(output_partition_graphs=True)
+    client.run([], [y.name], [], options, metadata)
+    assert len(metadata.partition_graphs) >= 1 and not metadata.step_stats.dev_stats
+    client.run([], [y.name], [], tf.RunOptions(trace_level=3), metadata)
+    assert metadata.step_stats.dev_stats and not metadata.partition_graphs
+    client.run([], [y.name], [], None, metadata)
+    assert not metadata.step_stats.dev_stats
+    client.close()
+
+
+def test_targets_and_partial_runs(cluster: clusters.Cluster) -> None:
+    client = client_of(cluster)
+    v = tf.get_variable("of_clients", [], initializer=tf.zeros_initializer())
+    x = tf.placeholder(tf.float32, [], name="x")
+    add = tf.assign_add(v, x, name="add")
+    assert client.run([], [], [v.initializer.name]) == []
+    handle = client.begin_partial_run(["x:0"], ["add:0"], [])
+    given = torch.tensor(2.0)
+    assert numbers(client.run([("x:0", given, dtypes.float32)], ["add:0"], [], partial_run=handle)) == [2.0]
+    assert add.name == "add:0" and numbers(client.run([], [v.name], [])) == [2.0]
+    client.close()
+
+
+def test_devices(cluster: clusters.Cluster) -> None:
+    tf.constant(1.0)
+    client = client_of(cluster)
+    assert len(client.list_devices()) == 3
+    client.close()
+
+
+def test_plans_and_placements_are_told(cluster: clusters.Cluster) -> None:
+    x = tf.placeholder(tf.float32, [2, 2], name="x")
+    with tf.device("/job:ps/task:0"):
+        y = tf.matmul(x, x, name="y")
+    tf.reduce_sum(y, name="z")
+    client = client_of(cluster)
+    plan = client.explain(["x:0"], ["z:0"], [])
+    tasks = {each.task: (each.feeds, each.fetches) for each in plan.tasks}
+    assert tasks == {PS: (["x:0"], []), WORKER: ([], ["z:0"])}
+    (seen,) = plan.transfers
+    assert (seen.tensor, seen.type, seen.size) == ("y:0", "float32[2,2]", 16)
+    assert all(task.plan is not None and "def segment" in task.plan.code for task in plan.tasks)
+    table, picture = client.explain_placement(["x:0"], ["z:0"], [], "")
+    assert "makespan" in table and picture == b""
+    with pytest.raises(errors.InvalidArgumentError, match="Tensor w:0, which is to be fetched"):
+        client.explain([], ["w:0"], [])
+    client.close()
+
+
+def test_a_server_that_does_not_explain(cluster: clusters.Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    tf.constant(1.0, name="a")
+    client = client_of(cluster)
+    if isinstance(client, clients.SessionClient):
+        monkeypatch.setattr("flowstone.distributed.explaining.EXPLAIN_STEP", "/tensorflow.MasterService/Tell")
+        with pytest.raises(errors.UnimplementedError):
+            client.explain([], ["a:0"], [])
+    client.close()
+
+
+def test_reset_needs_a_server(cluster: clusters.Cluster) -> None:
+    (port,) = clusters.free_ports(1)
+    with pytest.raises(errors.UnavailableError):
+        clients.reset_cluster(f"grpc://localhost:{port}", [])
