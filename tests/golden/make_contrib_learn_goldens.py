@@ -3,7 +3,8 @@ heads.
 
 Run with TensorFlow 1.15.5: ``$TF115_PYTHON tests/golden/make_contrib_learn_goldens.py``. Each model of
 `learn_models.py` is trained for three steps; its checkpoint is NAME.index and NAME.data-…, its variables,
-evaluation and predictions are in answers.json, with the answers of each head.
+evaluation and predictions are in answers.json, with the answers of each head. inputs.json has what the
+feeders, input functions and readers of `learn_inputs.py` give.
 """
 
 import glob
@@ -16,15 +17,21 @@ import tempfile
 import tensorflow as tf
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "contrib", "learn"))
+import learn_inputs
 import learn_models
+from tensorflow.contrib.learn.python.learn.learn_io import data_feeder
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "contrib_learn")
 
 
-def main():
-    tf.logging.set_verbosity(tf.logging.ERROR)
-    shutil.rmtree(FOLDER, ignore_errors=True)
-    os.makedirs(FOLDER)
+def write(name, values):
+    with open(os.path.join(FOLDER, name), "w") as file:
+        json.dump(values, file, indent=1, sort_keys=True)
+        file.write("\n")
+
+
+def train_models():
+    """The answers of the models of `learn_models.py`, whose checkpoints are written."""
     answers = {"models": {}, "heads": learn_models.head_answers(tf)}
     for name in learn_models.NAMES:
         model_dir = tempfile.mkdtemp()
@@ -34,9 +41,25 @@ def main():
         latest = tf.train.latest_checkpoint(model_dir)
         for path in glob.glob(latest + ".index") + glob.glob(latest + ".data*"):
             shutil.copy(path, os.path.join(FOLDER, name + path[len(latest) :]))
-    with open(os.path.join(FOLDER, "answers.json"), "w") as file:
-        json.dump(answers, file, indent=1, sort_keys=True)
-        file.write("\n")
+    return answers
+
+
+def main():
+    tf.logging.set_verbosity(tf.logging.ERROR)
+    only = sys.argv[1:]  # the files to write; all if none is named
+    if not only:
+        shutil.rmtree(FOLDER, ignore_errors=True)
+        os.makedirs(FOLDER)
+    makers = {
+        "answers.json": train_models,
+        "inputs.json": lambda: {
+            "feeders": learn_inputs.feeder_answers(tf, data_feeder),
+            "batches": learn_inputs.input_answers(tf),
+        },
+    }
+    for name, make in makers.items():
+        if not only or name in only:
+            write(name, make())
 
 
 main()

@@ -18,7 +18,6 @@ NEAREST: dict[str, str] = {
     "fused_conv": "tf.nn.conv2d and tf.nn.bias_add, which are joined in the plan",
     "hadoop": "tf.data.TFRecordDataset",
     "ignite": "tf.data.Dataset.from_generator",
-    "input_pipeline": "tf.data",
     "kafka": "tf.data.Dataset.from_generator",
     "kernel_methods": "tf.estimator.LinearClassifier on features of your own",
     "kfac": "tf.train.AdamOptimizer",
