@@ -4,7 +4,8 @@ heads.
 Run with TensorFlow 1.15.5: ``$TF115_PYTHON tests/golden/make_contrib_learn_goldens.py``. Each model of
 `learn_models.py` is trained for three steps; its checkpoint is NAME.index and NAME.data-…, its variables,
 evaluation and predictions are in answers.json, with the answers of each head. inputs.json has what the
-feeders, input functions and readers of `learn_inputs.py` give.
+feeders, input functions and readers of `learn_inputs.py` give, functions.json what the functions of
+`learn_functions.py` do.
 """
 
 import glob
@@ -17,6 +18,7 @@ import tempfile
 import tensorflow as tf
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "contrib", "learn"))
+import learn_functions
 import learn_inputs
 import learn_models
 from tensorflow.contrib.learn.python.learn.learn_io import data_feeder
@@ -26,7 +28,7 @@ FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "contrib_learn
 
 def write(name, values):
     with open(os.path.join(FOLDER, name), "w") as file:
-        json.dump(values, file, indent=1, sort_keys=True)
+        json.dump(values, file, indent=None if name == "functions.json" else 1, sort_keys=True)
         file.write("\n")
 
 
@@ -56,6 +58,7 @@ def main():
             "feeders": learn_inputs.feeder_answers(tf, data_feeder),
             "batches": learn_inputs.input_answers(tf),
         },
+        "functions.json": lambda: learn_functions.all_answers(tf),
     }
     for name, make in makers.items():
         if not only or name in only:

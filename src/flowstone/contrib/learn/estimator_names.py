@@ -34,4 +34,4 @@ NAMES: dict[str, str] = {
     "flowstone.contrib.learn.utils.saved_model_export_utils": "make_export_strategy",
 }
 
-NAMESPACES = "estimators learn_io learn_runner utils"
+NAMESPACES = "datasets estimators learn_io learn_runner models ops utils"
