@@ -5,7 +5,7 @@ Run with TensorFlow 1.15.5: ``$TF115_PYTHON tests/golden/make_contrib_learn_gold
 `learn_models.py` is trained for three steps; its checkpoint is NAME.index and NAME.data-…, its variables,
 evaluation and predictions are in answers.json, with the answers of each head. inputs.json has what the
 feeders, input functions and readers of `learn_inputs.py` give, functions.json what the functions of
-`learn_functions.py` do.
+`learn_functions.py` do, points.json the points of `learn_points.py`.
 """
 
 import glob
@@ -21,6 +21,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import learn_functions
 import learn_inputs
 import learn_models
+import learn_points
 from tensorflow.contrib.learn.python.learn.learn_io import data_feeder
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "contrib_learn")
@@ -28,7 +29,8 @@ FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "contrib_learn
 
 def write(name, values):
     with open(os.path.join(FOLDER, name), "w") as file:
-        json.dump(values, file, indent=None if name == "functions.json" else 1, sort_keys=True)
+        is_numbers = name in ("functions.json", "points.json")
+        json.dump(values, file, indent=None if is_numbers else 1, sort_keys=True)
         file.write("\n")
 
 
@@ -58,6 +60,10 @@ def main():
             "feeders": learn_inputs.feeder_answers(tf, data_feeder),
             "batches": learn_inputs.input_answers(tf),
         },
+        "points.json": lambda: [
+            learn_points.answer(tf.contrib.learn.datasets.make_dataset, case)
+            for case in range(len(learn_points.CASES))
+        ],
         "functions.json": lambda: learn_functions.all_answers(tf),
     }
     for name, make in makers.items():
