@@ -231,7 +231,7 @@ class BaseEstimator(_BaseEstimator):
             features, labels = input_fn()
             self._check_inputs(features, labels)
             ops = self._get_eval_ops(features, labels, metrics)
-            updates, results = split_metrics(ops.eval_metric_ops)
+            updates, results = _split_metrics(ops.eval_metric_ops)
             values = evaluate_once(
                 checkpoint_path,
                 self._config.evaluation_master,
@@ -358,6 +358,13 @@ def _as_hooks(monitors: Any, estimator: Any) -> list[Any]:
     if all(isinstance(each, tf.train.SessionRunHook) for each in found):
         return found
     return list(tf.contrib.learn.monitors.replace_monitors_with_hooks(found, estimator))
+
+
+def _split_metrics(metrics: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The updates of metrics, pairs of value and update, and the values; a tensor alone is its value."""
+    pairs = {name: metric for name, metric in metrics.items() if isinstance(metric, tuple)}
+    updates, values = split_metrics(pairs)
+    return updates, {**values, **{name: metric for name, metric in metrics.items() if name not in pairs}}
 
 
 def _saved_step(model_dir: str) -> int:
