@@ -5,7 +5,8 @@ Run with TensorFlow 1.15.5: ``$TF115_PYTHON tests/golden/make_contrib_learn_gold
 `learn_models.py` is trained for three steps; its checkpoint is NAME.index and NAME.data-…, its variables,
 evaluation and predictions are in answers.json, with the answers of each head. inputs.json has what the
 feeders, input functions and readers of `learn_inputs.py` give, functions.json what the functions of
-`learn_functions.py` do, points.json the points of `learn_points.py`.
+`learn_functions.py` do, points.json the points of `learn_points.py`, trained.json the variables and answers
+of the models of `learn_trained.py`.
 """
 
 import glob
@@ -22,14 +23,16 @@ import learn_functions
 import learn_inputs
 import learn_models
 import learn_points
+import learn_trained
 from tensorflow.contrib.learn.python.learn.learn_io import data_feeder
+from tensorflow.contrib.linear_optimizer.python import sdca_optimizer
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "contrib_learn")
 
 
 def write(name, values):
     with open(os.path.join(FOLDER, name), "w") as file:
-        is_numbers = name in ("functions.json", "points.json")
+        is_numbers = name in ("functions.json", "points.json", "trained.json")
         json.dump(values, file, indent=None if is_numbers else 1, sort_keys=True)
         file.write("\n")
 
@@ -64,6 +67,7 @@ def main():
             learn_points.answer(tf.contrib.learn.datasets.make_dataset, case)
             for case in range(len(learn_points.CASES))
         ],
+        "trained.json": lambda: learn_trained.answers(tf, sdca_optimizer.SDCAOptimizer),
         "functions.json": lambda: learn_functions.all_answers(tf),
     }
     for name, make in makers.items():

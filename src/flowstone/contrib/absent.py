@@ -23,7 +23,6 @@ NEAREST: dict[str, str] = {
     "kfac": "tf.train.AdamOptimizer",
     "kinesis": "tf.data.Dataset.from_generator",
     "libsvm": "tf.data.TextLineDataset and tf.string_split",
-    "linear_optimizer": "tf.train.sdca_optimizer",
     "memory_stats": "RunMetadata and tf.profiler",
     "meta_graph_transform": "flowstone freeze",
     "nccl": "tf.add_n of the towers' tensors",

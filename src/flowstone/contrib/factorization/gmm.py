@@ -109,5 +109,5 @@ class GMM(Estimator):
         return np.squeeze(found, 1)
 
     def covariances(self) -> Any:
-        """Their covariances [clusters, dimensions, dimensions], or [clusters, dimensions] of the diagonals."""
+        """Their covariances [clusters, dimensions, dimensions]; [clusters, dimensions] if diagonal."""
         return self.get_variable_value(GmmAlgorithm.CLUSTERS_COVS_VARIABLE)

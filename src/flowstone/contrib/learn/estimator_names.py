@@ -21,7 +21,7 @@ NAMES: dict[str, str] = {
     f"{_ESTIMATORS}.logistic_regressor": "LogisticRegressor",
     f"{_ESTIMATORS}.model_fn": "ModelFnOps",
     f"{_ESTIMATORS}.kmeans": "KMeansClustering",
-    f"{_ESTIMATORS}.refused_names": "SVM",
+    f"{_ESTIMATORS}.svm": "SVM",
     f"{_ESTIMATORS}.run_config": "RunConfig",
     f"{_ESTIMATORS}.sk_compat": "SKCompat",
     "flowstone.contrib.learn.experiment": "Experiment",

@@ -1,6 +1,7 @@
 """`KMeansClustering`: clusters of examples, with the methods of this package's Estimators.
 
-Variables are ``clusters``, ``initialized`` and, with mini-batches, ``Variable``, the examples each cluster had.
+Variables are ``clusters``, ``initialized`` and, with mini-batches, ``Variable``: how many examples each
+cluster had.
 """
 
 from __future__ import annotations
