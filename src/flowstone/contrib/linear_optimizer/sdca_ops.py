@@ -172,7 +172,7 @@ class SdcaModel:
         """How far the model is from its optimum, by the losses that the last passes found: not 0 or less
         before it is reached, and NaN before the first pass."""
         with tf.name_scope("sdca/approximate_duality_gap"):
-            _, primal, dual, weight = tf.unstack(self._states.sums(), num=4)
+            _, primal, dual, weight = tf.unstack(tf.to_double(self._states.sums()), num=4)
             return (primal + dual + self._l1_loss() + 2.0 * self._l2_loss(self._l2)) / weight
 
     def examples_seen(self) -> Any:
@@ -181,21 +181,23 @@ class SdcaModel:
 
     def _l1_loss(self) -> Any:
         with tf.name_scope("sdca/l1_loss"):
-            sums = [tf.reduce_sum(tf.abs(each.read_value())) for each in self._all_variables()]
+            sums = [tf.to_double(tf.reduce_sum(tf.abs(each.read_value()))) for each in self._all_variables()]
             return self._l1 * tf.add_n(sums)
 
     def _l2_loss(self, l2: float) -> Any:
         with tf.name_scope("sdca/l2_loss"):
-            sums = [tf.reduce_sum(tf.square(each.read_value())) for each in self._all_variables()]
+            sums = [
+                tf.to_double(tf.reduce_sum(tf.square(each.read_value()))) for each in self._all_variables()
+            ]
             return l2 * tf.add_n(sums) / 2.0
 
     def unregularized_loss(self, examples: Mapping[str, Any]) -> Any:
-        """The mean loss of the examples by their weights, a scalar."""
+        """The mean loss of the examples by their weights, a scalar, float64."""
         _check_has(examples, ["example_labels", "example_weights", "sparse_features", "dense_features"])
         with tf.name_scope("sdca/unregularized_loss"):
-            scores = self._linear_predictions(examples)
-            labels = tf.reshape(tf.to_float(examples["example_labels"]), [-1])
-            weights = tf.reshape(tf.to_float(examples["example_weights"]), [-1])
+            scores = tf.to_double(self._linear_predictions(examples))
+            labels = tf.reshape(tf.to_double(examples["example_labels"]), [-1])
+            weights = tf.reshape(tf.to_double(examples["example_weights"]), [-1])
             loss = _loss(self._options["loss_type"], scores, labels)
             return tf.reduce_sum(loss * weights) / tf.reduce_sum(weights)
 
@@ -203,7 +205,7 @@ class SdcaModel:
         """`unregularized_loss`, and the regularization over the sum of weights."""
         _check_has(examples, ["example_labels", "example_weights", "sparse_features", "dense_features"])
         with tf.name_scope("sdca/regularized_loss"):
-            weights = tf.to_float(examples["example_weights"])
+            weights = tf.to_double(examples["example_weights"])
             l2 = float(self._options["symmetric_l2_regularization"])
             terms = self._l1_loss() + self._l2_loss(l2)
             return terms / tf.reduce_sum(weights) + self.unregularized_loss(examples)
@@ -246,11 +248,8 @@ def _loss(kind: str, scores: Any, labels: Any) -> Any:
         return tf.square(scores - labels) / 2.0
     if kind == "poisson_loss":
         return tf.nn.log_poisson_loss(targets=labels, log_input=scores)
-    margin = 1.0 - (2.0 * labels - 1.0) * scores
-    if kind == "hinge_loss":
-        return tf.nn.relu(margin)
-    inner = tf.square(tf.nn.relu(margin)) / 2.0
-    return tf.where(margin < 1.0, inner, margin - 0.5)
+    # TensorFlow reports the hinge loss for the smooth one, too
+    return tf.nn.relu(1.0 - (2.0 * labels - 1.0) * scores)
 
 
 def _added_rows(slots: Sequence[Any], rows: Any, delta: Any) -> list[Any]:

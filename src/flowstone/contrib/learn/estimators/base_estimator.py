@@ -19,6 +19,8 @@ from flowstone.contrib.learn.estimators.input_functions import fed, input_fn_of,
 from flowstone.contrib.learn.estimators.model_fn import ModelFnOps
 from flowstone.contrib.learn.estimators.run_config import RunConfig
 from flowstone.contrib.learn.estimators.tensor_signature import create_signatures, tensors_compatible
+from flowstone.contrib.learn.evaluable import Evaluable
+from flowstone.contrib.learn.trainable import Trainable
 from flowstone.estimator.estimator_config import parameter_servers
 from flowstone.estimator.evaluation import StopAfterNEvalsHook, evaluate_once
 from flowstone.estimator.evaluation_results import write_results
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["BaseEstimator"]
 
 
-class BaseEstimator(_BaseEstimator):
+class BaseEstimator(_BaseEstimator, Evaluable, Trainable):
     """What all Estimators share; a subclass has `_get_train_ops`, `_get_eval_ops` and `_get_predict_ops`.
 
     Args:
