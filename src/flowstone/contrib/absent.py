@@ -36,7 +36,6 @@ NEAREST: dict[str, str] = {
     "remote_fused_graph": "the graph itself",
     "rpc": "tf.py_func",
     "saved_model": "tf.saved_model",
-    "session_bundle": "tf.saved_model",
     "tensor_forest": "tf.estimator.DNNClassifier or a library of trees",
     "tensorrt": "the graph itself: its plan is compiled for the processor that it runs on",
     "text": "tf.random_crop of the tokens",
