@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import flowstone as tf
+from flowstone.layers.base import Layer
 
 __all__ = ["RevBlock", "recompute_grad", "rev_block"]
 
@@ -31,7 +32,7 @@ def _listed(function: Any, count: int) -> list[Callable[..., Any]]:
     return function
 
 
-class RevBlock(tf.layers.Layer):
+class RevBlock(Layer):
     """Reversible residual layers, one after the other.
 
     Args:
@@ -60,7 +61,8 @@ class RevBlock(tf.layers.Layer):
         self._f, self._g = _listed(f, num_layers), _listed(g, num_layers)
         self._f_side, self._g_side = list(f_side_input or ()), list(g_side_input or ())
         self._count, self._is_efficient = num_layers, use_efficient_backprop
-        self._scope_name, self._block_scope = name, None
+        self._scope_name = name
+        self._block_scope: Any = None
 
     def call(self, inputs: Any, forward: bool = True) -> Any:
         """The outputs (y1, y2) of the inputs (x1, x2), or with `forward` False the inputs of the outputs."""

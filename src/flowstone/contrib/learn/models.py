@@ -84,7 +84,8 @@ def logistic_regression(
         if class_weight is None:
             with suppress(KeyError):
                 class_weight = tf.get_default_graph().get_tensor_by_name("class_weight:0")
-        return losses_ops.softmax_classifier(x, y, *layer, class_weight=class_weight)
+        weights, bias = layer
+        return losses_ops.softmax_classifier(x, y, weights, bias, class_weight)
 
 
 def _reversed_sequence(sequence: Sequence[Any], lengths: Any) -> list[Any]:

@@ -87,7 +87,7 @@ class Exporter:
         default_graph_signature: Any = None,
         named_graph_signatures: Mapping[str, Any] | None = None,
         assets_collection: Iterable[Any] | None = None,
-        assets_callback: Callable[[Mapping[str, str], Any], None] = gfile_copy_callback,
+        assets_callback: Callable[[Mapping[str, str], Any], None] | None = gfile_copy_callback,
     ) -> None:
         """Says what is exported; collections of the default graph hold it.
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import flowstone as tf
+from flowstone.training.session_run_hook import SessionRunHook
 
 __all__ = ["SdcaUpdateHook"]
 
 
-class SdcaUpdateHook(tf.train.SessionRunHook):
+class SdcaUpdateHook(SessionRunHook):
     """Gives the variables their new values after each training step; see `SdcaModel.update_weights`."""
 
     def set_parameters(self, model: Any, train_op: Any) -> None:

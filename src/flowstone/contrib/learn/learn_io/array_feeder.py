@@ -124,7 +124,7 @@ class DataFeeder:
             single = np.dtype(np.float32)
             return {name: single if name in told else values.dtype for name, values in self._y.items()}
         if self.n_classes is None or self.n_classes > 1:
-            return self._y.dtype
+            return None if self._y is None else self._y.dtype
         return np.dtype(np.float32)
 
     def _new_order(self) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from types import FunctionType, GeneratorType
 from typing import Any
 
@@ -43,7 +43,7 @@ def generator_input_fn(
     """
     if not isinstance(x, FunctionType):
         raise TypeError(f"x must be generator function; got {type(x).__name__}")
-    if target_key is not None and not isinstance(target_key, (str, Container)):
+    if target_key is not None and not isinstance(target_key, (str, Collection)):
         raise TypeError(f"target_key must be str or Container of str; got {type(target_key).__name__}")
 
     def input_fn() -> Any:

@@ -126,7 +126,7 @@ def _export_estimator(
             examples = None
             if input_feature_key is not None:
                 examples = features.pop(input_feature_key)
-        if not features and examples is None:
+        if features is None and examples is None:
             raise ValueError("Either features or examples must be defined.")
         predictions = estimator._call_model_fn(features, None, ModeKeys.INFER).predictions
         if prediction_key is not None:
