@@ -155,6 +155,18 @@ def test_a_graph_is_exported_with_its_files(tmp_path: Path) -> None:
     loaded.close()
 
 
+def test_a_bundle_of_tensorflow_loads() -> None:
+    bundle = Path(__file__).parents[2] / "golden" / "contrib_learn" / "bundle"
+    session, _ = session_bundle.load_session_bundle_from_path(str(bundle))
+    found = signatures(str(bundle).encode())
+    names = found.default_signature.regression_signature
+    values = session.run(names.output.tensor_name, {names.input.tensor_name: [[1, 1], [0, 2]]})
+    assert values.tolist() == [[3], [4]]
+    assert found.named_signatures["outputs"].generic_signature.map["y"].tensor_name == "y:0"
+    assert session.run("text:0") == b"words"
+    session.close()
+
+
 def test_signatures_that_say_nothing() -> None:
     x = tf.placeholder(tf.float32, name="x")
     with pytest.raises(ValueError, match="classes_tensor and scores_tensor are both None"):
