@@ -20,7 +20,7 @@ import numpy as np
 
 import flowstone as tf
 from digit_classifier import batches, loss_of, read_digits, test_accuracy
-from flowstone.compat.mnist import Datasets
+from flowstone.contrib.learn.datasets.mnist import Datasets
 from progress import shown_progress
 
 BATCH = 256

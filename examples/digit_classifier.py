@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import flowstone as tf
-from flowstone.compat.mnist import Datasets, read_data_sets
+from flowstone.contrib.learn.datasets.mnist import Datasets, read_data_sets
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 HIDDEN = 128

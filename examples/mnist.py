@@ -24,7 +24,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 import flowstone as tf
-from flowstone.compat.mnist import Datasets, read_data_sets
+from flowstone.contrib.learn.datasets.mnist import Datasets, read_data_sets
 
 BATCH = 100
 HERE = os.path.dirname(os.path.abspath(__file__))

@@ -42,6 +42,8 @@ GRPC = "it imports gRPC, which only programs with servers need"
 IMPORTS_INSIDE_FUNCTIONS = {
     ("flowstone.client.session", "flowstone.client.remote_runs"): GRPC,
     ("flowstone.client.target", "flowstone.distributed.session_client"): GRPC,
+    ("flowstone.contrib.learn.learn_io.dask_io", "dask"): "an optional dependency",
+    ("flowstone.contrib.learn.learn_io.dask_io", "dask.dataframe"): "an optional dependency",
     ("flowstone.framework.shape", "tensorboard.compat.proto.tensor_shape_pb2"): SLOW,
     ("flowstone.io.stores", "fsspec"): SLOW,
     ("flowstone.native.compiler", "llvmlite"): "not on every machine",
@@ -198,7 +200,7 @@ def test_one_file_reads_the_environment() -> None:
         ("flowstone/client/session.py", "from flowstone.nn import relu"),
         ("flowstone/client/session.py", "from flowstone import nn"),
         ("flowstone/training/saver.py", "from flowstone.tools import run"),
-        ("flowstone/compat/mnist.py", "from flowstone.tools import run"),
+        ("flowstone/compat/text.py", "from flowstone.tools import run"),
         ("flowstone/tools/run.py", "import tensorflow.compat.v1 as tf"),
         ("flowstone/nn.py", "from tensorflow import nn"),
     ],

@@ -246,7 +246,7 @@ _EXAMPLES = {
     "": "",
     "tutorials": "",
     "tutorials.mnist": "",
-    "tutorials.mnist.input_data": "compat.mnist",
+    "tutorials.mnist.input_data": "contrib.learn.datasets.mnist",
 }
 
 # The models that TensorFlow 0.5 to 0.11 came with.

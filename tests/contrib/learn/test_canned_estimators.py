@@ -108,15 +108,6 @@ def test_wide_and_deep_needs_columns_and_layers() -> None:
         learn.DNNLinearCombinedClassifier(dnn_feature_columns=[column])
 
 
-@pytest.mark.parametrize(
-    ("name", "instead"),
-    [("KMeansClustering", "tf.estimator.experimental.KMeans"), ("SVM", "binary_svm_head")],
-)
-def test_estimators_that_are_not_here_name_the_nearest(name: str, instead: str) -> None:
-    with pytest.raises(Exception, match=instead):
-        getattr(tf.contrib.learn, name)(3, [])
-
-
 def test_a_linear_model_with_a_margin() -> None:
     columns = [tf.contrib.layers.real_valued_column("a", dimension=2)]
     model = tf.contrib.learn.LinearEstimator(columns, tf.contrib.learn.binary_svm_head())

@@ -103,6 +103,9 @@ def test_keys_and_values_that_are_vectors() -> None:
             refused(session, fetch, tf.errors.InvalidArgumentError, message)
         session.run(table.remove(tf.constant([[1, 2]], tf.int64)))
         assert pairs(session, table) == {(3, 4): (7, 8)}
+        none = tf.zeros([0, 2], tf.int64)
+        session.run(table.insert(none, none))
+        assert session.run(table.lookup(none)).shape == (0, 2)
 
 
 def test_words_and_references() -> None:

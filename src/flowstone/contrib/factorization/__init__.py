@@ -9,6 +9,7 @@ __getattr__, __dir__ = package_names(
     {
         "flowstone.contrib.factorization.clustering_ops": "COSINE_DISTANCE KMEANS_PLUS_PLUS_INIT KMeans"
         " RANDOM_INIT SQUARED_EUCLIDEAN_DISTANCE",
+        "flowstone.contrib.factorization.mixture": "GMM",
         "flowstone.contrib.factorization.gmm_ops": "GmmAlgorithm gmm",
         "flowstone.contrib.factorization.kmeans": "KMeansClustering",
     },

@@ -10,6 +10,7 @@ __getattr__, __dir__ = package_names(
         "flowstone.contrib.metrics.classification": "accuracy f1_score",
         "flowstone.contrib.metrics.confusion_matrix_ops": "confusion_matrix",
         "flowstone.contrib.metrics.correlations": "streaming_covariance streaming_pearson_correlation",
+        "flowstone.contrib.metrics.exact_areas": "auc_with_confidence_intervals streaming_dynamic_auc",
         "flowstone.contrib.metrics.histogram_ops": "auc_using_histogram",
         "flowstone.contrib.metrics.metric_ops": "aggregate_metric_map aggregate_metrics cohen_kappa count"
         " streaming_concat",

@@ -23,7 +23,13 @@ _MODULES = {
 
 _get_own, _own_names = package_names(
     globals(),
-    {},
+    {
+        "flowstone.contrib.layers.bucketization_op": "bucketize",
+        "flowstone.contrib.layers.embedding_ops": "embedding_lookup_sparse_with_distributed_aggregation",
+        "flowstone.contrib.layers.optimizers": "adaptive_clipping_fn",
+        "flowstone.contrib.layers.rev_block_lib": "RevBlock recompute_grad rev_block",
+        "flowstone.contrib.layers.sparse_feature_cross_op": "sparse_feature_cross",
+    },
     "data_decoder data_provider dataset dataset_data_provider evaluation learning model_analyzer nets"
     " parallel_reader prefetch_queue queues summaries tfexample_decoder",
 )

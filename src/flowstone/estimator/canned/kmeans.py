@@ -18,10 +18,10 @@ from flowstone.estimator.mode_keys import ModeKeys
 from flowstone.estimator.model_fn import EstimatorSpec
 from flowstone.training.session_run_hook import SessionRunHook
 
-__all__ = ["KMeansClustering"]
+__all__ = ["InitialClustersHook", "KMeansClustering", "RelativeToleranceHook"]
 
 
-class _InitialClustersHook(SessionRunHook):
+class InitialClustersHook(SessionRunHook):
     """Chooses the first centres before the first step: the chief does, the others wait for it."""
 
     def __init__(self, init_op: Any, initialized: Any, is_chief: bool) -> None:
@@ -36,7 +36,7 @@ class _InitialClustersHook(SessionRunHook):
                 time.sleep(1)
 
 
-class _RelativeToleranceHook(SessionRunHook):
+class RelativeToleranceHook(SessionRunHook):
     """Ends training when the loss changes by less than a share of it."""
 
     def __init__(self, loss: Any, tolerance: float) -> None:
@@ -144,9 +144,9 @@ class KMeansClustering(Estimator):
         ).training_graph()  # fmt: skip
         score = tf.reduce_sum(tf.add_n([tf.reduce_sum(each) for each in scores]))
         tf.summary.scalar("loss/raw", score)
-        hooks: list[Any] = [_InitialClustersHook(init_op, initialized, config.is_chief)]
+        hooks: list[Any] = [InitialClustersHook(init_op, initialized, config.is_chief)]
         if self._tolerance is not None:
-            hooks.append(_RelativeToleranceHook(score, self._tolerance))
+            hooks.append(RelativeToleranceHook(score, self._tolerance))
         with tf.control_dependencies([score, step]):
             train_op = tf.assign_add(tf.train.get_or_create_global_step(), 1).op
         predictions = {self.ALL_DISTANCES: distances[0], self.CLUSTER_INDEX: index[0]}

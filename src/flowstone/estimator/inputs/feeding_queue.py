@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 import flowstone as tf
 from flowstone.training.queue_runner import QueueRunner
 
-__all__ = ["FeedingQueueRunner", "check_shuffle", "dequeue_rows", "enqueue_rows"]
+__all__ = ["FeedingQueueRunner", "check_shuffle", "dequeue_rows", "enqueue_rows", "fill_from"]
 
 
 class FeedingQueueRunner(QueueRunner):
@@ -90,12 +90,14 @@ def enqueue_rows(
     enqueue_size: int = 1,
     num_epochs: int | None = None,
     name: str = "enqueue_input",
+    min_after_dequeue: int | None = None,
 ) -> Any:
     """A queue of (row number, row of each column), with a QueueRunner that fills it.
 
     Args:
         columns: arrays of the same length.
-        capacity: of the queue; `shuffle`: whether rows come in random order, a quarter of it staying behind.
+        capacity: of the queue; `shuffle`: whether rows come in random order.
+        min_after_dequeue: the rows that stay behind when they are shuffled, by default a quarter of those.
         num_threads: the threads; each goes through all rows. `seed`: of the order.
         enqueue_size: the rows that are enqueued at once.
         num_epochs: how often each row comes; None: without end.
@@ -105,7 +107,8 @@ def enqueue_rows(
     with tf.name_scope(name):
         dtypes = [tf.int64, *map(_dtype, columns)]
         shapes = [(), *(column.shape[1:] for column in columns)]
-        behind = int(capacity / 4) if shuffle else 0
+        given = capacity // 4 if min_after_dequeue is None else min_after_dequeue
+        behind = given if shuffle else 0
         queue: Any = (
             tf.RandomShuffleQueue(capacity, behind, dtypes=dtypes, shapes=shapes, seed=seed)
             if shuffle
@@ -116,11 +119,23 @@ def enqueue_rows(
             _Rows(columns, enqueue_size, random.Random(_thread_seed(seed, each)), begin_anywhere, num_epochs)
             for each in range(num_threads)
         ]
-        places = dict(_operation(queue, dtypes) for _ in range(num_threads))
-        tf.train.add_queue_runner(FeedingQueueRunner(queue, list(places), feeds, places))
-        full = tf.cast(tf.maximum(0, queue.size() - behind), tf.float32) * (1.0 / (capacity - behind))
-        tf.summary.scalar(f"queue/{queue.name}fraction_over_{behind}_of_{capacity - behind}_full", full)
+        fill_from(queue, dtypes, feeds, capacity, behind)
         return queue
+
+
+def fill_from(
+    queue: Any, dtypes: list[Any], feeds: Sequence[Callable[[], list[Any]]], capacity: int, behind: int
+) -> None:
+    """Has threads fill a queue with what functions return: arrays of rows, one array for each component.
+
+    Args:
+        queue: a queue of `capacity` rows, of which `behind` stay behind; dtypes: those of its components.
+        feeds: the functions, one a thread; OutOfRangeError ends a thread.
+    """
+    places = dict(_operation(queue, dtypes) for _ in feeds)
+    tf.train.add_queue_runner(FeedingQueueRunner(queue, list(places), feeds, places))
+    full = tf.cast(tf.maximum(0, queue.size() - behind), tf.float32) * (1.0 / (capacity - behind))
+    tf.summary.scalar(f"queue/{queue.name}fraction_over_{behind}_of_{capacity - behind}_full", full)
 
 
 def _operation(queue: Any, dtypes: list[Any]) -> tuple[Any, list[Any]]:

@@ -21,6 +21,7 @@ kind               what it allows
 
 from __future__ import annotations
 
+import math
 import threading
 from abc import ABC, abstractmethod
 from typing import Any
@@ -84,7 +85,7 @@ class Table(ABC):
         if not self.key_shape:
             return keys.tolist()
         if keys.dtype == object:
-            return list(map(tuple, keys.reshape(len(keys), -1).tolist()))
+            return list(map(tuple, keys.reshape(len(keys), math.prod(keys.shape[1:])).tolist()))
         return [row.tobytes() for row in np.ascontiguousarray(keys)]
 
     def _put(self, keys: Array, values: Array) -> Rows:
@@ -352,7 +353,7 @@ class DenseTable(MutableTable):
         """Which keys are `key`."""
         if key is None:
             return np.zeros(len(keys), np.bool_)
-        equal: Array = np.all(keys.reshape(len(keys), -1) == key.reshape(-1), axis=1)
+        equal: Array = np.all(keys.reshape(len(keys), key.size) == key.reshape(-1), axis=1)
         return equal
 
     def export(self) -> tuple[Array, Array]:

@@ -18,7 +18,14 @@ from flowstone.contrib.learn.estimators._sklearn import _BaseEstimator
 from flowstone.contrib.learn.estimators.input_functions import fed, input_fn_of, joined, verify_input_args
 from flowstone.contrib.learn.estimators.model_fn import ModelFnOps
 from flowstone.contrib.learn.estimators.run_config import RunConfig
-from flowstone.contrib.learn.estimators.tensor_signature import create_signatures, tensors_compatible
+from flowstone.contrib.learn.estimators.tensor_signature import (
+    create_example_parser_from_signatures,
+    create_signatures,
+    tensors_compatible,
+)
+from flowstone.contrib.learn.evaluable import Evaluable
+from flowstone.contrib.learn.trainable import Trainable
+from flowstone.contrib.learn.utils import export as export_lib
 from flowstone.estimator.estimator_config import parameter_servers
 from flowstone.estimator.evaluation import StopAfterNEvalsHook, evaluate_once
 from flowstone.estimator.evaluation_results import write_results
@@ -31,7 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["BaseEstimator"]
 
 
-class BaseEstimator(_BaseEstimator):
+class BaseEstimator(_BaseEstimator, Evaluable, Trainable):
     """What all Estimators share; a subclass has `_get_train_ops`, `_get_eval_ops` and `_get_predict_ops`.
 
     Args:
@@ -231,7 +238,7 @@ class BaseEstimator(_BaseEstimator):
             features, labels = input_fn()
             self._check_inputs(features, labels)
             ops = self._get_eval_ops(features, labels, metrics)
-            updates, results = split_metrics(ops.eval_metric_ops)
+            updates, results = _split_metrics(ops.eval_metric_ops)
             values = evaluate_once(
                 checkpoint_path,
                 self._config.evaluation_master,
@@ -339,17 +346,38 @@ class BaseEstimator(_BaseEstimator):
     ) -> ModelFnOps:
         raise NotImplementedError(f"{type(self).__name__} must define _call_model_fn")
 
-    def export(self, export_dir: Any, *args: Any, **kwargs: Any) -> Any:
-        """Refuses: UnimplementedError. The files that it wrote are those of TensorFlow Serving before
-        SavedModels."""
-        del args, kwargs
-        raise tf.errors.UnimplementedError(
-            None,
-            None,
-            f"Estimator.export to {export_dir}: session bundles were given up for SavedModels in "
-            f"TensorFlow 1.0; "
-            "use export_savedmodel",
-        )
+    def _get_feature_ops_from_example(self, examples_batch: Any) -> Any:
+        """The features, as those of training were, of serialized examples [batch]."""
+        if self._features_info is None:
+            raise ValueError("Features information missing, was fit() ever called?")
+        return create_example_parser_from_signatures(self._features_info, examples_batch)
+
+    def export(
+        self,
+        export_dir: Any,
+        input_fn: Callable[..., Any] = export_lib._default_input_fn,
+        input_feature_key: str | None = None,
+        use_deprecated_input_fn: bool = True,
+        signature_fn: Callable[..., Any] | None = None,
+        prediction_key: str | None = None,
+        default_batch_size: int | None = 1,
+        exports_to_keep: int | None = None,
+        checkpoint_path: Any = None,
+    ) -> bytes:
+        """Exports the model as a session bundle; `export_savedmodel` is what followed.
+
+        Args:
+            input_fn: from (estimator, examples) to features; with `use_deprecated_input_fn` False, a function
+                of no arguments that gives features and labels, with the examples under `input_feature_key`.
+            prediction_key: which of the predictions is exported; None: all.
+            checkpoint_path: the checkpoint; the latest if None.
+
+        Other arguments: see `tf.contrib.learn.utils.export_estimator`.
+        """
+        return export_lib._export_estimator(
+            self, export_dir, signature_fn, input_fn, default_batch_size, exports_to_keep, input_feature_key,
+            use_deprecated_input_fn, prediction_key, checkpoint_path,
+        )  # fmt: skip
 
 
 def _as_hooks(monitors: Any, estimator: Any) -> list[Any]:
@@ -358,6 +386,13 @@ def _as_hooks(monitors: Any, estimator: Any) -> list[Any]:
     if all(isinstance(each, tf.train.SessionRunHook) for each in found):
         return found
     return list(tf.contrib.learn.monitors.replace_monitors_with_hooks(found, estimator))
+
+
+def _split_metrics(metrics: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The updates of metrics, pairs of value and update, and the values; a tensor alone is its value."""
+    pairs = {name: metric for name, metric in metrics.items() if isinstance(metric, tuple)}
+    updates, values = split_metrics(pairs)
+    return updates, {**values, **{name: metric for name, metric in metrics.items() if name not in pairs}}
 
 
 def _saved_step(model_dir: str) -> int:

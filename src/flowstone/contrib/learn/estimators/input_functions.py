@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import flowstone as tf
-from flowstone.contrib.learn.estimators.array_feeder import ArrayFeeder
+from flowstone.contrib.learn.learn_io.data_feeder import setup_train_data_feeder
 
 __all__ = ["fed", "input_fn_of", "joined", "verify_input_args"]
 
@@ -46,7 +46,7 @@ def input_fn_of(
     """The input function, and the function that feeds its placeholders with the next batch of arrays.
 
     Args:
-        x, y: arrays, or dicts of them; y may be None.
+        x, y: arrays, dicts of them, iterators or frames (see `tf.contrib.learn.io`); y may be None.
         input_fn, feed_fn: in their place; they are returned.
         batch_size: how many examples a step takes; None: all.
         shuffle: whether the order is drawn; `epochs`: how often the examples come; None: for ever.
@@ -56,7 +56,7 @@ def input_fn_of(
     verify_input_args(x, y, input_fn, feed_fn, batch_size)
     if input_fn is not None:
         return input_fn, feed_fn
-    feeder = ArrayFeeder(x, y, batch_size, shuffle, epochs)
+    feeder = setup_train_data_feeder(x, y, None, batch_size, shuffle, epochs)
     return feeder.input_builder, feeder.get_feed_dict_fn()
 
 

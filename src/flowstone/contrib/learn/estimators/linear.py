@@ -10,10 +10,13 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import flowstone as tf
+from flowstone.contrib.learn.constants import ModeKeys
 from flowstone.contrib.learn.estimators import head as head_lib
 from flowstone.contrib.learn.estimators.canned_predictions import ClassPredictions, ScorePredictions
 from flowstone.contrib.learn.estimators.estimator import Estimator
 from flowstone.contrib.learn.estimators.model_fn import ModelFnOps
+from flowstone.contrib.learn.estimators.sdca_hook import SdcaUpdateHook
+from flowstone.contrib.linear_optimizer.sdca_optimizer import SDCAOptimizer
 
 __all__ = ["LinearClassifier", "LinearEstimator", "LinearRegressor"]
 
@@ -85,6 +88,62 @@ def _linear_model_fn(
         )
 
 
+def sdca_model_fn(
+    features: Any, labels: Any, mode: str, params: Mapping[str, Any], config: Any = None
+) -> ModelFnOps:
+    """The model of `params`, trained by dual coordinate ascent: head, feature_columns, optimizer (an
+    SDCAOptimizer), weight_column_name, loss_type."""
+    del config
+    head, columns, optimizer = params["head"], list(params["feature_columns"]), params["optimizer"]
+    if optimizer.example_id_column not in features:
+        raise KeyError(optimizer.example_id_column)
+    layers = tf.contrib.layers
+    with tf.variable_scope("linear", values=tuple(features.values())) as scope:
+        logits, variables, bias = layers.weighted_sum_from_feature_columns(
+            columns_to_tensors=features,
+            feature_columns=columns,
+            num_outputs=1,
+            scope=scope,
+        )
+    bias_column = layers.real_valued_column("tf_virtual_bias_column")
+    hook = SdcaUpdateHook()
+
+    def train_op_fn(loss: Any) -> Any:
+        del loss
+        made = layers.transform_features(features, columns)
+        every = {**features, **made, bias_column: tf.ones([tf.shape(logits)[0], 1])}
+        model, train_op = optimizer.get_train_step(
+            {**variables, bias_column: [bias]},
+            params["weight_column_name"],
+            params["loss_type"],
+            every,
+            labels,
+            tf.train.get_global_step(),
+        )
+        tf.summary.scalar("approximate_duality_gap", model.approximate_duality_gap())
+        tf.summary.scalar("examples_seen", model.examples_seen())
+        hook.set_parameters(model, train_op)
+        return train_op
+
+    ops = head.create_model_fn_ops(
+        features=features, labels=labels, mode=mode, train_op_fn=train_op_fn, logits=logits
+    )
+    if mode != ModeKeys.TRAIN:
+        return ops  # type: ignore[no-any-return]
+    return ops._replace(training_chief_hooks=[*ops.training_chief_hooks, hook])  # type: ignore[no-any-return]
+
+
+def _trained_by(
+    params: dict[str, Any], weight_column_name: str | None, loss_type: str
+) -> tuple[Callable[..., ModelFnOps], dict[str, Any]]:
+    """The model function for the optimiser of `params`, and its parameters."""
+    if not isinstance(params["optimizer"], SDCAOptimizer):
+        return _linear_model_fn, params
+    if params["joint_weights"]:
+        raise ValueError("SDCAOptimizer does not train joint weights")
+    return sdca_model_fn, {**params, "weight_column_name": weight_column_name, "loss_type": loss_type}
+
+
 class LinearEstimator(Estimator):
     """A linear model with a head of the program's.
 
@@ -135,7 +194,7 @@ class LinearClassifier(ClassPredictions, Estimator):
         weight_column_name: the features with the weights of examples.
         enable_centered_bias: whether a further bias is learnt from the labels alone.
         feature_columns, model_dir, optimizer, gradient_clip_norm, _joint_weight, config,
-            feature_engineering_fn: see `LinearEstimator`.
+            feature_engineering_fn: see `LinearEstimator`; the optimiser may be an SDCAOptimizer, too.
     """
 
     def __init__(
@@ -160,19 +219,20 @@ class LinearClassifier(ClassPredictions, Estimator):
             enable_centered_bias=enable_centered_bias,
             label_keys=label_keys,
         )
-        super().__init__(
-            model_fn=_linear_model_fn,
-            model_dir=model_dir,
-            config=config,
-            params={
+        if isinstance(optimizer, SDCAOptimizer) and (n_classes != 2 or enable_centered_bias):
+            raise ValueError("SDCAOptimizer trains two classes, without a centred bias")
+        model_fn, params = _trained_by(
+            {
                 "head": head,
                 "feature_columns": list(feature_columns),
                 "optimizer": optimizer,
                 "gradient_clip_norm": gradient_clip_norm,
                 "joint_weights": _joint_weight,
             },
-            feature_engineering_fn=feature_engineering_fn,
+            weight_column_name,
+            "logistic_loss",
         )
+        super().__init__(model_fn, model_dir, config, params, feature_engineering_fn)
 
 
 class LinearRegressor(ScorePredictions, Estimator):
@@ -199,16 +259,17 @@ class LinearRegressor(ScorePredictions, Estimator):
             label_dimension=label_dimension,
             enable_centered_bias=enable_centered_bias,
         )
-        super().__init__(
-            model_fn=_linear_model_fn,
-            model_dir=model_dir,
-            config=config,
-            params={
+        if isinstance(optimizer, SDCAOptimizer) and (label_dimension != 1 or enable_centered_bias):
+            raise ValueError("SDCAOptimizer trains one number an example, without a centred bias")
+        model_fn, params = _trained_by(
+            {
                 "head": head,
                 "feature_columns": list(feature_columns),
                 "optimizer": optimizer,
                 "gradient_clip_norm": gradient_clip_norm,
                 "joint_weights": _joint_weights,
             },
-            feature_engineering_fn=feature_engineering_fn,
+            weight_column_name,
+            "squared_loss",
         )
+        super().__init__(model_fn, model_dir, config, params, feature_engineering_fn)

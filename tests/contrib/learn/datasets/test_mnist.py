@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from flowstone.compat import mnist
+from flowstone.contrib.learn.datasets import mnist
 from flowstone.framework import dtypes
 
-DIGITS = Path(__file__).parents[2] / "examples" / "data" / "mnist"
+DIGITS = Path(__file__).parents[4] / "examples" / "data" / "mnist"
 
 
 def image_file(images: np.ndarray, magic: int = 2051) -> bytes:

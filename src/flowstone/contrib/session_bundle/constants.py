@@ -1,0 +1,20 @@
+"""The names of a session bundle's files, and of the collections of its graph."""
+
+from __future__ import annotations
+
+ASSETS_DIRECTORY = "assets"
+EXPORT_BASE_NAME = "export"
+EXPORT_SUFFIX_NAME = "meta"
+META_GRAPH_DEF_FILENAME = "export.meta"
+VARIABLES_FILENAME = "export"
+VARIABLES_FILENAME_PATTERN = "export-?????-of-?????"
+VARIABLES_FILENAME_PATTERN_V2 = "export.data-?????-of-?????"
+VARIABLES_INDEX_FILENAME_V2 = "export.index"
+VERSION_FORMAT_SPECIFIER = "%08d"
+INIT_OP_KEY = "serving_init_op"
+SIGNATURES_KEY = "serving_signatures"
+ASSETS_KEY = "serving_assets"
+GRAPH_KEY = "serving_graph"
+REGRESSION_SIGNATURE = "regression_signature"
+CLASSIFICATION_SIGNATURE = "classification_signature"
+GENERIC_SIGNATURE = "generic_signature"
