@@ -416,6 +416,8 @@ def test_shapes_of_states_are_joined() -> None:
     assert join(tf.TensorShape([2]), 4, static=True) == [2, 4]
     with tf.Graph().as_default(), tf.Session() as session:
         assert session.run(join(tf.constant([3]), tf.constant(4))).tolist() == [3, 4]
+        zeros = internal("ops.rnn_cell_impl")._zero_state_tensors((2, tf.TensorShape([3])), 4, tf.float32)
+        assert [each.shape for each in session.run(zeros)] == [(4, 2), (4, 3)]
 
 
 def test_stacks_of_matrices_are_broadcast() -> None:
@@ -433,3 +435,17 @@ def test_modules_of_later_versions() -> None:
     assert internal("ops.linalg.linear_operator").LinearOperator is tf.linalg.LinearOperator
     assert internal("ops.linalg.linear_operator_diag").LinearOperatorDiag is tf.linalg.LinearOperatorDiag
     assert internal("ops.linalg.linear_operator_addition").add_operators is not None
+    assert internal("training.training_ops").resource_apply_gradient_descent is not None
+    assert internal("training.evaluation")._StopAfterNEvalsHook is tf.contrib.training.StopAfterNEvalsHook
+    assert internal("ops.distributions.beta").BetaWithSoftplusConcentration is not None
+    assert internal("ops.map_fn").map_fn is tf.map_fn
+    with internal("eager.tape").stop_recording():
+        assert internal("framework.tensor_util").constant_value(1) == 1
+
+
+def test_the_function_behind_custom_gradients() -> None:
+    decorator = internal("ops.custom_gradient")._graph_mode_decorator
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.constant(3.0)
+        y = decorator(lambda t: (t * t, lambda upstream: upstream * 10), x)
+        assert session.run([y, tf.gradients(y, x)[0]]) == [9.0, 10.0]

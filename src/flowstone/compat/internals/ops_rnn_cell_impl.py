@@ -1,12 +1,14 @@
-"""`tensorflow.python.ops.rnn_cell_impl`: how the shapes of states are put together."""
+"""`tensorflow.python.ops.rnn_cell_impl`: states of zeros, and their shapes."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from flowstone.layers.cell_state import full_shape, static_shape
+from flowstone.layers.cell_state import full_shape, static_shape, zero_state
 
-__all__ = ["_concat"]
+__all__ = ["_concat", "_zero_state_tensors"]
+
+_zero_state_tensors = zero_state
 
 
 def _concat(prefix: Any, suffix: Any, static: bool = False) -> Any:
