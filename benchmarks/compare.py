@@ -64,6 +64,7 @@ SCRIPTS = {  # workload: the script's stem
     "monitored": "monitored",
     "cluster": "cluster",
 }
+LIBRARIES = PEERS / "libraries"  # Keras, which Flowstone's environment need not have
 VARIANTS = {  # of a workload or else a script, and a peer; the best variant counts
     ("session_run", "torch"): ["", "compile"],
     ("network", "torch"): ["", "compile"],
@@ -122,6 +123,9 @@ def measure(
         NVIDIA_TF32_OVERRIDE="0",  # full float32 on a GPU, in every implementation
         JAX_DEFAULT_MATMUL_PRECISION="highest",
     )
+    if implementation == "flowstone" and LIBRARIES.exists():
+        paths = [environment.get("PYTHONPATH", ""), str(LIBRARIES)]
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
     program = script(workload, implementation)
     if not program.exists():
         return {}

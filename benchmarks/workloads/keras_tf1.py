@@ -2,7 +2,8 @@
 
 Both steps compute the loss and the accuracy of a batch of 128 besides. Through Keras, the optimiser is one of
 tf.train, or Keras' own. By hand it is that of tf.train whose slots are the same: Keras' SGD has a momentum,
-also where that is 0. Flowstone needs the extra keras.
+also where that is 0. Flowstone needs the extra keras, or
+`setup_peers.sh`.
 """
 
 from tf1 import tf  # isort: skip
@@ -11,7 +12,7 @@ import numpy as np
 from measuring import median_of_many, report
 
 UNITS = (512, 512, 10)
-CALLS = 100
+CALLS = 20
 numbers = np.random.RandomState(0)
 images = numbers.rand(128, 784).astype(np.float32)
 labels = np.eye(10, dtype=np.float32)[numbers.randint(10, size=128)]

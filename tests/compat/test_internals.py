@@ -388,3 +388,64 @@ def test_arrays_of_datasets_by_their_kinds() -> None:
         data = datasets.BatchDataset(datasets.MapDataset(datasets.RangeDataset(4), lambda x: x * 2), 2)
         value = data.make_one_shot_iterator().get_next()
         assert np.array_equal([session.run(value) for _ in range(2)], [[0, 2], [4, 6]])
+
+
+# ---- shapes
+
+
+def test_sizes_as_operations() -> None:
+    array_ops = internal("ops.array_ops")
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [2, None])
+        value = np.zeros([2, 3], np.float32)
+        assert session.run(array_ops.shape_internal(x, out_type=tf.int64), {x: value}).dtype == np.int64
+        known = tf.zeros([2, 3])
+        found = [
+            array_ops.shape_internal(known, optimize=False),
+            array_ops.size_internal(known, optimize=False),
+            array_ops.rank_internal(known, optimize=False),
+        ]
+        assert [each.op.type for each in found] == ["Shape", "Size", "Rank"]
+        plain = [array_ops.size_internal(x), array_ops.rank_internal(x)]
+        assert [each.tolist() for each in session.run(found + plain, {x: value})] == [[2, 3], 6, 2, 6, 2]
+
+
+def test_shapes_of_states_are_joined() -> None:
+    join = internal("ops.rnn_cell_impl")._concat
+    assert join(3, 4, static=True) == [3, 4]
+    assert join(tf.TensorShape([2]), 4, static=True) == [2, 4]
+    with tf.Graph().as_default(), tf.Session() as session:
+        assert session.run(join(tf.constant([3]), tf.constant(4))).tolist() == [3, 4]
+        zeros = internal("ops.rnn_cell_impl")._zero_state_tensors((2, tf.TensorShape([3])), 4, tf.float32)
+        assert [each.shape for each in session.run(zeros)] == [(4, 2), (4, 3)]
+
+
+def test_stacks_of_matrices_are_broadcast() -> None:
+    util = internal("ops.linalg.linear_operator_util")
+    a, b = np.ones([2, 1, 3, 4], np.float32), np.arange(20, dtype=np.float32).reshape(5, 4, 1)
+    with tf.Graph().as_default(), tf.Session() as session:
+        product = session.run(util.matmul_with_broadcast(a, b))
+        np.testing.assert_array_equal(product, np.matmul(a, b))
+        first, second = session.run(util.broadcast_matrix_batch_dims([a, b]))
+        assert first.shape == (2, 5, 3, 4) and second.shape == (2, 5, 4, 1)
+
+
+def test_modules_of_later_versions() -> None:
+    assert internal("framework.device_spec").DeviceSpecV1 is tf.DeviceSpec
+    assert internal("ops.linalg.linear_operator").LinearOperator is tf.linalg.LinearOperator
+    assert internal("ops.linalg.linear_operator_diag").LinearOperatorDiag is tf.linalg.LinearOperatorDiag
+    assert internal("ops.linalg.linear_operator_addition").add_operators is not None
+    assert internal("training.training_ops").resource_apply_gradient_descent is not None
+    assert internal("training.evaluation")._StopAfterNEvalsHook is tf.contrib.training.StopAfterNEvalsHook
+    assert internal("ops.distributions.beta").BetaWithSoftplusConcentration is not None
+    assert internal("ops.map_fn").map_fn is tf.map_fn
+    with internal("eager.tape").stop_recording():
+        assert internal("framework.tensor_util").constant_value(1) == 1
+
+
+def test_the_function_behind_custom_gradients() -> None:
+    decorator = internal("ops.custom_gradient")._graph_mode_decorator
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.constant(3.0)
+        y = decorator(lambda t: (t * t, lambda upstream: upstream * 10), x)
+        assert session.run([y, tf.gradients(y, x)[0]]) == [9.0, 10.0]

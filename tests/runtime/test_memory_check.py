@@ -100,3 +100,20 @@ def test_a_reference_is_read_as_it_is() -> None:
     with tf.control_dependencies([tf.assign_add(v, START + 1)]):
         after = tf.identity(v) * 1
     assert run(after).tolist() == (2 * START + 1).tolist()
+
+
+@pytest.mark.parametrize("passes_off", ["", "remove_dead_branches"])
+def test_a_branch_that_is_never_taken_decides_nothing(monkeypatch: Any, passes_off: str) -> None:
+    """It has no code, so that its changes of state need no copies."""
+    monkeypatch.setattr(flags, "DISABLED_PASSES", frozenset([passes_off]))
+    v = variable(resource=False)
+
+    def change() -> Any:
+        with tf.control_dependencies([tf.assign(v, tf.transpose(v))]):
+            return tf.identity(v)
+
+    assert run(tf.cond(tf.constant(False), change, lambda: v * 2)).tolist() == (2 * START).tolist()
+    given = tf.placeholder(tf.bool, [])
+    chosen = tf.cond(given, change, lambda: v * 2)
+    assert run(chosen, {given: True}).tolist() == START.T.tolist()
+    assert run(chosen, {given: False}).tolist() == (2 * START).tolist()

@@ -20,11 +20,12 @@ from flowstone.rewriting.analyses.state_versions import References
 
 class Decisions(NamedTuple):
     """What the code does with memory: the input that a node overwrites; the nodes whose results are copied;
-    the inputs that are copied for a node."""
+    the inputs that are copied for a node; the nodes that never run and have no code."""
 
     overwritten: dict[PlanNode, int]
     copied: set[PlanNode]
     copied_inputs: dict[PlanNode, list[int]]
+    without_code: set[PlanNode]
 
 
 class _Buffer:
@@ -109,6 +110,9 @@ class MemoryCheck:
         return found
 
     def _visit(self, node: PlanNode, is_again: bool) -> None:
+        if node in self.decisions.without_code:
+            self.places.update((x, []) for x in node.outputs)
+            return
         if is_head(node):
             source = node.inputs[1 if is_again else 0]
             places = self.places.get(source) or self.places[node.inputs[0]]

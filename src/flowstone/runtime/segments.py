@@ -90,7 +90,7 @@ class _Writer:
         on_cpu = environment.device.type == "cpu"
         self.memory = None if on_cpu else Memory(environment, subgraph.feeds, feeds_are_there, subgraph.nodes)
         self.kernels: dict[PlanNode, Any] = {}
-        self.decisions = Decisions({}, set(), {})
+        self.decisions = Decisions({}, set(), {}, set())
         self.frames = order_by_frames(subgraph)
         self.liveness = subgraph.analysis(Liveness)
         self.code = TracedCode(traced_device) if traced_device else Code()
@@ -204,6 +204,7 @@ class _Writer:
         dead = self.liveness.node(node) == FALSE
         if not dead and (node.declaration.role != "identity" or node.outputs[0] in self.aliasing.last_use):
             return False
+        self.decisions.without_code.add(node)
         for output in node.outputs:
             self.names.of[output] = "None"
         return True

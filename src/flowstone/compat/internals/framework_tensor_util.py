@@ -22,7 +22,12 @@ MakeNdarray = tf.make_ndarray
 
 
 def constant_value(tensor: Any, partial: bool = False) -> Any:
-    """The value of a tensor as far as it is known without running a step: an array, or None."""
+    """The value of a tensor as far as it is known without running a step: an array, or None.
+
+    What is no tensor is given back.
+    """
+    if not tf.is_tensor(tensor):
+        return tensor
     return tf.get_static_value(tensor, partial)
 
 
