@@ -64,7 +64,7 @@ class MultiDeviceIterator:
 
     def _next(self, number: int) -> Any:
         with get_default_graph().device(self._source_device):
-            tensors = F.MultiDeviceIteratorGetNextFromShard(
+            tensors: Any = F.MultiDeviceIteratorGetNextFromShard(
                 self._handle,
                 convert_to_tensor(number, dtypes.int32),
                 self._incarnation.read_value(),

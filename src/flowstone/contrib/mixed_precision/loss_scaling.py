@@ -12,6 +12,7 @@ from typing import Any
 
 import flowstone as tf
 from flowstone.client.process_settings import set_experimental_options
+from flowstone.ops.variables.resource_variable import ResourceVariable
 from flowstone.training.optimizer import Optimizer
 
 __all__ = [
@@ -86,16 +87,13 @@ class DynamicLossScale(LossScale):
         self._initial_loss_scale = float(initial_loss_scale)
         self._increment_period = int(increment_period)
         self._multiplier = float(multiplier)
-        self._current_loss_scale = tf.Variable(
+        self._current_loss_scale = ResourceVariable(
             self._initial_loss_scale,
             dtype=tf.float32,
             trainable=False,
-            use_resource=True,
             name="current_loss_scale",
         )
-        self._num_good_steps = tf.Variable(
-            0, dtype=tf.int64, trainable=False, use_resource=True, name="good_steps"
-        )
+        self._num_good_steps = ResourceVariable(0, dtype=tf.int64, trainable=False, name="good_steps")
 
     @property
     def initial_loss_scale(self) -> float:
