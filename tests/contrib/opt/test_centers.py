@@ -25,6 +25,16 @@ def test_trajectories(name: str) -> None:
         np.testing.assert_allclose(values, expected[key], rtol=1e-5, atol=1e-6, err_msg=key)
 
 
+def _in_container(container: str) -> Any:
+    """Puts variables into a worker's own container, as a worker's own device has them."""
+
+    def create(next_creator: Any, **kwargs: Any) -> Any:
+        with tf.container(container):
+            return next_creator(**kwargs)
+
+    return create
+
+
 class _Shared(tf.contrib.opt.ModelAverageCustomGetter):
     """Centers that both workers see, though their variables are in containers of their own."""
 
@@ -42,7 +52,8 @@ def test_two_workers_get_the_mean_of_their_variables() -> None:
             optimizer = tf.contrib.opt.ModelAverageOptimizer(
                 tf.train.GradientDescentOptimizer(1.0), 2, number == 0, getter, interval_steps=2
             )
-            train = optimizer.apply_gradients([(tf.constant(-1.0 - number), x)])
+            with tf.variable_creator_scope(_in_container(f"worker{number}")):
+                train = optimizer.apply_gradients([(tf.constant(-1.0 - number), x)])
             session.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
             barrier.wait(20)
             session.run(train)

@@ -88,7 +88,7 @@ class AGNOptimizer(Optimizer):
         with tf.variable_scope(tf.get_variable_scope(), custom_getter=_local):
             trained = self._local_opt.apply_gradients(pairs)
         added = [tf.assign_add(each, _dense(grad)).op for each, (grad, _) in zip(sums, pairs, strict=True)]
-        _, step = count_steps(tf.group(trained, *added))
+        step = count_steps(self._getter, tf.group(trained, *added))
         self._opt._prepare()
         self._opt._create_slots(centers)
         return at_multiples(step, self._period, lambda: self._send(variables, centers, sums), global_step)
@@ -97,7 +97,9 @@ class AGNOptimizer(Optimizer):
         means = [each.read_value() / self._period for each in sums]
         trained = self._opt.apply_gradients(list(zip(means, centers, strict=True)))
         with tf.control_dependencies([trained]):
-            pulled = [tf.assign(var, center) for var, center in zip(variables, centers, strict=True)]
+            pulled = [
+                tf.assign(var, center.read_value()) for var, center in zip(variables, centers, strict=True)
+            ]
             cleared = [tf.assign(each, tf.zeros_like(each)) for each in sums]
         return tf.group(*pulled, *cleared)
 

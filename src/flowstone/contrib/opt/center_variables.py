@@ -51,14 +51,18 @@ class CenterGetter:
         return self.centers[local.name]
 
 
-def count_steps(after: Any) -> tuple[Any, Any]:
-    """(the worker's counter of its steps, its value after one more, which follows `after`): int64."""
-    counter = tf.Variable(
-        0, dtype=tf.int64, trainable=False, collections=[tf.GraphKeys.LOCAL_VARIABLES], name="local_step"
-    )
+def count_steps(getter: CenterGetter, after: Any) -> Any:
+    """The number of the worker's step, int64: one more in its counter, which follows `after`."""
+    with tf.device(getter._worker_device):
+        counter = tf.Variable(
+            0,
+            dtype=tf.int64,
+            trainable=False,
+            collections=[tf.GraphKeys.LOCAL_VARIABLES],
+            name="local_step",
+        )
     with tf.control_dependencies([after]):
-        counted = counter.assign_add(1)
-    return counter, tf.identity(counted)
+        return tf.identity(counter.assign_add(1))
 
 
 def at_multiples(step: Any, period: int, do: Any, global_step: Any) -> Any:

@@ -116,11 +116,11 @@ class ElasticAverageOptimizer(Optimizer):
         variables = [var for grad, var in pairs if grad is not None]
         centers = [self._getter.center_of(var) for var in variables]
         copies = [self._getter.local_centers[var.name] for var in variables]
-        _, step = count_steps(self._opt.apply_gradients(pairs))
+        step = count_steps(self._getter, self._opt.apply_gradients(pairs))
         return at_multiples(step, self._period, lambda: self._move(variables, centers, copies), global_step)
 
     def _move(self, variables: Any, centers: Any, copies: Any) -> Any:
-        pulled = [tf.assign(copy, center) for copy, center in zip(copies, centers, strict=True)]
+        pulled = [tf.assign(copy, center.read_value()) for copy, center in zip(copies, centers, strict=True)]
         with tf.control_dependencies([each.op for each in pulled]):
             steps = [
                 self._moving_rate * (var.read_value() - copy.read_value())

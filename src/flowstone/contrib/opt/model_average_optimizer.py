@@ -64,7 +64,7 @@ class ModelAverageOptimizer(Optimizer):
             raise ValueError("Must supply at least one variable")
         variables = [var for grad, var in pairs if grad is not None]
         centers = [self._getter.center_of(var) for var in variables]
-        _, step = count_steps(self._opt.apply_gradients(pairs))
+        step = count_steps(self._getter, self._opt.apply_gradients(pairs))
         sums = [
             tf.ConditionalAccumulator(
                 center.dtype.base_dtype, shape=center.shape, shared_name=f"{center.op.name}/accumulator"
@@ -97,7 +97,9 @@ class ModelAverageOptimizer(Optimizer):
         with tf.control_dependencies([*given, *ready]):
             token = tokens.dequeue()
         with tf.control_dependencies([token]):
-            return tf.group(*[tf.assign(var, center) for var, center in zip(variables, centers, strict=True)])
+            return tf.group(
+                *[tf.assign(var, center.read_value()) for var, center in zip(variables, centers, strict=True)]
+            )
 
     def get_init_op(self) -> Any:
         """The operation by which the worker's variables become the means."""
