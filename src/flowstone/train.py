@@ -62,6 +62,7 @@ _OURS, _TENSORBOARD = "flowstone.io.proto", "tensorboard.compat.proto"
 __getattr__, __dir__ = _late_names(
     globals(),
     {
+        "flowstone.contrib.mixed_precision": "experimental",
         "flowstone.framework.refused_names": "CheckpointOptions",
         "flowstone.io.events": "summary_iterator",
         "flowstone.ops.networks.dual_coordinate_ascent": "sdca_fprint sdca_optimizer sdca_shrink_l1",

@@ -32,6 +32,7 @@ _PYTHON = {
     "data.ops": "",
     "data.ops.dataset_ops": "data",
     "data.ops.iterator_ops": "data",
+    "data.ops.multi_device_iterator_ops": "data.multi_device_iterator",
     "debug": "debugger",
     "eager": "",
     "eager.backprop": "flowstone",

@@ -24,6 +24,7 @@ _ROOT = "tensorflow.contrib"
 
 # The module's name below tensorflow.contrib, and the modules of flowstone that have its names.
 ELSEWHERE: dict[str, str] = {
+    "decision_trees.proto.generic_tree_model_pb2": "io.proto.decision_trees_pb2",
     "framework.nest": "framework.nest framework.shallow_nest",
     "framework.python.ops.audio_ops": "ops.audio.spectra ops.audio.wave_files",
     "keras": "keras",
@@ -34,6 +35,9 @@ ELSEWHERE: dict[str, str] = {
     "nccl.python.ops.nccl_ops": "ops.collectives.nccl_ops",
     "rnn.python.ops.core_rnn": "nn",
     "staging": "ops.queues.staging_areas",
+    "tensor_forest.proto.fertile_stats_pb2": "io.proto.fertile_stats_pb2",
+    "tensor_forest.proto.tensor_forest_params_pb2": "io.proto.tensor_forest_params_pb2",
+    "tensor_forest.python.tensor_forest": "contrib.tensor_forest.tensor_forest",
     "tfprof.model_analyzer": "contrib.tfprof profiler",
     "tfprof.tfprof_logger": "profiler compat.internals.util_deprecation",
 }

@@ -11,4 +11,5 @@ __getattr__, __dir__ = package_names(
         " FixedLossScaleManager LossScaleManager",
         "flowstone.contrib.mixed_precision.loss_scale_optimizer": "LossScaleOptimizer",
     },
+    "experimental",
 )

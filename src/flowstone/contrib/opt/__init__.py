@@ -8,6 +8,10 @@ __getattr__, __dir__ = package_names(
     globals(),
     {
         "flowstone.contrib.opt.adam_gs_optimizer": "AdamGSOptimizer LazyAdamGSOptimizer",
+        "flowstone.contrib.opt.agn_optimizer": "AGNCustomGetter AGNOptimizer",
+        "flowstone.contrib.opt.elastic_average_optimizer": "ElasticAverageCustomGetter"
+        " ElasticAverageOptimizer",
+        "flowstone.contrib.opt.model_average_optimizer": "ModelAverageCustomGetter ModelAverageOptimizer",
         "flowstone.contrib.opt.drop_stale_gradient_optimizer": "DropStaleGradientOptimizer",
         "flowstone.contrib.opt.adam_variants": "AdaMaxOptimizer LazyAdamOptimizer NadamOptimizer",
         "flowstone.contrib.opt.external_optimizer": "ExternalOptimizerInterface ScipyOptimizerInterface",

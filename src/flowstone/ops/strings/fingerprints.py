@@ -289,16 +289,16 @@ def _sip_rounds(state: tuple[Words, ...], count: int) -> tuple[Words, ...]:
 # ---- MurmurHash64A
 
 
-def hash64(strings: Sequence[bytes]) -> Words:
-    """MurmurHash64A of each string with the seed 0xDECAFCAFFE: uint64."""
-    return _in_blocks(_murmur_hashes, strings)
+def hash64(strings: Sequence[bytes], seed: int = 0xDECAFCAFFE) -> Words:
+    """MurmurHash64A of each string, with TensorFlow's seed: uint64."""
+    return _in_blocks(lambda packed: _murmur_hashes(packed, seed), strings)
 
 
-def _murmur_hashes(packed: Packed) -> Words:
+def _murmur_hashes(packed: Packed, seed: int) -> Words:
     counts = packed.lengths // WORD
     order = np.argsort(-counts, kind="stable")
     starts, lengths = packed.starts[order], packed.lengths[order]
-    state = (np.uint64(0xDECAFCAFFE) ^ (lengths.astype(np.uint64) * _MURMUR))[None]
+    state = (np.uint64(seed) ^ (lengths.astype(np.uint64) * _MURMUR))[None]
 
     def step(part: Any, at: Any) -> tuple[Words]:
         word = shift_mix(packed.words(at) * _MURMUR) * _MURMUR

@@ -1,0 +1,21 @@
+"""`tf.train.experimental`: names that TensorFlow 1.14 and 1.15 had there."""
+
+from __future__ import annotations
+
+from flowstone.contrib.mixed_precision.loss_scaling import (
+    DynamicLossScale,
+    FixedLossScale,
+    LossScale,
+    MixedPrecisionLossScaleOptimizer,
+    disable_mixed_precision_graph_rewrite,
+    enable_mixed_precision_graph_rewrite,
+)
+
+__all__ = [
+    "DynamicLossScale",
+    "FixedLossScale",
+    "LossScale",
+    "MixedPrecisionLossScaleOptimizer",
+    "disable_mixed_precision_graph_rewrite",
+    "enable_mixed_precision_graph_rewrite",
+]

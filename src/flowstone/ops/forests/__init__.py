@@ -1,0 +1,1 @@
+"""Decision trees that grow while examples stream in."""
