@@ -87,8 +87,8 @@ def run_synchronous(server, worker, cluster):
     session = tf.train.MonitoredTrainingSession(
         master=server.target, is_chief=worker == 0, hooks=[hook], **settings
     )
-    # A worker never rests, not even to be told what to do: the other's steps need its gradients, and those that
-    # come too late are dropped, so that a number of steps agreed upon would leave one waiting for ever.
+    # A worker never rests, not even to be told what to do: the other's steps need its gradients. Since those
+    # that come too late are dropped, agreeing on a number of steps would leave one waiting for ever.
     asked = threading.Event()
     threading.Thread(target=lambda: (sys.stdin.readline(), asked.set()), daemon=True).start()
     for _ in range(20):
@@ -135,7 +135,7 @@ class Cluster:
 
     def start(self, job, index, cluster, method):
         command = [sys.executable, __file__, job, str(index), cluster, method]
-        self.errors.append(tempfile.TemporaryFile("w+"))
+        self.errors.append(tempfile.TemporaryFile("w+"))  # noqa: SIM115: read if it fails
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": self.errors[-1]}
         self.processes.append(subprocess.Popen(command, text=True, env=dict(os.environ), **pipes))
 
