@@ -1,6 +1,7 @@
 """What a step costs as workers grow: measured with processes on this machine, simulated beyond.
 
-python benchmarks/cluster_scaling.py [--processes 1,2,4,8,16] [--workers 1,10,100,1000] [--seconds 1] [--markdown FILE]
+python benchmarks/cluster_scaling.py [--processes 1,2,4,8,16] [--workers 1,10,100,1000] [--seconds 1]
+                                     [--markdown FILE]
 
 The step feeds a scalar and fetches its sum with a variable of every worker, all in one Run. Measured: each
 worker is a process of its own, which all share this machine's cores. Simulated: the master with its state

@@ -1,7 +1,7 @@
 """The classifier of digits that the data-parallel examples train: 784 pixels, one hidden layer, ten classes.
 
 Its variables live on ``/cpu:0``, wherever the computation is: the parameter device of the white paper's
-section 7.
+section 7. Only an example in which every replica has its own says another place.
 """
 
 from __future__ import annotations
@@ -23,28 +23,26 @@ def read_digits() -> Datasets:
     return read_data_sets(os.path.join(HERE, "data", "mnist"), one_hot=False, validation_size=0, seed=1)
 
 
-def variable(name: str, shape: list[int], seed: int) -> Any:
-    """The shared variable of this name, made by whoever asks first."""
-    with tf.device("/cpu:0"), tf.variable_scope("model", reuse=tf.AUTO_REUSE):
+def variable(name: str, shape: list[int], seed: int, place: str = "/cpu:0") -> Any:
+    """The variable of this name, made by whoever asks first."""
+    with tf.device(place), tf.variable_scope("model", reuse=tf.AUTO_REUSE):
         deviation = (2.0 / shape[0]) ** 0.5 if len(shape) == 2 else 0.0
         return tf.get_variable(
             name, shape, initializer=tf.truncated_normal_initializer(0.0, deviation, seed=seed)
         )
 
 
-def logits_of(images: Any) -> Any:
+def logits_of(images: Any, place: str = "/cpu:0") -> Any:
     """[n, 784] -> [n, 10]"""
-    hidden = tf.nn.relu(
-        tf.matmul(images, variable("weights1", [784, HIDDEN], 1)) + variable("bias1", [HIDDEN], 2)
-    )
-    return tf.matmul(hidden, variable("weights2", [HIDDEN, 10], 3)) + variable("bias2", [10], 4)
+    weights1, bias1 = variable("weights1", [784, HIDDEN], 1, place), variable("bias1", [HIDDEN], 2, place)
+    weights2, bias2 = variable("weights2", [HIDDEN, 10], 3, place), variable("bias2", [10], 4, place)
+    return tf.matmul(tf.nn.relu(tf.matmul(images, weights1) + bias1), weights2) + bias2
 
 
-def loss_of(images: Any, labels: Any) -> Any:
+def loss_of(images: Any, labels: Any, place: str = "/cpu:0") -> Any:
     """The mean cross entropy, float32 [], for images [n, 784] and labels int64 [n]."""
-    return tf.reduce_mean(
-        tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits_of(images))
-    )
+    logits = logits_of(images, place)
+    return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits))
 
 
 def batches(digits: Datasets, size: int, seed: int) -> Any:

@@ -22,6 +22,8 @@ def pytest_addoption(parser: Any) -> None:
 os.environ["FLOWSTONE_MACHINE"] = (
     "amd-zen5"  # before flowstone is imported; for programs that tests start, too
 )
+# Most tests look at graphs and bits; those of machine code switch it on (`tests/native`).
+os.environ.setdefault("FLOWSTONE_NATIVE", "0")
 
 
 def pytest_configure(config: Any) -> None:

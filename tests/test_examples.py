@@ -102,6 +102,49 @@ def test_synchronous_towers_as_a_program(tmp_path: Path) -> None:
     assert match and float(match[1]) < 1 and float(match[2]) > 80
 
 
+def test_replicas_that_add_up_their_gradients_are_one_device(example: Example) -> None:
+    """Losses and weights agree with those of one replica, which is plain training."""
+    collective = example("collective_training")
+    towers = example("synchronous_towers")
+    losses, weights, accuracy = collective.train_here(1, 60)
+    plain, plain_accuracy = towers.train_towers(1, 60)
+    np.testing.assert_allclose(losses, plain, rtol=1e-5, atol=1e-5)
+    assert accuracy == pytest.approx(plain_accuracy, abs=0.002)
+    for count in (2, 4):
+        others, found, _ = collective.train_here(count, 60)
+        np.testing.assert_allclose(others, losses, rtol=1e-5, atol=1e-5)
+        for one, several in zip(weights, found, strict=True):
+            np.testing.assert_allclose(several, one, atol=1e-5)
+
+
+def test_replicas_of_a_cluster_have_the_weights_of_one_process(tmp_path: Path) -> None:
+    """Two processes without a parameter server; their weights are the same bit by bit."""
+    program = str(EXAMPLES / "collective_training.py")
+    arguments = ["--steps", "40", "--save"]
+    summary_of("collective_training.py", "--replicas", "1", *arguments, "one.npz", folder=tmp_path)
+    command = [sys.executable, "-m", "flowstone", "cluster", "up", "--workers", "2", program, *arguments]
+    ran = subprocess.run(
+        [*command, str(tmp_path / "task{task}.npz")],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert ran.stdout.count("2 replicas: loss") == 2
+    first, second = (np.load(tmp_path / f"task{i}.npz") for i in range(2))
+    one = np.load(tmp_path / "one.npz")
+    for name in one:
+        np.testing.assert_array_equal(first[name], second[name])
+        np.testing.assert_allclose(first[name], one[name], atol=1e-5)
+
+
+def test_collective_training_as_a_program(tmp_path: Path) -> None:
+    line = summary_of("collective_training.py", "--steps", "60", "--replicas", "2", folder=tmp_path)
+    match = re.fullmatch(r"2 replicas: loss (.+), test accuracy (.+)%, 60 steps in .+ s", line)
+    assert match and float(match[1]) < 1 and float(match[2]) > 80
+
+
 def test_asynchronous_replicas_converge(example: Example) -> None:
     """All replicas contribute, and together they learn."""
     replicas = example("asynchronous_towers")

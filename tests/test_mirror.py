@@ -8,7 +8,7 @@ import pytest
 
 TESTS = Path(__file__).parent
 SOURCE = TESTS.parent / "src" / "flowstone"
-MIRRORED = ("rewriting", "runtime", "lowering", "partition", "placement")
+MIRRORED = ("rewriting", "runtime", "lowering", "partition", "placement", "native")
 
 
 def sources(package: str) -> list[str]:

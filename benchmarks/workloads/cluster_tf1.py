@@ -135,7 +135,7 @@ class Cluster:
 
     def start(self, job, index, cluster, method):
         command = [sys.executable, __file__, job, str(index), cluster, method]
-        self.errors.append(tempfile.TemporaryFile("w+"))  # noqa: SIM115: read if it fails
+        self.errors.append(tempfile.TemporaryFile("w+"))  # noqa: SIM115
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": self.errors[-1]}
         self.processes.append(subprocess.Popen(command, text=True, env=dict(os.environ), **pipes))
 

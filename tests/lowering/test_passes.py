@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flowstone.framework.kernel import CPU, GPU
-from flowstone.lowering.passes import EVERY, LOWERING, NAMES, passes_for
+from flowstone.lowering.passes import COMPILING, EVERY, LOWERING, NAMES, passes_for, pipeline
 from flowstone.rewriting.passes import SAVING, SIMPLIFYING
 
 
@@ -12,7 +12,8 @@ def names(passes) -> list[str]:
 
 
 def test_a_host_runs_the_whole_page() -> None:
-    assert passes_for(CPU, in_part=False) == LOWERING
+    assert passes_for(CPU, in_part=False) == (*LOWERING, *COMPILING)
+    assert pipeline(CPU) == EVERY
 
 
 def test_a_gpu_runs_what_has_kernels_there() -> None:
@@ -31,7 +32,7 @@ def test_every_pass_has_a_name_of_its_own_but_for_those_that_follow() -> None:
     once = [each.name for each in EVERY if not each.follows]
     assert len(set(once)) == len(once) and set(once) == NAMES
     assert names(EVERY)[: len(SIMPLIFYING)] == names(SIMPLIFYING)
-    assert names(EVERY)[-len(SAVING) :] == names(SAVING)
+    assert names(EVERY)[-len(SAVING) - len(COMPILING) :] == names((*SAVING, *COMPILING))
 
 
 def test_purposes_are_said() -> None:

@@ -42,6 +42,25 @@ _REMOVED = "the oracle's GraphDef version no longer admits it"
 EXEMPT: dict[str, str] = {
     "SparseFeatureCross": "an op of contrib; tests/contrib/layers/test_feature_column.py",
     "StatefulRandomBinomial": "the oracle leaves its state behind; tests/ops/randomness/test_generators.py",
+    **dict.fromkeys(
+        (
+            "CollectiveAllToAllV2",
+            "CollectiveBcastRecv",
+            "CollectiveBcastRecvV2",
+            "CollectiveBcastSend",
+            "CollectiveBcastSendV2",
+            "CollectiveGather",
+            "CollectiveGatherV2",
+            "CollectiveReduce",
+            "CollectiveReduceScatterV2",
+            "CollectiveReduceV2",
+        ),
+        "they need several devices; tests/ops/collectives/test_collective_ops.py",
+    ),
+    **dict.fromkeys(
+        ("NcclAllReduce", "NcclBroadcast", "NcclReduce"),
+        "TensorFlow has them on GPUs alone; tests/ops/collectives/test_nccl_ops.py",
+    ),
     **dict.fromkeys(("NegTrain", "Skipgram"), "tests/ops/networks/test_word_vectors.py"),
     **dict.fromkeys(
         (

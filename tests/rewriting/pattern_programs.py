@@ -319,6 +319,13 @@ def _(d: Draft) -> list[Any]:
     ]
 
 
+@program("join_clusters", dtypes=("float64", "int32"), tolerance=1e-5)
+def _(d: Draft) -> list[Any]:
+    x, y, z = d.fed(3, 4), d.fed(4), d.fed(3, 1)
+    chosen = tf.where(tf.greater(x + y, z), tf.square(x) - y, tf.maximum(x * z, y))
+    return [chosen * x, tf.matmul(chosen, chosen, transpose_b=True)]
+
+
 @program("sum_directly", dtypes=("float64", "float16"), tolerance=1e-5)
 def _(d: Draft) -> list[Any]:
     x = d.fed(None, 4)

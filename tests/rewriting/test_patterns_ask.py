@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import training_programs
-from flowstone.framework import machine, onednn
+from flowstone.framework import flags, machine, onednn
 from flowstone.lowering.passes import NAMES
 from flowstone.rewriting.memory import joined_values, memory_schedule, recomputation, swapping
 from pattern_programs import PROGRAMS
@@ -30,6 +30,7 @@ def everywhere(monkeypatch: Any, set_profile: Any) -> None:
     for module in (joined_values, memory_schedule, recomputation):
         monkeypatch.setattr(module, "WORTHWHILE", 1)
     monkeypatch.setattr(swapping, "SMALLEST", 1)
+    monkeypatch.setattr(flags, "NATIVE", 2)
     monkeypatch.setattr(swapping, "has_gpu", lambda: True)
 
 

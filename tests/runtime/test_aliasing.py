@@ -9,6 +9,7 @@ import pytest
 
 import flowstone as tf
 from flowstone.framework.kernel import Value
+from flowstone.framework.registry import registry
 from flowstone.rewriting.simplification.partial_execution import prune
 from flowstone.runtime.aliasing import Aliasing
 
@@ -203,3 +204,14 @@ def test_fetches_that_are_computed_once_are_arrays_of_their_own():
         assert not np.shares_memory(a, b)
         a[:] = 0
         assert b.tolist() == [2, 3, 4]
+
+
+@pytest.mark.parametrize(("receiver", "copies"), [("/job:a/task:0", True), ("/job:a/task:1", False)])
+def test_what_is_sent_within_a_task_is_copied_from_a_feed_and_the_rest_by_whoever_sends_it(receiver, copies):
+    x = tf.placeholder(tf.float32, [2])
+    subgraph = prune([tf.exp(x)], [], [x])
+    (source,) = subgraph.feeds
+    way = {"tensor_name": "x", "send_device": "/job:a/task:0/device:CPU:0"}
+    attributes = {**way, "recv_device": f"{receiver}/device:CPU:1", "T": tf.float32}
+    send = subgraph.new_node(registry["_Send"], [source], attributes, like=source.op, name="send")
+    assert Aliasing(subgraph, {}).must_copy_kept(send, 0) is copies

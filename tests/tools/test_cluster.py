@@ -9,6 +9,7 @@ import shlex
 import sys
 from pathlib import Path
 
+import certificates
 import pytest
 import yaml
 
@@ -123,6 +124,35 @@ def test_clusters_that_cannot_be(
     assert words in capsys.readouterr().err
 
 
+def test_secrets_that_cannot_be_used(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FLOWSTONE_CLUSTER_SECRETS", "")
+    monkeypatch.setenv("FLOWSTONE_CLUSTER_NAME", "")
+    (folder / "p.py").write_text("")
+    assert execute("up", "--workers", "1", "--secrets", "nowhere", "p.py") == 2
+    assert f"is no folder: {folder}/nowhere" in capsys.readouterr().err
+    (folder / "secrets").mkdir()
+    (folder / "secrets" / "token").write_text("two words")
+    assert execute("up", "--workers", "1", "--secrets", "secrets", "p.py") == 2
+    assert "a cluster's token is" in capsys.readouterr().err
+
+
+def test_a_cluster_with_certificates_trains(
+    folder: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FLOWSTONE_CLUSTER_SECRETS", "")
+    monkeypatch.setenv("FLOWSTONE_CLUSTER_NAME", "")
+    certificates.write_secrets(folder / "secrets", "a-token", "DNS:tasks.example")
+    (folder / "train.py").write_text(TRAINS)
+    options = ["--secrets", "secrets", "--certificate-name", "tasks.example"]
+    status = execute("up", "--workers", "1", "--ps", "1", "--flags", *options, "train.py")
+    shown, said = capfd.readouterr()
+    assert status == 0, shown + said
+    assert "worker/0 | /job:ps/task:0 ended with [ 1.  -2.   3.   0.5]" in shown
+    assert "a-token" not in shown + said
+
+
 def printed(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     assert execute("config", *arguments) == 0
     return capsys.readouterr().out
@@ -151,11 +181,25 @@ def test_config_of_counts_and_of_addresses(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_config_for_kubernetes(capsys: pytest.CaptureFixture[str]) -> None:
-    options = ["--kubernetes", "--image", "i:1", "--name", "n", "--workers", "1", "--gpus", "1", "p.py", "-x"]
+    options = [
+        "--kubernetes",
+        "--image",
+        "i:1",
+        "--name",
+        "n",
+        "--workers",
+        "1",
+        "--gpus",
+        "1",
+        "--secret",
+        "s",
+    ]
+    options += ["p.py", "-x"]
     _, job = yaml.safe_load_all(printed(options, capsys))
     container = job["spec"]["template"]["spec"]["containers"][0]
     assert (container["image"], container["command"][-2:]) == ("i:1", ["p.py", "-x"])
     assert container["resources"]["limits"] == {"nvidia.com/gpu": 1}
+    assert job["spec"]["template"]["spec"]["volumes"][0]["secret"] == {"secretName": "s"}
 
 
 class Became(Exception):

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import certificates
 import pytest
 
 import flowstone as tf
@@ -45,6 +46,28 @@ def test_servers_serve_until_a_signal() -> None:
         server.stdout.close()
 
 
+def test_a_server_with_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sessions need the token, and the authority where there are certificates."""
+    secrets = certificates.write_secrets(tmp_path / "secrets", "the-token")
+    server = started("--secrets", str(secrets))
+    try:
+        assert server.stdout is not None
+        target = server.stdout.readline().split()[4]
+        monkeypatch.setenv("FLOWSTONE_CLUSTER_TOKEN", "the-token")
+        with pytest.raises(tf.errors.UnavailableError):
+            tf.Session(target).run(tf.constant(1))
+        client = certificates.clients_secrets(tmp_path / "client", secrets)
+        monkeypatch.setenv("FLOWSTONE_CLUSTER_SECRETS", str(client))
+        assert tf.Session(target).run(tf.constant(1)) == 1
+        monkeypatch.setenv("FLOWSTONE_CLUSTER_TOKEN", "another")
+        with pytest.raises(tf.errors.UnauthenticatedError, match="without this cluster's token"):
+            tf.Session(target).run(tf.constant(1))
+    finally:
+        server.terminate()
+        server.wait(30)
+        server.stdout.close()
+
+
 @pytest.mark.parametrize(
     ("arguments", "tf_config", "words"),
     [
@@ -57,6 +80,7 @@ def test_servers_serve_until_a_signal() -> None:
         ),
         (["--cluster", "ps=a:1", "--job", "ps", "--task", "2"], "", "no task ps/2"),
         (["--cluster", "ps"], "", "write JOB=HOST:PORT"),
+        (["--secrets", "/nowhere"], "", "FLOWSTONE_CLUSTER_SECRETS is no folder: /nowhere"),
         ([], "{", "TF_CONFIG must be JSON"),
         (
             [],
@@ -74,6 +98,7 @@ def test_servers_that_cannot_begin(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("TF_CONFIG", tf_config)
+    monkeypatch.setenv("FLOWSTONE_CLUSTER_SECRETS", "")
     before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
     options = build_parser().parse_args(["server", *arguments])
     assert options.execute(options) == 2

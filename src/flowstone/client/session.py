@@ -60,7 +60,7 @@ class BaseSession:
         tune_for_sessions()
         logs = config is not None and config.log_device_placement
         self.planner = Planner(
-            plan_options(config, self._target.resources),
+            plan_options(config, self._target.resources, collectives=self._target.collectives),
             Measurements.wanted(config),
             PlacementLog(graph).add if logs else None,
         )

@@ -18,6 +18,8 @@ from typing import Any
 
 from flowstone.framework import errors
 from flowstone.framework.containers import ResourceStore
+from flowstone.runtime.collectives import Collectives
+from flowstone.runtime.device import LOCALHOST
 
 
 class Target:
@@ -28,6 +30,7 @@ class Target:
 
     def __init__(self) -> None:
         self.resources = ResourceStore()
+        self.collectives = Collectives(LOCALHOST)
         self.sessions: weakref.WeakSet[Any] = weakref.WeakSet()
 
     @classmethod

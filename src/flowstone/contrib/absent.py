@@ -7,7 +7,6 @@ from flowstone.contrib.module_paths import module_names
 __all__ = ["NEAREST", "nearest"]
 
 NEAREST: dict[str, str] = {
-    "all_reduce": "tf.add_n of the towers' tensors",
     "autograph": "tf.cond and tf.while_loop",
     "batching": "the batches of flowstone serve",
     "bigtable": "tf.data.TFRecordDataset",
@@ -27,7 +26,6 @@ NEAREST: dict[str, str] = {
     "linear_optimizer": "tf.train.sdca_optimizer",
     "memory_stats": "RunMetadata and tf.profiler",
     "meta_graph_transform": "flowstone freeze",
-    "nccl": "tf.add_n of the towers' tensors",
     "nearest_neighbor": "tf.nn.top_k of the distances",
     "optimizer_v2": "tf.train",
     "periodic_resample": "tf.depth_to_space",

@@ -34,6 +34,8 @@ ELSEWHERE: dict[str, str] = {
     "learn.python.learn.datasets.mnist": "compat.mnist",
     "learn.python.learn.monitored_session": "train training.layered_sessions",
     "learn.python.learn.session_run_hook": "train",
+    "nccl.ops.gen_nccl_ops": "framework.generated_ops",
+    "nccl.python.ops.nccl_ops": "ops.collectives.nccl_ops",
     "rnn.python.ops.core_rnn": "nn",
     "staging": "ops.queues.staging_areas",
     "tfprof.model_analyzer": "contrib.tfprof profiler",

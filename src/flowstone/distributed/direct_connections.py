@@ -2,15 +2,13 @@
 
 gRPC costs a Python process a fifth of a millisecond a request. What a step exchanges between our own servers
 (its requests to workers and the tensors) goes over sockets instead: Unix domain sockets within a host, TCP
-between hosts. A tensor's memory is handed to the system as it is, and read into the memory that the receiver
-will use.
+between hosts, encrypted if the cluster has certificates. A tensor's memory is handed to the system as it is,
+and read into the memory that the receiver will use; within a host, large ones go through memory that both
+share (`shared_blocks`), once each end has said that it can (``CAN_SHARE``).
 
 A server tells where it listens, and the secret that a connection begins with, by a request of gRPC
-(``/flowstone.Direct/Address``); who cannot connect uses gRPC for everything. A frame is
-
-    kind (1 byte), step (8), length of the text (4), length of the payload (8), text, payload
-
-Damaged or unknown frames end the connection, with a line in the log. No frame holds code or pickled objects.
+(``/flowstone.Direct/Address``), to those alone who know the cluster's token; who cannot connect uses gRPC for
+everything. What is sent are `frames`. Damaged or unknown ones end the connection, with a line in the log.
 """
 
 from __future__ import annotations
@@ -18,36 +16,26 @@ from __future__ import annotations
 import contextlib
 import hmac
 import json
+import os
 import secrets
 import socket
-import struct
+import ssl
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from flowstone.framework import errors
+from flowstone.distributed import frames
+from flowstone.distributed.cluster_security import OPEN, ClusterSecurity
+from flowstone.distributed.frames import HELLO, FrameReader, header
+from flowstone.distributed.shared_blocks import BlockPool, MappedBlocks, can_share
+from flowstone.distributed.tls_stream import TlsStream
+from flowstone.framework import errors, machine
 from flowstone.framework import logging as log
+from flowstone.framework.machine_profiles import NEVER
 
-__all__ = [
-    "ABORT",
-    "CLEAN",
-    "DONE",
-    "FAILED",
-    "PUSH",
-    "RUN",
-    "DirectConnection",
-    "DirectListener",
-    "connect",
-]
+__all__ = ["DirectConnection", "DirectListener", "connect"]
 
-HELLO, RUN, DONE, FAILED, PUSH, CLEAN, ABORT = range(1, 8)  # kinds of frames
-_HEADER = struct.Struct("<BQIQ")
-_MOST_TEXT = 1 << 24
-_MOST_PAYLOAD = 1 << 40
-_BUFFER = 1 << 16  # bytes that are read at once
 _SOCKET_BUFFER = 1 << 22
 _CONNECT_S = 3.0
 
@@ -60,44 +48,70 @@ class DirectConnection:
     connection's own thread, one frame at a time; the payload is memory that nobody else has. `on_closed` is
     called once."""
 
-    def __init__(self, stream: socket.socket, on_frame: OnFrame, on_closed: OnClosed) -> None:
+    def __init__(self, stream: Any, on_frame: OnFrame, on_closed: OnClosed) -> None:
         self._stream, self._on_frame, self._on_closed = stream, on_frame, on_closed
         self._sending = threading.Lock()
         self.is_closed = False
         self.task = ""  # that began the connection, where it was accepted
+        self._shares = stream.family == getattr(socket, "AF_UNIX", None) and can_share()
+        self._least_shared = NEVER  # bytes of a payload; until the other end says that it can
+        self._pool, self._mapped = BlockPool(), MappedBlocks()
         for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
             stream.setsockopt(socket.SOL_SOCKET, option, _SOCKET_BUFFER)
-        if stream.family != socket.AF_UNIX:
-            _notice_dead_hosts(stream)
 
     def start(self) -> None:
         """Begins to read."""
         threading.Thread(target=self._read, name="flowstone direct", daemon=True).start()
+        if self._shares:
+            with contextlib.suppress(errors.UnavailableError):  # the thread sees it as well
+                self.send(frames.CAN_SHARE, 0)
 
     def send(self, kind: int, step: int, text: str = "", parts: Sequence[Any] = ()) -> None:
         """Sends a frame, whose payload is the parts' bytes; waits until the system has taken it.
 
         UnavailableError if the connection is closed.
         """
-        words = text.encode()
-        buffers = [_HEADER.pack(kind, step, len(words), sum(map(len, parts))) + words, *parts]
+        words, size = text.encode(), sum(map(len, parts))
+        if size >= self._least_shared:
+            number = self._shared(size, parts)
+            if number:
+                kind |= frames.SHARED
+                parts = (frames.NUMBER.pack(number),)
+        with self._sending:
+            self._send([header(kind, step, len(words), size) + words, *parts])
+
+    def _shared(self, size: int, parts: Sequence[Any]) -> int:
+        """The number of the block into which it has copied a payload; 0 if there is none."""
+        with self._sending:
+            taken = self._pool.take(size)
+            for number in self._pool.dropped():
+                self._send([header(frames.FORGET, number, 0, 0)])
+            if taken is None:
+                return 0
+            block, is_new = taken
+            if is_new:
+                file = block.take_file()
+                try:
+                    self._send([header(frames.BLOCK, block.number, 0, 0)], file)
+                finally:
+                    os.close(file)
+        block.write(parts)
+        return block.number
+
+    def _send(self, buffers: list[Any], file: int | None = None) -> None:
+        """Sends bytes, and a file with them."""
         try:
-            with self._sending:
+            if file is None:
                 sent = self._stream.sendmsg(buffers)
-                total = sum(map(len, buffers))
-                if sent < total:
-                    self._send_rest(buffers, sent)
+            else:
+                sent = socket.send_fds(self._stream, buffers, [file])
+            for buffer in buffers if sent < sum(map(len, buffers)) else ():
+                if sent < len(buffer):
+                    self._stream.sendall(memoryview(buffer)[sent:])
+                sent = max(0, sent - len(buffer))
         except OSError as error:
             self.close()
             raise errors.UnavailableError(None, None, f"The connection to a task broke: {error}") from None
-
-    def _send_rest(self, buffers: list[Any], sent: int) -> None:
-        for buffer in buffers:
-            if sent >= len(buffer):
-                sent -= len(buffer)
-                continue
-            self._stream.sendall(memoryview(buffer)[sent:])
-            sent = 0
 
     def close(self) -> None:
         """Closes it; its thread then calls `on_closed`."""
@@ -105,14 +119,10 @@ class DirectConnection:
             self._stream.shutdown(socket.SHUT_RDWR)
 
     def _read(self) -> None:
-        reader = _Reader(self._stream)
+        reader = FrameReader(self._stream, self._shares)
         try:
-            while True:
-                frame = reader.frame()
-                if frame is None:
-                    break
-                self._on_frame(self, *frame)
-                del frame
+            while self._take(reader):
+                pass
         except OSError:
             pass
         except Exception as error:
@@ -120,58 +130,32 @@ class DirectConnection:
         finally:
             self.is_closed = True
             self._stream.close()
+            reader.close()
+            with self._sending:
+                self._least_shared = NEVER
+                self._pool, self._mapped = BlockPool(), MappedBlocks()
             self._on_closed(self)
 
-
-class _Reader:
-    """Frames from a stream; small ones are read several at once."""
-
-    def __init__(self, stream: socket.socket) -> None:
-        self._stream = stream
-        self._bytes = bytearray(_BUFFER)
-        self._view = memoryview(self._bytes)
-        self._start = self._end = 0
-
-    def frame(self) -> tuple[int, int, str, Any] | None:
-        """The next frame; None at the end. ValueError for one that cannot be."""
-        if not self._have(_HEADER.size):
-            return None
-        kind, step, words, size = _HEADER.unpack_from(self._view, self._start)
-        if not HELLO <= kind <= ABORT or words > _MOST_TEXT or size > _MOST_PAYLOAD:
-            raise ValueError(f"a frame of kind {kind} with {words} and {size} bytes is malformed")
-        self._start += _HEADER.size
-        text = str(self._take(words), "utf-8", "replace") if words else ""
-        return kind, step, text, self._take(size)
-
-    def _have(self, count: int) -> bool:
-        """Reads until `count` bytes, not more than the buffer has, are there; False at the end of the
-        stream."""
-        while self._end - self._start < count:
-            if self._start:
-                rest = self._end - self._start
-                self._view[:rest] = bytes(self._view[self._start : self._end])
-                self._start, self._end = 0, rest
-            got = self._stream.recv_into(self._view[self._end :])
-            if not got:
-                return False
-            self._end += got
+    def _take(self, reader: FrameReader) -> bool:
+        """Reads a frame and does what it says; False at the end."""
+        frame = reader.frame()
+        if frame is None:
+            return False
+        kind, step, text, size, payload = frame
+        del frame
+        if kind & frames.SHARED:
+            kind, payload = kind & ~frames.SHARED, self._mapped.payload(payload, size)
+        if kind < frames.CAN_SHARE:
+            self._on_frame(self, kind, step, text, payload)
+        elif not self._shares:
+            raise ValueError("a frame about shared memory came from another host")
+        elif kind == frames.CAN_SHARE:
+            self._least_shared = machine.current().profile.shared_payload
+        elif kind == frames.BLOCK:
+            self._mapped.add(step, reader.take_file())
+        else:
+            self._mapped.forget(step)
         return True
-
-    def _take(self, count: int) -> memoryview:
-        """`count` bytes in memory of their own. EOFError if the stream ends before."""
-        if not count:
-            return memoryview(b"")
-        taken = np.empty(count, np.uint8)
-        view: memoryview = taken.data.cast("B")
-        there = min(count, self._end - self._start)
-        view[:there] = self._view[self._start : self._start + there]
-        self._start += there
-        while there < count:
-            got = self._stream.recv_into(view[there:])
-            if not got:
-                raise EOFError("the stream ended within a frame")
-            there += got
-        return view
 
 
 def _notice_dead_hosts(stream: socket.socket) -> None:
@@ -191,8 +175,11 @@ def _notice_dead_hosts(stream: socket.socket) -> None:
 class DirectListener:
     """Accepts connections of other tasks, on a Unix socket of this host and on a TCP port of `host`."""
 
-    def __init__(self, host: str, on_frame: OnFrame, on_closed: OnClosed) -> None:
+    def __init__(
+        self, host: str, on_frame: OnFrame, on_closed: OnClosed, security: ClusterSecurity = OPEN
+    ) -> None:
         self._on_frame, self._on_closed = on_frame, on_closed
+        self._context = security.server_context()
         self._secret = secrets.token_hex(16)
         self._sockets: dict[str, socket.socket] = {}
         self._connections: set[DirectConnection] = set()
@@ -241,23 +228,29 @@ class DirectListener:
                 return
             threading.Thread(target=self._greet, args=(stream,), name="flowstone greet", daemon=True).start()
 
-    def _greet(self, stream: socket.socket) -> None:
+    def _greet(self, stream: Any) -> None:
         """Starts a connection whose first frame has the secret; closes any other."""
         stream.settimeout(_CONNECT_S)
+        known = False
         try:
-            frame = _Reader(stream).frame()
-            secret, _, task = ("", "", "") if frame is None or frame[0] != HELLO else frame[2].partition(" ")
+            if stream.family != getattr(socket, "AF_UNIX", None):
+                _notice_dead_hosts(stream)
+                if self._context is not None:
+                    stream = self._context.wrap_socket(stream, server_side=True)
+            frame = FrameReader(stream).first()
+            secret, _, task = (
+                ("", "", "") if frame is None or frame.kind != HELLO else frame.text.partition(" ")
+            )
             known = hmac.compare_digest(secret.encode(), self._secret.encode())
             if known:
                 stream.sendall(b"+")
         except (OSError, EOFError, ValueError, TypeError):
-            known = False
+            pass
         if not known:
             log.warning("A direct connection was refused: it did not begin with this server's secret.")
             stream.close()
             return
-        stream.settimeout(None)
-        connection = DirectConnection(stream, self._on_frame, self._closed)
+        connection = DirectConnection(_ready(stream), self._on_frame, self._closed)
         connection.task = task
         self._connections.add(connection)
         connection.start()
@@ -268,7 +261,12 @@ class DirectListener:
 
 
 def connect(
-    task: str, host: str, address: bytes, on_frame: OnFrame, on_closed: OnClosed
+    task: str,
+    host: str,
+    address: bytes,
+    on_frame: OnFrame,
+    on_closed: OnClosed,
+    security: ClusterSecurity = OPEN,
 ) -> DirectConnection | None:
     """A connection from `task` to the one that gave this address and whose gRPC server is on `host`; None if
     there is no way. It begins to read with its `start`."""
@@ -283,20 +281,38 @@ def connect(
         return None
     for kind, where in ways:
         try:
-            if kind == "unix":
-                stream = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-                stream.settimeout(_CONNECT_S)
-                stream.connect(where)
-            else:
-                stream = socket.create_connection(where, _CONNECT_S)
-            stream.sendall(_HEADER.pack(HELLO, 0, len(hello), 0) + hello)
+            stream = _unix_stream(where) if kind == "unix" else _tcp_stream(where, security)
+            stream.sendall(header(HELLO, 0, len(hello), 0) + hello)
             if stream.recv(1) == b"+":
-                stream.settimeout(None)
-                return DirectConnection(stream, on_frame, on_closed)
+                return DirectConnection(_ready(stream), on_frame, on_closed)
             stream.close()
         except OSError:
             continue
     return None
+
+
+def _unix_stream(where: str) -> Any:
+    stream = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    stream.settimeout(_CONNECT_S)
+    stream.connect(where)
+    return stream
+
+
+def _tcp_stream(where: tuple[str, int], security: ClusterSecurity) -> Any:
+    stream = socket.create_connection(where, _CONNECT_S)
+    _notice_dead_hosts(stream)
+    context = security.client_context()
+    if context is None:
+        return stream
+    return context.wrap_socket(stream, server_hostname=security.name or where[0])
+
+
+def _ready(stream: Any) -> Any:
+    """The stream of a connection whose ends know each other."""
+    if isinstance(stream, ssl.SSLSocket):
+        return TlsStream(stream)
+    stream.settimeout(None)
+    return stream
 
 
 def _has_abstract_names() -> bool:

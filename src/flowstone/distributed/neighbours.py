@@ -9,13 +9,15 @@ alone is open. Otherwise each tensor is asked for (RecvTensor).
 from __future__ import annotations
 
 import contextlib
+import random
 import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from flowstone.distributed import direct_connections as direct
-from flowstone.distributed.direct_connections import DirectConnection
+from flowstone.distributed import frames
+from flowstone.distributed.cluster_security import OPEN, ClusterSecurity
+from flowstone.distributed.direct_connections import DirectConnection, connect
 from flowstone.distributed.step_rendezvous import StepRendezvous
 from flowstone.distributed.tensor_codec import decode_received, pack, unpack
 from flowstone.distributed.transport import Peer, run_soon, wait_for
@@ -37,9 +39,17 @@ class Neighbour:
     """The task `task`, whose server listens at `address`, seen from the task `own`. ``on_closed(task)`` is
     called when the direct connection to it has ended."""
 
-    def __init__(self, task: str, address: str, own: str, on_closed: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        task: str,
+        address: str,
+        own: str,
+        on_closed: Callable[[str], None],
+        security: ClusterSecurity = OPEN,
+    ) -> None:
         self.task, self._address, self._own, self._on_closed = task, address, own, on_closed
-        self.peer: Peer = wait_for(_peer(address))
+        self._security = security
+        self.peer: Peer = wait_for(_peer(address, security))
         self._connection: DirectConnection | None = None
         self._has_none = False
         self._running: dict[int, Done] = {}  # steps whose part runs there
@@ -68,7 +78,7 @@ class Neighbour:
             self._has_none = True
             return None
         host = self._address.rpartition(":")[0] or "localhost"
-        connection = direct.connect(self._own, host, address, self._arrived, self._closed)
+        connection = connect(self._own, host, address, self._arrived, self._closed, self._security)
         if connection is None:
             self._has_none = True
         else:
@@ -85,15 +95,17 @@ class Neighbour:
             done = self._running.pop(step, None)
         if done is None:
             return
-        if kind == direct.DONE:
+        if kind == frames.DONE:
             try:
                 values = unpack(payload)
             except errors.OpError as error:
                 done(None, error)
             else:
                 done(values, None)
-        elif kind == direct.FAILED:
+        elif kind == frames.FAILED:
             done(None, error_of_text(text))
+        elif kind == frames.COLLECT:
+            done((text, payload), None)
 
     def _closed(self, _: DirectConnection) -> None:
         with self._lock:
@@ -108,13 +120,17 @@ class Neighbour:
     def run(self, handle: str, graph: str, step: int, feeds: Sequence[Any], done: Done) -> None:
         """Begins a part of a step over the direct connection; later calls ``done(values, None)`` or
         ``done(None, error)``."""
+        self._ask(frames.RUN, step, f"{handle} {graph}", pack(feeds), done)
+
+    def _ask(self, kind: int, step: int, text: str, parts: Sequence[Any], done: Done) -> None:
+        """Sends a frame whose answer `done` is called with."""
         with self._lock:
             self._running[step] = done
         try:
             connection = self._connection
             if connection is None:
                 raise errors.UnavailableError(None, None, f"There is no connection to {self.task}")
-            connection.send(direct.RUN, step, f"{handle} {graph}", pack(feeds))
+            connection.send(kind, step, text, parts)
         except errors.OpError as error:
             with self._lock:
                 is_open = self._running.pop(step, None) is not None
@@ -126,8 +142,31 @@ class Neighbour:
         connection = self.direct()
         if connection is None:
             return False
-        connection.send(direct.PUSH, step, key, pack([value]))
+        connection.send(frames.PUSH, step, key, pack([value]))
         return True
+
+    # ---- collective operations that it leads (`LeaderLink`)
+
+    def connect(self) -> bool:
+        """Whether there is a direct connection, made if it can be. UnimplementedError if it has none."""
+        try:
+            connection = self.direct()
+        except errors.OpError:
+            return False
+        if connection is None:
+            raise errors.UnimplementedError(
+                None, None, f"{self.task}, which is to lead collective operations, has no direct connections"
+            )
+        return True
+
+    def collect(self, text: str, parts: Sequence[Any], done: Done) -> None:
+        """Asks it, as the leader of collective operations; later calls ``done((text, payload), None)`` or
+        ``done(None, error)``."""
+        self._ask(frames.COLLECT, random.getrandbits(62) + 1, text, parts, done)
+
+    def tell_leader(self, text: str) -> None:
+        """Tells it something as the leader of collective operations."""
+        self.tell(frames.COLLECT, 0, text)
 
     def ask(self, step: int, key: str, meeting: StepRendezvous) -> None:
         """Asks it for a value (RecvTensor), which `meeting` gets."""
@@ -176,8 +215,8 @@ class Neighbour:
         wait_for(self.peer.close(), 5.0)
 
 
-async def _peer(address: str) -> Peer:
-    return Peer(address)
+async def _peer(address: str, security: ClusterSecurity) -> Peer:
+    return Peer(address, security)
 
 
 def error_text(error: BaseException) -> str:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import ipaddress
 import threading
 import time
 from collections import defaultdict, deque
 from typing import Any
 
-from flowstone.distributed import direct_connections as direct
+from flowstone.distributed import frames
+from flowstone.distributed.cluster_security import ClusterSecurity, cluster_security
+from flowstone.distributed.collective_links import TaskCollectives
 from flowstone.distributed.direct_connections import DirectConnection, DirectListener
 from flowstone.distributed.master import Master
 from flowstone.distributed.neighbours import ADDRESS, CLOCK, Neighbour, error_of_text, error_text
@@ -30,38 +33,46 @@ _LATE_S = 0.1  # after which a value that was not pushed is asked for
 
 
 class TaskServer:
-    """The server that a ServerDef describes; it answers from `start` on.
+    """The server that a ServerDef describes; it answers from `start` on. `security`: who may speak to it; by
+    default what the environment says (`cluster_security`).
 
     InternalError for a job or task that the cluster does not have, UnknownError for an address at which it
-    cannot listen.
+    cannot listen, InvalidArgumentError for secrets that cannot be used.
     """
 
-    def __init__(self, server_def: Any) -> None:
+    def __init__(self, server_def: Any, security: ClusterSecurity | None = None) -> None:
         self.server_def = tensorflow_server_pb2.ServerDef.FromString(server_def.SerializeToString())
         addresses = _addresses(self.server_def)
         self.task = task_name(self.server_def.job_name, self.server_def.task_index)
         _check_task(self.server_def)
+        security = cluster_security() if security is None else security
+        security.check_server()
         self._ended = threading.Event()
         config = self.server_def.default_session_config
         devices = session_devices(config, self.task)
-        self._worker = Worker(self.task, devices, lambda step: _Others(self, step))
         self._neighbours = {
-            task: Neighbour(task, address, self.task, self._lost)
+            task: Neighbour(task, address, self.task, self._lost, security)
             for task, address in addresses.items()
             if task != self.task
         }
+        host = addresses[self.task].rpartition(":")[0]
+        self._collectives = TaskCollectives(
+            self.task, host, self._neighbours, config, is_usable=not (security.token or security.has_tls)
+        )
+        self._worker = Worker(self.task, devices, lambda step: _Others(self, step), self._collectives.of)
         links: dict[str, WorkerLink] = {task: RemoteLink(each) for task, each in self._neighbours.items()}
         links[self.task] = LocalLink(self._worker)
         self.master = Master(self.task, links, config)
         where = _listening_address(addresses[self.task], self.server_def.port)
-        self._direct = DirectListener(where.rpartition(":")[0].strip("[]"), self._on_frame, self._on_closed)
+        host = where.rpartition(":")[0].strip("[]")
+        self._direct = DirectListener(host, self._on_frame, self._on_closed, security)
         handlers = {
             **MasterService(self.master, self.task).handlers(),
             **WorkerService(self._worker).handlers(),
             ADDRESS: self._direct_address,
             CLOCK: self._clock,
         }
-        self._listener = Listener(handlers, where)
+        self._listener = Listener(handlers, where, security)
         self._late: deque[tuple[float, str, int, str, StepRendezvous]] = deque()
         self._has_late = threading.Event()
         self._begun: defaultdict[DirectConnection, set[int]] = defaultdict(set)  # steps by their masters
@@ -95,6 +106,7 @@ class TaskServer:
         masters.pop(self.target, None)
         self.master.end()
         self._worker.end()
+        self._collectives.end()
         self._listener.stop()
         self._direct.stop()
         self._has_late.set()
@@ -110,29 +122,31 @@ class TaskServer:
         return time.time_ns().to_bytes(8, "little")
 
     def _on_frame(self, connection: DirectConnection, kind: int, step: int, text: str, payload: Any) -> None:
-        if kind == direct.PUSH:
+        if kind == frames.PUSH:
             self._worker.pushed(step, text, unpack(payload)[0])
-        elif kind == direct.RUN:
+        elif kind == frames.RUN:
             session, _, graph = text.partition(" ")
             self._begun[connection].add(step)
             if self._worker.is_quick(session, graph):
                 self._run(connection, session, graph, step, payload)
             else:
                 threads.submit(self._run, connection, session, graph, step, payload)
-        elif kind == direct.CLEAN:
+        elif kind == frames.CLEAN:
             self._begun[connection].discard(step)
             self._worker.clean_up(step)
-        elif kind == direct.ABORT:
+        elif kind == frames.ABORT:
             self._worker.fail(step, error_of_text(text))
+        elif kind == frames.COLLECT:
+            self._collectives.asked(connection, step, text, payload)
 
     def _run(self, connection: DirectConnection, session: str, graph: str, step: int, payload: Any) -> None:
         try:
             values = self._worker.run(session, graph, step, unpack(payload))
             answer = pack(values)
         except Exception as error:
-            kind, text, answer = direct.FAILED, error_text(error), []
+            kind, text, answer = frames.FAILED, error_text(error), []
         else:
-            kind, text = direct.DONE, ""
+            kind, text = frames.DONE, ""
         if not self._worker.knows(step):
             self._begun[connection].discard(step)
         with contextlib.suppress(errors.UnavailableError):  # the master is gone
@@ -147,6 +161,7 @@ class TaskServer:
             self._worker.clean_up(step)
 
     def _lost(self, task: str) -> None:
+        self._collectives.lost(task)
         self._worker.lost(task, errors.UnavailableError(None, None, f"The connection to {task} broke"))
 
     # ---- values of other tasks
@@ -228,6 +243,10 @@ def _check_task(server_def: Any) -> None:
 def _listening_address(address: str, port: int) -> str:
     """Where to listen for requests to this address: on loopback alone, if that is what the cluster names."""
     host, _, own_port = address.rpartition(":")
-    if host in ("localhost", "127.0.0.1", "[::1]", ""):
-        return f"127.0.0.1:{port or own_port}"
-    return f"[::]:{port or own_port}"
+    if host in ("localhost", ""):
+        host = "127.0.0.1"
+    try:
+        is_loopback = ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:  # a name
+        is_loopback = False
+    return f"{host if is_loopback else '[::]'}:{port or own_port}"

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from flowstone.distributed.cluster_devices import attributes_of
+from flowstone.distributed.cluster_security import cluster_security
 from flowstone.distributed.master import Master, MasterSession
 from flowstone.distributed.own_servers import masters
 from flowstone.distributed.tensor_codec import proto_of_value, value_of_proto
@@ -55,7 +56,7 @@ def reset_cluster(target: str, containers: Iterable[str], config: Any = None) ->
     request = master_pb2.ResetRequest(container=list(containers))
     if config is not None:
         request.device_filters.extend(config.device_filters)
-    caller = Caller(address_of(target))
+    caller = Caller(address_of(target), cluster_security())
     try:
         caller.call(_SERVICE + "Reset", request.SerializeToString(), _RESET_S)
     finally:
@@ -67,7 +68,7 @@ class SessionClient:
     None."""
 
     def __init__(self, target: str, graph: Graph, config: Any) -> None:
-        self._caller = Caller(address_of(target))
+        self._caller = Caller(address_of(target), cluster_security())
         self._graph, self._config = graph, config
         self._handle = ""
         self._version = 0  # of the graph here, as far as the server has it

@@ -1,14 +1,17 @@
 """The rendezvous of one step on one worker: values that cross tasks are pushed where that is possible.
 
-A Send to another task gives the value to that task's worker at once, or leaves it here under a key of text
-until that worker asks for it (RecvTensor). A Receive from another task waits here for the value. The key is
-TensorFlow's: sending device, its incarnation, receiving device, name of the tensor, frames and iterations.
+A Send to another task gives the value to that task's worker at once, or leaves a copy here under a key of
+text until that worker asks for it (RecvTensor). A Receive from another task waits here for the value. The key
+is TensorFlow's: sending device, its incarnation, receiving device, name of the tensor, frames and iterations.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any, Protocol
+
+import numpy as np
+import torch
 
 from flowstone.distributed.task_names import task_of
 from flowstone.framework import errors
@@ -41,11 +44,17 @@ def _way(key: Any) -> tuple[str, str, str]:
     return key[0]  # type: ignore[no-any-return]
 
 
+def _copied(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return value.clone()
+    return value.copy() if isinstance(value, np.ndarray) else value
+
+
 class Neighbourhood(Protocol):
     """The other tasks, as a step needs them."""
 
     def push(self, task: str, key: str, value: Any) -> bool:
-        """Gives a task a value; False if it will ask for it."""
+        """Gives a task a value, of which nothing is needed afterwards; False if it will ask for it."""
 
     def expect(self, task: str, key: str, meeting: StepRendezvous) -> None:
         """Sees to it that the value of this key arrives from a task, or its failure (`arrived`, `failed`)."""
@@ -73,7 +82,7 @@ class StepRendezvous(Rendezvous):
             is_asked = text in self._receivers
             self._pushed_to.add(task)
         if is_asked or not self._others.push(task, text, value):
-            super().send(text, value)
+            super().send(text, _copied(value))  # the step goes on, and may change what it is
 
     def receive(self, key: Hashable, done: Callable[..., None]) -> None:
         task = task_of(_way(key)[1])

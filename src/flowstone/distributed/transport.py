@@ -5,6 +5,10 @@ A process has one event loop for all its servers and connections, on a thread of
 server; a `Caller` sends them from a program's own thread and waits. Failures are errors of `framework.errors`
 by their codes. The name of a failed node travels beside the message, and so does an error's long text.
 
+A `ClusterSecurity` says how all this is protected: connections by TLS, and each request by the cluster's
+token as ``authorization: Bearer TOKEN``. A request without it is refused before its message is read, as
+UnauthenticatedError, with one line in the log for each connection.
+
 Nothing here is retried: who knows what a request means decides that.
 """
 
@@ -21,12 +25,16 @@ from typing import Any, TypeVar
 import grpc
 import grpc.aio
 
+from flowstone.distributed.cluster_security import OPEN, ClusterSecurity
 from flowstone.framework import errors
+from flowstone.framework import logging as log
 
 __all__ = ["Caller", "Listener", "Peer", "event_loop", "run_soon", "wait_for"]
 
 _CODES = {code.value[0]: code for code in grpc.StatusCode}
 _NODE = "flowstone-node"
+_AUTHORIZATION = "authorization"
+_MOST_REFUSED = 1000  # clients that are remembered, for the log
 _MOST_DETAILS = 6000  # they travel in a header, whose size is limited
 _OPTIONS = [
     ("grpc.max_receive_message_length", -1),
@@ -78,22 +86,27 @@ class Listener:
         handlers: coroutines from a request's bytes to the response's, by the methods' full names. When the
             client gives up, the coroutine is cancelled.
         address: "host:port"; port 0 takes a free one, which `port` tells.
-        credentials: gRPC's server credentials, None for plain text.
+        security: who may ask, and by which connections.
 
     UnknownError if it cannot listen there.
     """
 
-    def __init__(self, handlers: Mapping[str, Handler], address: str, credentials: Any = None) -> None:
+    def __init__(
+        self, handlers: Mapping[str, Handler], address: str, security: ClusterSecurity = OPEN
+    ) -> None:
         self._address = address
-        self.port = wait_for(self._open(handlers, address, credentials))
+        self.port = wait_for(self._open(handlers, address, security))
 
-    async def _open(self, handlers: Mapping[str, Handler], address: str, credentials: Any) -> int:
+    async def _open(self, handlers: Mapping[str, Handler], address: str, security: ClusterSecurity) -> int:
         self._server = grpc.aio.server(options=_OPTIONS)
-        self._server.add_generic_rpc_handlers((_Generic(handlers),))
+        self._server.add_generic_rpc_handlers((_Generic(handlers, security),))
         try:
-            if credentials is None:
+            if not security.has_tls:
                 port = self._server.add_insecure_port(address)
             else:
+                own = [(security.key, security.certificate)]
+                asks = security.asks_for_certificates
+                credentials = grpc.ssl_server_credentials(own, security.authority, require_client_auth=asks)
                 port = self._server.add_secure_port(address, credentials)
         except RuntimeError:
             port = 0
@@ -114,14 +127,40 @@ class Listener:
 
 
 class _Generic(grpc.GenericRpcHandler):  # type: ignore[misc]
-    def __init__(self, handlers: Mapping[str, Handler]) -> None:
+    def __init__(self, handlers: Mapping[str, Handler], security: ClusterSecurity) -> None:
+        self._security = security
         self._methods = {
             name: grpc.unary_unary_rpc_method_handler(_answering(handler))
             for name, handler in handlers.items()
         }
+        # As a stream the request is not read, however large it is.
+        self._refusing = grpc.stream_stream_rpc_method_handler(self._refuse)
+        self._refused: set[str] = set()
 
     def service(self, details: Any) -> Any:
+        if self._security.token and not self._security.admits(_token(details.invocation_metadata)):
+            return self._refusing
         return self._methods.get(details.method)  # gRPC says UNIMPLEMENTED to others
+
+    async def _refuse(self, requests: Any, context: Any) -> None:
+        client = context.peer()
+        if client not in self._refused:
+            if len(self._refused) >= _MOST_REFUSED:
+                self._refused.clear()
+            self._refused.add(client)
+            log.warning("A request of %s was refused: it came without this cluster's token.", client)
+        await context.abort(
+            grpc.StatusCode.UNAUTHENTICATED,
+            "The request came without this cluster's token (FLOWSTONE_CLUSTER_TOKEN, or a folder of secrets)",
+        )
+
+
+def _token(metadata: Any) -> str | None:
+    for key, value in metadata or ():
+        if key == _AUTHORIZATION:
+            kind, _, token = value.partition(" ")
+            return str(token) if kind == "Bearer" else None
+    return None
 
 
 def _answering(handler: Handler) -> Callable[[bytes, Any], Awaitable[Any]]:
@@ -148,7 +187,7 @@ async def _refuse(context: Any, error: errors.OpError) -> None:
 def _raised(error: Any, address: str) -> errors.OpError:
     """The error of a request that failed."""
     code, details = error.code().value[0], error.details() or ""
-    if code == errors.UNAVAILABLE:
+    if code in (errors.UNAVAILABLE, errors.UNAUTHENTICATED):
         details = f"{details} (the server at {address})"
     kind: Any = errors.exception_type_from_error_code(code)
     found: errors.OpError = kind(None, None, details)
@@ -158,15 +197,26 @@ def _raised(error: Any, address: str) -> errors.OpError:
     return found
 
 
+def _channel(kind: Any, address: str, security: ClusterSecurity) -> Any:
+    """gRPC's channel, of its module `kind`."""
+    if not security.has_tls:
+        return kind.insecure_channel(address, options=_OPTIONS)
+    own = (security.key, security.certificate) if security.certificate else (None, None)
+    credentials = grpc.ssl_channel_credentials(security.authority, *own)
+    named = [("grpc.ssl_target_name_override", security.name)] if security.name else []
+    return kind.secure_channel(address, credentials, options=[*_OPTIONS, *named])
+
+
+def _metadata(security: ClusterSecurity) -> tuple[tuple[str, str], ...]:
+    return ((_AUTHORIZATION, f"Bearer {security.token}"),) if security.token else ()
+
+
 class Peer:
     """A connection to another server, used on the event loop."""
 
-    def __init__(self, address: str, credentials: Any = None) -> None:
-        self._address = address
-        if credentials is None:
-            self._channel = grpc.aio.insecure_channel(address, options=_OPTIONS)
-        else:
-            self._channel = grpc.aio.secure_channel(address, credentials, options=_OPTIONS)
+    def __init__(self, address: str, security: ClusterSecurity = OPEN) -> None:
+        self._address, self._metadata = address, _metadata(security)
+        self._channel = _channel(grpc.aio, address, security)
         self._calls: dict[str, Any] = {}
 
     async def call(
@@ -178,7 +228,8 @@ class Peer:
         if call is None:
             call = self._calls[method] = self._channel.unary_unary(method)
         try:
-            return await call(request, timeout=timeout_s, wait_for_ready=waits)  # type: ignore[no-any-return]
+            answer = call(request, timeout=timeout_s, metadata=self._metadata, wait_for_ready=waits)
+            return await answer  # type: ignore[no-any-return]
         except grpc.aio.AioRpcError as error:
             raise _raised(error, self._address) from None
 
@@ -190,12 +241,9 @@ class Peer:
 class Caller:
     """A connection of a client, used by its own threads."""
 
-    def __init__(self, address: str, credentials: Any = None) -> None:
-        self._address = address
-        if credentials is None:
-            self._channel = grpc.insecure_channel(address, options=_OPTIONS)
-        else:
-            self._channel = grpc.secure_channel(address, credentials, options=_OPTIONS)
+    def __init__(self, address: str, security: ClusterSecurity = OPEN) -> None:
+        self._address, self._metadata = address, _metadata(security)
+        self._channel = _channel(grpc, address, security)
         self._calls: dict[str, Any] = {}
 
     def call(self, method: str, request: bytes, timeout_s: float | None = None) -> bytes:
@@ -204,7 +252,7 @@ class Caller:
         if call is None:
             call = self._calls[method] = self._channel.unary_unary(method)
         try:
-            return call(request, timeout=timeout_s)  # type: ignore[no-any-return]
+            return call(request, timeout=timeout_s, metadata=self._metadata)  # type: ignore[no-any-return]
         except grpc.RpcError as error:
             raise _raised(error, self._address) from None
 

@@ -29,6 +29,7 @@ from flowstone.framework.shape import is_compatible
 from flowstone.framework.tensor import Tensor
 from flowstone.partition.send_receive import SENDS
 from flowstone.runtime import threads
+from flowstone.runtime.collectives import Collectives
 from flowstone.runtime.device import Device
 from flowstone.runtime.failures import explain
 from flowstone.runtime.generated_code import Segment
@@ -86,11 +87,19 @@ class _WorkerSession:
 class Worker:
     """The worker of the task `task`.
 
-    `devices`: those of this process. ``others(step)`` is the way from a step here to the other tasks.
+    `devices`: those of this process. ``others(step)`` is the way from a step here to the other tasks;
+    ``collectives(config)``, where the collective operations of a session meet those of other tasks.
     """
 
-    def __init__(self, task: str, devices: Sequence[Device], others: Callable[[int], Neighbourhood]) -> None:
+    def __init__(
+        self,
+        task: str,
+        devices: Sequence[Device],
+        others: Callable[[int], Neighbourhood],
+        collectives: Callable[[Any], Collectives | None] = lambda config: None,
+    ) -> None:
         self.task, self.devices = task, list(devices)
+        self._collectives = collectives
         self.resources = ResourceStore()
         self._others = others
         self._incarnations: dict[str, int] = {device.name: device.incarnation for device in devices}
@@ -109,7 +118,7 @@ class Worker:
         AlreadyExistsError if there is one of this handle.
         """
         own = ResourceStore() if isolates else None
-        options = plan_options(config, own or self.resources, self.devices)
+        options = plan_options(config, own or self.resources, self.devices, self._collectives(config))
         with self._lock:
             if handle in self._sessions:
                 raise errors.AlreadyExistsError(None, None, f"Session already exists: {handle}")
@@ -297,6 +306,7 @@ class Worker:
         with self._lock:
             step = self._steps.cleaned(number)
         if step is not None:
+            step.is_over = True
             step.cancel(errors.AbortedError(None, None, f"Step {number:016x} is over"))
 
     def lost(self, task: str, error: BaseException) -> None:
@@ -413,5 +423,10 @@ def _traced(step: Step, trace: Trace) -> Step:
     """A step with a trace, at the same rendezvous, that ends early when `step` does."""
     traced = TracedStep(trace)
     traced.rendezvous = step.rendezvous
-    step.on_cancel(lambda: traced.cancel(step.error))
+
+    def end() -> None:
+        traced.is_over = step.is_over
+        traced.cancel(step.error)
+
+    step.on_cancel(end)
     return traced

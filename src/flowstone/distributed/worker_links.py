@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from flowstone.distributed import direct_connections as direct
+from flowstone.distributed import frames
 from flowstone.distributed.cluster_devices import ClusterDevice, attributes_of, device_of
 from flowstone.distributed.neighbours import SERVICE, Neighbour, error_text
 from flowstone.distributed.part_graphs import PartGraph
@@ -258,13 +258,13 @@ class RemoteLink:
     def fail(self, step: int, error: BaseException) -> None:
         future = self._running.get(step)
         if future is None:
-            self._neighbour.tell(direct.ABORT, step, error_text(error))
+            self._neighbour.tell(frames.ABORT, step, error_text(error))
         else:
             future.cancel()
 
     def clean_up(self, step: int) -> None:
         if self._neighbour.is_direct():
-            self._neighbour.tell(direct.CLEAN, step)
+            self._neighbour.tell(frames.CLEAN, step)
         else:
             request = worker_pb2.CleanupGraphRequest(step_id=step).SerializeToString()
             run_soon(self._neighbour.peer.call(SERVICE + "CleanupGraph", request, 10.0))

@@ -16,7 +16,13 @@ variable                   meaning
                            (`runtime/precision.py`)
 ``FLOWSTONE_CUDA_GRAPHS``  1 records the kernels of a step on one GPU as a CUDA graph, where shapes are static
                            (`runtime/cuda_graph.py`); a session's ``global_jit_level`` goes before it
+``FLOWSTONE_NATIVE``       0 compiles no machine code, 1 (the default) compiles clusters of small operations
+                           in the background, 2 when a step is planned (`native/`)
+``FLOWSTONE_NATIVE_EXACT`` 1 has machine code compute exponential functions and logarithms by SLEEF, to one
+                           unit in the last place, in about four times the time of its polynomials
 ``FLOWSTONE_TUNE_PROCESS`` 0 leaves the process's settings alone (`runtime/process.py`)
+``FLOWSTONE_CLUSTER_…``    ``TOKEN``, ``SECRETS`` and ``NAME``: who may speak to the tasks of a cluster, and
+                           how that is encrypted (`distributed/cluster_security.py`); read when it is needed
 ``FLOWSTONE_MACHINE``      the profile by which kernels are chosen: its name, or a file of ``flowstone
                            calibrate`` (`framework/machine.py`)
 ========================== ==================================================================================
@@ -41,10 +47,12 @@ def _integer(name: str, default: int = 0) -> int:
 DEBUG: int = _integer("FLOWSTONE_DEBUG")
 CHECK: int = _integer("FLOWSTONE_CHECK")
 CUDA_GRAPHS: bool = _integer("FLOWSTONE_CUDA_GRAPHS") > 0
+NATIVE: int = _integer("FLOWSTONE_NATIVE", 1)
+NATIVE_EXACT: bool = _integer("FLOWSTONE_NATIVE_EXACT") > 0
 TF32: bool = _integer("FLOWSTONE_TF32") > 0
 TUNE_PROCESS: bool = _integer("FLOWSTONE_TUNE_PROCESS", 1) > 0
 MACHINE: str = os.environ.get("FLOWSTONE_MACHINE", "")
-CACHE: str = os.environ.get("XDG_CACHE_HOME") or "~/.cache"  # where calibrations are kept
+CACHE: str = os.environ.get("XDG_CACHE_HOME") or "~/.cache"  # where calibrations and machine code are kept
 ALLOCATOR_IS_SET: bool = any(name.startswith("MALLOC_") for name in os.environ) or (
     "glibc.malloc." in os.environ.get("GLIBC_TUNABLES", "")
 )  # by whoever started the process
@@ -87,6 +95,29 @@ def short_spins() -> Iterator[None]:
 def task_configuration() -> str:
     """The text of ``TF_CONFIG`` now: the cluster, and which task of it this process is, as JSON."""
     return os.environ.get("TF_CONFIG", "")
+
+
+def cluster_token() -> str | None:
+    """The token that messages between tasks come with; None if the environment says nothing of it now."""
+    return os.environ.get("FLOWSTONE_CLUSTER_TOKEN")
+
+
+def cluster_secrets() -> str:
+    """The folder of the cluster's secrets, as the environment says now; "" for none."""
+    return os.environ.get("FLOWSTONE_CLUSTER_SECRETS", "")
+
+
+def cluster_name() -> str:
+    """The name that all tasks' certificates are for, as the environment says now; "" for their hosts'."""
+    return os.environ.get("FLOWSTONE_CLUSTER_NAME", "")
+
+
+def set_cluster_secrets(folder: str, name: str = "") -> None:
+    """Has this process, and those that it starts from now on, use these secrets; "" leaves what is set."""
+    if folder:
+        os.environ["FLOWSTONE_CLUSTER_SECRETS"] = folder
+    if name:
+        os.environ["FLOWSTONE_CLUSTER_NAME"] = name
 
 
 def environment() -> dict[str, str]:

@@ -18,6 +18,7 @@ import numpy as np
 from flowstone.framework import dtypes
 from flowstone.framework.attributes import REQUIRED, AttributeSpec, as_text
 from flowstone.framework.dtypes import DType
+from flowstone.framework.node import PlanData
 from flowstone.framework.tensor_proto import array_proto, make_ndarray, messages
 from flowstone.framework.values import to_numpy
 
@@ -81,8 +82,9 @@ def _write_node(operation: Operation, message: Any) -> None:
         names.append(f"{source}:{index}" if index else source)
     names += ["^" + control.name for control in operation.control_inputs]
     message.input.extend(names)
-    for name in operation.attributes:
-        _write_attribute(operation, name, message.attr[name])
+    for name, value in operation.attributes.items():
+        if not isinstance(value, PlanData):
+            _write_attribute(operation, name, message.attr[name])
 
 
 # ---- attributes to messages

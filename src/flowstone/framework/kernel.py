@@ -149,12 +149,13 @@ class Environment:
     one), `memory` (of a device of a registered type, what its `open` returned; else None) and `machine` (what
     the choice of a kernel asks, `machine.py`). Three doors lead back into the runtime, which fills them:
     `function` compiles a function of the graph's library, `blocking` makes a kernel that waits for files, and
-    `new_step()` gives work beside the steps one of its own, to be cancelled when its owner ends.
+    `new_step()` gives work beside the steps one of its own, to be cancelled when its owner ends. `name` is
+    the device's full name, and `collectives` where collective operations meet (`runtime/collectives.py`).
     """
 
     __slots__ = (
-        "compile_function", "device", "device_type", "memory", "new_step", "resources", "run_blocking",
-        "states",
+        "collectives", "compile_function", "device", "device_type", "memory", "name", "new_step", "resources",
+        "run_blocking", "states",
     )  # fmt: skip
 
     def __init__(
@@ -164,8 +165,9 @@ class Environment:
         resources: ResourceStore | None = None,
         states: dict[str, Any] | None = None,
         memory: Any = None,
+        name: str = "",
     ) -> None:
-        self.device_type = device_type
+        self.device_type, self.name = device_type, name
         self.device = torch.device("cpu") if device is None else device
         self.resources = resources
         self.states = {} if states is None else states
@@ -173,15 +175,18 @@ class Environment:
         self.compile_function: Any = None
         self.run_blocking: Any = None
         self.new_step: Any = None
+        self.collectives: Any = None
 
     def open_doors(
         self,
         compile_function: Callable[[FunctionBody], FunctionCall],
         run_blocking: Callable[[Callable[[], None]], None],
         new_step: Callable[[], Any],
+        collectives: Any,
     ) -> None:
         """Sets the doors into the runtime."""
         self.compile_function, self.run_blocking, self.new_step = compile_function, run_blocking, new_step
+        self.collectives = collectives
 
     @property
     def machine(self) -> Machine:

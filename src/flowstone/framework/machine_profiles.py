@@ -49,6 +49,7 @@ class Profile(NamedTuple):
     call_elements: int = 4096  # that a kernel passes over, cached, in the time of another call
     core_cache: int = 4 << 20  # one core's share of the caches: kernels in a row find so much there
     all_caches: int = 32 << 20
+    shared_payload: int = 1 << 18  # bytes between processes from which shared memory is faster than a socket
 
     # Products. oneDNN's cost more to set up than BLAS's.
     product_by_onednn: int = NEVER  # from which oneDNN's are faster, if BLAS has none for the processor

@@ -54,6 +54,12 @@ class Output:
         return f"{self.op.name}:{self.value_index}"
 
 
+class PlanData:
+    """An attribute of a plan's node that only this process understands; messages leave it out."""
+
+    __slots__ = ()
+
+
 class Node:
     """One use of a declared operation.
 

@@ -43,10 +43,11 @@ output may share), `snapshot` (though the output may share memory, its value is 
 runs; without it an op that `aliases` a reference hands the reference on), `broadcasts` (element-wise over
 inputs that broadcast against each other), `overlapping`
 (an output shows one element of it in several places, so nobody may overwrite it), `asynchronous`, `host`
-(names of arguments that live in host memory on every device), `numbers` (names of arguments that kernels also
-take as Python numbers), `capturable` (whether a GPU's work for it can be recorded once and repeated without
-the host: its kernel reads no value of the device and no state of the host. Pure ops can unless they say
-False, others only if they say True).
+(names of arguments that live in host memory on every device), `overwriting` (of several outputs, the index of
+the one that is left in an overwritten input's buffer; where nothing is said, any of its shape), `numbers`
+(names of arguments that kernels also take as Python numbers), `capturable` (whether a GPU's work for it can
+be recorded once and repeated without the host: its kernel reads no value of the device and no state of the
+host. Pure ops can unless they say False, others only if they say True).
 
 Traits that say what an op does, which rewriting asks; where nothing is said, nothing is known: `elementwise`
 (an element of the output depends on those at its place alone, so that transposes may move past the op),
@@ -178,6 +179,7 @@ class OpDeclaration:
         free: bool = False,
         by_element: bool = False,
         rows: Callable[[Node], Output] | None = None,
+        overwriting: int | None = None,
         holds_state: bool = False,
         role: str = "",
         deprecated: tuple[int, str] | None = None,
@@ -197,6 +199,7 @@ class OpDeclaration:
         self.is_pure = not (stateful or self.mutates or asynchronous)
         self.snapshot, self.elementwise, self.moves, self.adds = snapshot, elementwise, moves, adds
         self.takes_result, self.reshapes, self.uniform = takes_result, reshapes, uniform
+        self.overwriting = overwriting
         self.reduces, self.row_wise, self.images = reduces, row_wise, images
         self.multiplies, self.shape_only, self.container = multiplies, shape_only, container
         self.host, self.numbers = frozenset(host), frozenset(numbers)

@@ -26,7 +26,7 @@ import numpy as np
 from flowstone.framework import flags, machine
 from flowstone.framework.dtypes import DType, as_dtype
 from flowstone.framework.machine import Machine
-from flowstone.framework.node import Node, Output
+from flowstone.framework.node import Node, Output, PlanData
 from flowstone.framework.operation import OpDeclaration, registry
 from flowstone.framework.shape import format_dims
 
@@ -204,6 +204,8 @@ def _shown(node: Node) -> Iterable[tuple[str, Any]]:
     specs = node.declaration.attributes
     for key, value in node.attributes.items():
         spec = specs.get(key)
+        if isinstance(value, PlanData):
+            continue
         if spec is None and not key.startswith("_"):
             yield key, value  # a rewriting pass's
             continue

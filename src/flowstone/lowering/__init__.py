@@ -6,6 +6,7 @@ package declares them.
 
 from flowstone.framework.operation import registry
 from flowstone.lowering.arrays import margins
+from flowstone.lowering.clusters import cluster_kernel
 from flowstone.lowering.convolutions import (
     fused_convolutions,
     joined_filters,
@@ -19,6 +20,7 @@ from flowstone.lowering.recurrences import lstm_kernels
 from flowstone.lowering.updates import grouped_updates, product_updates, program_updates
 
 __all__ = [
+    "cluster_kernel",
     "fused_convolutions",
     "grouped_updates",
     "joined_filters",

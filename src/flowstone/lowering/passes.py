@@ -1,7 +1,8 @@
 """The passes of lowering, in order: what chooses kernels, once it is known on which device each node runs.
 
-`passes_for` is what a device runs; `EVERY` the whole pipeline of a host, with the passes of rewriting before
-and after (`rewriting/passes.py`).
+`pipeline` is all that a step on one device runs, with the passes of rewriting before and after
+(`rewriting/passes.py`); `COMPILING` comes last, since nothing looks into machine code. `passes_for` is what
+is left for a device once nodes are placed. `EVERY` is the pipeline of a host.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from flowstone.framework.kernel import CPU
 from flowstone.lowering.arrays.dropout_choices import choose_by_margins
 from flowstone.lowering.arrays.slice_tiles import split_slices
 from flowstone.lowering.arrays.truth_counts import count_truths
+from flowstone.lowering.clusters.element_clusters import join_clusters
 from flowstone.lowering.convolutions.channels_last import put_channels_last
 from flowstone.lowering.convolutions.filter_layout import lay_out_filters
 from flowstone.lowering.convolutions.joined_convolutions import join_convolutions
@@ -102,14 +104,29 @@ LOWERING = (
     Pass(add_negated_rows, "add negated rows to a variable instead of subtracting rows"),
     Pass(group_updates, "group small updates by the same rates into one call", joins=True),
 )
-EVERY = (*SIMPLIFYING, *LOWERING, *SAVING)
+COMPILING = (
+    Pass(join_clusters, "compile element-wise nodes that feed each other as one", joins=True, hosts=True),
+)
+EVERY = (*SIMPLIFYING, *LOWERING, *SAVING, *COMPILING)
 NAMES = frozenset(each.name for each in EVERY)
 
 
 @functools.cache
+def pipeline(device_type: str) -> tuple[Pass, ...]:
+    """All passes of a step that runs on one device of this type."""
+    compiling = COMPILING if device_type == CPU else ()
+    return (*SIMPLIFYING, *_lowering(device_type, False), *SAVING, *compiling)
+
+
+@functools.cache
 def passes_for(device_type: str, in_part: bool) -> tuple[Pass, ...]:
-    """The passes of lowering for a device of this type; `in_part`: for what is only a part of a step."""
+    """The passes that follow placement, for a device of this type; `in_part`: for what is only a part of a
+    step.
+    """
+    compiling = COMPILING if device_type == CPU else ()
+    return (*_lowering(device_type, in_part), *compiling)
+
+
+def _lowering(device_type: str, in_part: bool) -> list[Pass]:
     is_host = device_type == CPU
-    return tuple(
-        [each for each in LOWERING if (is_host or not each.hosts) and not (in_part and each.whole_loops)]
-    )
+    return [each for each in LOWERING if (is_host or not each.hosts) and not (in_part and each.whole_loops)]

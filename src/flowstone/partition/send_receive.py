@@ -15,7 +15,7 @@ from typing import Any
 from flowstone.framework.kernel import CPU, GPU, AsyncCall, StepCall
 from flowstone.framework.operation import op
 
-__all__: list[str] = []
+__all__ = ["HOST_ENDS", "RECEIVES", "SENDS", "crosses_tasks"]
 
 _WAY = (
     "tensor_name: string ; send_device: string ; send_device_incarnation: int = 0 ; recv_device: string ; "
@@ -29,6 +29,13 @@ host_send = op("_HostSend", "tensor: T ->", _WAY, role="host_send", **_SENT)
 host_receive = op("_HostRecv", "-> tensor: tensor_type", _WAY, role="host_receive", **_RECEIVED)
 SENDS, RECEIVES = frozenset({"send", "host_send"}), frozenset({"receive", "host_receive"})  # roles
 HOST_ENDS = frozenset({"host_send", "host_receive"})
+
+
+def crosses_tasks(node: Any) -> bool:
+    """Whether the other end of a Send or Receive is in another task of the cluster. What is sent there is
+    copied before the Send returns: into a message, or by the rendezvous that keeps it."""
+    sender, receiver = node.attributes["send_device"], node.attributes["recv_device"]
+    return bool(sender.rpartition("/device:")[0] != receiver.rpartition("/device:")[0])
 
 
 def _no_kernel(node: Any, env: Any) -> Any:

@@ -12,7 +12,8 @@ at plan time:
   reference that is only passed on stays one, as in TensorFlow 1: `state_versions.py`);
 - a node that updates a state from a view of the same state gets a copy of the view;
 - a fetch is copied if it shares memory with a feed, a constant, state or another fetch, or is one of these;
-- an input that an asynchronous op keeps is copied if it shares memory with a feed or state.
+- an input that an asynchronous op keeps is copied if it shares memory with a feed or state; a Send to another
+  task copies it in any case.
 
 A value that comes into a loop from outside or from an earlier iteration is never overwritten in the loop, and
 lives until the loop ends. A value that an op *keeps* (in a stack, an array, a queue) is never overwritten.
@@ -26,6 +27,7 @@ from typing import Any
 
 from flowstone.framework.shape import num_elements
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.partition.send_receive import SENDS, crosses_tasks
 from flowstone.rewriting.analyses.frames import ENTERS, NEXT_ITERATIONS, Frame, Frames, is_head
 from flowstone.rewriting.analyses.state_access import input_positions
 from flowstone.rewriting.analyses.state_versions import References, hands_on
@@ -272,9 +274,11 @@ class Aliasing:
         return until
 
     def must_copy_kept(self, node: PlanNode, i: int) -> bool:
-        """Whether the op keeps its input `i`, whose memory may change after the step."""
+        """Whether the op keeps its input `i` as it is, and its memory may change after the step."""
         keeps = node.declaration.keeps
         if not keeps or node.declaration.inputs.index(node.input_argument(i)) not in keeps:
+            return False
+        if node.declaration.role in SENDS and crosses_tasks(node):
             return False
         return any(
             type(root) is Foreign and root.kind in ("feed", "state") for root in self.roots[node.inputs[i]]

@@ -66,7 +66,7 @@ class Device(NamedTuple):
     def environment(self, resources: ResourceStore, states: dict[str, Any]) -> Environment:
         """What kernels of one session may know of this device."""
         memory = None if self.device_type in (CPU, GPU) else memory_of(self.device_type, self.number)
-        return Environment(self.device_type, self.torch, resources, states, memory)
+        return Environment(self.device_type, self.torch, resources, states, memory, self.name)
 
 
 LOCALHOST = "/job:localhost/replica:0/task:0"

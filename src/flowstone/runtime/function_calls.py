@@ -26,7 +26,7 @@ def function_compiler(options: PlanOptions) -> Callable[[FunctionBody], Function
 
     def compiled(body: FunctionBody) -> FunctionCall:
         environment = host.environment(shared.resources, {})  # type: ignore[arg-type]
-        environment.open_doors(compiled, shared.run_blocking, shared.new_step)
+        environment.open_doors(compiled, shared.run_blocking, shared.new_step, shared.collectives)
         own = options._replace(
             devices=[host],
             environments={host.name: environment},

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from flowstone.framework.subgraph import PlanNode, PlanOutput
+from flowstone.native.kernels import NativeKernel
 from flowstone.runtime.failures import GENERATED_FILE
 
 _count = 0
@@ -112,6 +113,9 @@ class Code:
         _count += 1
         source, filename = "\n".join(self._text) + "\n", f"{GENERATED_FILE}{_count}>"
         exec(compile(source, filename, "exec"), self._globals)
+        for name, value in list(self._globals.items()):
+            if type(value) is NativeKernel:
+                value.replace_in(self._globals, name)
         return Segment(
             function=self._globals.pop("segment"),
             source=source,

@@ -191,7 +191,10 @@ class MemoryCheck:
 
 
 def _may_lie_in(x: PlanOutput, operand: PlanOutput) -> bool:
-    """Whether a node's result may be in the operand's buffer that it overwrote: of several results, those of
-    its shape."""
+    """Whether a node's result may be in the operand's buffer that it overwrote: of several results, the one
+    that the declaration names, or those of its shape."""
+    overwriting = x.op.declaration.overwriting
+    if overwriting is not None:
+        return x.value_index == overwriting
     dims, others = x.dims, operand.dims
     return len(x.op.outputs) == 1 or dims is None or others is None or dims == others

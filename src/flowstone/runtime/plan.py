@@ -16,7 +16,7 @@ import torch
 from flowstone.framework import collector, errors, flags, machine
 from flowstone.framework.kernel import CPU, GPU, Environment
 from flowstone.framework.subgraph import PlanNode, Subgraph
-from flowstone.lowering.passes import passes_for
+from flowstone.lowering.passes import passes_for, pipeline
 from flowstone.partition.subgraphs import Part, partition, show
 from flowstone.placement.node_placement import place, stateful_placement
 from flowstone.rewriting.analyses.branches import SWITCHES
@@ -149,8 +149,7 @@ def placed_subgraph(
         chosen = place(subgraph, devices, options.soft_placement, options.costs, assigned=options.assigned)
         return subgraph, chosen
     check_requested(subgraph.nodes, devices, options.soft_placement)
-    lowering = passes_for(default_device(devices).device_type, in_part=False)
-    run_passes(subgraph, (*SIMPLIFYING, *lowering, *SAVING), options.disabled_passes)
+    run_passes(subgraph, pipeline(default_device(devices).device_type), options.disabled_passes)
     return subgraph, {}
 
 

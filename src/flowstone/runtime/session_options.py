@@ -9,6 +9,7 @@ from flowstone.framework import flags
 from flowstone.framework.containers import ResourceStore
 from flowstone.rewriting.passes import with_memory_optimization
 from flowstone.runtime import blocking_threads
+from flowstone.runtime.collectives import Collectives
 from flowstone.runtime.device import LOCALHOST, Device, local_devices
 from flowstone.runtime.function_calls import function_compiler
 from flowstone.runtime.plan_options import PlanOptions
@@ -18,9 +19,13 @@ _ON = 1  # RewriterConfig.Toggle
 
 
 def plan_options(
-    config: Any, resources: ResourceStore, devices: Sequence[Device] | None = None
+    config: Any,
+    resources: ResourceStore,
+    devices: Sequence[Device] | None = None,
+    collectives: Collectives | None = None,
 ) -> PlanOptions:
-    """How a session with these resources plans; `devices`: what its steps use (None: as `config` says)."""
+    """How a session with these resources plans; `devices`: what its steps use (None: as `config` says);
+    `collectives`: where its collective operations meet those of others (None: they are the session's own)."""
     devices = session_devices(config) if devices is None else devices
     states: dict[str, Any] = {}
     options = PlanOptions(
@@ -35,8 +40,10 @@ def plan_options(
             compresses=config.graph_options.enable_bfloat16_sendrecv,
         )
     compile_function = function_compiler(options)
+    if collectives is None:
+        collectives = Collectives(LOCALHOST)
     for environment in options.environments.values():
-        environment.open_doors(compile_function, blocking_threads.shared.run, Step)
+        environment.open_doors(compile_function, blocking_threads.shared.run, Step, collectives)
     return options
 
 

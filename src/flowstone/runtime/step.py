@@ -20,16 +20,19 @@ class Step:
     `turn` is a lock, or None: the thread that runs the step holds it, and releases it while it waits.
     `lull(seconds)` is set by a kernel that had to wait in a step with a turn, if the next step should come a
     little later: it returns when that time has come. `state(key, make)` gives objects that the kernels of the
-    step share and that end with it, such as loops' stacks.
+    step share and that end with it, such as loops' stacks. `is_over` is set before a step is cancelled that
+    has ended, so that what it kept is dropped.
     """
 
     __slots__ = (
-        "__weakref__", "_callbacks", "_lock", "_states", "deadline", "error", "lull", "rendezvous", "turn",
+        "__weakref__", "_callbacks", "_lock", "_states", "deadline", "error", "is_over", "lull", "rendezvous",
+        "turn",
     )  # fmt: skip
 
     def __init__(self, timeout_ms: int = 0) -> None:
         self.deadline = time.monotonic() + timeout_ms / 1e3 if timeout_ms > 0 else None
         self.error: BaseException | None = None
+        self.is_over = False
         self.rendezvous = Rendezvous()
         self.turn: Any = None
         self.lull: Callable[[float], None] | None = None

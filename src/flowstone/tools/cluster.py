@@ -11,6 +11,10 @@ what each task needs to know. `task` runs one task, whose place in the cluster T
 Each task finds its place in the variable TF_CONFIG. In the program's arguments {job}, {task}, {ps_hosts},
 {worker_hosts} and {JOB_hosts} stand for it, too; --flags appends --job_name, --task_index, --ps_hosts and
 --worker_hosts instead. Without a program the tasks are servers, which other programs use.
+
+The tasks of `up` know each other by a token that is made for them, unless FLOWSTONE_CLUSTER_TOKEN says
+another one (or, empty, none). A folder of secrets (--secrets, FLOWSTONE_CLUSTER_SECRETS) has a token of yours
+and certificates: token, ca.crt, tls.crt, tls.key.
 """
 
 from __future__ import annotations
@@ -23,6 +27,7 @@ from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
+from flowstone.distributed.cluster_security import cluster_security
 from flowstone.distributed.launchers import kubernetes, slurm
 from flowstone.distributed.launchers.cluster_description import (
     PASSIVE_JOBS,
@@ -41,7 +46,7 @@ from flowstone.distributed.launchers.task_environment import (
     tf_config_lines,
 )
 from flowstone.distributed.launchers.task_output import TaskOutput
-from flowstone.framework import flags
+from flowstone.framework import errors, flags
 
 NAME = "cluster"
 SUMMARY = "start the tasks of a cluster: here, on Ray, Kubernetes or Slurm"
@@ -87,6 +92,7 @@ def _declare_config(parser: argparse.ArgumentParser) -> None:
     add("--port", type=_positive, default=2222, metavar="N", help="of tasks without an address (2222)")
     add("--kubernetes", action="store_true", help="a manifest for kubectl instead of lines for a shell")
     add("--image", default="flowstone", help="the container image of the manifest (flowstone)")
+    add("--secret", default="", metavar="NAME", help="the Secret with token and certificates in the manifest")
     add("--name", default="flowstone", help="of the cluster in the manifest (flowstone)")
     add("--restarts", type=int, default=0, metavar="N", help="in the manifest (0)")
     add("--gpus", type=int, default=0, metavar="N", help="of a task in the manifest (0)")
@@ -109,6 +115,8 @@ def _declare_jobs(parser: argparse.ArgumentParser) -> None:
     add("--master", action="store_true", help="a master beside the workers, as tf.contrib.learn has")
     add("--evaluator", action="store_true", help="an evaluator, outside the cluster")
     add("--job", type=_job, action="append", default=[], metavar="JOB=N", help="tasks of another job")
+    add("--secrets", default="", metavar="FOLDER", help="with token, ca.crt, tls.crt, tls.key")
+    add("--certificate-name", default="", metavar="NAME", help="of all tasks' certificates (their hosts)")
     add("--passive", action="append", default=[], metavar="JOB", help="a job that is ended as ps tasks are")
 
 
@@ -136,15 +144,20 @@ def _job(text: str) -> tuple[str, int]:
 def execute(options: argparse.Namespace) -> int:
     """Does what the action says; returns the exit status, 2 for a cluster that cannot be."""
     act: Callable[[argparse.Namespace], int] = options.act
+    if act is not _config:
+        folder = options.secrets and os.path.abspath(options.secrets)
+        flags.set_cluster_secrets(folder, options.certificate_name)
     try:
+        if act is not _config:
+            cluster_security()  # says what is wrong with it before anything starts
         return act(options)
     except KeyboardInterrupt:
         return _INTERRUPTED
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, errors.OpError) as error:
         if isinstance(error, BrokenPipeError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return _BROKEN_PIPE
-        print(f"flowstone cluster: {error}", file=sys.stderr)
+        print(f"flowstone cluster: {getattr(error, 'message', error)}", file=sys.stderr)
         return 2
 
 
@@ -215,17 +228,16 @@ def _config(options: argparse.Namespace) -> int:
         tasks = [Task(job, index) for job, hosts in cluster.items() for index in range(len(hosts))]
         if options.evaluator:
             tasks.append(Task("evaluator", 0))
-        print("\n".join(tf_config_lines(_program(options), tasks, cluster)))
+        print("\n".join(tf_config_lines(_program(options), tasks, cluster, options.secrets)))
         return 0
     description = _description(options)
     if options.kubernetes:
-        print(
-            kubernetes.manifest(description, options.name, options.image, options.port, options.gpus), end=""
-        )
+        more = options.port, options.gpus, options.secret
+        print(kubernetes.manifest(description, options.name, options.image, *more), end="")
         return 0
     addresses = {task: f"localhost:{options.port + place}" for place, task in enumerate(description.tasks)}
     cluster = description.addresses_by_job(addresses)
-    print("\n".join(tf_config_lines(description.program, description.tasks, cluster)))
+    print("\n".join(tf_config_lines(description.program, description.tasks, cluster, options.secrets)))
     return 0
 
 

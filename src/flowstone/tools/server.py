@@ -4,6 +4,9 @@
     TF_CONFIG='{"cluster": …, "task": {"type": "ps", "index": 0}}' flowstone server
     flowstone server                        a cluster of one task, on a free port of this machine
 
+Who may speak to it, and how that is encrypted, is in FLOWSTONE_CLUSTER_TOKEN or in a folder of secrets
+(--secrets, FLOWSTONE_CLUSTER_SECRETS): token, ca.crt, tls.crt, tls.key.
+
 It prints the address that sessions connect to (`tf.Session("grpc://host0:2222")`) and serves until SIGTERM or
 SIGINT.
 """
@@ -36,11 +39,14 @@ def declare(parser: argparse.ArgumentParser) -> None:
     )
     add("--job", metavar="NAME", help="this task's job (TF_CONFIG's)")
     add("--task", type=int, metavar="N", help="this task's number (TF_CONFIG's)")
+    add("--secrets", default="", metavar="FOLDER", help="with token, ca.crt, tls.crt, tls.key")
+    add("--certificate-name", default="", metavar="NAME", help="of all tasks' certificates (their hosts)")
     add("--protocol", default="grpc", help="between tasks (grpc)")
 
 
 def execute(options: argparse.Namespace) -> int:
     """Serves until a signal ends it; returns the exit status, 2 if it cannot begin."""
+    flags.set_cluster_secrets(options.secrets, options.certificate_name)
     try:
         place = _place(options)
         if place is None:

@@ -26,6 +26,7 @@ from flowstone.gradients.gradient_computation import gradients
 from flowstone.ops.control.control_flow import group, tuple_
 from flowstone.ops.numbers.casts import cast
 from flowstone.ops.variables.variables import Variable
+from flowstone.training.gradient_reduction import reduced
 from flowstone.training.slot_creator import (
     create_slot,
     create_slot_with_initializer,
@@ -144,7 +145,7 @@ class Optimizer:
         ValueError if nothing is left, TypeError for what is no gradient, NotImplementedError for what is no
         variable.
         """
-        pairs = [(_as_gradient(gradient), variable) for gradient, variable in grads_and_vars]
+        pairs = reduced([(_as_gradient(gradient), variable) for gradient, variable in grads_and_vars])
         if not pairs:
             raise ValueError("No variables provided.")
         updates = [(gradient, variable) for gradient, variable in pairs if gradient is not None]

@@ -165,7 +165,7 @@ def test_values_of_devices_are_reduced():
         lambda: distribute.MirroredStrategy(["/gpu:0", "/gpu:1"]),
         lambda: distribute.MirroredStrategy(num_gpus=2),
         lambda: distribute.ParameterServerStrategy(),
-        lambda: distribute.CollectiveAllReduceStrategy(),
+        lambda: distribute.CollectiveAllReduceStrategy(num_gpus_per_worker=2),
         lambda: distribute.TPUStrategy(),
         lambda: distribute.MultiWorkerAllReduce([], 1),
         lambda: distribute.initialize_tpu_system(),

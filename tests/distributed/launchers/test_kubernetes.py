@@ -57,6 +57,21 @@ def test_every_task_has_a_pod_with_its_place() -> None:
     ]
 
 
+def test_secrets_are_mounted_and_not_written() -> None:
+    text = manifest(CLUSTER, "mnist", "registry/image:1", secret="mnist-secrets")
+    _, *tasks = yaml.safe_load_all(text)
+    assert len(tasks) == 4
+    for task in tasks:
+        pod = task["spec"]["template"]["spec"]
+        (container,) = pod["containers"]
+        variables = {each["name"]: each["value"] for each in container["env"]}
+        (mount,) = container["volumeMounts"]
+        assert variables["FLOWSTONE_CLUSTER_SECRETS"] == mount["mountPath"] and mount["readOnly"]
+        (volume,) = pod["volumes"]
+        assert volume == {"name": mount["name"], "secret": {"secretName": "mnist-secrets"}}
+    assert "volumes" not in documents()[1]["spec"]["template"]["spec"]
+
+
 def test_a_deployment_selects_its_own_pod() -> None:
     specification = documents()[1]["spec"]
     assert specification["selector"]["matchLabels"] == specification["template"]["metadata"]["labels"]

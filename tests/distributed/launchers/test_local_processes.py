@@ -104,6 +104,26 @@ def test_tasks_learn_their_places(run: Run) -> None:
     assert ran.table == {name: ("ended" if name == "ps/0" else "0", 0) for name in names}
 
 
+def test_tasks_share_a_token_that_nobody_else_knows(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = """
+        print("token", os.environ.get("FLOWSTONE_CLUSTER_TOKEN"), sys.argv[1:])
+        if once("died") and os.environ["TF_CONFIG"].count('"type": "worker"'):
+            sys.exit(1)
+    """
+    monkeypatch.delenv("FLOWSTONE_CLUSTER_TOKEN", raising=False)
+    tokens = []
+    for _ in range(2):
+        ran = run(program, {"ps": 1, "worker": 2}, restarts=2)
+        found = {line.split()[3] for line in ran.screen if " token " in line}
+        assert ran.status == 0 and len(found) == 1, ran.screen
+        tokens += found
+    assert len(set(tokens)) == 2 and all(len(token) >= 32 for token in tokens)
+    assert not any(token in line for token in tokens for line in ran.own)
+    monkeypatch.setenv("FLOWSTONE_CLUSTER_TOKEN", "mine")
+    ran = run(program, {"worker": 1}, restarts=2)
+    assert any(line.endswith("token mine []") for line in ran.screen)
+
+
 def test_flags_are_appended(run: Run) -> None:
     ran = run("print(sys.argv[1], sys.argv[2], task)", {"worker": 2}, with_flags=True)
     assert sorted(ran.screen) == [f"worker/{i} | --job_name=worker --task_index={i} {i}" for i in range(2)]

@@ -160,3 +160,16 @@ def test_a_program_that_cannot_start(folder: Path) -> None:
     output = TaskOutput(description.tasks, folder, io.StringIO(), io.StringIO())
     with pytest.raises(FileNotFoundError, match="/absent"):
         ray_cluster.run_on_ray(description, output, ray_cluster.RaySettings())
+
+
+def test_tasks_share_a_token_and_what_the_driver_says(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = """
+    print(*[os.environ.get("FLOWSTONE_CLUSTER_" + each) for each in ("TOKEN", "SECRETS")], flush=True)
+    """
+    monkeypatch.delenv("FLOWSTONE_CLUSTER_TOKEN", raising=False)
+    _, screen, own = run(folder, text, {"worker": 2})
+    ((token, secrets),) = {tuple(line.split()[2:]) for line in screen}
+    assert len(token) >= 32 and secrets == "None" and token not in own
+    monkeypatch.setenv("FLOWSTONE_CLUSTER_SECRETS", "/there")
+    _, screen, _ = run(folder, text, {"worker": 1})
+    assert screen[0].split()[2:] == ["None", "/there"]

@@ -13,6 +13,7 @@ from flowstone.distributed.launchers.cluster_description import Program, Task
 from flowstone.distributed.launchers.task_environment import (
     check_task,
     parse_tf_config,
+    security_variables,
     share_of_threads,
     task_command,
     task_variables,
@@ -88,6 +89,20 @@ def test_threads_are_shared() -> None:
     assert "OMP_NUM_THREADS" not in task_variables(CLUSTER, Task("ps", 0), None, given={})
 
 
+def test_tasks_know_each_other_by_a_token() -> None:
+    program = Program("p.py")
+    (one,), (other,) = (security_variables(program, {"HOME": "/"}).items() for _ in range(2))
+    assert one[0] == other[0] == "FLOWSTONE_CLUSTER_TOKEN"
+    assert len(one[1]) >= 32 and one[1] != other[1]
+    assert security_variables(Program(""), {}) == {}  # whose users are elsewhere
+    given = {"FLOWSTONE_CLUSTER_TOKEN": "", "FLOWSTONE_CLUSTER_SECRETS": ""}
+    assert security_variables(program, given) == {"FLOWSTONE_CLUSTER_TOKEN": ""}
+    given = {"FLOWSTONE_CLUSTER_SECRETS": "/s", "FLOWSTONE_CLUSTER_NAME": "n"}
+    assert security_variables(program, given | {"HOME": "/"}) == given
+    given["FLOWSTONE_CLUSTER_TOKEN"] = "mine"
+    assert security_variables(Program(""), given) == given
+
+
 def test_commands() -> None:
     task = Task("worker", 1)
     flowstone = [sys.executable, "-m", "flowstone"]
@@ -106,3 +121,5 @@ def test_lines_for_a_shell() -> None:
         tf_config(CLUSTER, task) for task in tasks
     ]
     assert shlex.split(tf_config_lines(Program(""), tasks, CLUSTER)[0])[1:] == []
+    (line,) = tf_config_lines(Program("p.py"), tasks[:1], CLUSTER, "/a b")
+    assert shlex.split(line)[1:] == ["FLOWSTONE_CLUSTER_SECRETS=/a b", "flowstone", "run", "p.py"]

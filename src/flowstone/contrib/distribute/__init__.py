@@ -1,4 +1,4 @@
-"""`tf.contrib.distribute`: strategies of one replica; those of several machines or devices are refused."""
+"""`tf.contrib.distribute`: strategies of one replica a worker; several devices a worker are refused."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ __getattr__, __dir__ = package_names(
         " get_replica_context get_strategy has_distribution_strategy=has_strategy has_strategy"
         " in_cross_replica_context require_replica_context",
         "flowstone.contrib.distribute.step_fn": "Monitor StandardInputStep StandardSingleLossStep Step",
-        "flowstone.contrib.distribute.strategies": "CollectiveAllReduceStrategy DistributeConfig"
-        " MirroredStrategy MultiWorkerAllReduce OneDeviceStrategy ParameterServerStrategy TPUStrategy"
-        " initialize_tpu_system run_standard_tensorflow_server",
+        "flowstone.contrib.distribute.collective_strategy": "CollectiveAllReduceStrategy",
+        "flowstone.contrib.distribute.strategies": "DistributeConfig MirroredStrategy MultiWorkerAllReduce"
+        " OneDeviceStrategy ParameterServerStrategy TPUStrategy initialize_tpu_system"
+        " run_standard_tensorflow_server",
     },
 )

@@ -13,7 +13,6 @@ from flowstone.framework.flags import task_configuration
 from flowstone.framework.refusals import refuse
 
 __all__ = [
-    "CollectiveAllReduceStrategy",
     "DistributeConfig",
     "MirroredStrategy",
     "MultiWorkerAllReduce",
@@ -75,13 +74,6 @@ class ParameterServerStrategy(DistributionStrategy):
 
     def __init__(self, num_gpus_per_worker: int = 0) -> None:
         refuse("tf.contrib.distribute.ParameterServerStrategy", "tf.train.replica_device_setter")
-
-
-class CollectiveAllReduceStrategy(DistributionStrategy):
-    """Replicas on several workers: refused, gradients are added up by an optimiser."""
-
-    def __init__(self, num_gpus_per_worker: int = 0, communication: Any = "AUTO") -> None:
-        refuse("tf.contrib.distribute.CollectiveAllReduceStrategy", "tf.train.SyncReplicasOptimizer")
 
 
 class TPUStrategy(DistributionStrategy):

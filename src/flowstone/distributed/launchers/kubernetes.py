@@ -3,7 +3,8 @@
 A headless Service gives the tasks names; ``worker-0.NAME:2222`` is the address of a worker. A task that ends
 by itself is a Job, restarted as often as the description says; a task that serves is a Deployment of one
 pod, which runs until ``kubectl delete -f``. Each has its place in the cluster in ``TF_CONFIG``, and runs
-``flowstone cluster task``, which fills the program's arguments in.
+``flowstone cluster task``, which fills the program's arguments in. The cluster's token and certificates are
+in a Secret of Kubernetes, which the manifest names; its keys are the files of a folder of secrets.
 """
 
 from __future__ import annotations
@@ -21,7 +22,17 @@ __all__ = ["manifest"]
 _NAME = re.compile(r"[a-z]([a-z0-9-]{0,40}[a-z0-9])?\Z")
 
 
-def manifest(description: ClusterDescription, name: str, image: str, port: int = 2222, gpus: int = 0) -> str:
+_SECRETS = "/etc/flowstone/secrets"
+
+
+def manifest(
+    description: ClusterDescription,
+    name: str,
+    image: str,
+    port: int = 2222,
+    gpus: int = 0,
+    secret: str = "",
+) -> str:
     """The manifest's text, YAML.
 
     Args:
@@ -30,6 +41,8 @@ def manifest(description: ClusterDescription, name: str, image: str, port: int =
         image: a container image with flowstone and the program.
         port: at which each task listens in its pod.
         gpus: of each task.
+        secret: the name of a Secret with the cluster's token and certificates
+            (`distributed/cluster_security.py`); "" for none.
 
     Raises ValueError for a name that Kubernetes does not allow.
     """
@@ -40,6 +53,8 @@ def manifest(description: ClusterDescription, name: str, image: str, port: int =
     documents = [_service(name, port)]
     for task in description.tasks:
         pod = _pod(description, task, name, image, port, gpus, tf_config(cluster, task))
+        if secret:
+            _mount(pod, secret)
         is_server = not description.program.path or description.is_passive(task)
         documents.append(_deployment(name, task, pod) if is_server else _job(description, name, task, pod))
     return "".join("---\n" + "".join(_yaml(document)) for document in documents)
@@ -83,6 +98,14 @@ def _pod(
     if gpus:
         container["resources"] = {"limits": {"nvidia.com/gpu": gpus}}
     return {"hostname": _host(task), "subdomain": name, "containers": [container]}
+
+
+def _mount(pod: dict[str, Any], secret: str) -> None:
+    """Has the pod's container find the cluster's secrets."""
+    (container,) = pod["containers"]
+    container["env"].append({"name": "FLOWSTONE_CLUSTER_SECRETS", "value": _SECRETS})
+    container["volumeMounts"] = [{"name": "secrets", "mountPath": _SECRETS, "readOnly": True}]
+    pod["volumes"] = [{"name": "secrets", "secret": {"secretName": secret}}]
 
 
 def _command(program: Program) -> list[str]:

@@ -21,7 +21,12 @@ from flowstone.distributed.launchers.loopback_ports import HeldPort, hold_ports,
 from flowstone.distributed.launchers.orphan_guard import OrphanGuard
 from flowstone.distributed.launchers.outcome import ClusterOutcome, TaskOutcome, failure_text
 from flowstone.distributed.launchers.supervision import End, Instruction, Start, Supervision, exit_status_of
-from flowstone.distributed.launchers.task_environment import share_of_threads, task_command, task_variables
+from flowstone.distributed.launchers.task_environment import (
+    security_variables,
+    share_of_threads,
+    task_command,
+    task_variables,
+)
 from flowstone.distributed.launchers.task_output import TaskOutput
 from flowstone.distributed.launchers.task_process import TaskProcess
 from flowstone.framework.flags import environment
@@ -90,6 +95,7 @@ class _LocalCluster:
         self._supervision = Supervision(description)
         self._selector = selectors.DefaultSelector()
         self._runs: dict[Task, _Run] = {}
+        self._security = security_variables(description.program, environment())
 
     def run(self, is_last: bool) -> ClusterOutcome:
         """Runs it to its end; raises _PortTaken instead of a failure, unless it `is_last`."""
@@ -124,7 +130,7 @@ class _LocalCluster:
         threads = share_of_threads(self._description.threads, _cores(), len(self._runs))
         given = environment()
         others = given if self._description.threads is None else {}  # who says how many means it
-        variables = given | task_variables(cluster, task, threads, others)
+        variables = given | self._security | task_variables(cluster, task, threads, others)
         command = task_command(self._description.program, task, cluster)
         run.port.release()
         run.process = TaskProcess(command, variables, self._guard, self._grace_s)

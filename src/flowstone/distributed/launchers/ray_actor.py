@@ -48,8 +48,10 @@ class TaskActor:
         cluster: Mapping[str, Sequence[str]],
         threads: int,
         folder: str | None,
+        security: Mapping[str, str],
     ) -> int:
-        """Starts the program, in `folder` or where Ray has put this actor; ends the process before it.
+        """Starts the program, in `folder` or where Ray has put this actor, with the variables `security`
+        (`security_variables`); ends the process before it.
 
         Returns the process's number. ValueError for arguments that name the hosts of a job that is not there,
         FileNotFoundError for a folder that this machine does not have.
@@ -60,7 +62,7 @@ class TaskActor:
             self._unheard += self._process.read_rest()
             self._process.close()
         # What Ray has set for the number of threads is no wish of anybody's.
-        variables = environment() | task_variables(cluster, task, threads, given={})
+        variables = {**environment(), **security, **task_variables(cluster, task, threads, given={})}
         assert self._port is not None
         self._port.release()
         self._process = TaskProcess(command, variables, self._guard, self._grace_s, folder)

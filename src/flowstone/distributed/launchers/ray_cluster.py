@@ -25,8 +25,9 @@ from flowstone.distributed.launchers.interrupts import Interrupts
 from flowstone.distributed.launchers.outcome import ClusterOutcome, TaskOutcome, failure_text
 from flowstone.distributed.launchers.ray_actor import TaskActor
 from flowstone.distributed.launchers.supervision import End, Instruction, Start, Supervision, exit_status_of
-from flowstone.distributed.launchers.task_environment import share_of_threads
+from flowstone.distributed.launchers.task_environment import security_variables, share_of_threads
 from flowstone.distributed.launchers.task_output import TaskOutput
+from flowstone.framework.flags import environment
 
 __all__ = ["RaySettings", "run_on_ray"]
 
@@ -110,6 +111,7 @@ class _RayCluster:
         self._interrupts = interrupts
         self._supervision = Supervision(description)
         self._runs = {task: _Run() for task in description.tasks}
+        self._security = security_variables(description.program, environment())
         nodes = [node["NodeID"] for node in ray.nodes() if node["Alive"]]
         self._only_node = nodes[0] if len(nodes) == 1 else None
 
@@ -186,12 +188,11 @@ class _RayCluster:
         beside = sum(_host(each) == host for each in self._runs.values())
         threads = share_of_threads(self._description.threads, run.cores, beside)
         folder = os.getcwd() if self._settings.folder is None else None
+        program = self._description.program
         try:
             if run.news is not None:  # of the process before
                 self._output.show(task, ray.get(run.news)[0])
-            run.pid = ray.get(
-                run.actor.start.remote(self._description.program, task, cluster, threads, folder)
-            )
+            run.pid = ray.get(run.actor.start.remote(program, task, cluster, threads, folder, self._security))
         except ray.exceptions.RayActorError:
             self._ended(task, _LOST, is_lost=True)
             return

@@ -7,11 +7,15 @@
 
 `tf.estimator.RunConfig`, `tf.contrib.learn.RunConfig` and cluster resolvers read it. A cluster with a
 `master` also gets ``"environment": "cloud"``, by which `tf.contrib.learn` knows that the master leads.
+
+Who may speak to the tasks is in their environment as well (`distributed/cluster_security.py`), never on a
+command line, which others can read.
 """
 
 from __future__ import annotations
 
 import json
+import secrets
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
@@ -23,6 +27,7 @@ from flowstone.distributed.launchers.program_arguments import task_arguments
 __all__ = [
     "check_task",
     "parse_tf_config",
+    "security_variables",
     "share_of_threads",
     "task_command",
     "task_variables",
@@ -30,6 +35,7 @@ __all__ = [
     "tf_config_lines",
 ]
 
+_TOKEN, _SECRETS, _NAME = (f"FLOWSTONE_CLUSTER_{each}" for each in ("TOKEN", "SECRETS", "NAME"))
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -86,6 +92,18 @@ def task_variables(
     return variables
 
 
+def security_variables(program: Program, given: Mapping[str, str]) -> dict[str, str]:
+    """What the environment of all tasks says of the cluster's token and certificates: what `given` says, the
+    launcher's own. If that is nothing, a token made for this cluster, by which its tasks alone know each
+    other; but plain servers are for programs elsewhere, which could not know it."""
+    found = {name: given[name] for name in (_SECRETS, _NAME) if given.get(name)}
+    if _TOKEN in given:  # also an empty one, by which somebody says that there is none
+        found[_TOKEN] = given[_TOKEN]
+    if program.path and _TOKEN not in found and _SECRETS not in found:
+        found[_TOKEN] = secrets.token_urlsafe(24)
+    return found
+
+
 def task_command(program: Program, task: Task, cluster: Mapping[str, Sequence[str]]) -> list[str]:
     """The command line of a task: its program, or a plain server."""
     flowstone = (sys.executable, "-m", "flowstone")
@@ -102,9 +120,11 @@ def share_of_threads(threads: int | None, cores: int, tasks: int) -> int:
 
 
 def tf_config_lines(
-    program: Program, tasks: Sequence[Task], cluster: Mapping[str, Sequence[str]]
+    program: Program, tasks: Sequence[Task], cluster: Mapping[str, Sequence[str]], secrets_folder: str = ""
 ) -> list[str]:
-    """A line for a shell for each task: ``TF_CONFIG`` and, with a program, the command after it."""
+    """A line for a shell for each task: ``TF_CONFIG``, where the secrets are if they are in a folder and,
+    with a program, the command after it."""
+    folder = [f"{_SECRETS}={shlex.quote(secrets_folder)}"] if secrets_folder else []
     lines = []
     for task in tasks:
         command = []
@@ -112,5 +132,5 @@ def tf_config_lines(
             arguments = task_arguments(program, task, cluster)
             command = ["flowstone", "run", *(["-m"] if program.as_module else []), program.path, *arguments]
         setting = f"TF_CONFIG={shlex.quote(tf_config(cluster, task))}"
-        lines.append(" ".join([setting, *map(shlex.quote, command)]))
+        lines.append(" ".join([setting, *folder, *map(shlex.quote, command)]))
     return lines

@@ -1,0 +1,225 @@
+"""`CollectiveAllReduceStrategy`: a replica on each worker, whose gradients are added up by collective
+operations.
+
+Each worker runs the same program, in a graph and a session of its own. Variables of the strategy's scope
+begin with the first worker's values. Optimisers apply the sum of the workers' gradients, so the variables
+stay equal; for the mean, a program divides its loss by `num_replicas_in_sync`, as with TensorFlow's.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import flowstone as tf
+from flowstone.contrib.distribute.distribute_lib import (
+    DistributionStrategy,
+    InputContext,
+    ReduceOp,
+    ReplicaContext,
+    StrategyExtended,
+    _checked,
+    _FunctionIterator,
+    _InputIterator,
+)
+from flowstone.framework.flags import task_configuration
+from flowstone.framework.refusals import refuse
+from flowstone.ops.collectives import collective_ops
+from flowstone.training.gradient_reduction import reducing_gradients
+
+__all__ = ["CollectiveAllReduceStrategy"]
+
+_GROUP = 1
+_SENT = ("bool", "float16", "float32", "float64", "int32", "int64")
+_JOBS = ("chief", "master", "worker")
+
+
+class _Workers:
+    """The group of the workers: this one's job, task and rank, and how many there are. `instances` are the
+    numbers of its operations, given out in the order in which the workers' equal programs ask."""
+
+    def __init__(self, cluster: Any, task_type: str | None, task_id: int | None) -> None:
+        tasks = {} if not cluster else tf.train.ClusterSpec(cluster).as_dict()
+        counts = {job: len(tasks[job]) for job in _JOBS if job in tasks}
+        self.job, self.task = task_type or "worker", task_id or 0
+        self.size = sum(counts.values()) or 1
+        if counts and self.job not in counts:
+            raise ValueError(f"{self.job} is none of the jobs that train: {', '.join(counts)}")
+        before = itertools.takewhile(lambda job: job != self.job, counts)
+        self.rank = sum(counts[job] for job in before) + self.task if counts else 0
+        self.leader = f"/job:{next(iter(counts))}/task:0" if counts else ""
+        self.place = f"/job:{self.job}/task:{self.task}" if counts else ""
+        self.instances = itertools.count(1)
+
+    def reduced(self, value: Any, reduce_op: ReduceOp) -> Any:
+        """The sum or the mean of a value, a tensor or IndexedSlices, over the workers."""
+        if self.size == 1:
+            return value
+        value = tf.convert_to_tensor(value)
+        final = "Div" if reduce_op == ReduceOp.MEAN else "Id"
+        return collective_ops.all_reduce(value, self.size, _GROUP, next(self.instances), "Add", final)
+
+    def first_of(self, value: Any) -> Any:
+        """The first worker's value."""
+        value, instance = tf.convert_to_tensor(value), next(self.instances)
+        if not value.shape.is_fully_defined():
+            raise ValueError(f"The shape of {value.name}, from which a variable begins, must be known")
+        keys = self.size, _GROUP, instance
+        if self.rank == 0:
+            return collective_ops.broadcast_send(value, value.shape, value.dtype, *keys)
+        return collective_ops.broadcast_recv(value.shape, value.dtype, *keys)
+
+
+class _Replica(ReplicaContext):
+    """A worker's replica."""
+
+    def all_reduce(self, reduce_op: Any, value: Any) -> Any:
+        """The sum or the mean of a value, or a structure of them, over the workers."""
+        return self.strategy.extended.reduce_to(reduce_op, value, None)
+
+
+class _Extended(StrategyExtended):
+    experimental_between_graph = True
+
+    def __init__(self, device: str, workers: _Workers) -> None:
+        super().__init__(device)
+        self.workers = workers
+
+    @property
+    def should_checkpoint(self) -> bool:  # type: ignore[override]
+        """Whether this worker writes checkpoints: the first one does."""
+        return self.workers.rank == 0
+
+    @property
+    def should_save_summary(self) -> bool:  # type: ignore[override]
+        """Whether this worker writes summaries: the first one does."""
+        return self.workers.rank == 0
+
+    def call_for_each_replica(
+        self, strategy: DistributionStrategy, fn: Callable[..., Any], args: Sequence[Any], kwargs: Any
+    ) -> Any:
+        """What `fn` gives for these arguments on this worker."""
+        with tf.device(self.device), _Replica(strategy, self.workers.rank):
+            return fn(*args, **(kwargs or {}))
+
+    def reduce_to(self, reduce_op: Any, value: Any, destinations: Any) -> Any:
+        """The sum or the mean of a value, or a structure of them, over the workers."""
+        kind = _checked(reduce_op)
+        return tf.nest.map_structure(lambda each: self.workers.reduced(each, kind), value)
+
+
+class CollectiveAllReduceStrategy(DistributionStrategy):
+    """A replica on each worker of the cluster that TF_CONFIG or `configure` says; without one, here alone.
+
+    A session needs the configuration of `update_config_proto`, and all workers initialise variables, at the
+    same time.
+
+    Args:
+        num_gpus_per_worker: 0 or 1.
+        communication: taken, and not needed.
+
+    Raises NotInGraphModeError for several GPUs a worker, ValueError for a job that does not train.
+    """
+
+    def __init__(self, num_gpus_per_worker: int = 0, communication: Any = "AUTO") -> None:
+        if num_gpus_per_worker > 1:
+            refuse(
+                "tf.contrib.distribute.CollectiveAllReduceStrategy with several GPUs a worker",
+                "tf.train.Server, with a worker for each GPU",
+            )
+        self._kind = "GPU" if num_gpus_per_worker else "CPU"
+        given = json.loads(task_configuration() or "{}")
+        task = given.get("task", {})
+        super().__init__(self._made(given.get("cluster"), task.get("type"), task.get("index")))
+
+    def _made(self, cluster: Any, task_type: str | None, task_id: Any) -> _Extended:
+        workers = _Workers(cluster, task_type, None if task_id is None else int(task_id))
+        return _Extended(f"{workers.place}/device:{self._kind}:0", workers)
+
+    @property
+    def num_replicas_in_sync(self) -> int:
+        """The number of workers."""
+        size: int = self.extended.workers.size
+        return size
+
+    @contextmanager
+    def scope(self) -> Iterator[DistributionStrategy]:
+        """As of every strategy; variables begin with the first worker's values, and optimisers apply the sum
+        of the workers' gradients."""
+        with ExitStack() as stack:
+            is_outermost = tf.contrib.distribute.get_strategy() is not self
+            stack.enter_context(super().scope())
+            if is_outermost and self.num_replicas_in_sync > 1:
+                stack.enter_context(tf.variable_creator_scope(self._variable))
+                stack.enter_context(reducing_gradients(self._summed))
+            yield self
+
+    def _variable(self, next_creator: Callable[..., Any], **arguments: Any) -> Any:
+        """A variable; one that all workers share begins with the first one's value."""
+        given, kind = arguments.get("initial_value"), arguments.get("dtype")
+        is_local = tf.GraphKeys.LOCAL_VARIABLES in (arguments.get("collections") or ())
+        if given is None or is_local:
+            return next_creator(**arguments)
+
+        def initial_value() -> Any:
+            value = tf.convert_to_tensor(given() if callable(given) else given, kind)
+            return self.extended.workers.first_of(value) if value.dtype.name in _SENT else value
+
+        arguments["initial_value"] = initial_value
+        return next_creator(**arguments)
+
+    def _summed(self, pairs: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+        workers = self.extended.workers
+        return [
+            (None if gradient is None else workers.reduced(gradient, ReduceOp.SUM), variable)
+            for gradient, variable in pairs
+        ]
+
+    def reduce(self, reduce_op: Any, value: Any, axis: int | None = None) -> Any:
+        """The sum or the mean of a value over the workers, and over an axis if one is given."""
+        return self.extended.reduce_to(reduce_op, super().reduce(reduce_op, value, axis), None)
+
+    def make_input_fn_iterator(
+        self, input_fn: Callable[[InputContext], Any], replication_mode: Any = "PER_WORKER"
+    ) -> Any:
+        """An iterator over what `input_fn` makes, which the `InputContext` tells which worker it is for."""
+        workers = self.extended.workers
+        made = input_fn(InputContext(workers.size, workers.rank, workers.size))
+        return _FunctionIterator(made) if callable(made) else _InputIterator(made)
+
+    def make_dataset_iterator(self, dataset: Any) -> Any:
+        """Refused with several workers: which part is whose has to be said."""
+        return super().make_dataset_iterator(self.experimental_distribute_dataset(dataset))
+
+    def experimental_distribute_dataset(self, dataset: Any) -> Any:
+        """Refused with several workers: which part is whose has to be said."""
+        if self.num_replicas_in_sync > 1:
+            refuse(
+                "experimental_distribute_dataset with several workers",
+                "make_input_fn_iterator and Dataset.shard",
+            )
+        return dataset
+
+    def update_config_proto(self, config_proto: Any) -> Any:
+        """The configuration of this worker's sessions: a copy, with the leader of the collective operations,
+        and no devices but this worker's."""
+        copy = super().update_config_proto(config_proto)
+        workers = self.extended.workers
+        if workers.size > 1:
+            copy.experimental.collective_group_leader = workers.leader
+            del copy.device_filters[:]
+            copy.device_filters.append(workers.place)
+        return copy
+
+    def configure(
+        self, session_config: Any = None, cluster_spec: Any = None, task_type: Any = None, task_id: Any = None
+    ) -> None:
+        """Takes its place in a cluster, before anything is built; changes `session_config` as
+        `update_config_proto` does."""
+        if cluster_spec:
+            self._extended = self._made(cluster_spec, task_type, task_id)
+        if session_config is not None:
+            session_config.CopyFrom(self.update_config_proto(session_config))

@@ -1,0 +1,1 @@
+"""Clusters of element-wise nodes as machine code."""

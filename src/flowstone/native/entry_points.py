@@ -1,0 +1,191 @@
+"""Functions of Python around machine code: built-ins that take tensors and return tensors.
+
+``entry_code`` is the text of a function with CPython's fast calling convention. It looks whether each
+argument is a tensor of the type, size and layout that the code is for; if one is not, it calls with the same
+arguments what the built-in carries as its `self`, a function of Python that does the same. Results are a
+tuple of new tensors, of which the first may be the argument that is overwritten.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from flowstone.native import host
+from flowstone.native.clusters import Array
+
+__all__ = ["builtin", "entry_code"]
+
+_CODES = {"uint8": 0, "int8": 1, "int16": 2, "int32": 3, "int64": 4, "float32": 6, "float64": 7, "bool": 11}
+_CPU = 0
+_METH_FASTCALL = 0x80
+_WRAP = "_Z16THPVariable_WrapRKN2at10TensorBaseE"
+_DECLARATIONS = {
+    "aoti_torch_get_data_ptr": "declare i32 @aoti_torch_get_data_ptr(ptr, ptr)",
+    "aoti_torch_get_numel": "declare i32 @aoti_torch_get_numel(ptr, ptr)",
+    "aoti_torch_get_dtype": "declare i32 @aoti_torch_get_dtype(ptr, ptr)",
+    "aoti_torch_is_contiguous": "declare i32 @aoti_torch_is_contiguous(ptr, ptr)",
+    "aoti_torch_empty_strided": "declare i32 @aoti_torch_empty_strided(i64, ptr, ptr, i32, i32, i32, ptr)",
+    "aoti_torch_delete_tensor_object": "declare i32 @aoti_torch_delete_tensor_object(ptr)",
+    _WRAP: f"declare ptr @{_WRAP}(ptr)",
+    "PyObject_Vectorcall": "declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)",
+    "PyTuple_New": "declare ptr @PyTuple_New(i64)",
+    "PyTuple_SetItem": "declare i32 @PyTuple_SetItem(ptr, i64, ptr)",
+    "PyEval_SaveThread": "declare ptr @PyEval_SaveThread()",
+    "PyEval_RestoreThread": "declare void @PyEval_RestoreThread(ptr)",
+    "Py_IncRef": "declare void @Py_IncRef(ptr)",
+    "flowstone_tensor_type": "@flowstone_tensor_type = external global i8",
+}
+
+
+def entry_code(
+    name: str,
+    inputs: Sequence[Array],
+    outputs: Sequence[Array],
+    overwritten: int | None,
+    frees_lock: bool,
+    declarations: dict[str, str],
+) -> str:
+    """The text of the function `name`, which calls ``run`` with the addresses of the inputs and outputs.
+
+    `overwritten`: the input that is also the first output, if there is one. `frees_lock`: other threads of
+    Python may run meanwhile.
+    """
+    declarations.update(_DECLARATIONS)
+    writer = _Entry(name, len(inputs), outputs, overwritten)
+    for i, array in enumerate(inputs):
+        writer.take(i, array)
+    for i, array in enumerate(outputs):
+        if i or overwritten is None:
+            writer.make(i, array)
+    writer.run(frees_lock)
+    writer.give()
+    body = "\n".join(writer.lines)
+    head = f"define ptr @{name}(ptr %self, ptr %args, i64 %n) {{\nentry:"
+    other = "other:\n %fallback = call ptr @PyObject_Vectorcall(ptr %self, ptr %args, i64 %n, ptr null)"
+    return f"{writer.constants()}\n{head}\n{body}\n{other}\n ret ptr %fallback\n}}"
+
+
+class _Entry:
+    def __init__(self, name: str, count: int, outputs: Sequence[Array], overwritten: int | None) -> None:
+        self.name, self.count, self.outputs, self.overwritten = name, count, outputs, overwritten
+        self.lines = [
+            f" %a = alloca [{count + len(outputs)} x ptr]",
+            " %long = alloca i64",
+            " %short = alloca i32",
+            " %flag = alloca i8",
+            *[f" %h{i} = alloca ptr" for i in range(len(outputs))],
+        ]
+        self.blocks = 0
+
+    def constants(self) -> str:
+        """The sizes and strides of the outputs."""
+        lines = []
+        for i, array in enumerate(self.outputs):
+            strides = [math.prod(array.dims[j + 1 :]) for j in range(len(array.dims))]
+            for word, numbers in (("sizes", array.dims), ("strides", strides)):
+                content = ", ".join([f"i64 {number}" for number in numbers])
+                lines.append(f"@{self.name}_{word}{i} = internal constant [{len(numbers)} x i64] [{content}]")
+        return "\n".join(lines)
+
+    def unless(self, condition: str) -> None:
+        """Goes on if the condition holds; else the other function does the work."""
+        self.blocks += 1
+        self.lines += [f" br i1 {condition}, label %go{self.blocks}, label %other", f"go{self.blocks}:"]
+
+    def take(self, i: int, array: Array) -> None:
+        """Checks an argument, and notes its address."""
+        add = self.lines.append
+        add(f" %p{i} = getelementptr ptr, ptr %args, i64 {i}")
+        add(f" %o{i} = load ptr, ptr %p{i}")
+        add(f" %y{i} = getelementptr i8, ptr %o{i}, i64 8")
+        add(f" %z{i} = load ptr, ptr %y{i}")
+        add(f" %is{i} = icmp eq ptr %z{i}, @flowstone_tensor_type")
+        self.unless(f"%is{i}")
+        add(f" %w{i} = getelementptr i8, ptr %o{i}, i64 {host.HANDLE_OFFSET}")
+        self.compare(i, "n", "aoti_torch_get_numel", "%long", "i64", math.prod(array.dims))
+        self.compare(i, "t", "aoti_torch_get_dtype", "%short", "i32", _CODES[array.dtype])
+        if math.prod(array.dims) > 1:
+            self.compare(i, "c", "aoti_torch_is_contiguous", "%flag", "i8", 1)
+        add(f" %d{i} = getelementptr ptr, ptr %a, i64 {i}")
+        add(f" %x{i} = call i32 @aoti_torch_get_data_ptr(ptr %w{i}, ptr %d{i})")
+
+    def compare(self, i: int, letter: str, function: str, place: str, kind: str, expected: int) -> None:
+        """Checks that what a function says of argument i is what is expected."""
+        self.lines += [
+            f" %{letter}e{i} = call i32 @{function}(ptr %w{i}, ptr {place})",
+            f" %{letter}v{i} = load {kind}, ptr {place}",
+            f" %{letter}q{i} = icmp eq {kind} %{letter}v{i}, {expected}",
+        ]
+        self.unless(f"%{letter}q{i}")
+
+    def make(self, i: int, array: Array) -> None:
+        """Makes a new tensor, and notes its address."""
+        self.lines += [
+            f" %me{i} = call i32 @aoti_torch_empty_strided(i64 {len(array.dims)}, ptr @{self.name}_sizes{i}, "
+            f"ptr @{self.name}_strides{i}, i32 {_CODES[array.dtype]}, i32 {_CPU}, i32 -1, ptr %h{i})",
+            f" %mq{i} = icmp eq i32 %me{i}, 0",
+        ]
+        self.unless(f"%mq{i}")
+        self.lines += [
+            f" %mh{i} = load ptr, ptr %h{i}",
+            f" %md{i} = getelementptr ptr, ptr %a, i64 {self.count + i}",
+            f" %mx{i} = call i32 @aoti_torch_get_data_ptr(ptr %mh{i}, ptr %md{i})",
+        ]
+
+    def run(self, frees_lock: bool) -> None:
+        if self.overwritten is not None:
+            self.lines += [
+                f" %wp = load ptr, ptr %d{self.overwritten}",
+                f" %wd = getelementptr ptr, ptr %a, i64 {self.count}",
+                " store ptr %wp, ptr %wd",
+            ]
+        if frees_lock:
+            self.lines.append(" %state = call ptr @PyEval_SaveThread()")
+        self.lines.append(" call void @run(ptr %a)")
+        if frees_lock:
+            self.lines.append(" call void @PyEval_RestoreThread(ptr %state)")
+
+    def give(self) -> None:
+        """Returns the tuple of outputs."""
+        results = []
+        for i in range(len(self.outputs)):
+            if i == 0 and self.overwritten is not None:
+                self.lines.append(f" call void @Py_IncRef(ptr %o{self.overwritten})")
+                results.append(f"%o{self.overwritten}")
+                continue
+            self.lines += [
+                f" %r{i} = call ptr @{_WRAP}(ptr %mh{i})",
+                f" %rd{i} = call i32 @aoti_torch_delete_tensor_object(ptr %mh{i})",
+            ]
+            results.append(f"%r{i}")
+        self.lines.append(f" %tuple = call ptr @PyTuple_New(i64 {len(results)})")
+        for i, result in enumerate(results):
+            self.lines.append(f" %ts{i} = call i32 @PyTuple_SetItem(ptr %tuple, i64 {i}, ptr {result})")
+        self.lines.append(" ret ptr %tuple")
+
+
+class _Definition(ctypes.Structure):
+    """CPython's PyMethodDef."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("document", ctypes.c_char_p),
+    )
+
+
+_kept: list[Any] = []
+_new = ctypes.pythonapi.PyCFunction_NewEx
+_new.restype, _new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+
+
+def builtin(name: str, address: int, other: Callable[..., Any]) -> Callable[..., Any]:
+    """The function of Python whose code is at this address, which must stay loaded; `other` is what it calls
+    for arguments that the code is not for."""
+    definition = _Definition(name.encode(), address, _METH_FASTCALL, None)
+    _kept.append(definition)
+    return _new(ctypes.addressof(definition), other, None)  # type: ignore[no-any-return]

@@ -1,0 +1,139 @@
+"""What this processor, this Python and this torch offer to machine code: vector width and addresses.
+
+`reason()` says why there is no native tier here: an empty text where there is one. Then `lanes()` float32
+numbers make up the vectors that are fastest, `symbols()` are the addresses that native code may call, and
+`has(name)` tells of the optional ones among them. The tier needs CPython with its lock, llvmlite, and a torch
+whose tensors are found where they were (`_check`): a Python object of a tensor holds, after its two words,
+the handle that torch's stable C functions take.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import importlib.util
+import pathlib
+import sys
+
+import torch
+
+__all__ = ["HANDLE_OFFSET", "has", "lanes", "reason", "symbols"]
+
+HANDLE_OFFSET = 16
+"""Bytes from a tensor's Python object to its handle."""
+
+_WRAP = "_Z16THPVariable_WrapRKN2at10TensorBaseE"
+_NEEDED = (
+    "aoti_torch_get_data_ptr",
+    "aoti_torch_get_numel",
+    "aoti_torch_get_dtype",
+    "aoti_torch_is_contiguous",
+    "aoti_torch_empty_strided",
+    "aoti_torch_delete_tensor_object",
+    _WRAP,
+    "PyObject_Vectorcall",
+    "PyTuple_New",
+    "PyTuple_SetItem",
+    "Py_IncRef",
+    "PyEval_SaveThread",
+    "PyEval_RestoreThread",
+)
+_OPTIONAL = ("GOMP_parallel", "omp_get_thread_num", "omp_get_num_threads", "omp_get_max_threads")
+_SLEEF = ("exp", "expm1", "log", "log1p", "sin", "cos", "tan", "tanh", "sinh", "cosh", "asin", "acos", "atan")
+_SLEEF_15 = ("erfc",)
+_SLEEF_MORE = ("asinh", "acosh", "atanh", "erf", "pow", "atan2")
+
+
+@functools.cache
+def _libraries() -> list[ctypes.CDLL]:
+    folder = pathlib.Path(torch.__file__).parent / "lib"
+    names = [
+        path
+        for path in sorted(folder.glob("*"))
+        if path.name.startswith(("libgomp", "libtorch_cpu.", "libtorch_python."))
+    ]
+    found: list[ctypes.CDLL] = []
+    for path in names:
+        try:
+            found.append(ctypes.CDLL(str(path)))
+        except OSError:
+            continue
+    return [*found, ctypes.pythonapi, ctypes.CDLL(None)]
+
+
+def _address(name: str) -> int | None:
+    for library in _libraries():
+        try:
+            return ctypes.cast(getattr(library, name), ctypes.c_void_p).value
+        except AttributeError:
+            continue
+    return None
+
+
+@functools.cache
+def symbols() -> dict[str, int]:
+    """The addresses of functions of torch and Python by their names, as far as they exist, and that of the
+    type of tensors, ``flowstone_tensor_type``."""
+    names = [*_NEEDED, *_OPTIONAL]
+    for kind, width in (("f", lanes()), ("d", lanes() // 2)):
+        names += [f"Sleef_{name}{kind}{width}_u10" for name in (*_SLEEF, *_SLEEF_MORE)]
+        names += [f"Sleef_{name}{kind}{width}_u15" for name in _SLEEF_15]
+    found = {name: address for name in names if (address := _address(name)) is not None}
+    return {**found, "flowstone_tensor_type": id(torch.Tensor)}
+
+
+def has(name: str) -> bool:
+    """Whether native code may call this function."""
+    return name in symbols()
+
+
+@functools.cache
+def features() -> tuple[str, str]:
+    """The processor's name and features, as LLVM calls them."""
+    from llvmlite import binding
+
+    return binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
+
+
+@functools.cache
+def lanes() -> int:
+    """How many float32 numbers a vector has."""
+    found = features()[1].split(",")
+    if "+avx512f" in found:
+        return 16
+    return 8 if "+avx2" in found else 4
+
+
+@functools.cache
+def reason() -> str:
+    """Why nothing can be compiled here; empty if it can."""
+    if sys.implementation.name != "cpython" or not getattr(sys, "_is_gil_enabled", lambda: True)():
+        return "native code needs CPython with its global lock"
+    if ctypes.sizeof(ctypes.c_void_p) != 8 or sys.byteorder != "little":
+        return "native code needs a little-endian processor of 64 bits"
+    if importlib.util.find_spec("llvmlite") is None:
+        return "the package llvmlite is not installed"
+    missing = [name for name in _NEEDED if not has(name)]
+    if missing:
+        return f"this build of torch has no {missing[0]}"
+    return _check()
+
+
+def _check() -> str:
+    """Whether a tensor's handle is where it is expected: what is found through it is what the tensor says."""
+    tensor = torch.arange(6, dtype=torch.float32)
+    get = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64))
+    read = get(symbols()["aoti_torch_get_numel"])
+    size = object.__basicsize__
+    if size != HANDLE_OFFSET or tensor.__sizeof__() < size + 8:
+        return "objects of this Python have another layout"
+    handle = ctypes.c_int64.from_address(id(tensor) + HANDLE_OFFSET).value
+    if handle % 8 or handle == 0:
+        return "tensors of this build of torch have another layout"
+    count, place = ctypes.c_int64(), ctypes.c_int64()
+    find = get(symbols()["aoti_torch_get_data_ptr"])
+    if read(id(tensor) + HANDLE_OFFSET, ctypes.byref(count)) or count.value != 6:
+        return "tensors of this build of torch have another layout"
+    if find(id(tensor) + HANDLE_OFFSET, ctypes.byref(place)) or place.value != tensor.data_ptr():
+        return "tensors of this build of torch have another layout"
+    return ""

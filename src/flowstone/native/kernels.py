@@ -1,0 +1,161 @@
+"""Kernels of clusters: functions that work at once by ATen, and by machine code from the time it is compiled.
+
+``kernel_of(cluster, otherwise)`` gives a `NativeKernel`, which may be called. It calls `otherwise`, a
+function of Python that computes the cluster by ATen's operations, until a plan has used it a second time and
+a thread of its own has compiled the code. Then the built-in function itself is put into the globals of the
+generated code (`NativeKernel.replace_in`), so that no step asks which of the two it is. Equal clusters are
+compiled once a process. ``FLOWSTONE_NATIVE=2`` compiles at plan time, 0 never.
+"""
+
+from __future__ import annotations
+
+import atexit
+import queue
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+from flowstone.framework import flags
+from flowstone.native import compiler, host
+from flowstone.native.clusters import Array, Cluster
+from flowstone.native.entry_points import builtin, entry_code
+from flowstone.native.loop_code import loop_code
+
+__all__ = ["NativeKernel", "is_on", "kernel_of", "overwritable", "source_of", "wait_until_compiled"]
+
+_TEAM_WORK = 200_000.0  # additions from which waking a team of threads pays
+_LOCK_WORK = 1_000_000.0  # additions from which giving the lock to other threads of Python pays
+
+
+def is_on() -> bool:
+    """Whether clusters are compiled in this process."""
+    return flags.NATIVE > 0 and not host.reason()
+
+
+class NativeKernel:
+    """A function of the cluster's inputs, and what it becomes."""
+
+    def __init__(self, cluster: Cluster, otherwise: Callable[..., Any], overwritten: int | None) -> None:
+        self.cluster, self.otherwise, self.overwritten = cluster, otherwise, overwritten
+        self.__name__ = "native"
+        self._current = otherwise
+        self._places: list[tuple[dict[str, Any], str]] = []
+        self._calls = 0
+        self._lock = threading.Lock()
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether it runs machine code."""
+        return self._current is not self.otherwise
+
+    def __call__(self, *inputs: Any) -> Any:
+        """The tuple of outputs."""
+        self._calls += 1
+        if self._calls == 2:
+            _compile_later(self)
+        return self._current(*inputs)
+
+    def replace_in(self, names: dict[str, Any], name: str) -> None:
+        """Has the machine code stand for itself under this name, from when it is there."""
+        with self._lock:
+            if self.is_compiled:
+                names[name] = self._current
+            else:
+                self._places.append((names, name))
+
+    def compile(self) -> None:
+        """Compiles the cluster now."""
+        module = _module_of(self.cluster)
+        name = _entry_name(self.overwritten)
+        compiled = builtin("native", module.address(name), self.otherwise)
+        with self._lock:
+            self._current = compiled
+            for names, place in self._places:
+                if names.get(place) is self:
+                    names[place] = compiled
+            self._places.clear()
+
+
+def kernel_of(
+    cluster: Cluster, otherwise: Callable[..., Any], overwritten: int | None = None
+) -> NativeKernel:
+    """A function of Python that computes the cluster; `overwritten`: the input whose memory the first output
+    is left in, one of `overwritable`.
+    """
+    kernel = NativeKernel(cluster, otherwise, overwritten)
+    if flags.NATIVE > 1:
+        kernel.compile()
+    return kernel
+
+
+def overwritable(cluster: Cluster) -> list[int]:
+    """The inputs whose memory the first output may take."""
+    dtype = cluster.dtype(cluster.outputs[0])
+    return [i for i, array in enumerate(cluster.inputs) if array == Array(dtype, cluster.dims)]
+
+
+# ---- compilation
+
+_modules: dict[Cluster, compiler.Module] = {}
+_waiting: queue.Queue[NativeKernel | None] = queue.Queue()
+_thread_lock = threading.Lock()
+_threads: list[threading.Thread] = []
+_ending = threading.Event()
+
+
+def _entry_name(overwritten: int | None) -> str:
+    return "new" if overwritten is None else f"over{overwritten}"
+
+
+def source_of(cluster: Cluster) -> str:
+    """LLVM's text of the cluster's functions: ``new``, and ``over0`` … that overwrite an input."""
+    declarations: dict[str, str] = {}
+    outputs = [Array(cluster.dtype(i), cluster.dims) for i in cluster.outputs]
+    parts = [loop_code(cluster, _TEAM_WORK, declarations)]
+    for overwritten in (None, *overwritable(cluster)):
+        name, frees_lock = _entry_name(overwritten), cluster.work >= _LOCK_WORK
+        parts.append(entry_code(name, cluster.inputs, outputs, overwritten, frees_lock, declarations))
+    return "\n".join([*declarations.values(), *parts])
+
+
+def _module_of(cluster: Cluster) -> compiler.Module:
+    found = _modules.get(cluster)
+    if found is None:
+        names = [_entry_name(i) for i in (None, *overwritable(cluster))]
+        found = _modules[cluster] = compiler.compiled(source_of(cluster), names)
+    return found
+
+
+def _compile_later(kernel: NativeKernel) -> None:
+    _waiting.put(kernel)
+    with _thread_lock:
+        if not _threads:
+            _threads.append(threading.Thread(target=_compile_all, name="flowstone-native", daemon=True))
+            _threads[0].start()
+            atexit.register(_end)
+
+
+def _compile_all() -> None:
+    while not _ending.is_set():
+        kernel = _waiting.get()
+        try:
+            if kernel is not None:
+                kernel.compile()
+        except Exception:
+            traceback.print_exc(file=sys.stderr)  # the step goes on by ATen
+        finally:
+            _waiting.task_done()
+
+
+def _end() -> None:
+    """Ends the thread before the interpreter, which it must not outlive, does."""
+    _ending.set()
+    _waiting.put(None)
+    _threads[0].join()
+
+
+def wait_until_compiled() -> None:
+    """Returns when all that has been asked for is compiled."""
+    _waiting.join()

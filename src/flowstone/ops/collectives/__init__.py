@@ -1,0 +1,1 @@
+"""Operations by which nodes on several devices exchange values: reductions, gathers, broadcasts."""

@@ -1,0 +1,118 @@
+"""Which nodes become one cluster: graph text before and after, and equal results with and without it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flowstone as tf
+from agreement import agree, text
+from flowstone.framework import flags
+from flowstone.native import host
+
+pytestmark = pytest.mark.skipif(bool(host.reason()), reason=host.reason() or "-")
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flags, "NATIVE", 2)
+
+
+def clusters(fetches: list[Any], feeds: list[Any]) -> list[str]:
+    """What each cluster does."""
+    lines = text(fetches, feeds, "join_clusters")
+    return [line.split("operations='")[1].split("'")[0] for line in lines if " _Cluster(" in line]
+
+
+def fed(*dims: int | None) -> Any:
+    return tf.placeholder(tf.float32, dims)
+
+
+def test_a_chain_is_one_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = fed(20, 200), fed(200)
+    z = tf.tanh(x + y) * x
+    before, after = text([z], [x, y]), text([z], [x, y], "join_clusters")
+    assert [line.split("(")[0] for line in before[2:-1]] == ["%2 = AddV2", "%3 = Tanh", "%4 = Mul"]
+    assert (
+        after[2]
+        == "%2 = _Cluster(%0, %1) Tout=[tf.float32] operations='AddV2+Tanh+Mul' : float32[20,200]  # mul"
+    )
+    feed = {x: np.random.randn(20, 200), y: np.random.randn(200)}
+    agree(monkeypatch, [z], feed, "join_clusters", fires=3)
+
+
+def test_what_others_take_is_an_output(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = fed(4, 4)
+    y = tf.exp(x)
+    z = y * x
+    fetches = [tf.matmul(z, y), z]
+    assert clusters(fetches, [x]) == ["Exp+Mul"]
+    agree(monkeypatch, fetches, {x: np.random.randn(4, 4)}, "join_clusters", fires=2)
+
+
+def test_no_path_leads_out_and_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = fed(4, 4)
+    y = tf.exp(x) - 1.0
+    z = (tf.matmul(y, y) + y) * x
+    assert clusters([z], [x]) == ["Exp+Sub", "AddV2+Mul"]
+    agree(monkeypatch, [z], {x: np.random.randn(4, 4)}, "join_clusters", fires=4)
+
+
+def test_element_wise_nodes_come_before_others_that_could_part_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = fed(4, 4)
+    y = tf.exp(x)
+    product = tf.matmul(y, y)
+    z = y * x + 1.0
+    assert clusters([z, product], [x]) == ["Exp+Mul+AddV2"]
+    agree(monkeypatch, [z, product], {x: np.random.randn(4, 4)}, "join_clusters", fires=3)
+
+
+def test_shapes_and_unknown_sizes_part_clusters() -> None:
+    x, y = fed(4, 4), fed(None, 4)
+    assert clusters([tf.reduce_sum(x * 2.0 - 1.0, 0) * 3.0 + 1.0], [x]) == ["Mul+Sub", "Mul+AddV2"]
+    assert clusters([y * 2.0 - 1.0], [y]) == []
+
+
+def test_one_cheap_node_is_none() -> None:
+    x = fed(4, 4)
+    assert clusters([tf.matmul(x + 1.0, x)], [x]) == []
+    assert clusters([tf.matmul(tf.exp(x), x)], [x]) == ["Exp"]
+
+
+def test_state_that_changes_is_read_by_its_own_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    v = tf.Variable(np.ones((3, 4), np.float32))
+    before = v * 2.0 + 1.0
+    with tf.control_dependencies([before]):
+        change = v.assign_add(np.ones((3, 4), np.float32))
+    with tf.control_dependencies([change]):
+        after = tf.identity(v) * 2.0 + 1.0
+    with tf.Session() as session:
+        session.run(v.initializer)
+        a, b = session.run([before, after])
+    assert (a == 3).all() and (b == 5).all()
+
+
+def test_a_branch_is_not_joined_with_what_is_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, p = fed(5, 3), tf.placeholder(tf.bool, [])
+    y = x * 2.0 + 1.0
+    z = tf.cond(p, lambda: tf.exp(y) * 3.0, lambda: y - x) + 1.0
+    for value in (True, False):
+        feed = {x: np.random.randn(5, 3), p: value}
+        agree(monkeypatch, [z], feed, "join_clusters", fires=4)
+
+
+def test_clusters_in_loops(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = fed(5, 3)
+    _, y = tf.while_loop(lambda i, y: i < 7, lambda i, y: (i + 1, tf.tanh(y * x + 0.1)), [0, x])
+    gradient = tf.gradients(y, x)[0]
+    log = agree(monkeypatch, [y, gradient], {x: np.random.randn(5, 3)}, "join_clusters", fires=7)
+    assert "_Cluster" in log
+
+
+def test_powers_with_known_exponents(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = tf.placeholder(tf.float64, [6])
+    y = tf.pow(x, tf.constant(0.5, tf.float64)) + tf.pow(x, tf.constant(3.0, tf.float64))
+    assert clusters([y], [x]) == ["Sqrt+Pow+AddV2"]
+    agree(monkeypatch, [y], {x: np.random.rand(6)}, "join_clusters", fires=3, tolerance=1e-13)

@@ -1,0 +1,53 @@
+"""The cache of object code: found again, not trusted when damaged, not needed."""
+
+from __future__ import annotations
+
+import ctypes
+import pathlib
+
+import pytest
+
+from flowstone.framework import flags
+from flowstone.native import compiler
+
+TEXT = "define i64 @seven(i64 %x) {\n %y = add i64 %x, 7\n ret i64 %y\n}"
+
+
+def call(module: compiler.Module, x: int) -> int:
+    function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(module.address("seven"))
+    return int(function(x))
+
+
+@pytest.fixture
+def folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
+    monkeypatch.setattr(flags, "CACHE", str(tmp_path))
+    return tmp_path / "flowstone" / "native"
+
+
+def test_code_is_kept_and_found(folder: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert call(compiler.compiled(TEXT, ["seven"]), 3) == 10
+    assert len(list(folder.glob("*.o"))) == 1
+    monkeypatch.setattr(compiler, "_object_code", lambda text: pytest.fail("it is in the cache"))
+    assert call(compiler.compiled(TEXT, ["seven"]), 4) == 11
+
+
+@pytest.mark.parametrize("damage", [b"", b"short", b"x" * 5000])
+def test_a_damaged_file_is_written_anew(folder: pathlib.Path, damage: bytes) -> None:
+    compiler.compiled(TEXT, ["seven"])
+    (path,) = folder.glob("*.o")
+    path.write_bytes(damage)
+    assert call(compiler.compiled(TEXT, ["seven"]), 1) == 8
+    assert path.read_bytes() != damage
+
+
+def test_a_cache_that_cannot_be_written_is_done_without(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    monkeypatch.setattr(flags, "CACHE", str(tmp_path / "file"))
+    assert call(compiler.compiled(TEXT, ["seven"]), 2) == 9
+
+
+def test_text_that_is_none_is_refused() -> None:
+    with pytest.raises(RuntimeError):
+        compiler.compiled("define i64 @seven( {", ["seven"])

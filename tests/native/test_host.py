@@ -1,0 +1,32 @@
+"""What the processor and torch offer: addresses, widths, and reasons why there is nothing."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import pytest
+import torch
+
+from flowstone.native import host
+
+
+def test_there_is_a_tier_here() -> None:
+    assert host.reason() == ""
+    assert host.lanes() in (4, 8, 16)
+    assert host.has("aoti_torch_get_data_ptr") and not host.has("aoti_torch_no_such_function")
+    assert host.symbols()["flowstone_tensor_type"] == id(torch.Tensor)
+
+
+def test_without_llvmlite_the_reason_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    assert host.reason.__wrapped__() == "the package llvmlite is not installed"
+
+
+def test_a_torch_without_a_function_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host, "has", lambda name: name != "aoti_torch_get_numel")
+    assert host.reason.__wrapped__() == "this build of torch has no aoti_torch_get_numel"
+
+
+def test_another_layout_of_tensors_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host, "HANDLE_OFFSET", 24)
+    assert "another layout" in host.reason.__wrapped__()
