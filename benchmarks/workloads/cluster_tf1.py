@@ -9,10 +9,13 @@ workers' steps.
 import functools
 import json
 import os
+import select
 import socket
 import statistics
 import subprocess
 import sys
+import tempfile
+import threading
 
 from tf1 import tf  # isort: skip
 import numpy as np
@@ -22,6 +25,7 @@ from measuring import SECONDS, once, report
 ROWS, COLUMNS, MEGABYTES = 200_000, 128, 100
 KINDS = ("null", "dense", "sparse")
 WORKERS = (1, 2, 4)
+LIMIT_S = 60  # for a task to begin, or to measure a kind of step
 
 
 def exchange_steps(worker):
@@ -51,7 +55,7 @@ def run_exchange(server, worker):
         print("ready", flush=True)
         for line in sys.stdin:
             step = functools.partial(session.run, steps[line.strip()])
-            for _ in range(5):
+            for _ in range(2 if line.strip() == "dense" else 5):
                 step()
             times = [once(step) for _ in range(3)]
             while sum(times) < SECONDS:
@@ -83,15 +87,20 @@ def run_synchronous(server, worker, cluster):
     session = tf.train.MonitoredTrainingSession(
         master=server.target, is_chief=worker == 0, hooks=[hook], **settings
     )
+    # A worker never rests, not even to be told what to do: the other's steps need its gradients. Since those
+    # that come too late are dropped, agreeing on a number of steps would leave one waiting for ever.
+    asked = threading.Event()
+    threading.Thread(target=lambda: (sys.stdin.readline(), asked.set()), daemon=True).start()
     for _ in range(20):
         session.run([train, loss], feed)
     print("ready", flush=True)
-    sys.stdin.readline()
+    while not asked.is_set():
+        session.run([train, loss], feed)
     times = [once(lambda: session.run([train, loss], feed)) for _ in range(3)]
     while sum(times) < SECONDS:
         times.append(once(lambda: session.run([train, loss], feed)))
     print(json.dumps(times), flush=True)
-    while True:  # the other worker's steps need this one's
+    while True:
         session.run([train, loss], feed)
 
 
@@ -113,51 +122,74 @@ def free_port():
 
 
 class Cluster:
-    """Processes on free ports of the loopback."""
+    """Processes on free ports of the loopback, which end with the context. RuntimeError with what a task
+    wrote if it ends or does not answer within `LIMIT_S`."""
 
     def __init__(self, workers, method):
         ports = [free_port() for _ in range(workers + 1)]
         cluster = {"ps": [f"localhost:{ports[0]}"], "worker": [f"localhost:{port}" for port in ports[1:]]}
         tasks = [("ps", 0), *[("worker", i) for i in range(workers)]]
-        self.processes = [self.start(job, i, json.dumps(cluster), method) for job, i in tasks]
-        for worker in self.processes[1:]:
-            assert worker.stdout.readline() == "ready\n"
+        self.processes, self.errors = [], []
+        for job, i in tasks:
+            self.start(job, i, json.dumps(cluster), method)
 
     def start(self, job, index, cluster, method):
         command = [sys.executable, __file__, job, str(index), cluster, method]
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-        return subprocess.Popen(command, text=True, env=dict(os.environ), **pipes)
+        self.errors.append(tempfile.TemporaryFile("w+"))  # noqa: SIM115
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": self.errors[-1]}
+        self.processes.append(subprocess.Popen(command, text=True, env=dict(os.environ), **pipes))
+
+    def __enter__(self):
+        try:
+            for i in range(1, len(self.processes)):
+                self.line(i)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        for process in self.processes:
+            process.kill()
+            process.wait()
+
+    def line(self, i):
+        """The next line of a process."""
+        answer = self.processes[i].stdout
+        line = answer.readline() if select.select([answer], [], [], LIMIT_S)[0] else ""
+        if not line:
+            self.errors[i].seek(0)
+            said = self.errors[i].read()[-500:]
+            raise RuntimeError(f"worker {i - 1} did not answer within {LIMIT_S} s, or ended: {said}")
+        return line
 
     def times(self, line):
         """The seconds of each worker's steps."""
         for worker in self.processes[1:]:
             worker.stdin.write(line + "\n")
             worker.stdin.flush()
-        return [json.loads(worker.stdout.readline()) for worker in self.processes[1:]]
+        return [json.loads(self.line(i)) for i in range(1, len(self.processes))]
 
-    def end(self):
-        for process in self.processes:
-            process.kill()
+
+def median_ms(times):
+    """Of all workers' steps."""
+    return statistics.median([each for worker in times for each in worker]) * 1e3
 
 
 def main():
     """Measures each kind of step with each number of workers."""
     for workers in WORKERS:
-        cluster = Cluster(workers, "exchange")
-        for kind in KINDS:
-            times = cluster.times(kind)
-            median = statistics.median([each for worker in times for each in worker])
-            report(f"{kind} step, {workers} workers", median * 1e3, "ms")
-            if kind == "dense":
-                rate = sum(MEGABYTES * len(worker) / sum(worker) for worker in times)
-                report(f"dense exchange of {workers} workers, ms for 100 MB", 1e3 * MEGABYTES / rate, "ms")
-        cluster.end()
-    cluster = Cluster(2, "synchronous")
-    times = cluster.times("go")
-    report(
-        "synchronous step, 2 workers", statistics.median([t for worker in times for t in worker]) * 1e3, "ms"
-    )
-    cluster.end()
+        with Cluster(workers, "exchange") as cluster:
+            for kind in KINDS:
+                times = cluster.times(kind)
+                report(f"{kind} step, {workers} workers", median_ms(times), "ms")
+                if kind == "dense":
+                    rate = sum(MEGABYTES * len(worker) / sum(worker) for worker in times)
+                    report(
+                        f"dense exchange of {workers} workers, ms for 100 MB", 1e3 * MEGABYTES / rate, "ms"
+                    )
+    with Cluster(2, "synchronous") as cluster:
+        report("synchronous step, 2 workers", median_ms(cluster.times("go")), "ms")
 
 
 if len(sys.argv) > 1:

@@ -57,6 +57,9 @@ class MasterStep:
 
     def __init__(self, tasks: Iterable[str]) -> None:
         self._state = dict.fromkeys(tasks, _WAITING)
+        self._running = (
+            0  # parts, counted since looking for them would take the square of the number of tasks
+        )
         self._results: dict[str, Any] = {}
         self._error: BaseException | None = None
         self._is_over = False
@@ -73,6 +76,7 @@ class MasterStep:
         found: list[Instruction] = []
         for task in self._state:
             self._state[task] = _RUNNING
+            self._running += 1
             found.append(RunPart(task))
         return found or self._finish()
 
@@ -81,6 +85,7 @@ class MasterStep:
         if self._state[task] is not _RUNNING:
             return []
         self._state[task] = _ENDED
+        self._running -= 1
         self._results[task] = results
         self._story.append(f"{task} ended")
         return self._perhaps_finish()
@@ -90,6 +95,7 @@ class MasterStep:
         if self._state[task] is not _RUNNING:
             return []
         self._state[task] = _FAILED
+        self._running -= 1
         self._story.append(f"{task} failed: {type(error).__name__}")
         return self._ends_with(error) + self._perhaps_finish()
 
@@ -103,6 +109,7 @@ class MasterStep:
     def validate(self) -> None:
         """AssertionError if the step is over while a part runs, or ended well without all results."""
         running = [task for task, state in self._state.items() if state is _RUNNING]
+        assert len(running) == self._running, f"{self._running} parts are counted, but {running} run"
         assert not (self._is_over and running), f"the step is over, but {running} run"
         if self._is_over and self._error is None:
             assert set(self._results) == set(self._state), "results are missing"
@@ -121,7 +128,7 @@ class MasterStep:
         return [AbortPart(task, error) for task, state in self._state.items() if state is _RUNNING]
 
     def _perhaps_finish(self) -> list[Instruction]:
-        return [] if _RUNNING in self._state.values() else self._finish()
+        return [] if self._running else self._finish()
 
     def _finish(self) -> list[Instruction]:
         self._is_over = True

@@ -212,6 +212,7 @@ class _Finder:
         self.types = frozenset(device.device_type for device in devices)
         self.only_cpus = self.types == {CPU}
         self.singles: dict[tuple[OpDeclaration, bool, str], tuple[int, ...]] = {}
+        self.by_task: dict[tuple[str | None, int | None], list[int]] = {}  # made when first needed
 
     def find(self) -> tuple[list[int], list[tuple[int, ...]]]:
         """The fields of `Constraints`."""
@@ -252,16 +253,25 @@ class _Finder:
             self._refuse_types(members)
         if request is None:
             return tuple([d for d in self.order if self.devices[d].device_type in able])
-        asked = [d for d in self.order if _matches(request.spec, self.specs[d])]
+        asked = [d for d in self._of_task(request.spec) if _matches(request.spec, self.specs[d])]
         found = [d for d in asked if self.devices[d].device_type in able]
         if found:
             return (found[0],) if request.gave_way else tuple(found)
         if self.soft:
             wider = request.spec.replace(device_type=None, device_index=None)
-            for d in self.order:
+            for d in self._of_task(wider):
                 if _matches(wider, self.specs[d]) and self.devices[d].device_type in able:
                     return (d,)
         self._refuse(members, request, bool(asked))
+
+    def _of_task(self, spec: DeviceSpec) -> list[int]:
+        """The devices of the task that is asked for, all without one; preferred first."""
+        if spec.job is None or spec.task is None:
+            return self.order
+        if not self.by_task:
+            for d in self.order:
+                self.by_task.setdefault((self.specs[d].job, self.specs[d].task), []).append(d)
+        return self.by_task.get((spec.job, spec.task), [])
 
     def _types(self, node: PlanNode) -> frozenset[str]:
         """The types of the devices here that have a kernel for `node`."""
