@@ -14,8 +14,8 @@ from typing import Any
 import torch
 
 from flowstone.distributed.cluster_devices import attributes_of
-from flowstone.distributed.cluster_security import cluster_security
 from flowstone.distributed.cluster_plans import ClusterPlan
+from flowstone.distributed.cluster_security import cluster_security
 from flowstone.distributed.explaining import ask_placement, ask_step
 from flowstone.distributed.master import Master, MasterSession
 from flowstone.distributed.own_servers import masters
