@@ -11,7 +11,7 @@ import clusters
 import pytest
 import torch
 
-from flowstone.distributed import direct_connections as direct
+from flowstone.distributed import frames as direct
 from flowstone.distributed.direct_connections import DirectListener
 from flowstone.distributed.neighbours import ADDRESS, CLOCK, SERVICE, Neighbour, error_of_text, error_text
 from flowstone.distributed.step_rendezvous import StepRendezvous

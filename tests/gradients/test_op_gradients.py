@@ -23,6 +23,10 @@ WIDER = {"float32": "float64", "complex64": "complex128"}
 _CHOSEN = "tests/gradients/test_gradient_computation.py differentiates what is chosen"
 _VARIABLE = "reads a variable; tests/gradients/test_gradient_computation.py"
 SKIPPED = {
+    **dict.fromkeys(
+        ("NcclAllReduce", "NcclBroadcast", "NcclReduce"),
+        "of several devices; tests/contrib/nccl",
+    ),
     "CudnnRNN": "no case, for the oracle has none; tests/ops/networks/test_cudnn_rnn.py",
     "RefIdentity": "of a reference; tests/ops/variables/test_references.py",
     **dict.fromkeys(

@@ -18,12 +18,10 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from flowstone.distributed.transfers import RECV_TENSOR, seen_transfers
-from flowstone.framework.operation import registry
+from flowstone.partition.send_receive import RECEIVE_TYPES, SEND_TYPES
 from flowstone.runtime.quantities import WIDTH, aligned, bytes_text, clipped, time_text
 
 _LABEL = re.compile(r"(?P<name>\S+) = (?P<op>[^\s(]+)\((?P<inputs>.*)\)$")
-_SENDS = registry.with_role("send", "host_send")
-_RECEIVES = registry.with_role("receive", "host_receive")
 _MOST_WAITS = 8
 _MOST_OPS = 4
 
@@ -93,10 +91,10 @@ class _Step:
         ends: defaultdict[tuple[str, str, str], dict[bool, tuple[str, str]]] = defaultdict(dict)
         for graph in metadata.partition_graphs:
             for node in graph.node:
-                if node.op in _SENDS or node.op in _RECEIVES:
+                if node.op in SEND_TYPES or node.op in RECEIVE_TYPES:
                     keys = ("tensor_name", "send_device", "recv_device")
                     tensor, source, target = (node.attr[key].s.decode() for key in keys)
-                    ends[tensor, source, target][node.op in _SENDS] = (node.device, node.name)
+                    ends[tensor, source, target][node.op in SEND_TYPES] = (node.device, node.name)
         seen = defaultdict(list)
         for each in seen_transfers(metadata.step_stats):
             seen[each.tensor, each.source, each.target].append(each)
@@ -120,7 +118,7 @@ class _Step:
         found = [self._ended(self.by_thread[run.device, run.thread], run)]
         for text in run.inputs:
             name = text.removeprefix("^").rpartition(":")[0] or text.removeprefix("^")
-            if run.op not in _RECEIVES:
+            if run.op not in RECEIVE_TYPES:
                 found.append(self._ended(self.by_node.get((run.device, name), ()), run))
         return max((each for each in found if each is not None), key=lambda each: each.end, default=None)
 

@@ -17,12 +17,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from flowstone.framework.operation import registry
+from flowstone.partition.send_receive import SEND_TYPES
 
 __all__ = ["RECV_TENSOR", "SeenTransfer", "complete_transfers", "seen_transfers", "write_arrivals"]
 
 RECV_TENSOR = "RecvTensor"
-_SENDS = registry.with_role("send", "host_send")
 _LABEL = re.compile(r"\[(\d+)B\](?: \[[\d.]+Mb/s\])? (\S+) from (\S+) to (\S+)$")
 Way = tuple[str, str, str]  # the tensor's name, the sending and the receiving device
 
@@ -76,7 +75,7 @@ def _send_runs(step_stats: Any, graphs: Iterable[Any]) -> dict[Way, list[int]]:
     ways: dict[tuple[str, str], Way] = {}
     for graph in graphs:
         for node in graph.node:
-            if node.op in _SENDS:
+            if node.op in SEND_TYPES:
                 names = [node.attr[key].s.decode() for key in ("tensor_name", "send_device", "recv_device")]
                 ways[node.device, node.name] = (names[0], names[1], names[2])
     found: defaultdict[Way, list[int]] = defaultdict(list)

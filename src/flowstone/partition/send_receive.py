@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from flowstone.framework.kernel import CPU, GPU, AsyncCall, StepCall
-from flowstone.framework.operation import op
+from flowstone.framework.operation import op, registry
 
 __all__ = ["HOST_ENDS", "RECEIVES", "SENDS", "crosses_tasks"]
 
@@ -75,3 +75,7 @@ def _(node: Any, env: Any) -> Any:
         step.rendezvous.send(key, value)
 
     return StepCall(send)
+
+
+SEND_TYPES = registry.with_role("send", "host_send")
+RECEIVE_TYPES = registry.with_role("receive", "host_receive")
