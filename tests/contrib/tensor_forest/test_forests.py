@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +14,26 @@ from tests.contrib.tensor_forest import forest_programs
 
 import flowstone as tf
 from flowstone.compat.tensorflow import install
+from flowstone.contrib.tensor_forest import data_ops, tensor_forest
 from flowstone.framework import errors
+from flowstone.framework.operation import F
 from flowstone.io.proto import decision_trees_pb2, fertile_stats_pb2
+from flowstone.ops.variables import stateful as resources
 
-install()
-from tensorflow.contrib.tensor_forest.python import tensor_forest  # noqa: E402
-from tensorflow.contrib.tensor_forest.python.ops import data_ops, gen_model_ops  # noqa: E402
-from tensorflow.python.ops import resources  # noqa: E402
+
+@pytest.fixture(autouse=True, scope="module")
+def as_tensorflow() -> Iterator[None]:
+    """The programs import TensorFlow; afterwards names, finders and modules are as before."""
+    before = {name: dict(vars(m)) for name, m in sys.modules.items() if name.startswith("flowstone")}
+    finders = list(sys.meta_path)
+    install()
+    yield
+    sys.meta_path[:] = finders
+    for name in [each for each in sys.modules if each.partition(".")[0] == "tensorflow"]:
+        del sys.modules[name]
+    for name, names in before.items():
+        vars(sys.modules[name]).update(names)
+
 
 FOLDER = Path(__file__).parents[2] / "golden" / "contrib"
 ANSWERS = json.loads((FOLDER / "forests.json").read_text())
@@ -193,7 +208,7 @@ def test_sparse_features_that_are_missing_are_zero() -> None:
         session.run(tf.global_variables_initializer())
         session.run(resources.initialize_resources(resources.shared_resources()))
         session.run(step)
-        model = session.run(gen_model_ops.tree_serialize(forest.variables[0].tree))
+        model = session.run(F.TreeSerialize(forest.variables[0].tree))
     nodes = decision_trees_pb2.Model.FromString(model).decision_tree.nodes
     # The candidates are 3, 1 and 2; those that follow are at most 0.5, but for the last, which is 6.
     assert nodes[0].binary_node.inequality_left_child_test.threshold.float_value in (1.0, 2.0, 3.0)
