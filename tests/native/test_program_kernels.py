@@ -5,12 +5,13 @@ from __future__ import annotations
 import signal
 import threading
 from types import FrameType
+from typing import Any
 
 import pytest
 import torch
 
-from flowstone.native import program_kernels
-from flowstone.native.program_kernels import program_kernel
+from flowstone.native import compiler, program_kernels
+from flowstone.native.program_kernels import ProgramKernel, program_kernel
 from flowstone.native.programs import Builder
 from small_programs import FAILED, counted, kernel_of, made, run
 
@@ -96,3 +97,25 @@ def test_equal_programs_are_compiled_once(monkeypatch: pytest.MonkeyPatch) -> No
     for _ in range(3):
         program_kernel(made([torch.zeros(7)], doubling), lambda *_: FAILED)
     assert len(texts) == 1
+
+
+def test_threads_that_compile_the_same_program_share_its_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    start = threading.Barrier(4)
+    compiled = compiler.compiled
+
+    def together(*arguments: Any) -> Any:
+        start.wait(10)  # nobody has finished before all have begun
+        return compiled(*arguments)
+
+    monkeypatch.setattr(compiler, "compiled", together)
+    program = made([torch.zeros(7)], lambda e, x: [e.add("Sin", [x], ("float32", (7,)))])
+    addresses: list[int] = []
+    threads = [
+        threading.Thread(target=lambda: addresses.append(ProgramKernel(program, print).code()))
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(addresses) == 4 and len(set(addresses)) == 1

@@ -126,7 +126,8 @@ def _module_of(cluster: Cluster) -> compiler.Module:
     found = _modules.get(cluster)
     if found is None:
         names = [_entry_name(i) for i in (None, *overwritable(cluster))]
-        found = _modules[cluster] = compiler.compiled(source_of(cluster), names)
+        # Of two threads that compile it, both use the code of the first: the other's is freed.
+        found = _modules.setdefault(cluster, compiler.compiled(source_of(cluster), names))
     return found
 
 

@@ -39,7 +39,10 @@ class ProgramKernel(NativeKernel):
         """The address of its machine code, which is compiled now if it was not."""
         module = _modules.get(self.program)
         if module is None:
-            module = _modules[self.program] = compiler.compiled(program_source(self.program), [_NAME])
+            # Of two threads that compile it, both use the code of the first: the other's is freed.
+            module = _modules.setdefault(
+                self.program, compiler.compiled(program_source(self.program), [_NAME])
+            )
         return module.address(_NAME)
 
 
