@@ -25,7 +25,12 @@ def test_a_gpu_runs_what_has_kernels_there() -> None:
 
 def test_a_part_of_a_step_has_no_whole_loops() -> None:
     left_out = set(names(LOWERING)) - set(names(passes_for(CPU, in_part=True)))
-    assert left_out == {"join_lstm_loops", "forward_whole_arrays", "stack_accumulators"}
+    assert left_out == {
+        "join_programs",
+        "join_lstm_loops",
+        "forward_whole_arrays",
+        "stack_accumulators",
+    }
 
 
 def test_every_pass_has_a_name_of_its_own_but_for_those_that_follow() -> None:

@@ -326,6 +326,14 @@ def _(d: Draft) -> list[Any]:
     return [chosen * x, tf.matmul(chosen, chosen, transpose_b=True)]
 
 
+@program("join_programs", dtypes=("float64",), tolerance=1e-5)
+def _(d: Draft) -> list[Any]:
+    x, w = d.fed(3, 4), d.fed(4, 4)
+    _, y = tf.while_loop(lambda i, _: i < 3, lambda i, y: (i + 1, tf.tanh(tf.matmul(y, w) * x)), [0, x])
+    z = tf.cond(tf.reduce_sum(x) > 0, lambda: tf.square(y), lambda: y - x)
+    return [y, *gradients(z, x, w)]
+
+
 @program("sum_directly", dtypes=("float64", "float16"), tolerance=1e-5)
 def _(d: Draft) -> list[Any]:
     x = d.fed(None, 4)

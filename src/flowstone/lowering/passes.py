@@ -60,6 +60,13 @@ LOWERING = (
     ),
     Pass(split_slices, "replace slices that make up a tensor by one split", joins=True),
     Pass(join_slices, "concatenate the gradients of slices that tile a tensor", joins=True, partly=True),
+    Pass(
+        join_programs,
+        "compile loops and conditionals on small arrays whole",
+        joins=True,
+        whole_loops=True,
+        hosts=True,
+    ),
     Pass(join_lstm_layers, "run the LSTM cells of an unrolled layer in one kernel", joins=True, hosts=True),
     Pass(
         join_lstm_loops,
@@ -106,13 +113,6 @@ LOWERING = (
     Pass(group_updates, "group small updates by the same rates into one call", joins=True),
 )
 COMPILING = (
-    Pass(
-        join_programs,
-        "compile loops and conditionals on small arrays whole",
-        joins=True,
-        whole_loops=True,
-        hosts=True,
-    ),
     Pass(join_clusters, "compile element-wise nodes that feed each other as one", joins=True, hosts=True),
 )
 EVERY = (*SIMPLIFYING, *LOWERING, *SAVING, *COMPILING)

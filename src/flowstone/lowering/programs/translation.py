@@ -17,6 +17,7 @@ from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.lowering.programs.container_statements import CONTAINERS, HANDING_ON, Containers
 from flowstone.lowering.programs.node_statements import STATEMENTS
 from flowstone.lowering.programs.statement_parts import Untranslatable, copy, kind_of, static_dims, strides_of
+from flowstone.native.emitter import SIZES
 from flowstone.native.programs import Builder, Guard, Program
 from flowstone.rewriting.analyses.branches import FALSE, TRUE, Condition, Liveness
 from flowstone.rewriting.analyses.frames import Frame, Frames, is_head
@@ -38,7 +39,8 @@ def translated(
     translation = Translation(subgraph, nodes, inputs)
     translation.block(nodes, None)
     program = translation.builder.program(len(inputs), [translation.of(x) for x in outputs])
-    memory = sum(each.size * 8 for i, each in enumerate(program.values) if each.memory == i)
+    own = [x for i, x in enumerate(program.values) if x.memory == i and i >= program.inputs]
+    memory = sum(x.size * SIZES[x.dtype] for x in own)
     if memory > _MOST_BYTES:
         raise Untranslatable(nodes[0], "its values take much memory")
     return program
