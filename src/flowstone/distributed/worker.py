@@ -48,8 +48,8 @@ __all__ = ["Description", "Wanted", "Worker"]
 
 
 class _Registered(NamedTuple):
-    """A registered part: its plan, the places of its feeds and fetches by key, the fetches' types,
-    and whether running it neither waits nor takes long."""
+    """A registered part: its plan, the places of its feeds and fetches by key, the fetches' types, whether
+    running it neither waits nor takes long, and the intra-op threads of its steps."""
 
     part: ReadPart
     plan: Plan
@@ -57,6 +57,7 @@ class _Registered(NamedTuple):
     fetches: dict[str, int]
     dtypes: list[DType]
     is_quick: bool
+    threads: int
     traced: list[Plan]  # at most one, made when a trace is asked for
 
 
@@ -77,10 +78,10 @@ class Description:
 
 class _WorkerSession:
     """What one master's session has here: `options` to plan with, the registered parts, the containers of its
-    own, if it is isolated."""
+    own, if it is isolated, and the intra-op threads of its steps (0: as many as there are)."""
 
-    def __init__(self, options: PlanOptions, isolated: ResourceStore | None) -> None:
-        self.options, self.isolated = options, isolated
+    def __init__(self, options: PlanOptions, isolated: ResourceStore | None, threads: int) -> None:
+        self.options, self.isolated, self.threads = options, isolated, threads
         self.graphs: dict[str, _Registered] = {}
         self.assigned: dict[str, str] = {}
         self.lock = threading.Lock()
@@ -90,7 +91,8 @@ class Worker:
     """The worker of the task `task`.
 
     `devices`: those of this process. ``others(step)`` is the way from a step here to the other tasks;
-    ``collectives(config)``, where the collective operations of a session meet those of other tasks.
+    ``collectives(config)``, where the collective operations of a session meet those of other tasks; `threads`:
+    the intra-op threads of sessions that do not say how many (0: as many as there are).
     """
 
     def __init__(
@@ -99,9 +101,10 @@ class Worker:
         devices: Sequence[Device],
         others: Callable[[int], Neighbourhood],
         collectives: Callable[[Any], Collectives | None] = lambda config: None,
+        threads: int = 0,
     ) -> None:
         self.task, self.devices = task, list(devices)
-        self._collectives = collectives
+        self._collectives, self._threads = collectives, threads
         self.resources = ResourceStore()
         self._others = others
         self._incarnations: dict[str, int] = {device.name: device.incarnation for device in devices}
@@ -124,7 +127,8 @@ class Worker:
         with self._lock:
             if handle in self._sessions:
                 raise errors.AlreadyExistsError(None, None, f"Session already exists: {handle}")
-            self._sessions[handle] = _WorkerSession(options, own)
+            wanted = 0 if config is None else max(0, config.intra_op_parallelism_threads)
+            self._sessions[handle] = _WorkerSession(options, own, wanted or self._threads)
             self._incarnations.update((device.name, device.incarnation) for device in cluster)
 
     def delete_session(self, handle: str) -> None:
@@ -158,6 +162,7 @@ class Worker:
                 {key: i for i, key in enumerate(part.fetches)},
                 [tensor.dtype for tensor in part.fetches.values()],
                 _is_quick(plan),
+                session.threads,
                 [],
             )
         return name
@@ -209,7 +214,7 @@ class Worker:
         with self._lock:
             step = self._steps.begun(number)
         try:
-            results = _run_plan(plan, step, feeds, trace)
+            results = _run_plan(plan, step, feeds, registered.threads, trace)
         except Exception as error:
             self.fail(number, error)
             raise step.error or error from None
@@ -410,7 +415,8 @@ def _unknown_graph(graph: str) -> errors.AbortedError:
     )
 
 
-def _run_plan(plan: Plan, step: Step, feeds: Sequence[Any], trace: Trace | None = None) -> Any:
+def _run_plan(plan: Plan, step: Step, feeds: Sequence[Any], count: int, trace: Trace | None) -> Any:
+    """Runs a plan with `count` intra-op threads (0: as many as there are)."""
     enter = to_device(plan.feed_device) if plan.feed_device.type != "cpu" else None
     values = feeds if enter is None else [enter(value) for value in feeds]
 
@@ -425,7 +431,7 @@ def _run_plan(plan: Plan, step: Step, feeds: Sequence[Any], trace: Trace | None 
             except Exception as error:
                 raise explain(error, plan.program) from None
 
-    results = threads.run_with(1, call) if plan.one_thread else call()
+    results = threads.run_with(1 if plan.one_thread else count, call)
     if any(isinstance(value, torch.Tensor) and value.is_cuda for value in results):
         results = [value.cpu() if isinstance(value, torch.Tensor) else value for value in results]
     return results
