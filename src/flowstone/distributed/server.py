@@ -242,9 +242,9 @@ class _Others:
 
 
 def _threads(config: Any, addresses: dict[str, str], task: str) -> int:
-    """The intra-op threads of steps here: as the server's ConfigProto or the environment says, else the task's
-    share of its host's cores; 0 for as many as torch has."""
-    wanted = max(0, config.intra_op_parallelism_threads)
+    """The intra-op threads of steps here: as the server's ConfigProto or the environment says, else the
+    task's share of its host's cores; 0 for as many as torch has."""
+    wanted = max(0, int(config.intra_op_parallelism_threads))
     if wanted or flags.threads_are_set():
         return wanted
     return share_of_cores(addresses, task, torch.get_num_threads())

@@ -91,8 +91,8 @@ class Worker:
     """The worker of the task `task`.
 
     `devices`: those of this process. ``others(step)`` is the way from a step here to the other tasks;
-    ``collectives(config)``, where the collective operations of a session meet those of other tasks; `threads`:
-    the intra-op threads of sessions that do not say how many (0: as many as there are).
+    ``collectives(config)``, where the collective operations of a session meet those of other tasks;
+    `threads`: the intra-op threads of sessions that do not say how many (0: as many as there are).
     """
 
     def __init__(
