@@ -88,8 +88,8 @@ def run_clients(step: Any, clients: int, steps: int, show: Any) -> None:
 
 
 def train_with(clients: int, steps: int, places: Places) -> Result:
-    """Trains a new model with so many concurrent steps: their input is read on the first device, which has to be
-    this process's, and used on the last."""
+    """Trains a new model with so many concurrent steps: their input is read on the first device, which has to
+    be this process's, and used on the last."""
     digits = read_digits()
     with tf.Graph().as_default():
         with tf.device(places.devices[0]):
