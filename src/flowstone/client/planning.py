@@ -70,7 +70,7 @@ class Planner:
         )
         self.lock = threading.Lock()
         self.plans: dict[PlanKey, Plan] = {}
-        self.plans_by_shape: dict[Any, PlansByShape] = {}
+        self.plans_by_shape: dict[Any, PlansByShape[Plan]] = {}
         self.runners: dict[Any, Callable[..., Any]] = {}
         self._background = BackgroundPlanner()
         self._log = log
@@ -142,11 +142,11 @@ class Planner:
                     return self.plan(structure, feeds, shapes, watched=watched, traced=traced), shapes
         return self.plan(structure, feeds, watched=watched, traced=traced), None
 
-    def plans_for_shapes(self, structure: FetchStructure, feeds: Sequence[Tensor]) -> PlansByShape:
+    def plans_for_shapes(self, structure: FetchStructure, feeds: Sequence[Tensor]) -> PlansByShape[Plan]:
         """The plans of these elements, targets and feeds, which all their runners share."""
         key = plan_key(structure, feeds)
 
-        def forget(chosen: PlanForShapes) -> None:
+        def forget(chosen: PlanForShapes[Plan]) -> None:
             self.plans.pop(PlanKey(key, chosen.shapes), None)
             if chosen.plan.captured is not None:
                 chosen.plan.captured.release("other shapes came more often")

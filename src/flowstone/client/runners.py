@@ -60,7 +60,7 @@ def runner_by_shape(
     only: Callable[..., Any] | None = None
     is_first = True
 
-    def make(chosen: PlanForShapes) -> Callable[..., Any]:
+    def make(chosen: PlanForShapes[Plan]) -> Callable[..., Any]:
         return compiled_runner(steps, structure, feeds, chosen.plan, chosen.shapes)
 
     def run(*values: Any) -> Any:
