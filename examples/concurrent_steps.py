@@ -6,6 +6,11 @@ small operations keep one core busy. Another step fills these gaps. The program 
 then with several, and says how much sooner the same number of steps was done.
 
     600 steps: 1 client 1.2 s, 3 clients 0.7 s, 1.6 times as fast, test accuracy 91.1%
+
+With ``--cluster`` a step goes over tasks: worker 0 reads its input, the last worker computes, and a parameter
+server, if there is one, keeps the variables. What a step leaves idle while tensors travel, another one uses:
+
+    flowstone cluster up --workers 2 --ps 1 examples/concurrent_steps.py --cluster
 """
 
 from __future__ import annotations
@@ -14,6 +19,7 @@ import argparse
 import threading
 import time
 import zlib
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +27,7 @@ import numpy as np
 import flowstone as tf
 from digit_classifier import batches, loss_of, read_digits, test_accuracy
 from flowstone.contrib.learn.datasets.mnist import Datasets
+from places import ClusterTask, Places, on_cpus
 from progress import shown_progress
 
 BATCH = 256
@@ -80,12 +87,17 @@ def run_clients(step: Any, clients: int, steps: int, show: Any) -> None:
     coordinator.join(threads)
 
 
-def train_with(clients: int, steps: int) -> Result:
-    """Trains a new model with so many concurrent steps."""
+def train_with(clients: int, steps: int, places: Places) -> Result:
+    """Trains a new model with so many concurrent steps: their input is read on the first device, which has to
+    be this process's, and used on the last."""
     digits = read_digits()
-    with tf.Graph().as_default(), tf.device("/cpu:0"):
-        train = tf.train.GradientDescentOptimizer(0.1).minimize(loss_of(*input_of(packed_batches(digits))))
-        with tf.Session() as session:
+    with tf.Graph().as_default():
+        with tf.device(places.devices[0]):
+            images, labels = input_of(packed_batches(digits))
+        with tf.device(places.devices[-1]):
+            loss = loss_of(images, labels, places.variables)
+            train = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+        with places.session() as session:
             session.run(tf.global_variables_initializer())
             step = session.make_callable(train)
             step()
@@ -99,12 +111,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--clients", type=int, default=3, help="concurrent steps (3)")
     parser.add_argument("--steps", type=int, default=600, help="updates (600)")
+    parser.add_argument("--cluster", action="store_true", help="on the tasks of TF_CONFIG's cluster")
     options = parser.parse_args()
     if min(options.clients, options.steps) < 1:
         parser.error("--clients and --steps must be at least 1")
-    alone, together = train_with(1, options.steps), train_with(options.clients, options.steps)
+    with ClusterTask().leading() if options.cluster else nullcontext(on_cpus(1)) as places:
+        compare(places, options.clients, options.steps)
+
+
+def compare(places: Places, clients: int, steps: int) -> None:
+    """Trains with one client and with several, and prints what came of it."""
+    alone, together = train_with(1, steps, places), train_with(clients, steps, places)
     print(
-        f"{options.steps} steps: 1 client {alone.seconds:.1f} s, {options.clients} clients "
+        f"{steps} steps: 1 client {alone.seconds:.1f} s, {clients} clients "
         f"{together.seconds:.1f} s, {alone.seconds / together.seconds:.1f} times as fast, "
         f"test accuracy {together.accuracy:.1%}"
     )

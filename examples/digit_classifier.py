@@ -53,8 +53,10 @@ def batches(digits: Datasets, size: int, seed: int) -> Any:
         yield digits.train.images[chosen], digits.train.labels[chosen].astype(np.int64)
 
 
-def test_accuracy(session: Any, digits: Datasets) -> float:
-    """The share of test digits that the session's model gets right. Adds to the session's graph."""
+def test_accuracy(session: Any, digits: Datasets, place: str = "/cpu:0") -> float:
+    """The share of test digits that the session's model gets right. Adds to the session's graph; `place`:
+    where the variables are, if the graph does not have them yet."""
     with session.graph.as_default(), tf.device("/cpu:0"):
-        right = tf.equal(tf.argmax(logits_of(tf.constant(digits.test.images)), 1), digits.test.labels)
+        logits = logits_of(tf.constant(digits.test.images), place)
+        right = tf.equal(tf.argmax(logits, 1), digits.test.labels)
         return float(session.run(tf.reduce_mean(tf.cast(right, tf.float32))))

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -34,6 +35,11 @@ def numbers_in(text: str) -> list[float]:
     return [float(number.replace(",", "")) for number in re.findall(r"\d[\d,]*\.?\d*", text)]
 
 
+def on_cpus(count: int) -> Any:
+    """So many devices of this process. Needs the fixture `example`."""
+    return importlib.import_module("places").on_cpus(count)
+
+
 @pytest.fixture
 def example(monkeypatch: pytest.MonkeyPatch) -> Example:
     """Imports an example by its name."""
@@ -47,10 +53,10 @@ def example(monkeypatch: pytest.MonkeyPatch) -> Example:
 def test_synchronous_towers_are_one_device(example: Example) -> None:
     """Four towers, two and one compute the same losses, step by step."""
     towers = example("synchronous_towers")
-    one, one_accuracy = towers.train_towers(1, 60)
+    one, one_accuracy = towers.train_towers(on_cpus(1), 60)
     assert one[0] > 2 and np.mean(one[-10:]) < 0.8
     for count in (2, 4):
-        several, accuracy = towers.train_towers(count, 60)
+        several, accuracy = towers.train_towers(on_cpus(count), 60)
         np.testing.assert_allclose(several, one, rtol=1e-5, atol=1e-5)
         assert accuracy == pytest.approx(one_accuracy, abs=0.002)
 
@@ -63,7 +69,7 @@ def test_synchronous_towers_end_with_the_weights_of_one_device(example: Example)
     found = []
     for count in (1, 4):
         with tf.Graph().as_default():
-            graph = towers.build(count, 64, 0.2)
+            graph = towers.build(on_cpus(count), 64, 0.2)
             with tf.Session(config=tf.ConfigProto(device_count={"CPU": count})) as session:
                 session.run(tf.global_variables_initializer())
                 for _, (images, labels) in zip(range(40), classifier.batches(digits, 64, seed=2)):
@@ -77,7 +83,7 @@ def test_towers_compute_and_variables_cross_once(example: Example) -> None:
     """Every tower's device multiplies, and receives each of the four variables exactly once a step."""
     towers = example("synchronous_towers")
     with tf.Graph().as_default():
-        graph = towers.build(3, 6, 0.1)
+        graph = towers.build(on_cpus(3), 6, 0.1)
         with tf.Session(config=tf.ConfigProto(device_count={"CPU": 3})) as session:
             session.run(tf.global_variables_initializer())
             metadata = tf.RunMetadata()
@@ -107,7 +113,7 @@ def test_replicas_that_add_up_their_gradients_are_one_device(example: Example) -
     collective = example("collective_training")
     towers = example("synchronous_towers")
     losses, weights, accuracy = collective.train_here(1, 60)
-    plain, plain_accuracy = towers.train_towers(1, 60)
+    plain, plain_accuracy = towers.train_towers(on_cpus(1), 60)
     np.testing.assert_allclose(losses, plain, rtol=1e-5, atol=1e-5)
     assert accuracy == pytest.approx(plain_accuracy, abs=0.002)
     for count in (2, 4):
@@ -166,7 +172,7 @@ def test_a_failing_replica_stops_the_others(example: Example) -> None:
     replicas = example("asynchronous_towers")
     classifier = example("digit_classifier")
     with tf.Graph().as_default():
-        graph = replicas.build(2, 8, 0.1)
+        graph = replicas.build(on_cpus(2), 8, 0.1)
         failing = tf.Assert(tf.equal(graph[1].labels[0], -1), ["wrong"])
         graph[1] = graph[1]._replace(train=failing)
         with tf.Session(config=tf.ConfigProto(device_count={"CPU": 2})) as session:
@@ -183,11 +189,11 @@ def test_a_failing_replica_stops_the_others(example: Example) -> None:
 def test_the_model_parallel_lstm_is_one_device(example: Example) -> None:
     """Layers on two or three devices compute what one device does."""
     lstm = example("model_parallel_lstm")
-    one, choices = lstm.train_layers(3, 1, 12, units=16, length=8)
+    one, choices = lstm.train_layers(3, on_cpus(1), 12, units=16, length=8)
     assert one[0] == pytest.approx(np.log(choices), abs=0.1)
     assert one[-1] < one[0] - 0.2
     for devices in (2, 3):
-        several, _ = lstm.train_layers(3, devices, 12, units=16, length=8)
+        several, _ = lstm.train_layers(3, on_cpus(devices), 12, units=16, length=8)
         np.testing.assert_allclose(several, one, rtol=1e-5)
 
 
@@ -195,7 +201,7 @@ def test_each_layer_is_on_its_device(example: Example) -> None:
     """Cells' variables and products, their gradients too."""
     lstm = example("model_parallel_lstm")
     with tf.Graph().as_default() as graph:
-        lstm.build(30, layers=3, devices=3, units=8, length=4)
+        lstm.build(30, layers=3, devices=on_cpus(3).devices, units=8, length=4)
         products = [op for op in graph.get_operations() if op.type == "MatMul" and "/cell_" in op.name]
     for layer in range(3):
         places = {op.device for op in products if f"/cell_{layer}/" in op.name}
@@ -220,7 +226,7 @@ def test_concurrent_steps_do_all_steps_and_learn(example: Example) -> None:
 
     concurrent.run_clients(step, clients=4, steps=100, show=lambda done, **figures: None)
     assert count == [100]
-    assert concurrent.train_with(clients=3, steps=150).accuracy > 0.8
+    assert concurrent.train_with(3, 150, on_cpus(1)).accuracy > 0.8
 
 
 def test_concurrent_steps_as_a_program(tmp_path: Path) -> None:

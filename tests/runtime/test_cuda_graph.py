@@ -12,8 +12,8 @@ import pytest
 import torch
 
 import flowstone as tf
-from flowstone.client.background_planning import BackgroundPlanner
 from flowstone.runtime import cuda_graph, plan
+from flowstone.runtime.background_planning import BackgroundPlanner
 from flowstone.runtime.cuda_graph import MOST_CAPTURES, WARM_UPS, CapturedStep
 from tape import Tape
 
@@ -49,8 +49,8 @@ def captured_steps(s: tf.Session) -> list[CapturedStep]:
 
 
 def plan_once_for_all_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("flowstone.client.plans_by_shape.AT_ONCE", 0)
-    monkeypatch.setattr("flowstone.client.plans_by_shape.MOST_WIDENINGS", 0)
+    monkeypatch.setattr("flowstone.runtime.plans_by_shape.AT_ONCE", 0)
+    monkeypatch.setattr("flowstone.runtime.plans_by_shape.MOST_WIDENINGS", 0)
     monkeypatch.setattr(BackgroundPlanner, "submit", lambda planner, task: None)
 
 

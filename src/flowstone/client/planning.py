@@ -4,9 +4,9 @@ It owns what planning needs: `options` that hold for all plans, the devices of n
 (`assigned`, to which each plan adds), measured costs, and what has been planned so far:
 
 ==================  =======================================================================================
-`plans`             by fetches, feeds, and other properties of the plan (`PlanKey`) `plans_by_shape`    by
-fetches and feeds whose shapes the graph leaves open (`plans_by_shape.py`) `runners`           functions that
-run the plans, by the keys of `Session.run`
+`plans`             by fetches, feeds, and other properties of the plan (`PlanKey`)
+`plans_by_shape`    by fetches and feeds whose shapes the graph leaves open (`plans_by_shape.py`)
+`runners`           functions that run the plans, by the keys of `Session.run`
 ==================  =======================================================================================
 
 All of these stay valid when the graph grows, since nodes never change; `forget` and `stop` drop them.
@@ -24,20 +24,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from flowstone.client.background_planning import BackgroundPlanner
 from flowstone.client.feeds_fetches import FetchStructure, is_open, plan_key
-from flowstone.client.plans_by_shape import PlanForShapes, PlansByShape, Shapes
 from flowstone.client.run_metadata import Measurements
 from flowstone.framework import errors
 from flowstone.framework.shape import is_compatible
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.framework.tensor import Tensor
 from flowstone.placement.node_placement import stateful_placement
+from flowstone.runtime.background_planning import BackgroundPlanner
 from flowstone.runtime.debug_watches import Watch
 from flowstone.runtime.device import Device
 from flowstone.runtime.placement_log import PlacementLog
 from flowstone.runtime.plan import Plan, make_plan, placed_subgraph
 from flowstone.runtime.plan_options import PlanOptions
+from flowstone.runtime.plans_by_shape import PlanForShapes, PlansByShape, Shapes
 
 _MOST_TRACED = 16  # plans of the same fetches and feeds; beyond these, traced plans are not made by shape
 
@@ -70,7 +70,7 @@ class Planner:
         )
         self.lock = threading.Lock()
         self.plans: dict[PlanKey, Plan] = {}
-        self.plans_by_shape: dict[Any, PlansByShape] = {}
+        self.plans_by_shape: dict[Any, PlansByShape[Plan]] = {}
         self.runners: dict[Any, Callable[..., Any]] = {}
         self._background = BackgroundPlanner()
         self._log = log
@@ -142,11 +142,11 @@ class Planner:
                     return self.plan(structure, feeds, shapes, watched=watched, traced=traced), shapes
         return self.plan(structure, feeds, watched=watched, traced=traced), None
 
-    def plans_for_shapes(self, structure: FetchStructure, feeds: Sequence[Tensor]) -> PlansByShape:
+    def plans_for_shapes(self, structure: FetchStructure, feeds: Sequence[Tensor]) -> PlansByShape[Plan]:
         """The plans of these elements, targets and feeds, which all their runners share."""
         key = plan_key(structure, feeds)
 
-        def forget(chosen: PlanForShapes) -> None:
+        def forget(chosen: PlanForShapes[Plan]) -> None:
             self.plans.pop(PlanKey(key, chosen.shapes), None)
             if chosen.plan.captured is not None:
                 chosen.plan.captured.release("other shapes came more often")

@@ -24,7 +24,6 @@ from flowstone.client.feeds_fetches import (
     is_open,
 )
 from flowstone.client.planning import Planner
-from flowstone.client.plans_by_shape import PlanForShapes, Shapes
 from flowstone.client.steps import Steps
 from flowstone.framework.tensor import Tensor
 from flowstone.rewriting.simplification.equal_sizes import without_equal_sizes
@@ -32,6 +31,7 @@ from flowstone.runtime import threads
 from flowstone.runtime.failures import explain
 from flowstone.runtime.generated_code import Segment
 from flowstone.runtime.plan import Plan
+from flowstone.runtime.plans_by_shape import PlanForShapes, Shapes
 from flowstone.runtime.step import UNLIMITED, Step
 from flowstone.runtime.traced_plans import with_feeds
 from flowstone.runtime.tracing import Trace
@@ -60,7 +60,7 @@ def runner_by_shape(
     only: Callable[..., Any] | None = None
     is_first = True
 
-    def make(chosen: PlanForShapes) -> Callable[..., Any]:
+    def make(chosen: PlanForShapes[Plan]) -> Callable[..., Any]:
         return compiled_runner(steps, structure, feeds, chosen.plan, chosen.shapes)
 
     def run(*values: Any) -> Any:

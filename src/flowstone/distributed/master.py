@@ -24,6 +24,7 @@ from flowstone.distributed.cluster_plans import ClusterPlan, TaskPlan, placement
 from flowstone.distributed.part_graphs import cut, divide, placed_nodes
 from flowstone.distributed.partial_runs import PartialPlan, PartialRun, PartialRuns
 from flowstone.distributed.running_step import RegisteredPart, RunningStep
+from flowstone.distributed.step_plans import RegisteredParts, StepKind, StepPlan, StepPlans
 from flowstone.distributed.task_names import matches_filters, task_of
 from flowstone.distributed.worker import Wanted
 from flowstone.distributed.worker_links import Described, WorkerLink
@@ -34,15 +35,18 @@ from flowstone.framework.graph import Graph, Operation
 from flowstone.framework.import_graph import extend_graph
 from flowstone.framework.kernel import CPU
 from flowstone.framework.partial_state import check_setup
+from flowstone.framework.shape import Dims
 from flowstone.framework.tensor import Tensor
 from flowstone.io.proto import worker_pb2
 from flowstone.placement.placement_report import draw_placement, placement_table
 from flowstone.runtime.measured_runs import MeasuredRuns
 from flowstone.runtime.placement_log import PlacementLog
 from flowstone.runtime.plan_options import PlanOptions
+from flowstone.runtime.plans_by_shape import Shapes
 
 __all__ = ["Master", "MasterSession"]
 
+_NODE_BYTES = 4096  # about what a node takes of its worker's memory
 _PATIENCE_S = 10.0  # after which the log says which tasks a new session waits for
 _Result = TypeVar("_Result")
 
@@ -52,25 +56,6 @@ class _Callable(NamedTuple):
     fetches: tuple[str, ...]
     targets: tuple[str, ...]
     timeout_ms: int
-
-
-class _StepKind(NamedTuple):
-    """What steps with one plan have in common: names of feeds, fetches and targets; whether they come in
-    pieces."""
-
-    feeds: tuple[str, ...]
-    fetches: tuple[str, ...]
-    targets: tuple[str, ...]
-    in_pieces: bool = False
-
-
-class _StepPlan(NamedTuple):
-    """The parts of one kind of step, its feeds and fetches, and what partial runs share."""
-
-    parts: list[RegisteredPart]
-    fed: list[Tensor]
-    fetched: list[Tensor]
-    partial: PartialPlan
 
 
 class MasterSession:
@@ -99,7 +84,7 @@ class MasterSession:
             costs=None if self._measured is None else self._measured.costs,
         )
         self._log = PlacementLog(self.graph) if config.log_device_placement else None
-        self._plans: dict[_StepKind, _StepPlan] = {}
+        self._plans = StepPlans(self._planned, self._dims, self._forget)
         self._partial_runs = PartialRuns()
         self._planning = threading.Lock()
         self._running: set[RunningStep] = set()
@@ -135,8 +120,8 @@ class MasterSession:
         """A step that is to be run, and the types of its results. `feeds`: runtime values by the tensors'
         names."""
         names = tuple([name for name, _ in feeds])
-        kind = _StepKind(names, tuple(fetches), tuple(targets))
-        plan = self._plan(kind)
+        kind = StepKind(names, tuple(fetches), tuple(targets))
+        plan = self._plans.choose(kind, [value for _, value in feeds])
         if self._measured is not None and self._measured.is_due(kind):
             described = Described(Wanted() if described is None else described.asked, measures=True)
         values = [(value, tensor.dtype) for (_, value), tensor in zip(feeds, plan.fed)]
@@ -171,7 +156,7 @@ class MasterSession:
 
     def begin_partial_run(self, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str]) -> str:
         """Begins a step that is fed and fetched in several calls; returns its handle."""
-        plan = self._plan(_StepKind(tuple(feeds), tuple(fetches), tuple(targets), in_pieces=True))
+        plan = self._plans.choose(StepKind(tuple(feeds), tuple(fetches), tuple(targets), in_pieces=True), ())
         step = RunningStep(self.handle, plan.parts, (), 0, self._links, kept=self._home)
         meeting = self._links[self._home].meeting(step.number)
         return self._partial_runs.add(PartialRun(plan.partial, step, meeting, self.run))
@@ -182,48 +167,56 @@ class MasterSession:
         """Feeds a step that `begin_partial_run` began; returns fetches with their types."""
         return self._partial_runs.go_on(handle, feeds, fetches)
 
-    def _plan(self, kind: _StepKind) -> _StepPlan:
-        known = self._plans.get(kind)
-        if known is not None:
-            return known
-        with self._planning:
-            known = self._plans.get(kind)
-            if known is None:
-                known = self._plans[kind] = self._planned(kind)
-            return known
+    def _dims(self, kind: StepKind) -> list[Dims]:
+        """The static shapes of the feeds; those of handles and strings do not matter."""
+        fed = [self._element(name, "fed") for name in kind.feeds]
+        return [tensor.dims if tensor.dtype.base_dtype.torch is not None else () for tensor in fed]
 
-    def _planned(self, kind: _StepKind) -> _StepPlan:
+    def _planned(self, kind: StepKind, shapes: Shapes | None) -> StepPlan:
+        """Divides the graph for feeds of these shapes (None: of all), and registers the parts."""
+        with self._planning:
+            return self._divided(kind, shapes)
+
+    def _divided(self, kind: StepKind, shapes: Shapes | None) -> StepPlan:
         fed = [self._element(name, "fed") for name in kind.feeds]
         fetched = [self._element(name, "fetched") for name in kind.fetches]
         run = [self._operation(name) for name in kind.targets]
         if len(set(fed)) < len(fed):
             raise errors.InvalidArgumentError(None, None, "A tensor is fed twice under two names.")
         check_setup(fed if kind.in_pieces else (), fetched, run)
-        options = self._options._replace(in_pieces=kind.in_pieces)
+        options = self._options._replace(in_pieces=kind.in_pieces, feed_dims=shapes)
         parts, assigned, placement = divide(fetched, run, fed, options, self._home)
         self._assigned.update(assigned)
         if self._log is not None:
             self._log.add(placement)
         handles = _at_once(lambda part: self._links[part.task].register(self.handle, part), parts)
+        size = sum(part.graph_def.ByteSize() + _NODE_BYTES * len(part.graph_def.node) for part in parts)
         for part in parts:
             part.graph_def.Clear()  # the worker has it
-        registered = [RegisteredPart(part, handle) for part, handle in zip(parts, handles)]
+        registered = RegisteredParts(map(RegisteredPart, parts, handles))
         host = next(d.name for d in self.devices if d.name.startswith(self._home) and d.device_type == CPU)
         partial = PartialPlan(dict(zip(kind.feeds, fed)), dict(zip(kind.fetches, fetched)), {}, host)
-        return _StepPlan(registered, fed, fetched, partial)
+        return StepPlan(registered, fed, fetched, partial, shapes, size)
+
+    def _forget(self, parts: Sequence[RegisteredPart]) -> None:
+        """Has the workers forget parts that no step runs any more."""
+        for part in parts:
+            with contextlib.suppress(errors.OpError):  # a worker that is gone has nothing to forget
+                self._links[part.graph.task].deregister(self.handle, part.handle)
 
     # ---- explanations
 
     def explain(self, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str]) -> ClusterPlan:
         """What became of this kind of step here and with the workers, which get their parts if they do not
         have them. Nothing runs. Raises what `step` does for names that the graph does not have."""
-        plan = self._plan(_StepKind(tuple(feeds), tuple(fetches), tuple(targets)))
+        plan = self._plans.last(StepKind(tuple(feeds), tuple(fetches), tuple(targets)))
+        options = self._options._replace(feed_dims=plan.shapes)
         told = _at_once(lambda p: self._links[p.graph.task].explain(self.handle, p.handle), plan.parts)
         operations = [self._operation(name) for name in targets]
         with self._planning:  # once more, in the same way: what has state is assigned
-            subgraph, chosen = placed_nodes(plan.fetched, operations, plan.fed, self._options, self._home)
+            subgraph, chosen = placed_nodes(plan.fetched, operations, plan.fed, options, self._home)
             placement, graph = placement_of(subgraph, chosen), str(subgraph)
-            parts = cut(subgraph, chosen, plan.fetched, plan.fed, self._options, self._home)
+            parts = cut(subgraph, chosen, plan.fetched, plan.fed, options, self._home)
         count = {task_of(part.device.name): len(part.subgraph.nodes) for part in parts}
         tasks = [
             TaskPlan(
@@ -273,6 +266,7 @@ class MasterSession:
     def close(self) -> None:
         """Cancels the steps under way, and tells the workers."""
         self._is_closed = True
+        self._plans.stop()
         for step in list(self._running):
             step.cancel(_closed())
         self._partial_runs.end()

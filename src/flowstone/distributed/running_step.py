@@ -48,6 +48,7 @@ class RunningStep:
         self.number = random.getrandbits(62) + 1
         self._session, self._feeds, self._links, self._timeout_ms = session, feeds, links, timeout_ms
         self.described, self._kept = described, kept
+        self._given = parts  # which the workers keep as long as somebody has the list
         self._parts = {part.graph.task: part for part in parts}
         self._results: list[Any] = [None] * fetches
         self._machine = MasterStep(self._parts)

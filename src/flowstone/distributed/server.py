@@ -9,6 +9,8 @@ import time
 from collections import defaultdict, deque
 from typing import Any
 
+import torch
+
 from flowstone.distributed import frames
 from flowstone.distributed.cluster_security import ClusterSecurity, cluster_security
 from flowstone.distributed.collective_links import TaskCollectives
@@ -20,11 +22,12 @@ from flowstone.distributed.own_servers import masters
 from flowstone.distributed.services import MasterService, WorkerService, threads
 from flowstone.distributed.step_rendezvous import StepRendezvous
 from flowstone.distributed.task_names import task_name
+from flowstone.distributed.task_threads import share_of_cores
 from flowstone.distributed.tensor_codec import pack, unpack
 from flowstone.distributed.transport import Listener
 from flowstone.distributed.worker import Worker
 from flowstone.distributed.worker_links import LocalLink, RemoteLink, WorkerLink
-from flowstone.framework import errors
+from flowstone.framework import errors, flags
 from flowstone.io.proto import tensorflow_server_pb2
 from flowstone.runtime.session_options import session_devices
 
@@ -60,7 +63,13 @@ class TaskServer:
         self._collectives = TaskCollectives(
             self.task, host, self._neighbours, config, is_usable=not (security.token or security.has_tls)
         )
-        self._worker = Worker(self.task, devices, lambda step: _Others(self, step), self._collectives.of)
+        self._worker = Worker(
+            self.task,
+            devices,
+            lambda step: _Others(self, step),
+            self._collectives.of,
+            _threads(config, addresses, self.task),
+        )
         links: dict[str, WorkerLink] = {task: RemoteLink(each) for task, each in self._neighbours.items()}
         links[self.task] = LocalLink(self._worker)
         self.master = Master(self.task, links, config)
@@ -230,6 +239,15 @@ class _Others:
 
     def expect(self, task: str, key: str, meeting: StepRendezvous) -> None:
         self._server.expect(task, self._step, key, meeting)
+
+
+def _threads(config: Any, addresses: dict[str, str], task: str) -> int:
+    """The intra-op threads of steps here: as the server's ConfigProto or the environment says, else the
+    task's share of its host's cores; 0 for as many as torch has."""
+    wanted = max(0, int(config.intra_op_parallelism_threads))
+    if wanted or flags.threads_are_set():
+        return wanted
+    return share_of_cores(addresses, task, torch.get_num_threads())
 
 
 def _addresses(server_def: Any) -> dict[str, str]:

@@ -9,47 +9,37 @@ The worker is called by the threads of `server`, and blocks those that run a par
 from __future__ import annotations
 
 import itertools
-import math
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-import torch
-from torch._C import _InferenceMode
-
 from flowstone.distributed.cluster_devices import ClusterDevice
 from flowstone.distributed.cluster_plans import WorkerPlan, worker_plan
 from flowstone.distributed.part_graphs import ReadPart, read_part
+from flowstone.distributed.part_runs import check_feed, is_quick, run_plan
 from flowstone.distributed.step_rendezvous import Neighbourhood, StepRendezvous, incarnation_of
 from flowstone.distributed.transfers import write_arrivals
 from flowstone.distributed.worker_steps import WorkerSteps
 from flowstone.framework import errors, machine
 from flowstone.framework.containers import ResourceStore
-from flowstone.framework.dtypes import DType, from_torch
-from flowstone.framework.shape import is_compatible
-from flowstone.framework.tensor import Tensor
-from flowstone.partition.send_receive import SENDS
-from flowstone.runtime import threads
+from flowstone.framework.dtypes import DType
 from flowstone.runtime.collectives import Collectives
 from flowstone.runtime.device import Device
-from flowstone.runtime.failures import explain
-from flowstone.runtime.generated_code import Segment
 from flowstone.runtime.plan import Plan, make_plan
 from flowstone.runtime.plan_options import PlanOptions
 from flowstone.runtime.session_options import plan_options, release_states
 from flowstone.runtime.step import Step
 from flowstone.runtime.step_stats import step_stats
-from flowstone.runtime.traced_plans import partition_graph, start_trace, with_feeds
-from flowstone.runtime.tracing import Trace, TracedStep
-from flowstone.runtime.transfers import to_device
+from flowstone.runtime.traced_plans import partition_graph, start_trace
+from flowstone.runtime.tracing import Trace
 
 __all__ = ["Description", "Wanted", "Worker"]
 
 
 class _Registered(NamedTuple):
-    """A registered part: its plan, the places of its feeds and fetches by key, the fetches' types,
-    and whether running it neither waits nor takes long."""
+    """A registered part: its plan, the places of its feeds and fetches by key, the fetches' types, whether
+    running it neither waits nor takes long, and the intra-op threads of its steps."""
 
     part: ReadPart
     plan: Plan
@@ -57,6 +47,7 @@ class _Registered(NamedTuple):
     fetches: dict[str, int]
     dtypes: list[DType]
     is_quick: bool
+    threads: int
     traced: list[Plan]  # at most one, made when a trace is asked for
 
 
@@ -77,10 +68,10 @@ class Description:
 
 class _WorkerSession:
     """What one master's session has here: `options` to plan with, the registered parts, the containers of its
-    own, if it is isolated."""
+    own, if it is isolated, and the intra-op threads of its steps (0: as many as there are)."""
 
-    def __init__(self, options: PlanOptions, isolated: ResourceStore | None) -> None:
-        self.options, self.isolated = options, isolated
+    def __init__(self, options: PlanOptions, isolated: ResourceStore | None, threads: int) -> None:
+        self.options, self.isolated, self.threads = options, isolated, threads
         self.graphs: dict[str, _Registered] = {}
         self.assigned: dict[str, str] = {}
         self.lock = threading.Lock()
@@ -90,7 +81,8 @@ class Worker:
     """The worker of the task `task`.
 
     `devices`: those of this process. ``others(step)`` is the way from a step here to the other tasks;
-    ``collectives(config)``, where the collective operations of a session meet those of other tasks.
+    ``collectives(config)``, where the collective operations of a session meet those of other tasks;
+    `threads`: the intra-op threads of sessions that do not say how many (0: as many as there are).
     """
 
     def __init__(
@@ -99,9 +91,10 @@ class Worker:
         devices: Sequence[Device],
         others: Callable[[int], Neighbourhood],
         collectives: Callable[[Any], Collectives | None] = lambda config: None,
+        threads: int = 0,
     ) -> None:
         self.task, self.devices = task, list(devices)
-        self._collectives = collectives
+        self._collectives, self._threads = collectives, threads
         self.resources = ResourceStore()
         self._others = others
         self._incarnations: dict[str, int] = {device.name: device.incarnation for device in devices}
@@ -124,7 +117,8 @@ class Worker:
         with self._lock:
             if handle in self._sessions:
                 raise errors.AlreadyExistsError(None, None, f"Session already exists: {handle}")
-            self._sessions[handle] = _WorkerSession(options, own)
+            wanted = 0 if config is None else max(0, config.intra_op_parallelism_threads)
+            self._sessions[handle] = _WorkerSession(options, own, wanted or self._threads)
             self._incarnations.update((device.name, device.incarnation) for device in cluster)
 
     def delete_session(self, handle: str) -> None:
@@ -157,7 +151,8 @@ class Worker:
                 {key: i for i, key in enumerate(part.feeds)},
                 {key: i for i, key in enumerate(part.fetches)},
                 [tensor.dtype for tensor in part.fetches.values()],
-                _is_quick(plan),
+                is_quick(plan),
+                session.threads,
                 [],
             )
         return name
@@ -168,8 +163,12 @@ class Worker:
 
     def deregister(self, handle: str, graph: str) -> None:
         """Forgets a part. AbortedError if it is not known."""
-        if self._session(handle).graphs.pop(graph, None) is None:
+        registered = self._session(handle).graphs.pop(graph, None)
+        if registered is None:
             raise _unknown_graph(graph)
+        for plan in (registered.plan, *registered.traced):
+            if plan.captured is not None:
+                plan.captured.release("its master forgot the part")
 
     def _session(self, handle: str) -> _WorkerSession:
         session = self._sessions.get(handle)
@@ -205,11 +204,11 @@ class Worker:
                 None, None, f"The part takes {len(registered.feeds)} feeds, but got {len(feeds)}"
             )
         for value, tensor in zip(feeds, registered.part.feeds.values()):
-            _check_feed(value, tensor)
+            check_feed(value, tensor)
         with self._lock:
             step = self._steps.begun(number)
         try:
-            results = _run_plan(plan, step, feeds, trace)
+            results = run_plan(plan, step, feeds, registered.threads, trace)
         except Exception as error:
             self.fail(number, error)
             raise step.error or error from None
@@ -368,77 +367,7 @@ class Worker:
         return found
 
 
-_QUICK_NODES = 200
-_QUICK_BYTES = 1 << 16
-
-
-def _is_quick(plan: Plan) -> bool:
-    """Whether a part is one segment of a few nodes with small values, which waits for nothing."""
-    if not isinstance(plan.program, Segment) or plan.program.waits or len(plan.subgraph.nodes) > _QUICK_NODES:
-        return False
-    return all(
-        x.dims is not None
-        and None not in x.dims
-        and math.prod(x.dims) * (x.dtype.base_dtype.size or _QUICK_BYTES) <= _QUICK_BYTES
-        for node in plan.subgraph.nodes
-        for x in (*node.outputs, *(node.inputs if node.declaration.role in SENDS else ()))
-        if not node.declaration.holds_state
-    )
-
-
-def _check_feed(value: Any, tensor: Tensor) -> None:
-    """InvalidArgumentError for a value of another type or shape than the fed tensor's."""
-    dtype = tensor.dtype.base_dtype
-    if dtype.torch is None:
-        return
-    if not isinstance(value, torch.Tensor) or value.dtype != dtype.torch:
-        found = from_torch(value.dtype).name if isinstance(value, torch.Tensor) else type(value).__name__
-        raise errors.InvalidArgumentError(
-            None, None, f"{tensor.name} is of type {dtype.name}, but the value fed to it is of type {found}"
-        )
-    if not is_compatible(tuple(value.shape), tensor.dims):
-        raise errors.InvalidArgumentError(
-            None,
-            None,
-            f"{tensor.name} has the shape {tensor.shape!s}, but the value fed to it {list(value.shape)}",
-        )
-
-
 def _unknown_graph(graph: str) -> errors.AbortedError:
     return errors.AbortedError(
         None, None, f"Graph handle is not found: {graph}. Possibly, this worker just restarted."
     )
-
-
-def _run_plan(plan: Plan, step: Step, feeds: Sequence[Any], trace: Trace | None = None) -> Any:
-    enter = to_device(plan.feed_device) if plan.feed_device.type != "cpu" else None
-    values = feeds if enter is None else [enter(value) for value in feeds]
-
-    function = plan.function
-    if trace is not None:
-        function, step = with_feeds(plan, trace), _traced(step, trace)
-
-    def call() -> Any:
-        with _InferenceMode(True):
-            try:
-                return function(step, *values)
-            except Exception as error:
-                raise explain(error, plan.program) from None
-
-    results = threads.run_with(1, call) if plan.one_thread else call()
-    if any(isinstance(value, torch.Tensor) and value.is_cuda for value in results):
-        results = [value.cpu() if isinstance(value, torch.Tensor) else value for value in results]
-    return results
-
-
-def _traced(step: Step, trace: Trace) -> Step:
-    """A step with a trace, at the same rendezvous, that ends early when `step` does."""
-    traced = TracedStep(trace)
-    traced.rendezvous = step.rendezvous
-
-    def end() -> None:
-        traced.is_over = step.is_over
-        traced.cancel(step.error)
-
-    step.on_cancel(end)
-    return traced

@@ -109,6 +109,9 @@ class WorkerLink(Protocol):
     def register(self, handle: str, part: PartGraph) -> str:
         """Registers a part, returns its handle."""
 
+    def deregister(self, handle: str, graph: str) -> None:
+        """Has a part forgotten."""
+
     def explain(self, handle: str, graph: str) -> WorkerPlan | None:
         """What the worker made of a part; None if it is a server that cannot tell."""
 
@@ -162,6 +165,9 @@ class LocalLink:
 
     def register(self, handle: str, part: PartGraph) -> str:
         return self._worker.register(handle, part.graph_def)
+
+    def deregister(self, handle: str, graph: str) -> None:
+        self._worker.deregister(handle, graph)
 
     def explain(self, handle: str, graph: str) -> WorkerPlan | None:
         return self._worker.explain(handle, graph)
@@ -229,6 +235,12 @@ class RemoteLink:
         )
         answer = self._ask("RegisterGraph", request, _REGISTER_S)
         return str(worker_pb2.RegisterGraphResponse.FromString(answer).graph_handle)
+
+    def deregister(self, handle: str, graph: str) -> None:
+        request = worker_pb2.DeregisterGraphRequest(
+            session_handle=handle, create_worker_session_called=True, graph_handle=graph
+        )
+        self._ask("DeregisterGraph", request, _CONTROL_S)
 
     def explain(self, handle: str, graph: str) -> WorkerPlan | None:
         request = json.dumps({"session_handle": handle, "graph_handle": graph}).encode()

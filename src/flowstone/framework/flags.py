@@ -120,6 +120,11 @@ def set_cluster_secrets(folder: str, name: str = "") -> None:
         os.environ["FLOWSTONE_CLUSTER_NAME"] = name
 
 
+def threads_are_set() -> bool:
+    """Whether whoever started the process has said how many threads kernels have."""
+    return any(name in os.environ for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"))
+
+
 def environment() -> dict[str, str]:
     """A copy of all variables now, for processes that are started and for what schedulers say in them."""
     return dict(os.environ)

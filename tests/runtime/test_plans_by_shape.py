@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from flowstone.client import plans_by_shape
-from flowstone.client.plans_by_shape import AT_ONCE, MOST_WIDENINGS, REST, PlansByShape
+from flowstone.runtime import plans_by_shape
+from flowstone.runtime.plans_by_shape import AT_ONCE, MOST_WIDENINGS, REST, PlansByShape
 
 
 class FakePlan:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from flowstone.client.background_planning import BackgroundPlanner
+from flowstone.runtime.background_planning import BackgroundPlanner
 
 
 def test_tasks_are_done_in_order_on_a_thread_that_ends():
@@ -69,7 +69,7 @@ def run(program: str) -> str:
 
 BEGIN = """
 import os, threading, time
-from flowstone.client.background_planning import BackgroundPlanner
+from flowstone.runtime.background_planning import BackgroundPlanner
 planner, begun = BackgroundPlanner(), threading.Event()
 def task(name):
     begun.set()

@@ -29,11 +29,11 @@ import itertools
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
+from flowstone.framework import errors
 from flowstone.framework.logging import warning
 from flowstone.framework.shape import Dims, is_compatible
-from flowstone.runtime.plan import Plan
 
 AT_ONCE = 2  # a program's only shape, or full batches and the last one
 MOST_WIDENINGS = 3
@@ -46,7 +46,17 @@ _MOST_RUNNERS = 8  # functions of one plan that are remembered, by the form of t
 Shapes = tuple[Dims, ...]
 
 
-class PlanForShapes:
+class Holding(Protocol):
+    """A plan of any kind."""
+
+    def held_bytes(self) -> int:
+        """About how much memory it takes."""
+
+
+P = TypeVar("P", bound=Holding)
+
+
+class PlanForShapes(Generic[P]):
     """A plan, and the shapes that it is for, in part or all known (None: for all that the graph allows).
 
     `runners`: functions that run it, by the form of their results. `used`: when, as a number that grows.
@@ -54,7 +64,7 @@ class PlanForShapes:
 
     __slots__ = ("bytes", "plan", "runners", "shapes", "used")
 
-    def __init__(self, plan: Plan, shapes: Shapes | None, used: int) -> None:
+    def __init__(self, plan: P, shapes: Shapes | None, used: int) -> None:
         self.plan, self.shapes, self.used, self.bytes = plan, shapes, used, plan.held_bytes()
         self.runners: dict[Any, Callable[..., Any]] = {}
 
@@ -62,7 +72,7 @@ class PlanForShapes:
         """Whether the plan holds for these shapes."""
         return self.shapes is None or _is_within(shapes, self.shapes)
 
-    def runner(self, structure: Any, make: Callable[[PlanForShapes], Callable[..., Any]]) -> Any:
+    def runner(self, structure: Any, make: Callable[[PlanForShapes[P]], Callable[..., Any]]) -> Any:
         """The function that returns results in this structure, made on first use."""
         found = self.runners.get(structure)
         if found is None:
@@ -72,7 +82,7 @@ class PlanForShapes:
         return found
 
 
-class PlansByShape:
+class PlansByShape(Generic[P]):
     """The plans of one set of fetches and feeds.
 
     `plan(shapes)` makes one (None: for all shapes; ValueError if the graph contradicts these), `forget` is
@@ -82,8 +92,8 @@ class PlansByShape:
 
     def __init__(
         self,
-        plan: Callable[[Shapes | None], Plan],
-        forget: Callable[[PlanForShapes], None],
+        plan: Callable[[Shapes | None], P],
+        forget: Callable[[PlanForShapes[P]], None],
         submit: Callable[[Callable[[], None]], None],
         open_dims: Sequence[Dims],
         clock: Callable[[], float] = time.monotonic,
@@ -92,9 +102,9 @@ class PlansByShape:
         self._open_dims: Shapes = tuple(open_dims)
         self._numbers = itertools.count()
         self._lock = threading.Lock()
-        self._special: dict[Shapes, PlanForShapes] = {}
-        self._wide: PlanForShapes | None = None
-        self._for_all: PlanForShapes | None = None
+        self._special: dict[Shapes, PlanForShapes[P]] = {}
+        self._wide: PlanForShapes[P] | None = None
+        self._for_all: PlanForShapes[P] | None = None
         self._hull = Hull()
         self._planned_at_once = self._widenings = 0
         self._met: dict[Shapes, int] = {}  # shapes without a plan, the least recent first
@@ -103,7 +113,7 @@ class PlansByShape:
         self._rest_until = 0.0
         self._has_failed = False
 
-    def choose(self, shapes: Shapes) -> PlanForShapes:
+    def choose(self, shapes: Shapes) -> PlanForShapes[P]:
         """The plan of a step with these shapes."""
         found = self._special.get(shapes)
         if found is None:
@@ -111,9 +121,16 @@ class PlansByShape:
         found.used = next(self._numbers)
         return found
 
-    def for_all(self) -> PlanForShapes:
+    def for_all(self) -> PlanForShapes[P]:
         """The plan for all shapes that the graph allows."""
         with self._lock:
+            return self._made_for_all()
+
+    def last(self) -> PlanForShapes[P]:
+        """The special plan that was used last; without one, the plan for all shapes."""
+        with self._lock:
+            if self._special:
+                return max(self._special.values(), key=lambda each: each.used)
             return self._made_for_all()
 
     def is_special(self, shapes: Shapes) -> bool:
@@ -122,7 +139,7 @@ class PlansByShape:
 
     # ---- what follows is called with the lock held
 
-    def _chosen_anew(self, shapes: Shapes) -> PlanForShapes:
+    def _chosen_anew(self, shapes: Shapes) -> PlanForShapes[P]:
         with self._lock:
             found = self._special.get(shapes)
             if found is not None:
@@ -137,7 +154,7 @@ class PlansByShape:
                 self._submit(lambda: self._make_later(shapes))
             return self._made_wide(shapes)
 
-    def _made_at_once(self, shapes: Shapes) -> PlanForShapes:
+    def _made_at_once(self, shapes: Shapes) -> PlanForShapes[P]:
         try:
             plan = self._plan(shapes)
         except ValueError:
@@ -146,7 +163,7 @@ class PlansByShape:
         self._planned_at_once += 1
         return self._added(plan, shapes)
 
-    def _made_wide(self, shapes: Shapes) -> PlanForShapes:
+    def _made_wide(self, shapes: Shapes) -> PlanForShapes[P]:
         if self._wide is not None and self._wide.covers(shapes):
             return self._wide
         if self._wide is not None and self._wide.shapes is not None:
@@ -162,7 +179,7 @@ class PlansByShape:
             self._wide = self._made_for_all()
         return self._wide
 
-    def _made_for_all(self) -> PlanForShapes:
+    def _made_for_all(self) -> PlanForShapes[P]:
         if self._for_all is None:
             self._for_all = PlanForShapes(self._plan(None), None, 0)
         return self._for_all
@@ -187,10 +204,10 @@ class PlansByShape:
         sizes = [each.bytes for each in held]
         return sum(sizes) + max(sizes, default=0) > MOST_BYTES
 
-    def _least_recently_used(self) -> PlanForShapes:
+    def _least_recently_used(self) -> PlanForShapes[P]:
         return min(self._special.values(), key=lambda each: each.used)
 
-    def _added(self, plan: Plan, shapes: Shapes) -> PlanForShapes:
+    def _added(self, plan: P, shapes: Shapes) -> PlanForShapes[P]:
         added = PlanForShapes(plan, shapes, next(self._numbers))
         self._special[shapes] = added
         self._met.pop(shapes, None)
@@ -230,7 +247,8 @@ class PlansByShape:
                 self._rest_until = end + (REST - 1) * (end - start)
 
     def _report(self, error: Exception) -> None:
-        if not self._has_failed:
+        is_gone = isinstance(error, (errors.AbortedError, errors.CancelledError, errors.UnavailableError))
+        if not self._has_failed and not is_gone:  # of a task or session that is gone steps tell
             self._has_failed = True
             warning(
                 "Planning for other shapes failed; their steps go on with a general plan.", exc_info=error
