@@ -1,5 +1,5 @@
 """Where the names of TensorFlow's internal modules are found in flowstone: the table behind
-`compat.tensorflow`.
+`compat.tensorflow_name`.
 
 `public_twins.txt` lists the modules of TensorFlow 1.4 and which of their names are public objects; such a
 name is that object (`find_object`). For the others `find_sources("tensorflow.python.ops.nn_ops")` gives the
