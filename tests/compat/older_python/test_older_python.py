@@ -233,7 +233,8 @@ def test_messages_that_an_older_protoc_generated(tmp_path: Path) -> None:
         """
         import older_pb2
         item = older_pb2.Item(size=3)
-        print(older_pb2.Item.FromString(item.SerializeToString()).size, older_pb2.FIRST, older_pb2.Kind.Name(0))
+        again = older_pb2.Item.FromString(item.SerializeToString())
+        print(again.size, older_pb2.FIRST, older_pb2.Kind.Name(0))
         """,
         tmp_path,
     )

@@ -44,6 +44,7 @@ RENAMED: dict[str, dict[str, str]] = {
         "merge_summary": "contrib.deprecated.merge_summary",
         "mul": "multiply",
         "neg": "negative",
+        "optimizers": "keras.optimizers",
         "pack": "stack",
         "scalar_summary": "contrib.deprecated.scalar_summary",
         "select": "where",
