@@ -99,6 +99,8 @@ def test_graphs_of_inputs() -> None:
         with graph.as_default():
             tensors.append(tf.constant(1))
     assert ops._get_graph_from_inputs(tensors[:1]) is graphs[0]
+    with graphs[1].as_default():
+        assert ops._get_graph_from_inputs(tensors[:1]) is graphs[0]
     with pytest.raises(ValueError):
         ops._get_graph_from_inputs(tensors)
     with pytest.raises(ValueError, match="must be from the same graph"):
