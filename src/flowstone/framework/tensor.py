@@ -158,7 +158,7 @@ class Tensor(Output):
             "Tensor objects are only iterable when their values are known: use tf.unstack or tf.map_fn."
         )
 
-    __len__ = _NoLength()  # type: ignore[assignment]
+    __len__ = _NoLength()
 
     def __bool__(self) -> bool:
         raise TypeError(
