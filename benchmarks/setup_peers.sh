@@ -18,3 +18,6 @@ if [ ! -e "$PEERS/libraries/complete" ]; then
     keras==2.3.1 keras-applications==1.0.8 keras-preprocessing==1.1.2 h5py pyyaml scipy six
   touch "$PEERS/libraries/complete"
 fi
+if [ ! -e "$PEERS/libraries/tflearn" ]; then  # and TFLearn
+  ${PYTHON:-python3} -m pip install -q --no-deps --target "$PEERS/libraries" tflearn==0.5.0 pillow
+fi

@@ -1,8 +1,10 @@
-"""Training steps through slim and an Estimator, and the same by hand: a small convolutional network.
+"""Training steps through slim, TFLearn and an Estimator, and the same by hand: a small convolutional network.
 
-TensorFlow 2's compat.v1 has no slim and no Estimator; it runs the steps by hand.
+TensorFlow 2's compat.v1 has no slim, no Estimator and nothing that TFLearn needs; it runs the steps by hand.
+TFLearn is that of `setup_peers.sh`.
 """
 
+import importlib.util
 import tempfile
 import time
 
@@ -103,9 +105,45 @@ def estimator_step() -> float:
     return times.median()
 
 
+def tflearn_step() -> float:
+    """The seconds of a step of the same model by TFLearn's `fit`, which feeds the batches from a thread."""
+    import flowstone.compat.tensorflow  # noqa: F401
+    from flowstone.compat import older_python
+
+    older_python.install()  # TFLearn's own names of Pillow and NumPy
+    import tflearn
+
+    class Times(tflearn.callbacks.Callback):
+        def __init__(self) -> None:
+            self.times = []
+
+        def on_batch_begin(self, training_state) -> None:
+            self.times.append(time.perf_counter())
+
+    times = Times()
+    with tf.Graph().as_default():
+        x = tflearn.input_data([None, 28, 28, 1])
+        for filters in (32, 64):
+            x = tflearn.max_pool_2d(tflearn.conv_2d(x, filters, 5, activation="relu"), 2)
+        x = tflearn.fully_connected(tflearn.fully_connected(x, 512, activation="relu"), 10)
+        net = tflearn.regression(
+            x,
+            optimizer=tflearn.Momentum(0.01, 0.9),
+            loss=lambda predicted, y: tf.losses.softmax_cross_entropy(y, predicted),
+            metric=None,
+            batch_size=64,
+        )
+        model = tflearn.DNN(net, tensorboard_verbose=0)
+        inputs, targets = np.tile(images, (STEPS, 1, 1, 1)), np.tile(np.eye(10)[labels], (STEPS, 1))
+        model.fit(inputs, targets, n_epoch=1, batch_size=64, show_metric=False, callbacks=times)
+    return float(np.median(np.diff(times.times[STEPS // 3 :])))
+
+
 report("step by hand", session_step(network_by_hand) * 1e3, "ms")
 report("monitored step by hand", monitored_step() * 1e3, "ms")
 if hasattr(tf, "contrib"):
     report("step through slim", session_step(network_by_slim) * 1e3, "ms")
 if hasattr(tf, "estimator"):
     report("step through an Estimator", estimator_step() * 1e3, "ms")
+if hasattr(tf, "contrib") and importlib.util.find_spec("tflearn"):
+    report("step through TFLearn", tflearn_step() * 1e3, "ms")

@@ -12,8 +12,13 @@ SOURCE = str(Path(__file__).parents[2] / "src")
 
 def run(program: str) -> str:
     """The output of a program in which tensorflow is flowstone."""
-    start = f"import sys; sys.path.insert(0, {SOURCE!r})\n"
-    start += "from flowstone.compat import tensorflow as t; t.install(); t.install()\n"
+    start = "from flowstone.compat import tensorflow_name as t; t.install(); t.install()\n"
+    return run_bare(start + textwrap.dedent(program))
+
+
+def run_bare(program: str) -> str:
+    """The output of a program that has imported flowstone and nothing else of it."""
+    start = f"import sys; sys.path.insert(0, {SOURCE!r}); import flowstone\n"
     result = subprocess.run(
         [sys.executable, "-c", start + textwrap.dedent(program)],
         capture_output=True,

@@ -10,7 +10,7 @@ import sys
 from importlib import import_module
 
 import flowstone
-from flowstone.compat import child_processes, older_python, tensorflow
+from flowstone.compat import child_processes, older_python, tensorflow_name
 from flowstone.tools import command_line
 
 ROOMS = (
@@ -20,7 +20,7 @@ ROOMS = (
 
 def prepare() -> None:
     """Loads what most programs use. A graph, a plan or a session would be the programs' to make."""
-    tensorflow.install()
+    tensorflow_name.install()
     older_python.install()
     child_processes.install()
     for room in ROOMS.split():

@@ -99,6 +99,8 @@ def test_graphs_of_inputs() -> None:
         with graph.as_default():
             tensors.append(tf.constant(1))
     assert ops._get_graph_from_inputs(tensors[:1]) is graphs[0]
+    with graphs[1].as_default():
+        assert ops._get_graph_from_inputs(tensors[:1]) is graphs[0]
     with pytest.raises(ValueError):
         ops._get_graph_from_inputs(tensors)
     with pytest.raises(ValueError, match="must be from the same graph"):
@@ -449,3 +451,28 @@ def test_the_function_behind_custom_gradients() -> None:
         x = tf.constant(3.0)
         y = decorator(lambda t: (t * t, lambda upstream: upstream * 10), x)
         assert session.run([y, tf.gradients(y, x)[0]]) == [9.0, 10.0]
+
+
+def test_parts_of_metrics() -> None:
+    module = internal("ops.metrics_impl")
+    labels, predictions = tf.constant([[1], [0]]), tf.constant([0.9, 0.2])
+    predictions, labels, weights = module._remove_squeezable_dimensions(predictions, labels, [[1.0], [2.0]])
+    assert (labels.shape, predictions.shape, weights.shape) == ([2], [2], [2])
+    assert module._remove_squeezable_dimensions([1.0], None, None)[1:] == (None, None)
+    values, updates = module._confusion_matrix_at_thresholds(
+        labels, predictions, [0.1, 0.5], None, ("tp", "fp")
+    )
+    with pytest.raises(ValueError, match="Invalid key: xy"):
+        module._confusion_matrix_at_thresholds(labels, predictions, [0.5], includes=("xy",))
+    shared = module._aggregate_variable(values["tp"], ["shared"])
+    assert tf.get_collection("shared") == [shared]
+    count, counting = module._streaming_sparse_true_positive_at_k([[1, 2]], [[2, 3]], 2)
+    precision, measuring = module._streaming_sparse_average_precision_at_top_k([[1, 2]], [[2, 3]])
+    with tf.Session() as session:
+        session.run(tf.local_variables_initializer())
+        session.run([updates, counting, measuring])
+        assert session.run([shared, values["fp"]])[0].tolist() == [1, 1]
+        assert session.run(values["fp"]).tolist() == [1, 0]
+        assert session.run([count, precision]) == [1, 0.5]
+        assert session.run(module._safe_div([1.0, 1.0], [0.0, 2.0])).tolist() == [0, 0.5]
+        assert session.run(module._safe_scalar_div(1.0, 0.0)) == 0

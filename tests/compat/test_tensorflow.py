@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from flowstone.compat.module_paths import MODULE_PATHS, find_sources
-from installed_programs import SOURCE, run
+from installed_programs import SOURCE, run, run_bare
 
 
 def test_tensorflow_is_flowstone_itself() -> None:
@@ -185,10 +186,47 @@ def test_the_package_tensorboard_keeps_its_own_file_access() -> None:
 def test_tensorflow_itself_is_not_displaced() -> None:
     program = f"import sys, types; sys.path.insert(0, {SOURCE!r})\n"
     program += "sys.modules['tensorflow'] = types.ModuleType('tensorflow')\n"
-    program += "from flowstone.compat import tensorflow\ntensorflow.install()\n"
+    program += "import flowstone.compat.tensorflow\n"
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
     assert result.returncode == 1
     assert "RuntimeError: TensorFlow itself is loaded already" in result.stderr
+
+
+def test_one_import_does_it_for_the_whole_process() -> None:
+    run_bare("""
+        import flowstone.compat.tensorflow
+        import tensorflow as tf
+        from tensorflow.python.framework import ops
+        import tensorflow.contrib.slim as slim
+        assert tf is flowstone and slim is tf.contrib.slim and ops.Graph is tf.Graph
+        with tf.Session() as session:
+            assert session.run(tf.constant(2) * 3) == 6
+        flowstone.compat.tensorflow.install()  # again, which changes nothing
+        assert sum(type(finder).__name__ == "TensorFlowFinder" for finder in sys.meta_path) == 1
+    """)
+
+
+def test_a_library_that_imports_tensorflow_finds_flowstone(tmp_path: Path) -> None:
+    (tmp_path / "layer_library.py").write_text("import tensorflow as tf\ndouble = tf.constant(1) * 2\n")
+    run_bare(f"""
+        import flowstone.compat.tensorflow
+        sys.path.insert(0, {str(tmp_path)!r})
+        from layer_library import double
+        assert double.graph is flowstone.get_default_graph()
+    """)
+
+
+def test_only_that_import_takes_the_name() -> None:
+    run_bare("""
+        import importlib, pkgutil
+        import flowstone.compat, flowstone.tools.check, flowstone.tools.run
+        for module in pkgutil.walk_packages(flowstone.compat.__path__, "flowstone.compat."):
+            if module.name != "flowstone.compat.tensorflow":
+                importlib.import_module(module.name)
+        flowstone.contrib.layers, flowstone.estimator.Estimator
+        assert "tensorflow" not in sys.modules
+        assert not [name for name in map(repr, sys.meta_path) if "TensorFlowFinder" in name]
+    """)
 
 
 def test_every_listed_module_has_a_listed_package_above_it() -> None:

@@ -12,7 +12,7 @@ import flowstone as tf
 from flowstone.framework import generated_ops
 
 PROGRAM = """
-from flowstone.compat.tensorflow import install
+from flowstone.compat.tensorflow_name import install
 install()
 import tensorflow as tf
 from tensorflow.python.ops import gen_array_ops, gen_nn_ops

@@ -104,3 +104,23 @@ def test_a_class_may_take_the_operators_of_tensors() -> None:
     x = Wrapped(tf.constant([1.0, 2.0]))
     with tf.Session() as session:
         assert session.run([(2.0 * x - 1.0)[1], -x[0], x > 1.5])[:2] == [3, -1]
+
+
+def test_a_tensor_has_no_length_to_ask_for() -> None:
+    tensor = tf.placeholder(tf.float32, [2], name="of_no_length")
+    assert not hasattr(tensor, "__len__")  # what libraries ask to tell a list of tensors
+    with pytest.raises(TypeError, match=r"symbolic Tensor of_no_length:0; use tf\.shape"):
+        len(tensor)
+
+
+def test_an_object_that_knows_tensors_is_asked_for_the_operation() -> None:
+    class Scaled:
+        def __rmul__(self, tensor: Any) -> Any:
+            return 3 * tensor
+
+    with tf.Session() as session:
+        assert session.run(tf.constant(2.0) * Scaled()) == 6  # type: ignore[operator]
+    with pytest.raises(TypeError):
+        tf.constant(2.0) + Scaled()  # type: ignore[operator]
+    with pytest.raises(TypeError, match="Expected int32, but got a of type 'str'"):
+        tf.constant(2) * "a"  # type: ignore[operator]

@@ -2,7 +2,8 @@
 
 | room | gives |
 | --- | --- |
-| `tensorflow` | the module name `tensorflow` and all below it (`tensorflow.install()`) |
+| `tensorflow` | `import flowstone.compat.tensorflow` makes `import tensorflow` mean flowstone |
+| `tensorflow_name` | how: the module name `tensorflow` and all below it |
 | `module_paths` | where the names of TensorFlow's internal modules are found here, as a table |
 | `behaviour` | `disable_v2_behavior` and the other switches between TensorFlow 1 and 2 |
 | `internals` | what only TensorFlow's internal modules have, a file a module |

@@ -1,7 +1,7 @@
 """Processes that a program starts with `multiprocessing` run over flowstone as the program does.
 
 A forked process has all that its parent had. A spawned one begins with a new Python, which `install` has
-begin with `flowstone.compat.tensorflow.install()`.
+begin with `import flowstone.compat.tensorflow`.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from typing import Any
 
 __all__ = ["install"]
 
-_BEGINNING = "from flowstone.compat import tensorflow; tensorflow.install(); "
+_BEGINNING = "import flowstone.compat.tensorflow; "
 
 
 def install() -> None:
-    """Has spawned processes begin with `tensorflow.install()`; a second call changes nothing."""
+    """Has spawned processes find flowstone under TensorFlow's name; a second call changes nothing."""
     module: Any = spawn
     command_line = module.get_command_line
     if getattr(command_line, "over_flowstone", False):

@@ -1,5 +1,5 @@
 """Where the names of TensorFlow's internal modules are found in flowstone: the table behind
-`compat.tensorflow`.
+`compat.tensorflow_name`.
 
 `public_twins.txt` lists the modules of TensorFlow 1.4 and which of their names are public objects; such a
 name is that object (`find_object`). For the others `find_sources("tensorflow.python.ops.nn_ops")` gives the
@@ -34,6 +34,13 @@ _PYTHON = {
     "data.ops.iterator_ops": "data",
     "data.ops.multi_device_iterator_ops": "data.multi_device_iterator",
     "debug": "debugger",
+    "distribute": "contrib.distribute.core",
+    "distribute.cross_device_ops": "contrib.distribute.core contrib.distribute.cross_device_ops",
+    "distribute.distribute_lib": "contrib.distribute.core contrib.distribute",
+    "distribute.distribution_strategy_context": "contrib.distribute.core contrib.distribute",
+    "distribute.mirrored_strategy": "contrib.distribute.core",
+    "distribute.one_device_strategy": "contrib.distribute.core",
+    "distribute.reduce_util": "contrib.distribute.core",
     "eager": "",
     "eager.backprop": "flowstone",
     "eager.context": "compat.behaviour",
@@ -238,6 +245,8 @@ _PYTHON = {
     "tools.saved_model_utils": "",
     "tools.strip_unused_lib": "framework.inference_graphs",
     "training": "",
+    "training.distribute": "contrib.distribute.core contrib.distribute",
+    "training.distribution_strategy_context": "contrib.distribute.core contrib.distribute",
     "training.basic_loops": "train",
     "training.checkpoint_utils": "train",
     "training.moving_averages": "training.moving_averages train",

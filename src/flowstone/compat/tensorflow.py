@@ -1,110 +1,19 @@
-"""Makes `tensorflow` another name for flowstone in this process.
+"""Importing this module makes `import tensorflow` mean flowstone, in the whole process.
 
-After `install()`, an import of
+    import flowstone.compat.tensorflow
+    import tensorflow as tf  # flowstone
 
-- `tensorflow` or `tensorflow.compat.v1` gives the module `flowstone` itself,
-- `tensorflow.NAME` or `tensorflow.compat.v1.NAME` gives flowstone's public namespace `NAME` itself,
-- an internal module that `module_paths` (here or in `contrib`) lists gives an alias module, which looks its
-  names up where that table says, each when it is first asked for,
-- anything else fails with a `ModuleNotFoundError` that says flowstone does not have it.
+So a program, or a library that imports TensorFlow, runs over flowstone without the command line. The rest of
+flowstone never imports this module: what it needs is in `tensorflow_name`. Python itself stays as it is; for
+programs that want names which Python or NumPy have dropped, call `flowstone.compat.older_python.install()`.
 
-Old names that flowstone lacks as attributes are then found in `eras`, and `tf.contrib`, `tf.python` and
-so on in the alias modules.
-
-    >>> install()
-    >>> import tensorflow.compat.v1 as tf
-    >>> tf is sys.modules["flowstone"]
-    True
+Raises RuntimeError if TensorFlow itself is loaded already.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
-from importlib import import_module
-from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
-from types import ModuleType
-from typing import Any
+from flowstone.compat.tensorflow_name import install
 
-import flowstone
-from flowstone.compat import eras, module_paths
-from flowstone.framework.alias_modules import (
-    AliasModule,
-    alias_module,
-    import_if_there,
-    sources_of,
-)
+__all__ = ["install"]
 
-__all__ = ["TensorFlowFinder", "install"]
-
-# Roots that are attributes of `tf` without an import: tf.python.ops.
-_ROOTS = ("core", "examples", "models", "python")
-
-
-class TensorFlowFinder(MetaPathFinder, Loader):
-    """Finds and loads `tensorflow.*`, all of it, so that nothing is loaded twice or from elsewhere."""
-
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        """The spec of a module below `tensorflow`; None for other names.
-
-        Raises ModuleNotFoundError if flowstone has no such module or name.
-        """
-        if not fullname.startswith("tensorflow."):
-            return None
-        if _public_module(fullname) is None and sources_of(fullname) is None:
-            # Named after the whole, since `from a import b` swallows an error that is named a.b.
-            raise ModuleNotFoundError(f"flowstone does not have {fullname}", name="tensorflow")
-        return ModuleSpec(fullname, self, is_package=True)
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        """An alias module, or None for a public one, which `exec_module` puts in place."""
-        return alias_module(spec.name) if _public_module(spec.name) is None else None
-
-    def exec_module(self, module: ModuleType) -> None:
-        """Puts flowstone's own module in the place of a public name."""
-        if not isinstance(module, AliasModule):
-            public = _public_module(module.__name__)
-            assert public is not None, "find_spec has found it"
-            sys.modules[module.__name__] = public
-
-
-def _public_module(fullname: str) -> ModuleType | None:
-    """flowstone's module for `tensorflow[.compat.v1].NAME`; None for internal modules and unknown names."""
-    inner = fullname.removeprefix("tensorflow.")
-    if inner == "compat.v1":
-        return flowstone
-    inner = inner.removeprefix("compat.v1.")
-    if inner.partition(".")[0] in _ROOTS:
-        return None
-    return import_if_there(f"flowstone.{inner}")
-
-
-def _internal_root(name: str) -> Any:
-    """The internal module that is an attribute of `tf`, such as `tf.python`; None for other names."""
-    return import_module(f"tensorflow.{name}") if name in _ROOTS else None
-
-
-def _keep_tensorboard_to_itself() -> None:
-    """Has the package tensorboard use its own file access instead of whatever is called tensorflow."""
-    sys.modules.setdefault("tensorboard.compat.notf", ModuleType("tensorboard.compat.notf"))
-
-
-def install() -> None:
-    """Makes `tensorflow` mean flowstone from here on; a second call changes nothing.
-
-    Raises RuntimeError if TensorFlow itself is loaded already.
-    """
-    present = sys.modules.get("tensorflow")
-    if present is flowstone:
-        return
-    if present is not None:
-        raise RuntimeError("TensorFlow itself is loaded already: flowstone cannot take its name now")
-    sys.modules["tensorflow"] = flowstone
-    module_paths.register()
-    sys.meta_path.insert(0, TensorFlowFinder())
-    import_module("flowstone.keras")  # which finds the package keras, should the program import it
-    _keep_tensorboard_to_itself()
-    eras.install(_internal_root)
+install()

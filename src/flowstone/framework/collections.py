@@ -102,4 +102,6 @@ class GraphKeys:
     TRAIN_OP = "train_op"
     COND_CONTEXT = "cond_context"
     WHILE_CONTEXT = "while_context"
+    LAYER_VARIABLES = "layer_variables"  # TFLearn's, which it sets as TensorFlow lacks them
+    TARGETS = "targets"
     VARIABLES = GLOBAL_VARIABLES

@@ -9,11 +9,13 @@ import operator
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+import numpy as np
+
 __all__: list[str] = []
 
 
 def as_size(value: Any) -> int | None:
-    """A dimension's size from an int, None, a Dimension or anything with `__index__`."""
+    """A dimension's size from an int, None, a Dimension, a whole float or anything with `__index__`."""
     if value is None or (type(value) is int and value >= 0):
         return value
     if isinstance(value, Dimension):
@@ -21,6 +23,8 @@ def as_size(value: Any) -> int | None:
     try:
         size = int(operator.index(value))
     except TypeError:
+        if isinstance(value, (float, np.floating)):
+            return as_size(_whole(float(value)))
         raise TypeError(
             "Dimension value must be integer or None or have an __index__ method, "
             f"got value '{value!r}' with type '{type(value)!r}'"
@@ -28,6 +32,13 @@ def as_size(value: Any) -> int | None:
     if size < 0:
         raise ValueError(f"Dimension {size} must be >= 0")
     return size
+
+
+def _whole(value: float) -> int:
+    """A size that division has made a float, as TensorFlow 1 takes it."""
+    if not value.is_integer():
+        raise ValueError(f"Ambiguous dimension: {value}")
+    return int(value)
 
 
 def _arithmetic(function: Callable[[int, int], int]) -> tuple[Callable[..., Any], Callable[..., Any]]:
@@ -79,11 +90,11 @@ class Dimension:
     Arithmetic with an unknown size gives an unknown size; a comparison with one gives None.
 
     Args:
-        value: an int of at least 0, None, a Dimension, or anything with `__index__`.
+        value: an int of at least 0, None, a Dimension, a whole float, or anything with `__index__`.
 
     Raises:
         TypeError: `value` is none of these.
-        ValueError: `value` is negative.
+        ValueError: `value` is negative, or a float that is not whole.
     """
 
     __slots__ = ("_value",)

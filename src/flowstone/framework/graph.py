@@ -23,6 +23,8 @@ from flowstone.framework.function_library import FunctionLibrary
 from flowstone.framework.graph_def import attribute_from_proto, graph_def, messages
 from flowstone.framework.graph_elements import GraphElements
 from flowstone.framework.graph_operation import Operation, current_frames
+from flowstone.framework.library_members import infer_shapes
+from flowstone.framework.node import Node
 from flowstone.framework.operation import OpDeclaration, registry
 from flowstone.framework.tensor import Tensor
 from flowstone.framework.versions import GRAPH_DEF_VERSION
@@ -131,8 +133,9 @@ class Graph(GraphElements):
                 context = context.context_for(declaration, inputs)
                 with self.name_scope(full_name + "/"):
                     inputs = [context.add_value(tensor) for tensor in inputs]
-            operation = Operation(
-                declaration, full_name, inputs, attributes, group_sizes, [], device or "", self._last_id + 1
+            order, operation = self._last_id + 1, Operation.__new__(Operation)
+            Node.__init__(
+                operation, declaration, full_name, inputs, attributes, group_sizes, [], device or "", order
             )
             operation.graph = self
             operation._id = operation.order
@@ -189,20 +192,8 @@ class Graph(GraphElements):
         for argument in operation.declaration.outputs:
             for dtype in argument.types(attributes):
                 outputs.append(Tensor(operation, len(outputs), dtype))
-        if not infer:
-            return
-        infer_function = operation.declaration.infer_function
-        if infer_function is None:
-            return
-        try:
-            dims = infer_function(operation)
-        except ValueError as error:
-            raise _shape_error(operation, error) from None
-        if isinstance(dims, list):
-            for output, shape in zip(outputs, dims):
-                output.dims = shape
-        elif outputs:
-            outputs[0].dims = dims
+        if infer:
+            infer_shapes(operation)
 
     def _register(self, operation: Operation) -> None:
         for tensor in operation.inputs:
@@ -438,13 +429,3 @@ def _check_outside(tensor: Tensor, role: str, name: str) -> None:
             f"Cannot use '{tensor.op.name}' as input to '{name}' because '{tensor.op.name}' is in a while "
             "loop. See info log for more details."
         )
-
-
-def _shape_error(operation: Operation, error: ValueError) -> ValueError:
-    if " for '" in str(error) and "(op: '" in str(error):
-        return error
-    shapes = ", ".join(
-        "?" if t.dims is None else "[" + ",".join("?" if n is None else str(n) for n in t.dims) + "]"
-        for t in operation.inputs
-    )
-    return ValueError(f"{error} for '{operation.name}' (op: '{operation.type}') with input shapes: {shapes}.")

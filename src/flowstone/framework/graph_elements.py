@@ -8,13 +8,14 @@ from typing import Any
 
 from flowstone.framework.collections import Collections
 from flowstone.framework.graph_operation import Operation
+from flowstone.framework.library_members import GraphMembers
 from flowstone.framework.scope import Scopes
 from flowstone.framework.tensor import Tensor
 
 __all__ = ["GraphElements"]
 
 
-class GraphElements(Collections):
+class GraphElements(GraphMembers, Collections):
     """What a `Graph` holds, apart from how it grows."""
 
     def __init__(self) -> None:

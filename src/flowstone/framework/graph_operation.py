@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from flowstone.framework.device_name import canonical_name
 from flowstone.framework.graph_def import attribute_for_user, attribute_from_proto, node_def, op_def
+from flowstone.framework.library_members import OperationMembers, begin_operation
 from flowstone.framework.node import Node
 from flowstone.framework.tensor import Tensor, evaluating_session
 
@@ -21,8 +22,21 @@ _PACKAGE = str(Path(__file__).resolve().parent.parent) + "/"
 _DEEPEST_TRACEBACK = 64  # frames kept an operation
 
 
-class Operation(Node):
-    """A node of the user's graph. Made by calling an op's declaration, never directly."""
+class Operation(OperationMembers, Node):
+    """A node of the user's graph. Made by calling an op's declaration.
+
+    Called, the class makes an operation of a NodeDef, for libraries that copy a part of a graph.
+
+    Args:
+        node_def: its name, type, attributes and device; scopes say nothing about it.
+        g: the graph.
+        inputs: tensors; the others follow by `_add_input`.
+        output_types: accepted, and follow from the attributes, as the others do.
+        control_inputs: the operations that run before.
+        original_op: an operation that this one was made for, which errors name, too.
+
+    Raises NotFoundError for an unknown type, ValueError for a name that is taken.
+    """
 
     __slots__ = ("__dict__", "__weakref__", "_control_flow_context", "_frames", "_id", "graph")
 
@@ -33,6 +47,23 @@ class Operation(Node):
     _id: int
     _frames: tuple[tuple[CodeType, int], ...]
     _control_flow_context: Any
+
+    def __init__(
+        self,
+        node_def: Any,
+        g: Graph,
+        inputs: Sequence[Tensor] | None = None,
+        output_types: Any = None,
+        control_inputs: Sequence[Any] | None = None,
+        input_types: Any = None,
+        original_op: Operation | None = None,
+        op_def: Any = None,
+    ) -> None:
+        self._frames = current_frames()
+        if original_op is not None:
+            self._original_op = original_op
+        befores = [getattr(each, "op", each) for each in control_inputs or ()]
+        begin_operation(self, node_def, g, inputs or (), befores)
 
     @property
     def op_def(self) -> Any:

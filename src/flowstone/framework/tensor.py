@@ -18,6 +18,21 @@ if TYPE_CHECKING:
     from flowstone.framework.graph import Graph, Operation
 
 
+class _NoLengthError(AttributeError, TypeError):
+    """What `len(tensor)` raises: a TypeError; an AttributeError as well, of which `hasattr` makes False."""
+
+
+class _NoLength:
+    """`Tensor.__len__`, which TensorFlow got in 1.15 to refuse with it.
+
+    Libraries before that ask `hasattr(x, "__len__")` for whether x is a list of tensors.
+    """
+
+    def __get__(self, tensor: Any, kind: type) -> Any:
+        name = "" if tensor is None else f" {tensor.name}"
+        raise _NoLengthError(f"len is not well defined for the symbolic Tensor{name}; use tf.shape(x)[0].")
+
+
 class Tensor(Output):
     """One output of an `Operation`: a value that a step computes. It holds no value itself.
 
@@ -143,8 +158,7 @@ class Tensor(Output):
             "Tensor objects are only iterable when their values are known: use tf.unstack or tf.map_fn."
         )
 
-    def __len__(self) -> int:
-        raise TypeError(f"len is not well defined for the symbolic Tensor {self.name}; use tf.shape(x)[0].")
+    __len__ = _NoLength()
 
     def __bool__(self) -> bool:
         raise TypeError(

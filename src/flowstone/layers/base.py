@@ -29,6 +29,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from flowstone.framework import dtypes, nest
+from flowstone.framework.composite import IndexedSlices, SparseTensor
 from flowstone.framework.graph import Graph, GraphKeys
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.tensor import Tensor, convert_to_tensor
@@ -409,8 +410,12 @@ class _EnteredScope:
 
 
 def _as_input(value: Any) -> Any:
-    """Numbers and arrays become tensors; all else stays as it is."""
-    return convert_to_tensor(value) if isinstance(value, (float, int, np.ndarray, np.generic)) else value
+    """Numbers, arrays and what a library has as its tensors become tensors; all else stays as it is."""
+    if isinstance(value, (float, int, np.ndarray, np.generic)):
+        return convert_to_tensor(value)
+    if isinstance(value, (Tensor, SparseTensor, IndexedSlices)):
+        return value
+    return convert_to_tensor(value) if hasattr(value, "dtype") and hasattr(value, "shape") else value
 
 
 def _caused_by(items: list[tuple[Any, list[Any] | None]], inputs: Any) -> list[Any]:

@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from flowstone.compat import tensorflow
+from flowstone.compat import tensorflow_name
 from flowstone.compat.older_python import python_2
 from flowstone.compat.program_names import Use, uses_of
 from flowstone.compat.verdicts import Verdict, verdict_of
@@ -56,7 +56,7 @@ def execute(options: argparse.Namespace) -> int:
         if not Path(path).exists():
             print(f"flowstone check: no such file: {path}", file=sys.stderr)
             return 2
-    tensorflow.install()
+    tensorflow_name.install()
     findings = [each for path in options.paths for file in _python_files(Path(path)) for each in check(file)]
     wrong = [each for each in findings if each.kind != "fits"]
     if options.json:

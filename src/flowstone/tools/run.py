@@ -19,7 +19,7 @@ import sys
 from collections.abc import Callable
 from types import ModuleType, TracebackType
 
-from flowstone.compat import child_processes, older_python, tensorflow
+from flowstone.compat import child_processes, older_python, tensorflow_name
 from flowstone.compat.older_python import python_2
 
 NAME = "run"
@@ -44,7 +44,7 @@ def declare_program(parser: argparse.ArgumentParser) -> None:
 
 def execute(options: argparse.Namespace) -> int:
     """Runs the program in this process; its SystemExit passes through. Returns 0, or 1 after a traceback."""
-    tensorflow.install()
+    tensorflow_name.install()
     older_python.install()
     child_processes.install()
     if options.as_module:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from google.protobuf import descriptor_pb2
 
 from flowstone.compat.older_python import python_2, scientific
 from installed_programs import SOURCE
@@ -52,6 +53,8 @@ def test_names_of_the_library_and_of_numpy(tmp_path: Path) -> None:
         assert np.msort([2, 1]).tolist() == [1, 2] and np.expand_dims([1], 3).shape == (1, 1)
         assert np.array([[1], [2, 3]]).dtype == object and np.asarray([[1], [2, 3]]).shape == (2,)
         assert np.array([[1, 2], [3, 4]]).shape == (2, 2)
+        assert np.issubdtype(np.float32, float) and np.issubdtype(np.int8, np.int)
+        assert not np.issubdtype(np.int32, np.float) and not np.issubdtype(np.float32, np.float64)
         print(imp.new_module("m").__name__)
         """,
         tmp_path,
@@ -177,3 +180,62 @@ def test_a_program_of_python_2_is_not_run(tmp_path: Path) -> None:
     assert result.returncode == 1 and result.stdout == ""
     assert "program.py:2: this is Python 2: a print statement." in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_an_array_of_one_element_is_a_number(tmp_path: Path) -> None:
+    result = run_as_program(
+        """
+        import math
+        import numpy as np
+        import tensorflow as tf
+        loss = tf.Session().run(tf.constant([4.0]))
+        assert float(loss) == 4 and int(np.array([[3]])) == 3 and complex(loss) == 4 and math.sqrt(loss) == 2
+        row = np.zeros(2, np.float32)
+        row[1] = loss
+        try:
+            float(np.zeros(2))
+        except TypeError as error:
+            print("%.1f" % loss, row.tolist(), error)
+        """,
+        tmp_path,
+    )
+    said = "only size-1 arrays can be converted to Python scalars"
+    assert result.stdout == f"4.0 [0.0, 4.0] {said}\n", result.stderr
+
+
+OLDER_MESSAGES = """
+import sys
+_b=sys.version_info[0]<3 and (lambda x:x) or (lambda x:x.encode('latin1'))
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import reflection as _reflection
+DESCRIPTOR = _descriptor.FileDescriptor(
+  name='older.proto', package='older',
+  serialized_pb=_b(%r)
+)
+_ITEM = _descriptor.Descriptor(
+  name='Item', full_name='older.Item', filename=None, file=DESCRIPTOR, containing_type=None,
+  fields=[_descriptor.FieldDescriptor(name='size', full_name='older.Item.size', index=0, number=1, type=5,
+    cpp_type=1, label=1, has_default_value=False, default_value=0, message_type=None, enum_type=None,
+    containing_type=None, is_extension=False, extension_scope=None)],
+  extensions=[], nested_types=[], enum_types=[], is_extendable=False, extension_ranges=[], oneofs=[])
+Item = _reflection.GeneratedProtocolMessageType('Item', (object,), dict(DESCRIPTOR=_ITEM))
+"""
+
+
+def test_messages_that_an_older_protoc_generated(tmp_path: Path) -> None:
+    description = descriptor_pb2.FileDescriptorProto(name="older.proto", package="older")
+    message = description.message_type.add(name="Item")
+    message.field.add(name="size", number=1, type=5, label=1)
+    description.enum_type.add(name="Kind").value.add(name="FIRST", number=0)
+    text = description.SerializeToString().decode("latin1")
+    (tmp_path / "older_pb2.py").write_text(OLDER_MESSAGES % text)
+    result = run_as_program(
+        """
+        import older_pb2
+        item = older_pb2.Item(size=3)
+        again = older_pb2.Item.FromString(item.SerializeToString())
+        print(again.size, older_pb2.FIRST, older_pb2.Kind.Name(0))
+        """,
+        tmp_path,
+    )
+    assert result.stdout == "3 0 FIRST\n", result.stderr

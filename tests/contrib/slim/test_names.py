@@ -10,7 +10,7 @@ import pytest
 from flowstone.contrib import framework, layers, slim
 
 FORMS = """
-from flowstone.compat import tensorflow as compat
+from flowstone.compat import tensorflow_name as compat
 compat.install()
 import tensorflow as tf
 import tensorflow.contrib.slim as slim

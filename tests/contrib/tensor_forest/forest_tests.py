@@ -11,7 +11,7 @@ import pytest
 from tests.contrib.tensor_forest import forest_programs
 
 import flowstone as tf
-from flowstone.compat.tensorflow import install
+from flowstone.compat.tensorflow_name import install
 from flowstone.framework import errors
 from flowstone.io.proto import decision_trees_pb2, fertile_stats_pb2
 

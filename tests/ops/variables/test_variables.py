@@ -154,6 +154,17 @@ def test_count_up_to(resource: bool) -> None:
 
 
 @KINDS
+def test_sliced_assignment_of_words(resource: bool) -> None:
+    words = tf.Variable(["a", "b", "c"], use_resource=resource)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        session.run(words[1:].assign(["y", "z"]))
+        assert session.run(words).tolist() == [b"a", b"y", b"z"]
+        session.run(words[::-1].assign(["1", "2", "3"]))
+        assert session.run(words).tolist() == [b"3", b"2", b"1"]
+
+
+@pytest.mark.parametrize("resource", [False, True])
 def test_sliced_assignment(resource: bool) -> None:
     variable = tf.Variable([[1.0, 2.0], [3.0, 4.0]], use_resource=resource)
     part, update = variable[1], variable[0].assign([8.0, 9.0])

@@ -51,7 +51,10 @@ def _chain(module: ModuleType, namespace: str, roots: Callable[[str], Any] | Non
                 reason = error
         if name in old_names:
             path = old_names[name]
-            value = _resolve(path if "." in path or not namespace else f"{namespace}.{path}")
+            try:
+                value = _resolve(path if "." in path or not namespace else f"{namespace}.{path}")
+            except ModuleNotFoundError as error:  # of an extra; who asks whether the name is there hears no
+                raise AttributeError(str(error)) from error
             setattr(module, name, value)
             return value
         found = roots(name) if roots is not None else None

@@ -10,7 +10,6 @@ from typing import Any
 
 import flowstone as tf
 from flowstone.framework import collection_protos, scope
-from flowstone.framework.building import graph_of
 from flowstone.framework.composite import IndexedSlicesValue as IndexedSlicesValue
 from flowstone.framework.refusals import refused_class
 from flowstone.gradients.registration import gradient_function
@@ -165,7 +164,10 @@ def default_session(session: Any) -> contextlib.AbstractContextManager[Any]:
 def _get_graph_from_inputs(op_input_list: Any, graph: Any = None) -> Any:
     """The graph of the inputs, or `graph`, or the default. ValueError if they are of several graphs."""
     if graph is None:
-        return graph_of(list(op_input_list))
+        graphs = (getattr(each, "graph", None) for each in op_input_list)
+        graph = next((each for each in graphs if each is not None), None)
+    if graph is None:
+        return tf.get_default_graph()
     for each in op_input_list:
         if getattr(each, "graph", graph) is not graph:
             raise ValueError(f"{each} is not from the passed-in graph.")

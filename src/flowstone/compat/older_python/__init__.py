@@ -7,13 +7,22 @@
 | `standard_library` | `collections.Mapping`, `inspect.getargspec`, `time.clock`, `imp`, `distutils` … |
 | `arrays` | `np.float`, `np.asscalar`, `np.product` … |
 | `scientific` | `scipy.misc.imread`, `sklearn.cross_validation` … where SciPy and the others are installed |
+| `single_elements` | `float(array)` of an array of one element and any rank |
+| `generated_messages` | `…_pb2.py` files that an older protoc generated |
 | `late_modules` | how a module is made, or completed, when a program imports it |
 | `python_2` | what is said of a program of Python 2 |
 """
 
 from __future__ import annotations
 
-from flowstone.compat.older_python import arrays, late_modules, scientific, standard_library
+from flowstone.compat.older_python import (
+    arrays,
+    generated_messages,
+    late_modules,
+    scientific,
+    single_elements,
+    standard_library,
+)
 
 __all__ = ["install"]
 
@@ -23,4 +32,6 @@ def install() -> None:
     late_modules.install()
     standard_library.install()
     arrays.install()
+    single_elements.install()
+    generated_messages.install()
     scientific.install()

@@ -107,6 +107,16 @@ def _expand_dims(a: Any, axis: Any) -> Any:
 
 _np_expand_dims = np.expand_dims
 
+_WHOLE_FAMILIES = {float: np.floating, int: np.signedinteger, complex: np.complexfloating}
+
+
+def _issubdtype(arg1: Any, arg2: Any) -> bool:
+    """`np.issubdtype`, to which `float` (and `np.float`, which was the same) meant all floating types."""
+    return bool(_np_issubdtype(arg1, _WHOLE_FAMILIES.get(arg2, arg2) if isinstance(arg2, type) else arg2))
+
+
+_np_issubdtype = np.issubdtype
+
 
 def _tostring(self: Any, order: Any = "C") -> bytes:
     return self.tobytes(order)  # type: ignore[no-any-return]
@@ -170,7 +180,7 @@ def install() -> None:
     module: Any = np
     add_missing(module, older_names())
     add_missing(module.random, {"random_integers": _random_integers})
-    module.expand_dims = _expand_dims
+    module.expand_dims, module.issubdtype = _expand_dims, _issubdtype
     _add_methods(np.ndarray, older_methods())
     _add_methods(np.generic, {"tostring": _tostring})
     module.array, module.asarray = array, asarray

@@ -65,10 +65,14 @@ def average_precision_at_top_k(
     updates_collections: Names = None,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """As `average_precision_at_k`, of classes ``[…, k]`` in order. ValueError for a scalar."""
+    """As `average_precision_at_k`, of classes ``[…, k]`` in order. ValueError for a scalar, or if k is
+    not known.
+    """
     indices = convert_to_tensor(predictions_idx)
     if indices.ndim == 0:
         raise ValueError("The rank of predictions_idx must be at least 1.")
+    if indices.dims is not None and indices.dims[-1] is None:
+        raise ValueError("The last dimension of predictions_idx must be known.")
     with name_scope(name, "average_precision_at_top_k", (indices, labels, weights)) as scope:
         given = (as_labels(labels), indices, weights, metrics_collections, updates_collections)
         return _streaming_mean(*given, scope)

@@ -11,7 +11,11 @@ from typing import Any
 
 from flowstone.framework import dtypes
 from flowstone.framework.composite import SparseTensor
-from flowstone.framework.graph_functions import control_dependencies, name_scope
+from flowstone.framework.graph_functions import (
+    control_dependencies,
+    convert_to_tensor_or_sparse_tensor,
+    name_scope,
+)
 from flowstone.framework.operation import F
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.layers.metrics.state import Names, metric_variable, published
@@ -47,8 +51,8 @@ def name_at_k(name: str, k: Any = None, class_id: int | None = None) -> str:
 
 
 def as_labels(labels: Any) -> Any:
-    """A SparseTensor as it is, anything else as a tensor."""
-    return labels if isinstance(labels, SparseTensor) else convert_to_tensor(labels, name="labels")
+    """A SparseTensor, also of a SparseTensorValue; anything else as a tensor."""
+    return convert_to_tensor_or_sparse_tensor(labels, name="labels")
 
 
 def label_sets(labels: Any, predictions: Tensor) -> Tensor:

@@ -232,7 +232,10 @@ def _place(whole: Any, index: Any, value: Any) -> None:
         raise invalid(
             f"Cannot place a value of shape {list(value.shape)} in a slice of shape {list(view.shape)}"
         )
-    view.copy_(value)
+    if isinstance(whole, np.ndarray):  # strings
+        whole[index] = value
+    else:
+        view.copy_(value)
 
 
 @strided_slice_grad_op.gradient
@@ -249,7 +252,9 @@ def _assign_slice(node: Node, env: Environment) -> Kernel:
         entries = _entries(whole.ndim, begin.tolist(), end.tolist(), strides.tolist(), masks)
         _check_indices(whole.shape, entries)
         index, flips = forward(whole.shape, entries)
-        _place(whole, index, torch.flip(value, flips) if flips else value)
+        if flips:
+            value = np.flip(value, tuple(flips)) if isinstance(value, np.ndarray) else torch.flip(value, flips)
+        _place(whole, index, value)
         return variable
 
     return assign

@@ -62,8 +62,11 @@ _BINARY: dict[str, tuple[str, _Function]] = {  # Python's name: name in the grap
 _COMPARISONS = {"lt": "Less", "le": "LessEqual", "gt": "Greater", "ge": "GreaterEqual"}
 
 
-def _operators(name: str, function: _Function) -> tuple[_Method, _Method]:
-    """The methods ``x . y`` and ``y . x`` of a tensor x."""
+def _operators(name: str, reflected: str, function: _Function) -> tuple[_Method, _Method]:
+    """The methods ``x . y`` and ``y . x`` of a tensor x.
+
+    An object of a library that is no tensor, but has the `reflected` method, is asked for ``x . y``.
+    """
 
     def left(x: Tensor, y: Any) -> Any:
         if type(y) is Tensor:
@@ -71,7 +74,13 @@ def _operators(name: str, function: _Function) -> tuple[_Method, _Method]:
         if isinstance(y, SparseTensor):
             return NotImplemented  # it knows how to combine with a tensor
         with x.graph.as_default(), x.graph.name_scope(name) as scope:
-            return function(x, convert_to_tensor(y, x.dtype.base_dtype, "y"), scope)
+            try:
+                operand = convert_to_tensor(y, x.dtype.base_dtype, "y")
+            except TypeError:
+                if type(y).__module__ in ("builtins", "numpy") or not hasattr(type(y), reflected):
+                    raise
+                return NotImplemented
+            return function(x, operand, scope)
 
     def right(y: Tensor, x: Any) -> Any:
         with y.graph.as_default(), y.graph.name_scope(name) as scope:
@@ -99,7 +108,9 @@ def _methods() -> dict[str, _Method]:
         "__invert__": _invert,
     }
     for python_name, (name, function) in _BINARY.items():
-        methods[f"__{python_name}__"], methods[f"__r{python_name}__"] = _operators(name, function)
+        methods[f"__{python_name}__"], methods[f"__r{python_name}__"] = _operators(
+            name, f"__r{python_name}__", function
+        )
     for python_name, name in _COMPARISONS.items():
         methods[f"__{python_name}__"] = _comparison(name)
     return methods
