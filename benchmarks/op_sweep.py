@@ -1,11 +1,14 @@
 """Times every op of the test tables on larger shapes, beside TensorFlow and torch, and lists the slowest.
 
-python benchmarks/op_sweep.py [--size 1MB | --size 64MB | --bytes N] [--seconds 0.05] [--limit 30]
-    [--memory 10] [--json FILE] [--markdown FILE]
+python benchmarks/op_sweep.py [--size 1MB | --size 64MB | --bytes N] [--ops A,B] [--part 1/3]
+    [--seconds 0.05] [--limit 15] [--memory 10] [--json FILE] [--markdown FILE]
 
-Each implementation runs in a process of its own, one op after another; an op that takes longer than `--limit`
-seconds or more memory than `--memory` GB is left out, and the others go on. TF_PYTHON names the Python that
-has TensorFlow; without it that peer is left out. `over the best` is the time over that of the faster peer.
+Each implementation is a process. An op is prepared in all of them and then run by turns, in a few rounds; its
+time is the least that a run took, so that other work on the machine changes the ratios little. An op that
+takes longer than `--limit` seconds or more memory than `--memory` GB is left out. `--part 2/3` measures the
+second third of the ops; a `--json` file that is there already is added to, and the page is of all that it
+has. `--ops` measures these alone. TF_PYTHON names the Python that has TensorFlow; without it that peer is
+left out. `over the best` is the time over that of the faster peer.
 """
 
 from __future__ import annotations
@@ -13,15 +16,16 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import queue
-import resource
-import subprocess
 import sys
-import threading
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from compare import HERE, machine, markdown_table
+from sweep_workers import Worker
+
+sys.path.insert(0, str(HERE / "workloads"))
+
+from scaled_cases import Subject, subjects
 
 IMPLEMENTATIONS = {
     "flowstone": ("op_sweep_tf1.py", "PYTHON"),
@@ -29,104 +33,83 @@ IMPLEMENTATIONS = {
     "torch": ("op_sweep_torch.py", "PYTHON"),
 }
 SIZES = {"1MB": 1_000_000, "64MB": 64_000_000}
+ROUNDS = 5
 WORST = 20
+Line = dict[str, Any]  # of an op: "way" and "seconds" by implementation, or "faults"
 
 
-def lines_of(process: subprocess.Popen[str], limit: float) -> tuple[list[dict[str, object]], bool]:
-    """What a process prints, and whether it ended by itself; no line is waited for longer than `limit`."""
-    read: queue.SimpleQueue[str] = queue.SimpleQueue()
-    stdout = process.stdout
-    assert stdout is not None
-
-    def pass_on() -> None:
-        for line in stdout:
-            read.put(line)
-        read.put("")
-
-    threading.Thread(target=pass_on, daemon=True).start()
-    found: list[dict[str, object]] = []
-    try:
-        while line := read.get(timeout=limit):
-            if line.startswith("{"):
-                found.append(json.loads(line))
-    except queue.Empty:
-        process.kill()
-        return found, False
-    return found, True
+def workers(size: int, limit: float, memory: float) -> dict[str, Worker]:
+    """A process an implementation that is there."""
+    found = {}
+    for name, (script, variable) in IMPLEMENTATIONS.items():
+        python = sys.executable if variable == "PYTHON" else os.environ.get(variable)
+        if python:
+            command = [python, str(HERE / "workloads" / script)]
+            environment = {"IMPLEMENTATION": name, "BYTES": str(size), "TF_USE_LEGACY_KERAS": "1"}
+            found[name] = Worker(command, environment, limit, memory)
+    return found
 
 
-def bounded_memory(gigabytes: float) -> Callable[[], None]:
-    """What a process does before it starts, so that it cannot take more: allocations fail instead."""
-    most = int(gigabytes * 1e9)
-    return lambda: resource.setrlimit(resource.RLIMIT_DATA, (most, most))
-
-
-def measured(
-    name: str, size: int, seconds: float, limit: float, memory: float
-) -> dict[str, dict[str, object]]:
-    """The lines of all ops of an implementation, by op; one that was too slow has `faults`."""
-    script, variable = IMPLEMENTATIONS[name]
-    python = sys.executable if variable == "PYTHON" else os.environ.get(variable)
-    results: dict[str, dict[str, object]] = {}
-    while python:
-        environment = os.environ | {
-            "IMPLEMENTATION": name,
-            "BYTES": str(size),
-            "OPS": " ".join(results),
-            "BENCHMARK_SECONDS": str(seconds),
-            "TF_USE_LEGACY_KERAS": "1",
-        }
-        command = [python, str(HERE / "workloads" / script)]
-        process = subprocess.Popen(
-            command,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            preexec_fn=bounded_memory(memory),
-        )
-        lines, ended = lines_of(process, limit)
-        process.wait()
-        results |= {str(line["op"]): line for line in lines if "op" in line}
-        begun = [str(line["begins"]) for line in lines if "begins" in line]
-        if not begun or begun[-1] in results:
-            if ended or not begun:
-                return results
+def measured(subject: Subject, by_name: dict[str, Worker], seconds: float) -> Line:
+    """An op's line: of the first way to scale its case that all can run, or else that works here."""
+    kept, faults = None, []
+    for way in range(len(subject.ways)):
+        for worker in by_name.values():
+            worker.ask({"op": subject.op, "way": way})
+        answers = {name: worker.answer() for name, worker in by_name.items()}
+        if "fault" in answers["flowstone"]:
+            faults.append(answers["flowstone"]["fault"])
             continue
-        how = "ended the process" if ended else f"took longer than {limit:g} s"
-        results[begun[-1]] = {"op": begun[-1], "faults": [how]}
-    return results
+        ready = {name for name, answer in answers.items() if "fault" not in answer}
+        if kept is None or ready > kept[1]:
+            kept = (way, ready)
+        if ready >= set(by_name) - {"torch"}:
+            break
+    if kept is None:
+        return {"faults": faults}
+    if kept[0] != way:
+        for name in kept[1]:
+            by_name[name].ask({"op": subject.op, "way": kept[0]})
+        for name in kept[1]:
+            by_name[name].answer()
+    return {"way": kept[0], "seconds": _by_turns({name: by_name[name] for name in kept[1]}, seconds)}
 
 
-def compared(results: dict[str, dict[str, dict[str, object]]]) -> list[tuple[float, str, list[float | None]]]:
+def _by_turns(by_name: dict[str, Worker], seconds: float) -> dict[str, float]:
+    """The least time of a run of each, over `ROUNDS` turns."""
+    least: dict[str, float] = {}
+    for _ in range(ROUNDS):
+        for name, worker in by_name.items():
+            worker.ask({"seconds": seconds / ROUNDS})
+            answer = worker.answer()
+            if "seconds" in answer:
+                least[name] = min(answer["seconds"], least.get(name, answer["seconds"]))
+    return least
+
+
+def compared(lines: dict[str, Line]) -> list[tuple[float, str, list[float | None]]]:
     """(time over the best peer's, op, milliseconds of each), the slowest first."""
     rows = []
-    for op, own in results["flowstone"].items():
-        if "seconds" not in own:
-            continue
-        times: list[float | None] = [1e3 * float(str(own["seconds"]))]
-        for peer in ("tensorflow", "torch"):
-            line = results[peer].get(op, {})
-            same = line.get("way") == own["way"]  # of equal shapes
-            times.append(1e3 * float(str(line["seconds"])) if "seconds" in line and same else None)
+    for op, line in lines.items():
+        times = [line.get("seconds", {}).get(name) for name in IMPLEMENTATIONS]
         others = [time for time in times[1:] if time is not None]
-        if others and times[0] is not None:
-            rows.append((times[0] / min(others), op, times))
+        if times[0] is not None and others:
+            rows.append((times[0] / min(others), op, [time and 1e3 * time for time in times]))
     return sorted(rows, reverse=True)
 
 
-def report(results: dict[str, dict[str, dict[str, object]]], size: int) -> str:
+def report(lines: dict[str, Line], size: int, worst: int = WORST) -> str:
     """The page: how many ops are within which ratio, the slowest, and what was not measured."""
-    rows = compared(results)
+    rows = compared(lines)
     within = {bound: sum(ratio <= bound for ratio, _, _ in rows) for bound in (1.0, 1.5, 2.0, 3.0)}
-    missing = [op for op, line in results["flowstone"].items() if "seconds" not in line]
+    missing = [op for op, line in lines.items() if "flowstone" not in line.get("seconds", {})]
     body = [
         [op, *("–" if time is None else f"{time:.4g}" for time in times), f"{ratio:.2f}"]
-        for ratio, op, times in rows[:WORST]
+        for ratio, op, times in rows[:worst]
     ]
     counts = ", ".join(f"{count} within {bound:g} x" for bound, count in within.items())
-    lines = [
-        f"{machine()}; largest input {size / 1e6:g} MB; milliseconds a run",
+    page = [
+        f"{machine()}; largest input {size / 1e6:g} MB; milliseconds, the fastest of runs by turns",
         "",
         f"Of {len(rows)} ops that a peer has, {counts} of the faster peer. The slowest:",
         "",
@@ -134,31 +117,48 @@ def report(results: dict[str, dict[str, dict[str, object]]], size: int) -> str:
         "",
         f"Not measured, for their shapes do not grow together: {', '.join(sorted(missing)) or 'none'}.",
     ]
-    return "\n".join(lines) + "\n"
+    return "\n".join(page) + "\n"
 
 
-def main() -> None:
-    """Reads the arguments, measures, writes."""
+def arguments_given() -> argparse.Namespace:
+    """The command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--size", choices=SIZES, default="1MB")
     parser.add_argument("--bytes", type=int, help="instead of a size")
+    parser.add_argument("--ops", help="names, with commas")
+    parser.add_argument("--part", default="1/1")
     parser.add_argument("--seconds", type=float, default=0.05)
-    parser.add_argument("--limit", type=float, default=30.0)
+    parser.add_argument("--limit", type=float, default=15.0)
     parser.add_argument("--memory", type=float, default=10.0)
+    parser.add_argument("--worst", type=int, default=WORST)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--markdown", type=Path)
-    arguments = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Reads the arguments, measures, writes."""
+    arguments = arguments_given()
     size = arguments.bytes or SIZES[arguments.size]
-    results = {
-        name: measured(name, size, arguments.seconds, arguments.limit, arguments.memory)
-        for name in IMPLEMENTATIONS
-    }
-    page = report(results, size)
+    chosen = list(subjects(size))
+    part, parts = map(int, arguments.part.split("/"))
+    chosen = chosen[(part - 1) * len(chosen) // parts : part * len(chosen) // parts]
+    if arguments.ops:
+        chosen = [subject for subject in chosen if subject.op in arguments.ops.split(",")]
+    lines: dict[str, Line] = {}
+    if arguments.json and arguments.json.exists():
+        lines = json.loads(arguments.json.read_text())
+    by_name = workers(size, arguments.limit, arguments.memory)
+    for subject in chosen:
+        lines[subject.op] = measured(subject, by_name, arguments.seconds)
+        if arguments.json:
+            arguments.json.write_text(json.dumps(lines, indent=1))
+    for worker in by_name.values():
+        worker.end()
+    page = report(lines, size, arguments.worst)
     print(page)
-    if arguments.json:
-        arguments.json.write_text(json.dumps(results, indent=1))
     if arguments.markdown:
         arguments.markdown.write_text(page)
 

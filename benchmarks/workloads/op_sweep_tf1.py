@@ -1,21 +1,20 @@
-"""Times one run of each op on flowstone or TensorFlow, with inputs that are variables: see `scaled_cases.py`.
+"""Times runs of ops on flowstone or TensorFlow, with inputs that are variables: see `scaled_cases.py`.
 
-Prints a line of JSON for each op, and before it one that says that it begins. OPS names the ops that are left
-out, BYTES the size.
+Answers the questions of `sweep_workers.py`. BYTES is the size.
 """
 
 from __future__ import annotations
 
-import json
 import os
+from collections.abc import Callable
 from typing import Any
 
 from scaled_cases import Subject, subjects
 from tf1 import tf
 
-from measuring import median_seconds
+from sweep_workers import serve
 
-LEFT_OUT = set(os.environ.get("OPS", "").split())
+SUBJECTS = {subject.op: subject for subject in subjects(int(os.environ["BYTES"]))}
 IS_OURS = os.environ["IMPLEMENTATION"] == "flowstone"
 
 
@@ -69,35 +68,18 @@ def variables(inputs: list[Any], made: list[Any]) -> list[Any]:
     return [one(value) for value in inputs]
 
 
-def seconds(subject: Subject, inputs: list[Any]) -> float:
-    """The median time of a run."""
+def prepared(op: str, way: int) -> Callable[[], object]:
+    """A run of the op."""
+    subject = SUBJECTS[op]
+    inputs = subject.ways[way]()
     with tf.Graph().as_default():
         made: list[Any] = []
         node = add(subject, variables(inputs, made))
-        with tf.Session() as session:
-            for initializer, holder, value in made:
-                session.run(initializer, {holder: value})
-            run = session.make_callable(node)
-            return median_seconds(run, warm_up=2, at_least=5)
+        session = tf.Session()
+        for initializer, holder, value in made:
+            session.run(initializer, {holder: value})
+        run: Callable[[], object] = session.make_callable(node)
+        return run
 
 
-def main() -> None:
-    """Measures all ops."""
-    for subject in subjects(int(os.environ["BYTES"])):
-        if subject.op in LEFT_OUT:
-            continue
-        print(json.dumps({"begins": subject.op}), flush=True)
-        faults = []
-        for way, make in enumerate(subject.ways):
-            try:
-                value = seconds(subject, make())
-            except Exception as error:
-                faults.append(f"{type(error).__name__}: {str(error)[:200]}")
-                continue
-            print(json.dumps({"op": subject.op, "way": way, "seconds": value}), flush=True)
-            break
-        else:
-            print(json.dumps({"op": subject.op, "faults": faults}), flush=True)
-
-
-main()
+serve(prepared)

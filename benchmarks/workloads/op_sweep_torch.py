@@ -5,20 +5,20 @@ FUNCTIONS has the ops that torch has a function for, with the arguments of their
 
 from __future__ import annotations
 
-import json
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import torch
-from scaled_cases import Subject, subjects
+from scaled_cases import subjects
 
-from measuring import median_seconds
+from sweep_workers import serve
 
-LEFT_OUT = set(os.environ.get("OPS", "").split())
+SUBJECTS = {subject.op: subject for subject in subjects(int(os.environ["BYTES"]))}
 
 
 def _axes(x: Any) -> tuple[int, ...]:
@@ -76,31 +76,16 @@ _OWN_NAMES = {"LogicalAnd": "logical_and", "LogicalNot": "logical_not", "Logical
 FUNCTIONS |= {op: getattr(torch, _OWN_NAMES.get(op, op.lower())) for op in _PLAIN.split()}
 
 
-def seconds(subject: Subject, inputs: list[Any]) -> float:
-    """The median time of a call."""
-    function = FUNCTIONS[subject.op]
+def prepared(op: str, way: int) -> Callable[[], object]:
+    """A call of the op's function."""
+    function = FUNCTIONS[op]
 
     def tensor(value: Any) -> Any:
         return [tensor(each) for each in value] if isinstance(value, list) else torch.from_numpy(value)
 
-    arguments = [tensor(value) for value in inputs]
-    return median_seconds(lambda: function(*arguments), warm_up=2, at_least=5)
+    arguments = [tensor(value) for value in SUBJECTS[op].ways[way]()]
+    return lambda: function(*arguments)
 
 
-def main() -> None:
-    """Measures all ops."""
-    torch.set_grad_enabled(False)
-    for subject in subjects(int(os.environ["BYTES"])):
-        if subject.op in LEFT_OUT or subject.op not in FUNCTIONS:
-            continue
-        print(json.dumps({"begins": subject.op}), flush=True)
-        for way, make in enumerate(subject.ways):
-            try:
-                value = seconds(subject, make())
-            except Exception:
-                continue
-            print(json.dumps({"op": subject.op, "way": way, "seconds": value}), flush=True)
-            break
-
-
-main()
+torch.set_grad_enabled(False)
+serve(prepared)

@@ -114,6 +114,19 @@ def test_the_result_of_an_assignment_is_a_value(monkeypatch: Any) -> None:
 
 
 @pytest.mark.parametrize("resource", [False, True])
+def test_arithmetic_may_wait_for_an_earlier_assignment(monkeypatch: Any, resource: bool) -> None:
+    p, m, g = variable(4, resource=resource), variable(4, resource=resource), gradient(4)
+    shared, least, most = g + tf.ones([4]), tf.constant(-0.5), tf.constant(0.5)
+    first = tf.assign_sub(m, (m - shared) * 0.5)
+    with tf.control_dependencies([first]):
+        late = tf.minimum(tf.maximum(shared, least), most)  # it goes into the update that it would wait for
+    updates = [first, tf.assign_sub(p, late)]
+    after = text([], [], PASS, targets=[tf.group(*updates)])
+    assert "Maximum" not in ops(after) and sum("ProgramUpdate" in line for line in after) == 1
+    agree(monkeypatch, values([p, m], updates), {}, PASS, fires=1, setup=tf.global_variables_initializer())
+
+
+@pytest.mark.parametrize("resource", [False, True])
 def test_old_values_that_are_used_elsewhere_stay(monkeypatch: Any, resource: bool) -> None:
     p, m, g = variable(4, resource=resource), variable(4, resource=resource), gradient(4)
     old = p.read_value() * 2.0

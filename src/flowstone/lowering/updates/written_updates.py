@@ -51,9 +51,10 @@ def join_written_updates(subgraph: Subgraph) -> None:
     finder = _Finder(subgraph)
     places: dict[PlanNode, list[PlanNode]] = {}
     for members in finder.groups():
-        update = _Reader(finder, members).update()
+        reader = _Reader(finder, members)
+        update = reader.update()
         if update is not None:
-            places.update({member: [] for member in members})
+            places.update({node: [] for node in reader.own})
             places[members[-1]] = [update]
             finder.stand_for(members, update)
             names = ", ".join(member.name for member in members[:-1])
