@@ -32,7 +32,7 @@ from flowstone.lowering.recurrences.lstm_layers import join_lstm_layers
 from flowstone.lowering.recurrences.lstm_loops import join_lstm_loops
 from flowstone.lowering.updates.row_updates import add_negated_rows, sum_repeated_rows
 from flowstone.lowering.updates.update_fusion import fuse_updates
-from flowstone.lowering.updates.update_grouping import group_updates
+from flowstone.lowering.updates.update_grouping import compile_updates, group_updates
 from flowstone.lowering.updates.written_updates import join_written_updates
 from flowstone.rewriting.loops.whole_arrays import forward_whole_arrays
 from flowstone.rewriting.passes import SAVING, SIMPLIFYING, Pass
@@ -102,6 +102,12 @@ LOWERING = (
     Pass(fuse_updates, "subtract products from variables in one kernel", joins=True),
     Pass(sum_repeated_rows, "sum rows of equal indices in the update itself", joins=True),
     Pass(add_negated_rows, "add negated rows to a variable instead of subtracting rows"),
+    Pass(
+        compile_updates,
+        "update variables by the same rule in one call of machine code",
+        joins=True,
+        hosts=True,
+    ),
     Pass(group_updates, "group small updates by the same rates into one call", joins=True),
 )
 COMPILING = (

@@ -18,7 +18,16 @@ from flowstone.native.clusters import Array
 
 __all__ = ["DECLARATIONS", "TYPE_CODES", "builtin", "entry_code"]
 
-TYPE_CODES = {"uint8": 0, "int8": 1, "int16": 2, "int32": 3, "int64": 4, "float32": 6, "float64": 7, "bool": 11}
+TYPE_CODES = {
+    "uint8": 0,
+    "int8": 1,
+    "int16": 2,
+    "int32": 3,
+    "int64": 4,
+    "float32": 6,
+    "float64": 7,
+    "bool": 11,
+}
 _CPU = 0
 _METH_FASTCALL = 0x80
 _WRAP = "_Z16THPVariable_WrapRKN2at10TensorBaseE"

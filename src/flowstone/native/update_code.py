@@ -177,9 +177,7 @@ def _body(update: Update, e: Emitter, fixed: dict[Operand, str], column: str, ma
     return e.lines
 
 
-def _step(
-    e: Emitter, dtype: str, name: str, operands: Sequence[Operand], values: dict[Operand, str]
-) -> str:
+def _step(e: Emitter, dtype: str, name: str, operands: Sequence[Operand], values: dict[Operand, str]) -> str:
     words = [values[each] if isinstance(each, str) else e.constant(dtype, each) for each in operands]
     return ELEMENTS[name].emit(e, dtype, words, {})
 

@@ -119,7 +119,9 @@ def _kernel(node: Any, env: Any) -> Any:
 
     first_number = count * (grouped.slots + 1)
     first_grad = first_number + len(numbers)
-    places = Places(range(first_number), range(first_grad, first_grad + count), range(first_number, first_grad))
+    places = Places(
+        range(first_number), range(first_grad, first_grad + count), range(first_number, first_grad)
+    )
     rule = rule_of(node.attributes["update"], bool(options), [node.constant(i) for i in places.numbers])
     native = native_call(node, rule, places, run) if env.device.type == "cpu" else None
     held = [Input(i) for i in places.held]

@@ -82,9 +82,7 @@ _RULES = {
         "p = p - m * (rate / (1 - power1)) / (v + epsilon)",
     ),
     "ApplyAdagrad": Written("p a", "rate", "a = a + g * g\np = p - g * rate / sqrt(a)"),
-    "ApplyAdagradV2": Written(
-        "p a", "rate epsilon", "a = a + g * g\np = p - g * rate / (sqrt(a) + epsilon)"
-    ),
+    "ApplyAdagradV2": Written("p a", "rate epsilon", "a = a + g * g\np = p - g * rate / (sqrt(a) + epsilon)"),
     "ApplyRMSProp": Written(
         "p s m",
         "rate rho momentum epsilon",
@@ -182,7 +180,9 @@ def rule_of_program(program: str, held: int, given: int, numbers: int) -> Rule:
         for _, function, operands in calls
     ]
     results = {name: place[value] for name, value in ends}
-    return Rule(held, given, numbers, tuple(lines), tuple([results.get(f"h{i}", f"h{i}") for i in range(held)]))
+    return Rule(
+        held, given, numbers, tuple(lines), tuple([results.get(f"h{i}", f"h{i}") for i in range(held)])
+    )
 
 
 class Places(NamedTuple):
@@ -211,9 +211,7 @@ def native_call(node: Any, rule: Rule | None, places: Places, run: Callable[...,
     kernel = update_kernel(update, lambda *arguments: otherwise(*arguments))
     otherwise = _Otherwise(kernel, run, len(places.held), len(places.given), count)
     arrays = [Input(i) for i in (*places.held, *places.given)]
-    words = [
-        Input(i) if each is None else float(each.item()) for i, each in zip(places.numbers, constants)
-    ]
+    words = [Input(i) if each is None else float(each.item()) for i, each in zip(places.numbers, constants)]
     return Call(kernel, *arrays, *words)
 
 
