@@ -27,6 +27,7 @@ from flowstone.lowering.packing.weight_packing import pack_filters, pack_weights
 from flowstone.lowering.products.fusion import fuse_biases
 from flowstone.lowering.products.joined_products import join_products
 from flowstone.lowering.products.loop_accumulators import stack_accumulators
+from flowstone.lowering.products.narrow_layers import compile_narrow_layers
 from flowstone.lowering.products.sums import join_slices, stack_products
 from flowstone.lowering.recurrences.lstm_layers import join_lstm_layers
 from flowstone.lowering.recurrences.lstm_loops import join_lstm_loops
@@ -100,6 +101,12 @@ LOWERING = (
         hosts=True,
     ),
     Pass(fuse_updates, "subtract products from variables in one kernel", joins=True),
+    Pass(
+        compile_narrow_layers,
+        "multiply by weights of few columns in machine code, as the step keeps them",
+        joins=True,
+        hosts=True,
+    ),
     Pass(sum_repeated_rows, "sum rows of equal indices in the update itself", joins=True),
     Pass(add_negated_rows, "add negated rows to a variable instead of subtracting rows"),
     Pass(
