@@ -1,4 +1,4 @@
-"""Machine code of updates beside float64: many parameters, all sizes of tails, threads, arguments that misfit."""
+"""Machine code of updates beside float64: many parameters, tails, threads, arguments that misfit."""
 
 from __future__ import annotations
 

@@ -6,9 +6,9 @@ several rows; and the gradient ``x' g`` grows in registers, some vectors of term
 until it is added to the weights. Sums are in float32, in another order than BLAS's.
 
 `layer(sizes, rectifies, otherwise)` is a function of x [rows, terms], the weights and a bias [columns]; it
-returns x w + b, or what is positive of it. `descent(sizes, transposed, otherwise)` is one of a variable, a rate,
-x, and g [rows, columns], or [columns, rows] if that is `transposed`; it subtracts rate x' g from the variable, and
-returns it. Both take float32. For other layouts and types they call `otherwise`.
+returns x w + b, or what is positive of it. `descent(sizes, transposed, otherwise)` is one of a variable, a
+rate, x, and g [rows, columns], or [columns, rows] if that is `transposed`; it subtracts rate x' g from the
+variable, and returns it. Both take float32. For other layouts and types they call `otherwise`.
 """
 
 from __future__ import annotations
@@ -110,7 +110,9 @@ class _Text:
 
     def fma(self, a: str, b: str, c: str) -> str:
         name = f"llvm.fma.v{self.lanes}f32"
-        return self.let(f"call {self.vector} @{name}({self.vector} {a}, {self.vector} {b}, {self.vector} {c})")
+        return self.let(
+            f"call {self.vector} @{name}({self.vector} {a}, {self.vector} {b}, {self.vector} {c})"
+        )
 
     def loop(self, label: str, start: int, end: int, step: int, sums: list[str], body: Any) -> list[str]:
         """Counts from `start` to `end`; ``body(counter, sums)`` gives the sums after one turn. Returns the
@@ -122,7 +124,7 @@ class _Text:
         names = [f"%{label}s{i}" for i in range(len(sums))]
         counter = f"%{label}i"
         self.block = label
-        after = body(counter, names)
+        after: list[str] = body(counter, names)
         following = self.let(f"add i64 {counter}, {step}")
         more = self.let(f"icmp slt i64 {following}, {end}")
         last = self.block
@@ -186,7 +188,9 @@ def _layer_code(sizes: Sizes, rectifies: bool) -> str:
         text.loop("rows", 0, whole, rows, [], block(rows))
     if whole < sizes.rows:
         text.loop("single", whole, sizes.rows, 1, [], block(1))
-    head = "define internal void @run(ptr noalias %x, ptr noalias %w, ptr noalias %b, ptr noalias %y) {\nentry:"
+    head = (
+        "define internal void @run(ptr noalias %x, ptr noalias %w, ptr noalias %b, ptr noalias %y) {\nentry:"
+    )
     return "\n".join([_declarations(), head, *text.lines, " ret void\n}", _layer_entry(sizes)])
 
 
@@ -241,8 +245,8 @@ def _layer_entry(sizes: Sizes) -> str:
     entry.tensor(1, terms * columns, (1, terms) if columns > 1 else None)
     entry.tensor(2, columns, None)
     entry.lines += [
-        f" %m = call i32 @aoti_torch_empty_strided(i64 2, ptr @sizes, ptr @strides, i32 {_FLOAT}, i32 0, i32 -1, "
-        "ptr %h)",
+        " %m = call i32 @aoti_torch_empty_strided(i64 2, ptr @sizes, ptr @strides, "
+        f"i32 {_FLOAT}, i32 0, i32 -1, ptr %h)",
         " %made = icmp eq i32 %m, 0",
         " br i1 %made, label %going, label %other",
         "going:",

@@ -254,7 +254,8 @@ def _run(update: Update, has_team: bool) -> str:
     """``run(addresses)``: all of it, on a team if there is one."""
     total = _units(update)[-1]
     if not has_team:
-        return f"define internal void @run(ptr %a) {{\n call void @range(ptr %a, i64 0, i64 {total})\n ret void\n}}"
+        call = f" call void @range(ptr %a, i64 0, i64 {total})"
+        return f"define internal void @run(ptr %a) {{\n{call}\n ret void\n}}"
     return f"""define internal void @share(ptr %a) {{
  %t32 = call i32 @omp_get_thread_num()
  %n32 = call i32 @omp_get_num_threads()

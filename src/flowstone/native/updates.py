@@ -1,10 +1,10 @@
 """`Update`: one step of an optimiser on many parameters, as a value: what `update_code.py` compiles.
 
 A `Rule` is a list of steps on numbers and arrays. `h0`, `h1` … are what a parameter holds (the variable and
-its slots), `x0` … what it is given (a gradient), `n0` … numbers that all parameters share. A step is named by
-`t` and its place, ``t0`` first; `results` says what each of `h0`, `h1` … becomes. What only depends on numbers
-is computed once a call, in float64; the rest once an element, in the parameters' type, so that memory is read
-and written once.
+its slots), `x0` … what it is given (a gradient), `n0` … numbers that all parameters share. A step is
+named by `t` and its place, ``t0`` first; `results` says what each of `h0`, `h1` … becomes. What only
+depends on numbers is computed once a call, in float64; the rest once an element, in the parameters' type, so
+that memory is read and written once.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Updates by machine code: the values of ATen's steps, for every optimiser, any layout, one variable or many."""
+"""Updates by machine code: ATen's values for every optimiser, in any layout, for one variable or many."""
 
 from __future__ import annotations
 

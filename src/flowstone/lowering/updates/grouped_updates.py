@@ -57,6 +57,10 @@ def _adam(
     epsilon: Any,
 ) -> Any:
     """`steps.adam` for each, with one computation of the rate."""
+    if not steps.are_shares(beta1, beta2):
+        for var, mean, square, grad in zip(variables, m, v, grads):
+            steps.adam(var, mean, square, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad)
+        return
     rate = steps.adam_rate(lr, beta1_power, beta2_power)
     torch._fused_adam_(
         variables, grads, m, v, [], [steps.STEP_WITHOUT_BIAS] * len(variables),

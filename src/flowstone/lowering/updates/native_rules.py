@@ -186,8 +186,8 @@ def rule_of_program(program: str, held: int, given: int, numbers: int) -> Rule:
 
 
 class Places(NamedTuple):
-    """Which inputs of a node are what: the `held` variables of all parameters, all first ones, then all second
-    ones …; the arrays that are `given`, in the same order; and the `numbers`."""
+    """Which inputs of a node are what: the `held` variables of all parameters, all first ones, then all
+    second ones …; the arrays that are `given`, in the same order; and the `numbers`."""
 
     held: Sequence[int]
     given: Sequence[int]

@@ -258,7 +258,7 @@ def _may_join(node: PlanNode, used: set[PlanOutput], compiled: bool) -> bool:
     if size > most:
         return False
     held = node.inputs[0].dims if node.inputs[0].dtype.is_ref else handle_dims(node)
-    return bool(held == grad.dims) and (not compiled or size > 0 and _has_rule(node))
+    return bool(held == grad.dims) and (not compiled or (size > 0 and _has_rule(node)))
 
 
 def _has_rule(node: PlanNode) -> bool:
