@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib.util
 
 import pytest
 import torch
 
+from flowstone.framework.containers import Variable
 from flowstone.native import host
 
 
@@ -30,3 +32,12 @@ def test_a_torch_without_a_function_is_named(monkeypatch: pytest.MonkeyPatch) ->
 def test_another_layout_of_tensors_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host, "HANDLE_OFFSET", 24)
     assert "another layout" in host.reason.__wrapped__()
+
+
+def test_a_variable_says_where_its_tensor_is() -> None:
+    variable = Variable("v")
+    variable.tensor = torch.ones(2)
+    place = id(variable) + host.variable_offset()
+    assert ctypes.c_int64.from_address(place).value == id(variable.tensor)
+    del variable.tensor
+    assert ctypes.c_int64.from_address(place).value == 0

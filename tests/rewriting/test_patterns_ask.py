@@ -26,7 +26,7 @@ IDS = [f"{each.name}-{i}" for i, each in enumerate(PROGRAMS)]
 @pytest.fixture(autouse=True)
 def everywhere(monkeypatch: Any, set_profile: Any) -> None:
     """Has passes apply to small programs, too."""
-    set_profile(**{**SMALL, "layer_cells": machine.current().profile.layer_cells})
+    set_profile(**{**SMALL, "layer_cells": machine.current().profile.layer_cells, "narrow_columns": 16})
     for module in (joined_values, memory_schedule, recomputation):
         monkeypatch.setattr(module, "WORTHWHILE", 1)
     monkeypatch.setattr(swapping, "SMALLEST", 1)

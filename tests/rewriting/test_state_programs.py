@@ -26,6 +26,8 @@ TRIED = 100
 WITHOUT_A_GPU = {"swap_hinted", "swap_activations"}  # these leave the step alone
 SILENT = {"remove_unneeded"}  # it tells nobody what it drops
 WITHOUT_MACHINE_CODE = {
+    "compile_narrow_layers",
+    "compile_updates",
     "join_clusters",
     "join_programs",
 }  # off in these tests (`tests/conftest.py`); tests/lowering/clusters

@@ -289,7 +289,7 @@ def _(d: Draft) -> list[Any]:
     return []
 
 
-@program("group_updates", dtypes=("float64",))
+@program("compile_updates", dtypes=("float64",))
 def _(d: Draft) -> list[Any]:
     variables = [d.variable(2, 3) for _ in range(4)]
     pairs = [(d.fed(2, 3), v) for v in variables]
@@ -297,7 +297,7 @@ def _(d: Draft) -> list[Any]:
     return []
 
 
-@program("group_updates", dtypes=("float64",))
+@program("compile_updates", dtypes=("float64",))
 def _(d: Draft) -> list[Any]:
     variables = [d.variable(2, 3) for _ in range(4)]
     pairs = [(d.fed(2, 3), v) for v in variables]
@@ -305,12 +305,28 @@ def _(d: Draft) -> list[Any]:
     return []
 
 
-@program("group_updates", dtypes=("float64",))
+@program("compile_updates", dtypes=("float64",))
 def _(d: Draft) -> list[Any]:
     variables = [d.variable(2, 3, resource=True) for _ in range(4)]
     pairs = [(d.fed(2, 3), v) for v in variables]
     d.targets.append(tf.train.AdamOptimizer(0.1).apply_gradients(pairs))
     return []
+
+
+@program("group_updates", dtypes=("float64",))
+def _(d: Draft) -> list[Any]:
+    """Steps that have no machine code, for this power."""
+    pairs = [(d.fed(2, 3), d.variable(2, 3)) for _ in range(4)]
+    d.targets.append(tf.train.FtrlOptimizer(0.1, learning_rate_power=-0.7).apply_gradients(pairs))
+    return []
+
+
+@program("compile_narrow_layers", dtypes=(), tolerance=1e-5)
+def _(d: Draft) -> list[Any]:
+    x, w, b = d.fed(3, 20), d.variable(20, 5), d.variable(5)
+    loss = tf.reduce_sum(tf.square(tf.nn.relu(tf.matmul(x, w) + b)))
+    d.targets.append(tf.train.GradientDescentOptimizer(0.1).minimize(loss))
+    return [loss]
 
 
 @program("join_written_updates", dtypes=("float64",))

@@ -15,7 +15,7 @@ from flowstone.lowering.convolutions import (
 )
 from flowstone.lowering.losses import loss_totals
 from flowstone.lowering.packing import packed_products, packed_weights
-from flowstone.lowering.products import product_sums
+from flowstone.lowering.products import narrow_layers, product_sums
 from flowstone.lowering.recurrences import lstm_kernels
 from flowstone.lowering.updates import grouped_updates, product_updates, program_updates
 
@@ -27,6 +27,7 @@ __all__ = [
     "loss_totals",
     "lstm_kernels",
     "margins",
+    "narrow_layers",
     "packed_products",
     "packed_weights",
     "pooled_places",

@@ -27,13 +27,14 @@ from flowstone.lowering.packing.weight_packing import pack_filters, pack_weights
 from flowstone.lowering.products.fusion import fuse_biases
 from flowstone.lowering.products.joined_products import join_products
 from flowstone.lowering.products.loop_accumulators import stack_accumulators
+from flowstone.lowering.products.narrow_layers import compile_narrow_layers
 from flowstone.lowering.products.sums import join_slices, stack_products
 from flowstone.lowering.programs.program_regions import join_programs
 from flowstone.lowering.recurrences.lstm_layers import join_lstm_layers
 from flowstone.lowering.recurrences.lstm_loops import join_lstm_loops
 from flowstone.lowering.updates.row_updates import add_negated_rows, sum_repeated_rows
 from flowstone.lowering.updates.update_fusion import fuse_updates
-from flowstone.lowering.updates.update_grouping import group_updates
+from flowstone.lowering.updates.update_grouping import compile_updates, group_updates
 from flowstone.lowering.updates.written_updates import join_written_updates
 from flowstone.rewriting.loops.whole_arrays import forward_whole_arrays
 from flowstone.rewriting.passes import SAVING, SIMPLIFYING, Pass
@@ -108,8 +109,20 @@ LOWERING = (
         hosts=True,
     ),
     Pass(fuse_updates, "subtract products from variables in one kernel", joins=True),
+    Pass(
+        compile_narrow_layers,
+        "multiply by weights of few columns in machine code, as the step keeps them",
+        joins=True,
+        hosts=True,
+    ),
     Pass(sum_repeated_rows, "sum rows of equal indices in the update itself", joins=True),
     Pass(add_negated_rows, "add negated rows to a variable instead of subtracting rows"),
+    Pass(
+        compile_updates,
+        "update variables by the same rule in one call of machine code",
+        joins=True,
+        hosts=True,
+    ),
     Pass(group_updates, "group small updates by the same rates into one call", joins=True),
 )
 COMPILING = (

@@ -16,13 +16,22 @@ from typing import Any
 from flowstone.native import host
 from flowstone.native.clusters import Array
 
-__all__ = ["builtin", "entry_code"]
+__all__ = ["DECLARATIONS", "TYPE_CODES", "builtin", "entry_code"]
 
-_CODES = {"uint8": 0, "int8": 1, "int16": 2, "int32": 3, "int64": 4, "float32": 6, "float64": 7, "bool": 11}
+TYPE_CODES = {
+    "uint8": 0,
+    "int8": 1,
+    "int16": 2,
+    "int32": 3,
+    "int64": 4,
+    "float32": 6,
+    "float64": 7,
+    "bool": 11,
+}
 _CPU = 0
 _METH_FASTCALL = 0x80
 _WRAP = "_Z16THPVariable_WrapRKN2at10TensorBaseE"
-_DECLARATIONS = {
+DECLARATIONS = {
     "aoti_torch_get_data_ptr": "declare i32 @aoti_torch_get_data_ptr(ptr, ptr)",
     "aoti_torch_get_numel": "declare i32 @aoti_torch_get_numel(ptr, ptr)",
     "aoti_torch_get_dtype": "declare i32 @aoti_torch_get_dtype(ptr, ptr)",
@@ -55,7 +64,7 @@ def entry_code(
     Python may run meanwhile. `may_fail`: ``run`` returns 0, or 1 to have the other function do the work, or 2
     if it has set an exception.
     """
-    declarations.update(_DECLARATIONS)
+    declarations.update(DECLARATIONS)
     writer = _Entry(name, len(inputs), outputs, overwritten)
     for i, array in enumerate(inputs):
         writer.take(i, array)
@@ -110,7 +119,7 @@ class _Entry:
         self.unless(f"%is{i}")
         add(f" %w{i} = getelementptr i8, ptr %o{i}, i64 {host.HANDLE_OFFSET}")
         self.compare(i, "n", "aoti_torch_get_numel", "%long", "i64", math.prod(array.dims))
-        self.compare(i, "t", "aoti_torch_get_dtype", "%short", "i32", _CODES[array.dtype])
+        self.compare(i, "t", "aoti_torch_get_dtype", "%short", "i32", TYPE_CODES[array.dtype])
         if math.prod(array.dims) > 1:
             self.compare(i, "c", "aoti_torch_is_contiguous", "%flag", "i8", 1)
         add(f" %d{i} = getelementptr ptr, ptr %a, i64 {i}")
@@ -129,7 +138,7 @@ class _Entry:
         """Makes a new tensor, and notes its address."""
         self.lines += [
             f" %me{i} = call i32 @aoti_torch_empty_strided(i64 {len(array.dims)}, ptr @{self.name}_sizes{i}, "
-            f"ptr @{self.name}_strides{i}, i32 {_CODES[array.dtype]}, i32 {_CPU}, i32 -1, ptr %h{i})",
+            f"ptr @{self.name}_strides{i}, i32 {TYPE_CODES[array.dtype]}, i32 {_CPU}, i32 -1, ptr %h{i})",
             f" %mq{i} = icmp eq i32 %me{i}, 0",
         ]
         self.unless(f"%mq{i}")

@@ -17,7 +17,9 @@ import sys
 
 import torch
 
-__all__ = ["HANDLE_OFFSET", "has", "lanes", "reason", "symbols"]
+from flowstone.framework.containers import Variable
+
+__all__ = ["HANDLE_OFFSET", "has", "lanes", "reason", "symbols", "variable_offset"]
 
 HANDLE_OFFSET = 16
 """Bytes from a tensor's Python object to its handle."""
@@ -28,6 +30,7 @@ _NEEDED = (
     "aoti_torch_get_numel",
     "aoti_torch_get_dtype",
     "aoti_torch_is_contiguous",
+    "aoti_torch_get_strides",
     "aoti_torch_empty_strided",
     "aoti_torch_delete_tensor_object",
     _WRAP,
@@ -35,6 +38,7 @@ _NEEDED = (
     "PyTuple_New",
     "PyTuple_SetItem",
     "Py_IncRef",
+    "PyFloat_AsDouble",
     "PyEval_SaveThread",
     "PyEval_RestoreThread",
     "PyGILState_Ensure",
@@ -78,19 +82,33 @@ def _address(name: str) -> int | None:
 
 @functools.cache
 def symbols() -> dict[str, int]:
-    """The addresses of functions of torch and Python by their names, as far as they exist, and that of the
-    type of tensors, ``flowstone_tensor_type``."""
+    """The addresses of functions of torch and Python by their names, as far as they exist, and those of the
+    types of tensors and variables and of None, ``flowstone_tensor_type`` …"""
     names = [*_NEEDED, *_OPTIONAL]
     for kind, width in (("f", lanes()), ("d", lanes() // 2)):
         names += [f"Sleef_{name}{kind}{width}_u10" for name in (*_SLEEF, *_SLEEF_MORE)]
         names += [f"Sleef_{name}{kind}{width}_u15" for name in _SLEEF_15]
     found = {name: address for name in names if (address := _address(name)) is not None}
-    return {**found, "flowstone_tensor_type": id(torch.Tensor)}
+    objects = {"tensor_type": torch.Tensor, "variable_type": Variable, "none": None}
+    return {**found, **{f"flowstone_{name}": id(each) for name, each in objects.items()}}
 
 
 def has(name: str) -> bool:
     """Whether native code may call this function."""
     return name in symbols()
+
+
+@functools.cache
+def variable_offset() -> int:
+    """Bytes from a variable to where it says what its tensor is; 0 if that was not found."""
+    variable = Variable("")
+    variable.tensor = torch.zeros(1)
+    size = type(variable).__basicsize__
+    words = (ctypes.c_int64 * (size // 8)).from_address(id(variable))
+    found = [8 * i for i, word in enumerate(words) if word == id(variable.tensor)]
+    del variable.tensor
+    empty = [place for place in found if not words[place // 8]]
+    return empty[0] if len(empty) == 1 else 0
 
 
 @functools.cache

@@ -18,6 +18,7 @@ import torch
 
 from flowstone.framework.kernel import CPU, GPU, Call, Input
 from flowstone.framework.operation import op
+from flowstone.lowering.updates.native_rules import Places, native_call, rule_of
 from flowstone.ops.variables import optimizer_steps as steps
 from flowstone.ops.variables.stateful import ALL_NUMBERS
 
@@ -56,6 +57,10 @@ def _adam(
     epsilon: Any,
 ) -> Any:
     """`steps.adam` for each, with one computation of the rate."""
+    if not steps.are_shares(beta1, beta2):
+        for var, mean, square, grad in zip(variables, m, v, grads):
+            steps.adam(var, mean, square, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad)
+        return
     rate = steps.adam_rate(lr, beta1_power, beta2_power)
     torch._fused_adam_(
         variables, grads, m, v, [], [steps.STEP_WITHOUT_BIAS] * len(variables),
@@ -116,9 +121,15 @@ def _kernel(node: Any, env: Any) -> Any:
         tensors = [variable.tensor for variable in held]
         step([tensors[i : i + count] for i in range(0, len(tensors), count)], grads, numbers)
 
-    first_grad = count * (grouped.slots + 1) + len(numbers)
-    held = [Input(i) for i in range(count * (grouped.slots + 1))]
-    return Call(run, held, [Input(first_grad + i) for i in range(count)], *numbers)
+    first_number = count * (grouped.slots + 1)
+    first_grad = first_number + len(numbers)
+    places = Places(
+        range(first_number), range(first_grad, first_grad + count), range(first_number, first_grad)
+    )
+    rule = rule_of(node.attributes["update"], bool(options), [node.constant(i) for i in places.numbers])
+    native = native_call(node, rule, places, run) if env.device.type == "cpu" else None
+    held = [Input(i) for i in places.held]
+    return native or Call(run, held, [Input(i) for i in places.given], *numbers)
 
 
 def _on_joined(grouped: Any, options: Any) -> Any:

@@ -15,7 +15,8 @@ made and used a block of rows at a time: for 64 examples 16 ms instead of 56, fo
 instead of 151, and the same bits.
 
 Weights of few columns are kept column by column from the first such step on: BLAS then needs a quarter of the
-time (24 µs instead of 88 for 784 x 10 weights and 100 examples). With many examples oneDNN makes the
+time (24 µs instead of 88 for 784 x 10 weights and 100 examples). Machine code (`native/narrow_products.py`)
+takes 16 on one thread. With many examples oneDNN makes the
 gradient, which is then subtracted: 50 µs instead of 113 for 800 x 10 weights and 512 examples.
 """
 
@@ -30,6 +31,8 @@ from flowstone.framework import dtypes, onednn, work
 from flowstone.framework.kernel import CPU, GPU, Call, Input
 from flowstone.framework.machine import Machine
 from flowstone.framework.operation import op
+from flowstone.lowering.products.narrow_layers import is_compiled
+from flowstone.native.narrow_products import Sizes, descent
 from flowstone.ops.numbers.elementwise import FLOATS
 
 __all__: list[str] = []
@@ -125,6 +128,8 @@ def _product_kernel(node: Any, env: Any) -> Any:
         update = _update_in_blocks(transpose_a, transpose_b, rows, block)
     else:
         update = _update(transpose_a, transpose_b, is_cpu and machine.prefers_columns(rows, columns))
+    if is_cpu and transpose_a and is_compiled(node.inputs[2], sizes[1], rows, columns):
+        update = descent(Sizes(sizes[1], rows, columns), transpose_b, update)
     return Call(update, Input(0), _rate(node, env), Input(2), Input(3))
 
 

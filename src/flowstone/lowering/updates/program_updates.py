@@ -21,6 +21,7 @@ from flowstone.framework.kernel import CPU, Call, Input
 from flowstone.framework.operation import op
 from flowstone.framework.subgraph import PlanOutput
 from flowstone.lowering.updates.known_rules import Use, exact_share, known_rule
+from flowstone.lowering.updates.native_rules import Places, native_call, rule_of_program
 from flowstone.lowering.updates.update_programs import Program, in_places, run
 from flowstone.ops.numbers.elementwise import FLOATS
 from flowstone.ops.variables import optimizer_steps as steps
@@ -40,7 +41,7 @@ def _kernel(node: Any, env: Any) -> Any:
     step: Any = _ByBlocks(program, small, small * _BLOCK)
     first_number = held + count_of_tensors
     numbers: list[Any] = [Input(first_number + i) for i in range(count_of_numbers)]
-    use = _use(node, first_number)
+    use, dtype = _use(node, first_number), node.attributes["T"].torch
     if use is not None:
         step = _ByRule(use, step, tensors)
         numbers = [_number(node, first_number + i) for i in range(count_of_numbers)]
@@ -49,6 +50,15 @@ def _kernel(node: Any, env: Any) -> Any:
         held = [variable.tensor for variable in held]
         step([held[i::count] for i in range(count)], [tensors[i::count] for i in range(count)], numbers)
 
+    def by_numbers(held: Any, tensors: Any, *numbers: Any) -> None:
+        scalars = numbers if use is not None else [torch.scalar_tensor(x, dtype=dtype) for x in numbers]
+        update(held, tensors, *scalars)
+
+    places = Places(range(held), range(held, first_number), range(first_number, len(node.inputs)))
+    rule = rule_of_program(node.attributes["program"], variables, tensors, count_of_numbers)
+    native = native_call(node, rule, places, by_numbers)
+    if native is not None:
+        return native
     inputs = [Input(i) for i in range(first_number)]
     return Call(update, inputs[:held], inputs[held:], *numbers)
 

@@ -6,6 +6,9 @@ what it takes. The group runs where the first of those comes who do, or at the e
 alone: their gradients are better released at once. Where ATen has no step on lists, variables are joined,
 which pays for fewer elements, and in groups that fit in a cache. Updates by programs
 (`program_updates.py`) are alike if their programs are.
+
+`compile_updates` does the same where updates become machine code: of one or many, and of any size, since
+memory is passed over once.
 """
 
 from __future__ import annotations
@@ -18,6 +21,8 @@ from flowstone.framework.operation import registry
 from flowstone.framework.shape import num_elements
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.lowering.updates.grouped_updates import GROUPED, Grouped
+from flowstone.lowering.updates.native_rules import rule_of
+from flowstone.native import kernels
 from flowstone.ops.variables.stateful import handle_dims
 from flowstone.rewriting.analyses.arrivals import arrivals, is_in_pieces
 from flowstone.rewriting.analyses.branches import Liveness
@@ -26,28 +31,43 @@ from flowstone.rewriting.analyses.state_versions import References, changed_by
 
 # Of one call of a group, in calls by themselves: a large update, one that is copied, and all that are copied.
 _LARGEST, _LARGEST_JOINED, _JOINED_IN_ALL = 16, 1, 8
+_LARGEST_COMPILED = 1 << 20  # elements of a step that ATen has too: memory's speed is the limit of both
 _PROGRAMS = frozenset(("_ProgramUpdate", "_ResourceProgramUpdate"))
 _TYPES = frozenset(("float32", "float64"))
 
 
 def group_updates(subgraph: Subgraph) -> None:
     """Replaces runs of equal small updates by one node each."""
+    _group(subgraph, False)
+
+
+def compile_updates(subgraph: Subgraph) -> None:
+    """Replaces updates that machine code can do (`native_rules.py`), of any size and number, by one node for
+    those that are equal."""
+    if kernels.is_on():
+        _group(subgraph, True)
+
+
+def _group(subgraph: Subgraph, compiled: bool) -> None:
     used = {x for node in subgraph.nodes for x in node.inputs} | set(subgraph.fetches)
-    collector = _Collector(subgraph)
+    collector = _Collector(subgraph, compiled)
     for node in subgraph.nodes:
         collector.end_groups_before(node)
-        if _may_join(node, used):
-            collector.add(node)
-        else:
+        if not _may_join(node, used, compiled):
             collector.nodes.append(node)
+        elif compiled and _size(node) > machine.current().elements(_LARGEST):
+            collector.add_alone(node)
+        else:
+            collector.add(node)
     collector.end_all()
 
 
 class _Collector:
     """The nodes so far, and the updates that are put off, by what they share."""
 
-    def __init__(self, subgraph: Subgraph) -> None:
+    def __init__(self, subgraph: Subgraph, compiled: bool) -> None:
         self.subgraph, self.liveness = subgraph, subgraph.analysis(Liveness)
+        self.compiled = compiled
         self.arrivals = arrivals(subgraph) if is_in_pieces(subgraph) else None
         self.nodes: list[PlanNode] = []
         self.groups: dict[Any, list[PlanNode]] = {}
@@ -74,6 +94,10 @@ class _Collector:
         for i, x in enumerate(node.inputs):
             for state in self.references[x]:
                 (self.changed if i <= slots else self.taken).setdefault(state, set()).add(key)
+
+    def add_alone(self, node: PlanNode) -> None:
+        """Puts a large update in its place, as a group of its own."""
+        self._join([node], _slots(node), _numbers(node))
 
     def end_groups_before(self, node: PlanNode) -> None:
         """Runs the groups that `node` waits for, whose variables it takes or changes what they take."""
@@ -106,8 +130,9 @@ class _Collector:
             del self.key_of[node]
         for keys in (*self.changed.values(), *self.taken.values()):
             keys.discard(key)
-        for group in _in_parts(members):
-            if len(group) < self.subgraph.machine.profile.grouped_updates:
+        fewest = 1 if self.compiled else self.subgraph.machine.profile.grouped_updates
+        for group in [members] if self.compiled else _in_parts(members):
+            if len(group) < fewest:
                 self.nodes += group
             else:
                 self._join(group, slots, numbers)
@@ -120,7 +145,8 @@ class _Collector:
         group.control_inputs = list(dict.fromkeys(controls))
         for node in members:
             self.replacements[node] = group
-            self.subgraph.log.append(("group_updates", node.name, f"one of {len(members)} equal updates"))
+            name = "compile_updates" if self.compiled else "group_updates"
+            self.subgraph.log.append((name, node.name, f"one of {len(members)} equal updates"))
         self.nodes.append(group)
 
 
@@ -206,10 +232,17 @@ def _numbers(node: PlanNode) -> list[PlanOutput]:
     return [*node.inputs[_slots(node) + 1 : at], *node.inputs[at + 1 :]]
 
 
-def _may_join(node: PlanNode, used: set[PlanOutput]) -> bool:
+def _size(node: PlanNode) -> int:
+    """How many elements the update's variable has; 0 if that is not known."""
+    held = node.inputs[0].static_shape if node.inputs[0].dtype.is_ref else handle_dims(node)
+    return num_elements(held) or 0
+
+
+def _may_join(node: PlanNode, used: set[PlanOutput], compiled: bool) -> bool:
     if node.type in _PROGRAMS:
-        dims = node.inputs[0].static_shape if node.inputs[0].dtype.is_ref else handle_dims(node)
-        return (num_elements(dims) or 0) <= machine.current().elements(_LARGEST)
+        if compiled:
+            return node.attributes["count"] == 1 and _given_as_held(node)
+        return node.attributes["count"] == 1 and _size(node) <= machine.current().elements(_LARGEST)
     if node.type.removeprefix("Resource") not in GROUPED or node.attributes["use_locking"]:
         return False
     if (node.outputs and node.outputs[0] in used) or not node.attributes.get("update_slots", True):
@@ -217,7 +250,27 @@ def _may_join(node: PlanNode, used: set[PlanOutput]) -> bool:
     grad = node.inputs[_gradient_position(node)]
     size = num_elements(grad.dims)
     calls = _LARGEST if _grouped(node).together is not None else _LARGEST_JOINED
-    if size is None or size > machine.current().elements(calls) or grad.dtype.name not in _TYPES:
+    if size is None or grad.dtype.name not in _TYPES:
+        return False
+    most = machine.current().elements(calls)
+    if compiled:
+        most = _LARGEST_COMPILED if _grouped(node).together is not None else size
+    if size > most:
         return False
     held = node.inputs[0].dims if node.inputs[0].dtype.is_ref else handle_dims(node)
-    return bool(held == grad.dims)
+    return bool(held == grad.dims) and (not compiled or (size > 0 and _has_rule(node)))
+
+
+def _has_rule(node: PlanNode) -> bool:
+    """Whether there is machine code for this update by itself."""
+    first, at = _slots(node) + 1, _gradient_position(node)
+    numbers = [node.constant(i) for i in range(first, len(node.inputs)) if i != at]
+    nesterov = node.attributes.get("use_nesterov", False)
+    return rule_of(node.type.removeprefix("Resource"), nesterov, numbers) is not None
+
+
+def _given_as_held(node: PlanNode) -> bool:
+    """Whether a program takes tensors, and all are of the variables' static shape."""
+    first, count = node.group_sizes[:2]
+    dims = [x.dims for x in node.inputs[first : first + count]]
+    return bool(dims) and all([num_elements(each) for each in dims])

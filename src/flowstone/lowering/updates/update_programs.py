@@ -78,7 +78,7 @@ def written(results: dict[str, Expression]) -> str:
     return ";".join([*lines, *ends])
 
 
-def _lines(program: str) -> tuple[list[tuple[str, str, list[str]]], list[tuple[str, str]]]:
+def read_instructions(program: str) -> tuple[list[tuple[str, str, list[str]]], list[tuple[str, str]]]:
     """A program's instructions (result, name, operands), and pairs of a variable and its result."""
     pairs = [line.split("=") for line in program.split(";")]
     calls = [(name, *value[:-1].split("(")) for name, value in pairs if "(" in value]
@@ -89,7 +89,7 @@ def _lines(program: str) -> tuple[list[tuple[str, str, list[str]]], list[tuple[s
 def read(program: str) -> dict[str, Expression]:
     """The expressions of a program, by variable."""
     known: dict[str, Expression] = {}
-    calls, ends = _lines(program)
+    calls, ends = read_instructions(program)
     for name, function, operands in calls:
         known[name] = (function, *[known.get(each, each) for each in operands])
     return {name: known[value] for name, value in ends}
@@ -119,7 +119,7 @@ def in_places(program: str, held: int, tensors: int, numbers: int) -> Program:
     there any more, or where an operand was that is not needed again.
     """
     starts = {"h": 0, "x": held, "n": held + tensors}
-    calls, ends = _lines(program)
+    calls, ends = read_instructions(program)
     last = {word: i for i, (_, _, operands) in enumerate(calls) for word in operands}
     last.update({value: len(calls) for _, value in ends})
     place = {word: starts[word[0]] + int(word[1:]) for word in last if word[0] in starts}

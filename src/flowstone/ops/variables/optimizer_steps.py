@@ -219,6 +219,11 @@ FUSED_TYPES = frozenset({torch.float32, torch.float64})
 STEP_WITHOUT_BIAS = torch.tensor(1e9)  # at this step _fused_adam_'s own bias corrections are exactly 1
 
 
+def are_shares(*betas: Number) -> bool:
+    """Whether ATen's own bias corrections are 1 for these, after many steps."""
+    return all([not isinstance(beta, torch.Tensor) and 0 <= beta < 1 for beta in betas])
+
+
 def adam_rate(lr: Number, beta1_power: Number, beta2_power: Number) -> Number:
     """The learning rate corrected for moments that started at zero."""
     return lr * _square_root(1 - beta2_power) / (1 - beta1_power)
@@ -241,7 +246,9 @@ def adam(
     bias-corrected rate.
     """
     rate = adam_rate(lr, beta1_power, beta2_power)
-    fused = None if use_nesterov else _for_fused((var, grad, m, v), rate, beta1, beta2, epsilon)
+    fused = None
+    if not use_nesterov and are_shares(beta1, beta2):
+        fused = _for_fused((var, grad, m, v), rate, beta1, beta2, epsilon)
     if fused:
         variables, grads, means, squares = fused
         _aten._fused_adam_(
