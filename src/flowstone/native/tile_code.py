@@ -1,0 +1,427 @@
+"""LLVM's text of convolutions by Winograd's algorithm in tiles of six by six, and of their filters' gradients.
+
+Images are [batch, height, width, channels]. Tiles overlap; of each, ``tile_transforms`` makes 36 sums a
+channel, kept as 36 matrices [tiles, channels]. Each is multiplied by its matrix of the filter [channels,
+outputs], and of the 36 products come the outputs of the tile. A thread takes so many tiles at once that all
+between stays in its caches. With respect to the images, the gradient is a convolution as well; that by the
+filter multiplies the same 36 matrices by those of the results' gradient.
+
+Functions take one address, of an array of addresses; the first is that of the `WORDS`, whole numbers.
+``strange`` is a vector that is no more all zero if a result was not finite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from flowstone.native import host
+from flowstone.native.structured import Code
+from flowstone.native.tile_transforms import SIDE, Matrix, transform, transforms
+
+__all__ = ["ENTRIES", "PLACES", "SKEW", "WORDS", "row_counts", "tile_code"]
+
+WORDS = (
+    "threads", "height", "width", "channels", "rows", "columns", "outputs", "above", "beside", "down",
+    "across", "tiles", "most", "rectifies", "wide_channels", "wide_outputs", "data_pitch", "result_pitch",
+    "by_input", "by_output", "by_row", "by_column", "first", "count", "sum_pitch",
+)  # fmt: skip
+"""The whole numbers of a call: `rows` and `columns` of the results, `above` and `beside` what pads the images,
+`down` and `across` tiles of an image, `tiles` of all; at `most` so many at once; wide: in whole vectors;
+pitches: elements from one of the 36 matrices to the next; by: elements between neighbours in the filter."""
+ENTRIES = ("convolve", "transform_filter", "differentiate")
+PLACES = {
+    "convolve": ("words", "images", "filter", "bias", "results", "scratch", "strange", "zeros", "waste"),
+    "transform_filter": ("words", "filter", "transformed"),
+    "differentiate": ("words", "images", "gradient", "data", "results", "sums", "filter", "strange", "zeros"),
+}
+"""The addresses that each function takes, in order."""
+SKEW = 16
+"""Elements between matrices in addition, lest all 36 lie in the same lines of the caches."""
+_MATRICES = SIDE * SIDE
+
+
+def row_counts(lanes: int) -> dict[int, int]:
+    """By vectors in a row of a product, how many rows are multiplied at once: as registers allow."""
+    return {4: 6, 3: 8, 2: 12, 1: 24} if lanes == 16 else {2: 6, 1: 12}
+
+
+def tile_code(taps: int, lanes: int) -> str:
+    """The text of the `ENTRIES` for square filters of so many taps."""
+    return _Writer(taps, lanes).text()
+
+
+class _Tile(NamedTuple):
+    """Where a tile lies: the words of its image's height, width and channels, its rows and columns, how far
+    apart tiles are, and the words of what pads the image."""
+
+    height: str
+    width: str
+    channels: str
+    side: int
+    step: int
+    padding: tuple[str, str] | None
+
+
+class _Writer:
+    def __init__(self, taps: int, lanes: int) -> None:
+        self.taps, self.lanes, self.step = taps, lanes, SIDE + 1 - taps
+        self.matrices = transforms(taps)
+        self.widths = row_counts(lanes)
+        self.declarations: dict[str, str] = {}
+        self.parts: list[str] = []
+        self.is_team = host.has("GOMP_parallel")
+
+    def text(self) -> str:
+        for vectors, rows in self.widths.items():
+            self.product(vectors, rows)
+        step = self.step
+        self.put("put_data", _Tile("height", "width", "channels", SIDE, step, ("above", "beside")),
+                 self.matrices.data)  # fmt: skip
+        self.put("put_gradient", _Tile("rows", "columns", "outputs", step, step, None),
+                 _transposed(self.matrices.results))  # fmt: skip
+        self.results()
+        self.convolve_some()
+        self.transform_some()
+        self.tiles_of_some()
+        self.sum_some()
+        self.finish_some()
+        for name, shares in (("convolve", "convolve_some"), ("transform_filter", "transform_some")):
+            e = Code(name, ["ptr a"], self.lanes, self.declarations, is_public=True)
+            self.share(e, shares, "%a")
+            self.parts.append(e.text())
+        self.differentiate()
+        return "\n".join([*self.declarations.values(), *self.parts])
+
+    # ---- threads
+
+    def share(self, e: Code, name: str, place: str) -> None:
+        """Has all threads of the team call a function."""
+        if not self.is_team:
+            e.do(f"call void @{name}(ptr {place})")
+            return
+        self.declarations["GOMP_parallel"] = "declare void @GOMP_parallel(ptr, ptr, i32, i32)"
+        threads = e.let(f"trunc i64 {e.word(e.pointer(place, 0), 0)} to i32")
+        e.do(f"call void @GOMP_parallel(ptr @{name}, ptr {place}, i32 {threads}, i32 0)")
+
+    def my_part(self, e: Code, units: str) -> tuple[str, str, str]:
+        """This thread's number, and the range of the units that it is to do."""
+        if not self.is_team:
+            return "0", "0", units
+        numbers = []
+        for name in ("omp_get_thread_num", "omp_get_num_threads"):
+            self.declarations[name] = f"declare i32 @{name}()"
+            numbers.append(e.let(f"zext i32 {e.let(f'call i32 @{name}()')} to i64"))
+        me, all_of_us = numbers
+        start, end = (e.quotient(e.mul(i, units), all_of_us) for i in (me, e.add(me, 1)))
+        return me, start, end
+
+    # ---- products of matrices
+
+    def product(self, vectors: int, rows: int) -> None:
+        """``c = [c +] a b`` of so many rows and vectors, in registers. Elements of a are `ar` apart in a
+        column and `ak` in a row, rows of b `bk`, of c `cr`."""
+        parameters = ["ptr a", "i64 ar", "i64 ak", "ptr b", "i64 bk", "ptr c", "i64 cr", "i64 count", "i1 adds"]
+        e = Code(f"product{vectors}", parameters, self.lanes, self.declarations)
+        places = [
+            [e.at("%c", e.add(e.mul("%cr", r), v * self.lanes)) for v in range(vectors)] for r in range(rows)
+        ]
+        totals = [[e.variable(e.wide, "zeroinitializer") for _ in row] for row in places]
+        with e.when("%adds"):
+            for row, found in zip(totals, places):
+                for total, place in zip(row, found):
+                    e.set(e.wide, total, e.read(place))
+        starts = [e.at("%a", e.mul("%ar", r)) for r in range(rows)]
+        with e.loop(0, "%count") as k:
+            b = e.at("%b", e.mul(k, "%bk"))
+            others = [e.read(e.at(b, v * self.lanes)) for v in range(vectors)]
+            along = e.mul(k, "%ak")
+            for row, start in zip(totals, starts):
+                factor = e.splat(e.get("float", e.at(start, along)))
+                for total, other in zip(row, others):
+                    e.set(e.wide, total, e.fma(factor, other, e.get(e.wide, total)))
+        for row, found in zip(totals, places):
+            for total, place in zip(row, found):
+                e.write(place, e.get(e.wide, total))
+        self.parts.append(e.text())
+
+    def by_width(self, e: Code, vectors: str) -> Iterator[tuple[int, int]]:
+        """What is written for each (vectors, rows) runs where there are so many vectors."""
+        for width, rows in self.widths.items():
+            with e.when(e.let(f"icmp eq i64 {vectors}, {width}")):
+                yield width, rows
+
+    def blocks(self, e: Code, wide: str) -> str:
+        """How many blocks of columns there are in rows of so many elements."""
+        block = max(self.widths) * self.lanes
+        return e.quotient(e.add(wide, block - 1), block)
+
+    def block(self, e: Code, i: str, wide: str) -> tuple[str, str]:
+        """The first column of a block, and its number of vectors."""
+        block = max(self.widths) * self.lanes
+        first = e.mul(i, block)
+        return first, e.quotient(e.least(e.sub(wide, first), block), self.lanes)
+
+    # ---- tiles
+
+    def place_in_image(self, e: Code, tile: _Tile, words: dict[str, str]) -> tuple[str, str, str]:
+        """Of the tile %t: its image, and its first row and column there."""
+        image = e.quotient("%t", e.mul(words["down"], words["across"]))
+        row = e.mul(e.rest(e.quotient("%t", words["across"]), words["down"]), tile.step)
+        column = e.mul(e.rest("%t", words["across"]), tile.step)
+        if tile.padding is not None:
+            row, column = e.sub(row, words[tile.padding[0]]), e.sub(column, words[tile.padding[1]])
+        return image, row, column
+
+    def addresses(self, e: Code, tile: _Tile, words: dict[str, str], start: str, outside: str) -> str:
+        """An array of the addresses of the tile's positions, `outside` for those out of the image."""
+        image, row, column = self.place_in_image(e, tile, words)
+        found = e.array("ptr", tile.side**2)
+        height, width, channels = (words[name] for name in tile[:3])
+        for i in range(tile.side):
+            y = e.add(row, i)
+            line = e.mul(e.add(e.mul(image, height), y), width)
+            for j in range(tile.side):
+                x = e.add(column, j)
+                inside = e.let(f"and i1 {e.within(y, height)}, {e.within(x, width)}")
+                place = e.at(start, e.mul(e.add(line, x), channels))
+                place = e.let(f"select i1 {inside}, ptr {place}, ptr {outside}")
+                e.set("ptr", e.at(found, i * tile.side + j, "ptr"), place)
+        return found
+
+    def put(self, name: str, tile: _Tile, matrix: Matrix) -> None:
+        """A function that puts what tile %t becomes by the matrix into the 36 matrices."""
+        parameters = ["ptr words", "ptr x", "ptr zeros", "i64 t", "ptr to", "i64 pitch"]
+        e = Code(name, parameters, self.lanes, self.declarations)
+        words = _words(e, "%words")
+        found = self.addresses(e, tile, words, "%x", "%zeros")
+        channels = words[tile.channels]
+        with e.loop(0, channels, self.lanes) as c:
+            mask = e.mask(e.sub(channels, c))
+            values = [e.read(e.at(e.pointer(found, k), c), mask) for k in range(tile.side**2)]
+            to = e.at("%to", c)
+            for q, value in enumerate(transform(e, matrix, values)):
+                e.write(e.at(to, e.mul("%pitch", q)), value)
+        self.parts.append(e.text())
+
+    def results(self) -> None:
+        """``put_results``: of the 36 products of tile %t, in columns from %first on, the results."""
+        parameters = ["ptr words", "ptr m", "i64 pitch", "ptr bias", "ptr y", "ptr waste", "i64 t",
+                      "i64 first", "i64 vectors", "ptr strange"]  # fmt: skip
+        e = Code("put_results", parameters, self.lanes, self.declarations)
+        words = _words(e, "%words")
+        tile = _Tile("rows", "columns", "outputs", self.step, self.step, None)
+        found = self.addresses(e, tile, words, "%y", "%waste")
+        with e.loop(0, "%vectors") as z:
+            column = e.mul(z, self.lanes)
+            m, c = e.at("%m", column), e.add("%first", column)
+            left = e.sub(words["outputs"], c)
+            mask = e.mask(left)
+            bias = e.read(e.at("%bias", c), mask)
+            values = [e.read(e.at(m, e.mul("%pitch", q))) for q in range(_MATRICES)]
+            sums = [e.plus(x, bias) for x in transform(e, self.matrices.results, values)]
+            self.note(e, sums, "%strange", mask)
+            rectifies = e.let(f"icmp ne i64 {words['rectifies']}, 0")
+            least = e.let(f"select i1 {rectifies}, float 0.0, float 0xFFF0000000000000")
+            floor = e.splat(least)
+            sums = [e.select(e.compare("fcmp ogt", "float32", x, floor), "float32", x, floor) for x in sums]
+            places = [e.at(e.pointer(found, k), c) for k in range(self.step**2)]
+            self.write_masked(e, places, sums, mask, left)
+        self.parts.append(e.text())
+
+    def note(self, e: Code, values: Sequence[str], place: str, mask: str) -> None:
+        """Adds to `strange` what is 0 if all values are finite."""
+        total = e.read(place)
+        zero = e.number(0.0)
+        for value in values:
+            total = e.fma(e.select(mask, "float32", value, zero), zero, total)
+        e.write(place, total)
+
+    def write_masked(
+        self, e: Code, places: Sequence[str], values: Sequence[str], mask: str, left: str
+    ) -> None:
+        """Writes vectors, as far as `left` elements go."""
+        full = e.let(f"icmp sge i64 {left}, {self.lanes}")
+        with e.when(full):
+            for place, value in zip(places, values):
+                e.write(place, value)
+        with e.when(e.let(f"xor i1 {full}, true")):
+            for place, value in zip(places, values):
+                e.write(place, value, mask)
+
+    # ---- the convolution
+
+    def convolve_some(self) -> None:
+        """A thread's tiles, at most so many at once: their data, products and results."""
+        e = Code("convolve_some", ["ptr a"], self.lanes, self.declarations)
+        a = _places(e, "convolve")
+        words = _words(e, a["words"])
+        unit = min(self.widths.values())
+        units = e.quotient(e.add(words["tiles"], unit - 1), unit)
+        me, start, end = self.my_part(e, units)
+        start, end = e.mul(start, unit), e.least(e.mul(end, unit), words["tiles"])
+        pitches = e.add(words["data_pitch"], words["result_pitch"])
+        data = e.at(a["scratch"], e.mul(e.mul(me, pitches), _MATRICES))
+        products = e.at(data, e.mul(words["data_pitch"], _MATRICES))
+        strange = e.at(a["strange"], e.mul(me, self.lanes))
+        with e.loop(start, end, words["most"]) as first:
+            last = e.least(e.add(first, words["most"]), end)
+            with e.loop(first, last) as t:
+                row = e.at(data, e.mul(e.sub(t, first), words["wide_channels"]))
+                e.do(f"call void @put_data(ptr {a['words']}, ptr {a['images']}, ptr {a['zeros']}, i64 {t}, "
+                     f"ptr {row}, i64 {words['data_pitch']})")  # fmt: skip
+            with e.loop(0, self.blocks(e, words["wide_outputs"])) as i:
+                column, vectors = self.block(e, i, words["wide_outputs"])
+                wide = e.mul(vectors, self.lanes)
+                self.multiply(e, a, words, data, products, (e.sub(last, first), column, vectors))
+                with e.loop(first, last) as t:
+                    m = e.at(products, e.mul(e.sub(t, first), wide))
+                    e.do(f"call void @put_results(ptr {a['words']}, ptr {m}, i64 {words['result_pitch']}, "
+                         f"ptr {a['bias']}, ptr {a['results']}, ptr {a['waste']}, i64 {t}, i64 {column}, "
+                         f"i64 {vectors}, ptr {strange})")  # fmt: skip
+        self.parts.append(e.text())
+
+    def multiply(
+        self, e: Code, a: dict[str, str], words: dict[str, str], data: str, products: str,
+        block: tuple[str, str, str],
+    ) -> None:  # fmt: skip
+        """All 36 products of some rows by a block of columns: the rows, the first column, its vectors."""
+        rows, column, vectors = block
+        channels, wide = words["channels"], e.mul(vectors, self.lanes)
+        filters = e.at(a["filter"], e.mul(e.mul(column, channels), _MATRICES))
+        with e.loop(0, _MATRICES) as q:
+            x = e.at(data, e.mul(q, words["data_pitch"]))
+            u = e.at(filters, e.mul(q, e.mul(channels, wide)))
+            m = e.at(products, e.mul(q, words["result_pitch"]))
+            for width, count in self.by_width(e, vectors):
+                with e.loop(0, rows, count) as r:
+                    left = e.at(x, e.mul(r, words["wide_channels"]))
+                    to = e.at(m, e.mul(r, wide))
+                    e.do(f"call void @product{width}(ptr {left}, i64 {words['wide_channels']}, i64 1, ptr {u}, "
+                         f"i64 {wide}, ptr {to}, i64 {wide}, i64 {channels}, i1 false)")  # fmt: skip
+
+    # ---- the filter
+
+    def transform_some(self) -> None:
+        """The filter's 36 matrices, in blocks of columns, for a thread's channels."""
+        e = Code("transform_some", ["ptr a"], self.lanes, self.declarations)
+        a = _places(e, "transform_filter")
+        words = _words(e, a["words"])
+        channels, outputs = words["channels"], words["outputs"]
+        _, start, end = self.my_part(e, channels)
+        held = e.array(e.wide, self.taps**2)
+        straight = e.let(f"icmp eq i64 {words['by_output']}, 1")
+        with e.loop(start, end) as i, e.loop(0, self.blocks(e, words["wide_outputs"])) as number:
+            column, vectors = self.block(e, number, words["wide_outputs"])
+            wide = e.mul(vectors, self.lanes)
+            block = e.at(a["transformed"], e.mul(e.mul(column, channels), _MATRICES))
+            with e.loop(0, wide, self.lanes) as z:
+                c = e.add(column, z)
+                mask = e.mask(e.sub(outputs, c))
+                start_here = e.add(e.mul(i, words["by_input"]), e.mul(c, words["by_output"]))
+                places = [
+                    e.at(a["filter"], e.add(start_here, e.add(
+                        e.mul(words["by_row"], y), e.mul(words["by_column"], x))))
+                    for y in range(self.taps) for x in range(self.taps)
+                ]  # fmt: skip
+                with e.when(straight):
+                    for k, place in enumerate(places):
+                        e.set(e.wide, e.at(held, k, e.wide), e.read(place, mask))
+                with e.when(e.let(f"xor i1 {straight}, true")):
+                    for k, place in enumerate(places):
+                        e.set(e.wide, e.at(held, k, e.wide), e.gather(place, words["by_output"], mask))
+                values = [e.get(e.wide, e.at(held, k, e.wide)) for k in range(self.taps**2)]
+                to = e.at(block, e.add(e.mul(i, wide), z))
+                apart = e.mul(channels, wide)
+                for q, value in enumerate(transform(e, self.matrices.taps, values)):
+                    e.write(e.at(to, e.mul(apart, q)), value)
+        self.parts.append(e.text())
+
+    # ---- the gradient by the filter
+
+    def differentiate(self) -> None:
+        """Some tiles after the others: their 36 matrices, and the sums of their products; then the filter."""
+        e = Code("differentiate", ["ptr a"], self.lanes, self.declarations, is_public=True)
+        place = e.pointer("%a", 0)
+        words = _words(e, place)
+        with e.loop(0, words["tiles"], words["most"]) as first:
+            e.set("i64", e.at(place, WORDS.index("first"), "i64"), first)
+            count = e.least(e.sub(words["tiles"], first), words["most"])
+            e.set("i64", e.at(place, WORDS.index("count"), "i64"), count)
+            self.share(e, "tiles_of_some", "%a")
+            self.share(e, "sum_some", "%a")
+        self.share(e, "finish_some", "%a")
+        self.parts.append(e.text())
+
+    def tiles_of_some(self) -> None:
+        """The 36 matrices of the images and of the gradient, for a thread's tiles."""
+        e = Code("tiles_of_some", ["ptr a"], self.lanes, self.declarations)
+        a = _places(e, "differentiate")
+        words = _words(e, a["words"])
+        _, start, end = self.my_part(e, words["count"])
+        with e.loop(start, end) as i:
+            t = e.add(words["first"], i)
+            row = e.at(a["data"], e.mul(i, words["wide_channels"]))
+            e.do(f"call void @put_data(ptr {a['words']}, ptr {a['images']}, ptr {a['zeros']}, i64 {t}, "
+                 f"ptr {row}, i64 {words['data_pitch']})")  # fmt: skip
+            row = e.at(a["results"], e.mul(i, words["wide_outputs"]))
+            e.do(f"call void @put_gradient(ptr {a['words']}, ptr {a['gradient']}, ptr {a['zeros']}, i64 {t}, "
+                 f"ptr {row}, i64 {words['result_pitch']})")  # fmt: skip
+        self.parts.append(e.text())
+
+    def sum_some(self) -> None:
+        """Adds up the products [outputs, channels] of a thread's blocks of columns."""
+        e = Code("sum_some", ["ptr a"], self.lanes, self.declarations)
+        a = _places(e, "differentiate")
+        words = _words(e, a["words"])
+        blocks = self.blocks(e, words["wide_channels"])
+        _, start, end = self.my_part(e, e.mul(blocks, _MATRICES))
+        adds = e.let(f"icmp ne i64 {words['first']}, 0")
+        wide = words["wide_channels"]
+        with e.loop(start, end) as unit:
+            q = e.quotient(unit, blocks)
+            column, vectors = self.block(e, e.rest(unit, blocks), wide)
+            left = e.at(a["results"], e.mul(q, words["result_pitch"]))
+            right = e.at(a["data"], e.add(e.mul(q, words["data_pitch"]), column))
+            to = e.at(a["sums"], e.add(e.mul(q, words["sum_pitch"]), column))
+            for width, rows in self.by_width(e, vectors):
+                with e.loop(0, words["outputs"], rows) as n:
+                    e.do(f"call void @product{width}(ptr {e.at(left, n)}, i64 1, i64 {words['wide_outputs']}, "
+                         f"ptr {right}, i64 {wide}, ptr {e.at(to, e.mul(n, wide))}, i64 {wide}, "
+                         f"i64 {words['count']}, i1 {adds})")  # fmt: skip
+        self.parts.append(e.text())
+
+    def finish_some(self) -> None:
+        """The filter's gradient [outputs, height, width, channels], for a thread's outputs."""
+        e = Code("finish_some", ["ptr a"], self.lanes, self.declarations)
+        a = _places(e, "differentiate")
+        words = _words(e, a["words"])
+        channels = words["channels"]
+        me, start, end = self.my_part(e, words["outputs"])
+        strange = e.at(a["strange"], e.mul(me, self.lanes))
+        matrix = _transposed(self.matrices.taps)
+        with e.loop(start, end) as n, e.loop(0, channels, self.lanes) as c:
+            left = e.sub(channels, c)
+            mask = e.mask(left)
+            m = e.at(a["sums"], e.add(e.mul(n, words["wide_channels"]), c))
+            values = [e.read(e.at(m, e.mul(words["sum_pitch"], q))) for q in range(_MATRICES)]
+            found = transform(e, matrix, values)
+            self.note(e, found, strange, mask)
+            first = e.mul(n, self.taps**2)
+            places = [e.at(a["filter"], e.add(e.mul(e.add(first, k), channels), c)) for k in range(len(found))]
+            self.write_masked(e, places, found, mask, left)
+        self.parts.append(e.text())
+
+
+def _transposed(matrix: Matrix) -> Matrix:
+    return tuple(zip(*matrix))
+
+
+def _words(e: Code, place: str) -> dict[str, str]:
+    """All whole numbers; LLVM drops those that are not used."""
+    return {name: e.word(place, i) for i, name in enumerate(WORDS)}
+
+
+def _places(e: Code, name: str) -> dict[str, str]:
+    """The addresses that a function of this name was given."""
+    return {each: e.pointer("%a", i) for i, each in enumerate(PLACES[name])}
