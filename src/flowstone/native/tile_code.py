@@ -127,10 +127,6 @@ class _Writer:
             [e.at("%c", e.add(e.mul("%cr", r), v * self.lanes)) for v in range(vectors)] for r in range(rows)
         ]
         totals = [[e.variable(e.wide, "zeroinitializer") for _ in row] for row in places]
-        with e.when("%adds"):
-            for row, found in zip(totals, places):
-                for total, place in zip(row, found):
-                    e.set(e.wide, total, e.read(place))
         starts = [e.at("%a", e.mul("%ar", r)) for r in range(rows)]
         with e.loop(0, "%count") as k:
             b = e.at("%b", e.mul(k, "%bk"))
@@ -140,9 +136,12 @@ class _Writer:
                 factor = e.splat(e.get("float", e.at(start, along)))
                 for total, other in zip(row, others):
                     e.set(e.wide, total, e.fma(factor, other, e.get(e.wide, total)))
-        for row, found in zip(totals, places):
-            for total, place in zip(row, found):
-                e.write(place, e.get(e.wide, total))
+        pairs = [pair for row, found in zip(totals, places) for pair in zip(row, found)]
+        with e.when("%adds"):  # at the end, for sums of sums lose fewer digits
+            for total, place in pairs:
+                e.set(e.wide, total, e.plus(e.get(e.wide, total), e.read(place)))
+        for total, place in pairs:
+            e.write(place, e.get(e.wide, total))
         self.parts.append(e.text())
 
     def by_width(self, e: Code, vectors: str) -> Iterator[tuple[int, int]]:

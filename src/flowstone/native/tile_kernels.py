@@ -24,7 +24,8 @@ TAPS = (3, 5)
 """The sizes of square filters that there is code for."""
 _MATRICES = SIDE * SIDE
 _KEPT = 1 << 18  # elements of all that one thread has between the steps of a convolution
-_SUMMED = 1 << 21  # elements of tiles that are multiplied at once for a filter's gradient
+_SUMMED = 1 << 19  # elements of tiles that are multiplied at once for a filter's gradient
+_FEWEST = 128  # tiles even if they have more
 _pool = functools.cache(lambda: concurrent.futures.ThreadPoolExecutor(1, "flowstone-native-tiles"))
 
 
@@ -158,7 +159,7 @@ def filter_gradient(images: torch.Tensor, gradient: torch.Tensor, geometry: Geom
     """
     words, taps = _words(geometry), geometry.taps
     threads, channels, outputs = words["threads"], words["wide_channels"], words["wide_outputs"]
-    most = min(max(_SUMMED // (_MATRICES * (channels + outputs)), 1), words["tiles"])
+    most = min(max(_SUMMED // (_MATRICES * (channels + outputs)), _FEWEST), words["tiles"])
     spare = max(row_counts(host.lanes()).values())
     words["most"] = most
     words["data_pitch"], words["result_pitch"] = most * channels + SKEW, most * outputs + SKEW
