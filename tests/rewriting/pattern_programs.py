@@ -273,6 +273,20 @@ def _(d: Draft) -> list[Any]:
     return [tf.tanh(tf.nn.bias_add(y, d.fed(4), data_format="NCHW")), y[0] + 1.0 if d.batch == 7 else None]
 
 
+@program("convolve_in_tiles", dtypes=())
+def _(d: Draft) -> list[Any]:
+    x, w, b = d.fed(None, 7, 6, 8), d.fed(3, 3, 8, 9), d.fed(9)
+    y = tf.nn.relu(tf.nn.bias_add(tf.nn.conv2d(x, w, [1] * 4, "SAME"), b))
+    return [y, tf.nn.conv2d(x, d.fed(5, 5, 8, 8), [1] * 4, "VALID")]
+
+
+@program("convolve_in_tiles", dtypes=())
+def _(d: Draft) -> list[Any]:
+    x, w, dy = d.fed(None, 7, 6, 8), d.fed(3, 3, 8, 8), d.fed(None, 7, 6, 8)
+    y = tf.nn.conv2d(x, w, [1] * 4, "SAME")
+    return [*tf.gradients(y, [x, w], dy)]
+
+
 @program("convolve_by_winograd", dtypes=())
 def _(d: Draft) -> list[Any]:
     x, w, b = d.fed(None, 7, 6, 3), d.fed(3, 3, 3, 4), d.fed(4)

@@ -85,9 +85,7 @@ LOWERING = (
     Pass(fold_normalizations, "scale filters instead of images", joins=True),
     Pass(lay_out_filters, "store filters in the order that convolutions read"),
     Pass(fuse_biases, "fuse a product or convolution with its bias and activation", joins=True),
-    Pass(
-        convolve_in_tiles, "compute convolutions by Winograd's algorithm in tiles", joins=True, hosts=True
-    ),
+    Pass(convolve_in_tiles, "compute convolutions by Winograd's algorithm in tiles", joins=True, hosts=True),
     Pass(convolve_by_winograd, "compute large convolutions by Winograd's algorithm", joins=True, hosts=True),
     Pass(join_convolutions, "join the gradients of convolutions of the same images", joins=True, hosts=True),
     Pass(pack_weights, "pack weights that nothing changes, as products read them", joins=True),

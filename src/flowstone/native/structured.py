@@ -184,18 +184,15 @@ class Code(Emitter):
         places = self.let(f"getelementptr float, ptr {address}, {numbers} {offsets}")
         name = f"llvm.masked.gather.v{self.lanes}f32.v{self.lanes}p0"
         self.declarations[name] = f"declare {self.wide} @{name}({pointers}, {bits}, {self.wide})"
-        return self.let(
-            f"call {self.wide} @{name}({pointers} align 4 {places}, {bits} {mask}, {self.wide} zeroinitializer)"
-        )
+        arguments = f"{pointers} align 4 {places}, {bits} {mask}, {self.wide} zeroinitializer"
+        return self.let(f"call {self.wide} @{name}({arguments})")
 
     def mask(self, count: str) -> str:
         """The mask of the first `count` lanes."""
         number = self.let(f"trunc i64 {count} to i32")
         kind = self.vector("i32")
         first = self.let(f"insertelement {kind} poison, i32 {number}, i32 0")
-        every = self.let(
-            f"shufflevector {kind} {first}, {kind} poison, <{self.lanes} x i32> zeroinitializer"
-        )
+        every = self.let(f"shufflevector {kind} {first}, {kind} poison, <{self.lanes} x i32> zeroinitializer")
         places = ", ".join(f"i32 {i}" for i in range(self.lanes))
         return self.let(f"icmp slt {kind} <{places}>, {every}")
 

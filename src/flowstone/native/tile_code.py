@@ -1,4 +1,4 @@
-"""LLVM's text of convolutions by Winograd's algorithm in tiles of six by six, and of their filters' gradients.
+"""LLVM's text of convolutions by Winograd's algorithm in tiles of six by six, and of filters' gradients.
 
 Images are [batch, height, width, channels]. Tiles overlap; of each, ``tile_transforms`` makes 36 sums a
 channel, kept as 36 matrices [tiles, channels]. Each is multiplied by its matrix of the filter [channels,
@@ -26,7 +26,7 @@ WORDS = (
     "across", "tiles", "most", "rectifies", "wide_channels", "wide_outputs", "data_pitch", "result_pitch",
     "by_input", "by_output", "by_row", "by_column", "first", "count", "sum_pitch",
 )  # fmt: skip
-"""The whole numbers of a call: `rows` and `columns` of the results, `above` and `beside` what pads the images,
+"""The whole numbers of a call: `rows`, `columns` of the results, `above` and `beside` what pads the images,
 `down` and `across` tiles of an image, `tiles` of all; at `most` so many at once; wide: in whole vectors;
 pitches: elements from one of the 36 matrices to the next; by: elements between neighbours in the filter."""
 ENTRIES = ("convolve", "transform_filter", "differentiate")
@@ -121,7 +121,17 @@ class _Writer:
     def product(self, vectors: int, rows: int) -> None:
         """``c = [c +] a b`` of so many rows and vectors, in registers. Elements of a are `ar` apart in a
         column and `ak` in a row, rows of b `bk`, of c `cr`."""
-        parameters = ["ptr a", "i64 ar", "i64 ak", "ptr b", "i64 bk", "ptr c", "i64 cr", "i64 count", "i1 adds"]
+        parameters = [
+            "ptr a",
+            "i64 ar",
+            "i64 ak",
+            "ptr b",
+            "i64 bk",
+            "ptr c",
+            "i64 cr",
+            "i64 count",
+            "i1 adds",
+        ]
         e = Code(f"product{vectors}", parameters, self.lanes, self.declarations)
         places = [
             [e.at("%c", e.add(e.mul("%cr", r), v * self.lanes)) for v in range(vectors)] for r in range(rows)
@@ -160,6 +170,10 @@ class _Writer:
         block = max(self.widths) * self.lanes
         first = e.mul(i, block)
         return first, e.quotient(e.least(e.sub(wide, first), block), self.lanes)
+
+    def filter_block(self, e: Code, start: str, number: str, column: str, channels: str) -> str:
+        """Where the 36 matrices of a block of the filter's columns begin."""
+        return e.at(start, e.mul(e.add(e.mul(column, channels), e.mul(number, SKEW)), _MATRICES))
 
     # ---- tiles
 
@@ -272,7 +286,8 @@ class _Writer:
             with e.loop(0, self.blocks(e, words["wide_outputs"])) as i:
                 column, vectors = self.block(e, i, words["wide_outputs"])
                 wide = e.mul(vectors, self.lanes)
-                self.multiply(e, a, words, data, products, (e.sub(last, first), column, vectors))
+                filters = self.filter_block(e, a["filter"], i, column, words["channels"])
+                self.multiply(e, words, (data, filters, products), e.sub(last, first), vectors)
                 with e.loop(first, last) as t:
                     m = e.at(products, e.mul(e.sub(t, first), wide))
                     e.do(f"call void @put_results(ptr {a['words']}, ptr {m}, i64 {words['result_pitch']}, "
@@ -281,23 +296,21 @@ class _Writer:
         self.parts.append(e.text())
 
     def multiply(
-        self, e: Code, a: dict[str, str], words: dict[str, str], data: str, products: str,
-        block: tuple[str, str, str],
-    ) -> None:  # fmt: skip
-        """All 36 products of some rows by a block of columns: the rows, the first column, its vectors."""
-        rows, column, vectors = block
+        self, e: Code, words: dict[str, str], places: tuple[str, str, str], rows: str, vectors: str
+    ) -> None:
+        """All 36 products of rows by a block of columns; `places` of the data, the filter, the products."""
+        data, filters, products = places
         channels, wide = words["channels"], e.mul(vectors, self.lanes)
-        filters = e.at(a["filter"], e.mul(e.mul(column, channels), _MATRICES))
         with e.loop(0, _MATRICES) as q:
             x = e.at(data, e.mul(q, words["data_pitch"]))
-            u = e.at(filters, e.mul(q, e.mul(channels, wide)))
+            u = e.at(filters, e.mul(q, e.add(e.mul(channels, wide), SKEW)))
             m = e.at(products, e.mul(q, words["result_pitch"]))
             for width, count in self.by_width(e, vectors):
                 with e.loop(0, rows, count) as r:
                     left = e.at(x, e.mul(r, words["wide_channels"]))
                     to = e.at(m, e.mul(r, wide))
-                    e.do(f"call void @product{width}(ptr {left}, i64 {words['wide_channels']}, i64 1, ptr {u}, "
-                         f"i64 {wide}, ptr {to}, i64 {wide}, i64 {channels}, i1 false)")  # fmt: skip
+                    e.do(f"call void @product{width}(ptr {left}, i64 {words['wide_channels']}, i64 1, "
+                         f"ptr {u}, i64 {wide}, ptr {to}, i64 {wide}, i64 {channels}, i1 false)")  # fmt: skip
 
     # ---- the filter
 
@@ -306,35 +319,43 @@ class _Writer:
         e = Code("transform_some", ["ptr a"], self.lanes, self.declarations)
         a = _places(e, "transform_filter")
         words = _words(e, a["words"])
-        channels, outputs = words["channels"], words["outputs"]
+        channels, lanes = words["channels"], self.lanes
         _, start, end = self.my_part(e, channels)
-        held = e.array(e.wide, self.taps**2)
-        straight = e.let(f"icmp eq i64 {words['by_output']}, 1")
-        with e.loop(start, end) as i, e.loop(0, self.blocks(e, words["wide_outputs"])) as number:
+        held = e.array(e.wide, lanes * self.taps**2)
+        blocks = self.blocks(e, words["wide_outputs"])
+        with e.loop(start, end, lanes) as first, e.loop(0, blocks) as number:
+            last = e.least(e.add(first, lanes), end)
             column, vectors = self.block(e, number, words["wide_outputs"])
-            wide = e.mul(vectors, self.lanes)
-            block = e.at(a["transformed"], e.mul(e.mul(column, channels), _MATRICES))
-            with e.loop(0, wide, self.lanes) as z:
-                c = e.add(column, z)
-                mask = e.mask(e.sub(outputs, c))
-                start_here = e.add(e.mul(i, words["by_input"]), e.mul(c, words["by_output"]))
-                places = [
-                    e.at(a["filter"], e.add(start_here, e.add(
-                        e.mul(words["by_row"], y), e.mul(words["by_column"], x))))
-                    for y in range(self.taps) for x in range(self.taps)
-                ]  # fmt: skip
-                with e.when(straight):
-                    for k, place in enumerate(places):
-                        e.set(e.wide, e.at(held, k, e.wide), e.read(place, mask))
-                with e.when(e.let(f"xor i1 {straight}, true")):
-                    for k, place in enumerate(places):
-                        e.set(e.wide, e.at(held, k, e.wide), e.gather(place, words["by_output"], mask))
-                values = [e.get(e.wide, e.at(held, k, e.wide)) for k in range(self.taps**2)]
-                to = e.at(block, e.add(e.mul(i, wide), z))
-                apart = e.mul(channels, wide)
-                for q, value in enumerate(transform(e, self.matrices.taps, values)):
-                    e.write(e.at(to, e.mul(apart, q)), value)
+            wide = e.mul(vectors, lanes)
+            block = self.filter_block(e, a["transformed"], number, column, channels)
+            with e.loop(0, wide, lanes) as z:
+                self.hold(e, a["filter"], words, held, (first, last, e.add(column, z)))
+                apart = e.add(e.mul(channels, wide), SKEW)
+                with e.loop(first, last) as i:
+                    kept = e.at(held, e.mul(e.sub(i, first), self.taps**2), e.wide)
+                    values = [e.get(e.wide, e.at(kept, k, e.wide)) for k in range(self.taps**2)]
+                    to = e.at(block, e.add(e.mul(i, wide), z))
+                    for q, value in enumerate(transform(e, self.matrices.taps, values)):
+                        e.write(e.at(to, e.mul(apart, q)), value)
         self.parts.append(e.text())
+
+    def hold(
+        self, e: Code, filters: str, words: dict[str, str], held: str, which: tuple[str, str, str]
+    ) -> None:
+        """Reads a vector of outputs for some channels, one tap after the other, since neighbouring channels
+        may share lines of the caches. `which`: the first channel and the end, the first output."""
+        first, last, output = which
+        mask = e.mask(e.sub(words["outputs"], output))
+        straight = e.let(f"icmp eq i64 {words['by_output']}, 1")
+        for condition, gathers in ((straight, False), (e.let(f"xor i1 {straight}, true"), True)):
+            with e.when(condition), e.loop(0, self.taps) as y, e.loop(0, self.taps) as x:
+                tap = e.at(filters, e.add(e.mul(y, words["by_row"]), e.mul(x, words["by_column"])))
+                tap = e.at(tap, e.mul(output, words["by_output"]))
+                with e.loop(first, last) as i:
+                    place = e.at(tap, e.mul(i, words["by_input"]))
+                    value = e.gather(place, words["by_output"], mask) if gathers else e.read(place, mask)
+                    kept = e.add(e.mul(e.sub(i, first), self.taps**2), e.add(e.mul(y, self.taps), x))
+                    e.set(e.wide, e.at(held, kept, e.wide), value)
 
     # ---- the gradient by the filter
 
@@ -385,8 +406,9 @@ class _Writer:
             to = e.at(a["sums"], e.add(e.mul(q, words["sum_pitch"]), column))
             for width, rows in self.by_width(e, vectors):
                 with e.loop(0, words["outputs"], rows) as n:
-                    e.do(f"call void @product{width}(ptr {e.at(left, n)}, i64 1, i64 {words['wide_outputs']}, "
-                         f"ptr {right}, i64 {wide}, ptr {e.at(to, e.mul(n, wide))}, i64 {wide}, "
+                    place = e.at(to, e.mul(n, wide))
+                    e.do(f"call void @product{width}(ptr {e.at(left, n)}, i64 1, "
+                         f"i64 {words['wide_outputs']}, ptr {right}, i64 {wide}, ptr {place}, i64 {wide}, "
                          f"i64 {words['count']}, i1 {adds})")  # fmt: skip
         self.parts.append(e.text())
 
@@ -407,7 +429,9 @@ class _Writer:
             found = transform(e, matrix, values)
             self.note(e, found, strange, mask)
             first = e.mul(n, self.taps**2)
-            places = [e.at(a["filter"], e.add(e.mul(e.add(first, k), channels), c)) for k in range(len(found))]
+            places = [
+                e.at(a["filter"], e.add(e.mul(e.add(first, k), channels), c)) for k in range(len(found))
+            ]
             self.write_masked(e, places, found, mask, left)
         self.parts.append(e.text())
 

@@ -1,8 +1,8 @@
 """Convolutions by Winograd's algorithm in machine code, as functions of tensors (`tile_code.py`).
 
 Images are [batch, height, width, channels] and contiguous, filters [taps, taps, channels, outputs] in any
-order of memory, float32 on a host; taps are 3 or 5. The code of a number of taps is compiled, or read from the cache, on a thread when a
-plan first asks (`prepare`); what is called before it is there waits for it.
+order of memory, all float32 on a host; taps are 3 or 5. The code for a number of taps is compiled, or read
+from the cache, on a thread when a plan first asks (`prepare`); what is called before it is there waits.
 """
 
 from __future__ import annotations
@@ -80,7 +80,8 @@ def _wide(count: int) -> int:
 
 def filter_size(channels: int, outputs: int) -> int:
     """How many elements a filter has once it is transformed."""
-    return _MATRICES * channels * _wide(outputs)
+    block = max(row_counts(host.lanes())) * host.lanes()
+    return _MATRICES * (channels * _wide(outputs) + -(-_wide(outputs) // block) * SKEW)
 
 
 def transform_filter(filters: torch.Tensor, backward: bool) -> torch.Tensor:
@@ -94,7 +95,8 @@ def transform_filter(filters: torch.Tensor, backward: bool) -> torch.Tensor:
         by_row, by_column = -by_row, -by_column
     result = torch.empty(filter_size(channels, outputs))
     words = {
-        "threads": torch.get_num_threads(), "channels": channels, "outputs": outputs, "wide_outputs": _wide(outputs),
+        "threads": torch.get_num_threads(), "channels": channels, "outputs": outputs,
+        "wide_outputs": _wide(outputs),
         "by_input": by_input, "by_output": by_output, "by_row": by_row, "by_column": by_column,
     }  # fmt: skip
     _call(taps, "transform_filter", words, {"filter": start, "transformed": result})
@@ -164,7 +166,7 @@ def filter_gradient(images: torch.Tensor, gradient: torch.Tensor, geometry: Geom
     words["most"] = most
     words["data_pitch"], words["result_pitch"] = most * channels + SKEW, most * outputs + SKEW
     words["sum_pitch"] = (outputs + spare) * channels + SKEW
-    result = torch.empty((outputs_of(geometry), taps, taps, words["channels"]))
+    result = torch.empty((geometry.results[3], taps, taps, words["channels"]))
     strange = torch.zeros(threads * host.lanes())
     places: dict[str, torch.Tensor | int] = {
         "images": images, "gradient": gradient, "data": torch.empty(_MATRICES * words["data_pitch"]),
@@ -174,8 +176,3 @@ def filter_gradient(images: torch.Tensor, gradient: torch.Tensor, geometry: Geom
     }  # fmt: skip
     _call(taps, "differentiate", words, places)
     return result.permute(1, 2, 3, 0) if strange.sum().item() == 0 else None
-
-
-def outputs_of(geometry: Geometry) -> int:
-    """The channels of the results."""
-    return geometry.results[3]

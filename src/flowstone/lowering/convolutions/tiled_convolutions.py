@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -70,32 +70,50 @@ def _(node: Any, env: Any) -> Any:
 # ---- the convolution and its gradients
 
 
-def _padded(geometry: Geometry, images: torch.Tensor) -> torch.Tensor:
-    """The images, channels first, with all zeros around them."""
+class _Plain(NamedTuple):
+    """The images, channels first, with `extra` zeros above and beside them and maybe more behind; the
+    `padding` of both ends alike that ATen's convolution adds, which multiplies no infinite filter by it."""
+
+    images: torch.Tensor
+    extra: tuple[int, int]
+    padding: tuple[int, int]
+
+
+def _padded(geometry: Geometry, images: torch.Tensor) -> _Plain:
     images_dims, results, taps, above, beside = geometry
     below, right = (
         length + taps - 1 - before - size
         for length, before, size in zip(results[1:3], (above, beside), images_dims[1:3])
     )
-    return torch.nn.functional.pad(images.permute(_TO_FIRST), (beside, right, above, below))
+    y, x = min(above, below), min(beside, right)
+    sides = (beside - x, right - x, above - y, below - y)
+    padded = torch.nn.functional.pad(images.permute(_TO_FIRST), sides)
+    return _Plain(padded, (above - y, beside - x), (y, x))
 
 
 def _plain(
     geometry: Geometry, images: torch.Tensor, filters: torch.Tensor, bias: Any, rectifies: bool
 ) -> torch.Tensor:
-    results = torch.conv2d(_padded(geometry, images), filters.permute(3, 2, 0, 1), bias).permute(_TO_LAST)
+    seen = _padded(geometry, images)
+    results = torch.conv2d(seen.images, filters.permute(3, 2, 0, 1), bias, 1, seen.padding).permute(_TO_LAST)
     return results.relu_() if rectifies else results
 
 
-def _plain_gradients(
-    geometry: Geometry, images: torch.Tensor, filters: torch.Tensor, dy: torch.Tensor, wanted: list[bool]
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """By the images, and by the filter, as far as they are wanted; of what one is by, only the shape counts."""
-    by_images, by_filter, _ = torch.ops.aten.convolution_backward.default(
-        dy.permute(_TO_FIRST), _padded(geometry, images), filters.permute(3, 2, 0, 1), None, _ONES, (0, 0),
-        _ONES, False, (0, 0), 1, [*wanted, False],
-    )  # fmt: skip
-    return by_images, by_filter
+def _plain_gradient(
+    geometry: Geometry, images: torch.Tensor, filters: torch.Tensor, dy: torch.Tensor, by_filter: bool
+) -> torch.Tensor:
+    """By the images, channels last, or by the filter; of what it is by only the shape counts."""
+    seen, kernel = _padded(geometry, images), filters.permute(3, 2, 0, 1)
+    wanted = (not by_filter, by_filter, False)
+    by_images: torch.Tensor
+    by_kernel: torch.Tensor
+    by_images, by_kernel, _ = torch.ops.aten.convolution_backward.default(
+        dy.permute(_TO_FIRST), seen.images, kernel, None, _ONES, seen.padding, _ONES, False, (0, 0), 1, wanted
+    )
+    if by_filter:
+        return by_kernel.permute(2, 3, 1, 0)
+    (above, beside), (_, height, width, _) = seen.extra, geometry.images
+    return by_images.narrow(2, above, height).narrow(3, beside, width).permute(_TO_LAST)
 
 
 def _prepared(node: Any) -> Geometry:
@@ -151,10 +169,7 @@ def _(node: Any, env: Any) -> Callable[..., torch.Tensor]:
         found = tile_kernels.convolve(dy, transformed, None, backward)
         if found is not None:
             return found
-        images = dy.new_empty(geometry.images)
-        dx, _ = _plain_gradients(geometry, images, filters, dy, [True, False])
-        _, height, width, _ = geometry.images
-        return dx.narrow(2, geometry.above, height).narrow(3, geometry.beside, width).permute(_TO_LAST)
+        return _plain_gradient(geometry, dy.new_empty(geometry.images), filters, dy, False)
 
     return run
 
@@ -183,8 +198,7 @@ def _(node: Any, env: Any) -> Callable[..., torch.Tensor]:
         found = tile_kernels.filter_gradient(images, dy, geometry)
         if found is not None:
             return found
-        _, gradient = _plain_gradients(geometry, images, images.new_empty(dims), dy, [False, True])
-        return gradient.permute(2, 3, 1, 0)
+        return _plain_gradient(geometry, images, images.new_empty(dims), dy, True)
 
     return run
 
@@ -195,16 +209,17 @@ for _declaration in (_filter, _forward, _by_input, _by_filter):
 
 # ---- when it pays
 
-_CALL = 5e6  # in multiplications of a direct convolution, what calls and threads cost
-_MOVED, _MOVED_BY_FILTER = 12.0, 22.0  # an element of the 36 matrices of a tile
+_CALL = 1.5e6  # in multiplications of a direct convolution, what a call costs
+_MOVED, _MOVED_BY_FILTER = 12.0, 18.0  # an element of the 36 matrices of a tile
 _SUMMED = 30.0  # an element of the 36 matrices of a filter
-_GAIN = 0.85  # of the direct convolution's time, from which the algorithm is taken
+WORTHWHILE = 0.85  # of the direct convolution's time, from which the algorithm is taken
 _CHANNELS = 8  # the fewest that are worth it
 
 
 def pays(geometry: Geometry, by_filter: bool) -> bool:
-    """Whether a convolution or its gradient with respect to the images, or that by the filter, is expected to
-    be faster in tiles.
+    """Whether a convolution, or its gradient by the filter, is expected to be faster in tiles.
+
+    All kernels, oneDNN's as well, compute as many channels as fill vectors. Measured in docs/design/033.
     """
     images, results, taps, *_ = geometry
     if taps not in tile_kernels.TAPS or min(images[3], results[3]) < _CHANNELS:
@@ -212,8 +227,7 @@ def pays(geometry: Geometry, by_filter: bool) -> bool:
     step = 7 - taps
     tiles = results[0] * -(-results[1] // step) * -(-results[2] // step)
     channels, outputs = (-(-n // 16) * 16 for n in (images[3], results[3]))
-    direct = math.prod(results) * images[3] * taps**2
-    left = 36.0 * tiles * max(channels * results[3], images[3] * outputs)
-    each = _MOVED_BY_FILTER if by_filter else _MOVED
-    moved = 36 * tiles * (channels + outputs) * each + 36 * channels * outputs * _SUMMED
-    return left + moved + _CALL <= _GAIN * direct
+    direct = math.prod(results[:3]) * channels * outputs * taps**2
+    left = 36 * tiles * (channels * results[3] if by_filter else images[3] * outputs)
+    moved = 36 * tiles * (channels + outputs) * (_MOVED_BY_FILTER if by_filter else _MOVED)
+    return left + moved + 36 * channels * outputs * _SUMMED + _CALL <= WORTHWHILE * direct

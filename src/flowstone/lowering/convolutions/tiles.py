@@ -33,7 +33,10 @@ def convolve_in_tiles(subgraph: Subgraph) -> None:
             return None
         shapes = shapes_of(node)
         geometry = None if shapes is None else _geometry(node, shapes)
-        if geometry is None or not pays(geometry, node.type == BY_FILTER):
+        if geometry is None:
+            return None
+        computed = geometry.backward() if node.type == BY_INPUT else geometry
+        if not pays(computed, node.type == BY_FILTER):
             return None
         new = _nodes(subgraph, node, geometry)
         return Replacement(list(new[-1].outputs), "36 products for a tile", new)
