@@ -27,7 +27,7 @@ def run(lanes: int, write: Callable[[Code], None], *tensors: torch.Tensor) -> No
 
 
 def test_loops_and_conditions_count() -> None:
-    found = torch.zeros(4, dtype=torch.int64)
+    found = torch.zeros(5, dtype=torch.int64)
 
     def write(e: Code) -> None:
         total = e.variable("i64", "0")
@@ -37,10 +37,11 @@ def test_loops_and_conditions_count() -> None:
         e.set("i64", e.at("%x0", 1, "i64"), e.quotient(e.word("%x0", 0), 7))
         e.set("i64", e.at("%x0", 2, "i64"), e.rest(e.word("%x0", 0), 7))
         e.set("i64", e.at("%x0", 3, "i64"), e.least(e.word("%x0", 0), 5))
+        e.set("i64", e.at("%x0", 4, "i64"), e.most(-3, e.sub(0, 9)))
 
     run(1, write, found)
     total = sum(i * j for i in range(2, 20, 3) for j in range(i) if 3 <= j < 7)
-    assert found.tolist() == [total, total // 7, total % 7, 5]
+    assert found.tolist() == [total, total // 7, total % 7, 5, -3]
 
 
 @pytest.mark.parametrize("lanes", LANES)

@@ -17,13 +17,10 @@ LARGEST_ERROR = 1e-5  # of the largest result
 @pytest.fixture(params=[4, 8, 16])
 def lanes(request, monkeypatch) -> Iterator[int]:
     """Every width of vectors: LLVM makes two of one that this processor has not."""
-    caches = (tile_kernels._module, tile_kernels._function)
     monkeypatch.setattr(host, "lanes", lambda: request.param)
-    for cache in caches:
-        cache.cache_clear()
+    tile_kernels._library.cache_clear()
     yield request.param
-    for cache in caches:
-        cache.cache_clear()
+    tile_kernels._library.cache_clear()
 
 
 def case(

@@ -287,6 +287,13 @@ def _(d: Draft) -> list[Any]:
     return [*tf.gradients(y, [x, w], dy)]
 
 
+@program("pool_in_bytes", dtypes=("float64",))
+def _(d: Draft) -> list[Any]:
+    x = d.fed(None, 7, 6, 3)
+    y = tf.nn.max_pool(x, [1, 3, 2, 1], [1, 2, 2, 1], "VALID")
+    return [y, *tf.gradients(y, x, d.fed(None, 3, 3, 3))]
+
+
 @program("convolve_by_winograd", dtypes=())
 def _(d: Draft) -> list[Any]:
     x, w, b = d.fed(None, 7, 6, 3), d.fed(3, 3, 3, 4), d.fed(4)

@@ -119,6 +119,10 @@ class Code(Emitter):
         """The smaller of two numbers."""
         return self.let(f"select i1 {self.let(f'icmp slt i64 {a}, {b}')}, i64 {a}, i64 {b}")
 
+    def most(self, a: str | int, b: str | int) -> str:
+        """The larger of two numbers."""
+        return self.let(f"select i1 {self.let(f'icmp sgt i64 {a}, {b}')}, i64 {a}, i64 {b}")
+
     def within(self, i: str, end: str | int) -> str:
         """Whether 0 <= i < end, as an i1."""
         return self.let(f"icmp ult i64 {i}, {end}")  # of a negative number, a large one
@@ -195,6 +199,15 @@ class Code(Emitter):
         every = self.let(f"shufflevector {kind} {first}, {kind} poison, <{self.lanes} x i32> zeroinitializer")
         places = ", ".join(f"i32 {i}" for i in range(self.lanes))
         return self.let(f"icmp slt {kind} <{places}>, {every}")
+
+    def write_masked(self, address: str, value: str, mask: str, left: str) -> None:
+        """Puts a vector there as far as `left` elements go, which are those of the mask: whole vectors, which
+        are faster, without it."""
+        full = self.let(f"icmp sge i64 {left}, {self.lanes}")
+        with self.when(full):
+            self.write(address, value)
+        with self.when(self.let(f"xor i1 {full}, true")):
+            self.write(address, value, mask)
 
     def fma(self, a: str, b: str, c: str) -> str:
         """a * b + c, rounded once."""

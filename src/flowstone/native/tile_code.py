@@ -6,8 +6,8 @@ outputs], and of the 36 products come the outputs of the tile. A thread takes so
 between stays in its caches. With respect to the images, the gradient is a convolution as well; that by the
 filter multiplies the same 36 matrices by those of the results' gradient.
 
-Functions take one address, of an array of addresses; the first is that of the `WORDS`, whole numbers.
-``strange`` is a vector that is no more all zero if a result was not finite.
+Functions are those of a `CodeLibrary`, with numbers by the names of `WORDS`. ``strange`` is a vector that is
+no more all zero if a result was not finite.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from flowstone.native import host
+from flowstone.native.code_library import my_part, places_of, share, words_of
 from flowstone.native.structured import Code
 from flowstone.native.tile_transforms import SIDE, Matrix, transform, transforms
 
@@ -31,11 +31,11 @@ WORDS = (
 pitches: elements from one of the 36 matrices to the next; by: elements between neighbours in the filter."""
 ENTRIES = ("convolve", "transform_filter", "differentiate")
 PLACES = {
-    "convolve": ("words", "images", "filter", "bias", "results", "scratch", "strange", "zeros", "waste"),
-    "transform_filter": ("words", "filter", "transformed"),
-    "differentiate": ("words", "images", "gradient", "data", "results", "sums", "filter", "strange", "zeros"),
+    "convolve": ("images", "filter", "bias", "results", "scratch", "strange", "zeros", "waste"),
+    "transform_filter": ("filter", "transformed"),
+    "differentiate": ("images", "gradient", "data", "results", "sums", "filter", "strange", "zeros"),
 }
-"""The addresses that each function takes, in order."""
+"""The addresses that each function takes after that of the numbers, in order."""
 SKEW = 16
 """Elements between matrices in addition, lest all 36 lie in the same lines of the caches."""
 _MATRICES = SIDE * SIDE
@@ -70,7 +70,6 @@ class _Writer:
         self.widths = row_counts(lanes)
         self.declarations: dict[str, str] = {}
         self.parts: list[str] = []
-        self.is_team = host.has("GOMP_parallel")
 
     def text(self) -> str:
         for vectors, rows in self.widths.items():
@@ -88,33 +87,10 @@ class _Writer:
         self.finish_some()
         for name, shares in (("convolve", "convolve_some"), ("transform_filter", "transform_some")):
             e = Code(name, ["ptr a"], self.lanes, self.declarations, is_public=True)
-            self.share(e, shares, "%a")
+            share(e, shares)
             self.parts.append(e.text())
         self.differentiate()
         return "\n".join([*self.declarations.values(), *self.parts])
-
-    # ---- threads
-
-    def share(self, e: Code, name: str, place: str) -> None:
-        """Has all threads of the team call a function."""
-        if not self.is_team:
-            e.do(f"call void @{name}(ptr {place})")
-            return
-        self.declarations["GOMP_parallel"] = "declare void @GOMP_parallel(ptr, ptr, i32, i32)"
-        threads = e.let(f"trunc i64 {e.word(e.pointer(place, 0), 0)} to i32")
-        e.do(f"call void @GOMP_parallel(ptr @{name}, ptr {place}, i32 {threads}, i32 0)")
-
-    def my_part(self, e: Code, units: str) -> tuple[str, str, str]:
-        """This thread's number, and the range of the units that it is to do."""
-        if not self.is_team:
-            return "0", "0", units
-        numbers = []
-        for name in ("omp_get_thread_num", "omp_get_num_threads"):
-            self.declarations[name] = f"declare i32 @{name}()"
-            numbers.append(e.let(f"zext i32 {e.let(f'call i32 @{name}()')} to i64"))
-        me, all_of_us = numbers
-        start, end = (e.quotient(e.mul(i, units), all_of_us) for i in (me, e.add(me, 1)))
-        return me, start, end
 
     # ---- products of matrices
 
@@ -206,7 +182,7 @@ class _Writer:
         """A function that puts what tile %t becomes by the matrix into the 36 matrices."""
         parameters = ["ptr words", "ptr x", "ptr zeros", "i64 t", "ptr to", "i64 pitch"]
         e = Code(name, parameters, self.lanes, self.declarations)
-        words = _words(e, "%words")
+        words = words_of(e, "%words", WORDS)
         found = self.addresses(e, tile, words, "%x", "%zeros")
         channels = words[tile.channels]
         with e.loop(0, channels, self.lanes) as c:
@@ -222,7 +198,7 @@ class _Writer:
         parameters = ["ptr words", "ptr m", "i64 pitch", "ptr bias", "ptr y", "ptr waste", "i64 t",
                       "i64 first", "i64 vectors", "ptr strange"]  # fmt: skip
         e = Code("put_results", parameters, self.lanes, self.declarations)
-        words = _words(e, "%words")
+        words = words_of(e, "%words", WORDS)
         tile = _Tile("rows", "columns", "outputs", self.step, self.step, None)
         found = self.addresses(e, tile, words, "%y", "%waste")
         with e.loop(0, "%vectors") as z:
@@ -267,11 +243,11 @@ class _Writer:
     def convolve_some(self) -> None:
         """A thread's tiles, at most so many at once: their data, products and results."""
         e = Code("convolve_some", ["ptr a"], self.lanes, self.declarations)
-        a = _places(e, "convolve")
-        words = _words(e, a["words"])
+        a = places_of(e, PLACES["convolve"])
+        words = words_of(e, a["words"], WORDS)
         unit = min(self.widths.values())
         units = e.quotient(e.add(words["tiles"], unit - 1), unit)
-        me, start, end = self.my_part(e, units)
+        me, start, end = my_part(e, units)
         start, end = e.mul(start, unit), e.least(e.mul(end, unit), words["tiles"])
         pitches = e.add(words["data_pitch"], words["result_pitch"])
         data = e.at(a["scratch"], e.mul(e.mul(me, pitches), _MATRICES))
@@ -317,10 +293,10 @@ class _Writer:
     def transform_some(self) -> None:
         """The filter's 36 matrices, in blocks of columns, for a thread's channels."""
         e = Code("transform_some", ["ptr a"], self.lanes, self.declarations)
-        a = _places(e, "transform_filter")
-        words = _words(e, a["words"])
+        a = places_of(e, PLACES["transform_filter"])
+        words = words_of(e, a["words"], WORDS)
         channels, lanes = words["channels"], self.lanes
-        _, start, end = self.my_part(e, channels)
+        _, start, end = my_part(e, channels)
         held = e.array(e.wide, lanes * self.taps**2)
         blocks = self.blocks(e, words["wide_outputs"])
         with e.loop(start, end, lanes) as first, e.loop(0, blocks) as number:
@@ -363,22 +339,22 @@ class _Writer:
         """Some tiles after the others: their 36 matrices, and the sums of their products; then the filter."""
         e = Code("differentiate", ["ptr a"], self.lanes, self.declarations, is_public=True)
         place = e.pointer("%a", 0)
-        words = _words(e, place)
+        words = words_of(e, place, WORDS)
         with e.loop(0, words["tiles"], words["most"]) as first:
             e.set("i64", e.at(place, WORDS.index("first"), "i64"), first)
             count = e.least(e.sub(words["tiles"], first), words["most"])
             e.set("i64", e.at(place, WORDS.index("count"), "i64"), count)
-            self.share(e, "tiles_of_some", "%a")
-            self.share(e, "sum_some", "%a")
-        self.share(e, "finish_some", "%a")
+            share(e, "tiles_of_some")
+            share(e, "sum_some")
+        share(e, "finish_some")
         self.parts.append(e.text())
 
     def tiles_of_some(self) -> None:
         """The 36 matrices of the images and of the gradient, for a thread's tiles."""
         e = Code("tiles_of_some", ["ptr a"], self.lanes, self.declarations)
-        a = _places(e, "differentiate")
-        words = _words(e, a["words"])
-        _, start, end = self.my_part(e, words["count"])
+        a = places_of(e, PLACES["differentiate"])
+        words = words_of(e, a["words"], WORDS)
+        _, start, end = my_part(e, words["count"])
         with e.loop(start, end) as i:
             t = e.add(words["first"], i)
             row = e.at(a["data"], e.mul(i, words["wide_channels"]))
@@ -392,10 +368,10 @@ class _Writer:
     def sum_some(self) -> None:
         """Adds up the products [outputs, channels] of a thread's blocks of columns."""
         e = Code("sum_some", ["ptr a"], self.lanes, self.declarations)
-        a = _places(e, "differentiate")
-        words = _words(e, a["words"])
+        a = places_of(e, PLACES["differentiate"])
+        words = words_of(e, a["words"], WORDS)
         blocks = self.blocks(e, words["wide_channels"])
-        _, start, end = self.my_part(e, e.mul(blocks, _MATRICES))
+        _, start, end = my_part(e, e.mul(blocks, _MATRICES))
         adds = e.let(f"icmp ne i64 {words['first']}, 0")
         wide = words["wide_channels"]
         with e.loop(start, end) as unit:
@@ -415,10 +391,10 @@ class _Writer:
     def finish_some(self) -> None:
         """The filter's gradient [outputs, height, width, channels], for a thread's outputs."""
         e = Code("finish_some", ["ptr a"], self.lanes, self.declarations)
-        a = _places(e, "differentiate")
-        words = _words(e, a["words"])
+        a = places_of(e, PLACES["differentiate"])
+        words = words_of(e, a["words"], WORDS)
         channels = words["channels"]
-        me, start, end = self.my_part(e, words["outputs"])
+        me, start, end = my_part(e, words["outputs"])
         strange = e.at(a["strange"], e.mul(me, self.lanes))
         matrix = _transposed(self.matrices.taps)
         with e.loop(start, end) as n, e.loop(0, channels, self.lanes) as c:
@@ -438,13 +414,3 @@ class _Writer:
 
 def _transposed(matrix: Matrix) -> Matrix:
     return tuple(zip(*matrix))
-
-
-def _words(e: Code, place: str) -> dict[str, str]:
-    """All whole numbers; LLVM drops those that are not used."""
-    return {name: e.word(place, i) for i, name in enumerate(WORDS)}
-
-
-def _places(e: Code, name: str) -> dict[str, str]:
-    """The addresses that a function of this name was given."""
-    return {each: e.pointer("%a", i) for i, each in enumerate(PLACES[name])}

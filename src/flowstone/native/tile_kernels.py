@@ -7,15 +7,14 @@ from the cache, on a thread when a plan first asks (`prepare`); what is called b
 
 from __future__ import annotations
 
-import concurrent.futures
-import ctypes
 import functools
 from typing import NamedTuple
 
 import torch
 
-from flowstone.native import compiler, host
-from flowstone.native.tile_code import ENTRIES, PLACES, SKEW, WORDS, row_counts, tile_code
+from flowstone.native import host
+from flowstone.native.code_library import CodeLibrary
+from flowstone.native.tile_code import PLACES, SKEW, WORDS, row_counts, tile_code
 from flowstone.native.tile_transforms import SIDE
 
 __all__ = ["TAPS", "Geometry", "convolve", "filter_gradient", "filter_size", "prepare", "transform_filter"]
@@ -26,7 +25,6 @@ _MATRICES = SIDE * SIDE
 _KEPT = 1 << 18  # elements of all that one thread has between the steps of a convolution
 _SUMMED = 1 << 19  # elements of tiles that are multiplied at once for a filter's gradient
 _FEWEST = 128  # tiles even if they have more
-_pool = functools.cache(lambda: concurrent.futures.ThreadPoolExecutor(1, "flowstone-native-tiles"))
 
 
 class Geometry(NamedTuple):
@@ -45,28 +43,13 @@ class Geometry(NamedTuple):
 
 
 @functools.cache
-def _module(taps: int) -> concurrent.futures.Future[compiler.Module]:
-    return _pool().submit(compiler.compiled, tile_code(taps, host.lanes()), ENTRIES)
+def _library(taps: int) -> CodeLibrary:
+    return CodeLibrary(lambda: tile_code(taps, host.lanes()), WORDS, PLACES)
 
 
 def prepare(taps: int) -> None:
     """Has the code for filters of so many taps compiled."""
-    _module(taps)
-
-
-@functools.cache
-def _function(taps: int, name: str) -> ctypes._CFunctionType:
-    return ctypes.CFUNCTYPE(None, ctypes.c_void_p)(_module(taps).result().address(name))
-
-
-def _call(taps: int, name: str, words: dict[str, int], places: dict[str, torch.Tensor | int]) -> None:
-    numbers = (ctypes.c_int64 * len(WORDS))(*(words.get(word, 0) for word in WORDS))
-    addresses = (ctypes.c_void_p * len(PLACES[name]))()
-    addresses[0] = ctypes.addressof(numbers)
-    for i, place in enumerate(PLACES[name][1:], 1):
-        found = places[place]
-        addresses[i] = found if isinstance(found, int) else found.data_ptr()
-    _function(taps, name)(ctypes.addressof(addresses))
+    _library(taps)
 
 
 def _wide(count: int) -> int:
@@ -99,7 +82,7 @@ def transform_filter(filters: torch.Tensor, backward: bool) -> torch.Tensor:
         "wide_outputs": _wide(outputs),
         "by_input": by_input, "by_output": by_output, "by_row": by_row, "by_column": by_column,
     }  # fmt: skip
-    _call(taps, "transform_filter", words, {"filter": start, "transformed": result})
+    _library(taps).call("transform_filter", words, {"filter": start, "transformed": result})
     return result
 
 
@@ -151,7 +134,7 @@ def convolve(
         "scratch": torch.empty(_MATRICES * threads * pitches), "strange": strange, "zeros": zeros,
         "waste": torch.empty(words["wide_outputs"]),
     }  # fmt: skip
-    _call(geometry.taps, "convolve", words, places)
+    _library(geometry.taps).call("convolve", words, places)
     return results if strange.sum().item() == 0 else None
 
 
@@ -174,5 +157,5 @@ def filter_gradient(images: torch.Tensor, gradient: torch.Tensor, geometry: Geom
         "sums": torch.empty(_MATRICES * words["sum_pitch"]), "filter": result, "strange": strange,
         "zeros": torch.zeros(max(channels, outputs)),
     }  # fmt: skip
-    _call(taps, "differentiate", words, places)
+    _library(taps).call("differentiate", words, places)
     return result.permute(1, 2, 3, 0) if strange.sum().item() == 0 else None
