@@ -65,11 +65,13 @@ class NativeKernel:
             else:
                 self._places.append((names, name))
 
+    def code(self) -> int:
+        """The address of its machine code, which is compiled now if it was not."""
+        return _module_of(self.cluster).address(_entry_name(self.overwritten))
+
     def compile(self) -> None:
         """Compiles the cluster now."""
-        module = _module_of(self.cluster)
-        name = _entry_name(self.overwritten)
-        compiled = builtin("native", module.address(name), self.otherwise)
+        compiled = builtin("native", self.code(), self.otherwise)
         with self._lock:
             self._current = compiled
             for names, place in self._places:
