@@ -25,15 +25,8 @@ GOLDEN = pathlib.Path(__file__).parents[1] / "golden" / "state_programs.npz"
 TRIED = 100
 WITHOUT_A_GPU = {"swap_hinted", "swap_activations"}  # these leave the step alone
 SILENT = {"remove_unneeded"}  # it tells nobody what it drops
-<<<<<<< HEAD
-# Off in these tests (`tests/conftest.py`); tests/lowering/clusters and tests/lowering/convolutions have them.
-WITHOUT_MACHINE_CODE = {"join_clusters", "convolve_in_tiles", "pool_in_bytes"}
-=======
-WITHOUT_MACHINE_CODE = {
-    "join_clusters",
-    "join_programs",
-}  # off in these tests (`tests/conftest.py`); tests/lowering/clusters
->>>>>>> origin/main
+# Off in these tests (`tests/conftest.py`); tests/lowering has tests of them.
+WITHOUT_MACHINE_CODE = {"join_clusters", "join_programs", "convolve_in_tiles", "pool_in_bytes"}
 UNDRAWN = {"count_truths"}  # no program casts truths; pattern_programs.py has some that do
 
 
