@@ -273,6 +273,27 @@ def _(d: Draft) -> list[Any]:
     return [tf.tanh(tf.nn.bias_add(y, d.fed(4), data_format="NCHW")), y[0] + 1.0 if d.batch == 7 else None]
 
 
+@program("convolve_in_tiles", dtypes=())
+def _(d: Draft) -> list[Any]:
+    x, w, b = d.fed(None, 7, 6, 8), d.fed(3, 3, 8, 9), d.fed(9)
+    y = tf.nn.relu(tf.nn.bias_add(tf.nn.conv2d(x, w, [1] * 4, "SAME"), b))
+    return [y, tf.nn.conv2d(x, d.fed(5, 5, 8, 8), [1] * 4, "VALID")]
+
+
+@program("convolve_in_tiles", dtypes=())
+def _(d: Draft) -> list[Any]:
+    x, w, dy = d.fed(None, 7, 6, 8), d.fed(3, 3, 8, 8), d.fed(None, 7, 6, 8)
+    y = tf.nn.conv2d(x, w, [1] * 4, "SAME")
+    return [*tf.gradients(y, [x, w], dy)]
+
+
+@program("pool_in_bytes", dtypes=("float64",))
+def _(d: Draft) -> list[Any]:
+    x = d.fed(None, 7, 6, 3)
+    y = tf.nn.max_pool(x, [1, 3, 2, 1], [1, 2, 2, 1], "VALID")
+    return [y, *tf.gradients(y, x, d.fed(None, 3, 3, 3))]
+
+
 @program("convolve_by_winograd", dtypes=())
 def _(d: Draft) -> list[Any]:
     x, w, b = d.fed(None, 7, 6, 3), d.fed(3, 3, 3, 4), d.fed(4)

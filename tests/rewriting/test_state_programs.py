@@ -25,12 +25,15 @@ GOLDEN = pathlib.Path(__file__).parents[1] / "golden" / "state_programs.npz"
 TRIED = 100
 WITHOUT_A_GPU = {"swap_hinted", "swap_activations"}  # these leave the step alone
 SILENT = {"remove_unneeded"}  # it tells nobody what it drops
+# Off in these tests (`tests/conftest.py`); tests/lowering has tests of them.
 WITHOUT_MACHINE_CODE = {
     "compile_narrow_layers",
     "compile_updates",
+    "convolve_in_tiles",
     "join_clusters",
     "join_programs",
-}  # off in these tests (`tests/conftest.py`); tests/lowering/clusters
+    "pool_in_bytes",
+}
 UNDRAWN = {"count_truths"}  # no program casts truths; pattern_programs.py has some that do
 
 

@@ -11,6 +11,7 @@ from flowstone.lowering.convolutions import (
     fused_convolutions,
     joined_filters,
     pooled_places,
+    tiled_convolutions,
     winograd_convolutions,
 )
 from flowstone.lowering.losses import loss_totals
@@ -34,6 +35,7 @@ __all__ = [
     "product_sums",
     "product_updates",
     "program_updates",
+    "tiled_convolutions",
     "winograd_convolutions",
 ]
 

@@ -14,11 +14,13 @@ from flowstone.lowering.arrays.dropout_choices import choose_by_margins
 from flowstone.lowering.arrays.slice_tiles import split_slices
 from flowstone.lowering.arrays.truth_counts import count_truths
 from flowstone.lowering.clusters.element_clusters import join_clusters
+from flowstone.lowering.convolutions.byte_pooling import pool_in_bytes
 from flowstone.lowering.convolutions.channels_last import put_channels_last
 from flowstone.lowering.convolutions.filter_layout import lay_out_filters
 from flowstone.lowering.convolutions.joined_convolutions import join_convolutions
 from flowstone.lowering.convolutions.normalization_fusion import fold_normalizations
 from flowstone.lowering.convolutions.pooling_fusion import keep_places, pool_first
+from flowstone.lowering.convolutions.tiles import convolve_in_tiles
 from flowstone.lowering.convolutions.winograd import convolve_by_winograd
 from flowstone.lowering.losses.accidental_hits import mask_accidental_hits
 from flowstone.lowering.losses.logistic_losses import simplify_logistic_losses
@@ -90,9 +92,11 @@ LOWERING = (
     Pass(join_products, "join products by the same matrix, and the row-wise nodes after them", joins=True),
     Pass(pool_first, "apply activations after the pooling, to fewer elements", joins=True),
     Pass(keep_places, "keep the places of a pooling's maxima for its gradient", joins=True),
+    Pass(pool_in_bytes, "pool images by machine code, and keep places in bytes", joins=True, hosts=True),
     Pass(fold_normalizations, "scale filters instead of images", joins=True),
     Pass(lay_out_filters, "store filters in the order that convolutions read"),
     Pass(fuse_biases, "fuse a product or convolution with its bias and activation", joins=True),
+    Pass(convolve_in_tiles, "compute convolutions by Winograd's algorithm in tiles", joins=True, hosts=True),
     Pass(convolve_by_winograd, "compute large convolutions by Winograd's algorithm", joins=True, hosts=True),
     Pass(join_convolutions, "join the gradients of convolutions of the same images", joins=True, hosts=True),
     Pass(pack_weights, "pack weights that nothing changes, as products read them", joins=True),

@@ -6,7 +6,8 @@ gradient needs the shape of what was pooled, but not its values, which the step 
 
 ATen's places have 64 bits, twice the size of the maxima. Many of them wait for the gradient in the fewest
 bits that hold a position (`places_type`). On a host they are then made, and taken, a few images at a time, so
-that what has 64 bits stays in the caches: as fast as if they were never converted.
+that what has 64 bits stays in the caches: as fast as if they were never converted. Machine code keeps, in 8
+bits, where in its window each maximum was (`byte_pooling.py`).
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from flowstone.framework.dtypes import DType
 from flowstone.framework.kernel import CPU, GPU, Call, Input
 from flowstone.framework.operation import op
 from flowstone.framework.shape import num_elements
+from flowstone.native import pool_kernels
+from flowstone.native.pool_kernels import Windows
 from flowstone.ops.arrays.untouched import untouched
 from flowstone.ops.networks.pooling import FLOATS, MAX_BACKWARD, MAX_INDICES, PADDINGS, WINDOW
 from flowstone.ops.networks.pooling_windows import attribute_window, infer_pooled, spatial_lengths
@@ -38,7 +41,7 @@ _MAX_BACKWARD_OUT = {
 }
 _ATTRIBUTES = (
     f"{WINDOW}{PADDINGS} ; data_format: string in ['NHWC', 'NCHW', 'NDHWC', 'NCDHW'] = 'NHWC' ; "
-    "Tplaces: type in [uint16, int32, int64] = int64"
+    "Tplaces: type in [uint8, uint16, int32, int64] = int64"
 )
 _BITS = ((dtypes.uint16, 1 << 16), (dtypes.int32, 1 << 31), (dtypes.int64, 1 << 63))  # for how many positions
 
@@ -60,6 +63,14 @@ def places_type(node: Any) -> DType:
     return next(dtype for dtype, most in _BITS if positions <= most)
 
 
+def windows_of(node: Any, shape: Any) -> Windows:
+    """The windows of images of this shape, channels last, for machine code."""
+    window = attribute_window(node)
+    sizes, strides, padding, _, _ = _arguments(window, shape)
+    results = node.outputs[0].dims if node.declaration.name == "_MaxPoolWithPlaces" else node.static_shape(1)
+    return Windows(tuple(shape), tuple(results), tuple(sizes), tuple(strides), tuple(padding))
+
+
 def _arguments(window: Any, shape: Any) -> Any:
     _, padding, ceil, _ = window.arrange(spatial_lengths(window, shape))
     return window.sizes, window.strides, padding, (1,) * window.n, ceil
@@ -72,8 +83,20 @@ pool_op.infer(lambda node: [infer_pooled(attribute_window, len(node.attributes["
 pool_op.not_differentiable()
 
 
+def _is_native(node: Any) -> bool:
+    return node.attributes["Tplaces"] is dtypes.uint8
+
+
+def _pool_natively(node: Any) -> Callable[..., Any]:
+    windows = windows_of(node, node.static_shape(0))
+    pool_kernels.prepare()
+    return lambda x: pool_kernels.pool(x.contiguous(), windows)
+
+
 @pool_op.kernel(CPU, GPU)
 def _(node: Any, env: Any) -> Any:
+    if _is_native(node):
+        return _pool_natively(node)
     window = attribute_window(node)
     sizes, strides, padding, ones, ceil = _arguments(window, node.static_shape(0))
     to_first, to_last, last, pool = window.to_first, window.to_last, window.last, MAX_INDICES[window.n]
@@ -139,8 +162,16 @@ grad_op.infer(lambda node: node.attributes["shape"])
 grad_op.not_differentiable()
 
 
+def _spread_natively(node: Any) -> Callable[..., Any]:
+    windows = windows_of(node, node.attributes["shape"])
+    pool_kernels.prepare()
+    return lambda places, dy: pool_kernels.spread(places.contiguous(), dy.contiguous(), windows)
+
+
 @grad_op.kernel(CPU, GPU)
 def _(node: Any, env: Any) -> Any:
+    if _is_native(node):
+        return _spread_natively(node)
     window, shape, dtype = attribute_window(node), node.attributes["shape"], node.dtype(1).torch
     pieces = _pieces(node, env, node.static_shape(0))
     if pieces is not None:

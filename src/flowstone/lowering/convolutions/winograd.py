@@ -22,11 +22,12 @@ from flowstone.rewriting.patterns import Replacement, rewrite
 from flowstone.rewriting.simplification.common_subexpression import merge_common_subexpressions
 
 _FORWARD = frozenset(("Conv2D", "_BiasedConv2D"))
-_BY_INPUT, _BY_FILTER = "Conv2DBackpropInput", "Conv2DBackpropFilter"
-_TYPES = _FORWARD | {_BY_INPUT, _BY_FILTER}
+BY_INPUT, BY_FILTER = "Conv2DBackpropInput", "Conv2DBackpropFilter"
+TYPES = _FORWARD | {BY_INPUT, BY_FILTER}
+"""Convolutions and their gradients."""
 
 
-class _Shapes(NamedTuple):
+class Shapes(NamedTuple):
     """Dims of a convolution's images, filter and results."""
 
     images: Dims
@@ -36,15 +37,15 @@ class _Shapes(NamedTuple):
 
 def convolve_by_winograd(subgraph: Subgraph) -> None:
     """Replaces convolutions, and their gradients, that gain by Winograd's algorithm."""
-    if not any(node.type in _TYPES for node in subgraph.nodes) or not subgraph.machine.has_onednn:
+    if not any(node.type in TYPES for node in subgraph.nodes) or not subgraph.machine.has_onednn:
         return
     before = len(subgraph.log)
-    trains = any(node.type == _BY_FILTER for node in subgraph.nodes)
+    trains = any(node.type == BY_FILTER for node in subgraph.nodes)
 
     def rule(node: PlanNode) -> Replacement | None:
-        if node.type not in _TYPES or node.dtype(1 if node.type == _BY_INPUT else 0) is not dtypes.float32:
+        if node.type not in TYPES or node.dtype(1 if node.type == BY_INPUT else 0) is not dtypes.float32:
             return None
-        shapes = _shapes(node)
+        shapes = shapes_of(node)
         attributes = None if shapes is None else _attributes(node, shapes, trains)
         if attributes is None:
             return None
@@ -56,18 +57,18 @@ def convolve_by_winograd(subgraph: Subgraph) -> None:
         merge_common_subexpressions(subgraph)
 
 
-def _shapes(node: PlanNode) -> _Shapes | None:
+def shapes_of(node: PlanNode) -> Shapes | None:
     """None where they are not all known."""
     first, second = node.static_shape(0), node.static_shape(1)
     if node.type in _FORWARD:
         found = first, second, node.outputs[0].dims
-    elif node.type == _BY_INPUT:
+    elif node.type == BY_INPUT:
         found = _constant_dims(node, 0), second, node.static_shape(2)
     else:
         found = first, _constant_dims(node, 1), node.static_shape(2)
     if any(dims is None or len(dims) != 4 or None in dims or 0 in dims for dims in found):
         return None
-    return _Shapes(*found)  # type: ignore[arg-type]
+    return Shapes(*found)  # type: ignore[arg-type]
 
 
 def _constant_dims(node: PlanNode, i: int) -> Dims | None:
@@ -75,7 +76,7 @@ def _constant_dims(node: PlanNode, i: int) -> Dims | None:
     return None if value is None else tuple(int(n) for n in value)
 
 
-def _attributes(node: PlanNode, shapes: _Shapes, sums_filter: bool) -> dict[str, Any] | None:
+def _attributes(node: PlanNode, shapes: Shapes, sums_filter: bool) -> dict[str, Any] | None:
     """The attributes of the nodes that stand for this one; None where it stays as it is. `sums_filter`: its
     sums are made in every step.
     """
@@ -90,7 +91,7 @@ def _attributes(node: PlanNode, shapes: _Shapes, sums_filter: bool) -> dict[str,
     for axis, across in ((1, 1), (2, 0)):
         positions = results[0] * counts[0] * counts[1]
         sizes = Sizes(kernel[axis - 1], kernel[across], counts[axis - 1], positions, *kernel[2:])
-        if before[across] == after[across] and pays(sizes, node.type == _BY_FILTER, sums_filter):
+        if before[across] == after[across] and pays(sizes, node.type == BY_FILTER, sums_filter):
             return {
                 "T": dtypes.float32,
                 "axis": axis,
@@ -105,7 +106,7 @@ def _attributes(node: PlanNode, shapes: _Shapes, sums_filter: bool) -> dict[str,
 
 
 def _nodes(subgraph: Subgraph, node: PlanNode, attributes: dict[str, Any]) -> tuple[PlanNode, ...]:
-    if node.type == _BY_FILTER:
+    if node.type == BY_FILTER:
         x, _, dy = node.inputs
         return (subgraph.new_node(registry["_WinogradConv2DBackpropFilter"], [x, dy], attributes, like=node),)
     filters = subgraph.new_node(
@@ -117,7 +118,7 @@ def _nodes(subgraph: Subgraph, node: PlanNode, attributes: dict[str, Any]) -> tu
     )
     parts = filters.outputs
     attributes = {**attributes, "P": len(parts)}
-    if node.type == _BY_INPUT:
+    if node.type == BY_INPUT:
         new = subgraph.new_node(
             registry["_WinogradConv2DBackpropInput"],
             [node.inputs[1], *parts, node.inputs[2]],

@@ -2,7 +2,7 @@
 
     %2 = _FusedMatMul(%0, W, b)     becomes     %1 = _PackedWeights(W)     for products of few rows
                                                 %2 = _PackedMatMul(%0, %1, b)
-    %1 = _WinogradFilter(W)         becomes     %1 = _PackedWeights(W)
+    %1 = _WinogradFilter(W)         becomes     %1 = _PackedWeights(W)     and _TiledFilter as well
     %2 = _BiasedConv2D(%0, W, b)    becomes     %1 = _PackedWeights(W)     on hosts
                                                 %2 = _BiasedConv2D(%0, %1, b) packed=True
 
@@ -27,6 +27,7 @@ from flowstone.rewriting.analyses.state_access import UNKNOWN, StateAccess
 from flowstone.rewriting.patterns import Replacement, Rule, remove_unneeded, rewrite
 
 _PRODUCTS = frozenset(("MatMul", "_FusedMatMul"))
+_FILTERS = frozenset(("_WinogradFilter", "_TiledFilter"))
 _READS = frozenset(("identity", "read"))  # roles
 _PACKED = {
     ("variable", False): "_PackedWeights",
@@ -49,12 +50,15 @@ def pack_weights(subgraph: Subgraph) -> None:
         if is_product:
             return _product(subgraph, node, handle)
         readers = [reader for x in node.outputs for reader in consumers().get(x, ())]
+        if node.type == "_TiledFilter":
+            read = _read(subgraph, node, handle, "tiles", (), 1)
+            return Replacement(read.outputs, "a filter that nothing changes", (read,))
         if any(reader.type != "_WinogradConv2D" for reader in readers):
             return None
         read = _read(subgraph, node, handle, "winograd", numbers_of(readers[0]), len(node.outputs))
         return Replacement(read.outputs, "a filter that nothing changes", (read,))
 
-    _pack(subgraph, "pack_weights", lambda node: _gains(node) or node.type == "_WinogradFilter", rule)
+    _pack(subgraph, "pack_weights", lambda node: _gains(node) or node.type in _FILTERS, rule)
 
 
 def pack_filters(subgraph: Subgraph) -> None:
@@ -139,5 +143,5 @@ def _read(
         [handle],
         {**attributes, "form": form, "numbers": numbers},
         like=node,
-        name=node.name if node.type == "_WinogradFilter" else f"{node.name}/weights",
+        name=node.name if node.type in _FILTERS else f"{node.name}/weights",
     )

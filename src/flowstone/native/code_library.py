@@ -1,0 +1,86 @@
+"""Functions of machine code that take one address, and how threads share them.
+
+Text: ``share`` has all threads of a team call a function, ``my_part`` says there what a thread is to do.
+Calls: a `CodeLibrary` compiles a text on a thread of its own and calls its functions with whole numbers,
+named by its `words`, and addresses, named by its `places`: a function takes the address of an array of
+addresses, of which the first is that of the numbers. The first number is how many threads there are.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import ctypes
+import functools
+from collections.abc import Callable, Mapping, Sequence
+
+import torch
+
+from flowstone.native import compiler, host
+from flowstone.native.structured import Code
+
+__all__ = ["CodeLibrary", "my_part", "places_of", "share", "words_of"]
+
+_pool = functools.cache(lambda: concurrent.futures.ThreadPoolExecutor(1, "flowstone-native-code"))
+
+
+class CodeLibrary:
+    """The functions of a text; `places`: by the name of each the names of the addresses that it takes after
+    that of the numbers. What is called before it is compiled waits.
+    """
+
+    def __init__(
+        self, text: Callable[[], str], words: Sequence[str], places: Mapping[str, Sequence[str]]
+    ) -> None:
+        self._words, self._places = words, places
+        self._functions: dict[str, Callable[[int], None]] = {}
+        self._module = _pool().submit(lambda: compiler.compiled(text(), list(places)))
+
+    def call(self, name: str, words: Mapping[str, int], places: Mapping[str, torch.Tensor | int]) -> None:
+        """Calls a function by its name; numbers that are not given are 0."""
+        numbers = (ctypes.c_int64 * len(self._words))(*[words.get(word, 0) for word in self._words])
+        wanted = self._places[name]
+        addresses = (ctypes.c_void_p * (1 + len(wanted)))(ctypes.addressof(numbers))
+        for i, place in enumerate(wanted, 1):
+            found = places[place]
+            addresses[i] = found if isinstance(found, int) else found.data_ptr()
+        function = self._functions.get(name)
+        if function is None:
+            kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+            function = self._functions[name] = kind(self._module.result().address(name))
+        function(ctypes.addressof(addresses))
+
+
+# ---- text
+
+
+def words_of(e: Code, place: str, words: Sequence[str]) -> dict[str, str]:
+    """All whole numbers by their names; LLVM drops those that are not used."""
+    return {name: e.word(place, i) for i, name in enumerate(words)}
+
+
+def places_of(e: Code, names: Sequence[str]) -> dict[str, str]:
+    """The addresses that the function of the parameter %a was given, and that of the ``words``."""
+    return {name: e.pointer("%a", i) for i, name in enumerate(("words", *names))}
+
+
+def share(e: Code, name: str) -> None:
+    """Has all threads of the team call a function with %a."""
+    if not host.has("GOMP_parallel"):
+        e.do(f"call void @{name}(ptr %a)")
+        return
+    e.declarations["GOMP_parallel"] = "declare void @GOMP_parallel(ptr, ptr, i32, i32)"
+    threads = e.let(f"trunc i64 {e.word(e.pointer('%a', 0), 0)} to i32")
+    e.do(f"call void @GOMP_parallel(ptr @{name}, ptr %a, i32 {threads}, i32 0)")
+
+
+def my_part(e: Code, units: str) -> tuple[str, str, str]:
+    """This thread's number, and the range of the units that it is to do."""
+    if not host.has("GOMP_parallel"):
+        return "0", "0", units
+    numbers = []
+    for name in ("omp_get_thread_num", "omp_get_num_threads"):
+        e.declarations[name] = f"declare i32 @{name}()"
+        numbers.append(e.let(f"zext i32 {e.let(f'call i32 @{name}()')} to i64"))
+    me, all_of_us = numbers
+    start, end = (e.quotient(e.mul(i, units), all_of_us) for i in (me, e.add(me, 1)))
+    return me, start, end

@@ -1,0 +1,74 @@
+"""Max pooling of images in machine code, as functions of tensors (`pool_code.py`).
+
+Images are [batch, height, width, channels], contiguous float32 on a host. What a plan first asks for is
+compiled on a thread (`prepare`); what is called before it is there waits.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import NamedTuple
+
+import torch
+
+from flowstone.native import host
+from flowstone.native.code_library import CodeLibrary
+from flowstone.native.pool_code import PLACES, WORDS, pool_code
+
+__all__ = ["MOST_PLACES", "Windows", "pool", "prepare", "spread"]
+
+MOST_PLACES = 256
+"""Positions of a window, of which a byte names one."""
+_TEAM_ELEMENTS = 50_000  # of images, from which a team of threads pays
+
+
+class Windows(NamedTuple):
+    """Dims of images and results; (height, width) of windows, from one to the next, and of the padding before
+    the images."""
+
+    images: tuple[int, ...]
+    results: tuple[int, ...]
+    sizes: tuple[int, int]
+    strides: tuple[int, int]
+    padding: tuple[int, int]
+
+
+@functools.cache
+def _library() -> CodeLibrary:
+    return CodeLibrary(lambda: pool_code(host.lanes()), WORDS, PLACES)
+
+
+def prepare() -> None:
+    """Has the code compiled."""
+    _library()
+
+
+def _words(windows: Windows) -> dict[str, int]:
+    images, results, sizes, strides, padding = windows
+    threads = torch.get_num_threads() if math.prod(images) >= _TEAM_ELEMENTS else 1
+    batch, height, width, channels = images
+    return {
+        "threads": threads, "batch": batch, "height": height, "width": width, "channels": channels,
+        "rows": results[1], "columns": results[2], "window_height": sizes[0], "window_width": sizes[1],
+        "down": strides[0], "across": strides[1], "above": padding[0], "beside": padding[1],
+        "all_rows": -(-(height + padding[0]) // strides[0]),
+        "all_columns": -(-(width + padding[1]) // strides[1]),
+    }  # fmt: skip
+
+
+def pool(images: torch.Tensor, windows: Windows) -> tuple[torch.Tensor, torch.Tensor]:
+    """The maxima, and where in its window each was, row by row, as uint8."""
+    maxima = torch.empty(windows.results)
+    places = torch.empty(windows.results, dtype=torch.uint8)
+    _library().call("pool", _words(windows), {"images": images, "maxima": maxima, "bytes": places})
+    return maxima, places
+
+
+def spread(places: torch.Tensor, gradient: torch.Tensor, windows: Windows) -> torch.Tensor:
+    """The gradient by the images, from what `pool` gave and the gradient by the maxima."""
+    result = torch.empty(windows.images)
+    tensors = {"bytes": places, "gradient": gradient, "results": result}
+    name = "put" if windows.sizes == windows.strides else "spread"
+    _library().call(name, _words(windows), tensors)
+    return result

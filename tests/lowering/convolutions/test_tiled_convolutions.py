@@ -1,0 +1,90 @@
+"""The kernels of convolutions in tiles: exactness in a session, infinities, and when they pay."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import flowstone as tf
+from flowstone.framework import flags
+from flowstone.lowering.convolutions import tiles
+from flowstone.lowering.convolutions.tiled_convolutions import pays
+from flowstone.native import host
+from flowstone.native.tile_kernels import Geometry
+
+RNG = np.random.default_rng(29)
+
+
+def needs_native(function: Any) -> Any:
+    return pytest.mark.skipif(bool(host.reason()), reason=host.reason())(function)
+
+
+@pytest.fixture
+def everywhere(monkeypatch) -> None:
+    """Uses tiles wherever they can be, compiled at plan time."""
+    monkeypatch.setattr(flags, "NATIVE", 2)
+    monkeypatch.setattr(tiles, "pays", lambda geometry, by_filter: True)
+
+
+def run(x: Any, w: Any, dy: Any, padding: Any = "SAME") -> list[Any]:
+    """Results, and gradients by the images and the filter."""
+    with tf.Graph().as_default(), tf.Session() as s:
+        images = tf.placeholder(tf.float32, x.shape)
+        filters = tf.Variable(w)
+        y = tf.nn.conv2d(images, filters, [1, 1, 1, 1], padding)
+        fetches = [y, *tf.gradients(y, [images, filters], tf.constant(dy))]
+        s.run(tf.global_variables_initializer())
+        if flags.NATIVE:
+            assert s.explain(fetches, {images: x}).count("_TiledConv2D") == 3
+        return s.run(fetches, {images: x})
+
+
+@needs_native
+@pytest.mark.parametrize("taps", [3, 5])
+def test_results_stay_within_a_hundred_thousandth(everywhere, taps) -> None:
+    x = np.maximum(RNG.standard_normal((4, 14, 14, 48)), 0).astype("f")
+    w = (RNG.standard_normal((taps, taps, 48, 64)) * 0.05).astype("f")
+    dy = RNG.standard_normal((4, 14, 14, 64)).astype("f")
+    images = torch.from_numpy(x).double().permute(0, 3, 1, 2).requires_grad_()
+    filters = torch.from_numpy(w).double().permute(3, 2, 0, 1).requires_grad_()
+    y = torch.conv2d(images, filters, padding=taps // 2)
+    gradients = torch.autograd.grad(y, (images, filters), torch.from_numpy(dy).double().permute(0, 3, 1, 2))
+    order = [y.permute(0, 2, 3, 1), gradients[0].permute(0, 2, 3, 1), gradients[1].permute(2, 3, 1, 0)]
+    for found, expected in zip(run(x, w, dy), order):
+        exact = expected.detach().numpy()
+        assert np.abs(found - exact).max() < 1e-5 * np.abs(exact).max()
+
+
+@needs_native
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, 3e38])
+@pytest.mark.parametrize("padding", ["SAME", [[0, 0], [0, 2], [2, 1], [0, 0]]])
+def test_numbers_that_are_not_finite_stay_where_they_belong(everywhere, monkeypatch, value, padding) -> None:
+    x, w = (RNG.standard_normal(dims).astype("f") for dims in ((2, 9, 10, 8), (3, 3, 8, 6)))
+    sides = (9, 10) if padding == "SAME" else (9, 11)
+    dy = RNG.standard_normal((2, *sides, 6)).astype("f")
+    x[1, 4, 5, 2] = dy[0, 3, 3, 1] = value
+    found = run(x, w, dy, padding)
+    monkeypatch.setattr(flags, "NATIVE", 0)
+    for a, b in zip(found, run(x, w, dy, padding)):
+        np.testing.assert_array_equal(np.isfinite(a), np.isfinite(b))
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("images", "outputs", "taps", "expected"),
+    [
+        ((16, 27, 27, 64), 192, 5, (True, True)),  # AlexNet
+        ((16, 13, 13, 384), 256, 3, (True, True)),
+        ((8, 56, 56, 64), 192, 3, (True, True)),  # GoogLeNet
+        ((64, 14, 14, 32), 64, 5, (True, True)),
+        ((64, 28, 28, 1), 32, 5, (False, False)),  # of one channel
+        ((1, 4, 4, 16), 16, 3, (False, False)),  # less than the calls
+        ((16, 13, 13, 64), 64, 7, (False, False)),
+    ],
+)
+def test_large_convolutions_pay(images, outputs, taps, expected) -> None:
+    geometry = Geometry(images, (*images[:3], outputs), taps, taps // 2, taps // 2)
+    assert (pays(geometry, False), pays(geometry, True)) == expected
