@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from flowstone.native import host
-from flowstone.native.clusters import Array
+from flowstone.native.clusters import Array, Result
 
 __all__ = ["builtin", "entry_code"]
 
@@ -43,20 +43,24 @@ _DECLARATIONS = {
 def entry_code(
     name: str,
     inputs: Sequence[Array],
-    outputs: Sequence[Array],
+    outputs: Sequence[Result],
     overwritten: int | None,
     frees_lock: bool,
     declarations: dict[str, str],
+    checks: bool = False,
 ) -> str:
     """The text of the function `name`, which calls ``run`` with the addresses of the inputs and outputs.
 
     `overwritten`: the input that is also the first output, if there is one. `frees_lock`: other threads of
-    Python may run meanwhile.
+    Python may run meanwhile. `checks`: only if ``within`` of the inputs' addresses is true.
     """
     declarations.update(_DECLARATIONS)
     writer = _Entry(name, len(inputs), outputs, overwritten)
     for i, array in enumerate(inputs):
         writer.take(i, array)
+    if checks:
+        writer.lines.append(" %within = call i1 @within(ptr %a)")
+        writer.unless("%within")
     for i, array in enumerate(outputs):
         if i or overwritten is None:
             writer.make(i, array)
@@ -69,7 +73,7 @@ def entry_code(
 
 
 class _Entry:
-    def __init__(self, name: str, count: int, outputs: Sequence[Array], overwritten: int | None) -> None:
+    def __init__(self, name: str, count: int, outputs: Sequence[Result], overwritten: int | None) -> None:
         self.name, self.count, self.outputs, self.overwritten = name, count, outputs, overwritten
         self.lines = [
             f" %a = alloca [{count + len(outputs)} x ptr]",
@@ -85,6 +89,8 @@ class _Entry:
         lines = []
         for i, array in enumerate(self.outputs):
             strides = [math.prod(array.dims[j + 1 :]) for j in range(len(array.dims))]
+            if array.transposed:
+                strides = [1, array.dims[0]]
             for word, numbers in (("sizes", array.dims), ("strides", strides)):
                 content = ", ".join([f"i64 {number}" for number in numbers])
                 lines.append(f"@{self.name}_{word}{i} = internal constant [{len(numbers)} x i64] [{content}]")
@@ -121,7 +127,7 @@ class _Entry:
         ]
         self.unless(f"%{letter}q{i}")
 
-    def make(self, i: int, array: Array) -> None:
+    def make(self, i: int, array: Result) -> None:
         """Makes a new tensor, and notes its address."""
         self.lines += [
             f" %me{i} = call i32 @aoti_torch_empty_strided(i64 {len(array.dims)}, ptr @{self.name}_sizes{i}, "

@@ -21,7 +21,8 @@ from flowstone.framework import flags
 from flowstone.native import compiler, host
 from flowstone.native.clusters import Array, Cluster
 from flowstone.native.entry_points import builtin, entry_code
-from flowstone.native.loop_code import loop_code
+from flowstone.native.schedules import schedule_of
+from flowstone.native.team_code import loop_code, within_code
 
 __all__ = ["NativeKernel", "is_on", "kernel_of", "overwritable", "source_of", "wait_until_compiled"]
 
@@ -91,9 +92,14 @@ def kernel_of(
 
 
 def overwritable(cluster: Cluster) -> list[int]:
-    """The inputs whose memory the first output may take."""
-    dtype = cluster.dtype(cluster.outputs[0])
-    return [i for i, array in enumerate(cluster.inputs) if array == Array(dtype, cluster.dims)]
+    """The inputs whose memory the first output may take: no pass reads them after it is stored."""
+    first = cluster.given()[0]
+    found = [i for i, array in enumerate(cluster.inputs) if array == Array(first.dtype, cluster.dims)]
+    if first.transposed or first.dims != cluster.dims or not found:
+        return []
+    schedule = schedule_of(cluster)
+    stored = schedule.stored_in(0)
+    return [i for i in found if schedule.last_read(i) <= stored]
 
 
 # ---- compilation
@@ -112,11 +118,13 @@ def _entry_name(overwritten: int | None) -> str:
 def source_of(cluster: Cluster) -> str:
     """LLVM's text of the cluster's functions: ``new``, and ``over0`` … that overwrite an input."""
     declarations: dict[str, str] = {}
-    outputs = [Array(cluster.dtype(i), cluster.dims) for i in cluster.outputs]
+    outputs, checks = cluster.given(), bool(cluster.bounds)
     parts = [loop_code(cluster, _TEAM_WORK, declarations)]
+    if checks:
+        parts.append(within_code(cluster))
     for overwritten in (None, *overwritable(cluster)):
         name, frees_lock = _entry_name(overwritten), cluster.work >= _LOCK_WORK
-        parts.append(entry_code(name, cluster.inputs, outputs, overwritten, frees_lock, declarations))
+        parts.append(entry_code(name, cluster.inputs, outputs, overwritten, frees_lock, declarations, checks))
     return "\n".join([*declarations.values(), *parts])
 
 
