@@ -94,14 +94,9 @@ def folded(e: Emitter, cluster: Cluster, array: int, parts: Parts) -> str:
         halves: list[Parts] = []
         for begin in (0, half):
             places = ", ".join(f"i32 {begin + i}" for i in range(half))
-            halves.append(
-                [
-                    e.let(
-                        f"shufflevector {e.vector(kind)} {x}, {e.vector(kind)} poison, <{half} x i32> <{places}>"
-                    )
-                    for kind, x in zip(kinds, parts)
-                ]
-            )
+            places = f"<{half} x i32> <{places}>"
+            vectors = [(e.vector(kind), x) for kind, x in zip(kinds, parts)]
+            halves.append([e.let(f"shufflevector {v} {x}, {v} poison, {places}") for v, x in vectors])
         if half == 1:
             halves = [
                 [e.let(f"extractelement <1 x {kind}> {x}, i32 0") for kind, x in zip(kinds, each)]

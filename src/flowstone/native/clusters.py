@@ -36,7 +36,7 @@ class Array(NamedTuple):
 
 
 class Result(NamedTuple):
-    """An output: its type and shape. `transposed`: the shape is [columns, rows], the memory [rows, columns]."""
+    """An output: its type and shape. `transposed`: the shape is [columns, rows], memory [rows, columns]."""
 
     dtype: str
     dims: tuple[int, ...]

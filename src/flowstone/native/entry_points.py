@@ -61,9 +61,9 @@ def entry_code(
     if checks:
         writer.lines.append(" %within = call i1 @within(ptr %a)")
         writer.unless("%within")
-    for i, array in enumerate(outputs):
+    for i, result in enumerate(outputs):
         if i or overwritten is None:
-            writer.make(i, array)
+            writer.make(i, result)
     writer.run(frees_lock)
     writer.give()
     body = "\n".join(writer.lines)

@@ -1,4 +1,6 @@
-"""LLVM's text of a cluster's loops: ``rows(ptr addresses, first row, row's end, first column, its end, slot)``.
+"""LLVM's text of a cluster's loops.
+
+It is ``rows(ptr addresses, first row, the rows' end, first column, the columns' end, ptr slot)``.
 
 `addresses` are those of the inputs and then of the outputs. The rows are walked one by one, each in the
 passes of its schedule, the columns a vector at a time; what is left at the end of a row is masked. What is
@@ -12,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flowstone.native import accumulators, host
-from flowstone.native.clusters import Cluster, Level
+from flowstone.native.clusters import Cluster, Level, Step
 from flowstone.native.elements import ELEMENTS
 from flowstone.native.emitter import Emitter
-from flowstone.native.reductions import Parts
+from flowstone.native.reductions import Parts, take_several
 from flowstone.native.schedules import Pass, schedule_of
 from flowstone.native.vector_memory import (
     in_all_lanes,
@@ -28,6 +30,9 @@ from flowstone.native.vector_memory import (
 )
 
 __all__ = ["lanes_of", "rows_code"]
+
+_BLOCK = 4  # vectors that are reduced at a time
+_FEW_STEPS = 12  # of an element, in a block
 
 
 def lanes_of(cluster: Cluster) -> int:
@@ -94,7 +99,7 @@ class _Writer:
         for the parts of reduction 4 over rows or everything."""
         e = self.emitter("z")
         for step, found in self.slot.places.items():
-            if found[0].vectors == 1 and self.cluster.step(step).over == "all":  # type: ignore[union-attr]
+            if found[0].vectors == 1 and self.step(step).over == "all":
                 for i, part in enumerate(self.slot.read(e, "%slot", step)):
                     kind = e.type(found[i].dtype)
                     self.add(f" %g{step}_{i} = alloca {kind}", f" store {kind} {part}, ptr %g{step}_{i}")
@@ -112,7 +117,7 @@ class _Writer:
         """Puts reductions over everything into the slot."""
         e = self.emitter("y")
         for step in self.slot.places:
-            if self.cluster.step(step).over == "all":  # type: ignore[union-attr]
+            if self.step(step).over == "all":
                 self.slot.write(e, "%slot", step, self.parts(e, step))
 
     def parts(self, e: Emitter, step: int) -> Parts:
@@ -168,7 +173,7 @@ class _Writer:
         for step in self.schedule.row_ends:
             reduction, dtype, _ = accumulators.reduction_of(self.cluster, step)
             old = self.parts(e, step)
-            new = reduction.take(e, dtype, old, self.fixed[self.cluster.step(step).operands[0]])  # type: ignore[union-attr]
+            new = reduction.take(e, dtype, old, self.fixed[self.step(step).operands[0]])
             first = ", ".join(f"i1 {'false' if i else 'true'}" for i in range(self.lanes))
             mask = f"<{first}>" if self.lanes > 1 else "true"
             self.set_parts(e, step, accumulators.chosen(e, self.cluster, step, mask, new, old))
@@ -195,13 +200,16 @@ class _Writer:
         for step in each.reduced:
             self.set_parts(e, step, accumulators.start(e, self.cluster, step))
         if self.lanes == 1:
-            self.body(self.emitter("s"), each, "%c0", "", {})
+            self.body(self.emitter("s"), each, ["%c0"], "", [{}])
         elif self.chunks:
-            for i, values in enumerate(self.chunks):
-                left = self.loops.columns - i * self.lanes
+            whole = self.loops.columns // self.lanes
+            places = [str(i * self.lanes) for i in range(self.schedule.chunks)]
+            e_row = self.emitter(f"u{number}x")
+            if whole:
+                self.body(e_row, each, places[:whole], "", self.chunks[:whole])
+            if left := self.loops.columns % self.lanes:
                 bits = ", ".join(f"i1 {'true' if j < left else 'false'}" for j in range(self.lanes))
-                mask = f"<{bits}>" if left < self.lanes else ""
-                self.body(self.emitter(f"u{number}x{i}x"), each, str(i * self.lanes), mask, values)
+                self.body(e_row, each, places[whole:], f"<{bits}>", self.chunks[whole:])
         else:
             self.columns(each, str(number or ""))
         for step in each.reduced:
@@ -214,12 +222,13 @@ class _Writer:
             self.add(f" br label %tail{n}", f"tail{n}:")
             self.masked(each, n, "%c0")
             return
+        first = self.blocks(each, n) if self.in_blocks(each) else "%c0"
         self.add(f" %full{n} = sub i64 %c1, {lanes}", f" br label %start{n}", f"start{n}:")
         self.add(f" br label %column{n}", f"column{n}:")
-        self.add(f" %c{n}_ = phi i64 [%c0, %start{n}], [%cn{n}, %vector{n}]")
+        self.add(f" %c{n}_ = phi i64 [{first}, %start{n}], [%cn{n}, %vector{n}]")
         self.add(f" %fits{n} = icmp sle i64 %c{n}_, %full{n}")
         self.add(f" br i1 %fits{n}, label %vector{n}, label %rest{n}", f"vector{n}:")
-        self.body(self.emitter(f"v{n}x"), each, f"%c{n}_", "", {})
+        self.body(self.emitter(f"v{n}x"), each, [f"%c{n}_"], "", [{}])
         self.add(f" %cn{n} = add i64 %c{n}_, {lanes}", f" br label %column{n}", f"rest{n}:")
         if size % lanes:
             self.add(f" %left{n} = icmp slt i64 %c{n}_, %c1")
@@ -227,13 +236,45 @@ class _Writer:
             self.masked(each, n, f"%c{n}_")
             self.add(f" br label %over{n}", f"over{n}:")
 
+    def in_blocks(self, each: Pass) -> bool:
+        """Whether a pass that reduces a long row takes several vectors at a time."""
+        if self.loops.columns < 2 * _BLOCK * self.lanes or len(each.elements) > _FEW_STEPS:
+            return False
+        return any(self.step(i).over != "columns" for i in (*each.reduced, *each.ends))
+
+    def blocks(self, each: Pass, n: str) -> str:
+        """The loop over whole blocks; returns the column where it ends."""
+        size = _BLOCK * self.lanes
+        self.add(f" %whole{n} = sub i64 %c1, {size}", f" br label %first{n}", f"first{n}:")
+        self.add(f" br label %block{n}", f"block{n}:")
+        self.add(f" %cb{n}_ = phi i64 [%c0, %first{n}], [%cbn{n}, %blocks{n}]")
+        self.add(f" %bfits{n} = icmp sle i64 %cb{n}_, %whole{n}")
+        self.add(f" br i1 %bfits{n}, label %blocks{n}, label %single{n}", f"blocks{n}:")
+        e = self.emitter(f"b{n}x")
+        places = [e.let(f"add i64 %cb{n}_, {i * self.lanes}") for i in range(_BLOCK)]
+        self.body(e, each, places, "", [{} for _ in places])
+        self.add(f" %cbn{n} = add i64 %cb{n}_, {size}", f" br label %block{n}", f"single{n}:")
+        return f"%cb{n}_"
+
     def masked(self, each: Pass, n: str, column: str) -> None:
         e = self.emitter(f"t{n}x")
-        self.body(e, each, column, lane_mask(e, e.let(f"sub i64 %c1, {column}")), {})
+        self.body(e, each, [column], lane_mask(e, e.let(f"sub i64 %c1, {column}")), [{}])
 
-    def body(self, e: Emitter, each: Pass, column: str, mask: str, values: dict[int, str]) -> None:
-        """A pass for the vector that begins at this column, or what is left of the row; `values`: what of it
-        is in registers."""
+    def body(
+        self, e: Emitter, each: Pass, columns: list[str], mask: str, values: list[dict[int, str]]
+    ) -> None:
+        """A pass for the vectors that begin at these columns, or what is left of the row; `values`: what of
+        each is in registers."""
+        for column, found in zip(columns, values):
+            self.elements(e, each, column, mask, found)
+        self.accumulate(e, each, columns, mask, values)
+        for column, found in zip(columns, values):
+            for i in each.stores:
+                array, place = self.cluster.outputs[i], self.count + i
+                store(e, self.cluster.dtype(array), found[array], f"%b{place}", column, mask)
+
+    def elements(self, e: Emitter, each: Pass, column: str, mask: str, values: dict[int, str]) -> None:
+        """Reads and computes what a pass needs of a vector."""
         values.update(self.fixed)
         for array in each.restored:
             if array not in values:
@@ -250,31 +291,35 @@ class _Writer:
                 values[array] = self.value(e, array, values)
         for array in each.kept if not self.chunks else ():
             store(e, self.cluster.dtype(array), values[array], f"%k{array}", column)
-        self.accumulate(e, each, column, mask, values)
-        for i in each.stores:
-            array, place = self.cluster.outputs[i], self.count + i
-            store(e, self.cluster.dtype(array), values[array], f"%b{place}", column, mask)
 
     def places_in_row(self, e: Emitter, column: str) -> str:
         first = in_all_lanes(e, "i32", e.let(f"trunc i64 {column} to i32"))
         places = ", ".join(f"i32 {i}" for i in range(self.lanes))
         return e.binary("add", "int32", first, f"<{places}>" if self.lanes > 1 else "0")
 
-    def accumulate(self, e: Emitter, each: Pass, column: str, mask: str, values: dict[int, str]) -> None:
+    def accumulate(
+        self, e: Emitter, each: Pass, columns: list[str], mask: str, values: list[dict[int, str]]
+    ) -> None:
+        """Takes vectors into the reductions of a pass."""
         for step in (*each.reduced, *each.ends):
             reduction, dtype, attributes = accumulators.reduction_of(self.cluster, step)
-            in_slot = attributes["over"] == "columns"
-            old = self.slot.read(e, "%slot", step, column) if in_slot else self.parts(e, step)
-            new = reduction.take(e, dtype, old, values[self.cluster.step(step).operands[0]])  # type: ignore[union-attr]
-            if mask and not in_slot:
+            operand = self.step(step).operands[0]
+            if attributes["over"] == "columns":
+                for column, found in zip(columns, values):
+                    old = self.slot.read(e, "%slot", step, column)
+                    self.slot.write(e, "%slot", step, reduction.take(e, dtype, old, found[operand]), column)
+                continue
+            old = self.parts(e, step)
+            new = take_several(reduction, e, dtype, old, [found[operand] for found in values])
+            if mask:
                 new = accumulators.chosen(e, self.cluster, step, mask, new, old)
-            if in_slot:
-                self.slot.write(e, "%slot", step, new, column)
-            else:
-                self.set_parts(e, step, new)
+            self.set_parts(e, step, new)
+
+    def step(self, array: int) -> Step:
+        return self.cluster.steps[array - self.count]
 
 
 def _number(dtype: str, text: str) -> float | int | bool:
     if dtype == "bool":
         return text == "True"
-    return float(text) if dtype.startswith("float") else int(text)
+    return float.fromhex(text) if dtype.startswith("float") else int(text)

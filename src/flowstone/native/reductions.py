@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from flowstone.native.emitter import FLOATS, INTEGERS, Emitter
 
-__all__ = ["REDUCTIONS", "Reduction", "reduces"]
+__all__ = ["REDUCTIONS", "Reduction", "reduces", "take_several"]
 
 Parts = list[str]
 _LIMITS = {
@@ -34,6 +34,8 @@ class Reduction(NamedTuple):
     join: Callable[[Emitter, str, Parts, Parts], Parts]
     give: Callable[[Emitter, str, Parts, Mapping[str, Any]], str]
     cost: int = 2
+    before: Callable[[Emitter, str, str, str], str] | None = None
+    """Makes one element of two that are taken together; without it, they are taken one after the other."""
 
 
 def reduces(name: str, dtype: str) -> bool:
@@ -89,6 +91,11 @@ def _total(e: Emitter, dtype: str, parts: Parts, attributes: Mapping[str, Any]) 
     return e.convert(result, "float64", dtype) if dtype in FLOATS else result
 
 
+def _pair_sum(e: Emitter, dtype: str, a: str, b: str) -> str:
+    """The sum in the elements' own type, which few elements are added in before they become float64."""
+    return e.binary("fadd" if dtype in FLOATS else "add", dtype, a, b)
+
+
 # ---- products, extremes, truths
 
 
@@ -102,6 +109,19 @@ def _joined(word: Callable[[str], str]) -> Callable[[Emitter, str, Parts, Parts]
 
 def _taken(word: Callable[[str], str]) -> Callable[[Emitter, str, Parts, str], Parts]:
     return lambda e, dtype, parts, x: [e.binary(word(dtype), dtype, parts[0], x)]
+
+
+def take_several(
+    reduction: Reduction, e: Emitter, dtype: str, parts: Parts, elements: Sequence[str]
+) -> Parts:
+    """The parts with several elements taken."""
+    elements = list(elements)
+    while len(elements) > 1 and reduction.before is not None and dtype != "float64":
+        pairs = zip(elements[::2], elements[1::2])
+        elements = [reduction.before(e, dtype, a, b) for a, b in pairs] + elements[len(elements) // 2 * 2 :]
+    for each in elements:
+        parts = reduction.take(e, dtype, parts, each)
+    return parts
 
 
 def _first(e: Emitter, dtype: str, parts: Parts, attributes: Mapping[str, Any]) -> str:
@@ -140,7 +160,7 @@ def _extreme(floating: str, whole: str, worst: int) -> Reduction:
 
 
 REDUCTIONS: dict[str, Reduction] = {
-    "Sum": Reduction(FLOATS | (INTEGERS - {"uint8"}), _sum_parts, _add, _add_up, _total),
+    "Sum": Reduction(FLOATS | (INTEGERS - {"uint8"}), _sum_parts, _add, _add_up, _total, before=_pair_sum),
     "Prod": _simple(FLOATS | {"int32", "int64"}, 1, lambda dtype: "fmul" if dtype in FLOATS else "mul"),
     "Max": _extreme("ogt", "gt", 0),
     "Min": _extreme("olt", "lt", 1),

@@ -53,7 +53,7 @@ def loop_code(cluster: Cluster, team_work: float, declarations: dict[str, str]) 
 def _by_team(size: int, threads: int) -> list[str]:
     """The lines that share the work, and join what threads accumulated."""
     if not size:
-        return [f" call void @GOMP_parallel(ptr @share, ptr %a, i32 0, i32 0)"]
+        return [" call void @GOMP_parallel(ptr @share, ptr %a, i32 0, i32 0)"]
     lines = [
         " %both = alloca [2 x ptr]",
         " store ptr %a, ptr %both",
