@@ -29,10 +29,12 @@ __all__ = ["Array", "Cluster", "Level", "Loops", "Result", "Step"]
 
 
 class Array(NamedTuple):
-    """An input: its type and shape."""
+    """An input: its type and shape. `pitched`: its rows, of the last dimension, may lie apart in memory, all
+    by the same distance; its shape is then the cluster's."""
 
     dtype: str
     dims: tuple[int, ...]
+    pitched: bool = False
 
 
 class Result(NamedTuple):
@@ -119,6 +121,11 @@ class Cluster(NamedTuple):
         return self.results or tuple([Result(self.dtype(i), self.dims) for i in self.outputs])
 
     @property
+    def pitched(self) -> list[int]:
+        """The inputs whose rows may lie apart."""
+        return [i for i, array in enumerate(self.inputs) if array.pitched]
+
+    @property
     def work(self) -> int:
         """About how many additions it takes as long as, memory aside."""
         return math.prod(self.dims) * sum(max(1, step.cost) for step in self.steps)
@@ -145,9 +152,11 @@ class Cluster(NamedTuple):
         merged: list[int] = []
         lines: list[list[int]] = [[] for _ in strides]
         before = None
+        parts = [] if self.split is None else [self.split]
+        parts += [len(self.dims) - 1] if self.pitched else []
         for i in kept:
             size = self.dims[i]
-            parted = self.split is not None and before is not None and before < self.split <= i
+            parted = before is not None and any(before < place <= i for place in parts)
             if (
                 merged
                 and not parted
@@ -171,7 +180,8 @@ class Cluster(NamedTuple):
     def __str__(self) -> str:
         first = self.given()[0]
         lines = [_text(first.dtype, self.dims)]
-        lines += [f"%{i} = input {_text(*array)}" for i, array in enumerate(self.inputs)]
+        for i, array in enumerate(self.inputs):
+            lines.append(f"%{i} = input {_text(array.dtype, array.dims)}{' pitched' * array.pitched}")
         for i, step in enumerate(self.steps, len(self.inputs)):
             words = ", ".join(f"%{j}" for j in step.operands)
             more = "".join(f" {key}={value}" for key, value in step.attributes)

@@ -26,6 +26,7 @@ _DECLARATIONS = {
     "aoti_torch_get_data_ptr": "declare i32 @aoti_torch_get_data_ptr(ptr, ptr)",
     "aoti_torch_get_numel": "declare i32 @aoti_torch_get_numel(ptr, ptr)",
     "aoti_torch_get_dtype": "declare i32 @aoti_torch_get_dtype(ptr, ptr)",
+    "aoti_torch_get_strides": "declare i32 @aoti_torch_get_strides(ptr, ptr)",
     "aoti_torch_is_contiguous": "declare i32 @aoti_torch_is_contiguous(ptr, ptr)",
     "aoti_torch_empty_strided": "declare i32 @aoti_torch_empty_strided(i64, ptr, ptr, i32, i32, i32, ptr)",
     "aoti_torch_delete_tensor_object": "declare i32 @aoti_torch_delete_tensor_object(ptr)",
@@ -55,7 +56,7 @@ def entry_code(
     Python may run meanwhile. `checks`: only if ``within`` of the inputs' addresses is true.
     """
     declarations.update(_DECLARATIONS)
-    writer = _Entry(name, len(inputs), outputs, overwritten)
+    writer = _Entry(name, inputs, outputs, overwritten)
     for i, array in enumerate(inputs):
         writer.take(i, array)
     if checks:
@@ -73,13 +74,17 @@ def entry_code(
 
 
 class _Entry:
-    def __init__(self, name: str, count: int, outputs: Sequence[Result], overwritten: int | None) -> None:
-        self.name, self.count, self.outputs, self.overwritten = name, count, outputs, overwritten
+    def __init__(
+        self, name: str, inputs: Sequence[Array], outputs: Sequence[Result], overwritten: int | None
+    ) -> None:
+        self.name, self.count, self.outputs, self.overwritten = name, len(inputs), outputs, overwritten
+        self.pitched = [i for i, array in enumerate(inputs) if array.pitched]
         self.lines = [
-            f" %a = alloca [{count + len(outputs)} x ptr]",
+            f" %a = alloca [{len(inputs) + len(outputs) + len(self.pitched)} x ptr]",
             " %long = alloca i64",
             " %short = alloca i32",
             " %flag = alloca i8",
+            " %list = alloca ptr",
             *[f" %h{i} = alloca ptr" for i in range(len(outputs))],
         ]
         self.blocks = 0
@@ -113,10 +118,37 @@ class _Entry:
         add(f" %w{i} = getelementptr i8, ptr %o{i}, i64 {host.HANDLE_OFFSET}")
         self.compare(i, "n", "aoti_torch_get_numel", "%long", "i64", math.prod(array.dims))
         self.compare(i, "t", "aoti_torch_get_dtype", "%short", "i32", _CODES[array.dtype])
-        if math.prod(array.dims) > 1:
+        if array.pitched:
+            self.take_pitch(i, array.dims)
+        elif math.prod(array.dims) > 1:
             self.compare(i, "c", "aoti_torch_is_contiguous", "%flag", "i8", 1)
         add(f" %d{i} = getelementptr ptr, ptr %a, i64 {i}")
         add(f" %x{i} = call i32 @aoti_torch_get_data_ptr(ptr %w{i}, ptr %d{i})")
+
+    def take_pitch(self, i: int, dims: tuple[int, ...]) -> None:
+        """Checks that an argument's rows are whole and equally far from each other; notes how far."""
+        self.lines.append(f" %sx{i} = call i32 @aoti_torch_get_strides(ptr %w{i}, ptr %list)")
+        self.lines.append(f" %st{i} = load ptr, ptr %list")
+        place = self.count + len(self.outputs) + self.pitched.index(i)
+        known, size = "", 1
+        for axis in range(len(dims) - 1, -1, -1):
+            if dims[axis] == 1 and axis < len(dims) - 1:
+                continue
+            n = f"{i}_{axis}"
+            self.lines.append(f" %sa{n} = getelementptr i64, ptr %st{i}, i64 {axis}")
+            self.lines.append(f" %sv{n} = load i64, ptr %sa{n}")
+            if axis == len(dims) - 1:
+                self.lines.append(f" %sq{n} = icmp eq i64 %sv{n}, 1")
+            elif not known:
+                known, size = f"%sv{n}", dims[axis]
+                self.lines.append(f" %pd{i} = getelementptr i64, ptr %a, i64 {place}")
+                self.lines.append(f" store i64 {known}, ptr %pd{i}")
+                continue
+            else:
+                self.lines.append(f" %sm{n} = mul i64 {known}, {size}")
+                self.lines.append(f" %sq{n} = icmp eq i64 %sv{n}, %sm{n}")
+                size *= dims[axis]
+            self.unless(f"%sq{n}")
 
     def compare(self, i: int, letter: str, function: str, place: str, kind: str, expected: int) -> None:
         """Checks that what a function says of argument i is what is expected."""

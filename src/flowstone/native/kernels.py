@@ -4,7 +4,9 @@
 function of Python that computes the cluster by ATen's operations, until a plan has used it a second time and
 a thread of its own has compiled the code. Then the built-in function itself is put into the globals of the
 generated code (`NativeKernel.replace_in`), so that no step asks which of the two it is. Equal clusters are
-compiled once a process. ``FLOWSTONE_NATIVE=2`` compiles at plan time, 0 never.
+compiled once a process. Arguments whose rows lie apart in memory, as pieces of a split do, have other code
+compiled when they first come; those of other layouts are copied. ``FLOWSTONE_NATIVE=2`` compiles at plan
+time, 0 never.
 """
 
 from __future__ import annotations
@@ -17,8 +19,8 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from flowstone.framework import flags
-from flowstone.native import compiler, host
+from flowstone.framework import flags, machine
+from flowstone.native import compiler, host, layouts
 from flowstone.native.clusters import Array, Cluster
 from flowstone.native.entry_points import builtin, entry_code
 from flowstone.native.schedules import schedule_of
@@ -26,8 +28,7 @@ from flowstone.native.team_code import loop_code, within_code
 
 __all__ = ["NativeKernel", "is_on", "kernel_of", "overwritable", "source_of", "wait_until_compiled"]
 
-_TEAM_WORK = 200_000.0  # additions from which waking a team of threads pays
-_LOCK_WORK = 1_000_000.0  # additions from which giving the lock to other threads of Python pays
+_MOST_LAYOUTS = 8  # of arguments that code is compiled for
 
 
 def is_on() -> bool:
@@ -43,7 +44,7 @@ class NativeKernel:
         self.__name__ = "native"
         self._current = otherwise
         self._places: list[tuple[dict[str, Any], str]] = []
-        self._calls = 0
+        self._calls = self._misfits = 0
         self._lock = threading.Lock()
 
     @property
@@ -61,22 +62,35 @@ class NativeKernel:
     def replace_in(self, names: dict[str, Any], name: str) -> None:
         """Has the machine code stand for itself under this name, from when it is there."""
         with self._lock:
+            self._places.append((names, name))
             if self.is_compiled:
                 names[name] = self._current
-            else:
-                self._places.append((names, name))
 
     def compile(self) -> None:
         """Compiles the cluster now."""
-        module = _module_of(self.cluster)
-        name = _entry_name(self.overwritten)
-        compiled = builtin("native", module.address(name), self.otherwise)
+        cluster = self.cluster
+        module = _module_of(cluster)
+        name = _entry_name(self.overwritten if self.overwritten in overwritable(cluster) else None)
+        compiled = builtin("native", module.address(name), self._misfit)
         with self._lock:
-            self._current = compiled
+            before, self._current = self._current, compiled
             for names, place in self._places:
-                if names.get(place) is self:
+                if names.get(place) in (self, before):
                     names[place] = compiled
-            self._places.clear()
+
+    def _misfit(self, *inputs: Any) -> Any:
+        """What the machine code calls for arguments that it is not for."""
+        self._misfits += 1
+        if self._misfits <= _MOST_LAYOUTS:
+            other = layouts.pitched_for(self.cluster, inputs)
+            if other is not None:
+                self.cluster = other
+                if flags.NATIVE > 1:
+                    self.compile()
+                    return self._current(*inputs)
+                _compile_later(self)
+        copies = layouts.copied(self.cluster, inputs)
+        return self.otherwise(*inputs) if copies is None else self._current(*copies)
 
 
 def kernel_of(
@@ -118,12 +132,13 @@ def _entry_name(overwritten: int | None) -> str:
 def source_of(cluster: Cluster) -> str:
     """LLVM's text of the cluster's functions: ``new``, and ``over0`` … that overwrite an input."""
     declarations: dict[str, str] = {}
+    profile = machine.current().profile
     outputs, checks = cluster.given(), bool(cluster.bounds)
-    parts = [loop_code(cluster, _TEAM_WORK, declarations)]
+    parts = [loop_code(cluster, profile.native_team, declarations)]
     if checks:
         parts.append(within_code(cluster))
     for overwritten in (None, *overwritable(cluster)):
-        name, frees_lock = _entry_name(overwritten), cluster.work >= _LOCK_WORK
+        name, frees_lock = _entry_name(overwritten), cluster.work >= profile.native_unlocked
         parts.append(entry_code(name, cluster.inputs, outputs, overwritten, frees_lock, declarations, checks))
     return "\n".join([*declarations.values(), *parts])
 

@@ -2,7 +2,8 @@
 
 It is ``rows(ptr addresses, first row, the rows' end, first column, the columns' end, ptr slot)``.
 
-`addresses` are those of the inputs and then of the outputs. The rows are walked one by one, each in the
+`addresses` are those of the inputs and then of the outputs, after which come the distances of the rows of
+inputs that are pitched, in elements. The rows are walked one by one, each in the
 passes of its schedule, the columns a vector at a time; what is left at the end of a row is masked. What is
 the same along a row is read and computed once a row, what is the same everywhere once. An output may be an
 input of the same shape: each element is read before it is written. `slot` is the memory of reductions that
@@ -72,6 +73,8 @@ class _Writer:
         self.add(f"define internal void @rows({arguments}) {{", "entry:")
         for i in range(self.count + len(self.cluster.outputs)):
             self.add(f" %q{i} = getelementptr ptr, ptr %a, i64 {i}", f" %p{i} = load ptr, ptr %q{i}")
+        for n, i in enumerate(self.cluster.pitched, self.count + len(self.cluster.outputs)):
+            self.add(f" %qp{i} = getelementptr i64, ptr %a, i64 {n}", f" %pitch{i} = load i64, ptr %qp{i}")
         self.places()
         e = self.emitter("e")
         for i in inputs:
@@ -145,6 +148,10 @@ class _Writer:
             rest = f"%o{depth}"
         counters[0] = rest
         for i in range(self.count + len(self.given)):
+            if i in self.cluster.pitched:
+                self.add(f" %s{i}_p = mul i64 %r, %pitch{i}")
+                self.add(f" %b{i} = getelementptr {memory_kind(self.dtype_at(i))}, ptr %p{i}, i64 %s{i}_p")
+                continue
             strides = self.strides_at(i)
             offset = "0"
             for depth in range(len(sizes) - 1):

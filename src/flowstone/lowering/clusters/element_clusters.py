@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from flowstone.framework import machine
 from flowstone.framework.shape import num_elements
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.lowering.clusters.cluster_kernel import cluster_op
@@ -35,7 +36,6 @@ from flowstone.rewriting.patterns import remove_unneeded, substitute_in_order
 _MOST_STEPS = 64
 _MOST_ARRAYS = 24  # inputs and outputs
 _WORTH = 8  # of an operation alone, in additions: exponential functions are several times ATen's
-_SMALL = 1 << 16  # elements up to which a reduction alone is faster than ATen's
 
 
 def join_clusters(subgraph: Subgraph) -> None:
@@ -160,7 +160,7 @@ class _Finder:
             return ELEMENTS[element_of(node)[0]].cost
         if kind == "reduction":
             axes, elements = axes_of(node), num_elements(node.inputs[0].dims) or 0
-            is_tidy = axes is not None and elements <= _SMALL
+            is_tidy = axes is not None and elements <= machine.current().profile.native_reduction
             return _WORTH if is_tidy else 1
         return 0 if kind == "view" else _WORTH
 
