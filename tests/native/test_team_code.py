@@ -20,12 +20,12 @@ def test_a_team_shares_rows_or_columns() -> None:
     assert "GOMP_parallel" not in code(64, 64, other=(64,))
     rows, columns = code(64, 64, other=(64,), team_work=1), code(2, 5000, other=(5000,), team_work=1)
     assert "call void @rows(ptr %data, i64 %u0, i64 %u1, i64 0, i64 64, ptr null)" in rows
-    assert "call void @rows(ptr %data, i64 0, i64 2, i64 %c0, i64 %end, ptr null)" in columns
+    assert "call void @rows(ptr %data, i64 0, i64 %rows, i64 %c0, i64 %end, ptr null)" in columns
 
 
 def test_rows_that_are_reduced_are_not_shared_by_columns() -> None:
     assert "i64 %u0, i64 %u1, i64 0, i64 5000" in total(2, 5000, over="row", team_work=1)
-    assert "i64 0, i64 2, i64 %c0, i64 %end" in total(2, 5000, over="columns", team_work=1)
+    assert "i64 0, i64 %rows, i64 %c0, i64 %end" in total(2, 5000, over="columns", team_work=1)
 
 
 def test_slots_of_a_team_are_joined() -> None:

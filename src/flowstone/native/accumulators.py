@@ -84,9 +84,12 @@ def chosen(e: Emitter, cluster: Cluster, array: int, mask: str, new: Parts, old:
     return [e.select(mask, dtype, a, b) for dtype, a, b in zip(kinds, new, old)]
 
 
-def folded(e: Emitter, cluster: Cluster, array: int, parts: Parts) -> str:
-    """The reduction's result of all lanes, in all lanes."""
-    reduction, dtype, attributes = reduction_of(cluster, array)
+def folded(
+    e: Emitter, cluster: Cluster, array: int, parts: Parts, attributes: Mapping[str, Any] | None = None
+) -> str:
+    """The reduction's result of all lanes, in all lanes; `attributes`: in place of the step's own."""
+    reduction, dtype, own = reduction_of(cluster, array)
+    attributes = own if attributes is None else attributes
     kinds = [KINDS[each] for each, _ in parts_of(cluster, array)]
     lanes = e.lanes
     while e.lanes > 1:

@@ -25,7 +25,10 @@ from typing import Any, NamedTuple
 from flowstone.native.elements import ELEMENTS
 from flowstone.native.reductions import REDUCTIONS
 
-__all__ = ["Array", "Cluster", "Level", "Loops", "Result", "Step"]
+__all__ = ["OPEN", "Array", "Cluster", "Level", "Loops", "Result", "Step"]
+
+OPEN = -1
+"""The size of a first dimension that only the step knows; there may be one, which is then the same for all."""
 
 
 class Array(NamedTuple):
@@ -81,8 +84,8 @@ class Loops(NamedTuple):
 
     @property
     def rows(self) -> int:
-        """The product of all sizes but the last."""
-        return math.prod(self.sizes[:-1])
+        """The product of all sizes but the last; where the first is open, of those between."""
+        return abs(math.prod(self.sizes[:-1]))
 
     @property
     def columns(self) -> int:
@@ -95,7 +98,8 @@ class Cluster(NamedTuple):
 
     `split`: how many leading dimensions are rows, where some step is a reduction over a row or over columns;
     the others then merge into one. `results`: the outputs' types and shapes, if some are not `dims`.
-    `bounds`: inputs of indices, with the number that all must be below, and at least 0.
+    `bounds`: inputs of indices, with the number that all must be below, and at least 0. The first dimension
+    may be `OPEN`, of the cluster and of inputs and results; there are others then.
     """
 
     dims: tuple[int, ...]
@@ -126,9 +130,20 @@ class Cluster(NamedTuple):
         return [i for i, array in enumerate(self.inputs) if array.pitched]
 
     @property
+    def is_open(self) -> bool:
+        """Whether the first dimension's size is only known in the step."""
+        return self.dims[:1] == (OPEN,)
+
+    @property
+    def size_place(self) -> int:
+        """Where that size is, after the addresses and pitches."""
+        return len(self.inputs) + len(self.outputs) + len(self.pitched)
+
+    @property
     def work(self) -> int:
-        """About how many additions it takes as long as, memory aside."""
-        return math.prod(self.dims) * sum(max(1, step.cost) for step in self.steps)
+        """About how many additions it takes as long as, memory aside; of an open cluster, of one of the first
+        dimension."""
+        return abs(math.prod(self.dims)) * sum(max(1, step.cost) for step in self.steps)
 
     def levels(self) -> list[Level]:
         """The level of each array."""
@@ -154,6 +169,7 @@ class Cluster(NamedTuple):
         before = None
         parts = [] if self.split is None else [self.split]
         parts += [len(self.dims) - 1] if self.pitched else []
+        parts += [1] if self.is_open else []
         for i in kept:
             size = self.dims[i]
             parted = before is not None and any(before < place <= i for place in parts)

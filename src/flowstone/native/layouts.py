@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -39,10 +40,10 @@ def copied(cluster: Cluster, inputs: Sequence[Any]) -> list[Any] | None:
 
 def _are_of(cluster: Cluster, inputs: Sequence[Any]) -> bool:
     for x, array in zip(inputs, cluster.inputs):
-        size = 1
-        for n in array.dims:
-            size *= n
-        if not hasattr(x, "stride") or str(x.dtype) != f"torch.{array.dtype}" or x.numel() != size:
+        if not hasattr(x, "stride") or str(x.dtype) != f"torch.{array.dtype}":
+            return False
+        size = math.prod(array.dims)
+        if x.numel() % -size if size < 0 else x.numel() != size:
             return False
     return True
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from flowstone.native.emitter import FLOATS, INTEGERS, Emitter
+from flowstone.native.vector_memory import in_all_lanes
 
 __all__ = ["REDUCTIONS", "Reduction", "reduces", "take_several"]
 
@@ -79,14 +80,16 @@ def _add_up(e: Emitter, dtype: str, a: Parts, b: Parts) -> Parts:
 
 
 def _total(e: Emitter, dtype: str, parts: Parts, attributes: Mapping[str, Any]) -> str:
-    """The sum over the attribute `divisor`."""
+    """The sum over the attribute `divisor`, a number or the name of a float64 that is computed."""
     result = parts[0]
     if dtype == "float64":
         size = e.intrinsic("fabs", dtype, result)
         finite = e.compare("fcmp olt", dtype, size, e.constant(dtype, math.inf))
         result = e.select(finite, dtype, e.binary("fadd", dtype, *parts), result)
     divisor = attributes.get("divisor", 1)
-    if divisor != 1:
+    if isinstance(divisor, str):
+        result = e.binary("fdiv", "float64", result, in_all_lanes(e, "double", divisor))
+    elif divisor != 1:
         result = e.binary("fdiv", "float64", result, e.constant("float64", divisor))
     return e.convert(result, "float64", dtype) if dtype in FLOATS else result
 

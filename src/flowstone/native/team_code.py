@@ -7,8 +7,10 @@ tells whether all indices are in their bounds; it comes before `run`.
 
 from __future__ import annotations
 
+import math
+
 from flowstone.native import accumulators, host
-from flowstone.native.clusters import Cluster
+from flowstone.native.clusters import OPEN, Cluster
 from flowstone.native.emitter import KINDS, Emitter
 from flowstone.native.loop_code import lanes_of, rows_code
 from flowstone.native.vector_memory import lane_mask, store, store_one
@@ -25,7 +27,7 @@ def loop_code(cluster: Cluster, team_work: float, declarations: dict[str, str]) 
     more."""
     text, loops = rows_code(cluster, declarations), cluster.loops()
     slot = accumulators.Slot(cluster, lanes_of(cluster))
-    has_team = cluster.work >= team_work and host.has("GOMP_parallel")
+    has_team = (cluster.is_open or cluster.work >= team_work) and host.has("GOMP_parallel")
     threads = max(1, min(_MANY_THREADS, _SLOTS // max(slot.size, 1))) if has_team else 1
     parts = [text]
     if slot.size:
@@ -34,24 +36,38 @@ def loop_code(cluster: Cluster, team_work: float, declarations: dict[str, str]) 
             parts.append(_join(cluster, slot, declarations))
     if has_team and threads > 1:
         parts.append(_share(cluster, slot.size, declarations))
-    lines = ["define internal void @run(ptr %a) {"]
+    lines = ["define internal void @run(ptr %a) {", *_rows(cluster)]
     if slot.size:
         lines.append(f" %slots = alloca [{threads} x [{slot.size} x i8]], align 64")
         lines += [f" %slot{t} = getelementptr i8, ptr %slots, i64 {t * slot.size}" for t in range(threads)]
     first = "%slots" if slot.size else "null"
-    if not (has_team and threads > 1):
-        lines += [" call void @begin(ptr %slots)"] if slot.size else []
-        lines.append(
-            f" call void @rows(ptr %a, i64 0, i64 {loops.rows}, i64 0, i64 {loops.columns}, ptr {first})"
-        )
-        lines += [" call void @finish(ptr %a, ptr %slots)"] if slot.size else []
+    alone = [" call void @begin(ptr %slots)"] if slot.size else []
+    alone.append(f" call void @rows(ptr %a, i64 0, i64 %rows, i64 0, i64 {loops.columns}, ptr {first})")
+    alone += [" call void @finish(ptr %a, ptr %slots)"] if slot.size else []
+    if threads == 1:
+        lines += alone
+    elif cluster.is_open:
+        lines += [f" %big = icmp sge i64 %size, {math.ceil(team_work / cluster.work)}"]
+        lines += [" br i1 %big, label %many, label %alone", "alone:", *alone, " ret void", "many:"]
+        lines += _by_team(slot.size, threads, "%many")
     else:
-        lines += _by_team(slot.size, threads)
+        lines += _by_team(slot.size, threads, "%0")
     return "\n".join([*parts, *lines, " ret void", "}"])
 
 
-def _by_team(size: int, threads: int) -> list[str]:
-    """The lines that share the work, and join what threads accumulated."""
+def _rows(cluster: Cluster) -> list[str]:
+    """How many rows there are, ``%rows``, and the open ``%size``."""
+    if not cluster.is_open:
+        return [f" %rows = add i64 0, {cluster.loops().rows}"]
+    return [
+        f" %sized = getelementptr i64, ptr %a, i64 {cluster.size_place}",
+        " %size = load i64, ptr %sized",
+        f" %rows = mul i64 %size, {cluster.loops().rows}",
+    ]
+
+
+def _by_team(size: int, threads: int, before: str) -> list[str]:
+    """The lines that share the work, and join what threads accumulated; `before`: the block they follow."""
     if not size:
         return [" call void @GOMP_parallel(ptr @share, ptr %a, i32 0, i32 0)"]
     lines = [
@@ -64,7 +80,7 @@ def _by_team(size: int, threads: int) -> list[str]:
         f" %team = select i1 %fewer, i32 %most, i32 {threads}",
         " br label %each",
         "each:",
-        " %t = phi i32 [0, %0], [%tn, %each]",
+        f" %t = phi i32 [0, {before}], [%tn, %each]",
         " %t64 = zext i32 %t to i64",
         f" %to = mul i64 %t64, {size}",
         " %at = getelementptr i8, ptr %slots, i64 %to",
@@ -99,10 +115,14 @@ def _share(cluster: Cluster, slot_size: int, declarations: dict[str, str]) -> st
         declarations[name] = f"declare i32 @{name}()"
     loops, lanes = cluster.loops(), lanes_of(cluster)
     needs_rows = any(step.over == "row" or ("of", "rows") in step.attributes for step in cluster.steps)
-    by_rows = loops.rows >= _FEW_ROWS or needs_rows
-    units = loops.rows if by_rows else -(-loops.columns // lanes)
-    lines = [
-        "define internal void @share(ptr %data) {",
+    by_rows = cluster.is_open or loops.rows >= _FEW_ROWS or needs_rows
+    units = "%rows" if by_rows else str(-(-loops.columns // lanes))
+    lines = ["define internal void @share(ptr %data) {"]
+    a, slot = ("%a", "%slot") if slot_size else ("%data", "null")
+    if slot_size:
+        lines.append(" %a = load ptr, ptr %data")
+    lines += [line.replace("%a,", f"{a},") for line in _rows(cluster)]
+    lines += [
         " %t32 = call i32 @omp_get_thread_num()",
         " %n32 = call i32 @omp_get_num_threads()",
         " %t = zext i32 %t32 to i64",
@@ -115,13 +135,11 @@ def _share(cluster: Cluster, slot_size: int, declarations: dict[str, str]) -> st
     ]
     if slot_size:
         lines += [
-            " %a = load ptr, ptr %data",
             " %second = getelementptr ptr, ptr %data, i64 1",
             " %slots = load ptr, ptr %second",
             f" %own = mul i64 %t, {slot_size}",
             " %slot = getelementptr i8, ptr %slots, i64 %own",
         ]
-    a, slot = ("%a", "%slot") if slot_size else ("%data", "null")
     if by_rows:
         lines.append(f" call void @rows(ptr {a}, i64 %u0, i64 %u1, i64 0, i64 {loops.columns}, ptr {slot})")
     else:
@@ -130,7 +148,7 @@ def _share(cluster: Cluster, slot_size: int, declarations: dict[str, str]) -> st
             f" %c1 = mul i64 %u1, {lanes}",
             f" %over = icmp sgt i64 %c1, {loops.columns}",
             f" %end = select i1 %over, i64 {loops.columns}, i64 %c1",
-            f" call void @rows(ptr {a}, i64 0, i64 {loops.rows}, i64 %c0, i64 %end, ptr {slot})",
+            f" call void @rows(ptr {a}, i64 0, i64 %rows, i64 %c0, i64 %end, ptr {slot})",
         ]
     return "\n".join([*lines, " ret void", "}"])
 
@@ -163,18 +181,21 @@ def _join(cluster: Cluster, slot: accumulators.Slot, declarations: dict[str, str
 def _finish(cluster: Cluster, slot: accumulators.Slot, declarations: dict[str, str]) -> str:
     """``finish(ptr addresses, ptr slot)``: writes the outputs."""
     writer = _Loops("finish", "ptr %a, ptr %slot", slot.lanes, declarations)
+    writer.lines += [*_rows(cluster), " %count = sitofp i64 %size to double"] if cluster.is_open else []
     columns = cluster.loops().columns
     for step in slot.places:
         reduction, dtype, attributes = accumulators.reduction_of(cluster, step)
         outputs = [i for i, array in enumerate(cluster.outputs, len(cluster.inputs)) if array == step]
         with writer.over(slot, step) as (e, column):
             parts = slot.read(e, "%slot", step, column)
+            if (divisor := attributes.get("divisor", 1)) < 0:
+                attributes = {**attributes, "divisor": e.let(f"fmul double %count, {-divisor}.0")}
             by_column = attributes["over"] == "columns"
             if by_column:
                 value = reduction.give(e, dtype, parts, attributes)
                 mask = lane_mask(e, e.let(f"sub i64 {columns}, {column}")) if columns % slot.lanes else ""
             else:
-                value = accumulators.folded(e, cluster, step, parts)
+                value = accumulators.folded(e, cluster, step, parts, attributes)
             for i in outputs:
                 address = e.let(f"load ptr, ptr {e.let(f'getelementptr ptr, ptr %a, i64 {i}')}")
                 if by_column:
@@ -229,12 +250,13 @@ class _Loop:
 
 def within_code(cluster: Cluster) -> str:
     """The text of ``i1 within(ptr addresses)``."""
-    lines = ["define internal i1 @within(ptr %a) {", "entry:", " br label %start0", "start0:"]
+    lines = ["define internal i1 @within(ptr %a) {", "entry:", *_rows(cluster), " br label %start0", "start0:"]
     for n, (array, bound) in enumerate(cluster.bounds):
         kind = KINDS[cluster.dtype(array)]
-        size = 1
-        for each in cluster.inputs[array].dims:
-            size *= each
+        size = str(abs(math.prod(cluster.inputs[array].dims)))
+        if cluster.inputs[array].dims[:1] == (OPEN,):
+            lines.append(f" %size{n} = mul i64 %size, {size}")
+            size = f"%size{n}"
         lines += [
             f" %q{n} = getelementptr ptr, ptr %a, i64 {array}",
             f" %p{n} = load ptr, ptr %q{n}",
