@@ -28,7 +28,7 @@ from flowstone.native.reductions import REDUCTIONS
 __all__ = ["OPEN", "Array", "Cluster", "Level", "Loops", "Result", "Step"]
 
 OPEN = -1
-"""The size of a first dimension that only the step knows; there may be one, which is then the same for all."""
+"""The size of a first dimension that only the step knows; it is the same wherever it stands."""
 
 
 class Array(NamedTuple):

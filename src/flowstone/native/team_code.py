@@ -250,7 +250,13 @@ class _Loop:
 
 def within_code(cluster: Cluster) -> str:
     """The text of ``i1 within(ptr addresses)``."""
-    lines = ["define internal i1 @within(ptr %a) {", "entry:", *_rows(cluster), " br label %start0", "start0:"]
+    lines = [
+        "define internal i1 @within(ptr %a) {",
+        "entry:",
+        *_rows(cluster),
+        " br label %start0",
+        "start0:",
+    ]
     for n, (array, bound) in enumerate(cluster.bounds):
         kind = KINDS[cluster.dtype(array)]
         size = str(abs(math.prod(cluster.inputs[array].dims)))

@@ -129,6 +129,27 @@ def test_reductions_over_columns_end_a_cluster(monkeypatch: pytest.MonkeyPatch) 
     check(fetches, {x: np.random.randn(6, 10)}, monkeypatch)
 
 
+def test_a_first_size_that_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, labels = tf.placeholder(tf.float32, [None, 10]), tf.placeholder(tf.int32, [None])
+    loss = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=x * 0.5)
+    fetches = [tf.reduce_mean(loss), tf.gradients(loss, x)[0]]
+    found, *_ = clusters(fetches, [x, labels])
+    assert found.startswith("Mul+Max+Sub+Exp+Sum") and found.endswith("+Sum")
+    monkeypatch.setattr("flowstone.client.plans_by_shape.AT_ONCE", 0)
+    monkeypatch.setattr("flowstone.client.plans_by_shape.MOST_WIDENINGS", 0)
+    random = np.random.RandomState(2)
+    with tf.Session() as session:
+        for n in (5, 1, 7, 40, 3000):
+            feed = {x: random.randn(n, 10), labels: random.randint(0, 10, n)}
+            monkeypatch.setattr(flags, "NATIVE", 2)
+            ours = session.run(fetches, feed)
+            monkeypatch.setattr(flags, "NATIVE", 0)
+            with tf.Session() as other:
+                atens = other.run(fetches, feed)
+            np.testing.assert_allclose(ours[0], atens[0], rtol=1e-6)
+            np.testing.assert_allclose(ours[1], atens[1], rtol=1e-5, atol=1e-7)
+
+
 def test_axes_that_are_not_at_an_end_part_clusters() -> None:
     x = tf.placeholder(tf.float32, [6, 10, 4])
     y = tf.exp(x) * 2.0

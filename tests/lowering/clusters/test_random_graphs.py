@@ -31,9 +31,10 @@ OVER: list[Callable[..., Any]] = [tf.reduce_sum, tf.reduce_mean, tf.reduce_max, 
 class Random:
     """A random graph on feeds; the same for the same seed, in either type."""
 
-    def __init__(self, seed: int, dtype: tf.DType) -> None:
+    def __init__(self, seed: int, dtype: tf.DType, is_open: bool) -> None:
+        self.is_open = is_open
         self.random = np.random.RandomState(seed)
-        rank = self.random.randint(1, 4)
+        rank = self.random.randint(2 if is_open else 1, 4)
         self.dims = tuple(int(n) for n in self.random.choice([2, 3, 5, 15, 16, 17, 33, 70], rank))
         self.dtype = dtype
         self.feeds: list[Any] = []
@@ -46,14 +47,15 @@ class Random:
     def input(self, dims: tuple[int, ...]) -> Any:
         """A fed tensor."""
         self.values.append(self.random.randn(*dims) * 2)
-        self.feeds.append(tf.placeholder(self.dtype, dims))
+        leaves_open = self.is_open and len(dims) == len(self.dims)
+        self.feeds.append(tf.placeholder(self.dtype, (None, *dims[1:]) if leaves_open else dims))
         return self.feeds[-1]
 
     def taken(self, how: str) -> Any:
         """A tensor of the graph's shape, in this layout."""
         if how == "split":
             return tf.split(self.input((*self.dims[:-1], 3 * self.dims[-1])), 3, -1)[self.random.randint(3)]
-        if how == "transposed":
+        if how == "transposed" and not self.is_open:
             return tf.transpose(self.input(self.dims[::-1]))
         return self.input(self.dims)
 
@@ -86,11 +88,11 @@ class Random:
             self.ends.append(over(x))
 
 
-def results(seed: int, dtype: tf.DType, native: int, special: bool) -> list[Any]:
+def results(seed: int, dtype: tf.DType, native: int, special: bool, is_open: bool = False) -> list[Any]:
     """What the graph gives."""
     flags.NATIVE = native
     with tf.Graph().as_default(), tf.Session() as session:
-        program = Random(seed, dtype)
+        program = Random(seed, dtype, is_open)
         program.grow()
         values = [np.array(x) for x in program.values]
         if special:
@@ -100,7 +102,7 @@ def results(seed: int, dtype: tf.DType, native: int, special: bool) -> list[Any]
         fetches = [tf.tanh(program.full[-1]) * 2.0, *program.full[-2:], *program.ends, *program.small[3:]]
         feed = dict(zip(program.feeds, values))
         found = [session.run(fetches, feed) for _ in range(2)]
-        assert native == 0 or "_Cluster(" in session.explain(fetches, feed)
+        assert native == 0 or "_Cluster(" in session.explain(fetches, program.feeds if is_open else feed)
     return found[1]
 
 
@@ -128,5 +130,15 @@ def test_float32_is_near_float64(first: int) -> None:
 def test_nan_and_infinities_are_where_aten_has_them(first: int) -> None:
     for seed in range(first, first + 8):
         ours, atens = (results(seed, tf.float64, native, True) for native in (2, 0))
+        for a, b in zip(ours, atens):
+            np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-11, err_msg=str(seed))
+
+
+@pytest.mark.parametrize("first", SEEDS)
+def test_first_sizes_that_are_not_known(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("flowstone.client.plans_by_shape.AT_ONCE", 0)
+    monkeypatch.setattr("flowstone.client.plans_by_shape.MOST_WIDENINGS", 0)
+    for seed in range(first, first + 8):
+        ours, atens = (results(seed, tf.float64, native, True, True) for native in (2, 0))
         for a, b in zip(ours, atens):
             np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-11, err_msg=str(seed))

@@ -16,7 +16,7 @@ from flowstone.framework.operation import Shapes, op
 from flowstone.framework.subgraph import PlanNode
 from flowstone.lowering.clusters.members import Members
 from flowstone.native import kernels
-from flowstone.native.clusters import Cluster
+from flowstone.native.clusters import OPEN, Cluster
 
 __all__ = ["cluster_op"]
 
@@ -44,7 +44,8 @@ cluster_op.not_differentiable()
 
 @cluster_op.infer
 def _(node: Node) -> Shapes:
-    return [each.dims for each in _cluster_of(node).given()]
+    results = [each.dims for each in _cluster_of(node).given()]
+    return [tuple([None if n == OPEN else n for n in dims]) for dims in results]
 
 
 @cluster_op.kernel(CPU)

@@ -159,8 +159,12 @@ class _Finder:
         if kind == "element":
             return ELEMENTS[element_of(node)[0]].cost
         if kind == "reduction":
-            axes, elements = axes_of(node), num_elements(node.inputs[0].dims) or 0
-            is_tidy = axes is not None and elements <= machine.current().profile.native_reduction
+            axes, elements = axes_of(node), num_elements(node.inputs[0].dims)
+            is_tidy = (
+                axes is not None
+                and elements is not None
+                and elements <= machine.current().profile.native_reduction
+            )
             return _WORTH if is_tidy else 1
         return 0 if kind == "view" else _WORTH
 

@@ -14,9 +14,17 @@ from typing import Any, NamedTuple
 from flowstone.framework.node import PlanData
 from flowstone.framework.shape import Dims
 from flowstone.framework.subgraph import PlanNode, PlanOutput
-from flowstone.lowering.clusters.node_steps import Steps, axes_of, baked, element_of, kind_of, row_steps
+from flowstone.lowering.clusters.node_steps import (
+    Steps,
+    axes_of,
+    baked,
+    element_of,
+    kind_of,
+    row_steps,
+    sizes_of,
+)
 from flowstone.native.accumulators import Slot
-from flowstone.native.clusters import Array, Cluster, Result
+from flowstone.native.clusters import OPEN, Array, Cluster, Result
 from flowstone.native.loop_code import lanes_of
 
 __all__ = ["Members", "borders", "members_of"]
@@ -92,8 +100,8 @@ class _Shape(NamedTuple):
 
 def _shape_of(nodes: Sequence[PlanNode]) -> _Shape | None:
     found = [_dims_of(node) for node in nodes]
-    dims = max([each for each in found if each is not None], key=math.prod, default=None)
-    if dims is None:
+    dims = max([each for each in found if each is not None], key=_size, default=None)
+    if dims is None or (dims[:1] == (OPEN,) and _size(dims)[1] < 2):
         return None
     splits = {
         _split_of(node, dims)
@@ -108,6 +116,11 @@ def _shape_of(nodes: Sequence[PlanNode]) -> _Shape | None:
     return _Shape(dims, split)
 
 
+def _size(dims: tuple[int, ...]) -> tuple[bool, int]:
+    """A measure of which shape is larger."""
+    return dims[:1] == (OPEN,), abs(math.prod(dims))
+
+
 def _dims_of(node: PlanNode) -> tuple[int, ...] | None:
     """The shape that a node goes over."""
     kind = kind_of(node)
@@ -116,7 +129,7 @@ def _dims_of(node: PlanNode) -> tuple[int, ...] | None:
 
 
 def _known(dims: Dims) -> tuple[int, ...]:
-    return tuple([n or 0 for n in dims or ()])
+    return () if dims == () else sizes_of(dims) or (0,)
 
 
 def _split_of(node: PlanNode, dims: tuple[int, ...]) -> int | None:
@@ -191,11 +204,19 @@ class _Builder:
             () if is_plain else results,
             tuple([(self.numbers[x], bound) for x, bound in self.bounds]),
         )
-        if not outputs or not arrays:
+        if not outputs or not arrays or not self.knows_size(arrays, results):
             return None
         if split is not None and len(_columns(cluster, split).loops().sizes) > 1:
             return None
         return cluster if Slot(cluster, lanes_of(cluster)).size <= _MOST_IN_SLOT else None
+
+    def knows_size(self, arrays: Sequence[Array], results: Sequence[Result]) -> bool:
+        """Whether an open size is that of an input, and of no transposed result."""
+        if self.shape.dims[:1] != (OPEN,):
+            return True
+        return any(each.dims[:1] == (OPEN,) for each in arrays) and not any(
+            each.transposed for each in results
+        )
 
     # ---- what is taken of others
 
@@ -233,7 +254,7 @@ class _Builder:
             raise _Refusal
 
     def look_at_element(self, node: PlanNode) -> None:
-        dims: Any = node.outputs[0].dims
+        dims = _known(node.outputs[0].dims)
         count = element_of(node)[2]
         is_row = dims != self.shape.dims
         if is_row and not self.shape.is_of_rows(dims):
@@ -254,7 +275,7 @@ class _Builder:
     def may_take(self, x: PlanOutput, level: str, row: Any) -> bool:
         """Whether an element node may take a member's output; `row`: its shape if it is one of rows."""
         if level == "row":
-            return x.dims == (row or self.shape.full)
+            return _known(x.dims) == (row or self.shape.full)
         return level == "element" and not row and not self.places[x].transposed
 
     def over(self, node: PlanNode) -> str:
@@ -283,14 +304,13 @@ class _Builder:
         if node.type == "L2Loss" and over != "all":
             raise _Refusal
         if not self.level(x):
-            dims: Any = x.dims
-            self.take(x, self.shape.full if over == "rows" else dims)
+            self.take(x, self.shape.full if over == "rows" else _known(x.dims))
         self.drop(node.inputs[1:])
         self.places[node.outputs[0]] = _Place(0, "row" if over == "row" else "end")
 
     def look_at_rows(self, node: PlanNode) -> None:
         for i, x in enumerate(node.inputs):
-            dims: Any = x.dims
+            dims = _known(x.dims)
             is_labels = i == 1 and "Sparse" in node.type
             if i == 1 and node.type.startswith("Arg"):
                 self.drop([x])
@@ -352,7 +372,7 @@ class _Builder:
             operation, attributes, count = element_of(node)
             operands = [self.array(each) for each in node.inputs[:count]]
             array = self.steps.add(operation, x.dtype.name, *operands, **attributes)
-            self.places[x] = _Place(array, "row" if x.dims != self.shape.dims else "element")
+            self.places[x] = _Place(array, "row" if _known(x.dims) != self.shape.dims else "element")
 
     def add_reduction(self, node: PlanNode) -> None:
         x, dtype = node.inputs[0], node.outputs[0].dtype.name
@@ -364,7 +384,7 @@ class _Builder:
         if name == "L2Loss":
             operand, attributes["divisor"] = self.steps.add("Square", dtype, operand), 2
         if name == "Mean":
-            dims: Any = x.dims
+            dims = _known(x.dims)
             attributes["divisor"] = math.prod([dims[axis] for axis in axes_of(node) or ()])
         name = "Sum" if name in ("Mean", "L2Loss", "BiasAddGrad") else name
         array = self.steps.add(name, dtype, operand, **attributes)

@@ -15,12 +15,12 @@ import numpy as np
 from flowstone.framework import dtypes
 from flowstone.framework.shape import Dims, num_elements
 from flowstone.framework.subgraph import PlanNode, PlanOutput
-from flowstone.native.clusters import Step
+from flowstone.native.clusters import OPEN, Step
 from flowstone.native.elements import suits
 from flowstone.native.emitter import FLOATS, KINDS
 from flowstone.native.reductions import reduces
 
-__all__ = ["TYPES", "Steps", "axes_of", "baked", "element_of", "kind_of", "row_steps"]
+__all__ = ["TYPES", "Steps", "axes_of", "baked", "element_of", "kind_of", "row_steps", "sizes_of"]
 
 TYPES = frozenset(dtypes.as_dtype(name) for name in KINDS)
 """The types of arrays in clusters."""
@@ -34,14 +34,22 @@ _ROWS = frozenset({
 _LARGEST_CONSTANT = 1 << 16
 
 
+def sizes_of(dims: Dims) -> tuple[int, ...] | None:
+    """A shape as clusters have it, with `OPEN` for a first size that is not known; None if there are no
+    elements, or sizes that are not known."""
+    if dims is None or None in dims[1:] or 0 in dims:
+        return None
+    return tuple([OPEN if n is None else n for n in dims])
+
+
 def kind_of(node: PlanNode) -> str:
     """``element``, ``view``, ``reduction`` or ``row``; empty for a node that is no member."""
     if node.control_inputs or not node.inputs:
         return ""
     for x in node.outputs:
-        if x.dtype.is_ref or x.dtype not in TYPES or not num_elements(x.dims):
+        if x.dtype.is_ref or x.dtype not in TYPES or sizes_of(x.dims) is None:
             return ""
-    if any(x.dims is None or None in x.dims for x in node.inputs):
+    if any(sizes_of(x.dims) is None for x in node.inputs if x.dims != (0,)):
         return ""
     if len(node.outputs) == 1 and node.outputs[0].dims == () and not node.outputs[0].dtype.is_floating:
         return ""  # counters and decisions of loops are Python's numbers
@@ -71,19 +79,16 @@ def _is_by_element(node: PlanNode) -> bool:
 
 def _broadcasts(node: PlanNode, count: int) -> bool:
     """Whether its inputs are broadcast to the output as NumPy does it."""
-    dims = node.outputs[0].dims
+    dims = sizes_of(node.outputs[0].dims)
     if node.type in ("BiasAdd", "BiasAddV1") and node.attributes.get("data_format", "NHWC") != "NHWC":
         return False
-    if node.type == "Select" and node.inputs[0].dims not in ((), dims):
+    if node.type == "Select" and sizes_of(node.inputs[0].dims) not in ((), dims):
         return False  # which rows
-    try:
-        return np.broadcast_shapes(*[_known(x.dims) for x in node.inputs[:count]]) == dims
-    except ValueError:
+    shapes = [sizes_of(x.dims) for x in node.inputs[:count]]
+    if dims is None or any(each is None or len(each) > len(dims) for each in shapes):
         return False
-
-
-def _known(dims: Dims) -> tuple[int, ...]:
-    return tuple([n for n in dims or () if n is not None])
+    padded = [(*[1] * (len(dims) - len(each)), *each) for each in shapes if each is not None]
+    return all({n, 1} >= set(own) and n in own for n, *own in zip(dims, *padded))
 
 
 def element_of(node: PlanNode) -> tuple[str, dict[str, Any], int]:
@@ -137,7 +142,7 @@ def _may_reduce(node: PlanNode) -> bool:
     name = "Sum" if node.type in ("Mean", "BiasAddGrad", "L2Loss") else node.type
     if node.type in ("Mean", "L2Loss") and dtype not in FLOATS:
         return False
-    return reduces(name, dtype) and bool(axes_of(node)) and (num_elements(node.inputs[0].dims) or 0) > 1
+    return reduces(name, dtype) and bool(axes_of(node)) and num_elements(node.inputs[0].dims) != 1
 
 
 # ---- programs on rows
