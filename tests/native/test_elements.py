@@ -3,20 +3,17 @@ different ways, a few units in the last place."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 import pytest
 
 import flowstone as tf
+from element_operands import ATTRIBUTES, inputs, op
 from flowstone.framework import dtypes, flags
-from flowstone.framework.operation import F
 from flowstone.native.elements import ELEMENTS, suits
 
 ROUNDED = {name for name, element in ELEMENTS.items() if element.calls} | {"Sqrt", "Rsqrt", "TanhGrad"}
-OPERANDS = {"AddN": 3}
-ATTRIBUTES = {"LeakyRelu": {"alpha": 0.3}, "LeakyReluGrad": {"alpha": 0.3}}
 # What other passes compute or drop before clusters are made.
 FOLDED = {"Cast", "Identity", "LogicalNot", "OnesLike", "PreventGradient", "StopGradient", "ZerosLike"}
 CASES = [
@@ -25,36 +22,6 @@ CASES = [
     for dtype in sorted(element.types)
     if not (name == "Cast" and dtype == "bool")
 ]
-
-
-def values(dtype: str, shape: tuple[int, ...], seed: int) -> np.ndarray[Any, Any]:
-    random = np.random.RandomState(seed)
-    if dtype == "bool":
-        return random.rand(*shape) > 0.5
-    if dtype.startswith("float"):
-        x = (random.randn(*shape) * 3).astype(dtype)
-        special = [math.inf, -math.inf, math.nan, 0.0, -0.0, 1.0, -1.0, 0.5, 1e-30, 6.0, 41.0]
-        x.flat[: len(special)] = random.permutation(special)
-        return x
-    return random.randint(0 if dtype == "uint8" else -9, 9, shape).astype(dtype)
-
-
-def inputs(name: str, dtype: str, shape: tuple[int, ...]) -> list[np.ndarray[Any, Any]]:
-    count = ELEMENTS[name].operands or OPERANDS[name]
-    made = [values(dtype, shape, i) for i in range(count)]
-    if name in ("Select", "SelectV2"):
-        made[0] = values("bool", shape, 7)
-    return made
-
-
-def op(name: str, fed: list[Any], attributes: dict[str, Any]) -> Any:
-    if name == "AddN":
-        return F.AddN(fed)
-    if name == "Cast":
-        return tf.cast(fed[0], attributes["DstT"])
-    if name.startswith("BiasAdd"):
-        return getattr(F, name)(fed[0], fed[1][0])
-    return getattr(F, name)(*fed, **attributes)
 
 
 def run(name: str, operands: list[Any], attributes: dict[str, Any]) -> tuple[Any, str]:

@@ -525,6 +525,7 @@ EXEMPT: dict[str, str] = {
     "_PackedWeights": "a plan's own; tests/lowering/packing/test_weight_packing.py",
     "_AddedMatMul": "a plan's own; tests/lowering/products/test_fusion.py",
     "_Cluster": "a plan's own; tests/lowering/clusters/test_cluster_kernel.py",
+    "_Program": "a plan's own; tests/lowering/programs/test_program_kernel.py",
     "_FusedMatMul": "a plan's own; tests/lowering/products/test_fusion.py",
     "_MaskAccidentalHits": "a plan's own; tests/lowering/losses/test_accidental_hits.py",
     "_GroupedResourceUpdate": "a plan's own; tests/lowering/updates/test_grouped_updates.py",

@@ -25,7 +25,10 @@ GOLDEN = pathlib.Path(__file__).parents[1] / "golden" / "state_programs.npz"
 TRIED = 100
 WITHOUT_A_GPU = {"swap_hinted", "swap_activations"}  # these leave the step alone
 SILENT = {"remove_unneeded"}  # it tells nobody what it drops
-WITHOUT_MACHINE_CODE = {"join_clusters"}  # off in these tests (`tests/conftest.py`); tests/lowering/clusters
+WITHOUT_MACHINE_CODE = {
+    "join_clusters",
+    "join_programs",
+}  # off in these tests (`tests/conftest.py`); tests/lowering/clusters
 UNDRAWN = {"count_truths"}  # no program casts truths; pattern_programs.py has some that do
 
 

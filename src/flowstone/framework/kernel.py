@@ -26,6 +26,7 @@ sum(X0, [1], keepdim=True)
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -147,15 +148,16 @@ class Environment:
     named state; None while folding constants), `states` (objects that kernels of one session share between
     plans, such as random generators, by node name; the session's end calls their `release`, if they have
     one), `memory` (of a device of a registered type, what its `open` returned; else None) and `machine` (what
-    the choice of a kernel asks, `machine.py`). Three doors lead back into the runtime, which fills them:
-    `function` compiles a function of the graph's library, `blocking` makes a kernel that waits for files, and
-    `new_step()` gives work beside the steps one of its own, to be cancelled when its owner ends. `name` is
-    the device's full name, and `collectives` where collective operations meet (`runtime/collectives.py`).
+    the choice of a kernel asks, `machine.py`). Doors lead back into the runtime, which fills them:
+    `function` compiles a function of the graph's library, `compile_nodes(nodes, inputs, outputs)` some nodes
+    of the plan as a function of the step and their inputs, `blocking` makes a kernel that waits for files,
+    and `new_step()` gives work beside the steps one of its own, to be cancelled when its owner ends. `name`
+    is the device's full name, and `collectives` where collective operations meet (`runtime/collectives.py`).
     """
 
     __slots__ = (
-        "collectives", "compile_function", "device", "device_type", "memory", "name", "new_step", "resources",
-        "run_blocking", "states",
+        "collectives", "compile_function", "compile_nodes", "device", "device_type", "memory", "name",
+        "new_step", "resources", "run_blocking", "states",
     )  # fmt: skip
 
     def __init__(
@@ -173,6 +175,7 @@ class Environment:
         self.states = {} if states is None else states
         self.memory = memory
         self.compile_function: Any = None
+        self.compile_nodes: Any = None
         self.run_blocking: Any = None
         self.new_step: Any = None
         self.collectives: Any = None
@@ -180,6 +183,7 @@ class Environment:
     def open_doors(
         self,
         compile_function: Callable[[FunctionBody], FunctionCall],
+        compile_nodes: Callable[..., FunctionCall],
         run_blocking: Callable[[Callable[[], None]], None],
         new_step: Callable[[], Any],
         collectives: Any,
@@ -187,6 +191,7 @@ class Environment:
         """Sets the doors into the runtime."""
         self.compile_function, self.run_blocking, self.new_step = compile_function, run_blocking, new_step
         self.collectives = collectives
+        self.compile_nodes = functools.partial(compile_nodes, self)
 
     @property
     def machine(self) -> Machine:

@@ -28,6 +28,7 @@ from flowstone.lowering.products.fusion import fuse_biases
 from flowstone.lowering.products.joined_products import join_products
 from flowstone.lowering.products.loop_accumulators import stack_accumulators
 from flowstone.lowering.products.sums import join_slices, stack_products
+from flowstone.lowering.programs.program_regions import join_programs
 from flowstone.lowering.recurrences.lstm_layers import join_lstm_layers
 from flowstone.lowering.recurrences.lstm_loops import join_lstm_loops
 from flowstone.lowering.updates.row_updates import add_negated_rows, sum_repeated_rows
@@ -105,6 +106,13 @@ LOWERING = (
     Pass(group_updates, "group small updates by the same rates into one call", joins=True),
 )
 COMPILING = (
+    Pass(
+        join_programs,
+        "compile loops and conditionals on small arrays whole",
+        joins=True,
+        whole_loops=True,
+        hosts=True,
+    ),
     Pass(join_clusters, "compile element-wise nodes that feed each other as one", joins=True, hosts=True),
 )
 EVERY = (*SIMPLIFYING, *LOWERING, *SAVING, *COMPILING)
@@ -123,7 +131,9 @@ def passes_for(device_type: str, in_part: bool) -> tuple[Pass, ...]:
     """The passes that follow placement, for a device of this type; `in_part`: for what is only a part of a
     step.
     """
-    compiling = COMPILING if device_type == CPU else ()
+    compiling = (
+        [each for each in COMPILING if not (in_part and each.whole_loops)] if device_type == CPU else []
+    )
     return (*_lowering(device_type, in_part), *compiling)
 
 

@@ -45,18 +45,21 @@ _DECLARATIONS = {
 def entry_code(
     name: str,
     inputs: Sequence[Array],
-    outputs: Sequence[Result],
+    outputs: Sequence[Array | Result],
     overwritten: int | None,
     frees_lock: bool,
     declarations: dict[str, str],
     checks: bool = False,
+    may_fail: bool = False,
 ) -> str:
     """The text of the function `name`, which calls ``run`` with the addresses of the inputs and outputs.
 
     `overwritten`: the input that is also the first output, if there is one. `frees_lock`: other threads of
-    Python may run meanwhile. `checks`: only if ``within`` of the inputs' addresses is true.
+    Python may run meanwhile. `checks`: only if ``within`` of the inputs' addresses is true. `may_fail`:
+    ``run`` returns 0, or 1 to have the other function do the work, or 2 if it has set an exception.
     """
     declarations.update(_DECLARATIONS)
+    outputs = [Result(*each) for each in outputs]
     writer = _Entry(name, inputs, outputs, overwritten)
     for i, array in enumerate(inputs):
         writer.take(i, array)
@@ -67,8 +70,10 @@ def entry_code(
     for i, result in enumerate(outputs):
         if i or overwritten is None:
             writer.make(i, result)
-    writer.run(frees_lock)
+    writer.run(frees_lock, may_fail)
     writer.give()
+    if may_fail:
+        writer.clean_up()
     body = "\n".join(writer.lines)
     head = f"define ptr @{name}(ptr %self, ptr %args, i64 %n) {{\nentry:"
     other = "other:\n %fallback = call ptr @PyObject_Vectorcall(ptr %self, ptr %args, i64 %n, ptr null)"
@@ -207,7 +212,7 @@ class _Entry:
             f" %mx{i} = call i32 @aoti_torch_get_data_ptr(ptr %mh{i}, ptr %md{i})",
         ]
 
-    def run(self, frees_lock: bool) -> None:
+    def run(self, frees_lock: bool, may_fail: bool) -> None:
         if self.overwritten is not None:
             self.lines += [
                 f" %wp = load ptr, ptr %d{self.overwritten}",
@@ -216,9 +221,28 @@ class _Entry:
             ]
         if frees_lock:
             self.lines.append(" %state = call ptr @PyEval_SaveThread()")
-        self.lines.append(" call void @run(ptr %a)")
+        self.lines.append(" %code = call i32 @run(ptr %a)" if may_fail else " call void @run(ptr %a)")
         if frees_lock:
             self.lines.append(" call void @PyEval_RestoreThread(ptr %state)")
+        if may_fail:
+            self.lines += [
+                " %ran = icmp eq i32 %code, 0",
+                " br i1 %ran, label %results, label %failed",
+                "results:",
+            ]
+
+    def clean_up(self) -> None:
+        """What follows where ``run`` failed."""
+        self.lines.append("failed:")
+        for i in range(len(self.outputs)):
+            if i or self.overwritten is None:
+                self.lines.append(f" %fd{i} = call i32 @aoti_torch_delete_tensor_object(ptr %mh{i})")
+        self.lines += [
+            " %raised = icmp eq i32 %code, 2",
+            " br i1 %raised, label %raise, label %other",
+            "raise:",
+            " ret ptr null",
+        ]
 
     def give(self) -> None:
         """Returns the tuple of outputs."""

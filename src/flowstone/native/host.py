@@ -39,6 +39,12 @@ _NEEDED = (
     "Py_IncRef",
     "PyEval_SaveThread",
     "PyEval_RestoreThread",
+    "PyGILState_Ensure",
+    "PyGILState_Release",
+    "PyErr_CheckSignals",
+    "realloc",
+    "calloc",
+    "free",
 )
 _OPTIONAL = ("GOMP_parallel", "omp_get_thread_num", "omp_get_num_threads", "omp_get_max_threads")
 _SLEEF = ("exp", "expm1", "log", "log1p", "sin", "cos", "tan", "tanh", "sinh", "cosh", "asin", "acos", "atan")

@@ -66,12 +66,15 @@ class NativeKernel:
             if self.is_compiled:
                 names[name] = self._current
 
+    def code(self) -> int:
+        """The address of its machine code, which is compiled now if it was not."""
+        cluster = self.cluster
+        overwritten = self.overwritten if self.overwritten in overwritable(cluster) else None
+        return _module_of(cluster).address(_entry_name(overwritten))
+
     def compile(self) -> None:
         """Compiles the cluster now."""
-        cluster = self.cluster
-        module = _module_of(cluster)
-        name = _entry_name(self.overwritten if self.overwritten in overwritable(cluster) else None)
-        compiled = builtin("native", module.address(name), self._misfit)
+        compiled = builtin("native", self.code(), self._misfit)
         with self._lock:
             before, self._current = self._current, compiled
             for names, place in self._places:
@@ -80,6 +83,8 @@ class NativeKernel:
 
     def _misfit(self, *inputs: Any) -> Any:
         """What the machine code calls for arguments that it is not for."""
+        if not isinstance(self.cluster, Cluster):
+            return self.otherwise(*inputs)
         self._misfits += 1
         if self._misfits <= _MOST_LAYOUTS:
             other = layouts.pitched_for(self.cluster, inputs)
@@ -147,7 +152,8 @@ def _module_of(cluster: Cluster) -> compiler.Module:
     found = _modules.get(cluster)
     if found is None:
         names = [_entry_name(i) for i in (None, *overwritable(cluster))]
-        found = _modules[cluster] = compiler.compiled(source_of(cluster), names)
+        # Of two threads that compile it, both use the code of the first: the other's is freed.
+        found = _modules.setdefault(cluster, compiler.compiled(source_of(cluster), names))
     return found
 
 

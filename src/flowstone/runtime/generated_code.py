@@ -114,7 +114,7 @@ class Code:
         source, filename = "\n".join(self._text) + "\n", f"{GENERATED_FILE}{_count}>"
         exec(compile(source, filename, "exec"), self._globals)
         for name, value in list(self._globals.items()):
-            if type(value) is NativeKernel:
+            if isinstance(value, NativeKernel):
                 value.replace_in(self._globals, name)
         return Segment(
             function=self._globals.pop("segment"),

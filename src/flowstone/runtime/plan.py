@@ -17,6 +17,7 @@ from flowstone.framework import collector, errors, flags, machine
 from flowstone.framework.kernel import CPU, GPU, Environment
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.lowering.passes import passes_for, pipeline
+from flowstone.lowering.programs.program_regions import join_programs
 from flowstone.partition.subgraphs import Part, partition, show
 from flowstone.placement.node_placement import place, stateful_placement
 from flowstone.rewriting.analyses.branches import SWITCHES
@@ -109,6 +110,8 @@ def make_plan(
     Raises InvalidArgumentError for cycles, devices that do not exist and ops without a kernel, ValueError for
     `options.feed_dims` that contradict the graph's.
     """
+    if options.watched:  # machine code does not ask whether its time is over
+        options = options._replace(disabled_passes=options.disabled_passes | {join_programs.__name__})
     subgraph, chosen = placed_subgraph(fetches, targets, feeds, options)
     default = default_device(options.devices)
     placement = {node.name: chosen.get(node, default).name for node in subgraph.nodes}

@@ -28,14 +28,15 @@ class SegmentCopies:
         self._constants.append(constant)
         self.of_output.update((x, x) for x in constant.outputs)
 
-    def add_argument(self, x: PlanOutput) -> None:
-        """Adds an argument for a value of another unit."""
+    def add_argument(self, x: PlanOutput, as_value: bool = False) -> None:
+        """Adds an argument for a value of another unit; `as_value`: what a variable holds instead of the
+        variable."""
         attributes = {"T": x.dtype.base_dtype, "index": len(self._arguments)}
         node = PlanNode(registry["_Arg"], f"{x.op.name}:{x.value_index}", [], attributes, (), [], "", 0)
         node.origin = getattr(x.op, "origin", x.op)
         self._arguments.append(node)
         self.taken.append(x)
-        self.of_output[x] = node.add_output(x.dtype, x.dims)
+        self.of_output[x] = node.add_output(x.dtype.base_dtype if as_value else x.dtype, x.dims)
 
     def add(self, node: PlanNode) -> None:
         """Adds a copy of a member. The input that a loop's head takes from the iteration before is copied

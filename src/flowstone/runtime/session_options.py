@@ -11,7 +11,7 @@ from flowstone.rewriting.passes import with_memory_optimization
 from flowstone.runtime import blocking_threads
 from flowstone.runtime.collectives import Collectives
 from flowstone.runtime.device import LOCALHOST, Device, local_devices
-from flowstone.runtime.function_calls import function_compiler
+from flowstone.runtime.function_calls import compiled_nodes, function_compiler
 from flowstone.runtime.plan_options import PlanOptions
 from flowstone.runtime.step import Step
 
@@ -43,7 +43,8 @@ def plan_options(
     if collectives is None:
         collectives = Collectives(LOCALHOST)
     for environment in options.environments.values():
-        environment.open_doors(compile_function, blocking_threads.shared.run, Step, collectives)
+        run = blocking_threads.shared.run
+        environment.open_doors(compile_function, compiled_nodes, run, Step, collectives)
     return options
 
 

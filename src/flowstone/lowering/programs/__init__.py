@@ -1,0 +1,1 @@
+"""Loops and conditionals on small arrays, with what is around them, as nodes that are compiled whole."""

@@ -1,0 +1,199 @@
+"""Nodes that multiply matrices or reduce arrays, as statements."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from flowstone.framework.subgraph import PlanNode, PlanOutput
+from flowstone.lowering.programs.statement_parts import (
+    Untranslatable,
+    broadcast,
+    constant_input,
+    copy,
+    kind_of,
+    result_of,
+    static_dims,
+)
+from flowstone.native.array_code import REDUCTIONS
+from flowstone.native.elements import suits
+from flowstone.native.emitter import FLOATS
+
+if TYPE_CHECKING:
+    from flowstone.lowering.programs.translation import Translation
+
+__all__ = ["ARRAYS"]
+
+_MOST_CLASSES = 1024
+_MOST_PRODUCTS = 1 << 18  # of a matrix product, above which libraries are faster
+
+
+def _product(t: Translation, node: PlanNode) -> list[int]:
+    a, b = node.inputs[0], node.inputs[1]
+    return [_multiplied(t, node, a, b, node.attributes["transpose_a"], node.attributes["transpose_b"])]
+
+
+def _multiplied(
+    t: Translation, node: PlanNode, x: PlanOutput, y: PlanOutput, transpose_a: bool, transpose_b: bool
+) -> int:
+    dtype, a, b = kind_of(node, x), t.of(x), t.of(y)
+    rows, columns = static_dims(node, x.dims)
+    (m, k) = (columns, rows) if transpose_a else (rows, columns)
+    n = static_dims(node, y.dims)[0 if transpose_b else 1]
+    dims = m, n
+    if m * n * k > _MOST_PRODUCTS:
+        raise Untranslatable(node, "the product is large")
+    if dtype not in FLOATS and dtype not in ("int32", "int64"):
+        raise Untranslatable(node, f"machine code has no products of {dtype}")
+    if n == 1 and m > 1:  # its only column becomes a row
+        a, b, transpose_a, transpose_b = b, a, not transpose_b, not transpose_a
+        m, n = 1, m
+    if transpose_a:
+        a = _turned(t, node, a, k, m)
+    if transpose_b:
+        b = _turned(t, node, b, n, k)
+    return t.add("MatMul", [a, b], (dtype, dims), m=m, k=k, n=n)
+
+
+def _sum_of_products(t: Translation, node: PlanNode) -> list[int]:
+    """What a loop hands on instead of a sum (`products/product_sums.py`) is the sum so far."""
+    return [t.of(node.inputs[0])]
+
+
+def _added_product(t: Translation, node: PlanNode) -> list[int]:
+    total = t.of(node.inputs[0])
+    made = _sum_made(node.inputs[0]).attributes
+    a, b = node.inputs[1], node.inputs[2]
+    product = _multiplied(t, node, a, b, made["transpose_a"], made["transpose_b"])
+    value = t.builder.values[total]
+    return [t.add("Add", [total, product], (value.dtype, value.dims))]
+
+
+def _sum_made(handle: PlanOutput) -> PlanNode:
+    while handle.op.type != "_ProductSum":
+        handle = handle.op.inputs[0]
+    return handle.op
+
+
+def _sum_of_product(t: Translation, node: PlanNode) -> list[int]:
+    """A product, to which a vector or a matrix is added, and perhaps an activation."""
+    dtype, dims = result_of(node)
+    added = broadcast(t, node, t.of(node.inputs[2]), dims)
+    total = t.add("Add", [*_product(t, node), added], (dtype, dims))
+    activation = node.attributes.get("activation", "")
+    return [t.add(activation, [total], (dtype, dims))] if activation else [total]
+
+
+def _turned(t: Translation, node: PlanNode, x: int, rows: int, columns: int) -> int:
+    if 1 in (rows, columns):
+        return x
+    return copy(t, node, x, np.arange(rows * columns).reshape(rows, columns).T)
+
+
+def _reduction(t: Translation, node: PlanNode) -> list[int]:
+    dtype, dims = result_of(node)
+    x = t.of(node.inputs[0])
+    source = static_dims(node, node.inputs[0].dims)
+    axes = {int(axis) % len(source) for axis in constant_input(node, 1).ravel()} if source else set()
+    axes = {axis for axis in axes if source[axis] != 1}
+    if (node.type == "Mean" and dtype not in FLOATS) or dtype == "uint8":
+        raise Untranslatable(node, f"machine code has no {node.type} of {dtype}")
+    if not axes:
+        return [t.builder.view(x, dims)]
+    first, last = min(axes), max(axes)
+    if any(source[axis] != 1 and axis not in axes for axis in range(first, last)):
+        raise Untranslatable(node, "it reduces along dimensions that lie apart")
+    sizes = {
+        "outer": math.prod(source[:first]),
+        "size": math.prod(source[first : last + 1]),
+        "inner": math.prod(source[last + 1 :]),
+    }
+    return [t.add("Reduce", [x], (dtype, dims), kind=node.type, **sizes)]
+
+
+def _bias_gradient(t: Translation, node: PlanNode) -> list[int]:
+    dtype, dims = result_of(node)
+    if node.attributes.get("data_format", "NHWC") != "NHWC":
+        raise Untranslatable(node, "its channels do not come last")
+    size = math.prod(static_dims(node, node.inputs[0].dims)) // dims[0]
+    return [
+        t.add("Reduce", [t.of(node.inputs[0])], (dtype, dims), kind="Sum", outer=1, size=size, inner=dims[0])
+    ]
+
+
+def _half_squares(t: Translation, node: PlanNode) -> list[int]:
+    dtype, dims = result_of(node)
+    x = t.of(node.inputs[0])
+    value = t.builder.values[x]
+    squares = t.add("Square", [x], (dtype, value.dims))
+    total = t.add("Reduce", [squares], (dtype, dims), kind="Sum", outer=1, size=value.size, inner=1)
+    return [t.add("Mul", [total, t.builder.constant(dtype, (), [0.5])], (dtype, dims))]
+
+
+def _softmax(t: Translation, node: PlanNode) -> list[int]:
+    """exp(x - max) / sum of that, or its logarithm, a row at a time."""
+    dtype, dims = result_of(node)
+    if not dims or not suits("Exp", [dtype], {}) or not suits("Log", [dtype], {}):
+        raise Untranslatable(node, f"machine code has no {node.type} of these types")
+    rows, row = {"outer": math.prod(dims[:-1]), "size": dims[-1], "inner": 1}, (*dims[:-1], 1)
+
+    def reduced(kind: str, x: int) -> int:
+        return broadcast(t, node, t.add("Reduce", [x], (dtype, row), kind=kind, **rows), dims)
+
+    x = t.of(node.inputs[0])
+    below = t.add("Sub", [x, reduced("Max", x)], (dtype, dims))
+    powers = t.add("Exp", [below], (dtype, dims))
+    if node.type == "Softmax":
+        return [t.add("RealDiv", [powers, reduced("Sum", powers)], (dtype, dims))]
+    total = t.add("Reduce", [powers], (dtype, row), kind="Sum", **rows)
+    logarithm = broadcast(t, node, t.add("Log", [total], (dtype, row)), dims)
+    return [t.add("Sub", [below, logarithm], (dtype, dims))]
+
+
+def _one_hot(t: Translation, node: PlanNode) -> list[int]:
+    dtype, dims = result_of(node)
+    kind = kind_of(node, node.inputs[0])
+    if node.attributes["axis"] not in (-1, len(dims) - 1) or dims[-1] > _MOST_CLASSES:
+        raise Untranslatable(node, "its classes are not the last dimension, or many")
+    x = t.builder.view(t.of(node.inputs[0]), (*dims[:-1], 1))
+    classes = t.builder.constant(kind, (dims[-1],), range(dims[-1]))
+    pair = [broadcast(t, node, each, dims) for each in (x, classes)]
+    chosen = t.add("Equal", pair, ("bool", dims))
+    return [t.add("Select", [chosen, t.of(node.inputs[2]), t.of(node.inputs[3])], (dtype, dims))]
+
+
+def _extreme_place(t: Translation, node: PlanNode) -> list[int]:
+    dtype, dims = result_of(node)
+    if dtype not in ("int32", "int64") or kind_of(node, node.inputs[0]) == "bool":
+        raise Untranslatable(node, f"machine code has no {node.type} of these types")
+    source = static_dims(node, node.inputs[0].dims)
+    axis = int(constant_input(node, 1)) % len(source)
+    sizes = {"outer": math.prod(source[:axis]), "size": source[axis], "inner": math.prod(source[axis + 1 :])}
+    return [t.add(node.type, [t.of(node.inputs[0])], (dtype, dims), **sizes)]
+
+
+def _quotient(t: Translation, node: PlanNode) -> list[int]:
+    dtype, dims = result_of(node)
+    if dtype not in ("int32", "int64") or math.prod(dims) != 1:
+        raise Untranslatable(node, f"machine code has {node.type} of integer scalars only")
+    name = {"Mod": "TruncateMod"}.get(node.type, node.type)
+    return [t.add(name, [t.of(x) for x in node.inputs], (dtype, dims))]
+
+
+ARRAYS: dict[str, Callable[[Translation, PlanNode], list[int]]] = {
+    **dict.fromkeys(REDUCTIONS, _reduction),
+    **dict.fromkeys(("ArgMax", "ArgMin"), _extreme_place),
+    **dict.fromkeys(("FloorDiv", "FloorMod", "TruncateDiv", "TruncateMod", "Mod"), _quotient),
+    **dict.fromkeys(("_FusedMatMul", "_AddedMatMul"), _sum_of_product),
+    **dict.fromkeys(("Softmax", "LogSoftmax"), _softmax),
+    **dict.fromkeys(("_ProductSum", "_ProductSumTotal"), _sum_of_products),
+    "BiasAddGrad": _bias_gradient,
+    "L2Loss": _half_squares,
+    "MatMul": _product,
+    "OneHot": _one_hot,
+    "_ProductSumAdd": _added_product,
+}
+"""Nodes that multiply matrices or reduce arrays."""

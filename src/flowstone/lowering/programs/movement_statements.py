@@ -1,0 +1,226 @@
+"""Nodes that move elements, as statements: views, slices, rows, joins, parts, paddings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from flowstone.framework.subgraph import PlanNode
+from flowstone.lowering.programs.statement_parts import (
+    Untranslatable,
+    constant_input,
+    copy,
+    kind_of,
+    places_of,
+    result_of,
+    static_dims,
+    strides_of,
+)
+
+if TYPE_CHECKING:
+    from flowstone.lowering.programs.translation import Translation
+
+__all__ = ["MOVEMENTS"]
+
+
+def _view(t: Translation, node: PlanNode) -> list[int]:
+    kind_of(node, node.inputs[0])
+    return [t.builder.view(t.of(node.inputs[0]), static_dims(node, node.outputs[0].dims))]
+
+
+def _broadcast_to(t: Translation, node: PlanNode) -> list[int]:
+    _, dims = result_of(node)
+    x = t.of(node.inputs[-1] if node.type == "Fill" else node.inputs[0])
+    if t.builder.values[x].size == math.prod(dims):
+        return [t.builder.view(x, dims)]
+    places = np.broadcast_to(np.arange(t.builder.values[x].size).reshape(t.builder.values[x].dims), dims)
+    return [copy(t, node, x, places)]
+
+
+def _transpose(t: Translation, node: PlanNode) -> list[int]:
+    return [copy(t, node, t.of(node.inputs[0]), places_of(node).transpose(constant_input(node, 1).ravel()))]
+
+
+def _slice(t: Translation, node: PlanNode) -> list[int]:
+    begin = constant_input(node, 1).ravel()
+    _, dims = result_of(node)
+    chosen = tuple([slice(b, b + n) for b, n in zip(begin.tolist(), dims)])
+    return [copy(t, node, t.of(node.inputs[0]), places_of(node)[chosen])]
+
+
+def _strided_slice(t: Translation, node: PlanNode) -> list[int]:
+    if node.constant(1) is None:
+        return _row(t, node)
+    begin, end, strides = (constant_input(node, i).ravel().tolist() for i in (1, 2, 3))
+    masks = {
+        key: node.attributes[f"{key}_mask"] for key in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")
+    }
+    chosen: list[Any] = []
+    for i, (b, e, step) in enumerate(zip(begin, end, strides)):
+        bit = 1 << i
+        if masks["ellipsis"] & bit:
+            chosen.append(Ellipsis)
+        elif masks["new_axis"] & bit:
+            chosen.append(np.newaxis)
+        elif masks["shrink_axis"] & bit:
+            chosen.append(b)
+        else:
+            chosen.append(slice(None if masks["begin"] & bit else b, None if masks["end"] & bit else e, step))
+    places = np.asarray(places_of(node)[tuple(chosen)])
+    if places.shape != static_dims(node, node.outputs[0].dims):
+        raise Untranslatable(node, "its slice has another shape than was inferred")
+    return [copy(t, node, t.of(node.inputs[0]), places)]
+
+
+def _row(t: Translation, node: PlanNode) -> list[int]:
+    """x[i] of an index that a loop computes."""
+    starts = node.inputs[1].op
+    strides = node.constant(3)
+    masks = [node.attributes[f"{key}_mask"] for key in ("begin", "end", "ellipsis", "new_axis")]
+    is_row = strides is not None and strides.tolist() == [1] and node.attributes["shrink_axis_mask"] == 1
+    if any(masks) or not is_row or starts.type != "Pack" or len(starts.inputs) != 1:
+        raise Untranslatable(node, "where it begins is not known before the step")
+    return [_at(t, node, t.of(starts.inputs[0]), wraps=True)]
+
+
+def _at(t: Translation, node: PlanNode, index: int, wraps: bool) -> int:
+    dims = static_dims(node, node.inputs[0].dims)
+    dtype, result = result_of(node)
+    row = math.prod(dims[1:])
+    return t.add(
+        "Copy",
+        [t.of(node.inputs[0]), index],
+        (dtype, result),
+        sizes=(row,),
+        from_strides=(1,),
+        to_strides=(1,),
+        from_place=0,
+        to_place=0,
+        scale=row,
+        limit=dims[0],
+        wraps=wraps,
+    )
+
+
+def _gather(t: Translation, node: PlanNode) -> list[int]:
+    axis = node.constant(2) if node.type == "GatherV2" else np.array(0)
+    if axis is None or int(axis) != 0 or node.inputs[1].dims != () or node.attributes.get("batch_dims", 0):
+        raise Untranslatable(node, "it gathers more than a row")
+    return [_at(t, node, t.of(node.inputs[1]), wraps=False)]
+
+
+def _pack(t: Translation, node: PlanNode) -> list[int]:
+    _, dims = result_of(node)
+    axis = node.attributes["axis"] % len(dims)
+    return [_joined(t, node, axis, [(t.of(x), 1) for x in node.inputs])]
+
+
+def _concat(t: Translation, node: PlanNode) -> list[int]:
+    _, dims = result_of(node)
+    axis = 0 if node.type == "Concat" else len(node.inputs) - 1
+    arguments = node.inputs[1:] if node.type == "Concat" else node.inputs[:-1]
+    at = int(constant_input(node, axis)) % len(dims)
+    parts = [(t.of(x), static_dims(node, x.dims)[at]) for x in arguments]
+    return [_joined(t, node, at, parts)]
+
+
+def _joined(
+    t: Translation,
+    node: PlanNode,
+    axis: int,
+    parts: Sequence[tuple[int, int]],
+) -> int:
+    """Parts of these sizes along the axis, one behind the other."""
+    dtype, dims = result_of(node)
+    dtype, dims = result_of(node)
+    result = t.builder.value(dtype, dims)
+    outer, inner = math.prod(dims[:axis]), math.prod(dims[axis + 1 :])
+    place = 0
+    for x, size in parts:
+        t.add(
+            "Copy",
+            [x],
+            None,
+            into=result,
+            sizes=(outer, size * inner),
+            from_strides=(size * inner, 1),
+            to_strides=(dims[axis] * inner, 1),
+            from_place=0,
+            to_place=place * inner,
+        )
+        place += size
+    return result
+
+
+def _unpack(t: Translation, node: PlanNode) -> list[int]:
+    x, places = t.of(node.inputs[0]), places_of(node)
+    axis = node.attributes["axis"] % places.ndim
+    return [copy(t, node, x, np.asarray(places.take(i, axis))) for i in range(len(node.outputs))]
+
+
+def _split(t: Translation, node: PlanNode) -> list[int]:
+    is_first = node.type == "Split"
+    data = node.inputs[1 if is_first else 0]
+    axis = int(constant_input(node, 0 if is_first else 2))
+    dims = static_dims(node, data.dims)
+    places = np.arange(math.prod(dims)).reshape(dims)
+    sizes = [static_dims(node, x.dims)[axis] for x in node.outputs]
+    parts = np.split(places, np.cumsum(sizes)[:-1], axis)
+    return [copy(t, node, t.of(data), part) for part in parts]
+
+
+def _tile(t: Translation, node: PlanNode) -> list[int]:
+    places, times = places_of(node), constant_input(node, 1).ravel().tolist()
+    _, dims = result_of(node)
+    apart = places.reshape([n for size in places.shape for n in (1, size)])
+    repeated = np.broadcast_to(apart, [n for pair in zip(times, places.shape) for n in pair])
+    return [t.builder.view(copy(t, node, t.of(node.inputs[0]), repeated), dims)]
+
+
+def _reverse(t: Translation, node: PlanNode) -> list[int]:
+    axes = tuple(constant_input(node, 1).ravel().tolist())
+    return [copy(t, node, t.of(node.inputs[0]), np.flip(places_of(node), axes))]
+
+
+def _padded(t: Translation, node: PlanNode) -> list[int]:
+    dtype, dims = result_of(node)
+    zero = t.builder.constant(dtype, (), [0]) if node.type == "Pad" else t.of(node.inputs[2])
+    around = t.add("Fill", [zero], (dtype, dims))
+    source = static_dims(node, node.inputs[0].dims)
+    before, strides = constant_input(node, 1)[:, 0].tolist(), strides_of(dims)
+    place = sum(n * step for n, step in zip(before, strides))
+    walk = {"sizes": source, "from_strides": strides_of(source), "to_strides": strides}
+    t.add("Copy", [t.of(node.inputs[0])], None, into=around, **walk, from_place=0, to_place=place)
+    return [around]
+
+
+def _about_shape(t: Translation, node: PlanNode) -> list[int]:
+    """What is known of a shape is part of the code."""
+    dtype, dims = result_of(node)
+    source = static_dims(node, node.inputs[0].dims)
+    numbers = {"Shape": source, "Size": (math.prod(source),), "Rank": (len(source),)}[node.type]
+    return [t.builder.constant(dtype, dims, numbers)]
+
+
+MOVEMENTS: dict[str, Callable[[Translation, PlanNode], list[int]]] = {
+    **dict.fromkeys(
+        ("Identity", "StopGradient", "PreventGradient", "Reshape", "ExpandDims", "Squeeze"), _view
+    ),
+    **dict.fromkeys(("BroadcastTo", "Fill"), _broadcast_to),
+    **dict.fromkeys(("Gather", "GatherV2"), _gather),
+    **dict.fromkeys(("Concat", "ConcatV2"), _concat),
+    **dict.fromkeys(("Split", "SplitV"), _split),
+    **dict.fromkeys(("Pad", "PadV2"), _padded),
+    **dict.fromkeys(("Shape", "Size", "Rank"), _about_shape),
+    "Pack": _pack,
+    "ReverseV2": _reverse,
+    "Slice": _slice,
+    "StridedSlice": _strided_slice,
+    "Tile": _tile,
+    "Transpose": _transpose,
+    "Unpack": _unpack,
+}
+"""Nodes that move elements."""

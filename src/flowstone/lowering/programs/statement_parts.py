@@ -1,0 +1,118 @@
+"""What translating nodes to statements has in common: shapes and types that programs have, and copies."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from flowstone.framework.shape import Dims
+from flowstone.framework.subgraph import PlanNode, PlanOutput
+from flowstone.native.emitter import KINDS
+
+if TYPE_CHECKING:
+    from flowstone.lowering.programs.translation import Translation
+
+__all__ = [
+    "Untranslatable",
+    "broadcast",
+    "constant_input",
+    "copy",
+    "kind_of",
+    "places_of",
+    "result_of",
+    "static_dims",
+    "strides_of",
+    "walk_of",
+]
+
+MOST_ELEMENTS = 16_384  # of a value
+
+
+class Untranslatable(Exception):
+    """The node cannot be part of a program."""
+
+    def __init__(self, node: PlanNode, reason: str) -> None:
+        super().__init__(reason)
+        self.node, self.reason = node, reason
+
+
+def static_dims(node: PlanNode, dims: Dims) -> tuple[int, ...]:
+    """The shape, which must be known and small."""
+    if dims is None or any(n is None for n in dims):
+        raise Untranslatable(node, "a shape is not known before the step")
+    found = tuple([n for n in dims if n is not None])
+    if not 0 < math.prod(found) <= MOST_ELEMENTS:
+        raise Untranslatable(node, "an array is empty or large")
+    return found
+
+
+def kind_of(node: PlanNode, x: PlanOutput) -> str:
+    """The name of a type that programs have."""
+    name = x.dtype.base_dtype.name
+    if name not in KINDS:
+        raise Untranslatable(node, f"there are no {x.dtype.name} in machine code")
+    return name
+
+
+def result_of(node: PlanNode, i: int = 0) -> tuple[str, tuple[int, ...]]:
+    """The type and shape of an output."""
+    return kind_of(node, node.outputs[i]), static_dims(node, node.outputs[i].dims)
+
+
+def constant_input(node: PlanNode, i: int) -> np.ndarray[Any, Any]:
+    """An input that is part of the code."""
+    found = node.constant(i)
+    if found is None:
+        raise Untranslatable(node, "an argument is not known before the step")
+    return found
+
+
+def broadcast(t: Translation, node: PlanNode, x: int, dims: tuple[int, ...]) -> int:
+    """The value with as many elements as the shape, or one."""
+    value = t.builder.values[x]
+    if value.size in (1, math.prod(dims)):
+        return x
+    try:
+        places = np.broadcast_to(np.arange(value.size).reshape(value.dims), dims)
+    except ValueError:
+        raise Untranslatable(node, "its shapes do not fit each other") from None
+    return copy(t, node, x, places)
+
+
+def copy(t: Translation, node: PlanNode, x: int, places: np.ndarray[Any, Any]) -> int:
+    """The elements of a value at these places, made where the value is made."""
+    sizes, strides, first = walk_of(node, places)
+    dims = tuple(places.shape)
+    return t.moved(x, dims, sizes=sizes, from_strides=strides, from_place=first)
+
+
+def walk_of(node: PlanNode, places: np.ndarray[Any, Any]) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+    """Places as a walk with steps of one length along each dimension."""
+    first = int(places.flat[0])
+    sizes, strides = [], []
+    for axis, size in enumerate(places.shape):
+        step = int(places.take(1, axis).flat[0]) - first if size > 1 else 0
+        sizes.append(size)
+        strides.append(step)
+    walked = np.full(places.shape, first)
+    for axis, (size, step) in enumerate(zip(sizes, strides)):
+        shape = [1] * len(sizes)
+        shape[axis] = size
+        walked = walked + (np.arange(size) * step).reshape(shape)
+    if not np.array_equal(walked, places):
+        raise Untranslatable(node, "it moves elements in no regular way")
+    return tuple(sizes), tuple(strides), first
+
+
+def strides_of(dims: Sequence[int]) -> tuple[int, ...]:
+    """The steps between elements of a contiguous array."""
+    return tuple([math.prod(dims[i + 1 :]) for i in range(len(dims))])
+
+
+def places_of(node: PlanNode) -> np.ndarray[Any, Any]:
+    """The place of each element of the first input in memory."""
+    dims = static_dims(node, node.inputs[0].dims)
+    return np.arange(math.prod(dims)).reshape(dims)

@@ -1,0 +1,64 @@
+"""Kernels of programs: as those of clusters (`kernels.py`), but for loops and conditionals.
+
+The function of Python that computes a program otherwise also does so where the machine code finds that it has
+to fail, and then raises the error that names the node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from flowstone.framework import flags
+from flowstone.native import compiler
+from flowstone.native.entry_points import entry_code
+from flowstone.native.kernels import NativeKernel
+from flowstone.native.program_code import program_code
+from flowstone.native.programs import Program
+
+__all__ = ["ProgramKernel", "program_kernel", "program_source"]
+
+_NAME = "new"
+_modules: dict[Program, compiler.Module] = {}
+
+
+class ProgramKernel(NativeKernel):
+    """A function of the program's inputs, and what it becomes."""
+
+    def __init__(self, program: Program, otherwise: Callable[..., Any]) -> None:
+        super().__init__(program, self._otherwise, None)  # type: ignore[arg-type]
+        self.program, self._by_nodes = program, otherwise
+
+    def _otherwise(self, *inputs: Any) -> Any:
+        """What the machine code does not do: arguments of other layouts, failures."""
+        if self.is_compiled and not all(x.is_contiguous() for x in inputs):
+            return self._current(*[x.contiguous() for x in inputs])
+        return self._by_nodes(*inputs)
+
+    def code(self) -> int:
+        """The address of its machine code, which is compiled now if it was not."""
+        module = _modules.get(self.program)
+        if module is None:
+            # Of two threads that compile it, both use the code of the first: the other's is freed.
+            module = _modules.setdefault(
+                self.program, compiler.compiled(program_source(self.program), [_NAME])
+            )
+        return module.address(_NAME)
+
+
+def program_kernel(program: Program, otherwise: Callable[..., Any]) -> ProgramKernel:
+    """A function of Python that computes the program."""
+    kernel = ProgramKernel(program, otherwise)
+    if flags.NATIVE > 1:
+        kernel.compile()
+    return kernel
+
+
+def program_source(program: Program) -> str:
+    """LLVM's text of the program's function."""
+    declarations: dict[str, str] = {}
+    code = program_code(program, declarations)
+    inputs = [program.array(i) for i in range(program.inputs)]
+    outputs = [program.array(i) for i in program.outputs]
+    entry = entry_code(_NAME, inputs, outputs, None, program.has_loops, declarations, may_fail=True)
+    return "\n".join([*declarations.values(), code, entry])

@@ -1,0 +1,76 @@
+"""Stacks and arrays of programs: each operation on them, in a loop."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flowstone as tf
+from flowstone.framework.operation import F
+from flowstone.lowering.programs.container_statements import CONTAINERS
+from small_loops import PROGRAMS
+from three_ways import assert_equal_three_ways, programs
+
+IN_GRADIENTS = {"StackV2", "StackPushV2", "StackPopV2", "TensorArrayGradV3"}
+
+
+def doubled(array: Any, x: Any) -> Any:
+    """An array whose elements a loop reads, and another that it writes."""
+    made = tf.TensorArray(tf.float32, array.size())
+    return tf.while_loop(
+        lambda i, _: i < array.size(), lambda i, t: (i + 1, t.write(i, array.read(i) * 2.0 + x)), [0, made]
+    )[1]
+
+
+def whole() -> tuple[Any, Any]:
+    """A graph with every operation on arrays, forward and backward."""
+    x = tf.placeholder(tf.float32, [5, 2])
+    array = tf.TensorArray(tf.float32, 5).unstack(x)
+    result = doubled(array, x[0])
+    y = result.stack()
+    picked = doubled(tf.TensorArray(tf.float32, 5, clear_after_read=False).unstack(y), x[1]).gather([3, 0])
+    size = F.TensorArraySizeV3(result.handle, result.flow)
+    return [y, picked, size, tf.gradients(picked, x)[0]], {x: np.random.RandomState(0).rand(5, 2)}
+
+
+def test_arrays_and_stacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    fetches, feed = whole()
+    assert_equal_three_ways(monkeypatch, fetches, feed)
+
+
+def test_the_cases_have_every_operation() -> None:
+    with tf.Graph().as_default() as graph:
+        fetches, feed = whole()
+        array = tf.TensorArray(tf.float32, 2)
+        closed = array.close()
+        used = {each.type for each in graph.get_operations()}
+    assert set(CONTAINERS) <= used | IN_GRADIENTS, set(CONTAINERS) - used
+    assert used >= IN_GRADIENTS
+    assert closed.type in CONTAINERS and fetches and feed
+
+
+def test_what_is_read_twice_is_added_to_in_gradients(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = tf.placeholder(tf.float32, [3])
+    array = tf.TensorArray(tf.float32, 3, clear_after_read=False).unstack(x)
+    y = tf.while_loop(lambda i, _: i < 6, lambda i, a: (i + 1, a * 0.5 + array.read(i % 3)), [0, 0.0])[1]
+    assert_equal_three_ways(monkeypatch, [y, tf.gradients(y, x)[0]], {x: [1.0, 2.0, 3.0]})
+
+
+def test_elements_of_one_array_are_of_one_shape() -> None:
+    x = tf.placeholder(tf.float32, [3])
+    array = tf.TensorArray(tf.float32, 3, infer_shape=False)
+    array = tf.while_loop(
+        lambda i, _: i < 1, lambda i, t: (i + 1, t.write(0, x).write(1, x[:2])), [0, array]
+    )[1]
+    found, _, log = programs([F.TensorArraySizeV3(array.handle, array.flow)], [x])
+    assert not found and "elements of a container differ" in str(log)
+
+
+def test_programs_of_containers_say_so() -> None:
+    with tf.Graph().as_default():
+        fetches, feed = PROGRAMS["an_array_that_a_loop_fills"]()
+        (program,) = programs(fetches, list(feed))[0]
+    assert {each.kind for each in program.containers} >= {"array"}
+    assert "container 0: array of float32[2]" in str(program)

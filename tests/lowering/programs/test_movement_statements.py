@@ -1,0 +1,96 @@
+"""Operations that move elements, in a loop: machine code gives what the kernels do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flowstone as tf
+from flowstone.framework.operation import F
+from flowstone.lowering.programs.movement_statements import MOVEMENTS
+from three_ways import assert_equal_three_ways, programs, repeated
+
+DIMS = (4, 3, 2)
+CASES: dict[str, Callable[[Any], list[Any]]] = {
+    "BroadcastTo": lambda x: [F.BroadcastTo(x, [5, 4, 3, 2]), F.BroadcastTo(x[:, :1], [4, 6, 2])],
+    "Concat": lambda x: [F.Concat(1, [x, x * 2.0, x[:, :1]])],
+    "ConcatV2": lambda x: [tf.concat([x, -x], axis) for axis in (0, 1, -1)],
+    "ExpandDims": lambda x: [tf.expand_dims(x, axis) + 1.0 for axis in (0, 2, -1)],
+    "Fill": lambda x: [tf.fill([2, 5], x[1, 1, 1])],
+    "Gather": lambda x: [F.Gather(x, 2)],
+    "GatherV2": lambda x: [tf.gather(x, 3)],
+    "Identity": lambda x: [tf.identity(x) + 1.0],
+    "Pack": lambda x: [tf.stack([x, x + 1.0, -x], axis) for axis in (0, 1, 3)],
+    "Pad": lambda x: [tf.pad(x, [[1, 2], [0, 0], [3, 1]])],
+    "PadV2": lambda x: [tf.pad(x, [[0, 1], [2, 0], [0, 0]], constant_values=7.0)],
+    "PreventGradient": lambda x: [F.PreventGradient(x) + 1.0],
+    "Rank": lambda x: [F.Rank(x)],
+    "Reshape": lambda x: [tf.reshape(x, [6, 4]) + 1.0, tf.reshape(x, [-1]) * 2.0],
+    "ReverseV2": lambda x: [tf.reverse(x, [0]), tf.reverse(x, [1, 2])],
+    "Shape": lambda x: [F.Shape(x)],
+    "Size": lambda x: [F.Size(x)],
+    "Slice": lambda x: [tf.slice(x, [1, 0, 1], [2, 3, 1]), tf.slice(x, [0, 1, 0], [4, -1, 2])],
+    "Split": lambda x: [*tf.split(x, 2), *tf.split(x, 3, axis=1)],
+    "SplitV": lambda x: [*tf.split(x, [1, 3]), *tf.split(x, [2, 1], axis=1)],
+    "Squeeze": lambda x: [tf.squeeze(x[:, :1], 1) + 1.0],
+    "StopGradient": lambda x: [tf.stop_gradient(x) + 1.0],
+    "StridedSlice": lambda x: [x[1:3], x[::-1, 1], x[..., tf.newaxis, 0], x[-1], x[:, ::2], x[1, 1, 1]],
+    "Tile": lambda x: [tf.tile(x, [2, 1, 1]), tf.tile(x, [1, 3, 2])],
+    "Transpose": lambda x: [tf.transpose(x), tf.transpose(x, [0, 2, 1])],
+    "Unpack": lambda x: [*tf.unstack(x), *tf.unstack(x, axis=1)],
+}
+
+
+def test_every_operation_has_a_case() -> None:
+    assert set(CASES) == set(MOVEMENTS)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_movements(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    x = tf.placeholder(tf.float32, DIMS)
+    results = repeated(CASES[name], x)
+    assert_equal_three_ways(monkeypatch, results, {x: np.random.RandomState(0).rand(*DIMS)})
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.int32, np.uint8, np.bool_], ids=lambda x: x.__name__)
+def test_types(dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    x = tf.placeholder(dtype, DIMS)
+    results = repeated(lambda y: [tf.transpose(y), y[1:, ::2], tf.concat([y, y], 1), tf.stack([y, y], 2)], x)
+    assert_equal_three_ways(
+        monkeypatch, results, {x: np.random.RandomState(0).randint(0, 2, DIMS).astype(dtype)}
+    )
+
+
+def test_rows_by_an_index_that_a_loop_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = tf.placeholder(tf.float32, DIMS)
+    first = [0, tf.zeros(DIMS[1:]), tf.zeros(DIMS[1:])]
+    results = tf.while_loop(
+        lambda i, *_: i < 4, lambda i, a, b: (i + 1, a * 2.0 + x[i], b + tf.gather(x, i) * x[-i - 1]), first
+    )
+    assert_equal_three_ways(monkeypatch, list(results), {x: np.random.RandomState(0).rand(*DIMS)})
+
+
+@pytest.mark.parametrize("row", ["x[i]", "gather"])
+def test_a_row_outside_of_its_array(row: str) -> None:
+    x, n = tf.placeholder(tf.float32, DIMS), tf.placeholder(tf.int32, [])
+    last = tf.while_loop(
+        lambda i, _: i < n,
+        lambda i, a: (i + 1, a + (x[i] if row == "x[i]" else tf.gather(x, i))),
+        [0, tf.zeros(DIMS[1:])],
+    )[1]
+    value = np.ones(DIMS, np.float32)
+    with tf.Session() as session:
+        assert "_Program(" in session.explain(last, {x: value, n: 4})
+        assert session.run(last, {x: value, n: 4}).max() == 4.0
+        with pytest.raises(tf.errors.InvalidArgumentError, match="4"):
+            session.run(last, {x: value, n: 5})
+        assert session.run(last, {x: value, n: 2}).max() == 2.0
+
+
+def test_a_slice_from_where_nobody_knows() -> None:
+    x, i = tf.placeholder(tf.float32, DIMS), tf.placeholder(tf.int32, [3])
+    found, _, log = programs(repeated(lambda y: [tf.slice(y, i, [1, 1, 1])], x), [x, i])
+    assert not found and "an argument is not known before the step" in str(log)

@@ -1,0 +1,177 @@
+"""Loops and conditionals as machine code: what is joined, what stays and why, and equal results."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flowstone as tf
+from flowstone.framework import flags
+from small_loops import PROGRAMS
+from three_ways import assert_equal_three_ways, programs, steps
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_has_the_values_of_its_nodes(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with tf.Graph().as_default():
+        tf.set_random_seed(1)
+        fetches, feed = PROGRAMS[name]()
+        fetches = fetches if isinstance(fetches, list) else [fetches]
+        assert_equal_three_ways(monkeypatch, fetches, feed, tf.global_variables_initializer())
+
+
+def test_the_graph_of_a_branch_before_and_after() -> None:
+    x = tf.placeholder(tf.float32, [3], name="x")
+    p = tf.placeholder(tf.bool, [], name="p")
+    y = tf.cond(p, lambda: x * 2.0, lambda: x + 1.0, name="c") - x
+    _, text, log = programs([y], [x, p])
+    assert text.splitlines() == [
+        "%0 = _Arg() index=0 : float32[3]  # x",
+        "%1 = _Arg() index=1 : bool[]  # p",
+        "%2 = _Program(%1, %0) Tout=[tf.float32] operations='Mul+AddV2+Set+Set+Sub' : float32[3]  # sub",
+        "return %2",
+    ]
+    assert log == [("join_programs", "sub", "12 nodes, 0 loops and 1 merges of branches as machine code")]
+
+
+def test_what_has_no_loop_and_no_branch_stays() -> None:
+    x = tf.placeholder(tf.float32, [3])
+    z = tf.while_loop(lambda a: tf.reduce_sum(a) < 9.0, lambda a: a * 2.0, [x])
+    far = tf.exp(tf.placeholder(tf.float32, [3], name="far"))
+    found, text, _ = programs([z, far], [x, far.op.inputs[0]])
+    assert len(found) == 1
+    assert "Exp(" in text
+
+
+def test_two_loops_on_both_sides_of_what_cannot_be_compiled() -> None:
+    x = tf.placeholder(tf.float32, [3])
+    y = tf.while_loop(lambda a: tf.reduce_sum(a) < 9.0, lambda a: a * 2.0, [x])
+    y = tf.py_func(lambda a: a + 1.0, [y], tf.float32)
+    y.set_shape([3])
+    z = tf.while_loop(lambda a: tf.reduce_sum(a) < 90.0, lambda a: a * 2.0, [y])
+    fetches, feed = [z], {x: np.ones(3, np.float32)}
+    found, text, _ = programs(fetches, [x])
+    assert len(found) == 2 and "PyFunc(" in text
+    assert steps(fetches, feed)[0][0].tolist() == [40.0, 40.0, 40.0]
+
+
+def test_a_loop_that_reads_a_variable_before_it_is_assigned() -> None:
+    v = tf.Variable(1.0, use_resource=True)
+    before = v.read_value()
+    with tf.control_dependencies([before]):
+        assign = v.assign_add(1.0)
+    with tf.control_dependencies([assign]):
+        after = v.read_value()
+    y = tf.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, a * before), [0, after])[1]
+    found, plan = steps([y], {}, tf.global_variables_initializer(), runs=3)
+    assert found == [2.0, 24.0, 108.0]  # 2·1, 3·2³, 4·3³
+    assert "_Program(" in plan
+
+
+# ---- what stays, and why
+
+
+def stays(fetches: Any, feeds: Any) -> str:
+    """Why the only loop of a graph is not compiled."""
+    found, text, log = programs(fetches, feeds)
+    assert not found and ("Enter(" in text or "Merge(" in text)
+    return "; ".join(reason for _, _, reason in log)
+
+
+def test_a_loop_with_an_operation_that_machine_code_does_not_have() -> None:
+    y = tf.while_loop(lambda a: a < 9.0, lambda a: a + tf.random_uniform([]), [tf.constant(0.0)])
+    assert stays([y], []) == "not compiled: machine code has no RandomUniform"
+
+
+def test_a_loop_on_large_arrays() -> None:
+    x = tf.placeholder(tf.float32, [200, 200])
+    y = tf.while_loop(lambda a: tf.reduce_sum(a) < 9.0, lambda a: a * 2.0, [x])
+    assert "an array is empty or large" in stays([y], [x])
+
+
+def test_a_loop_with_large_products() -> None:
+    x = tf.placeholder(tf.float32, [100, 100])
+    y = tf.while_loop(lambda a: tf.reduce_sum(a) < 9.0, lambda a: tf.matmul(a, a), [x])
+    assert "the product is large" in stays([y], [x])
+
+
+def test_a_loop_on_a_shape_that_is_not_known() -> None:
+    x = tf.placeholder(tf.float32, [None])
+    y = tf.while_loop(lambda a: tf.reduce_sum(a) < 9.0, lambda a: a * 2.0, [x])
+    assert "a shape is not known before the step" in stays([y], [x])
+
+
+def test_a_loop_on_strings() -> None:
+    x = tf.placeholder(tf.string, [])
+    y = tf.while_loop(lambda i, a: i < 2, lambda i, a: (i + 1, tf.identity(a)), [0, x])[1]
+    assert "string" in stays([y], [x])
+
+
+def test_an_array_that_grows() -> None:
+    x = tf.placeholder(tf.float32, [2])
+    array = tf.TensorArray(tf.float32, 0, dynamic_size=True)
+    _, array = tf.while_loop(lambda i, _: i < 3, lambda i, t: (i + 1, t.write(i, x)), [0, array])
+    assert "TensorArray" in stays([array.stack()], [x])
+
+
+def test_it_can_be_turned_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = tf.placeholder(tf.float32, [3])
+    y = tf.while_loop(lambda a: tf.reduce_sum(a) < 9.0, lambda a: a * 2.0, [x])
+    monkeypatch.setattr(flags, "DISABLED_PASSES", flags.DISABLED_PASSES | {"join_programs"})
+    found, plan = steps([y], {x: [1.0, 1.0, 1.0]})
+    assert found[0].tolist() == [4.0, 4.0, 4.0]
+    assert "_Program(" not in plan
+
+
+# ---- errors and time limits
+
+
+def test_errors_name_the_node_and_the_session_stays_usable() -> None:
+    n = tf.placeholder(tf.int32, [])
+    y = tf.while_loop(lambda i: i < 3, lambda i: i + 6 // n, [0], name="w")
+    with tf.Session() as session:
+        assert "_Program(" in session.explain(y, {n: 3})
+        assert session.run(y, {n: 3}) == 4
+        with pytest.raises(
+            tf.errors.InvalidArgumentError, match=r"(?i)division by zero.*\n.*node w/floordiv"
+        ):
+            session.run(y, {n: 0})
+        assert session.run(y, {n: 6}) == 3
+
+
+def test_an_index_outside_of_an_array() -> None:
+    n = tf.placeholder(tf.int32, [])
+    array = tf.TensorArray(tf.float32, 4, clear_after_read=False)
+    _, array = tf.while_loop(
+        lambda i, _: i < n, lambda i, t: (i + 1, t.write(i, tf.to_float(i))), [0, array], name="w"
+    )
+    total = array.read(0) + array.read(3)
+    with tf.Session() as session:
+        assert "_Program(" in session.explain(total, {n: 4})
+        assert session.run(total, {n: 4}) == 3.0
+        with pytest.raises(tf.errors.InvalidArgumentError, match="index 4"):
+            session.run(total, {n: 5})
+        assert session.run(total, {n: 2}) == 0.0  # what is not written is zero, where the shape is known
+        assert session.run(total, {n: 4}) == 3.0
+
+
+def test_an_element_that_is_read_twice() -> None:
+    x = tf.placeholder(tf.float32, [])
+    array = tf.TensorArray(tf.float32, 2)
+    _, array = tf.while_loop(lambda i, _: i < 2, lambda i, t: (i + 1, t.write(i, x)), [0, array])
+    first = array.read(0)
+    with tf.control_dependencies([first]):
+        second = array.read(0)
+    with tf.Session() as session:
+        assert "_Program(" in session.explain([first, second], {x: 1.0})
+        with pytest.raises(tf.errors.InvalidArgumentError, match="clear_after_read"):
+            session.run([first, second], {x: 1.0})
+        assert session.run(first, {x: 2.0}) == 2.0
+
+
+def test_a_loop_that_does_not_end_has_a_time_limit() -> None:
+    y = tf.while_loop(lambda a: a > 0.0, lambda a: a * 1.0, [tf.placeholder_with_default(1.0, [])])
+    with tf.Session() as session, pytest.raises(tf.errors.DeadlineExceededError):
+        session.run(y, options=tf.RunOptions(timeout_in_ms=200))
