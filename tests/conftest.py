@@ -28,6 +28,7 @@ os.environ.setdefault("FLOWSTONE_NATIVE", "0")
 
 def pytest_configure(config: Any) -> None:
     config.addinivalue_line("markers", "needs_onednn: what is tested is oneDNN's, which not every torch has")
+    config.addinivalue_line("markers", "by_aten: looks at nodes and calls that clusters take the place of")
     if config.getoption("--plain-torch"):
         strip(torch)
 
@@ -45,6 +46,15 @@ def strip(module: Any) -> None:
     module.backends.mkldnn.is_available = lambda: False
     module.backends.mkl.is_available = lambda: False
     module.ops.mkldnn = types.SimpleNamespace()
+
+
+@pytest.fixture(autouse=True)
+def no_clusters(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leaves tests that are marked so to ATen, whatever ``FLOWSTONE_NATIVE`` says."""
+    if request.node.get_closest_marker("by_aten"):
+        from flowstone.framework import flags  # after `pytest_configure`
+
+        monkeypatch.setattr(flags, "NATIVE", 0)
 
 
 @pytest.fixture

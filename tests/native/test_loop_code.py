@@ -1,15 +1,26 @@
-"""The loops of a cluster as text: what is read once, masked, shared by a team."""
+"""The loops of a cluster as text: what is read and computed once, masked, kept in registers."""
 
 from __future__ import annotations
 
 from flowstone.native import host
 from flowstone.native.clusters import Array, Cluster, Step
-from flowstone.native.loop_code import loop_code
+from flowstone.native.loop_code import rows_code
 
 
-def code(*dims: int, other: tuple[int, ...] = (), team_work: float = 1e9) -> str:
+def code(*dims: int, other: tuple[int, ...] = ()) -> str:
     inputs = (Array("float32", dims), Array("float32", other))
-    return loop_code(Cluster(dims, inputs, (Step("AddV2", (0, 1), "float32"),), (2,)), team_work, {})
+    return rows_code(Cluster(dims, inputs, (Step("AddV2", (0, 1), "float32"),), (2,)), {})
+
+
+def softmax(columns: int) -> str:
+    steps = (
+        Step("Max", (0,), "float32", (("over", "row"),)),
+        Step("Sub", (0, 1), "float32"),
+        Step("Exp", (2,), "float32"),
+        Step("Sum", (3,), "float32", (("over", "row"),)),
+        Step("RealDiv", (3, 4), "float32"),
+    )
+    return rows_code(Cluster((6, columns), (Array("float32", (6, columns)),), steps, (5,), 1), {})
 
 
 def test_whole_vectors_need_no_mask() -> None:
@@ -21,12 +32,20 @@ def test_whole_vectors_need_no_mask() -> None:
 
 def test_what_is_the_same_along_a_row_is_read_outside_of_its_loop() -> None:
     everywhere, by_row = code(3, 64), code(3, 64, other=(3, 1))
-    assert everywhere.index("%e1_m = load") < everywhere.index("row:")
-    assert by_row.index("inside:") < by_row.index("%w1_m = load") < by_row.index("column:")
+    assert everywhere.index("load float, ptr %p1") < everywhere.index("row:")
+    assert by_row.index("inside:") < by_row.index("load float, ptr %b1") < by_row.index("column:")
 
 
-def test_a_team_shares_rows_or_columns() -> None:
-    assert "GOMP_parallel" not in code(64, 64, other=(64,))
-    rows, columns = code(64, 64, other=(64,), team_work=1), code(2, 5000, other=(5000,), team_work=1)
-    assert "call void @rows(ptr %a, i64 %u0, i64 %u1, i64 0, i64 64)" in rows
-    assert "call void @rows(ptr %a, i64 0, i64 2, i64 %c0, i64 %end)" in columns
+def test_an_exponential_is_kept_for_the_next_pass_of_a_long_row() -> None:
+    lanes = host.lanes()
+    text = softmax(64 * lanes)
+    assert "column2:" in text and "column3:" not in text
+    assert text.count("= alloca [") == 1 and "block1:" in text
+    assert text.count("ptr %b0, i64 %c") == 2  # of x: for Max and for Sub
+
+
+def test_a_short_row_stays_in_registers() -> None:
+    lanes = host.lanes()
+    text = softmax(2 * lanes + 1)
+    assert "column:" not in text and "= alloca [" not in text
+    assert text.count("ptr %b0, i64") == 3

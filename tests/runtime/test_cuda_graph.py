@@ -20,6 +20,9 @@ from tape import Tape
 GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU: captures its kernels")
 
 
+pytestmark = pytest.mark.by_aten  # on a GPU, graphs have no clusters
+
+
 @pytest.fixture(autouse=True)
 def graph() -> Iterator[tf.Graph]:
     with tf.Graph().as_default() as graph:

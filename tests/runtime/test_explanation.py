@@ -24,6 +24,7 @@ def graph():
         yield g
 
 
+@pytest.mark.by_aten
 def test_a_session_explains_without_a_step_unless_asked_to_measure() -> None:
     v = tf.Variable(0.0, name="v")
     x = tf.placeholder(tf.float32, [None, 4], name="x")

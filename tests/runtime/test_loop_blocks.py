@@ -22,6 +22,7 @@ def source(fetches: Any, feed: Any) -> tuple[str, Any]:
         return s.explain(fetches, feed).split("\n\n")[-1], s.run(fetches, feed)
 
 
+@pytest.mark.by_aten
 def test_a_loop_is_a_while() -> None:
     x = tf.placeholder(tf.float32, [2])
     _, y = tf.while_loop(lambda i, _: i < 3, lambda i, y: (i + 1, tf.sin(y)), [0, x])

@@ -73,6 +73,7 @@ def test_integers_wrap_around(dtype):
         assert session.run(out[0]) == value
 
 
+@pytest.mark.by_aten
 def test_float32_is_rounded_after_every_operation():
     x = tf.placeholder(tf.float32, [])
     out = tf.while_loop(lambda a, i: i < 40, lambda a, i: (a * 1.1 - 0.3 + a, i + 1), [x, tf.constant(0)])[0]

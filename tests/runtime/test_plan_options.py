@@ -44,6 +44,7 @@ def test_another_plan_has_options_of_its_own() -> None:
     assert one == other._replace(watched=False)
 
 
+@pytest.mark.by_aten
 def test_disabled_passes_do_not_run() -> None:
     x = tf.placeholder(tf.float32, [2])
     y = tf.exp(x) + tf.exp(x)

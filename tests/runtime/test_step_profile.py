@@ -170,6 +170,7 @@ def test_what_is_fetched_is_held_to_the_end():
     assert found.memory.peak == 12000
 
 
+@pytest.mark.by_aten
 def test_variables_are_no_memory_of_the_step():
     v = tf.Variable(tf.ones([100, 100]))
     y = tf.reduce_sum(tf.square(v))
@@ -228,6 +229,7 @@ def test_an_observer_numbers_the_steps_that_it_traces():
             assert seen == expected
 
 
+@pytest.mark.by_aten
 def test_fused_nodes_count_what_they_do():
     x = tf.placeholder(tf.float32, [40, 60], name="x")
     labels = tf.placeholder(tf.float32, [40, 10], name="labels")

@@ -71,6 +71,7 @@ def test_outputs_are_described_and_memory_is_counted_once():
     assert [dim.size for dim in found["words"].output[0].tensor_description.shape.dim] == [3]
 
 
+@pytest.mark.by_aten
 def test_what_overwrites_its_input_takes_no_memory():
     x = tf.placeholder(tf.float32, [64], name="x")
     y = tf.negative(tf.exp(x, name="e"), name="n")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import torch
 
 import flowstone as tf
@@ -9,6 +10,7 @@ from flowstone.runtime.traced_plans import partition_graph, start_trace, with_fe
 from flowstone.runtime.tracing import TracedStep
 
 
+@pytest.mark.by_aten
 def test_a_plan_is_traced_with_its_feeds() -> None:
     with tf.Graph().as_default() as graph, tf.Session() as session:
         x = tf.placeholder(tf.float32, [2], name="x")

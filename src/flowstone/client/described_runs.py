@@ -17,7 +17,7 @@ from flowstone.client.steps import Steps
 from flowstone.framework.graph_def_parts import extract_sub_graph
 from flowstone.framework.tensor import Tensor
 from flowstone.runtime.debug_watches import Watch, watches_of
-from flowstone.runtime.explanation import machine_text, profile_text
+from flowstone.runtime.explanation import machine_text, measured_text
 from flowstone.runtime.explanation_summary import summary_text
 from flowstone.runtime.plan import Plan
 from flowstone.runtime.traced_plans import start_trace
@@ -129,7 +129,8 @@ class DescribedRuns:
         explanation = kind.explanation()
         measured = explanation.profile
         assert measured is not None
-        return "\n\n".join([summary_text([explanation]), profile_text(measured), machine_text([measured])])
+        blocks = [summary_text([explanation]), measured_text(explanation), machine_text([measured])]
+        return "\n\n".join(blocks)
 
     def _measured_runner(self, structure: FetchStructure, feeds: list[Tensor]) -> Callable[..., Any]:
         measurements = self._planner.measurements

@@ -99,6 +99,11 @@ class Profile(NamedTuple):
     team_together: int = 6_000_000
     element_cost: float = 6  # of an element-wise operation, in multiplications of a product
 
+    # Machine code. Work is in additions of an element.
+    native_team: int = 200_000  # work from which a team of threads shares a cluster's loops
+    native_unlocked: int = 1_000_000  # work during which other threads of Python may run
+    native_reduction: int = 1 << 16  # elements up to which a reduction alone is faster than ATen's
+
 
 # torch's own linear layers keep weights column by column, and so do these.
 ARM = Profile("arm", narrow_columns=32)

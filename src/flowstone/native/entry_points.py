@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from flowstone.native import host
-from flowstone.native.clusters import Array
+from flowstone.native.clusters import OPEN, Array, Result
 
 __all__ = ["DECLARATIONS", "TYPE_CODES", "builtin", "entry_code"]
 
@@ -35,6 +35,8 @@ DECLARATIONS = {
     "aoti_torch_get_data_ptr": "declare i32 @aoti_torch_get_data_ptr(ptr, ptr)",
     "aoti_torch_get_numel": "declare i32 @aoti_torch_get_numel(ptr, ptr)",
     "aoti_torch_get_dtype": "declare i32 @aoti_torch_get_dtype(ptr, ptr)",
+    "aoti_torch_get_sizes": "declare i32 @aoti_torch_get_sizes(ptr, ptr)",
+    "aoti_torch_get_strides": "declare i32 @aoti_torch_get_strides(ptr, ptr)",
     "aoti_torch_is_contiguous": "declare i32 @aoti_torch_is_contiguous(ptr, ptr)",
     "aoti_torch_empty_strided": "declare i32 @aoti_torch_empty_strided(i64, ptr, ptr, i32, i32, i32, ptr)",
     "aoti_torch_delete_tensor_object": "declare i32 @aoti_torch_delete_tensor_object(ptr)",
@@ -52,25 +54,31 @@ DECLARATIONS = {
 def entry_code(
     name: str,
     inputs: Sequence[Array],
-    outputs: Sequence[Array],
+    outputs: Sequence[Array | Result],
     overwritten: int | None,
     frees_lock: bool,
     declarations: dict[str, str],
+    checks: bool = False,
     may_fail: bool = False,
 ) -> str:
     """The text of the function `name`, which calls ``run`` with the addresses of the inputs and outputs.
 
     `overwritten`: the input that is also the first output, if there is one. `frees_lock`: other threads of
-    Python may run meanwhile. `may_fail`: ``run`` returns 0, or 1 to have the other function do the work, or 2
-    if it has set an exception.
+    Python may run meanwhile. `checks`: only if ``within`` of the inputs' addresses is true. `may_fail`:
+    ``run`` returns 0, or 1 to have the other function do the work, or 2 if it has set an exception.
     """
     declarations.update(DECLARATIONS)
-    writer = _Entry(name, len(inputs), outputs, overwritten)
+    outputs = [Result(*each) for each in outputs]
+    writer = _Entry(name, inputs, outputs, overwritten)
     for i, array in enumerate(inputs):
         writer.take(i, array)
-    for i, array in enumerate(outputs):
+    writer.note_size()
+    if checks:
+        writer.lines.append(" %within = call i1 @within(ptr %a)")
+        writer.unless("%within")
+    for i, result in enumerate(outputs):
         if i or overwritten is None:
-            writer.make(i, array)
+            writer.make(i, result)
     writer.run(frees_lock, may_fail)
     writer.give()
     if may_fail:
@@ -82,22 +90,30 @@ def entry_code(
 
 
 class _Entry:
-    def __init__(self, name: str, count: int, outputs: Sequence[Array], overwritten: int | None) -> None:
-        self.name, self.count, self.outputs, self.overwritten = name, count, outputs, overwritten
+    def __init__(
+        self, name: str, inputs: Sequence[Array], outputs: Sequence[Result], overwritten: int | None
+    ) -> None:
+        self.name, self.count, self.outputs, self.overwritten = name, len(inputs), outputs, overwritten
+        self.pitched = [i for i, array in enumerate(inputs) if array.pitched]
         self.lines = [
-            f" %a = alloca [{count + len(outputs)} x ptr]",
+            f" %a = alloca [{len(inputs) + len(outputs) + len(self.pitched) + 1} x ptr]",
             " %long = alloca i64",
             " %short = alloca i32",
             " %flag = alloca i8",
+            " %list = alloca ptr",
             *[f" %h{i} = alloca ptr" for i in range(len(outputs))],
+            *[f" %l{i} = alloca [{len(each.dims)} x i64]" for i, each in enumerate(outputs)],
         ]
         self.blocks = 0
+        self.size = ""  # the name of the open size
 
     def constants(self) -> str:
         """The sizes and strides of the outputs."""
         lines = []
         for i, array in enumerate(self.outputs):
             strides = [math.prod(array.dims[j + 1 :]) for j in range(len(array.dims))]
+            if array.transposed:
+                strides = [1, array.dims[0]]
             for word, numbers in (("sizes", array.dims), ("strides", strides)):
                 content = ", ".join([f"i64 {number}" for number in numbers])
                 lines.append(f"@{self.name}_{word}{i} = internal constant [{len(numbers)} x i64] [{content}]")
@@ -118,14 +134,65 @@ class _Entry:
         add(f" %is{i} = icmp eq ptr %z{i}, @flowstone_tensor_type")
         self.unless(f"%is{i}")
         add(f" %w{i} = getelementptr i8, ptr %o{i}, i64 {host.HANDLE_OFFSET}")
-        self.compare(i, "n", "aoti_torch_get_numel", "%long", "i64", math.prod(array.dims))
+        self.compare(i, "n", "aoti_torch_get_numel", "%long", "i64", self.elements(i, array.dims))
         self.compare(i, "t", "aoti_torch_get_dtype", "%short", "i32", TYPE_CODES[array.dtype])
-        if math.prod(array.dims) > 1:
+        if array.pitched:
+            self.take_pitch(i, array.dims)
+        elif math.prod(array.dims) not in (0, 1):
             self.compare(i, "c", "aoti_torch_is_contiguous", "%flag", "i8", 1)
         add(f" %d{i} = getelementptr ptr, ptr %a, i64 {i}")
         add(f" %x{i} = call i32 @aoti_torch_get_data_ptr(ptr %w{i}, ptr %d{i})")
 
-    def compare(self, i: int, letter: str, function: str, place: str, kind: str, expected: int) -> None:
+    def elements(self, i: int, dims: tuple[int, ...]) -> str:
+        """How many elements argument i is to have; the first open one tells the open size."""
+        count = abs(math.prod(dims))
+        if dims[:1] != (OPEN,):
+            return str(count)
+        if not self.size:
+            self.lines += [
+                f" %zs{i} = call i32 @aoti_torch_get_sizes(ptr %w{i}, ptr %list)",
+                f" %zp{i} = load ptr, ptr %list",
+                f" %size = load i64, ptr %zp{i}",
+                " %some = icmp sgt i64 %size, 0",
+            ]
+            self.size = "%size"
+            self.unless("%some")
+        self.lines.append(f" %zn{i} = mul i64 %size, {count}")
+        return f"%zn{i}"
+
+    def note_size(self) -> None:
+        """Puts the open size where the loops find it."""
+        if self.size:
+            place = self.count + len(self.outputs) + len(self.pitched)
+            self.lines.append(f" %zd = getelementptr i64, ptr %a, i64 {place}")
+            self.lines.append(f" store i64 {self.size}, ptr %zd")
+
+    def take_pitch(self, i: int, dims: tuple[int, ...]) -> None:
+        """Checks that an argument's rows are whole and equally far from each other; notes how far."""
+        self.lines.append(f" %sx{i} = call i32 @aoti_torch_get_strides(ptr %w{i}, ptr %list)")
+        self.lines.append(f" %st{i} = load ptr, ptr %list")
+        place = self.count + len(self.outputs) + self.pitched.index(i)
+        known, size = "", 1
+        for axis in range(len(dims) - 1, -1, -1):
+            if dims[axis] == 1 and axis < len(dims) - 1:
+                continue
+            n = f"{i}_{axis}"
+            self.lines.append(f" %sa{n} = getelementptr i64, ptr %st{i}, i64 {axis}")
+            self.lines.append(f" %sv{n} = load i64, ptr %sa{n}")
+            if axis == len(dims) - 1:
+                self.lines.append(f" %sq{n} = icmp eq i64 %sv{n}, 1")
+            elif not known:
+                known, size = f"%sv{n}", dims[axis]
+                self.lines.append(f" %pd{i} = getelementptr i64, ptr %a, i64 {place}")
+                self.lines.append(f" store i64 {known}, ptr %pd{i}")
+                continue
+            else:
+                self.lines.append(f" %sm{n} = mul i64 {known}, {size}")
+                self.lines.append(f" %sq{n} = icmp eq i64 %sv{n}, %sm{n}")
+                size *= dims[axis]
+            self.unless(f"%sq{n}")
+
+    def compare(self, i: int, letter: str, function: str, place: str, kind: str, expected: int | str) -> None:
         """Checks that what a function says of argument i is what is expected."""
         self.lines += [
             f" %{letter}e{i} = call i32 @{function}(ptr %w{i}, ptr {place})",
@@ -134,10 +201,16 @@ class _Entry:
         ]
         self.unless(f"%{letter}q{i}")
 
-    def make(self, i: int, array: Array) -> None:
+    def make(self, i: int, array: Result) -> None:
         """Makes a new tensor, and notes its address."""
+        sizes = f"@{self.name}_sizes{i}"
+        if array.dims[:1] == (OPEN,):
+            sizes = f"%l{i}"
+            for axis, n in enumerate((self.size, *array.dims[1:])):
+                self.lines.append(f" %la{i}_{axis} = getelementptr i64, ptr %l{i}, i64 {axis}")
+                self.lines.append(f" store i64 {n}, ptr %la{i}_{axis}")
         self.lines += [
-            f" %me{i} = call i32 @aoti_torch_empty_strided(i64 {len(array.dims)}, ptr @{self.name}_sizes{i}, "
+            f" %me{i} = call i32 @aoti_torch_empty_strided(i64 {len(array.dims)}, ptr {sizes}, "
             f"ptr @{self.name}_strides{i}, i32 {TYPE_CODES[array.dtype]}, i32 {_CPU}, i32 -1, ptr %h{i})",
             f" %mq{i} = icmp eq i32 %me{i}, 0",
         ]

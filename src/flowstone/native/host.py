@@ -30,6 +30,7 @@ _NEEDED = (
     "aoti_torch_get_numel",
     "aoti_torch_get_dtype",
     "aoti_torch_is_contiguous",
+    "aoti_torch_get_sizes",
     "aoti_torch_get_strides",
     "aoti_torch_empty_strided",
     "aoti_torch_delete_tensor_object",

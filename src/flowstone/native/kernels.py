@@ -4,7 +4,9 @@
 function of Python that computes the cluster by ATen's operations, until a plan has used it a second time and
 a thread of its own has compiled the code. Then the built-in function itself is put into the globals of the
 generated code (`NativeKernel.replace_in`), so that no step asks which of the two it is. Equal clusters are
-compiled once a process. ``FLOWSTONE_NATIVE=2`` compiles at plan time, 0 never.
+compiled once a process. Arguments whose rows lie apart in memory, as pieces of a split do, have other code
+compiled when they first come; those of other layouts are copied. ``FLOWSTONE_NATIVE=2`` compiles at plan
+time, 0 never.
 """
 
 from __future__ import annotations
@@ -17,16 +19,16 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from flowstone.framework import flags
-from flowstone.native import compiler, host
+from flowstone.framework import flags, machine
+from flowstone.native import compiler, host, layouts
 from flowstone.native.clusters import Array, Cluster
 from flowstone.native.entry_points import builtin, entry_code
-from flowstone.native.loop_code import loop_code
+from flowstone.native.schedules import schedule_of
+from flowstone.native.team_code import loop_code, within_code
 
 __all__ = ["NativeKernel", "is_on", "kernel_of", "overwritable", "source_of", "wait_until_compiled"]
 
-_TEAM_WORK = 200_000.0  # additions from which waking a team of threads pays
-_LOCK_WORK = 1_000_000.0  # additions from which giving the lock to other threads of Python pays
+_MOST_LAYOUTS = 8  # of arguments that code is compiled for
 
 
 def is_on() -> bool:
@@ -42,7 +44,7 @@ class NativeKernel:
         self.__name__ = "native"
         self._current = otherwise
         self._places: list[tuple[dict[str, Any], str]] = []
-        self._calls = 0
+        self._calls = self._misfits = 0
         self._lock = threading.Lock()
 
     @property
@@ -60,24 +62,40 @@ class NativeKernel:
     def replace_in(self, names: dict[str, Any], name: str) -> None:
         """Has the machine code stand for itself under this name, from when it is there."""
         with self._lock:
+            self._places.append((names, name))
             if self.is_compiled:
                 names[name] = self._current
-            else:
-                self._places.append((names, name))
 
     def code(self) -> int:
         """The address of its machine code, which is compiled now if it was not."""
-        return _module_of(self.cluster).address(_entry_name(self.overwritten))
+        cluster = self.cluster
+        overwritten = self.overwritten if self.overwritten in overwritable(cluster) else None
+        return _module_of(cluster).address(_entry_name(overwritten))
 
     def compile(self) -> None:
         """Compiles the cluster now."""
-        compiled = builtin("native", self.code(), self.otherwise)
+        compiled = builtin("native", self.code(), self._misfit)
         with self._lock:
-            self._current = compiled
+            before, self._current = self._current, compiled
             for names, place in self._places:
-                if names.get(place) is self:
+                if names.get(place) in (self, before):
                     names[place] = compiled
-            self._places.clear()
+
+    def _misfit(self, *inputs: Any) -> Any:
+        """What the machine code calls for arguments that it is not for."""
+        if not isinstance(self.cluster, Cluster):
+            return self.otherwise(*inputs)
+        self._misfits += 1
+        if self._misfits <= _MOST_LAYOUTS:
+            other = layouts.pitched_for(self.cluster, inputs)
+            if other is not None:
+                self.cluster = other
+                if flags.NATIVE > 1:
+                    self.compile()
+                    return self._current(*inputs)
+                _compile_later(self)
+        copies = layouts.copied(self.cluster, inputs)
+        return self.otherwise(*inputs) if copies is None else self._current(*copies)
 
 
 def kernel_of(
@@ -93,9 +111,14 @@ def kernel_of(
 
 
 def overwritable(cluster: Cluster) -> list[int]:
-    """The inputs whose memory the first output may take."""
-    dtype = cluster.dtype(cluster.outputs[0])
-    return [i for i, array in enumerate(cluster.inputs) if array == Array(dtype, cluster.dims)]
+    """The inputs whose memory the first output may take: no pass reads them after it is stored."""
+    first = cluster.given()[0]
+    found = [i for i, array in enumerate(cluster.inputs) if array == Array(first.dtype, cluster.dims)]
+    if first.transposed or first.dims != cluster.dims or not found:
+        return []
+    schedule = schedule_of(cluster)
+    stored = schedule.stored_in(0)
+    return [i for i in found if schedule.last_read(i) <= stored]
 
 
 # ---- compilation
@@ -114,11 +137,14 @@ def _entry_name(overwritten: int | None) -> str:
 def source_of(cluster: Cluster) -> str:
     """LLVM's text of the cluster's functions: ``new``, and ``over0`` … that overwrite an input."""
     declarations: dict[str, str] = {}
-    outputs = [Array(cluster.dtype(i), cluster.dims) for i in cluster.outputs]
-    parts = [loop_code(cluster, _TEAM_WORK, declarations)]
+    profile = machine.current().profile
+    outputs, checks = cluster.given(), bool(cluster.bounds)
+    parts = [loop_code(cluster, profile.native_team, declarations)]
+    if checks:
+        parts.append(within_code(cluster))
     for overwritten in (None, *overwritable(cluster)):
-        name, frees_lock = _entry_name(overwritten), cluster.work >= _LOCK_WORK
-        parts.append(entry_code(name, cluster.inputs, outputs, overwritten, frees_lock, declarations))
+        name, frees_lock = _entry_name(overwritten), cluster.work >= profile.native_unlocked
+        parts.append(entry_code(name, cluster.inputs, outputs, overwritten, frees_lock, declarations, checks))
     return "\n".join([*declarations.values(), *parts])
 
 

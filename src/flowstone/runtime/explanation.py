@@ -18,12 +18,20 @@ from typing import Any, NamedTuple
 
 from flowstone.framework import machine
 from flowstone.runtime.floors import Floors
+from flowstone.runtime.native_kernels import (
+    KernelReport,
+    cluster_text,
+    kernel_record,
+    kernel_table,
+    native_kernels,
+)
 from flowstone.runtime.plan import Plan
 from flowstone.runtime.quantities import WIDTH, aligned, bytes_text, clipped, listed, time_text
 from flowstone.runtime.step_profile import MemoryProfile, NodeProfile, StepProfile
 
 _MOST_TYPES = 15
 _MOST_HELD = 5
+_MOST_TIMED = 10  # kernels of machine code
 _LONGEST_PATH = 34
 
 
@@ -88,12 +96,28 @@ def explanation_text(
     plan, measured = explanation.plan, explanation.profile
     blocks = [_head(explanation), rewrite_text(plan.subgraph.log)]
     if measured is not None:
-        blocks.append(profile_text(measured, nodes))
+        blocks.append(measured_text(explanation, nodes))
     if graph:
         blocks.append("graph after rewriting\n" + _indented(plan.graph_text))
     if code:
         blocks.append("generated code\n" + _indented(plan.program.source))
+        kernels = _kernels(explanation, 0)
+        blocks += [cluster_text([each]) + "\n\n" + _indented(each.source) for each in kernels]
     return "\n\n".join(blocks)
+
+
+def measured_text(explanation: Explanation, nodes: int = 10) -> str:
+    """Where the time and memory of a step that was measured go, and the times of machine code."""
+    assert explanation.profile is not None
+    table = kernel_table(_kernels(explanation, nodes))
+    text = profile_text(explanation.profile, nodes)
+    return f"{text}\n\n{table}" if table else text
+
+
+def _kernels(explanation: Explanation, most: int) -> list[KernelReport]:
+    """The plan's machine code; that of the first `most` kinds is timed if the step was."""
+    nodes = [node for part in explanation.plan.parts.values() for node in part.nodes]
+    return native_kernels(nodes, most if explanation.profile is not None else 0)
 
 
 def _head(explanation: Explanation) -> str:
@@ -302,6 +326,7 @@ def explanation_record(explanation: Explanation) -> dict[str, Any]:
         ],
         "graph": plan.graph_text,
         "code": plan.program.source,
+        "native_kernels": [kernel_record(each) for each in _kernels(explanation, _MOST_TIMED)],
         "profile": None if profile is None else _profile_record(profile),
     }
 

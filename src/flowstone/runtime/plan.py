@@ -34,6 +34,7 @@ from flowstone.runtime.debug_watches import insert_watches
 from flowstone.runtime.device import Device, check_requested, default_device, is_divided, needs_placement
 from flowstone.runtime.generated_code import Segment
 from flowstone.runtime.interpreter import disagreement, interpret
+from flowstone.runtime.native_kernels import cluster_text, native_kernels
 from flowstone.runtime.partitioned_program import PartitionedProgram
 from flowstone.runtime.plan_options import PlanOptions
 from flowstone.runtime.precision import with_precision
@@ -71,10 +72,14 @@ class Plan(NamedTuple):
         return {next(iter(self.placement.values()), ""): self.subgraph}
 
     def explain(self) -> str:
-        """The machine's profile, the rewrites with their reasons, the final graph and the generated code."""
+        """The machine's profile, the rewrites with their reasons, the final graph, the generated code, and
+        what machine code computes."""
         log = "\n".join(f"{name}: {node}: {reason}" for name, node, reason in self.subgraph.log)
         chosen = f"kernels by the profile {machine.current().profile.name}"
         text = f"{chosen}\n{log}\n\n{self.graph_text}\n\n{self.program.source}"
+        nodes = [node for part in self.parts.values() for node in part.nodes]
+        if clusters := native_kernels(nodes):
+            text = f"{text}\n{cluster_text(clusters)}\n"
         return text if self.captured is None else f"{text}\n{self.captured.describe()}\n"
 
     def held_bytes(self) -> int:

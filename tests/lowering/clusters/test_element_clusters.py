@@ -70,8 +70,8 @@ def test_element_wise_nodes_come_before_others_that_could_part_them(monkeypatch:
 
 
 def test_shapes_and_unknown_sizes_part_clusters() -> None:
-    x, y = fed(4, 4), fed(None, 4)
-    assert clusters([tf.reduce_sum(x * 2.0 - 1.0, 0) * 3.0 + 1.0], [x]) == ["Mul+Sub", "Mul+AddV2"]
+    x, y = fed(4, 4), fed(4, None)
+    assert clusters([tf.reduce_sum(x * 2.0 - 1.0, 0) * 3.0 + 1.0], [x]) == ["Mul+Sub+Sum", "Mul+AddV2"]
     assert clusters([y * 2.0 - 1.0], [y]) == []
 
 

@@ -66,6 +66,7 @@ def test_losses_and_gradients_agree(monkeypatch, labels, constant, weighted, fet
             np.testing.assert_allclose(got, formula, rtol=2e-6, atol=1e-7)
 
 
+@pytest.mark.by_aten
 def test_the_graph_of_a_mean_over_constant_labels() -> None:
     x = tf.placeholder(tf.float32, [2, 2], name="x")
     loss = loss_of(x, tf.constant([[1.0, 0.0], [0.0, 0.0]]))
@@ -96,6 +97,7 @@ def test_infinite_logits_and_gradients_are_as_spelled_out(monkeypatch, labels) -
     assert f"{NAME}:" in log
 
 
+@pytest.mark.by_aten
 def test_the_graph_of_fed_labels() -> None:
     x, z = tf.placeholder(tf.float32, [2, 2]), tf.placeholder(tf.float32, [2, 2])
     loss = loss_of(x, z)

@@ -26,6 +26,7 @@ def values(*dims: int) -> Any:
     return RNG.standard_normal(dims).astype("f")
 
 
+@pytest.mark.by_aten
 @pytest.mark.parametrize("reduce", [tf.reduce_mean, tf.reduce_sum])
 def test_a_batch_of_cross_entropies_becomes_its_total(reduce):
     logits, labels = tf.placeholder(tf.float32, [6, 5]), tf.placeholder(tf.float32, [6, 5])
@@ -38,6 +39,7 @@ def test_a_batch_of_cross_entropies_becomes_its_total(reduce):
     assert not {"SoftmaxCrossEntropyWithLogits", "Sum", "Mean"} & set(after)
 
 
+@pytest.mark.by_aten
 @pytest.mark.parametrize("kind", [tf.int32, tf.int64])
 @pytest.mark.parametrize("reduce", [tf.reduce_mean, tf.reduce_sum])
 def test_a_batch_of_sparse_cross_entropies_becomes_its_total(monkeypatch, reduce, kind):
@@ -209,6 +211,7 @@ def kernels(*arguments: Any, **options: Any) -> list[str]:
     return re.findall(r"(\w+)\(", code)
 
 
+@pytest.mark.by_aten
 @pytest.mark.parametrize(("rows", "classes"), [(6, 5), (300, 300)])
 @pytest.mark.parametrize("kind", LOSSES)
 def test_steps_of_losses_have_the_kernels_of_those_spelled_out(kind, rows, classes) -> None:
@@ -222,6 +225,7 @@ def test_reductions_to_a_mean_have_its_kernels(reduction) -> None:
     assert kernels("softmax_cross_entropy", False, 6, 5, reduction=reduction) == wanted
 
 
+@pytest.mark.by_aten
 def test_a_weight_costs_its_product_alone() -> None:
     wanted = kernels("softmax_cross_entropy", True, 6, 5)
     found = kernels("softmax_cross_entropy", False, 6, 5, weights=0.5)

@@ -22,6 +22,7 @@ def variable(use_resource: bool, *dims: int) -> Any:
     return tf.get_variable("v", initializer=start, use_resource=use_resource)
 
 
+@pytest.mark.by_aten
 @pytest.mark.parametrize(("rate", "negated"), [(1.0, True), (0.3, False)])
 def test_descent_of_gathered_rows(monkeypatch, rate, negated) -> None:
     v = variable(False, 6, 4)

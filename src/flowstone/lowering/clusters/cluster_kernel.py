@@ -7,36 +7,18 @@ code is not for. `operations` names the nodes' operations for readers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
-from flowstone.framework import dtypes
 from flowstone.framework.kernel import CPU, Call, Environment, Input, Kernel, Value
-from flowstone.framework.node import Node, PlanData
+from flowstone.framework.node import Node
 from flowstone.framework.operation import Shapes, op
-from flowstone.framework.subgraph import PlanNode, PlanOutput
+from flowstone.framework.subgraph import PlanNode
+from flowstone.lowering.clusters.members import Members
 from flowstone.native import kernels
-from flowstone.native.clusters import Cluster
-from flowstone.native.emitter import KINDS
+from flowstone.native.clusters import OPEN, Cluster
 
-__all__ = ["Members", "cluster_op"]
-
-
-class Members(PlanData):
-    """The `nodes` that a cluster stands for, in order; `inputs`, what they take of others; `outputs`, what
-    others take of them; and the `cluster` that they are.
-    """
-
-    __slots__ = ("cluster", "inputs", "nodes", "outputs")
-
-    def __init__(
-        self,
-        nodes: Sequence[PlanNode],
-        inputs: Sequence[PlanOutput],
-        outputs: Sequence[PlanOutput],
-        cluster: Cluster,
-    ) -> None:
-        self.nodes, self.inputs, self.outputs, self.cluster = nodes, inputs, outputs, cluster
+__all__ = ["cluster_op"]
 
 
 def _cluster_of(node: Node) -> Cluster:
@@ -62,8 +44,8 @@ cluster_op.not_differentiable()
 
 @cluster_op.infer
 def _(node: Node) -> Shapes:
-    cluster = _cluster_of(node)
-    return [cluster.dims for _ in cluster.outputs]
+    results = [each.dims for each in _cluster_of(node).given()]
+    return [tuple([None if n == OPEN else n for n in dims]) for dims in results]
 
 
 @cluster_op.kernel(CPU)
@@ -79,24 +61,38 @@ def _(node: Node, env: Environment) -> Kernel:
 
 def _by_members(members: Members, env: Environment) -> Callable[..., Any]:
     """The function of the inputs that runs the members' own kernels, one after the other."""
-    places = {x: i for i, x in enumerate(members.inputs)}
-    calls: list[tuple[Any, list[int]]] = []
-    constants: list[Any] = []
+    constants = [_value(x.op, env) for x in members.constants]
+    start = len(members.inputs) + len(constants)
+    places = {x: i for i, x in enumerate([*members.inputs, *members.constants])}
+    calls: list[tuple[Any, list[int], bool]] = []
     for node in members.nodes:
-        kernel = node.declaration.kernels[CPU](node, env)
-        calls.append((kernel, [places[x] for x in node.inputs]))
-        places[node.outputs[0]] = len(members.inputs) + len(calls) - 1
-        constants.append(kernel.value if isinstance(kernel, Value) else None)
+        is_one = len(node.outputs) == 1
+        calls.append((_function(node, env), [places[x] for x in node.inputs], is_one))
+        for i, x in enumerate(node.outputs):
+            places[x] = start + i
+        start += len(node.outputs)
     wanted = [places[x] for x in members.outputs]
 
     def run(*inputs: Any) -> Any:
-        values = list(inputs)
-        for (kernel, operands), constant in zip(calls, constants):
-            values.append(kernel(*[values[i] for i in operands]) if constant is None else constant)
+        values = [*inputs, *constants]
+        for function, operands, is_one in calls:
+            result = function(*[values[i] for i in operands])
+            values += (result,) if is_one else result
         return tuple([values[i] for i in wanted])
 
     return run
 
 
-TYPES = frozenset(dtypes.as_dtype(name) for name in KINDS)
-"""The types of arrays in clusters."""
+def _value(node: PlanNode, env: Environment) -> Any:
+    kernel = node.declaration.kernels[CPU](node, env)
+    assert isinstance(kernel, Value)
+    return kernel.value
+
+
+def _function(node: PlanNode, env: Environment) -> Callable[..., Any]:
+    """A node's kernel as a function of its inputs."""
+    kernel = node.declaration.kernels[CPU](node, env)
+    if not isinstance(kernel, Value):
+        return kernel  # type: ignore[return-value]
+    value = kernel.value
+    return lambda *inputs: value

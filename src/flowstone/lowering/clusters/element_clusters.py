@@ -1,4 +1,4 @@
-"""Clusters: element-wise nodes on one shape that feed each other become one node, one pass over memory.
+"""Clusters: element-wise nodes, reductions and programs on rows that feed each other become one node.
 
     %2 = AddV2(%0, %1) : float32[20,200]
     %3 = Tanh(%2) : float32[20,200]
@@ -8,9 +8,10 @@ becomes
 
     %3 = _Cluster(%0, %1, %2) operations='AddV2+Tanh+Mul' : float32[20,200]
 
-Nodes join while nobody else has taken what the cluster computes: then no path leads out of it and back. They
-are looked at in an order in which element-wise nodes come as early as they can. All are in one loop and one
-branch, wait for nothing, and take nothing that shares memory with a state that the step changes.
+`members.py` says which nodes are a cluster together. They join while nobody else has taken what the cluster
+computes: then no path leads out of it and back. They are looked at in an order in which element-wise nodes
+come as early as they can. All are in one loop and one branch, wait for nothing, and take nothing that shares
+memory with a state that the step changes.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import numpy as np
-
-from flowstone.framework.shape import Dims, num_elements
+from flowstone.framework import machine
+from flowstone.framework.shape import num_elements
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
-from flowstone.lowering.clusters.cluster_kernel import TYPES, Members, cluster_op
+from flowstone.lowering.clusters.cluster_kernel import cluster_op
+from flowstone.lowering.clusters.members import Members, borders, members_of
+from flowstone.lowering.clusters.node_steps import axes_of, element_of, kind_of
 from flowstone.native import kernels
-from flowstone.native.clusters import Array, Cluster, Step
-from flowstone.native.elements import ELEMENTS, suits
+from flowstone.native.elements import ELEMENTS
 from flowstone.rewriting.analyses.arrivals import arrivals, is_in_pieces
 from flowstone.rewriting.analyses.branches import Liveness
 from flowstone.rewriting.analyses.frames import NEXT_ITERATIONS, Frames
@@ -35,7 +36,6 @@ from flowstone.rewriting.patterns import remove_unneeded, substitute_in_order
 _MOST_STEPS = 64
 _MOST_ARRAYS = 24  # inputs and outputs
 _WORTH = 8  # of an operation alone, in additions: exponential functions are several times ATen's
-_POWERS = {2.0: "Square", 0.5: "Sqrt", -0.5: "Rsqrt", -1.0: "Reciprocal"}
 
 
 def join_clusters(subgraph: Subgraph) -> None:
@@ -46,22 +46,19 @@ def join_clusters(subgraph: Subgraph) -> None:
     if len(found.keys) < 1:
         return
     for order in (_eager_order(subgraph.nodes, found.keys), subgraph.nodes):
-        clusters = [each for each in found.clusters(order) if each.is_worth_it()]
+        clusters = [each for each in found.clusters(order) if found.is_worth_it(each.nodes)]
         if not clusters or _put_in(subgraph, clusters):
             break
     remove_unneeded(subgraph)
 
 
 class _Group:
-    """Nodes that may become one."""
+    """Nodes that may become one; `dims`: their shape where all are element-wise on it, else None."""
 
     def __init__(self) -> None:
         self.nodes: list[PlanNode] = []
+        self.dims: Any = None
         self.is_open = True
-
-    def is_worth_it(self) -> bool:
-        costs = [ELEMENTS[_operation(node)[0]].cost for node in self.nodes]
-        return sum(cost > 0 for cost in costs) > 1 or max(costs) >= _WORTH
 
 
 class _Finder:
@@ -69,6 +66,7 @@ class _Finder:
 
     def __init__(self, subgraph: Subgraph) -> None:
         self.fetched = set(subgraph.fetches)
+        self.place = {node: i for i, node in enumerate(subgraph.nodes)}
         self.consumers = subgraph.consumers()
         references = References(memory=True)
         changed = {state for node in subgraph.nodes for state in changed_by(node, references)}
@@ -76,19 +74,16 @@ class _Finder:
         coming = arrivals(subgraph) if is_in_pieces(subgraph) else None
         targets = set(subgraph.targets)
         self.keys: dict[PlanNode, Any] = {}
+        self.kinds: dict[PlanNode, str] = {}
         for node in subgraph.nodes:
-            if node in targets or not _may_join(node):
+            kind = "" if node in targets else kind_of(node)
+            if not kind:
                 continue
             if changed and any(not changed.isdisjoint(references[x]) for x in node.inputs):
                 continue
             late = 0 if coming is None else coming(node)
-            self.keys[node] = (
-                node.outputs[0].dims,
-                liveness.node(node),
-                frames.home(node),
-                late,
-                node.device,
-            )
+            self.keys[node] = liveness.node(node), frames.home(node), late, node.device
+            self.kinds[node] = kind
 
     def clusters(self, order: Iterable[PlanNode]) -> list[_Group]:
         """The groups that nodes form when they are looked at in this order."""
@@ -105,8 +100,13 @@ class _Finder:
                     group_of[control].is_open = False
             if node in self.keys:
                 if chosen is None:
+                    if self.kinds[node] == "view" or not self._members([node]):
+                        continue
                     chosen = _Group()
+                    chosen.dims = self._dims(node)
                     groups.append(chosen)
+                elif chosen.dims != self._dims(node):
+                    chosen.dims = None
                 chosen.nodes.append(node)
                 group_of[node] = chosen
         return [each for each in groups if each.nodes]
@@ -123,19 +123,50 @@ class _Finder:
             if self.keys[each.nodes[0]] != key:
                 continue
             if result is None:
-                result = each if self._has_room([*each.nodes, node]) else None
-            elif self._has_room([*result.nodes, *each.nodes, node]):
+                result = each if self._fits([*each.nodes, node], each.dims, self._dims(node)) else None
+            elif self._fits([*result.nodes, *each.nodes, node], result.dims, each.dims, self._dims(node)):
                 result.nodes += each.nodes
+                result.dims = result.dims if result.dims == each.dims else None
                 for member in each.nodes:
                     group_of[member] = result
                 each.nodes = []
         return result
 
-    def _has_room(self, nodes: Sequence[PlanNode]) -> bool:
+    def _dims(self, node: PlanNode) -> Any:
+        """The shape of an element-wise node; None for others."""
+        return node.outputs[0].dims if self.kinds[node] == "element" else None
+
+    def _members(self, nodes: Sequence[PlanNode]) -> Members | None:
+        return members_of(sorted(nodes, key=self.place.__getitem__), self.consumers, self.fetched)
+
+    def _fits(self, nodes: Sequence[PlanNode], *dims: Any) -> bool:
+        """Whether the nodes are a cluster; `dims`: the shapes of their parts."""
         if len(nodes) > _MOST_STEPS:
             return False
-        inputs, outputs = _borders(nodes, self.consumers, self.fetched)
-        return len(inputs) + len(outputs) <= _MOST_ARRAYS
+        if dims[0] is not None and all(each == dims[0] for each in dims):
+            inputs, outputs = borders(nodes, self.consumers, self.fetched)
+            return len(inputs) + len(outputs) <= _MOST_ARRAYS
+        found = self._members(nodes)
+        return found is not None and len(found.inputs) + len(found.outputs) <= _MOST_ARRAYS
+
+    def is_worth_it(self, nodes: Sequence[PlanNode]) -> bool:
+        """Whether the nodes are faster as a cluster."""
+        costs = [self._cost(node) for node in nodes]
+        return sum(cost > 0 for cost in costs) > 1 or max(costs) >= _WORTH
+
+    def _cost(self, node: PlanNode) -> int:
+        kind = self.kinds[node]
+        if kind == "element":
+            return ELEMENTS[element_of(node)[0]].cost
+        if kind == "reduction":
+            axes, elements = axes_of(node), num_elements(node.inputs[0].dims)
+            is_tidy = (
+                axes is not None
+                and elements is not None
+                and elements <= machine.current().profile.native_reduction
+            )
+            return _WORTH if is_tidy else 1
+        return 0 if kind == "view" else _WORTH
 
 
 def _eager_order(nodes: Sequence[PlanNode], eager: Any) -> list[PlanNode]:
@@ -174,90 +205,6 @@ def _eager_order(nodes: Sequence[PlanNode], eager: Any) -> list[PlanNode]:
     return result
 
 
-# ---- members
-
-
-def _may_join(node: PlanNode) -> bool:
-    """Whether the node does to every element what the native tier can compile."""
-    if node.type not in ELEMENTS or node.control_inputs or len(node.outputs) != 1:
-        return False
-    output = node.outputs[0]
-    if output.dtype.is_ref or output.dtype not in TYPES or not num_elements(output.dims):
-        return False
-    if output.dims == () and not output.dtype.is_floating:
-        return False  # counters and decisions of loops are Python's numbers
-    dims = [x.dims for x in node.inputs]
-    if any(each is None or None in each for each in dims):
-        return False
-    operation, attributes, count = _operation(node)
-    types = [x.dtype.base_dtype for x in node.inputs[:count]]
-    if any(each not in TYPES for each in types) or not suits(operation, [t.name for t in types], attributes):
-        return False
-    return _broadcasts(node, count)
-
-
-def _broadcasts(node: PlanNode, count: int) -> bool:
-    """Whether its inputs are broadcast to the output as NumPy does it."""
-    dims = node.outputs[0].dims
-    if node.type in ("BiasAdd", "BiasAddV1") and node.attributes.get("data_format", "NHWC") != "NHWC":
-        return False
-    if node.type == "Select" and node.inputs[0].dims not in ((), dims):
-        return False  # which rows
-    try:
-        return np.broadcast_shapes(*[_known(x.dims) for x in node.inputs[:count]]) == dims
-    except ValueError:
-        return False
-
-
-def _known(dims: Dims) -> tuple[int, ...]:
-    """A static shape of a member, of which all sizes are known."""
-    return tuple([n for n in dims or () if n is not None])
-
-
-def _operation(node: PlanNode) -> tuple[str, dict[str, Any], int]:
-    """What a node does: the element's name, its attributes, and how many inputs that takes."""
-    if node.type == "Pow" and (exponent := node.constant(1)) is not None and exponent.shape == ():
-        name = _POWERS.get(float(exponent))
-        if name is not None and node.inputs[0].dims == node.outputs[0].dims:
-            return name, {}, 1
-    attributes: dict[str, Any] = {
-        key: node.attributes[key] for key in ("alpha", "DstT") if key in node.attributes
-    }
-    return node.type, attributes, len(node.inputs)
-
-
-def _borders(
-    nodes: Sequence[PlanNode], consumers: Any, fetched: set[PlanOutput]
-) -> tuple[list[PlanOutput], list[PlanOutput]]:
-    """What the nodes take of others, and what others take of them."""
-    inside = set(nodes)
-    inputs = dict.fromkeys(x for node in nodes for x in node.inputs if x.op not in inside)
-    outputs = [
-        x
-        for x in (node.outputs[0] for node in nodes)
-        if x in fetched or any(each not in inside for each in consumers.get(x, ()))
-    ]
-    return list(inputs), outputs
-
-
-def _members(nodes: Sequence[PlanNode], consumers: Any, fetched: set[PlanOutput]) -> Members:
-    """The nodes with their borders, as a cluster."""
-    inputs, outputs = _borders(nodes, consumers, fetched)
-    places = {x: i for i, x in enumerate(inputs)}
-    steps = []
-    for i, node in enumerate(nodes, len(inputs)):
-        operation, attributes, count = _operation(node)
-        operands = tuple([places[x] for x in node.inputs[:count]])
-        result = node.outputs[0].dtype.name
-        steps.append(Step(operation, operands, result, tuple(sorted(attributes.items()))))
-        places[node.outputs[0]] = i
-    arrays = tuple([Array(x.dtype.base_dtype.name, _known(x.dims)) for x in inputs])
-    taken = tuple([places[x] for x in outputs])
-    return Members(
-        nodes, inputs, outputs, Cluster(_known(nodes[0].outputs[0].dims), arrays, tuple(steps), taken)
-    )
-
-
 # ---- replacement
 
 
@@ -270,7 +217,8 @@ def _put_in(subgraph: Subgraph, groups: Sequence[_Group]) -> bool:
     replacements: dict[PlanNode, list[PlanNode]] = {}
     made = []
     for group in groups:
-        members = _members(sorted(group.nodes, key=place.__getitem__), consumers, fetched)
+        members = members_of(sorted(group.nodes, key=place.__getitem__), consumers, fetched)
+        assert members is not None
         new = _node(subgraph, members)
         for node in members.nodes:
             places[node], replacements[node] = [], [new]

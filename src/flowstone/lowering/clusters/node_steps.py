@@ -1,0 +1,233 @@
+"""What nodes are in clusters: which may be members, and the steps (`native/clusters.py`) each stands for.
+
+An *element* node does something to every element, a *view* gives the results of rows another shape, a
+*reduction* goes over axes, a *row* node is a program on every row: a soft-max, a cross entropy with its
+gradient, a position of an extreme.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from flowstone.framework import dtypes
+from flowstone.framework.shape import Dims, num_elements
+from flowstone.framework.subgraph import PlanNode, PlanOutput
+from flowstone.native.clusters import OPEN, Step
+from flowstone.native.elements import suits
+from flowstone.native.emitter import FLOATS, KINDS
+from flowstone.native.reductions import reduces
+
+__all__ = ["TYPES", "Steps", "axes_of", "baked", "element_of", "kind_of", "row_steps", "sizes_of"]
+
+TYPES = frozenset(dtypes.as_dtype(name) for name in KINDS)
+"""The types of arrays in clusters."""
+_POWERS = {2.0: "Square", 0.5: "Sqrt", -0.5: "Rsqrt", -1.0: "Reciprocal"}
+_REDUCTIONS = frozenset({"Sum", "Mean", "Max", "Min", "Prod", "Any", "All"})
+_VIEWS = frozenset({"Reshape", "ExpandDims", "Squeeze"})
+_ROWS = frozenset({
+    "Softmax", "LogSoftmax", "ArgMax", "ArgMin", "SoftmaxCrossEntropyWithLogits",
+    "SparseSoftmaxCrossEntropyWithLogits", "_SoftmaxCrossEntropyTotal", "_SparseSoftmaxCrossEntropyTotal",
+})  # fmt: skip
+_LARGEST_CONSTANT = 1 << 16
+
+
+def sizes_of(dims: Dims) -> tuple[int, ...] | None:
+    """A shape as clusters have it, with `OPEN` for a first size that is not known; None if there are no
+    elements, or sizes that are not known."""
+    if dims is None or None in dims[1:] or 0 in dims:
+        return None
+    return tuple([OPEN if n is None else n for n in dims])
+
+
+def kind_of(node: PlanNode) -> str:
+    """``element``, ``view``, ``reduction`` or ``row``; empty for a node that is no member."""
+    if node.control_inputs or not node.inputs:
+        return ""
+    for x in node.outputs:
+        if x.dtype.is_ref or x.dtype not in TYPES or sizes_of(x.dims) is None:
+            return ""
+    if any(sizes_of(x.dims) is None for x in node.inputs if x.dims != (0,)):
+        return ""
+    if len(node.outputs) == 1 and node.outputs[0].dims == () and not node.outputs[0].dtype.is_floating:
+        return ""  # counters and decisions of loops are Python's numbers
+    if node.type in _VIEWS or node.type == "BroadcastTo":
+        drops = all(x.op.is_constant for x in node.inputs[1:])
+        is_known = drops and node.inputs[0].dtype.base_dtype in TYPES
+        return ("element" if node.type == "BroadcastTo" else "view") if is_known else ""
+    if node.type in _REDUCTIONS or node.type in ("BiasAddGrad", "L2Loss"):
+        return "reduction" if _may_reduce(node) else ""
+    if node.type in _ROWS:
+        return "row" if _is_on_rows(node) else ""
+    return "element" if _is_by_element(node) else ""
+
+
+# ---- by element
+
+
+def _is_by_element(node: PlanNode) -> bool:
+    if len(node.outputs) != 1:
+        return False
+    operation, attributes, count = element_of(node)
+    types = [x.dtype.base_dtype for x in node.inputs[:count]]
+    if any(each not in TYPES for each in types) or not suits(operation, [t.name for t in types], attributes):
+        return False
+    return _broadcasts(node, count)
+
+
+def _broadcasts(node: PlanNode, count: int) -> bool:
+    """Whether its inputs are broadcast to the output as NumPy does it."""
+    dims = sizes_of(node.outputs[0].dims)
+    if node.type in ("BiasAdd", "BiasAddV1") and node.attributes.get("data_format", "NHWC") != "NHWC":
+        return False
+    if node.type == "Select" and sizes_of(node.inputs[0].dims) not in ((), dims):
+        return False  # which rows
+    shapes = [sizes_of(x.dims) for x in node.inputs[:count]]
+    if dims is None or any(each is None or len(each) > len(dims) for each in shapes):
+        return False
+    padded = [(*[1] * (len(dims) - len(each)), *each) for each in shapes if each is not None]
+    return all({n, 1} >= set(own) and n in own for n, *own in zip(dims, *padded))
+
+
+def element_of(node: PlanNode) -> tuple[str, dict[str, Any], int]:
+    """What an element node does: the element's name, its attributes, and how many inputs that takes."""
+    if node.type == "BroadcastTo":
+        return "Identity", {}, 1
+    if node.type == "Pow" and (exponent := node.constant(1)) is not None and exponent.shape == ():
+        name = _POWERS.get(float(exponent))
+        if name is not None and node.inputs[0].dims == node.outputs[0].dims:
+            return name, {}, 1
+    attributes: dict[str, Any] = {
+        key: node.attributes[key] for key in ("alpha", "DstT") if key in node.attributes
+    }
+    return node.type, attributes, len(node.inputs)
+
+
+def baked(x: PlanOutput) -> Step | None:
+    """The number that a constant is everywhere, as a step."""
+    if not x.op.is_constant or x.dtype.base_dtype not in TYPES:
+        return None
+    value = np.asarray(x.op.attributes["value"])
+    if not 0 < value.size <= _LARGEST_CONSTANT:
+        return None
+    first = value.flat[0].item()
+    if (value.size > 1 and not (value == first).all()) or (first == 0 and np.signbit(value).any()):
+        return None  # not one number, or a zero of some sign
+    text = first.hex() if isinstance(first, float) and math.isfinite(first) else str(first)
+    return Step("Const", (), x.dtype.base_dtype.name, (("value", text),))
+
+
+# ---- reductions
+
+
+def axes_of(node: PlanNode) -> list[int] | None:
+    """The axes of a reduction, in order; None where they are not known."""
+    rank = len(node.inputs[0].dims or ())
+    if node.type == "L2Loss":
+        return list(range(rank))
+    if node.type == "BiasAddGrad":
+        is_last = node.attributes.get("data_format", "NHWC") == "NHWC"
+        return list(range(rank - 1)) if is_last else None
+    if not node.inputs[1].op.is_constant:
+        return None
+    given = np.asarray(node.inputs[1].op.attributes["value"]).ravel().tolist()
+    axes = sorted({int(axis) % rank if -rank <= axis < rank else rank for axis in given}) if rank else []
+    return axes if len(axes) == len(given) and rank not in axes else None
+
+
+def _may_reduce(node: PlanNode) -> bool:
+    dtype = node.inputs[0].dtype.base_dtype.name
+    name = "Sum" if node.type in ("Mean", "BiasAddGrad", "L2Loss") else node.type
+    if node.type in ("Mean", "L2Loss") and dtype not in FLOATS:
+        return False
+    return reduces(name, dtype) and bool(axes_of(node)) and num_elements(node.inputs[0].dims) != 1
+
+
+# ---- programs on rows
+
+
+def _is_on_rows(node: PlanNode) -> bool:
+    first = node.inputs[0]
+    dims = first.dims or ()
+    if first.dtype.base_dtype.name not in FLOATS or not dims or (dims[-1] or 0) < 2:
+        return False
+    if node.type in ("ArgMax", "ArgMin"):
+        axis = node.inputs[1].op
+        is_known = axis.is_constant and node.attributes["output_type"].name in ("int32", "int64")
+        return is_known and int(axis.attributes["value"]) in (-1, len(dims) - 1)
+    if "Sparse" in node.type:
+        return node.inputs[1].dims == dims[:1]
+    if "CrossEntropy" in node.type:
+        return node.inputs[1].dims == dims
+    return True
+
+
+class Steps:
+    """Steps so far; arrays are numbered from `first` on."""
+
+    def __init__(self, first: int) -> None:
+        self.first, self.steps = first, list[Step]()
+
+    def add(self, op: str, dtype: str, *operands: int, **attributes: Any) -> int:
+        """One more step; returns its number."""
+        self.steps.append(Step(op, operands, dtype, tuple(sorted(attributes.items()))))
+        return self.first + len(self.steps) - 1
+
+    def number(self, dtype: str, value: float) -> int:
+        """A number that is the same everywhere."""
+        return self.add("Const", dtype, value=float(value).hex())
+
+
+def row_steps(node: PlanNode, steps: Steps, operands: list[int]) -> list[int]:
+    """Adds the steps of a program on rows; returns the arrays that are its outputs."""
+    dtype, x = node.inputs[0].dtype.base_dtype.name, operands[0]
+    if node.type in ("ArgMax", "ArgMin"):
+        return [_position(node, steps, dtype, x)]
+    below = steps.add("Sub", dtype, x, steps.add("Max", dtype, x, over="row"))
+    powers = steps.add("Exp", dtype, below)
+    total = steps.add("Sum", dtype, powers, over="row")
+    if node.type == "Softmax":
+        return [steps.add("Mul", dtype, powers, steps.add("Reciprocal", dtype, total))]
+    logarithm = steps.add("Log", dtype, total)
+    if node.type == "LogSoftmax":
+        return [steps.add("Sub", dtype, below, logarithm)]
+    return _cross_entropy(node, steps, operands[1], (below, powers, total, logarithm))
+
+
+def _position(node: PlanNode, steps: Steps, dtype: str, x: int) -> int:
+    """The first place of the extreme or, if there is one, of NaN."""
+    best = steps.add(node.type[3:], dtype, x, over="row")
+    is_nan = steps.add("LogicalAnd", "bool", steps.add("IsNan", "bool", x), steps.add("IsNan", "bool", best))
+    found = steps.add("LogicalOr", "bool", steps.add("Equal", "bool", x, best), is_nan)
+    place = steps.add("ColumnIndex", "int32")
+    none = steps.add("Const", "int32", value=str((1 << 31) - 1))
+    first = steps.add("Min", "int32", steps.add("SelectV2", "int32", found, place, none), over="row")
+    target = node.attributes["output_type"]
+    return first if target is dtypes.int32 else steps.add("Cast", target.name, first, DstT=target)
+
+
+def _cross_entropy(node: PlanNode, steps: Steps, labels: int, parts: tuple[int, int, int, int]) -> list[int]:
+    """The losses, or their total, and the gradient with respect to the logits."""
+    dtype = node.inputs[0].dtype.base_dtype.name
+    below, powers, total, logarithm = parts
+    is_total, scale = node.type.endswith("Total"), float(node.attributes.get("scale", 1))
+    factor = steps.number(dtype, scale)
+    share = steps.add("Mul", dtype, powers, steps.add("RealDiv", dtype, factor, total))
+    if "Sparse" in node.type:
+        if node.inputs[1].dtype.base_dtype is not dtypes.int32:
+            labels = steps.add("Cast", "int32", labels, DstT=dtypes.int32)
+        is_label = steps.add("Equal", "bool", steps.add("ColumnIndex", "int32"), labels)
+        zero = steps.number(dtype, 0)
+        chosen = steps.add("Sum", dtype, steps.add("SelectV2", dtype, is_label, below, zero), over="row")
+        loss = steps.add("Sub", dtype, logarithm, chosen)
+        target = steps.add("SelectV2", dtype, is_label, factor, zero)
+    else:
+        terms = steps.add("Mul", dtype, labels, steps.add("Sub", dtype, below, logarithm))
+        loss = steps.add("Neg", dtype, steps.add("Sum", dtype, terms, over="row"))
+        target = steps.add("Mul", dtype, labels, factor) if scale != 1 else labels
+    gradient = steps.add("Sub", dtype, share, target)
+    if is_total:
+        loss = steps.add("Sum", dtype, loss, divisor=node.attributes["divisor"], of="rows", over="all")
+    return [loss, gradient]

@@ -1,0 +1,129 @@
+"""The machine code that a plan runs, for explanations: what each kernel computes, its text, its time by ATen.
+
+%0 … are the arrays of `native/clusters.py`. Times are of calls with new arguments of the kernel's shapes, in
+the process that explains; ATen's is that of the kernels of the nodes that the machine code stands for.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import torch
+
+from flowstone.framework.kernel import CPU, FOLDING
+from flowstone.framework.subgraph import PlanNode
+from flowstone.native import kernels
+from flowstone.native.clusters import OPEN, Cluster
+from flowstone.runtime.quantities import WIDTH, aligned, clipped, listed, time_text
+
+__all__ = ["KernelReport", "cluster_text", "kernel_record", "kernel_table", "native_kernels"]
+
+_ROUNDS = 5
+_SOME_ROWS = 32  # of arguments whose first size is open
+_ROUND_S = 0.001
+
+
+class KernelReport(NamedTuple):
+    """A kernel: the node that calls it, the nodes that it stands for (`members`), what it computes; the times
+    of a call, None where they were not measured."""
+
+    node: str
+    members: tuple[str, ...]
+    cluster: Cluster
+    ms: float | None = None
+    aten_ms: float | None = None
+
+    @property
+    def source(self) -> str:
+        """LLVM's text of its functions."""
+        return kernels.source_of(self.cluster)
+
+
+def native_kernels(nodes: Iterable[PlanNode], measured: int = 0) -> list[KernelReport]:
+    """Reports on the clusters among the nodes; times those of the first `measured` kinds."""
+    reports: list[KernelReport] = []
+    times: dict[Cluster, tuple[float, float]] = {}
+    for node in nodes:
+        members = node.attributes.get("members")
+        if members is None or not isinstance(getattr(members, "cluster", None), Cluster):
+            continue
+        cluster: Cluster = members.cluster
+        if cluster not in times and len(times) < measured:
+            times[cluster] = _times(node, cluster)
+        names = tuple(each.name for each in members.nodes)
+        reports.append(KernelReport(node.name, names, cluster, *times.get(cluster, (None, None))))
+    return reports
+
+
+def _times(node: PlanNode, cluster: Cluster) -> tuple[float, float]:
+    """Milliseconds of a call of the machine code, and of the members' kernels."""
+    call: Any = node.declaration.kernels[CPU](node, FOLDING)
+    native: kernels.NativeKernel = call.function
+    native.compile()
+    inputs = [_argument(array.dtype, array.dims) for array in cluster.inputs]
+    with torch.inference_mode():
+        return _time(native, inputs), _time(native.otherwise, inputs)
+
+
+def _argument(dtype: str, dims: Sequence[int]) -> torch.Tensor:
+    kind = getattr(torch, dtype)
+    dims = [_SOME_ROWS if n == OPEN else n for n in dims]
+    return (
+        torch.rand(tuple(dims), dtype=kind)
+        if kind.is_floating_point
+        else torch.zeros(tuple(dims), dtype=kind)
+    )
+
+
+def _time(function: Callable[..., Any], inputs: Sequence[Any]) -> float:
+    """The milliseconds of a call in the best of a few short rounds."""
+    function(*inputs)
+    best, count = float("inf"), 1
+    for _ in range(_ROUNDS):
+        start = time.perf_counter()
+        for _ in range(count):
+            function(*inputs)
+        taken = (time.perf_counter() - start) / count
+        best, count = min(best, taken), max(1, min(1000, int(_ROUND_S / taken)))
+    return best * 1e3
+
+
+# ---- text and JSON
+
+
+def cluster_text(reports: Sequence[KernelReport]) -> str:
+    """What each kernel computes, and of which nodes it was made."""
+    blocks = []
+    for each in reports:
+        lines = [f"{each.node} as machine code", clipped(listed("  for ", each.members), WIDTH)]
+        blocks.append("\n".join([*lines, *[f"  {line}" for line in str(each.cluster).splitlines()]]))
+    return "\n\n".join(blocks)
+
+
+def kernel_table(reports: Sequence[KernelReport]) -> str:
+    """The kernels' times beside ATen's; empty if nothing was measured."""
+    measured = [each for each in reports if each.ms is not None and each.aten_ms is not None]
+    if not measured:
+        return ""
+    rows: list[tuple[str, ...]] = [("kernel", "nodes", "time", "by ATen", "of it")]
+    for each in measured:
+        ours, atens = each.ms or 0.0, each.aten_ms or 0.0
+        name = clipped(f"{each.node} {each.cluster!r}", 50)
+        rows.append((name, str(len(each.members)), time_text(ours), time_text(atens), f"{ours / atens:.0%}"))
+    lines = ["machine code beside ATen (a call with new arguments)", *aligned(rows, left=1)]
+    rest = len(reports) - len(measured)
+    return "\n".join([*lines, f"  and {rest} more"] if rest else lines)
+
+
+def kernel_record(report: KernelReport) -> dict[str, Any]:
+    """A report as JSON's types."""
+    return {
+        "node": report.node,
+        "members": list(report.members),
+        "cluster": str(report.cluster),
+        "time_ms": report.ms,
+        "aten_time_ms": report.aten_ms,
+        "llvm": report.source,
+    }
