@@ -42,6 +42,8 @@ GRPC = "it imports gRPC, which only programs with servers need"
 IMPORTS_INSIDE_FUNCTIONS = {
     ("flowstone.client.session", "flowstone.client.remote_runs"): GRPC,
     ("flowstone.client.target", "flowstone.distributed.session_client"): GRPC,
+    ("flowstone.compat.older_python.generated_messages", "google.protobuf"): SLOW,
+    ("flowstone.compat.older_python.generated_messages", "google.protobuf.internal"): SLOW,
     ("flowstone.contrib.learn.learn_io.dask_io", "dask"): "an optional dependency",
     ("flowstone.contrib.learn.learn_io.dask_io", "dask.dataframe"): "an optional dependency",
     ("flowstone.framework.shape", "tensorboard.compat.proto.tensor_shape_pb2"): SLOW,

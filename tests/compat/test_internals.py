@@ -476,3 +476,12 @@ def test_parts_of_metrics() -> None:
         assert session.run([count, precision]) == [1, 0.5]
         assert session.run(module._safe_div([1.0, 1.0], [0.0, 2.0])).tolist() == [0, 0.5]
         assert session.run(module._safe_scalar_div(1.0, 0.0)) == 0
+
+
+def test_modules_of_the_debugger() -> None:
+    debugger = internal("debug")
+    assert internal("debug.lib.debug_data").DebugDumpDir is debugger.DebugDumpDir
+    assert internal("debug.lib.debug_utils").watch_graph is debugger.watch_graph
+    assert internal("debug.wrappers.hooks").DumpingDebugHook is debugger.DumpingDebugHook
+    wrappers = internal("debug.wrappers.local_cli_wrapper")
+    assert wrappers.LocalCLIDebugWrapperSession is debugger.LocalCLIDebugWrapperSession

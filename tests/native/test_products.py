@@ -15,7 +15,9 @@ from flowstone.native.products import Product
 pytestmark = pytest.mark.skipif(bool(host.reason()), reason=host.reason() or "-")
 
 
-def plain(rows: int, inner: int, columns: int, is_transposed: bool = False, dtype: str = "float32") -> Product:
+def plain(
+    rows: int, inner: int, columns: int, is_transposed: bool = False, dtype: str = "float32"
+) -> Product:
     dims = (rows, columns)
     return Product(rows, inner, columns, is_transposed, Cluster(dims, (Array(dtype, dims),), (), (0,)))
 

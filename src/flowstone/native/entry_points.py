@@ -68,15 +68,15 @@ def entry_code(
     ``run`` returns 0, or 1 to have the other function do the work, or 2 if it has set an exception.
     """
     declarations.update(DECLARATIONS)
-    outputs = [Result(*each) for each in outputs]
-    writer = _Entry(name, inputs, outputs, overwritten)
+    results = [Result(*each) for each in outputs]
+    writer = _Entry(name, inputs, results, overwritten)
     for i, array in enumerate(inputs):
         writer.take(i, array)
     writer.note_size()
     if checks:
         writer.lines.append(" %within = call i1 @within(ptr %a)")
         writer.unless("%within")
-    for i, result in enumerate(outputs):
+    for i, result in enumerate(results):
         if i or overwritten is None:
             writer.make(i, result)
     writer.run(frees_lock, may_fail)

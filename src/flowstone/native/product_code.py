@@ -190,7 +190,7 @@ class _Writer:
         cells = [(r, c) for r in range(rows) for c in range(len(names))]
         kind, zero, label = e.vector(self.kind), self.zero(), names[0]
         whole = self.inner // self.lanes
-        sums = {cell: zero for cell in cells}
+        sums = dict.fromkeys(cells, zero)
         if whole:
             before = "entry" if label == "0" else f"end{int(label) - _FOLDED}"
             e.lines += [f" br label %add{label}", f"add{label}:"]

@@ -253,7 +253,9 @@ def _assign_slice(node: Node, env: Environment) -> Kernel:
         _check_indices(whole.shape, entries)
         index, flips = forward(whole.shape, entries)
         if flips:
-            value = np.flip(value, tuple(flips)) if isinstance(value, np.ndarray) else torch.flip(value, flips)
+            value = (
+                np.flip(value, tuple(flips)) if isinstance(value, np.ndarray) else torch.flip(value, flips)
+            )
         _place(whole, index, value)
         return variable
 
