@@ -114,13 +114,19 @@ def test_infinities_and_nan_stay_in_their_rows_and_columns() -> None:
         np.testing.assert_array_equal(torch.isinf(found), torch.isinf(reference))
 
 
-def test_other_layouts_go_to_the_other_function() -> None:
+def test_arguments_of_other_layouts_are_copied() -> None:
+    product = plain(4, 16, 16)
+    made = kernel(product)
+    a, b = matrices(product)
+    assert torch.equal(made(a.t().contiguous().t(), b)[0], made(a, b)[0])
+
+
+def test_arguments_of_other_types_go_to_the_other_function() -> None:
     product = plain(4, 16, 16)
     made = products.product_kernel(product, lambda a, b: ("by ATen", a @ b))
     made.compile()
     a, b = matrices(product)
-    assert len(made(a, b)) == 1
-    assert made(a.t().contiguous().t(), b)[0] == "by ATen"
+    assert made(a.double(), b.double())[0] == "by ATen"
 
 
 def test_what_blas_does_better_is_not_suitable() -> None:

@@ -27,7 +27,7 @@ __all__ = ["Product", "ProductKernel", "is_suitable", "product_kernel", "product
 
 _NAME = "new"
 _LOCK_WORK = 1_000_000  # multiplications from which giving the lock to other threads of Python pays
-_MOST_ROWS = 128
+_MOST_ROWS = 64
 _modules: dict[Product, compiler.Module] = {}
 
 
@@ -89,8 +89,14 @@ class ProductKernel(NativeKernel):
     """A function of the product's inputs, and what it becomes."""
 
     def __init__(self, product: Product, otherwise: Callable[..., Any]) -> None:
-        super().__init__(product, otherwise, None)  # type: ignore[arg-type]
-        self.product = product
+        super().__init__(product, self._otherwise, None)  # type: ignore[arg-type]
+        self.product, self._by_nodes = product, otherwise
+
+    def _otherwise(self, *inputs: Any) -> Any:
+        """What the machine code does not do: arguments of other layouts, which are copied."""
+        if self.is_compiled and not all(x.is_contiguous() for x in inputs):
+            return self._current(*[x.contiguous() for x in inputs])
+        return self._by_nodes(*inputs)
 
     def code(self) -> int:
         """The address of its machine code, which is compiled now if it was not."""
@@ -101,8 +107,8 @@ class ProductKernel(NativeKernel):
 
 
 def product_kernel(product: Product, otherwise: Callable[..., Any]) -> ProductKernel:
-    """A function of Python that computes the product, by `otherwise` until it is compiled and for arguments
-    of other layouts."""
+    """A function of Python that computes the product, by `otherwise` until it is compiled; arguments of
+    other layouts are copied."""
     kernel = ProductKernel(product, otherwise)
     if flags.NATIVE > 1:
         kernel.compile()
