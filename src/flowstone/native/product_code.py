@@ -1,7 +1,7 @@
 """LLVM's text of a product of few rows: ``run(ptr addresses)``, tile by tile, on a team where that pays.
 
-`addresses` are those of the two matrices, of what the steps after the product take, and of the outputs; all
-are contiguous. A tile is some rows by some vectors of columns, as many sums as there are registers. Where the
+`addresses` are those of the two matrices, of what the steps after the product take, and of the outputs, and
+how far the rows of inputs that are `pitched` lie apart; all else is contiguous. A tile is some rows by some vectors of columns, as many sums as there are registers. Where the
 second matrix is stored by columns, vectors of it lie along the sums: then a tile is four columns, whose sums
 are folded at the end. Either way tiles go to the stack, and the steps read them there, a panel at a time.
 """
@@ -12,6 +12,7 @@ from flowstone.native import host
 from flowstone.native.clusters import Cluster
 from flowstone.native.elements import ELEMENTS
 from flowstone.native.emitter import KINDS, SIZES, Emitter
+from flowstone.native.loop_code import number_of
 
 __all__ = ["product_code"]
 
@@ -250,6 +251,9 @@ class _Writer:
         count = len(self.after.inputs)
         for i in [*range(1, count), *range(count, count + len(self.after.outputs))]:
             e.do(f"%p{i} = load ptr, ptr {e.let(f'getelementptr ptr, ptr %a, i64 {i + 1}')}")
+        places = count + 1 + len(self.after.outputs)
+        for place, i in enumerate(self.after.pitched, places):
+            e.do(f"%q{i} = load i64, ptr {e.let(f'getelementptr i64, ptr %a, i64 {place}')}")
         e.lines += [" br label %row", "row:", " %i = phi i64 [0, %entry], [%i2, %row]"]
         e.lines += [" %at = add i64 %r, %i", f" %own = mul i64 %i, {self.width}"]
         for start in range(0, columns, self.lanes):
@@ -271,9 +275,13 @@ class _Writer:
             else:
                 values[i] = self.load(e, address, array.dtype, count)
         for number, step in enumerate(self.after.steps, len(self.after.inputs)):
+            attributes = dict(step.attributes)
+            if step.op == "Const":
+                values[number] = e.constant(step.dtype, number_of(step.dtype, str(attributes["value"])))
+                continue
             dtype = self.after.dtype(step.operands[-1])
             operands = [values[j] for j in step.operands]
-            values[number] = ELEMENTS[step.op].emit(e, dtype, operands, dict(step.attributes))
+            values[number] = ELEMENTS[step.op].emit(e, dtype, operands, attributes)
         for i, output in enumerate(self.after.outputs, len(self.after.inputs)):
             dtype = self.after.dtype(output)
             self.store(
@@ -284,7 +292,8 @@ class _Writer:
         """The address of column `start` of the tile in this row of an array of `dims`."""
         kind, place = _memory_kind(dtype), f"%p{i}"
         if dims[0] > 1:
-            place = e.let(f"getelementptr {kind}, ptr {place}, i64 {e.let(f'mul i64 %at, {dims[1]}')}")
+            pitch = f"%q{i}" if i in self.after.pitched else dims[1]
+            place = e.let(f"getelementptr {kind}, ptr {place}, i64 {e.let(f'mul i64 %at, {pitch}')}")
         if dims[1] > 1:
             place = e.let(f"getelementptr {kind}, ptr {place}, i64 {e.let(f'add i64 %c, {start}')}")
         return place
