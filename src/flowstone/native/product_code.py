@@ -1,9 +1,10 @@
 """LLVM's text of a product of few rows: ``run(ptr addresses)``, tile by tile, on a team where that pays.
 
 `addresses` are those of the two matrices, of what the steps after the product take, and of the outputs, and
-how far the rows of inputs that are `pitched` lie apart; all else is contiguous. A tile is some rows by some vectors of columns, as many sums as there are registers. Where the
-second matrix is stored by columns, vectors of it lie along the sums: then a tile is four columns, whose sums
-are folded at the end. Either way tiles go to the stack, and the steps read them there, a panel at a time.
+how far the rows of inputs that are `pitched` lie apart; all else is contiguous. A tile is some rows by some
+vectors of columns, as many sums as there are registers. Where the second matrix is stored by columns, vectors
+of it lie along the sums: then a tile is four columns, whose sums are folded at the end. Either way tiles go
+to the stack, and the steps read them there, a panel at a time.
 """
 
 from __future__ import annotations
@@ -189,7 +190,7 @@ class _Writer:
         cells = [(r, c) for r in range(rows) for c in range(columns)]
         kind, zero = e.vector(self.kind), self.zero()
         end = self.inner // self.lanes * self.lanes
-        sums = {cell: zero for cell in cells}
+        sums = dict.fromkeys(cells, zero)
         if end:
             e.lines += [" br label %add", "add:", " %k = phi i64 [0, %entry], [%k2, %add]"]
             e.lines += [f" %s{r}_{c} = phi {kind} [{zero}, %entry], [%n{r}_{c}, %add]" for r, c in cells]

@@ -5,9 +5,9 @@
 
 BLAS and oneDNN reach half of what the processor can do for the few rows that a step of a recurrence has, and
 the cluster is a call of its own. The code (`native/products.py`) reads the second matrix as the step has it,
-so weights may change. A cluster joins the last of the products that only it takes; products that no cluster
-joins are calls of their own. Until the code is there, and for arguments that it is not for, the kernels of
-the nodes compute it.
+so weights may change. A cluster joins the last of the products that it is the first to take; products that no
+cluster joins are calls of their own. Until the code is there, and for arguments that it is not for, the
+kernels of the nodes compute it.
 """
 
 from __future__ import annotations
@@ -92,7 +92,8 @@ def _found(subgraph: Subgraph) -> dict[PlanNode, ProductMembers]:
     """What products become, none of them in two, by the node whose place it takes."""
     consumers, targets = subgraph.consumers(), set(subgraph.targets)
     awaited = {control for node in subgraph.nodes for control in node.control_inputs}
-    kept = {x.op for x in subgraph.fetches} | awaited
+    fetched = set(subgraph.fetches)
+    place = {node: i for i, node in enumerate(subgraph.nodes)}
     liveness, frames = subgraph.analysis(Liveness), subgraph.analysis(Frames)
     coming = arrivals(subgraph) if is_in_pieces(subgraph) else None
 
@@ -104,11 +105,12 @@ def _found(subgraph: Subgraph) -> dict[PlanNode, ProductMembers]:
     for node in subgraph.nodes:
         if node in targets or not _suits(node):
             continue
-        takers = set(consumers.get(node.outputs[0], ()))
-        taker = takers.pop() if len(takers) == 1 and node not in kept else node
+        (x,) = node.outputs
+        takers = sorted(set(consumers.get(x, ())), key=place.__getitem__)
+        taker = takers[0] if takers and node not in awaited else node
         joined = None
         if taker.declaration is cluster_op and key(taker) == key(node):
-            joined = _members(node, taker)
+            joined = _members(node, taker, len(takers) > 1 or x in fetched)
         if joined is None:
             found[node] = _alone(node)
             continue
@@ -166,8 +168,9 @@ def _alone(node: PlanNode) -> ProductMembers:
     return ProductMembers([node], list(node.inputs), list(node.outputs), [], product)
 
 
-def _members(node: PlanNode, taker: PlanNode) -> ProductMembers | None:
-    """A product and the cluster that takes it, as one; None where the steps are not those of a product."""
+def _members(node: PlanNode, taker: PlanNode, is_kept: bool) -> ProductMembers | None:
+    """A product and the first cluster that takes it, as one; `is_kept`: others take the product, too, the
+    last output then. None where the cluster's steps cannot be those after a product."""
     members: Members = taker.attributes["members"]
     cluster, (x,) = members.cluster, node.outputs
     if cluster.dims != x.dims or not _is_plain(cluster, x.dtype.name):
@@ -181,11 +184,13 @@ def _members(node: PlanNode, taker: PlanNode) -> ProductMembers | None:
     for old, step in enumerate(cluster.steps, len(cluster.inputs)):
         numbers[old] = len(steps.inputs) + len(steps.steps)
         steps.steps.append(step._replace(operands=tuple([numbers[i] for i in step.operands])))
-    product = steps.product(node, [numbers[i] for i in cluster.outputs])
+    outputs = [*members.outputs, *[x] * is_kept]
+    results = [*[numbers[i] for i in cluster.outputs], *[numbers[place]] * is_kept]
+    product = steps.product(node, results)
     if len(product.inputs) + len(product.outputs) > _MOST_ARRAYS:
         return None
     inputs = [*node.inputs, *[members.inputs[i] for i in others]]
-    return ProductMembers([node, *members.nodes], inputs, members.outputs, members.constants, product)
+    return ProductMembers([node, *members.nodes], inputs, outputs, members.constants, product)
 
 
 def _is_plain(cluster: Cluster, dtype: str) -> bool:
@@ -208,7 +213,8 @@ def _put_in(subgraph: Subgraph, found: Mapping[PlanNode, ProductMembers]) -> boo
         for old in (members.nodes[0], last):
             places[old], replacements[old] = [], [new]
         places[last] = [new]
-        replaced.update(zip(last.outputs, new.outputs))
+        given = [*last.outputs, *members.nodes[0].outputs]
+        replaced.update(zip(given, new.outputs))
     if not substitute_in_order(subgraph, places, replaced, replacements, lambda: None):
         return False
     for members in found.values():
@@ -224,12 +230,10 @@ def _node(subgraph: Subgraph, members: ProductMembers, last: PlanNode) -> PlanNo
         inputs += [x for x in last.inputs if x is not product.outputs[0]]
     attributes = {
         "Tin": [x.dtype.base_dtype for x in inputs],
-        "Tout": [x.dtype for x in last.outputs],
+        "Tout": [x.dtype for x in members.outputs],
         "operations": repr(members.product),
         "members": members,
     }
-    new = subgraph.new_node(
-        product_cluster_op, inputs, attributes, like=last, group_sizes=(len(inputs),)
-    )
+    new = subgraph.new_node(product_cluster_op, inputs, attributes, like=last, group_sizes=(len(inputs),))
     new.control_inputs = list(dict.fromkeys([*product.control_inputs, *last.control_inputs]))
     return new
