@@ -125,7 +125,7 @@ def _suits(node: PlanNode) -> bool:
     """Whether a node is a product that machine code of ours computes faster."""
     if node.type not in _PRODUCTS or node.attributes["transpose_a"]:
         return False
-    a, b, c = node.static_shape(0), node.static_shape(1), node.outputs[0].dims
+    a, b, c = node.static_shape(0), node.static_shape(1), node.outputs[0].static_shape
     if a is None or b is None or c is None or node.dtype(0) not in (dtypes.float32, dtypes.float64):
         return False
     if machine.current().prefers_columns(*b):
@@ -140,8 +140,8 @@ class _Steps:
 
     def __init__(self, node: PlanNode, others: Sequence[Array]) -> None:
         self.dtype = node.outputs[0].dtype.name
-        dims = tuple(node.outputs[0].dims)
-        added = [Array(self.dtype, tuple(x.dims)) for x in node.inputs[2:]]
+        dims = node.outputs[0].static_shape or ()
+        added = [Array(self.dtype, x.static_shape or ()) for x in node.inputs[2:]]
         self.inputs = (Array(self.dtype, dims), *added, *others)
         self.first_other = 1 + len(added)
         self.steps: list[Step] = []
@@ -158,7 +158,7 @@ class _Steps:
     def product(self, node: PlanNode, outputs: Sequence[int]) -> Product:
         rows, columns = self.inputs[0].dims
         after = Cluster((rows, columns), self.inputs, tuple(self.steps), tuple(outputs))
-        inner = node.static_shape(0)[1]
+        _, inner = node.static_shape(0) or ()
         return Product(rows, inner, columns, bool(node.attributes["transpose_b"]), after)
 
 
@@ -199,7 +199,7 @@ def _is_plain(cluster: Cluster, dtype: str) -> bool:
         return False
     if any(step.over or (step.op not in ELEMENTS and step.op != "Const") for step in cluster.steps):
         return False
-    types = {each.dtype for each in (*cluster.inputs, *cluster.steps)}
+    types = {each.dtype for each in cluster.inputs} | {step.dtype for step in cluster.steps}
     return types <= {dtype, "bool"} and all(len(each.dims) <= 2 for each in cluster.inputs)
 
 

@@ -1,4 +1,4 @@
-"""Arithmetic of optimisers' steps with numbers that are Python's on a host, and may be scalar tensors elsewhere."""
+"""Arithmetic of optimisers' steps with numbers that are Python's on a host and may be tensors elsewhere."""
 
 from __future__ import annotations
 
