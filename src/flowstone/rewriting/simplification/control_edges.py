@@ -15,11 +15,12 @@ from __future__ import annotations
 
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.rewriting.analyses.branches import MERGES, TRUE, Liveness, conjunction
-from flowstone.rewriting.analyses.frames import LOOP_TYPES, NEXT_ITERATIONS, Frames, is_head
+from flowstone.rewriting.analyses.frames import ENTERS, LOOP_TYPES, NEXT_ITERATIONS, Frames, is_head
 from flowstone.rewriting.analyses.state_access import StateAccess
 from flowstone.rewriting.patterns import remove_unneeded
 
 _POPS = frozenset({"StackPop", "StackPopV2"})
+_STACKS = frozenset({"Stack", "StackV2"})
 
 
 def drop_waits(subgraph: Subgraph) -> None:
@@ -30,7 +31,7 @@ def drop_waits(subgraph: Subgraph) -> None:
     _free_constants(subgraph)
     access, liveness = subgraph.analysis(StateAccess), subgraph.analysis(Liveness)
     pops = _settled_pops(subgraph)
-    number = settled = 0  # `settled`: the pops that are in order anyway, as bits
+    number = settled = 0  # `settled`: pops that are in order anyway, as bits
     before: dict[PlanNode, int] = {}  # of each node, as a set of bits: what matters in it and before it
     for node in subgraph.nodes:
         seen = 0
@@ -107,7 +108,7 @@ def _without_idle_waits(
 
 def _settled_pops(subgraph: Subgraph) -> set[PlanNode]:
     """The pops that the next iteration waits for, directly or by a node that only waits, each the only one in
-    its loop to take from its stack."""
+    its loop to take from its stack; with those that bring the stacks there."""
     pops = [node for node in subgraph.nodes if node.type in _POPS]
     if not pops:
         return set()
@@ -117,13 +118,14 @@ def _settled_pops(subgraph: Subgraph) -> set[PlanNode]:
             awaited.update(node.control_inputs)
             for control in node.control_inputs:
                 awaited.update(() if control.inputs else control.control_inputs)
-    frames, consumers = subgraph.analysis(Frames), subgraph.consumers()
-
-    def is_alone(pop: PlanNode) -> bool:
-        handle = pop.inputs[0]
-        return frames.of.get(handle.op) is not None and consumers.get(handle) == [pop]
-
-    return {pop for pop in pops if pop in awaited and is_alone(pop)}
+    consumers = subgraph.consumers()
+    settled: set[PlanNode] = set()
+    for pop in pops:
+        enter = pop.inputs[0].op
+        if pop in awaited and enter.type in ENTERS and consumers.get(pop.inputs[0]) == [pop]:
+            stack = enter.inputs[0].op
+            settled.update([pop, enter, *[stack] * (stack.type in _STACKS)])
+    return settled
 
 
 def _says_nothing(node: PlanNode, control: PlanNode, liveness: Liveness) -> bool:
