@@ -6,9 +6,10 @@ Among conditionals and loops the edge stays if it says when the node is alive; a
 effects, since the iteration before may hold some, and so does its predicate: what waits for the body must not
 run in the iteration that only finds the end. A node that takes nothing waits as it did: it may stand for a
 group, and in a loop the edge alone says where it belongs. A pop of a loop's gradient that the next iteration
-waits for, and that alone takes from its stack, is in order anyway: what only computes need not wait for it. A constant of a branch or a body need not wait if
-all that take it are there anyway: they wait in its stead, mostly idly. So it is no unit of its own in the
-executor (`runtime/units.py`), nor is the pivot that it waited for.
+waits for, and that alone takes from its stack, is in order anyway: what only computes need not wait for it. A
+constant of a branch or a body need not wait if all that take it are there anyway: they wait in its stead,
+mostly idly. So it is no unit of its own in the executor (`runtime/units.py`), nor is the pivot that it waited
+for.
 """
 
 from __future__ import annotations
@@ -19,8 +20,7 @@ from flowstone.rewriting.analyses.frames import ENTERS, LOOP_TYPES, NEXT_ITERATI
 from flowstone.rewriting.analyses.state_access import StateAccess
 from flowstone.rewriting.patterns import remove_unneeded
 
-_POPS = frozenset({"StackPop", "StackPopV2"})
-_STACKS = frozenset({"Stack", "StackV2"})
+_POP, _STACK = "StackPopV2", "StackV2"  # gradients of loops make these
 
 
 def drop_waits(subgraph: Subgraph) -> None:
@@ -109,7 +109,7 @@ def _without_idle_waits(
 def _settled_pops(subgraph: Subgraph) -> set[PlanNode]:
     """The pops that the next iteration waits for, directly or by a node that only waits, each the only one in
     its loop to take from its stack; with those that bring the stacks there."""
-    pops = [node for node in subgraph.nodes if node.type in _POPS]
+    pops = [node for node in subgraph.nodes if node.type == _POP]
     if not pops:
         return set()
     awaited: set[PlanNode] = set()
@@ -124,7 +124,7 @@ def _settled_pops(subgraph: Subgraph) -> set[PlanNode]:
         enter = pop.inputs[0].op
         if pop in awaited and enter.type in ENTERS and consumers.get(pop.inputs[0]) == [pop]:
             stack = enter.inputs[0].op
-            settled.update([pop, enter, *[stack] * (stack.type in _STACKS)])
+            settled.update([pop, enter, *[stack] * (stack.type == _STACK)])
     return settled
 
 
