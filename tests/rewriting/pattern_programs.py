@@ -287,6 +287,14 @@ def _(d: Draft) -> list[Any]:
     return [*tf.gradients(y, [x, w], dy)]
 
 
+@program("convolve_in_tiles", dtypes=())
+def _(d: Draft) -> list[Any]:
+    x, w = d.fed(None, 9, 8, 8), d.fed(5, 5, 8, 8)
+    y = tf.nn.conv2d(x, w, [1, 2, 2, 1], "SAME")
+    z = tf.nn.conv2d_transpose(y, w, [d.batch, 9, 8, 8], [1, 2, 2, 1], "SAME")
+    return [z, *tf.gradients(z, [x, w])]
+
+
 @program("pool_in_bytes", dtypes=("float64",))
 def _(d: Draft) -> list[Any]:
     x = d.fed(None, 7, 6, 3)
