@@ -12,7 +12,7 @@ import flowstone as tf
 from flowstone.framework import flags
 from flowstone.lowering.convolutions import tiles
 from flowstone.lowering.convolutions.tiled_convolutions import Convolution, pays
-from flowstone.native import host
+from flowstone.native import host, tile_kernels
 
 RNG = np.random.default_rng(29)
 
@@ -42,14 +42,15 @@ def run(x: Any, w: Any, dy: Any, padding: Any = "SAME", stride: int = 1) -> list
 
 
 @needs_native
-@pytest.mark.parametrize("taps", [3, 5])
+@pytest.mark.parametrize("taps", [2, 3, 4, 5])
 def test_results_stay_within_a_hundred_thousandth(everywhere, taps) -> None:
     x = np.maximum(RNG.standard_normal((4, 14, 14, 48)), 0).astype("f")
     w = (RNG.standard_normal((taps, taps, 48, 64)) * 0.05).astype("f")
     dy = RNG.standard_normal((4, 14, 14, 64)).astype("f")
     images = torch.from_numpy(x).double().permute(0, 3, 1, 2).requires_grad_()
     filters = torch.from_numpy(w).double().permute(3, 2, 0, 1).requires_grad_()
-    y = torch.conv2d(images, filters, padding=taps // 2)
+    sides = ((taps - 1) // 2, taps // 2) * 2
+    y = torch.conv2d(torch.nn.functional.pad(images, sides), filters)
     gradients = torch.autograd.grad(y, (images, filters), torch.from_numpy(dy).double().permute(0, 3, 1, 2))
     order = [y.permute(0, 2, 3, 1), gradients[0].permute(0, 2, 3, 1), gradients[1].permute(2, 3, 1, 0)]
     for found, expected in zip(run(x, w, dy), order):
@@ -95,6 +96,8 @@ def test_zeros_of_folded_filters_meet_no_infinities(everywhere, monkeypatch, val
         ((64, 28, 28, 1), 32, 5, (False, False)),  # of one channel
         ((1, 4, 4, 16), 16, 3, (False, False)),  # less than the calls
         ((16, 13, 13, 64), 64, 7, (False, False)),
+        ((8, 56, 56, 64), 64, 2, (True, True)),
+        ((8, 28, 28, 64), 64, 4, (True, True)),
     ],
 )
 def test_large_convolutions_pay(images, outputs, taps, expected) -> None:

@@ -2,7 +2,7 @@
 
 Two by two positions of an image, with the padding before it, become four times as many channels. A filter of
 k taps then has (k + 1) / 2, of which some are zero: a filter of five by five becomes one of three by three,
-which is convolved in tiles.
+one of three by three or four by four one of two by two, which are convolved in tiles.
 
     results[i] = sum over k of images[2 i + k] filter[k]
                = sum over j, b of folded[i + j, b] filter[2 j + b]

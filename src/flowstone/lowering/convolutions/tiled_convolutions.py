@@ -269,14 +269,14 @@ def pays(convolution: Convolution, what: str) -> bool:
     """Whether a convolution ("results"), or its gradient with respect to the "images" or by the "filter", is
     expected to be faster in tiles.
 
-    All kernels, oneDNN's as well, compute as many channels as fill vectors. Measured in docs/design/033.
+    Most kernels, oneDNN's as well, compute as many channels as fill vectors. Measured in docs/design/033.
     """
-    least = min(convolution.images[3], convolution.results[3])
-    if convolution.computed.taps not in tile_kernels.TAPS or least < _CHANNELS:
-        return False
-    positions = math.prod(convolution.results[:3])
-    direct = positions * _wide(convolution.images[3]) * _wide(convolution.results[3]) * convolution.taps**2
     geometry = convolution.computed
+    if geometry.taps not in tile_kernels.TAPS or min(geometry.images[3], geometry.results[3]) < _CHANNELS:
+        return False
+    given = convolution.images[3]
+    given = given if given < _CHANNELS else _wide(given)  # oneDNN has kernels for few channels
+    direct = math.prod(convolution.results[:3]) * given * _wide(convolution.results[3]) * convolution.taps**2
     images, results, taps, *_ = geometry.backward() if what == "images" else geometry
     step = 7 - taps
     tiles = results[0] * -(-results[1] // step) * -(-results[2] // step)
