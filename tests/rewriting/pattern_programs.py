@@ -295,6 +295,20 @@ def _(d: Draft) -> list[Any]:
     return [z, *tf.gradients(z, [x, w])]
 
 
+@program("spread_convolutions", dtypes=())
+def _(d: Draft) -> list[Any]:
+    x, w, b = d.fed(None, 7, 6, 5), d.fed(3, 1, 5, 2), d.fed(2)
+    y = tf.nn.relu(tf.nn.bias_add(tf.nn.conv2d(x, w, [1] * 4, "SAME"), b))
+    return [y, tf.nn.conv2d(x, d.fed(2, 3, 5, 1), [1] * 4, "VALID")]
+
+
+@program("spread_convolutions", dtypes=("float64",))
+def _(d: Draft) -> list[Any]:
+    x, w = d.fed(None, 4, 3, 6), d.fed(3, 3, 2, 6)
+    y = tf.nn.conv2d_transpose(x, w, [d.batch, 8, 6, 2], [1, 2, 2, 1], "SAME")
+    return [y, *tf.gradients(y, [x, w])]
+
+
 @program("pool_in_bytes", dtypes=("float64",))
 def _(d: Draft) -> list[Any]:
     x = d.fed(None, 7, 6, 3)

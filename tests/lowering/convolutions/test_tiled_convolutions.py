@@ -12,7 +12,7 @@ import flowstone as tf
 from flowstone.framework import flags
 from flowstone.lowering.convolutions import tiles
 from flowstone.lowering.convolutions.tiled_convolutions import Convolution, pays
-from flowstone.native import host, tile_kernels
+from flowstone.native import host
 
 RNG = np.random.default_rng(29)
 
