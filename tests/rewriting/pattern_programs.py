@@ -318,14 +318,14 @@ def _(d: Draft) -> list[Any]:
 
 @program("convolve_by_winograd", dtypes=())
 def _(d: Draft) -> list[Any]:
-    x, w, b = d.fed(None, 7, 6, 3), d.fed(3, 3, 3, 4), d.fed(4)
+    x, w, b = d.fed(None, 7, 6, 3), d.fed(3, 3, 3, 6), d.fed(6)
     y = tf.nn.relu(tf.nn.bias_add(tf.nn.conv2d(x, w, [1] * 4, "SAME"), b))
-    return [y, tf.nn.conv2d(x, d.fed(2, 5, 3, 4), [1] * 4, "VALID")]
+    return [y, tf.nn.conv2d(x, d.fed(2, 5, 3, 6), [1] * 4, "VALID")]
 
 
 @program("convolve_by_winograd", dtypes=())
 def _(d: Draft) -> list[Any]:
-    x, w, dy = d.fed(None, 7, 6, 3), d.fed(3, 3, 3, 4), d.fed(None, 7, 6, 4)
+    x, w, dy = d.fed(None, 7, 6, 5), d.fed(3, 3, 5, 6), d.fed(None, 7, 6, 6)
     y = tf.nn.conv2d(x, w, [1] * 4, "SAME")
     return [*tf.gradients(y, [x, w], dy)]
 

@@ -5,8 +5,8 @@
 
 the first of any stride, so transposed convolutions, too, the second of stride 1, float32 and padding that is
 the same before and behind: otherwise zeros of the padding are multiplied by the filter, of which infinities
-make NaN. Dilated windows, groups of channels and channels that come first stay as they are, and everything does
-with ``FLOWSTONE_PASSES=-spread_convolutions``.
+make NaN. Dilated windows, groups of channels and channels that come first stay as they are; all do with
+``FLOWSTONE_PASSES=-spread_convolutions``.
 """
 
 from __future__ import annotations

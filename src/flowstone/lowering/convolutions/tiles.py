@@ -56,7 +56,7 @@ def _convolution(node: PlanNode, shapes: Shapes) -> Convolution | None:
         return None
     if max(*before, *after) >= kernel[0]:
         return None
-    return Convolution(images, results, kernel[0], *before, stride)
+    return Convolution(images, results, kernel[0], before[0], before[1], stride)
 
 
 def _nodes(subgraph: Subgraph, node: PlanNode, convolution: Convolution) -> tuple[PlanNode, ...]:
