@@ -295,6 +295,20 @@ def _(d: Draft) -> list[Any]:
     return [z, *tf.gradients(z, [x, w])]
 
 
+@program("convolve_channels", dtypes=("float64",))
+def _(d: Draft) -> list[Any]:
+    x, w = d.fed(None, 7, 6, 9), d.fed(3, 3, 9, 1)
+    y = tf.nn.depthwise_conv2d(x, w, [1] * 4, "SAME")
+    return [y, tf.nn.depthwise_conv2d(x, d.fed(2, 5, 9, 1), [1, 2, 2, 1], "SAME")]
+
+
+@program("convolve_channels", dtypes=("float64",))
+def _(d: Draft) -> list[Any]:
+    x, w, dy = d.fed(None, 7, 6, 9), d.fed(3, 5, 9, 1), d.fed(None, 7, 6, 9)
+    y = tf.nn.depthwise_conv2d(x, w, [1] * 4, "SAME")
+    return [*tf.gradients(y, [x, w], dy)]
+
+
 @program("spread_convolutions", dtypes=())
 def _(d: Draft) -> list[Any]:
     x, w, b = d.fed(None, 7, 6, 5), d.fed(3, 1, 5, 2), d.fed(2)
