@@ -1,10 +1,10 @@
-"""The text of depthwise convolutions: a module of LLVM's for every width of vectors, with and without a team."""
+"""Depthwise convolutions' text: a module of LLVM's for every width of vectors, with and without a team."""
 
 from __future__ import annotations
 
 import pytest
 
-from flowstone.native import compiler, host, depthwise_code
+from flowstone.native import compiler, depthwise_code, host
 
 
 @pytest.mark.parametrize("lanes", [4, 8, 16])

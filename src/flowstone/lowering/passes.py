@@ -15,8 +15,8 @@ from flowstone.lowering.arrays.slice_tiles import split_slices
 from flowstone.lowering.arrays.truth_counts import count_truths
 from flowstone.lowering.clusters.element_clusters import join_clusters
 from flowstone.lowering.convolutions.byte_pooling import pool_in_bytes
-from flowstone.lowering.convolutions.depthwise import convolve_channels
 from flowstone.lowering.convolutions.channels_last import put_channels_last
+from flowstone.lowering.convolutions.depthwise import convolve_channels
 from flowstone.lowering.convolutions.filter_layout import lay_out_filters
 from flowstone.lowering.convolutions.joined_convolutions import join_convolutions
 from flowstone.lowering.convolutions.normalization_fusion import fold_normalizations

@@ -237,7 +237,7 @@ def _by_images_some(lanes: int, declarations: dict[str, str]) -> str:
             run = _Run(
                 source=e.at(a["gradient"], e.mul(y, line)),
                 filter=e.at(a["filter"], e.add(e.mul(first, weights), e.mul(residue, channels))),
-                    target=e.at(a["results"], e.mul(e.add(e.mul(row, words["width"]), column), channels)),
+                target=e.at(a["results"], e.mul(e.add(e.mul(row, words["width"]), column), channels)),
                 rows=e.sub(taps[1], taps[0]),
                 taps=_ceiling(e, e.sub(words["window_width"], residue), words["across"]),
                 source_row=e.mul(backward, line),
@@ -262,7 +262,16 @@ def _by_images_some(lanes: int, declarations: dict[str, str]) -> str:
 def _products(lanes: int, declarations: dict[str, str], taps: int) -> str:
     """``products<taps>``: adds up, for so many taps of a row of the filter, gradient times images over some
     columns; `step` and `tap` are elements of the images from column to column and from tap to tap."""
-    parameters = ["ptr x", "ptr dy", "ptr sums", "i64 count", "i64 step", "i64 tap", "i64 channels", "i64 wide"]
+    parameters = [
+        "ptr x",
+        "ptr dy",
+        "ptr sums",
+        "i64 count",
+        "i64 step",
+        "i64 tap",
+        "i64 channels",
+        "i64 wide",
+    ]
     e = Code(f"products{taps}", parameters, lanes, declarations)
     with e.loop(0, "%channels", lanes) as c:
         left = e.sub("%channels", c)

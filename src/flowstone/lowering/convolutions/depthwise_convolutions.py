@@ -32,7 +32,7 @@ def _channels(node: Any) -> Channels:
 
 
 def _cost(node: Any) -> float:
-    return 2.0 * math.prod(node.attributes["results"]) * math.prod(node.attributes["taps"])
+    return float(2 * math.prod(node.attributes["results"]) * math.prod(node.attributes["taps"]))
 
 
 def _finite(x: torch.Tensor) -> bool:
@@ -74,8 +74,13 @@ def _plain_by_filter(channels: Channels, images: torch.Tensor, dy: torch.Tensor)
 # ---- the operations
 
 
-_forward = op("_DepthwiseConv2D", "input: T, filter: T -> output: T", _GEOMETRY, T=[dtypes.float32],
-              multiplies="depthwise")  # fmt: skip
+_forward = op(
+    "_DepthwiseConv2D",
+    "input: T, filter: T -> output: T",
+    _GEOMETRY,
+    T=[dtypes.float32],
+    multiplies="depthwise",
+)
 _forward.infer(lambda node: tuple(node.attributes["results"]))
 
 
@@ -92,7 +97,11 @@ def _(node: Any, env: Any) -> Callable[..., torch.Tensor]:
 
 
 _by_input = op(
-    "_DepthwiseConv2DBackpropInput", "filter: T, out_backprop: T -> output: T", _GEOMETRY, T=[dtypes.float32]
+    "_DepthwiseConv2DBackpropInput",
+    "filter: T, out_backprop: T -> output: T",
+    _GEOMETRY,
+    T=[dtypes.float32],
+    multiplies="depthwise gradient",
 )
 _by_input.infer(lambda node: tuple(node.attributes["images"]))
 
@@ -108,7 +117,11 @@ def _(node: Any, env: Any) -> Callable[..., torch.Tensor]:
 
 
 _by_filter = op(
-    "_DepthwiseConv2DBackpropFilter", "input: T, out_backprop: T -> output: T", _GEOMETRY, T=[dtypes.float32]
+    "_DepthwiseConv2DBackpropFilter",
+    "input: T, out_backprop: T -> output: T",
+    _GEOMETRY,
+    T=[dtypes.float32],
+    multiplies="depthwise gradient",
 )
 _by_filter.infer(lambda node: (*node.attributes["taps"], node.attributes["images"][3], 1))
 
@@ -131,7 +144,7 @@ for _declaration in (_forward, _by_input, _by_filter):
 
 # ---- when it pays
 
-SMALL = 500_000
+SMALL = 1_000_000
 """Products up to which the machine code's call is the cheaper one."""
 _CHANNELS = 8  # the fewest that fill vectors well
 _TAPS = 3  # in a row of a filter, up to which oneDNN's gradient by it is fast
