@@ -8,7 +8,9 @@ elements are then added to the results that they belong to, `strides` apart from
     results[s i + k - before] += images[i] filter[k]
 
 This is a transposed convolution. An ordinary one with stride 1 is one with the taps in reverse order. The
-sums have the terms of a plain convolution, so that infinities stay where they belong.
+sums have the terms of a plain convolution, so that infinities stay where they belong. The gradient by the
+filter of an ordinary one is, with the taps in reverse order, that of a convolution of the results' gradient,
+with few channels, whose results have many: a kind that libraries are fast at.
 """
 
 from __future__ import annotations
@@ -114,6 +116,53 @@ def _(node: Any, env: Any) -> Callable[..., torch.Tensor]:
     return run
 
 
+# ---- the gradient by the filter
+
+
+def _by_kernel(
+    images: torch.Tensor, dy: torch.Tensor, taps: tuple[int, int], padding: tuple[int, int]
+) -> torch.Tensor:
+    """Of a convolution with stride 1 of images, channels last, with the gradient `dy` by its results:
+    [outputs, channels, height, width]."""
+    like = images.new_empty((dy.shape[3], *taps, images.shape[3])).permute(0, 3, 1, 2)
+    found: torch.Tensor = torch.ops.aten.convolution_backward.default(
+        dy.permute(0, 3, 1, 2), images.permute(0, 3, 1, 2), like, None, (1, 1), padding,
+        (1, 1), False, (0, 0), 1, (False, True, False),
+    )[1]  # fmt: skip
+    return found
+
+
+def gradient_by_filter(images: torch.Tensor, dy: torch.Tensor, spreading: Spreading) -> torch.Tensor:
+    """That of an ordinary convolution, whose taps are spread in reverse order: [height, width, channels,
+    outputs]. As ATen computes it if it is not finite, for zeros of the padding are multiplied."""
+    (height, width), (above, beside) = spreading.taps, spreading.before
+    found = _by_kernel(dy, images, spreading.taps, spreading.before).permute(2, 3, 0, 1).flip(0, 1)
+    if math.isfinite(found.sum().item()):
+        return found
+    padding = (height - 1 - above, width - 1 - beside)
+    return _by_kernel(images, dy, spreading.taps, padding).permute(2, 3, 1, 0)
+
+
+_by_filter = op(
+    "_SpreadConv2DBackpropFilter",
+    "input: T, out_backprop: T -> output: T",
+    "images: list(int) ; results: list(int) ; taps: list(int) ; strides: list(int) ; before: list(int)",
+    T=[dtypes.float32],
+    multiplies="convolution gradient",
+)
+_by_filter.cost(_cost)
+_by_filter.infer(
+    lambda node: (*node.attributes["taps"], node.attributes["images"][3], node.attributes["results"][3])
+)
+_by_filter.not_differentiable()
+
+
+@_by_filter.kernel(CPU)
+def _(node: Any, env: Any) -> Callable[..., torch.Tensor]:
+    spreading = _spreading(node)
+    return lambda images, dy: gradient_by_filter(images, dy, spreading)
+
+
 # ---- when it pays
 
 _CALL = 2e6  # in multiplications of a direct convolution, what the calls cost
@@ -131,6 +180,17 @@ def pays(spreading: Spreading) -> bool:
     each = batch * rows * columns * taps
     direct = each * channels * -(-outputs // _lanes()) * _lanes()
     return each * outputs * (_PRODUCT * channels + _SPREAD) + _CALL <= WORTHWHILE * direct
+
+
+def gradient_pays(spreading: Spreading) -> bool:
+    """Whether `gradient_by_filter` is expected to be faster than ATen's. Measured in docs/design/033."""
+    batch, rows, columns, channels = spreading.images
+    outputs, taps, lanes = spreading.results[3], math.prod(spreading.taps), _lanes()
+    if outputs > _MOST or taps == 1:
+        return False
+    each = batch * rows * columns * taps
+    direct = each * channels * -(-outputs // lanes) * lanes
+    return each * outputs * -(-channels // lanes) * lanes + _CALL <= WORTHWHILE * direct
 
 
 @functools.cache

@@ -3,6 +3,7 @@
     %2 = Conv2DBackpropInput(sizes, W, %0)    becomes    %2 = _SpreadConv2D(%0, W)
     %2 = _BiasedConv2D(%0, W, b)              becomes    %2 = _SpreadConv2D(%0, W, b) reversed
 
+and the gradient with respect to the filter of the second, `_SpreadConv2DBackpropFilter`;
 the first of any stride, so transposed convolutions, too, the second of stride 1, float32 and padding that is
 the same before and behind: otherwise zeros of the padding are multiplied by the filter, of which infinities
 make NaN. Dilated windows, groups of channels and channels that come first stay as they are; all do with
@@ -16,12 +17,12 @@ from typing import Any
 from flowstone.framework import dtypes
 from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import PlanNode, Subgraph
-from flowstone.lowering.convolutions.spread_convolutions import Spreading, pays
+from flowstone.lowering.convolutions.spread_convolutions import Spreading, gradient_pays, pays
 from flowstone.lowering.convolutions.winograd import BY_FILTER, BY_INPUT, TYPES, Shapes, shapes_of
 from flowstone.ops.networks.convolution_geometry import Geometry
 from flowstone.rewriting.patterns import Replacement, rewrite
 
-_KINDS = {BY_INPUT: (dtypes.float32, dtypes.float64)}
+_KINDS = dict.fromkeys(TYPES, (dtypes.float32,)) | {BY_INPUT: (dtypes.float32, dtypes.float64)}
 
 
 def spread_convolutions(subgraph: Subgraph) -> None:
@@ -30,14 +31,18 @@ def spread_convolutions(subgraph: Subgraph) -> None:
         return
 
     def rule(node: PlanNode) -> Replacement | None:
-        if node.type not in TYPES or node.type == BY_FILTER:
-            return None
-        if node.dtype(1) not in _KINDS.get(node.type, (dtypes.float32,)):
+        if node.type not in TYPES or node.dtype(2 if node.type == BY_INPUT else 0) not in _KINDS[node.type]:
             return None
         shapes = shapes_of(node)
         spreading = None if shapes is None else _spreading(node, shapes)
-        if spreading is None or not pays(spreading):
+        worthwhile = gradient_pays if node.type == BY_FILTER else pays
+        if spreading is None or not worthwhile(spreading):
             return None
+        if node.type == BY_FILTER:
+            given: dict[str, Any] = {"T": dtypes.float32, **spreading._asdict()}
+            operands = [node.inputs[0], node.inputs[2]]
+            by_filter = subgraph.new_node(registry["_SpreadConv2DBackpropFilter"], operands, given, like=node)
+            return Replacement(list(by_filter.outputs), "few results a position", (by_filter,))
         backward = node.type == BY_INPUT
         inputs = [node.inputs[2], node.inputs[1]] if backward else list(node.inputs)
         attributes: dict[str, Any] = {
