@@ -29,7 +29,7 @@ from flowstone.ops.algebra.matrices import ACTIVATED
 
 __all__: list[str] = []
 
-_AT_ONCE = 1 << 19  # elements of a product that are kept at once, if one image has no more
+_AT_ONCE = 1 << 20  # elements of a product that are kept at once, if one image has no more
 
 
 class Spreading(NamedTuple):
